@@ -1,0 +1,155 @@
+// Package lethe is the vocabulary of Lethe: a store of objects that, above
+// all, forgets them correctly.
+//
+// # The protocol
+//
+// Bytes lie on backends; why they lie there, and when they go, is written in
+// the ledger. Every physical thing on a backend is a blob, and every blob is
+// one ledger row in exactly one state:
+//
+//	           commit                    last reference gone
+//	pending ------------> live -------------------------------> condemned ----settled----> (row gone)
+//	   |                                                         |  ^   |
+//	   |  reaped: absent, superseded, unverifiable, abandoned    |  |   | attempts used up
+//	   +---------------------------------------------------------+  |   v
+//	      reaped: complete and proven -> live             requeued  +-- dead ---written off--> (row gone)
+//
+// A write commits its pending row (the intent) before it sends a byte, streams
+// the bytes, and then in one transaction makes the blob live, references the
+// content, replaces the object row, dereferences what was replaced and moves
+// the counters. A delete or an expiry removes object rows, counts references
+// down by the rows really removed, and condemns the blobs of a content in the
+// transaction that drops its last reference. Physical deletes are issued for
+// condemned blobs only, after that state is durable, by one routine.
+//
+// A blob's name is random and never used twice. A delete that comes late,
+// twice, or from a worker believed dead therefore hits only bytes that nobody
+// refers to: no lock, no lease and no clock protects live data, the name does.
+// Claims and fences only keep the books exact and avoid wasted work.
+//
+// Time is a value, taken from the ledger's clock; a remote call has four
+// outcomes (done, not done, unknown, lands late) and never happens inside a
+// transaction.
+//
+// The package imports the standard library only.
+package lethe
+
+import (
+	"errors"
+	"fmt"
+)
+
+// State is the state of a blob in the ledger. The numbers are stored.
+type State int
+
+// The four states of a blob; a row that is gone has none.
+const (
+	// Pending is an intent: committed before the first byte is sent.
+	Pending State = 1
+	// Live is referenced by a content or owned by an open upload.
+	Live State = 2
+	// Condemned is no longer referenced and is deleted when due.
+	Condemned State = 3
+	// Dead is condemned with its attempts used up; its bytes still lie there.
+	Dead State = 4
+)
+
+// States lists all states in the order of a blob's life.
+var States = []State{Pending, Live, Condemned, Dead}
+
+// String returns the state's lower-case name as shown to operators.
+func (s State) String() string {
+	switch s {
+	case Pending:
+		return "pending"
+	case Live:
+		return "live"
+	case Condemned:
+		return "condemned"
+	case Dead:
+		return "dead"
+	}
+	return fmt.Sprintf("state(%d)", int(s))
+}
+
+// Reason says why a blob was condemned; it is kept through to the dead letters.
+type Reason string
+
+// The reasons for which a blob is condemned.
+const (
+	ReasonDelete       Reason = "delete"        // a client deleted the last object
+	ReasonOverwrite    Reason = "overwrite"     // a client replaced the last object
+	ReasonExpiry       Reason = "expiry"        // the last object's time to live passed
+	ReasonLifecycle    Reason = "lifecycle"     // a lifecycle rule ended the last object
+	ReasonPurge        Reason = "purge"         // the last object left the trash
+	ReasonDuplicate    Reason = "duplicate"     // the content turned out to exist already
+	ReasonUploadOrphan Reason = "upload_orphan" // a write that never committed
+	ReasonPart         Reason = "part"          // a part replaced, aborted or left out
+	ReasonRebalance    Reason = "rebalance"     // moved to another backend
+	ReasonDamaged      Reason = "damaged"       // a damaged or lost copy beside a sound one
+	ReasonSurplus      Reason = "surplus"       // more replicas than wanted
+	ReasonOrphan       Reason = "orphan"        // a key of ours without a row
+)
+
+// ContentKind says what a content's digest is taken over.
+type ContentKind string
+
+// The kinds of content.
+const (
+	// Whole is one segment; the digest is the SHA-256 of its bytes.
+	Whole ContentKind = "whole"
+	// Multipart is composed of segments; the digest is the SHA-256 over the
+	// ordered list of (part SHA-256, part size).
+	Multipart ContentKind = "multipart"
+)
+
+// Sentinel errors, to be tested with errors.Is. Packages wrap them with what
+// was being done and to which name.
+var (
+	ErrNoSuchBucket       = errors.New("no such bucket")
+	ErrBucketExists       = errors.New("bucket already exists")
+	ErrBucketNotEmpty     = errors.New("bucket is not empty")
+	ErrNoSuchKey          = errors.New("no such key")
+	ErrNoSuchUpload       = errors.New("no such upload")
+	ErrNoSuchAccessKey    = errors.New("no such access key")
+	ErrAccessKeyExists    = errors.New("access key already exists")
+	ErrInvalidPart        = errors.New("invalid part")
+	ErrInvalidPartOrder   = errors.New("parts are not in ascending order")
+	ErrPartTooSmall       = errors.New("part is smaller than the minimum")
+	ErrInvalidKey         = errors.New("invalid object key")
+	ErrInvalidBucketName  = errors.New("invalid bucket name")
+	ErrInvalidTTL         = errors.New("invalid time to live")
+	ErrInvalidRange       = errors.New("range not satisfiable")
+	ErrPreconditionFailed = errors.New("precondition failed")
+	ErrNotModified        = errors.New("not modified")
+	ErrDigestMismatch     = errors.New("body does not match its digest")
+	ErrIncompleteBody     = errors.New("body ended before its declared length")
+	ErrTooLarge           = errors.New("entity too large")
+	ErrQuotaExceeded      = errors.New("bucket quota exceeded")
+	ErrNoRoom             = errors.New("no backend has room")
+	ErrBackendInUse       = errors.New("backend is in use")
+	ErrTrashNotFound      = errors.New("no such trash entry")
+
+	// ErrReaped: the intent was reaped or abandoned before it was committed;
+	// the write must fail, its bytes are already on their way out.
+	ErrReaped = errors.New("write intent was reaped")
+	// ErrFenced: the row was taken over by another claim, or left the state
+	// that the transition starts from; nothing was changed.
+	ErrFenced = errors.New("claim was taken over")
+	// ErrContentGone: a write that wanted to reference a content without
+	// uploading found none that is open and sound.
+	ErrContentGone = errors.New("content is not available for reference")
+	// ErrUnknownOutcome: a transaction's commit may or may not have happened;
+	// look the operation up by its id, never guess.
+	ErrUnknownOutcome = errors.New("outcome of the transaction is unknown")
+	// ErrCorrupt: rows or bytes contradict each other; the message says which.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrBackendMismatch: the backend carries another store's identity, or a
+	// newer epoch than the ledger's: deletes stop until a person decides.
+	ErrBackendMismatch = errors.New("backend and ledger do not belong together")
+	// ErrClock: the machine's clock ran back behind the ledger's: nothing is removed
+	// for its age before it has caught up.
+	ErrClock = errors.New("clock is in doubt")
+	// ErrUnavailable: the ledger or every copy on the backends is unreachable.
+	ErrUnavailable = errors.New("unavailable")
+)

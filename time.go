@@ -1,0 +1,93 @@
+package lethe
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Time is an instant in microseconds since 1970-01-01 UTC, as stored in the
+// ledger. Zero means "none" wherever a time is optional.
+type Time int64
+
+// Forever is later than every instant that is stored.
+const Forever Time = math.MaxInt64
+
+// FromTime converts a time.Time, truncating to microseconds.
+func FromTime(t time.Time) Time { return Time(t.UnixMicro()) }
+
+// Time converts to a time.Time in UTC.
+func (t Time) Time() time.Time { return time.UnixMicro(int64(t)).UTC() }
+
+// Add returns t+d; it saturates at Forever instead of overflowing.
+func (t Time) Add(d time.Duration) Time {
+	us := Time(d / time.Microsecond)
+	if us > 0 && t > Forever-us {
+		return Forever
+	}
+	return t + us
+}
+
+// Sub returns the duration t-u; like time.Time's it saturates at the longest
+// Duration, some 292 years, instead of overflowing.
+func (t Time) Sub(u Time) time.Duration {
+	const most = Time(math.MaxInt64 / int64(time.Microsecond))
+	d := t - u
+	switch {
+	case t > 0 && u < 0 && d < 0, d > most:
+		return math.MaxInt64
+	case t < 0 && u > 0 && d > 0, d < -most:
+		return math.MinInt64
+	}
+	return time.Duration(d) * time.Microsecond
+}
+
+// String returns RFC 3339 in UTC with microseconds, or "-" for none.
+func (t Time) String() string {
+	if t == 0 {
+		return "-"
+	}
+	if t == Forever {
+		return "never"
+	}
+	return t.Time().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// Clock tells the time. The ledger owns the one that matters; tests and the
+// simulation set their own.
+type Clock interface {
+	Now() Time
+}
+
+// SystemClock is the machine's clock. It is the only place that reads it.
+type SystemClock struct{}
+
+// Now returns the current time in microseconds.
+func (SystemClock) Now() Time { return FromTime(time.Now()) }
+
+// started anchors Monotonic.
+var started = time.Now()
+
+// Monotonic is a clock that neither jumps nor runs back when the machine's clock
+// is set. Only differences of its times mean something: it begins at 1 s when the
+// process starts. It tells how long something lasts, never what is due.
+type Monotonic struct{}
+
+// Now returns the time since the process started, plus one second.
+func (Monotonic) Now() Time { return Time((time.Since(started) + time.Second) / time.Microsecond) }
+
+// Sleep waits for d, or until ctx ends, whose error it answers. It does not wait at
+// all if d is not above zero.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
