@@ -1,0 +1,208 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/memblob"
+)
+
+func TestConformance(t *testing.T) {
+	blobtest.Run(t, func(*testing.T) blob.Store {
+		return breaker.New(memblob.New(memblob.Options{}), breaker.Options{})
+	})
+}
+
+// clock is set by the test.
+type clock struct {
+	mu  sync.Mutex
+	now lethe.Time
+}
+
+func (c *clock) Now() lethe.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a breaker before a store whose faults the test decides.
+type world struct {
+	*breaker.Store
+	t        *testing.T
+	clock    *clock
+	counting *blobtest.Counting
+	fault    blobtest.Fault
+	openings []bool
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, clock: &clock{now: 1}}
+	w.counting = blobtest.NewCounting(memblob.New(memblob.Options{}))
+	faulty := blobtest.NewFaulty(w.counting, func(blobtest.Call) blobtest.Fault { return w.fault })
+	w.Store = breaker.New(faulty, breaker.Options{Failures: 3, Clock: w.clock, Changed: func(s breaker.State) {
+		w.openings = append(w.openings, s.Open)
+	}})
+	return w
+}
+
+func (w *world) put(key string) error {
+	return w.Put(context.Background(), key, strings.NewReader("bytes"), 5)
+}
+
+// outages lets n puts fail by an outage.
+func (w *world) outages(n int) {
+	w.t.Helper()
+	w.fault = blobtest.Fault{Kind: blobtest.Down}
+	for range n {
+		if err := w.put("store/aa/x"); !errors.Is(err, blob.ErrDown) {
+			w.t.Fatalf("put: %v", err)
+		}
+	}
+}
+
+func TestItOpensAfterOutagesInARow(t *testing.T) {
+	w := newWorld(t)
+	w.outages(2)
+	if w.State().Open || w.Writable() != nil {
+		t.Fatal("open after two outages of three")
+	}
+	w.outages(1)
+	if s := w.State(); !s.Open || s.Outages != 3 || s.LastErr == "" {
+		t.Fatalf("state %+v", s)
+	}
+	w.fault = blobtest.Fault{}
+	before := w.counting.Counts().Calls()
+	for name, err := range map[string]error{"put": w.put("store/aa/y"), "stat": stat(w), "get": get(w), "delete": remove(w), "list": list(w)} {
+		if !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrNotDone) || blob.Unknown(err) {
+			t.Errorf("%s while open: %v", name, err)
+		}
+	}
+	if w.counting.Counts().Calls() != before {
+		t.Error("a call went through an open breaker")
+	}
+	if err := w.Writable(); !errors.Is(err, blob.ErrDown) {
+		t.Errorf("writable while open: %v", err)
+	}
+}
+
+func stat(w *world) error { _, err := w.Stat(context.Background(), "store/aa/x"); return err }
+
+func get(w *world) error {
+	_, err := w.Get(context.Background(), "store/aa/x", 0, -1)
+	return err
+}
+
+func remove(w *world) error {
+	_, err := w.Delete(context.Background(), []string{"store/aa/x"})
+	return err
+}
+
+func list(w *world) error {
+	return w.List(context.Background(), "", "", func(blob.Info) error { return nil })
+}
+
+func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
+	w := newWorld(t)
+	w.outages(3)
+	w.clock.pass(time.Second)
+	if err := w.Writable(); err != nil {
+		t.Errorf("after the pause it may be tried: %v", err)
+	}
+	if err := w.put("store/aa/y"); !errors.Is(err, blob.ErrDown) || blob.Unknown(err) {
+		t.Fatalf("while the backend is still down: %v", err)
+	}
+	w.fault = blobtest.Fault{}
+	w.clock.pass(time.Second)
+	if err := w.put("store/aa/y"); !errors.Is(err, blob.ErrDown) {
+		t.Fatalf("the pause was not doubled: %v", err)
+	}
+	w.clock.pass(time.Second)
+	if err := w.put("store/aa/y"); err != nil {
+		t.Fatalf("after the doubled pause: %v", err)
+	}
+	if len(w.openings) != 2 || !w.openings[0] || w.openings[1] || w.State().Openings != 1 {
+		t.Errorf("told of %v, %+v", w.openings, w.State())
+	}
+}
+
+func TestOneAsksWhileOthersAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.outages(3)
+	w.clock.pass(time.Second)
+	w.fault = blobtest.Fault{}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { _ = stat(w) })
+	}
+	wg.Wait()
+	if w.State().Open {
+		t.Error("still open")
+	}
+}
+
+func TestWhatIsNoOutageLeavesItClosed(t *testing.T) {
+	w := newWorld(t)
+	for range 50 {
+		if err := stat(w); !errors.Is(err, blob.ErrNotExist) {
+			t.Fatal(err)
+		}
+		broken := io.MultiReader(strings.NewReader("by"), brokenBody{})
+		if err := w.Put(context.Background(), "store/aa/z", broken, 5); err == nil {
+			t.Fatal("a broken body was stored")
+		}
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.Put(gone, "store/aa/z", strings.NewReader("bytes"), 5)
+	}
+	if s := w.State(); s.Open || s.Outages != 0 {
+		t.Errorf("state %+v", s)
+	}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestItOpensWhenMostCallsFail(t *testing.T) {
+	w := newWorld(t)
+	for i := range 21 {
+		w.fault = blobtest.Fault{}
+		if i%2 == 0 {
+			w.fault = blobtest.Fault{Kind: blobtest.DoneError}
+		}
+		_ = w.put("store/aa/" + string(rune('a'+i)))
+	}
+	if !w.State().Open {
+		t.Error("closed though more than half of the calls failed")
+	}
+}
+
+func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
+	c := &clock{now: 1}
+	s := breaker.New(memblob.New(memblob.Options{Limit: 3}), breaker.Options{Clock: c})
+	if err := s.Put(context.Background(), "store/aa/x", strings.NewReader("bytes"), 5); !errors.Is(err, blob.ErrFull) {
+		t.Fatal(err)
+	}
+	if err := s.Writable(); !errors.Is(err, blob.ErrFull) || s.State().Open {
+		t.Errorf("writable: %v", err)
+	}
+	c.pass(30 * time.Second)
+	if err := s.Writable(); err != nil {
+		t.Errorf("writable later: %v", err)
+	}
+}

@@ -1,0 +1,174 @@
+// Package fsblob is a blob.Store in a directory: a key is the path of a file.
+//
+// A Put writes a temporary file in the folder ".tmp", flushes it, moves it to its
+// name without replacing anything, and flushes the folder (and the folders above
+// that were made for it). What has a name is therefore always whole. A Delete
+// unlinks and flushes every folder once per call; folders are never removed, so
+// that no Put loses its folder. What the process before did not flush is flushed
+// by Open; folders with changes that are under way are known, and flushed by a
+// Stat before it proves anything.
+//
+// The folder belongs to one process at a time. The names ".tmp" and (for file
+// systems whose root it is) "lost+found" are not listed.
+package fsblob
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// tempFolder holds the files that have no name yet. No key can lie in it.
+const tempFolder = ".tmp"
+
+// lostFound belongs to the file system, and often only root may read it.
+const lostFound = "lost+found"
+
+// Permissions of what is made: nobody else's business.
+const (
+	folderPerm = 0o700
+	filePerm   = 0o600
+)
+
+// Options of a Store. The zero values of all but Root are sensible.
+type Options struct {
+	// Root is the path of the folder.
+	Root string
+	// Create makes Root if it does not exist. Without it a missing folder is
+	// blob.ErrDown, so that an unmounted disk is not mistaken for an empty one.
+	Create bool
+	// NoSync leaves out every flush, for benchmarks: a loss of power then loses
+	// what was acknowledged.
+	NoSync bool
+	// OnSync is told of every flush: "file", "folder" or "all".
+	OnSync func(what string)
+	// Workers is the number of folders that one Delete works on at once.
+	// 0 is 4.
+	Workers int
+	// SyncAllFrom is the number of folders of one Delete from which on one flush
+	// of the whole file system replaces one per folder: random names spread over
+	// all folders, and 600 flushes take longer than 1,000 deletions. It also
+	// waits for what other programs have written there. 0 is 16; negative never.
+	SyncAllFrom int
+	// Random makes the names of temporary files differ from those of earlier
+	// processes. nil is crypto/rand.
+	Random io.Reader
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	if o.SyncAllFrom == 0 {
+		o.SyncAllFrom = 16
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.OnSync == nil {
+		o.OnSync = func(string) {}
+	}
+	return o
+}
+
+// Store keeps blobs in a directory. It is safe for concurrent use.
+type Store struct {
+	fs      FS
+	opt     Options
+	folders folders
+	nonce   string
+	temps   atomic.Int64 // numbers the temporary files
+	active  sync.Map     // names of temporary files under way: string -> struct{}
+}
+
+var (
+	_ blob.Store      = (*Store)(nil)
+	_ blob.Unfinished = (*Store)(nil)
+	_ blob.Spacer     = (*Store)(nil)
+	_ blob.Placed     = (*Store)(nil)
+)
+
+// Open opens the folder and flushes what an earlier process left unflushed.
+// Errors wrap blob.ErrDown.
+func Open(opt Options) (*Store, error) {
+	fsys, err := openOS(opt)
+	if err != nil {
+		return nil, fmt.Errorf("fsblob: open %s: %w: %w", opt.Root, blob.ErrDown, err)
+	}
+	s, err := OpenFS(fsys, opt)
+	if err != nil {
+		return nil, errors.Join(err, fsys.Close())
+	}
+	return s, nil
+}
+
+// OpenFS is Open on the given tree; Root and Create are not looked at.
+func OpenFS(fsys FS, opt Options) (*Store, error) {
+	s := &Store{fs: fsys, opt: opt.withDefaults()}
+	var nonce [8]byte
+	if _, err := io.ReadFull(s.opt.Random, nonce[:]); err != nil {
+		return nil, fmt.Errorf("fsblob: open: random source: %w", err)
+	}
+	s.nonce = hex.EncodeToString(nonce[:])
+	if err := s.syncAll(); err != nil {
+		return nil, fmt.Errorf("fsblob: open %s: %w: %w", opt.Root, blob.ErrDown, err)
+	}
+	return s, nil
+}
+
+// InPlace implements blob.Placed.
+func (s *Store) InPlace() error {
+	if f, ok := s.fs.(interface{ inPlace() error }); ok {
+		return f.inPlace()
+	}
+	return nil
+}
+
+// Reopen implements blob.Placed; it flushes what was left there unflushed.
+func (s *Store) Reopen() error {
+	f, ok := s.fs.(interface{ reopen() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if err := errors.Join(f.reopen(), s.syncAll()); err != nil {
+		return fmt.Errorf("fsblob: open %s again: %w: %w", s.opt.Root, blob.ErrDown, err)
+	}
+	return nil
+}
+
+// Close closes the folder. Open bodies of Get can still be read.
+func (s *Store) Close() error { return s.fs.Close() }
+
+// Free implements blob.Spacer: the room that the file system has left for users
+// without privileges.
+func (s *Store) Free(context.Context) (int64, error) {
+	free, err := s.fs.Free()
+	if err != nil {
+		return 0, fmt.Errorf("fsblob: free space: %w: %w", blob.ErrDown, err)
+	}
+	return free, nil
+}
+
+// split returns the folder, "" for the root, and the name of a key.
+func split(key string) (folder, name string) {
+	i := strings.LastIndexByte(key, '/')
+	if i < 0 {
+		return "", key
+	}
+	return key[:i], key[i+1:]
+}
+
+func join(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}

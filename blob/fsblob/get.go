@@ -1,0 +1,128 @@
+package fsblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// errSpecial: what lies under the name is neither a file nor a folder.
+var errSpecial = errors.New("not a regular file")
+
+// Get implements blob.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if err := blob.CheckKey(key); err != nil {
+		return nil, err
+	}
+	body, err := s.get(ctx, key, offset, length)
+	if err != nil {
+		return nil, fmt.Errorf("fsblob: get %s: %w", key, s.cause(err))
+	}
+	return body, nil
+}
+
+func (s *Store) get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if offset < 0 || length < -1 {
+		return nil, fmt.Errorf("invalid range %d+%d", offset, length)
+	}
+	file, err := s.open(key)
+	if err != nil {
+		return nil, err
+	}
+	if offset > 0 {
+		if _, err := file.Seek(offset, io.SeekStart); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	if length < 0 {
+		return file, nil
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(file, length), file}, nil
+}
+
+func (s *Store) open(key string) (File, error) {
+	folder, name := split(key)
+	dir, err := s.fs.OpenDir(folder)
+	if err != nil {
+		return nil, absent(err)
+	}
+	defer dir.Close()
+	file, err := dir.Open(name)
+	if err != nil {
+		return nil, absent(err)
+	}
+	entry, err := file.Stat()
+	if err == nil {
+		err = entry.isBlob()
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// Stat implements blob.Store.
+func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
+	if err := blob.CheckKey(key); err != nil {
+		return blob.Info{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return blob.Info{}, err
+	}
+	folder, name := split(key)
+	entry, err := s.stat(folder, name)
+	if err == nil || errors.Is(err, blob.ErrNotExist) {
+		if perr := s.prove(folder); perr != nil && !errors.Is(perr, fs.ErrNotExist) {
+			err = fmt.Errorf("seen, not proven: %w", perr)
+		}
+	}
+	if err != nil {
+		return blob.Info{}, fmt.Errorf("fsblob: stat %s: %w", key, s.cause(err))
+	}
+	return blob.Info{Key: key, Size: entry.Size, ModTime: entry.ModTime}, nil
+}
+
+func (s *Store) stat(folder, name string) (Entry, error) {
+	dir, err := s.fs.OpenDir(folder)
+	if err != nil {
+		return Entry{}, absent(err)
+	}
+	defer dir.Close()
+	entry, err := dir.Stat(name)
+	if err != nil {
+		return Entry{}, absent(err)
+	}
+	return entry, entry.isBlob()
+}
+
+// isBlob tells a blob from what else can lie under a name. A folder proves that
+// no bytes do; a link or device proves nothing.
+func (e Entry) isBlob() error {
+	switch {
+	case e.Dir:
+		return blob.ErrNotExist
+	case !e.Regular:
+		return errSpecial
+	}
+	return nil
+}
+
+// absent turns the errors that prove that no bytes lie under a key into
+// blob.ErrNotExist.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return blob.ErrNotExist
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/memblob"
+)
+
+func TestConformance(t *testing.T) {
+	blobtest.Run(t, func(*testing.T) blob.Store { return gate.New(memblob.New(memblob.Options{})) })
+}
+
+// calls makes every call on a store in which nothing lies, and returns the error
+// of each.
+func calls(ctx context.Context, s *gate.Store) map[string]error {
+	_, get := s.Get(ctx, "a/b", 0, -1)
+	_, stat := s.Stat(ctx, "a/b")
+	_, del := s.Delete(ctx, []string{"a/b"})
+	list := s.List(ctx, "", "", func(blob.Info) error { return nil })
+	return map[string]error{
+		"get": get, "stat": stat, "delete": del, "list": list,
+		"put": s.Put(ctx, "a/c", strings.NewReader("x"), 1),
+	}
+}
+
+// While the gate is shut nothing is written, and nothing is said to be absent.
+func TestShut(t *testing.T) {
+	inner := memblob.New(memblob.Options{})
+	s := gate.New(inner)
+	if !s.Shut("no disk") || s.Shut("no disk at all") || s.Misplaced() != "no disk at all" || s.Down() != s.Misplaced() {
+		t.Error("shut: what was reported is wrong")
+	}
+	for call, err := range calls(t.Context(), s) {
+		if !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrMisplaced) || blob.Unknown(err) || errors.Is(err, blob.ErrNotExist) ||
+			!strings.Contains(err.Error(), "no disk at all") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	if inner.Len() != 0 {
+		t.Error("something was written")
+	}
+	if !s.Open() || s.Open() || s.Down() != "" {
+		t.Error("open: what was reported is wrong")
+	}
+	if err := s.Put(t.Context(), "a/c", strings.NewReader("x"), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// The answer of a call during which the gate was shut does not count: another
+// store may have given it.
+func TestShutDuringACall(t *testing.T) {
+	var s *gate.Store
+	inner := blobtest.NewFaulty(memblob.New(memblob.Options{}), func(blobtest.Call) blobtest.Fault {
+		s.Shut("for a moment")
+		s.Open()
+		return blobtest.Fault{}
+	})
+	s = gate.New(inner)
+	for call, err := range calls(t.Context(), s) {
+		if !errors.Is(err, blob.ErrDown) || errors.Is(err, blob.ErrNotExist) || !blob.Unknown(err) {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
+// What was opened before is read to its end.
+func TestBodiesOutliveTheGate(t *testing.T) {
+	s := gate.New(memblob.New(memblob.Options{}))
+	if err := s.Put(t.Context(), "a/b", strings.NewReader("bytes"), 5); err != nil {
+		t.Fatal(err)
+	}
+	body, err := s.Get(t.Context(), "a/b", 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	s.Shut("no disk")
+	if data, err := io.ReadAll(body); err != nil || string(data) != "bytes" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

@@ -1,0 +1,302 @@
+package s3blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// deleteTries is how often one Delete asks for a key whose deletion did not end
+// well. A deletion may land twice: the name is not used again.
+const deleteTries = 4
+
+// patience is the longest pause, asked for by the service, that a Delete waits
+// for; beyond it the keys wait in the ledger.
+const patience = 5 * time.Second
+
+var (
+	// errMarker: the bytes lie there still, as a version.
+	errMarker = errors.New("the service laid a delete marker over it and kept the bytes")
+	// errProtocol: the answer does not fit the request.
+	errProtocol = errors.New("the answer does not fit the request")
+	// errUnsaid: the answer leaves a key out.
+	errUnsaid = errors.New("the answer leaves the key out")
+)
+
+// target is one key of a Delete.
+type target struct {
+	key  string
+	err  error
+	left bool // to be asked for, again
+}
+
+// Delete implements blob.Store. A key that was not there is answered nil where
+// the service says "deleted" of it, as S3 does. Keys go by as many requests, and
+// as many at once, as the service stands (Events.Pace).
+func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("s3blob: delete %d keys: %w: %w", len(keys), blob.ErrNotDone, err)
+	}
+	results := make([]blob.Result, len(keys))
+	first := make(map[string]*target, len(keys))
+	var targets []*target
+	for i, key := range keys {
+		results[i].Key = key
+		if results[i].Err = blob.CheckKey(key); results[i].Err == nil && first[key] == nil {
+			t := &target{key: key, left: true}
+			first[key] = t
+			targets = append(targets, t)
+		}
+	}
+	if len(targets) == 0 {
+		return results, nil
+	}
+	if err := s.may(ctx, forDelete); err != nil {
+		return nil, fmt.Errorf("s3blob: delete %d keys: %w: %w", len(keys), blob.ErrNotDone, err)
+	}
+	s.deleteAll(ctx, targets)
+	for i, key := range keys {
+		t := first[key]
+		switch {
+		case t == nil:
+		case t.left: // answered before: this is the same key once more
+			results[i].Err = t.err
+			if t.err == nil {
+				results[i].Err = fmt.Errorf("s3blob: delete %s: %w", key, blob.ErrNotExist)
+			}
+		default:
+			results[i].Err, t.left = t.err, true
+		}
+	}
+	return results, whole(targets)
+}
+
+// whole is the error of a call of which nothing succeeded because the service, or
+// the caller, gave up.
+func whole(targets []*target) error {
+	for _, t := range targets {
+		if isGone(t.err) || !errors.Is(t.err, blob.ErrDown) && !errors.Is(t.err, context.Canceled) && !errors.Is(t.err, context.DeadlineExceeded) {
+			return nil
+		}
+	}
+	return targets[0].err
+}
+
+// isGone says that there are certainly no bytes any more.
+func isGone(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
+
+// deleteAll asks for all targets, and again for those whose end is not known. On
+// return none is left.
+func (s *Store) deleteAll(ctx context.Context, targets []*target) {
+	for try := 0; try < deleteTries && len(targets) > 0; try++ {
+		if try > 0 && lethe.Sleep(ctx, firstPause<<try/4) != nil {
+			break
+		}
+		s.deleteOnce(ctx, targets)
+		var left []*target
+		for _, t := range targets {
+			if t.left {
+				left = append(left, t)
+			}
+		}
+		targets = left
+	}
+	for _, t := range targets {
+		t.left = false
+	}
+}
+
+// deleteOnce asks for all targets once, by batches as large and as many at once
+// as the pace allows.
+func (s *Store) deleteOnce(ctx context.Context, targets []*target) {
+	var running errgroup.Group
+	for len(targets) > 0 {
+		singly := !s.Capabilities().BatchDelete
+		slot, err := s.pace.enter(ctx, patience)
+		if err != nil {
+			for _, t := range targets {
+				t.refuse(ctx, err)
+			}
+			break
+		}
+		n := min(slot.batch, len(targets))
+		if singly {
+			n = 1
+		}
+		batch := targets[:n]
+		targets = targets[n:]
+		running.Go(func() error {
+			if singly {
+				s.deleteSingly(ctx, batch[0], slot)
+			} else {
+				s.deleteBatch(ctx, batch, slot)
+			}
+			return nil
+		})
+	}
+	_ = running.Wait()
+}
+
+// refuse gives up a target that was not asked for; what was said of it before stays.
+func (t *target) refuse(ctx context.Context, err error) {
+	t.left = false
+	if t.err == nil {
+		t.err = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrNotDone, err)
+	} else if ctx.Err() != nil {
+		t.err = fmt.Errorf("%w: %w", ctx.Err(), t.err)
+	}
+}
+
+// deleteBatch asks for some keys by one DeleteObjects.
+func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
+	names := make([]string, len(batch))
+	for i, t := range batch {
+		names[i] = *s.name(t.key)
+	}
+	said, err := s.deleteObjects(ctx, names)
+	switch {
+	case errors.Is(err, errProtocol):
+		s.o.Events.protocol("delete", err)
+		slot.leave(verdict{})
+		for _, t := range batch {
+			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), errors.Is(err, errBroken)
+		}
+	case err != nil:
+		s.batchFailed(ctx, batch, err, slot)
+	default:
+		var worst verdict
+		for i, t := range batch {
+			v := s.settle(ctx, t, said[names[i]])
+			if v.slow {
+				worst = v
+			}
+		}
+		s.leave(slot, "delete", worst)
+	}
+}
+
+// batchFailed takes the error of a whole DeleteObjects.
+func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slot slot) {
+	v := judge(ctx, err)
+	again := v.again
+	switch {
+	case v.certain && v.is(unable...) || v.status == http.StatusMethodNotAllowed:
+		s.singly()
+		again = true
+	case v.is("MalformedXML", "InvalidRequest", "InvalidArgument", "EntityTooLarge", "MaxMessageLengthExceeded", "InternalError") && len(batch) > 1:
+		// Fewer keys may pass, or show the one that does not.
+		v.slow, again = true, true
+	}
+	s.leave(slot, "delete", v)
+	for _, t := range batch {
+		t.err, t.left = s.changing("delete", t.key, v), again
+	}
+}
+
+// deleteSingly asks for one key.
+func (s *Store) deleteSingly(ctx context.Context, t *target, slot slot) {
+	v := s.settle(ctx, t, s.deleteObject(ctx, *s.name(t.key)))
+	s.leave(slot, "delete", v)
+}
+
+// settle writes down what was said of one key.
+func (s *Store) settle(ctx context.Context, t *target, err error) verdict {
+	t.left = false
+	switch {
+	case err == nil:
+		t.err = nil
+		return verdict{}
+	case errors.Is(err, blob.ErrNotExist):
+		t.err = fmt.Errorf("s3blob: delete %s: %w", t.key, err)
+		return verdict{}
+	case errors.Is(err, errMarker):
+		s.doubt()
+		t.err = fmt.Errorf("s3blob: delete %s: %w: %w: %w: %s", t.key, blob.ErrDown, blob.ErrUnfit, err, versionsOn)
+		return verdict{}
+	case errors.Is(err, errUnsaid):
+		t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), true
+		return verdict{}
+	}
+	v := judge(ctx, err)
+	if v.status == 0 && v.code != "" {
+		v = judgeKey(v)
+	}
+	t.err, t.left = s.changing("delete", t.key, v), v.again
+	return v
+}
+
+// judgeKey judges an error that an answer gives for one of its keys.
+func judgeKey(v verdict) verdict {
+	switch {
+	case v.is(slowDown...), v.is("RequestTimeout", "OperationTimedOut"):
+		v.slow, v.down, v.again = true, true, true
+	case v.is("InternalError", "OperationAborted"):
+		v.again = true
+	case v.is("AccessDenied"):
+		v.certain = true
+		v.text += " (a retention or legal hold on this object, or a policy; look at it with the service's own tools)"
+	}
+	return v
+}
+
+// leave ends a request of a deletion, and tells if the service was too slow.
+func (s *Store) leave(slot slot, op string, v verdict) {
+	if wait := slot.leave(v); v.slow {
+		s.o.Events.throttled(op, wait, s.say(v))
+	}
+}
+
+// singly notes that the service has no DeleteObjects after all.
+func (s *Store) singly() {
+	s.state.mu.Lock()
+	s.state.caps.BatchDelete = false
+	s.state.mu.Unlock()
+}
+
+// deleteObjects deletes names by one request. The answer has an entry for each of
+// them: nil, blob.ErrNotExist, errUnsaid, errMarker, or what the service said.
+func (s *Store) deleteObjects(ctx context.Context, names []string) (map[string]error, error) {
+	objects := make([]types.ObjectIdentifier, len(names))
+	for i := range names {
+		objects[i].Key = &names[i]
+	}
+	asked, cancel := s.bounded(ctx, 0)
+	defer cancel()
+	var raw capture
+	_, err := s.client.DeleteObjects(asked, &s3.DeleteObjectsInput{Bucket: &s.o.Bucket, Delete: &types.Delete{Objects: objects}},
+		s3.WithAPIOptions(withMD5, raw.install))
+	switch {
+	case err != nil:
+		return nil, err
+	case raw.err != nil:
+		return nil, fmt.Errorf("%w: %w after %d bytes: %w", errProtocol, errBroken, len(raw.body), raw.err)
+	}
+	return readAnswer(raw.body, names)
+}
+
+// deleteObject deletes one name.
+func (s *Store) deleteObject(ctx context.Context, name string) error {
+	asked, cancel := s.bounded(ctx, 0)
+	defer cancel()
+	out, err := s.client.DeleteObject(asked, &s3.DeleteObjectInput{Bucket: &s.o.Bucket, Key: &name})
+	if err == nil {
+		if out.DeleteMarker != nil && *out.DeleteMarker {
+			return errMarker
+		}
+		return nil
+	}
+	v := judge(ctx, err)
+	if v.is("NoSuchKey") {
+		return blob.ErrNotExist
+	}
+	return err
+}

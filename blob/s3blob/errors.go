@@ -1,0 +1,270 @@
+package s3blob
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Codes of S3 and of its kin, by what they mean here.
+var (
+	// slowDown: too many requests; most services answer them with 503.
+	slowDown = []string{
+		"SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling", "ThrottlingException",
+		"RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException", "BandwidthLimitExceeded", "RequestThrottled",
+	}
+	// refused: whatever the key, the service does not work for us.
+	refused = []string{
+		"NoSuchBucket", "InvalidBucketName", "AccessDenied", "Forbidden", "AllAccessDisabled", "AccountProblem", "NotSignedUp", "UserSuspended",
+		"InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "InvalidSecurity", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+		"RequestTimeTooSkewed", "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "Redirect", "IllegalLocationConstraintException",
+		"Unauthorized", "MovedPermanently", "TemporaryRedirect", "XMinioBackendDown", "XMinioServerNotInitialized",
+	}
+	// full: there is no room.
+	full = []string{"QuotaExceeded", "QuotaExceededException", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage", "InsufficientCapacity", "StorageFull", "ServiceQuotaExceeded"}
+	// unable: the service has no such request.
+	unable = []string{"NotImplemented", "MethodNotAllowed", "UnsupportedOperation", "OperationNotSupported"}
+)
+
+// verdict is what the error of a request says.
+type verdict struct {
+	status  int           // of the answer; 0: there was none
+	code    string        // of S3, or made from the status
+	text    string        // for people
+	certain bool          // the request had no effect and never will
+	down    bool          // the service as a whole does not work
+	full    bool          // it has no room
+	slow    bool          // it asks for fewer requests, or took too long
+	again   bool          // sent again it may well succeed
+	wait    time.Duration // how long the service wants to be left alone
+	err     error
+}
+
+func (v verdict) is(codes ...string) bool { return slices.Contains(codes, v.code) }
+
+// judge reads the error of a request that was sent with a context of bounded,
+// made of ctx.
+func judge(ctx context.Context, err error) verdict {
+	v := verdict{err: err}
+	var answered *smithyhttp.ResponseError
+	var said *smithy.GenericAPIError // of one key of an answer
+	switch {
+	case errors.As(err, &answered) && answered.HTTPStatusCode() != 0:
+		v.status = answered.HTTPStatusCode()
+		v.answer(answered.Response.Header, err)
+	case errors.As(err, &said):
+		v.code, v.text = said.ErrorCode(), said.ErrorMessage()
+	default:
+		v.silence(ctx, err)
+	}
+	return v
+}
+
+// answer judges an answer of the service, or of something before it.
+func (v *verdict) answer(header http.Header, err error) {
+	var said smithy.APIError
+	if errors.As(err, &said) {
+		v.code, v.text = said.ErrorCode(), said.ErrorMessage()
+	}
+	v.wait = retryAfter(header)
+	fromS3 := v.code != "" && v.code != strings.ReplaceAll(http.StatusText(v.status), " ", "") && v.code != "UnknownError"
+	switch {
+	case v.status < 300: // it was well, but its body broke off
+		v.down, v.again = true, true
+	case v.is(full...) || v.status == http.StatusInsufficientStorage:
+		v.full = true
+	case v.is(slowDown...) || v.status == http.StatusServiceUnavailable || v.status == http.StatusTooManyRequests:
+		v.slow, v.down, v.again = true, true, true
+	case v.is(refused...), v.status >= 300 && v.status < 400, v.status == http.StatusBadGateway, v.status == http.StatusGatewayTimeout:
+		v.down = true
+		v.again = v.status >= 500
+	case v.is("RequestTimeout"), v.status == http.StatusRequestTimeout:
+		v.slow, v.down, v.again = true, true, true
+	case v.status >= 500 && !v.is(unable...):
+		v.again = true
+	}
+	switch {
+	case v.status >= 300 && v.status < 500:
+		v.certain = fromS3 && v.status != http.StatusRequestTimeout || v.is(unable...) ||
+			v.status == http.StatusPreconditionFailed || v.status == http.StatusTooManyRequests
+	case v.status >= 500:
+		v.certain = v.is(unable...)
+	}
+	if region := header.Get("X-Amz-Bucket-Region"); region != "" && v.status < 500 && v.is("PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "BadRequest", "TemporaryRedirect") {
+		v.text += "; the bucket lies in region " + region
+	}
+}
+
+// silence judges a request that got no answer.
+func (v *verdict) silence(ctx context.Context, err error) {
+	v.text = brief(err)
+	if ctx.Err() != nil {
+		v.err = fmt.Errorf("%w: %w", ctx.Err(), hidden{err})
+		return
+	}
+	v.down = true
+	switch {
+	case neverSent(err):
+		v.certain = true
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSlow), isTimeout(err):
+		v.slow, v.again = true, true
+		v.text = errSlow.Error()
+		v.err = fmt.Errorf("%w: %w", context.DeadlineExceeded, hidden{err})
+	default:
+		v.again = true
+	}
+}
+
+// neverSent says that the request did not leave: no credentials were found to sign
+// it, or no connection was made. So nothing can have been done.
+func neverSent(err error) bool {
+	var sent *smithyhttp.RequestSendError
+	var cancelled *smithy.CanceledError
+	if !errors.As(err, &sent) && !errors.As(err, &cancelled) {
+		return true
+	}
+	var dns *net.DNSError
+	var op *net.OpError
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var host x509.HostnameError
+	var verify *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns) ||
+		errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) ||
+		errors.As(err, &verify) || errors.As(err, &record)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// retryAfter reads the header of that name; only seconds, which is what services send.
+func retryAfter(header http.Header) time.Duration {
+	n, err := strconv.Atoi(strings.TrimSpace(header.Get("Retry-After")))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return time.Duration(min(n, 3600)) * time.Second
+}
+
+// hidden keeps the text of an error and none of its kinds.
+type hidden struct{ err error }
+
+// Error implements error.
+func (h hidden) Error() string { return brief(h.err) }
+
+// brief is the innermost of the SDK's many layers that says something.
+func brief(err error) string {
+	var operation *smithy.OperationError
+	if errors.As(err, &operation) && operation.Err != nil {
+		err = operation.Err
+	}
+	text := err.Error()
+	if _, rest, ok := strings.Cut(text, "request send failed, "); ok {
+		text = rest
+	}
+	return text
+}
+
+// advice says what a person can do about a code.
+func (s *Store) advice(v verdict) string {
+	at := s.o.Endpoint
+	if at == "" {
+		at = "AWS, " + s.o.Region
+	}
+	switch v.code {
+	case "NoSuchBucket", "InvalidBucketName":
+		return fmt.Sprintf("there is no bucket %s at %s; create it, or mend bucket, region or endpoint", s.o.Bucket, at)
+	case "InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "Unauthorized":
+		return "the service does not take the access key; mend access key and secret key"
+	case "AccessDenied", "Forbidden":
+		return fmt.Sprintf("the access key may not do this in bucket %s; it needs the rights to get, put, delete and list objects and to list and abort multipart uploads", s.o.Bucket)
+	case "RequestTimeTooSkewed":
+		return "this machine's clock and the service's differ too much; set this machine's clock"
+	case "PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "TemporaryRedirect", "IllegalLocationConstraintException":
+		return "the bucket lies in another region; mend region or endpoint"
+	}
+	return ""
+}
+
+// failure is a request that failed, in words.
+type failure struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (f failure) Error() string { return f.text }
+
+// Unwrap gives errors.Is what the SDK knew.
+func (f failure) Unwrap() error { return f.err }
+
+// say puts a verdict into words, without what it says of outcome and service.
+func (s *Store) say(v verdict) error {
+	text := v.text
+	if v.code != "" {
+		text = v.code
+		if v.text != "" && v.text != v.code {
+			text += ": " + v.text
+		}
+		if v.status != 0 {
+			text = fmt.Sprintf("%s (%d)", text, v.status)
+		}
+	} else if v.status != 0 {
+		text = fmt.Sprintf("%s (%d)", brief(v.err), v.status)
+	}
+	if advice := s.advice(v); advice != "" {
+		text = advice + ": " + text
+	}
+	return failure{text, v.err}
+}
+
+// kinds wraps what the verdict says of the service.
+func (s *Store) kinds(v verdict) error {
+	err := s.say(v)
+	if v.full {
+		err = fmt.Errorf("%w: %w", blob.ErrFull, err)
+	}
+	if v.down {
+		err = fmt.Errorf("%w: %w", blob.ErrDown, err)
+	}
+	return err
+}
+
+// reading is the error of a request that changes nothing.
+func (s *Store) reading(op, key string, v verdict) error {
+	return fmt.Errorf("s3blob: %s %s: %w", op, key, s.kinds(v))
+}
+
+// changing is the error of a request that changes something.
+func (s *Store) changing(op, key string, v verdict) error {
+	return fmt.Errorf("s3blob: %s %s: %w", op, key, s.outcome(v))
+}
+
+// outcome wraps what the verdict says of the effect.
+func (s *Store) outcome(v verdict) error {
+	if v.certain {
+		return fmt.Errorf("%w: %w", blob.ErrNotDone, s.kinds(v))
+	}
+	return fmt.Errorf("%w: %w", blob.ErrUnknown, s.kinds(v))
+}
+
+// notDone is the error of a change that was never asked for.
+func notDone(op, key string, err error) error {
+	return fmt.Errorf("s3blob: %s %s: %w: %w", op, key, blob.ErrNotDone, err)
+}

@@ -1,0 +1,252 @@
+package s3blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Put implements blob.Store. Nothing is sent before a part of the body, or all of
+// it, was read, so that a body that fails leaves nothing.
+//
+// Where the service takes If-None-Match (Capabilities.ConditionalPut), it is the
+// service that refuses to overwrite. Elsewhere Put looks first, and keeps two Puts
+// of one name in this process apart; two processes that put under one name at the
+// same instant are kept apart only by our names, which are random and used once.
+//
+// A request whose answer is lost is not repeated: the blob may be there, or land
+// later (blob.ErrUnknown).
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
+	if err := blob.CheckKey(key); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return notDone("put", key, err)
+	}
+	if err := s.may(ctx, forPut); err != nil {
+		return notDone("put", key, err)
+	}
+	unlock, err := s.lock(ctx, key)
+	if err != nil {
+		return notDone("put", key, err)
+	}
+	defer unlock()
+
+	partSize := s.partSize(size)
+	held := partSize
+	if size >= 0 {
+		held = min(held, size+1)
+	}
+	held = min(held, s.o.Memory)
+	if err := s.memory.Acquire(ctx, held); err != nil {
+		return notDone("put", key, err)
+	}
+	defer s.memory.Release(held)
+	source := &source{r: blob.Exactly(ctx, r, size)}
+	first, more, err := source.first(partSize, size)
+	switch {
+	case err != nil:
+		return notDone("put", key, err)
+	case more:
+		return s.putParts(ctx, upload{key: key, size: size, held: held, first: first, source: source})
+	}
+	return s.putWhole(ctx, key, first)
+}
+
+// lock keeps the Puts of one name in this process apart.
+func (s *Store) lock(ctx context.Context, key string) (unlock func(), err error) {
+	mine := make(chan struct{})
+	for {
+		other, taken := s.putting.LoadOrStore(key, mine)
+		if !taken {
+			return func() {
+				s.putting.Delete(key)
+				close(mine)
+			}, nil
+		}
+		select {
+		case <-other.(chan struct{}):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// conflicts is how often a PUT is sent again that was refused because another one
+// was under way.
+const conflicts = 6
+
+// putWhole sends a blob by one request.
+func (s *Store) putWhole(ctx context.Context, key string, data []byte) error {
+	if !s.Capabilities().ConditionalPut {
+		if err := s.refuseExisting(ctx, key); err != nil {
+			return err
+		}
+	}
+	for try := range conflicts {
+		v, err := s.sendWhole(ctx, key, data)
+		switch {
+		case err == nil:
+			return nil
+		case v.status == http.StatusPreconditionFailed:
+			return fmt.Errorf("s3blob: put %s: %w", key, blob.ErrExist)
+		case !v.is("ConditionalRequestConflict") || try == conflicts-1:
+			return s.changing("put", key, v)
+		}
+		// It was refused, so it may be sent again.
+		if err := lethe.Sleep(ctx, 20*time.Millisecond<<try); err != nil {
+			return notDone("put", key, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) sendWhole(ctx context.Context, key string, data []byte) (verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return verdict{certain: true, text: "cancelled", err: err}, err
+	}
+	asked, cancel := s.bounded(ctx, int64(len(data)))
+	defer cancel()
+	body := &sending{Reader: bytes.NewReader(data)}
+	in := &s3.PutObjectInput{
+		Bucket: &s.o.Bucket, Key: s.name(key), Body: body, ContentLength: aws.Int64(int64(len(data))),
+		ContentMD5: sumOf(data), ContentType: aws.String("application/octet-stream"),
+	}
+	if s.Capabilities().ConditionalPut {
+		in.IfNoneMatch = aws.String("*")
+	}
+	out, err := s.client.PutObject(asked, in)
+	if err == nil {
+		s.sawVersion(out.VersionId)
+		return verdict{}, nil
+	}
+	v := judge(ctx, err)
+	if v.status == 0 && !v.certain && body.cut(err) {
+		return s.refusedUnheard(ctx, key, v), err
+	}
+	return v, err
+}
+
+// sending knows how much of a body was taken by the connection.
+type sending struct {
+	*bytes.Reader
+	left atomic.Int64
+}
+
+// Read implements io.Reader.
+func (b *sending) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.left.Store(int64(b.Reader.Len()))
+	return n, err
+}
+
+// cut says that the connection broke while the body was written, before its end:
+// what came of it, the service cannot store.
+func (b *sending) cut(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "write" || op.Op == "readfrom") && b.left.Load() > 0
+}
+
+// refusedUnheard judges a PUT whose connection was closed before the body was
+// sent: so do services that refuse it without reading, and the answer is lost.
+func (s *Store) refusedUnheard(ctx context.Context, key string, v verdict) verdict {
+	v.certain = true
+	if _, err := s.Stat(ctx, key); err == nil {
+		v.status = http.StatusPreconditionFailed
+	}
+	return v
+}
+
+// refuseExisting answers blob.ErrExist if there is something under the key.
+func (s *Store) refuseExisting(ctx context.Context, key string) error {
+	switch _, err := s.Stat(ctx, key); {
+	case err == nil:
+		return fmt.Errorf("s3blob: put %s: %w", key, blob.ErrExist)
+	case errors.Is(err, blob.ErrNotExist):
+		return nil
+	default:
+		return notDone("put", key, fmt.Errorf("cannot tell whether it is there: %w", err))
+	}
+}
+
+// source yields a body in parts.
+type source struct {
+	r    io.Reader
+	next [1]byte // read ahead, to know whether there is more
+	has  bool
+}
+
+// smallest is how much is first made room for when the size is not known.
+const smallest = 64 << 10
+
+// first reads up to one part; more says that the body goes on.
+func (s *source) first(partSize, size int64) (data []byte, more bool, err error) {
+	room := partSize
+	if size < 0 {
+		room = min(room, smallest)
+	} else {
+		room = min(room, size)
+	}
+	buf := make([]byte, room)
+	n := 0
+	for {
+		k, more, err := s.fill(buf[n:])
+		n += k
+		switch {
+		case err != nil:
+			return nil, false, err
+		case !more, int64(n) == partSize:
+			return buf[:n], more, nil
+		}
+		grown := make([]byte, min(4*int64(len(buf)), partSize))
+		copy(grown, buf)
+		buf = grown
+	}
+}
+
+// fill reads until buf is full or the body ends.
+func (s *source) fill(buf []byte) (n int, more bool, err error) {
+	if s.has && len(buf) > 0 {
+		buf[0], s.has, n = s.next[0], false, 1
+	}
+	k, ended, err := readFull(s.r, buf[n:])
+	n += k
+	if err != nil || ended {
+		return n, false, err
+	}
+	_, ended, err = readFull(s.r, s.next[:])
+	s.has = err == nil && !ended
+	return n, s.has, err
+}
+
+// readFull reads until buf is full. Unlike io.ReadFull it takes no error of the
+// reader for the end of the body.
+func readFull(r io.Reader, buf []byte) (n int, ended bool, err error) {
+	for idle := 0; n < len(buf); idle++ {
+		k, err := r.Read(buf[n:])
+		n += k
+		switch {
+		case err == io.EOF:
+			return n, n < len(buf), nil
+		case err != nil:
+			return n, false, err
+		case k > 0:
+			idle = 0
+		case idle == 100:
+			return n, false, io.ErrNoProgress
+		}
+	}
+	return n, false, nil
+}
