@@ -1,0 +1,65 @@
+// Package cache is the contract for caches of content, and the cache that holds
+// nothing. memcache keeps values in this process; cachetest is the suite that
+// every implementation passes.
+//
+// A cache is never authoritative (design rule 11): whether an object may be read
+// is decided by its row, and what a cache answers is checked against the
+// content's digest by the caller, who drops a value that does not match. An
+// implementation may therefore forget anything at any time, and an outage of
+// one is a miss, not an error.
+package cache
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Cache holds copies of contents by key. Implementations are safe for
+// concurrent use, answer quickly or not at all, and honour ctx where they wait.
+type Cache interface {
+	// Get returns the value last put under the key, if it is still held. The
+	// caller must not modify it, and checks it against its digest.
+	Get(ctx context.Context, key string) (value []byte, ok bool)
+	// Put offers a value to be held for at most ttl; nothing is held for a ttl of
+	// zero or less, or a value over the implementation's limit, and what was held
+	// under the key before is gone in any case. The value is copied: the caller
+	// may use its buffer again.
+	Put(ctx context.Context, key string, value []byte, ttl time.Duration)
+	// Drop forgets the keys; those that are not held are no error.
+	Drop(ctx context.Context, keys ...string)
+}
+
+// Key is the key of a content: store id "/" content id. Both are never reused
+// and the bytes of a content never change, so a value under a key is right or
+// damaged, but never out of date.
+func Key(store, content lethe.ID) string { return string(store) + "/" + string(content) }
+
+// Stats counts what a cache did since it was made.
+type Stats struct {
+	Hits      int64
+	Misses    int64
+	Rejected  int64 // values over the limit for one
+	Evictions int64 // values that had to make room or whose time was over
+	Entries   int64 // held now, roughly
+	Bytes     int64 // held now, with keys and an allowance for bookkeeping
+	Capacity  int64 // bytes at most
+}
+
+// Stater is the optional ability to tell Stats.
+type Stater interface {
+	Stats() Stats
+}
+
+// Null holds nothing: every Get is a miss.
+type Null struct{}
+
+// Get misses.
+func (Null) Get(context.Context, string) ([]byte, bool) { return nil, false }
+
+// Put does nothing.
+func (Null) Put(context.Context, string, []byte, time.Duration) {}
+
+// Drop does nothing.
+func (Null) Drop(context.Context, ...string) {}

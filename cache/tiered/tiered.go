@@ -1,0 +1,75 @@
+// Package tiered is a cache.Cache of two: a near one in this process before a far
+// one that instances share.
+//
+// Another instance does not learn that a content was dropped, and its near cache
+// goes on holding it. That costs memory and nothing else: a content never
+// changes, its id is never used again, and whether an object may be read is
+// decided by its row (design rule 11), so nobody asks for the dropped one. The
+// near copy goes when its time is over, which is never later than the far one's,
+// or to make room.
+package tiered
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe/cache"
+)
+
+// Far is a shared cache that knows how much longer it holds a value;
+// *rediscache.Cache is one.
+type Far interface {
+	cache.Cache
+	// GetAged is Get with the time that is left, above zero.
+	GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool)
+}
+
+// Cache implements cache.Cache and cache.Stater.
+type Cache struct {
+	near cache.Cache
+	far  Far
+}
+
+// New puts near before far.
+func New(near cache.Cache, far Far) *Cache { return &Cache{near: near, far: far} }
+
+// Get asks near, then far; what only far has, near holds for the time that is
+// left. A value that the caller finds damaged it drops, from both.
+func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
+	if value, ok := c.near.Get(ctx, key); ok {
+		return value, true
+	}
+	value, left, ok := c.far.GetAged(ctx, key)
+	if ok {
+		c.near.Put(ctx, key, value, left)
+	}
+	return value, ok
+}
+
+// Put offers the value to both.
+func (c *Cache) Put(ctx context.Context, key string, value []byte, ttl time.Duration) {
+	c.near.Put(ctx, key, value, ttl)
+	c.far.Put(ctx, key, value, ttl)
+}
+
+// Drop forgets the keys in both.
+func (c *Cache) Drop(ctx context.Context, keys ...string) {
+	c.near.Drop(ctx, keys...)
+	c.far.Drop(ctx, keys...)
+}
+
+// Stats are near's for what is held, with the hits of both and the misses of
+// far: a miss is what neither has.
+func (c *Cache) Stats() cache.Stats {
+	near, far := statsOf(c.near), statsOf(c.far)
+	near.Hits += far.Hits
+	near.Misses = far.Misses
+	return near
+}
+
+func statsOf(c cache.Cache) cache.Stats {
+	if s, ok := c.(cache.Stater); ok {
+		return s.Stats()
+	}
+	return cache.Stats{}
+}
