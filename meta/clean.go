@@ -1,0 +1,145 @@
+package meta
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	anyCondemned = register(`SELECT 1 FROM blobs
+		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 LIMIT 1`)
+	nextFence      = register(nextFenceMark)
+	claimCondemned = register(`WITH due AS MATERIALIZED (
+			SELECT id FROM blobs
+			WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3
+			ORDER BY due_at LIMIT ?4 ` + locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
+		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
+	staleClaims = register(`WITH stale AS MATERIALIZED (
+			SELECT id FROM blobs WHERE fence <> 0 AND claimed_at <= ?1
+			ORDER BY fence LIMIT ?2 ` + locked + `)
+		UPDATE blobs SET worker = '', fence = 0, claimed_at = 0 FROM stale
+		WHERE blobs.id = stale.id RETURNING blobs.backend, blobs.state`)
+	cleanDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(due_at), 0) FROM blobs
+		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at <= ?2`)
+	cleanLater = register(countLater(`due_at`, `blobs
+		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at > ?2`))
+)
+
+// countLater counts rows that come later, and says when the first does. There
+// may be as many as there are objects alive, so the count ends somewhere.
+func countLater(at, rows string) string {
+	return fmt.Sprintf(`SELECT count(*), coalesce(min(at), 0) FROM (
+		SELECT %s AS at FROM %s ORDER BY %s LIMIT %d) AS later`, at, rows, at, MaxScheduled)
+}
+
+// ClaimCondemned stamps condemned blobs of one backend that are due and not
+// claimed, oldest first, with a new fence. ErrBackendMismatch while deletes on
+// the backend are held, or if the ledger knows no such backend.
+func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, err error) {
+	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
+		out = Claimed{Now: t.now, LastDue: r.After}
+		b, err := t.backend(r.Backend)
+		if err != nil {
+			return err
+		}
+		if b.Held != "" {
+			return fmt.Errorf("deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+		}
+		if found, err := t.exists(anyCondemned, r.Backend, r.After, t.now); err != nil || !found {
+			return err
+		}
+		if out.Fence, err = t.newFence(); err != nil {
+			return err
+		}
+		out.Blobs, err = all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, bounded(r.Limit), r.Worker, out.Fence)
+		if err != nil || len(out.Blobs) == 0 {
+			return err
+		}
+		sortBlobs(out.Blobs, func(b Blob) lethe.Time { return b.DueAt })
+		out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+		return nil
+	})
+	return out, err
+}
+
+// sortBlobs puts blobs in the order of a time, then of their ids.
+func sortBlobs(blobs []Blob, at func(Blob) lethe.Time) {
+	slices.SortFunc(blobs, func(a, b Blob) int {
+		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+func idsOf(blobs []Blob) []lethe.ID {
+	out := make([]lethe.ID, len(blobs))
+	for i, b := range blobs {
+		out[i] = b.ID
+	}
+	return out
+}
+
+// newFence draws the next fence: every claim of the store has a higher one.
+func (t *tx) newFence() (fence int64, err error) {
+	err = t.row(nextFence).Scan(&fence)
+	return fence, t.failed(err)
+}
+
+// exists says whether the query has a row.
+func (t *tx) exists(query string, args ...any) (bool, error) {
+	found, err := all(t, scanOne[int64], query, args...)
+	return len(found) > 0, err
+}
+
+// RecoverClaims takes back up to limit claims, of condemned and of pending rows,
+// that were stamped at least grace ago. Who held them is fenced from now on.
+func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]Recovered, error) {
+	var rows []Recovered
+	err := db.batch(ctx, "recover claims", func(t *tx) (err error) {
+		rows, err = all(t, func(r *sql.Rows) (x Recovered, err error) {
+			err = r.Scan(&x.Backend, &x.State)
+			x.Claims = 1
+			return x, err
+		}, staleClaims, t.now.Add(-grace), bounded(limit))
+		return err
+	})
+	return sumRecovered(rows), err
+}
+
+// sumRecovered adds the rows up by backend and state, in that order.
+func sumRecovered(rows []Recovered) (out []Recovered) {
+	slices.SortFunc(rows, func(a, b Recovered) int {
+		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.State, b.State))
+	})
+	for _, r := range rows {
+		if n := len(out); n > 0 && out[n-1].Backend == r.Backend && out[n-1].State == r.State {
+			out[n-1].Claims++
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
+func (db *DB) CleanBacklog(ctx context.Context, backend string) (b Backlog, err error) {
+	err = db.read(ctx, "clean backlog of "+backend, func(t *tx) error {
+		b, err = t.backlog(cleanDue, cleanLater, backend, t.now)
+		return err
+	})
+	return b, err
+}
+
+// backlog runs the two counts of a routine's plan: what is due (count, bytes,
+// oldest), and what comes later (count, next).
+func (t *tx) backlog(due, later string, args ...any) (b Backlog, err error) {
+	if err = t.row(due, args...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
+		return b, t.failed(err)
+	}
+	return b, t.failed(t.row(later, args...).Scan(&b.Scheduled, &b.NextDue))
+}

@@ -1,0 +1,95 @@
+package meta
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+func TestResetClock(t *testing.T) {
+	path := filePath(t)
+	resetClock(t, func(o Options) *DB { return openTest(t, path, o) })
+}
+
+func TestResetClockOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	resetClock(t, func(o Options) *DB { return openServerAt(t, url, o) })
+}
+
+// resetClock: after a clock that was ten days ahead was set right, and the
+// ledger's with it, everything goes on as if it had been right, except that what
+// was to live a while from the wrong time on lives that much longer.
+func resetClock(t *testing.T, open func(Options) *DB) {
+	const ahead = 10 * 24 * time.Hour
+	clock := newTestClock()
+	o := Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}
+	l := &ledger{DB: open(o), t: t, ctx: context.Background(), clock: clock}
+	setUp(t, l.DB)
+	l.putTTL("before", "aa", time.Hour)
+	l.putTTL("gone", "bb", 0)
+	l.putTTL("claimed", "cc", 0)
+	clock.advance(ahead)
+	l.putTTL("during", "dd", time.Hour)
+	l.remove("claimed")
+	clock.advance(readGrace)
+	_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10})
+	l.ok(err)
+	l.remove("gone")
+	silent := l.begin(100)
+	clock.advance(-ahead)
+
+	s, err := l.Clock(l.ctx)
+	l.ok(err)
+	if s.Ahead != ahead || s.Wall != l.now() || s.Hidden != 1 || s.Longer != 1 || s.LongerBy > ahead || s.LongerBy < ahead-time.Hour {
+		t.Errorf("the clock stands so: %+v", s)
+	}
+	l.hidden("before", true)
+	_, err = l.ResetClock(l.ctx)
+	l.ok(err)
+	l.hidden("before", false)
+	if d := l.ClockBehind(); d != 0 {
+		t.Errorf("the ledger's clock is ahead by %s", d)
+	}
+	if _, err := l.ResetClock(l.ctx); err == nil {
+		t.Error("there was something to reset again")
+	}
+	clock.advance(lateWindow)
+	l.hidden("before", true)
+	l.hidden("during", false)
+	l.dies(silent)
+	sound(t, l.DB)
+	l.ok(l.Close())
+	l.DB = open(o)
+	if d := l.ClockBehind(); d != 0 || nowOf(t, l.DB) != l.now() {
+		t.Errorf("opened again, the ledger's clock is ahead by %s", d)
+	}
+}
+
+// hidden checks whether clients see an object.
+func (l *ledger) hidden(key string, want bool) {
+	l.t.Helper()
+	if _, err := l.Resolve(l.ctx, "b", key); (err != nil) != want {
+		l.t.Errorf("%s: %v", key, err)
+	}
+}
+
+// dies checks that nothing waits for the time that the clock had shown: claims go
+// stale, condemned blobs are due, and the writer is silent.
+func (l *ledger) dies(silent lethe.ID) {
+	l.t.Helper()
+	_, err := l.RecoverClaims(l.ctx, 5*time.Minute, 10)
+	l.ok(err)
+	got, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10})
+	l.ok(err)
+	if len(got.Blobs) != 2 {
+		l.t.Errorf("%d condemned blobs are due", len(got.Blobs))
+	}
+	intents, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10, MinAge: 5 * time.Minute})
+	l.ok(err)
+	if len(intents.Intents) != 1 || intents.Intents[0].Blob.ID != silent {
+		l.t.Errorf("silent writers: %+v", intents.Intents)
+	}
+}

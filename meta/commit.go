@@ -1,0 +1,239 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
+
+// Commit makes an object (design rule 2): ErrInvalidKey, ErrNoSuchBucket,
+// ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone,
+// ErrNoSuchKey (Source), ErrInvalidTTL. An operation that is recorded already is
+// not applied again: the answer is then the object that it made.
+func (db *DB) Commit(ctx context.Context, c Commit) (out Committed, err error) {
+	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
+		out, err = t.commit(c, 0)
+		return err
+	})
+	return out, err
+}
+
+// commit makes an object of uploaded blobs that carry the fence: 0, or that of
+// the reaper who finishes the write.
+func (t *tx) commit(c Commit, fence int64) (Committed, error) {
+	if err := checkKey(c.Object.Key); err != nil {
+		return Committed{}, err
+	}
+	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
+		return t.replay(c, err)
+	}
+	if len(c.Blobs) == 0 {
+		// What has stored its bytes already may end.
+		if err := t.needsRoom(); err != nil {
+			return Committed{}, err
+		}
+	}
+	w, err := t.takeKey(c)
+	if err != nil {
+		return Committed{}, err
+	}
+	if err := t.stillPromised(c.Blobs, fence); err != nil {
+		return Committed{}, err
+	}
+	if err := w.refer(fence); err != nil {
+		return Committed{}, err
+	}
+	return w.put()
+}
+
+// replay answers a commit whose operation is recorded: with the object if it is
+// still there, else with what it was.
+func (t *tx) replay(c Commit, err error) (Committed, error) {
+	if err != nil {
+		return Committed{}, err
+	}
+	o := c.Object
+	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
+		have, err := t.object(b, o.Key)
+		if err == nil && have != nil && have.ID == c.Op {
+			have.name(rules)
+			return Committed{Object: *have}, nil
+		}
+		if err != nil {
+			return Committed{}, err
+		}
+		o.BucketID = b.ID
+	}
+	out, _, err := t.outcome(c.Op)
+	o.ID, o.ModifiedAt = c.Op, out.At
+	return Committed{Object: o}, err
+}
+
+// object reads the row under a key, past its time or not; nil if there is none.
+func (t *tx) object(b Bucket, key string) (*Object, error) {
+	return t.oneObject(b, selectObject, b.ID, key)
+}
+
+func (t *tx) oneObject(b Bucket, query string, args ...any) (*Object, error) {
+	o, err := scanObject(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	o.Bucket = b.Name
+	return &o, nil
+}
+
+// write is a commit in progress: its key is free, and what lay there is in hand.
+type write struct {
+	t      *tx
+	c      Commit
+	bucket Bucket
+	rules  lifecycle.Rules
+	old    *Object // the row that lay there, past its time or not
+	end    lethe.Time
+	refs   refs
+
+	content   lethe.ID
+	duplicate bool
+}
+
+// takeKey frees the key of a commit, if its precondition holds for what lies
+// there now.
+func (t *tx) takeKey(c Commit) (*write, error) {
+	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
+	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
+		return nil, err
+	}
+	if err := c.If.Holds(w.seen()); err != nil {
+		return nil, err
+	}
+	w.end, err = b.ends(t.now, TTLChange{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
+	return w, err
+}
+
+// seen is what clients saw under the key.
+func (w *write) seen() *Object {
+	if w.old.visible(w.t.now) {
+		return w.old
+	}
+	return nil
+}
+
+// refer finds or makes the content of the object, and references it.
+func (w *write) refer(fence int64) error {
+	switch {
+	case len(w.c.Blobs) > 0:
+		return w.referUploaded(fence)
+	case w.c.Source != nil:
+		return w.referSource()
+	case w.c.Object.Size == 0:
+		return nil
+	}
+	id, sound, err := w.openContent(w.c.Reach)
+	if err != nil {
+		return err
+	}
+	if id == "" || !sound {
+		return fmt.Errorf("content %s of %d bytes: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
+	}
+	w.gain(id)
+	return nil
+}
+
+// key is the identity of the content: its domain is the bucket's.
+func (w *write) key() ContentKey {
+	k := w.c.Content
+	k.Domain = w.bucket.Domain
+	return k
+}
+
+func (w *write) gain(content lethe.ID) {
+	w.content = content
+	w.refs.gain(content)
+}
+
+// referUploaded references the content that was uploaded: a new one of these
+// blobs; a known one that they repair as one more copy (design rule 20); or a
+// known and sound one, which makes them duplicates.
+func (w *write) referUploaded(fence int64) error {
+	id, sound, err := w.openContent(w.c.Reach)
+	switch {
+	case err != nil:
+		return err
+	case id == "":
+		if w.content, err = w.t.createContent(w.key()); err != nil {
+			return err
+		}
+		w.t.replicate(w.content)
+		return w.t.makeLive(w.c.Blobs, place{content: w.content, fence: fence})
+	case sound:
+		w.duplicate = true
+		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {
+			return err
+		}
+		w.gain(id)
+		return nil
+	}
+	replica, err := w.t.replica(id)
+	if err != nil {
+		return err
+	}
+	if err := w.t.makeLive(w.c.Blobs, place{id, replica, fence}); err != nil {
+		return err
+	}
+	w.t.counts.place(id)
+	w.gain(id)
+	return nil
+}
+
+// put puts the object under its key and settles what that changes.
+func (w *write) put() (Committed, error) {
+	t := w.t
+	out := Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
+	o := &out.Object
+	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.now, w.end
+	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
+	o.stamp(w.rules)
+	if err := w.quota(); err != nil {
+		return out, err
+	}
+	if err := t.insertObject(o); err != nil {
+		return out, err
+	}
+	if w.old != nil {
+		if err := t.discard(w.bucket, *w.old, lethe.ReasonOverwrite, w.refs); err != nil {
+			return out, err
+		}
+	}
+	d, err := t.settleRefs(w.refs)
+	if err != nil {
+		return out, err
+	}
+	out.Dropped = d.contents
+	return out, t.supersede(w.bucket.ID, o.Key)
+}
+
+// quota checks what the bucket will hold.
+func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.old) }
+
+// roomFor refuses an object in place of the row that lay there, if any, that would
+// take a bucket beyond its quota: ErrQuotaExceeded.
+func (t *tx) roomFor(b Bucket, size int64, old *Object) error {
+	if old != nil {
+		return t.room(b, 0, size-old.Size)
+	}
+	return t.room(b, 1, size)
+}

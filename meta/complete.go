@@ -1,0 +1,200 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, content_id = ?2, replica = ?3, segment = t.segment
+	FROM ` + rows(1, "id text", "segment bigint") + `
+	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.upload_id = ?4`)
+
+// Complete makes an object of exactly the parts named and condemns the others:
+// ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall, and the
+// errors of Commit. Asked again by the same operation, it answers the object as
+// long as that lies under its key. The number of statements does not depend on
+// the number of parts.
+func (db *DB) Complete(ctx context.Context, c Completion) (out Committed, err error) {
+	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
+		out, err = t.complete(c)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) complete(c Completion) (Committed, error) {
+	if err := t.holdUpload(c.UploadID); err != nil {
+		return Committed{}, err
+	}
+	u, err := t.upload(c.UploadID, c.Bucket, c.Key)
+	if errors.Is(err, lethe.ErrNoSuchUpload) {
+		return t.completed(c, err)
+	}
+	if err != nil {
+		return Committed{}, err
+	}
+	stored, err := all(t, scanPart, pageParts, c.UploadID, 0, bounded(0))
+	if err != nil {
+		return Committed{}, err
+	}
+	parts, err := c.choose(stored)
+	if err != nil {
+		return Committed{}, err
+	}
+	commit, err := c.compose(u, parts)
+	if err != nil {
+		return Committed{}, err
+	}
+	if err := t.recordOnce(c.Op, "complete", c.Op); err != nil {
+		return Committed{}, err
+	}
+	w, err := t.takeKey(commit)
+	if err != nil {
+		return Committed{}, err
+	}
+	if err := w.referParts(c.UploadID, segmentsOf(parts)); err != nil {
+		return Committed{}, err
+	}
+	return w.put()
+}
+
+// completed answers for an upload that is gone: if this very operation completed
+// it, with the object.
+func (t *tx) completed(c Completion, gone error) (Committed, error) {
+	if c.Op == "" {
+		return Committed{}, gone
+	}
+	if out, found, err := t.outcome(c.Op); err != nil || !found || out.What != "complete" {
+		return Committed{}, either(err, gone)
+	}
+	b, rules, err := t.ruledBucket(c.Bucket)
+	if err != nil {
+		return Committed{}, err
+	}
+	o, err := t.object(b, c.Key)
+	if err != nil || !o.visible(t.now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
+		return Committed{}, either(err, gone)
+	}
+	o.name(rules)
+	return Committed{Object: *o}, nil
+}
+
+// choose finds the parts named among those that are stored.
+func (c Completion) choose(stored []Part) ([]Part, error) {
+	if len(c.Parts) == 0 {
+		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
+	}
+	for i, name := range c.Parts[1:] {
+		if name.Number <= c.Parts[i].Number {
+			return nil, fmt.Errorf("part %d after part %d: %w", name.Number, c.Parts[i].Number, lethe.ErrInvalidPartOrder)
+		}
+	}
+	byNumber := make(map[int]Part, len(stored))
+	for _, p := range stored {
+		byNumber[p.Number] = p
+	}
+	parts := make([]Part, len(c.Parts))
+	for i, name := range c.Parts {
+		p, found := byNumber[name.Number]
+		if !found || p.ETag != name.ETag {
+			return nil, fmt.Errorf("part %d with ETag %q: %w", name.Number, name.ETag, lethe.ErrInvalidPart)
+		}
+		parts[i] = p
+	}
+	for _, p := range parts[:len(parts)-1] {
+		if p.Size < c.MinPart {
+			return nil, fmt.Errorf("part %d has %d bytes, at least %d are needed: %w", p.Number, p.Size, c.MinPart, lethe.ErrPartTooSmall)
+		}
+	}
+	return parts, nil
+}
+
+// segmentsOf are the parts that are segments of the content: those with bytes.
+func segmentsOf(parts []Part) []Part {
+	var out []Part
+	for _, p := range parts {
+		if p.Size > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// compose makes the commit of an object from the upload and its parts.
+func (c Completion) compose(u Upload, parts []Part) (Commit, error) {
+	commit := c.Commit
+	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil
+	o := &commit.Object
+	o.Bucket, o.Key, o.Tags, o.Size = u.Bucket, u.Key, u.Tags, 0
+	commit.TTL, o.TTLAt = u.TTL, u.TTLAt
+	var sums []lethe.SegmentSum
+	for _, p := range segmentsOf(parts) {
+		o.Size += p.Size
+		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
+	}
+	digest, err := lethe.MultipartDigest(sums)
+	commit.Content = ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
+	return commit, err
+}
+
+// referParts references the content that the parts are, as referUploaded does
+// with uploads, and ends the upload.
+func (w *write) referParts(upload lethe.ID, segments []Part) error {
+	if len(segments) == 0 {
+		return w.t.endUpload(upload, nil)
+	}
+	taken := make(map[lethe.ID]bool, len(segments))
+	blobs := make([]lethe.ID, len(segments))
+	for i, s := range segments {
+		blobs[i], taken[s.BlobID] = s.BlobID, true
+	}
+	id, sound, err := w.openContent(w.c.Reach)
+	switch {
+	case err != nil:
+		return err
+	case id == "":
+		if w.content, err = w.t.createContent(w.key()); err == nil {
+			w.t.replicate(w.content)
+			err = w.t.joinSegments(upload, blobs, place{content: w.content})
+		}
+	case sound:
+		w.duplicate = true
+		w.gain(id)
+		err = w.t.condemnOwned(blobs, lethe.ReasonDuplicate)
+	default:
+		err = w.repair(id, upload, blobs)
+	}
+	if err != nil {
+		return err
+	}
+	return w.t.endUpload(upload, taken)
+}
+
+// repair adds the parts to a known content that is not sound, as one more copy
+// (design rule 20).
+func (w *write) repair(content, upload lethe.ID, blobs []lethe.ID) error {
+	n, err := w.t.replica(content)
+	if err != nil {
+		return err
+	}
+	w.gain(content)
+	w.t.counts.place(content)
+	return w.t.joinSegments(upload, blobs, place{content: content, replica: n})
+}
+
+// joinSegments makes stored parts the segments of a content, in their order.
+func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
+	type row struct {
+		ID      lethe.ID `json:"id"`
+		Segment int      `json:"segment"`
+	}
+	list := make([]row, len(blobs))
+	for i, b := range blobs {
+		list[i] = row{b, i}
+	}
+	lost := fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)
+	return t.must(int64(len(blobs)), lost, composeBlobs, asJSON(list), p.content, p.replica, upload)
+}

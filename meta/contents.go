@@ -1,0 +1,161 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	openContent = register(`SELECT id FROM contents
+		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
+	knownContent = register(`SELECT c.id FROM buckets b LEFT JOIN contents c
+		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
+		WHERE b.name = ?1`)
+	contentSound = register(`SELECT coalesce(max(segment) + 1, 0),
+			count(DISTINCT CASE WHEN state = 2 AND suspect = 0 THEN segment END)
+		FROM blobs WHERE content_id = ?1`)
+	contentWithin = register(`SELECT coalesce(max(segment) + 1, 0),
+			count(DISTINCT CASE WHEN state = 2 AND suspect = 0 AND backend IN (SELECT id FROM ` + ids(2) + `) THEN segment END)
+		FROM blobs WHERE content_id = ?1`)
+	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
+	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
+	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + exclusive)
+	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
+			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9
+		WHERE id = ?1 AND state = 1 AND fence = ?2`)
+)
+
+// openContent finds the content of an identity that takes references, and says
+// whether it is sound within reach; the id is empty if there is none. It is
+// locked, along with the one that the write takes a reference from.
+func (w *write) openContent(reach []string) (id lethe.ID, sound bool, err error) {
+	t, k := w.t, w.key()
+	err = t.row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", false, t.failed(err)
+	}
+	if err := t.holdContents(id, w.losing()); err != nil || id == "" {
+		return "", false, err
+	}
+	sound, err = t.sound(id, reach)
+	return id, sound, err
+}
+
+// losing is the content that the replaced object gives its reference to up; empty
+// if the trash keeps it.
+func (w *write) losing() lethe.ID {
+	if w.old == nil || w.old.visible(w.t.now) && w.bucket.Undo > 0 {
+		return ""
+	}
+	return w.old.ContentID
+}
+
+// Known says whether content can be referenced in a bucket without its bytes. By
+// the time that it is, this may have changed. ErrNoSuchBucket.
+func (db *DB) Known(ctx context.Context, bucket string, k ContentKey) (sound bool, err error) {
+	err = db.read(ctx, "look for content in "+bucket, func(t *tx) error {
+		var id sql.Null[lethe.ID]
+		err := t.row(knownContent, bucket, k.Digest, k.Size, k.Kind).Scan(&id)
+		if err != nil {
+			return t.bucketError(bucket, err)
+		}
+		if id.Valid {
+			sound, err = t.sound(id.V, nil)
+		}
+		return err
+	})
+	return sound, err
+}
+
+// sound says that every segment of a content has a live copy that is not
+// suspect, on one of the backends within reach; none named is any.
+func (t *tx) sound(content lethe.ID, reach []string) (bool, error) {
+	var segments, covered int
+	query, args := contentSound, []any{content}
+	if len(reach) > 0 {
+		query, args = contentWithin, append(args, asJSON(reach))
+	}
+	err := t.row(query, args...).Scan(&segments, &covered)
+	return segments > 0 && segments == covered, t.failed(err)
+}
+
+// replica is the number for one more copy of a content.
+func (t *tx) replica(content lethe.ID) (n int, err error) {
+	err = t.row(nextReplica, content).Scan(&n)
+	return n, t.failed(err)
+}
+
+// createContent inserts a content with its first reference.
+func (t *tx) createContent(k ContentKey) (lethe.ID, error) {
+	id := lethe.NewID(t.now, t.random)
+	closed := flag(t.db.o.MaxRefs <= 1)
+	_, err := t.exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.now)
+	return id, err
+}
+
+// place says which bytes of a content uploaded blobs become.
+type place struct {
+	content lethe.ID
+	replica int
+	fence   int64 // that the pending blobs carry: 0, or a reaper's
+}
+
+// makeLive makes uploaded blobs the segments, in order, of one copy of a
+// content: ErrReaped if one of them is not pending any more.
+func (t *tx) makeLive(up []Uploaded, p place) error {
+	for i, u := range up {
+		backend, size, err := t.pending(u.Blob, p.fence)
+		if err != nil {
+			return err
+		}
+		late := lethe.Time(0)
+		if u.Late {
+			late = t.now.Add(t.db.o.LateWindow)
+		}
+		reaped := fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
+		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C); err != nil {
+			return err
+		}
+		t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: size})
+		t.counts.blob(backend, lethe.Live, 0, u.Size-size)
+	}
+	_, err := t.exec(forgetPromotions, asJSON(blobsOf(up)))
+	return err
+}
+
+func blobsOf(up []Uploaded) []lethe.ID {
+	out := make([]lethe.ID, len(up))
+	for i, u := range up {
+		out[i] = u.Blob
+	}
+	return out
+}
+
+// pending reads where a blob's bytes are being written, and how many were
+// reserved: ErrReaped unless it is pending and carries the fence.
+func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err error) {
+	err = t.row(pendingBlob, id, fence).Scan(&backend, &size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", 0, fmt.Errorf("blob %s: %w", id, lethe.ErrReaped)
+	}
+	return backend, size, t.failed(err)
+}
+
+// condemnDuplicates condemns uploads whose bytes turned out to be there already.
+func (t *tx) condemnDuplicates(up []Uploaded, fence int64) error {
+	for _, u := range up {
+		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.now, late: u.Late})
+		if err == nil && c.blobs != 1 {
+			err = fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	selectDead = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE state = 4 AND id > ?1 AND (?2 = '' OR backend = ?2) AND (?3 = '' OR reason = ?3)
+		ORDER BY id LIMIT ?4`)
+	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING backend, size`)
+	writeOffDead = register(`DELETE FROM blobs
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING backend, size`)
+	selectTotals = register(`SELECT backend, state, sum(n), sum(bytes) FROM blob_counters
+		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
+)
+
+// Dead lists dead letters in the order in which their blobs were made.
+func (db *DB) Dead(ctx context.Context, q DeadQuery) (blobs []Blob, err error) {
+	err = db.read(ctx, "dead letters", func(t *tx) error {
+		blobs, err = all(t, scanBlob, selectDead, q.After, q.Backend, q.Reason, bounded(q.Limit))
+		return err
+	})
+	return blobs, err
+}
+
+// Requeue condemns dead blobs again: due now, attempts at zero. Ids that name no
+// dead letter are left out of the count.
+func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) {
+	err = db.write(ctx, "requeue dead letters", func(t *tx) error {
+		n, err = t.leaveDead(lethe.Condemned, requeueDead, asJSON(blobs), t.now)
+		return err
+	})
+	return n, err
+}
+
+// WriteOff removes dead rows from the books: the operator vouches that their
+// bytes are gone. Ids that name no dead letter are left out of the count.
+func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
+	err = db.write(ctx, "write off dead letters", func(t *tx) error {
+		n, err = t.leaveDead(0, writeOffDead, asJSON(blobs))
+		return err
+	})
+	return n, err
+}
+
+// leaveDead runs a statement that takes rows out of the dead letters and moves
+// the counters by exactly those; to 0 means out of the books.
+func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
+	type row struct {
+		backend string
+		size    int64
+	}
+	rows, err := all(t, func(r *sql.Rows) (x row, err error) {
+		err = r.Scan(&x.backend, &x.size)
+		return x, err
+	}, query, args...)
+	for _, r := range rows {
+		how := moveWrittenOff
+		if to != 0 {
+			how = moveRequeued
+		}
+		t.counts.move(Move{r.backend, lethe.Dead, to, how, 1, r.size})
+	}
+	return len(rows), err
+}
+
+// Totals answers the exact numbers of blobs and bytes by backend and state, those
+// that are not zero.
+func (db *DB) Totals(ctx context.Context) (totals []Total, err error) {
+	err = db.read(ctx, "totals", func(t *tx) error {
+		totals, err = all(t, func(r *sql.Rows) (x Total, err error) {
+			err = r.Scan(&x.Backend, &x.State, &x.Blobs, &x.Bytes)
+			return x, err
+		}, selectTotals)
+		return err
+	})
+	return totals, err
+}

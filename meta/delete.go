@@ -1,0 +1,175 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// maxDeletion is the most keys that one Deletion may name.
+const maxDeletion = 1000
+
+// CROSS JOIN makes SQLite read the parameter first, and look each key up.
+var (
+	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
+		FROM ` + ids(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + exclusiveBy("o.key"))
+	anyVisible = register(`SELECT 1 FROM ` + ids(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) LIMIT 1`)
+	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
+	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason)
+		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
+			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6
+		FROM ` + rows(1, "id text", "key text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.key`)
+	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
+)
+
+// Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
+// or whose precondition fails, is answered in its item.
+func (db *DB) Delete(ctx context.Context, d Deletion) (out Deletions, err error) {
+	if len(d.Items) > maxDeletion {
+		return out, fmt.Errorf("meta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+	}
+	err = db.write(ctx, "delete from "+d.Bucket, func(t *tx) error {
+		out, err = t.delete(d)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) delete(d Deletion) (Deletions, error) {
+	p := deleting{t: t, out: Deletions{Items: make([]Deleted, len(d.Items))}}
+	var err error
+	if p.bucket, err = t.bucket(d.Bucket); err != nil {
+		return p.out, err
+	}
+	if err := t.recordOnce(d.Op, "delete", ""); err != nil {
+		return p.out, err
+	}
+	if err := p.choose(d.Items); err != nil {
+		return p.out, err
+	}
+	return p.out, p.apply()
+}
+
+// deleting is a deletion in progress.
+type deleting struct {
+	t      *tx
+	bucket Bucket
+	out    Deletions
+	take   []Object // rows to delete
+	clear  []string // keys that are removed, there or not
+}
+
+// choose looks at what lies under the keys and decides which rows go.
+func (p *deleting) choose(items []DeleteItem) error {
+	lies, err := p.find(items)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		answer := &p.out.Items[i]
+		answer.Key = item.Key
+		if answer.Err = checkKey(item.Key); answer.Err != nil {
+			continue
+		}
+		o := lies[item.Key]
+		if answer.Err = item.If.Holds(o); answer.Err != nil {
+			continue
+		}
+		p.clear = append(p.clear, item.Key)
+		if o != nil {
+			answer.Existed, answer.ID = true, o.ID
+			p.take = append(p.take, *o)
+			delete(lies, item.Key)
+		}
+	}
+	return nil
+}
+
+// find reads what clients see under the keys. A key past its time is left to
+// expiry.
+func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
+	keys := make([]string, 0, len(items))
+	for _, item := range items {
+		if checkKey(item.Key) == nil {
+			keys = append(keys, item.Key)
+		}
+	}
+	list, err := all(p.t, func(r *sql.Rows) (*Object, error) {
+		var o Object
+		var content sql.NullString
+		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
+		o.ContentID = lethe.ID(content.String)
+		return &o, err
+	}, findVisible, asJSON(keys), p.bucket.ID, p.t.now)
+	lies := make(map[string]*Object, len(list))
+	for _, o := range list {
+		lies[o.Key] = o
+	}
+	if err != nil || !p.t.crowded() {
+		return lies, err
+	}
+	// What was replaced while this waited for it lies there anew.
+	missing := slices.DeleteFunc(keys, func(k string) bool { return lies[k] != nil })
+	if len(missing) == 0 {
+		return lies, nil
+	}
+	if found, err := p.t.exists(anyVisible, asJSON(missing), p.bucket.ID, p.t.now); err != nil || found {
+		return nil, either(err, errAgain)
+	}
+	return lies, nil
+}
+
+// apply deletes the rows that were chosen, in a handful of statements.
+func (p *deleting) apply() error {
+	if len(p.clear) > 0 {
+		if _, err := p.t.exec(supersedeKeys, asJSON(p.clear), p.bucket.ID); err != nil {
+			return err
+		}
+	}
+	if len(p.take) == 0 {
+		return nil
+	}
+	lost := refs{}
+	if p.bucket.Undo > 0 {
+		if err := p.bin(); err != nil {
+			return err
+		}
+	}
+	keys := make([]string, len(p.take))
+	for i, o := range p.take {
+		keys[i] = o.Key
+		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
+		if p.bucket.Undo == 0 {
+			lost.lose(o.ContentID, p.t.now, lethe.ReasonDelete)
+		}
+	}
+	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
+	if err := p.t.must(int64(len(keys)), changed, deleteKeys, asJSON(keys), p.bucket.ID); err != nil {
+		return err
+	}
+	d, err := p.t.settleRefs(lost)
+	p.out.Dropped = d.contents
+	return err
+}
+
+// bin copies the rows to the trash, which takes over their references, as tx.bin
+// does with one.
+func (p *deleting) bin() error {
+	type row struct {
+		ID  lethe.ID `json:"id"`
+		Key string   `json:"key"`
+	}
+	list := make([]row, len(p.take))
+	for i, o := range p.take {
+		list[i] = row{lethe.NewID(p.t.now, p.t.random), o.Key}
+	}
+	_, err := p.t.exec(binKeys, asJSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete)
+	return err
+}

@@ -1,0 +1,57 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+var (
+	putDocument = register(`INSERT INTO documents (bucket_id, kind, body) VALUES (?1, ?2, ?3)
+		ON CONFLICT (bucket_id, kind) DO UPDATE SET body = excluded.body`)
+	selectDocument = register(`SELECT d.kind IS NOT NULL, d.body FROM buckets b
+		LEFT JOIN documents d ON d.bucket_id = b.id AND d.kind = ?2 WHERE b.name = ?1`)
+	deleteDocument = register(`DELETE FROM documents WHERE bucket_id = ?1 AND kind = ?2`)
+)
+
+// PutDocument stores a document of a bucket, in place of the one of that kind:
+// ErrNoSuchBucket.
+func (db *DB) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
+	if body == nil {
+		body = []byte{}
+	}
+	return db.write(ctx, "put "+kind+" of bucket "+bucket, func(t *tx) error {
+		b, err := t.holdBucket(bucket)
+		if err == nil {
+			_, err = t.exec(putDocument, b.ID, kind, body)
+		}
+		return err
+	})
+}
+
+// Document reads a document of a bucket; nil if there is none: ErrNoSuchBucket.
+func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
+	err = db.read(ctx, kind+" of bucket "+bucket, func(t *tx) error {
+		var found bool
+		err := t.row(selectDocument, bucket, kind).Scan(&found, &body)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noBucket(bucket)
+		}
+		if found && body == nil {
+			body = []byte{} // the driver reads no bytes as nil
+		}
+		return t.failed(err)
+	})
+	return body, err
+}
+
+// DeleteDocument removes a document of a bucket if it is there: ErrNoSuchBucket.
+func (db *DB) DeleteDocument(ctx context.Context, bucket, kind string) error {
+	return db.write(ctx, "delete "+kind+" of bucket "+bucket, func(t *tx) error {
+		b, err := t.holdBucket(bucket)
+		if err == nil {
+			_, err = t.exec(deleteDocument, b.ID, kind)
+		}
+		return err
+	})
+}

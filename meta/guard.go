@@ -1,0 +1,122 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+const backendColumns = `id, quota, epoch, intended, held, draining, created_at`
+
+var (
+	selectStore   = register(`SELECT id, db, created_at FROM store`)
+	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
+		RETURNING ` + backendColumns)
+	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
+	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
+	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
+		WHERE id = ?1 AND intended <= ?2 AND epoch <= ?3 AND ?3 <= ?2`)
+	holdBackend     = register(`UPDATE backends SET held = ?2 WHERE id = ?1`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1`)
+)
+
+// Identity says which store and which database this ledger is.
+func (db *DB) Identity(ctx context.Context) (s Store, err error) {
+	err = db.read(ctx, "identity", func(t *tx) error {
+		return t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
+	})
+	return s, err
+}
+
+// AddBackend registers a backend. If it is known already, its quota is updated
+// and nothing else.
+func (db *DB) AddBackend(ctx context.Context, b Backend) (Backend, error) {
+	if b.ID == "" || b.Quota < 0 {
+		return b, fmt.Errorf("meta: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
+	}
+	err := db.write(ctx, "add backend "+b.ID, func(t *tx) (err error) {
+		if err := t.closeBackend(b.ID); err != nil {
+			return err
+		}
+		b, err = scanBackend(t.row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, flag(b.Draining), t.now))
+		return err
+	})
+	return b, err
+}
+
+// Backends lists all backends by name.
+func (db *DB) Backends(ctx context.Context) (out []Backend, err error) {
+	err = db.read(ctx, "backends", func(t *tx) error {
+		out, err = all(t, func(r *sql.Rows) (Backend, error) { return scanBackend(r) }, listBackends)
+		return err
+	})
+	return out, err
+}
+
+// SetEpoch moves (intended, epoch) of a backend forward. ErrFenced if either
+// would go back, or if the epoch would pass the intended one: somebody else
+// advanced the pact meanwhile.
+func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	return db.write(ctx, "set epoch of backend "+backend, func(t *tx) error {
+		if _, err := t.holdBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
+	})
+}
+
+// HoldBackend stops the deletes on a backend with a reason (design rule 13), or
+// lets them go on with an empty one. Claims that are out already may still be
+// acted on and settled.
+func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
+	return db.write(ctx, "hold backend "+backend, func(t *tx) error {
+		if err := t.closeBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, noBackend(backend), holdBackend, backend, reason)
+	})
+}
+
+// backend reads one backend's row, which does not change before a transaction
+// ends that writes: ErrBackendMismatch if there is none.
+func (t *tx) backend(id string) (Backend, error) {
+	switch {
+	case t.crowded():
+		return t.oneBackend(id, gatedBackend, id, gateOf("backend", id))
+	case t.writes:
+		return t.oneBackend(id, sharedBackend, id)
+	}
+	return t.oneBackend(id, selectBackend, id)
+}
+
+// holdBackend reads a backend's row and keeps all others from using it until the
+// transaction ends.
+func (t *tx) holdBackend(id string) (Backend, error) {
+	if err := t.closeBackend(id); err != nil {
+		return Backend{}, err
+	}
+	return t.oneBackend(id, heldBackend, id)
+}
+
+// oneBackend reads one backend's row by a query that may lock it.
+func (t *tx) oneBackend(id, query string, args ...any) (Backend, error) {
+	b, err := scanBackend(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, noBackend(id)
+	}
+	return b, err
+}
+
+func noBackend(id string) error {
+	return fmt.Errorf("the ledger knows no backend %q: %w", id, lethe.ErrBackendMismatch)
+}
+
+func scanBackend(r scanner) (b Backend, err error) {
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Held, &b.Draining, &b.CreatedAt)
+	return b, err
+}

@@ -1,0 +1,27 @@
+package meta
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var getStore = register(`SELECT id, db, created_at, clock_high FROM store WHERE one = 1`)
+
+// identify reads who the file is, and sets the clock to at least its highest
+// time.
+func (db *DB) identify(ctx context.Context, s *session) error {
+	var st Store
+	var high lethe.Time
+	err := s.conn.QueryRowContext(ctx, getStore).Scan(&st.ID, &st.DB, &st.CreatedAt, &high)
+	if err != nil {
+		return fmt.Errorf("read the store's identity: %w", mapError(err))
+	}
+	if _, err := lethe.ParseID(string(st.ID)); err != nil {
+		return fmt.Errorf("%w: the store's id: %w", lethe.ErrCorrupt, err)
+	}
+	db.clock.high.Store(int64(max(high, lethe.Time(db.clock.high.Load()))))
+	db.clock.saved = high
+	return nil
+}

@@ -1,0 +1,161 @@
+package meta
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	insertIntent = register(`INSERT INTO blobs (` + blobColumns + `)
+		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0)`)
+	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
+	openUpload      = register(`SELECT 1 FROM uploads WHERE id = ?1`)
+	backendUsed     = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
+	beatBlob        = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
+	extendGrace     = register(`UPDATE blobs SET due_at = ?2
+		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
+)
+
+// Begin commits a pending row (design rule 1): ErrNoRoom, ErrBackendMismatch for
+// a backend that the ledger does not know, ErrNoSuchUpload, and ErrNoSuchBucket
+// and ErrInvalidKey of a promotion.
+func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
+	if in.Promotion != nil {
+		if err := checkKey(in.Promotion.Commit.Object.Key); err != nil {
+			return b, fmt.Errorf("meta: begin blob %s: %w", in.ID, err)
+		}
+	}
+	err = db.write(ctx, "begin blob "+string(in.ID), func(t *tx) error {
+		b, err = t.begin(in)
+		return err
+	})
+	return b, err
+}
+
+func (t *tx) begin(in Intent) (Blob, error) {
+	b := Blob{
+		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.digest(),
+		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.now, BeatAt: t.now,
+	}
+	if err := either(t.needsRoom(), t.admits(in.Backend, in.Size)); err != nil {
+		return b, err
+	}
+	if in.UploadID != "" {
+		if found, err := t.exists(openUpload, in.UploadID); err != nil || !found {
+			return b, either(err, lethe.ErrNoSuchUpload)
+		}
+	}
+	_, err := t.exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.now)
+	if isUnique(err) {
+		return b, fmt.Errorf("the id is taken: every upload needs a new one (%v)", err)
+	}
+	if err != nil {
+		return b, err
+	}
+	t.counts.move(Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
+	return b, t.promise(in)
+}
+
+// digest is the blob's own, if it is fixed before the upload.
+func (in Intent) digest() string {
+	if in.Promotion != nil {
+		for _, u := range in.Promotion.Commit.Blobs {
+			if u.Blob == in.ID {
+				return u.Digest
+			}
+		}
+	}
+	return ""
+}
+
+// promise stores what a reaper needs to finish the write.
+func (t *tx) promise(in Intent) error {
+	if in.Promotion == nil {
+		return nil
+	}
+	o := in.Promotion.Commit.Object
+	b, err := t.bucket(o.Bucket)
+	if err == nil {
+		_, err = t.exec(insertPromotion, in.ID, b.ID, o.Key, asJSON(in.Promotion))
+	}
+	return err
+}
+
+// reserve refuses n more bytes on a backend beyond its quota: ErrNoRoom. The
+// counters of the transaction hold them.
+func (t *tx) reserve(id string, n int64) error {
+	b, err := t.backend(id)
+	if err != nil {
+		return err
+	}
+	return t.fits(b, n)
+}
+
+func (t *tx) fits(b Backend, n int64) error {
+	if b.Quota == 0 {
+		return nil
+	}
+	q := quota{t, "backend " + b.ID}
+	if err := q.enter(); err != nil {
+		return err
+	}
+	var used, others int64
+	if err := t.row(backendUsed, b.ID).Scan(&used, &others); err != nil {
+		return t.failed(err)
+	}
+	free := b.Quota - used
+	if n > free {
+		return fmt.Errorf("%d bytes on backend %s with %d free: %w", n, b.ID, free, lethe.ErrNoRoom)
+	}
+	return q.leave(roomy(free, n, others))
+}
+
+// Beat keeps a pending row alive, and grows its reservation to size bytes if
+// that is more: ErrReaped, ErrNoRoom.
+func (db *DB) Beat(ctx context.Context, blob lethe.ID, size int64) error {
+	return db.write(ctx, "beat of blob "+string(blob), func(t *tx) error {
+		backend, have, err := t.pending(blob, 0)
+		if err != nil {
+			return err
+		}
+		if size > have {
+			if err := t.reserve(backend, size-have); err != nil {
+				return err
+			}
+			t.counts.blob(backend, lethe.Pending, 0, size-have)
+		}
+		return t.must(1, lethe.ErrReaped, beatBlob, blob, t.now, max(size, have))
+	})
+}
+
+// Abandon condemns a pending row that its writer gives up: ErrReaped if it is
+// not pending any more. late: an upload under its name may still land.
+func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
+	return db.write(ctx, "abandon blob "+string(blob), func(t *tx) error {
+		d := death{reason: lethe.ReasonUploadOrphan, at: t.now, late: late}
+		c, err := t.condemn([]lethe.ID{blob}, lethe.Pending, 0, d)
+		if err == nil && c.blobs != 1 {
+			return lethe.ErrReaped
+		}
+		return err
+	})
+}
+
+// ExtendGrace puts off the deletion of a content's condemned, unclaimed blobs to
+// at least a read grace from now, for a reader still at work.
+func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
+	return db.write(ctx, "extend grace of content "+string(content), func(t *tx) error {
+		_, err := t.exec(extendGrace, content, t.now.Add(t.db.o.ReadGrace))
+		return err
+	})
+}
+
+// either returns err, or else other.
+func either(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}

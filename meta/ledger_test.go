@@ -1,0 +1,95 @@
+package meta
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// testClock is set by hand.
+type testClock struct{ us atomic.Int64 }
+
+func newTestClock() *testClock {
+	c := &testClock{}
+	c.us.Store(int64(lethe.FromTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))))
+	return c
+}
+
+func (c *testClock) Now() lethe.Time         { return lethe.Time(c.us.Load()) }
+func (c *testClock) advance(d time.Duration) { c.us.Add(d.Microseconds()) }
+
+// openTest opens a ledger that is closed with the test.
+func openTest(t testing.TB, path string, o Options) *DB {
+	t.Helper()
+	db, err := Open(context.Background(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// filePath names a file that does not exist yet, in a folder whose name needs
+// care.
+func filePath(t testing.TB) string { return filepath.Join(t.TempDir(), "ledger ?#%41.db") }
+
+// setUp makes a backend "disk" and a bucket "b".
+func setUp(t testing.TB, db *DB) {
+	t.Helper()
+	ctx := context.Background()
+	if _, err := db.AddBackend(ctx, Backend{ID: "disk"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put stores an object of the bytes that digest stands for.
+func put(db *DB, key, digest string) (Committed, error) {
+	ctx := context.Background()
+	blob := lethe.RandomID(lethe.Time(db.highest().Load()))
+	if _, err := db.Begin(ctx, Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
+		return Committed{}, err
+	}
+	return db.Commit(ctx, commitOf(db, key, Uploaded{Blob: blob, Size: 100, Digest: digest}))
+}
+
+func commitOf(db *DB, key string, up Uploaded) Commit {
+	return Commit{
+		Op: lethe.RandomID(lethe.Time(db.highest().Load())), What: "put",
+		Object:  Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e-" + up.Digest},
+		Content: ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size},
+		Blobs:   []Uploaded{up},
+	}
+}
+
+func mustPut(t testing.TB, db *DB, key, digest string) Committed {
+	t.Helper()
+	c, err := put(db, key, digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// sound fails the test if the books are wrong.
+func sound(t testing.TB, db *DB) {
+	t.Helper()
+	wrong, err := db.Recount(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range wrong {
+		t.Error(fmt.Sprint(d))
+	}
+}

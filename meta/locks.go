@@ -1,0 +1,176 @@
+package meta
+
+import (
+	"database/sql"
+	"hash/fnv"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// Where transactions write side by side they lock what they read to change it, in
+// one order (design rule 16): the bucket, the key, uploads, objects, contents,
+// blobs, placements, counters; several of a kind in the order of their ids. What
+// is locked here is not locked where a transaction that writes is alone.
+
+var (
+	// Whoever puts an object under a key holds the key, a lock of the transaction
+	// that is no row's: of an object that two replace at once the second would
+	// otherwise find neither the old row nor the new one. Buckets have such a lock,
+	// too, a gate before the row's lock: those who share a row pass by who waits to
+	// change it, for ever if there are many of them, while gates are passed in turn.
+	// Backends have one for the same reason: a hold must get through.
+	keyBucket = registerFor(postgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
+	gatedBucket = registerFor(postgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
+	closeGate    = registerFor(postgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock(?1)) AS gate`)
+	passGate     = registerFor(postgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(?1)) AS gate`)
+	heldBucket   = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + exclusive)
+	gatedBackend = registerFor(postgresName, `SELECT `+backendColumns+` FROM backends
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE id = ?1 FOR SHARE OF backends`)
+	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + shared)
+	heldBackend   = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + exclusive)
+	heldObject    = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + exclusive)
+	heldUpload    = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + exclusive)
+	heldContents  = register(`SELECT c.id, c.closed FROM ` + ids(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + exclusiveBy("c.id"))
+	contentsOf    = register(`SELECT DISTINCT b.content_id FROM ` + ids(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
+)
+
+// crowded says that other transactions may write at the same time.
+func (t *tx) crowded() bool { return t.writes && !t.db.dialect.alone }
+
+// holdKey reads the bucket of a key that is to be written, with its rules, and
+// holds both, the bucket shared: ErrNoSuchBucket.
+func (t *tx) holdKey(bucket, key string) (b Bucket, rs lifecycle.Rules, err error) {
+	if !t.crowded() {
+		return t.ruledBucket(bucket)
+	}
+	return t.rulesIn(bucket, t.row(keyBucket, bucket, gateOf("bucket", bucket), gateOf("key", bucket+"\x00"+key)))
+}
+
+// rulesIn scans a bucket with its rules.
+func (t *tx) rulesIn(name string, row scanner) (b Bucket, rs lifecycle.Rules, err error) {
+	var text string
+	if err = t.bucketError(name, scanBucket(row, &b, &text)); err != nil {
+		return b, nil, err
+	}
+	rs, err = t.db.rules.decode(text)
+	return b, rs, err
+}
+
+// gateOf is the number of a lock. What shares a number only waits in vain.
+func gateOf(kind, name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("lethe " + kind + "\x00" + name))
+	return int64(h.Sum64())
+}
+
+// closeBucket makes those wait who want to use a bucket, until the transaction
+// ends that is about to change it.
+func (t *tx) closeBucket(name string) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(closeGate, gateOf("bucket", name))
+	return err
+}
+
+// closeBackend makes those wait who want to use a backend, until the transaction
+// ends that is about to change its row.
+func (t *tx) closeBackend(id string) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(closeGate, gateOf("backend", id))
+	return err
+}
+
+// holdBucket reads a bucket and keeps all others from using it until the
+// transaction ends: ErrNoSuchBucket.
+func (t *tx) holdBucket(name string) (b Bucket, err error) {
+	if err := t.closeBucket(name); err != nil {
+		return b, err
+	}
+	err = scanBucket(t.row(heldBucket, name), &b)
+	return b, t.bucketError(name, err)
+}
+
+// holdObject reads the row under a key and locks it; nil if there is none. If it
+// was replaced while this waited for it there is another by now: errAgain.
+func (t *tx) holdObject(b Bucket, key string) (*Object, error) {
+	if !t.crowded() {
+		return t.object(b, key)
+	}
+	o, err := t.oneObject(b, heldObject, b.ID, key)
+	if err != nil || o != nil {
+		return o, err
+	}
+	if o, err = t.object(b, key); err == nil && o != nil {
+		err = errAgain
+	}
+	return nil, err
+}
+
+// holdUpload locks an upload if it is there.
+func (t *tx) holdUpload(id lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(heldUpload, id)
+	return err
+}
+
+// holdContents locks contents; those that are held already need no second look.
+// errAgain if one of them is gone, or if open, which may be empty, takes no more
+// references: what was read before is old.
+func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	want := slices.DeleteFunc(append(slices.Clone(others), open), func(id lethe.ID) bool { return id == "" || t.held[id] })
+	slices.Sort(want)
+	if want = slices.Compact(want); len(want) == 0 {
+		return nil
+	}
+	closed := false
+	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
+		var c bool
+		err = r.Scan(&id, &c)
+		closed = closed || c && id == open
+		return id, err
+	}, heldContents, asJSON(want))
+	if err != nil {
+		return err
+	}
+	if len(found) != len(want) || closed {
+		return errAgain
+	}
+	if t.held == nil {
+		t.held = make(map[lethe.ID]bool, len(found))
+	}
+	for _, id := range found {
+		t.held[id] = true
+	}
+	return nil
+}
+
+// holdContentsOf locks the contents of blobs that are about to change (design
+// rule 17). Those that go meanwhile take their blobs along.
+func (t *tx) holdContentsOf(blobs []lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	contents, err := all(t, scanOne[lethe.ID], contentsOf, asJSON(blobs))
+	if err != nil || len(contents) == 0 {
+		return err
+	}
+	_, err = all(t, func(r *sql.Rows) (id lethe.ID, err error) {
+		var c bool
+		err = r.Scan(&id, &c)
+		return id, err
+	}, heldContents, asJSON(contents))
+	return err
+}

@@ -1,0 +1,95 @@
+package meta
+
+import (
+	"context"
+	"math"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	markSuspect = register(`UPDATE blobs SET suspect = 1, last_error = ?2
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
+	markSound = register(`UPDATE blobs SET suspect = 0, last_error = '', verified_at = ?2
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
+	contentsMarked = register(`SELECT b.content_id FROM ` + ids(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 2 AND b.suspect <> ?2 AND b.content_id IS NOT NULL`)
+	pageBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE id > ?1 AND (?2 = '' OR backend = ?2) AND state IN (?3, ?4, ?5, ?6)
+		ORDER BY id LIMIT ?7`)
+	blobsByID = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+)
+
+// MarkSuspect marks live blobs that were found missing or damaged, with why; or,
+// suspect false, records that they were found sound now. Rows that are not live
+// any more are left alone; it returns how many rows it changed.
+func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error) {
+	var n int64
+	err := db.write(ctx, "mark blobs", func(t *tx) (err error) {
+		if err := t.holdContentsOf(blobs); err != nil {
+			return err
+		}
+		if err := t.placeChanged(blobs, suspect); err != nil {
+			return err
+		}
+		if suspect {
+			n, err = t.exec(markSuspect, asJSON(blobs), cleanText(why))
+		} else {
+			n, err = t.exec(markSound, asJSON(blobs), t.now)
+		}
+		return err
+	})
+	return int(n), err
+}
+
+// placeChanged has placement look at the contents of blobs that become suspect, or
+// cease to be.
+func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
+	contents, err := all(t, scanOne[lethe.ID], contentsMarked, asJSON(blobs), flag(suspect))
+	for _, id := range contents {
+		t.counts.place(id)
+	}
+	return err
+}
+
+// Blobs pages through all blobs in the order of their ids.
+func (db *DB) Blobs(ctx context.Context, q BlobQuery) (blobs []Blob, err error) {
+	err = db.read(ctx, "blobs", func(t *tx) error {
+		s := stateSlots(q.States)
+		blobs, err = all(t, scanBlob, pageBlobs, q.After, q.Backend, s[0], s[1], s[2], s[3], bounded(q.Limit))
+		return err
+	})
+	return blobs, err
+}
+
+// stateSlots spreads the states asked for over as many places as there are
+// states; none asks for all.
+func stateSlots(want []lethe.State) (slots [4]lethe.State) {
+	if len(want) == 0 {
+		want = lethe.States
+	}
+	for _, s := range want {
+		if s >= lethe.Pending && s <= lethe.Dead {
+			slots[s-1] = s
+		}
+	}
+	return slots
+}
+
+// BlobsByID answers those of the rows that exist, in any order.
+func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []Blob, err error) {
+	err = db.read(ctx, "blobs by id", func(t *tx) error {
+		out, err = all(t, scanBlob, blobsByID, asJSON(blobs))
+		return err
+	})
+	return out, err
+}
+
+// bounded is a number of rows for LIMIT; all of them if n is not above zero.
+func bounded(n int) int64 {
+	if n <= 0 {
+		return math.MaxInt64
+	}
+	return int64(n)
+}

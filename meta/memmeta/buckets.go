@@ -1,0 +1,209 @@
+package memmeta
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name.
+func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+	if err := db.enter(ctx); err != nil {
+		return b, err
+	}
+	defer db.mu.Unlock()
+	if have := db.named(b.Name); have != nil {
+		return have.Bucket, fmt.Errorf("memmeta: create bucket %s: %w", b.Name, lethe.ErrBucketExists)
+	}
+	s, err := settings(b.BucketSettings)
+	if err != nil {
+		return b, err
+	}
+	b.BucketSettings = s
+	if b.ID == "" {
+		b.ID = db.newID()
+	}
+	if b.Domain == "" {
+		b.Domain = b.Owner
+	}
+	b.CreatedAt, b.Objects, b.Bytes = db.now, 0, 0
+	row := &bucket{
+		Bucket:    b,
+		objects:   table[*object]{order: objectsByKey},
+		byKey:     map[string]*object{},
+		uploads:   table[*upload]{order: uploadsByKey},
+		documents: map[string][]byte{},
+	}
+	db.buckets.put(row)
+	db.names.put(row)
+	return b, nil
+}
+
+// Bucket finds a bucket by name: ErrNoSuchBucket.
+func (db *DB) Bucket(ctx context.Context, name string) (meta.Bucket, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Bucket{}, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return meta.Bucket{}, err
+	}
+	return b.Bucket, nil
+}
+
+// Buckets lists buckets by name.
+func (db *DB) Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Bucket
+	for _, b := range db.names.from(func(b *bucket) bool { return b.Name > q.After }) {
+		if !strings.HasPrefix(b.Name, q.Prefix) || q.Owner != "" && b.Owner != q.Owner {
+			continue
+		}
+		if out = append(out, b.Bucket); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket.
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Bucket{}, err
+	}
+	defer db.mu.Unlock()
+	s, err := settings(s)
+	if err != nil {
+		return meta.Bucket{}, err
+	}
+	b, err := db.find(name)
+	if err != nil {
+		return meta.Bucket{}, err
+	}
+	b.BucketSettings = s
+	return b.Bucket, nil
+}
+
+// settings refuses settings that make no sense; durations are kept in whole
+// microseconds.
+func settings(s meta.BucketSettings) (meta.BucketSettings, error) {
+	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
+		return s, errors.New("memmeta: a bucket's times and quotas must not be negative")
+	}
+	s.DefaultTTL = s.DefaultTTL.Truncate(time.Microsecond)
+	s.MaxTTL = s.MaxTTL.Truncate(time.Microsecond)
+	s.Undo = s.Undo.Truncate(time.Microsecond)
+	return s, nil
+}
+
+// DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
+// while it has visible objects or open uploads.
+func (db *DB) DeleteBucket(ctx context.Context, name string) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return err
+	}
+	for _, o := range b.objects.rows {
+		if o.visible(db.now) {
+			return fmt.Errorf("memmeta: delete bucket %s with object %q: %w", name, o.Key, lethe.ErrBucketNotEmpty)
+		}
+	}
+	if len(b.uploads.rows) > 0 {
+		return fmt.Errorf("memmeta: delete bucket %s with an upload to %q: %w", name, b.uploads.rows[0].Key, lethe.ErrBucketNotEmpty)
+	}
+	for id, p := range db.promos {
+		if p.bucket == b {
+			delete(db.promos, id)
+		}
+	}
+	db.names.drop(b)
+	b.Name = ""
+	clear(b.documents)
+	b.ruled = ruled{last: b.last}
+	return nil
+}
+
+func (db *DB) named(name string) *bucket {
+	rows := db.names.from(func(b *bucket) bool { return b.Name >= name })
+	if len(rows) == 0 || rows[0].Name != name {
+		return nil
+	}
+	return rows[0]
+}
+
+// find answers the bucket of a name or ErrNoSuchBucket.
+func (db *DB) find(name string) (*bucket, error) {
+	if b := db.named(name); b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("memmeta: bucket %q: %w", name, lethe.ErrNoSuchBucket)
+}
+
+// PutDocument stores a document of a bucket: ErrNoSuchBucket.
+func (db *DB) PutDocument(ctx context.Context, name, kind string, body []byte) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return err
+	}
+	b.documents[kind] = append([]byte{}, body...)
+	return nil
+}
+
+// Document reads a document of a bucket, nil if there is none: ErrNoSuchBucket.
+func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(b.documents[kind]), nil
+}
+
+// DeleteDocument removes a document of a bucket, if it is there: ErrNoSuchBucket.
+func (db *DB) DeleteDocument(ctx context.Context, name, kind string) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return err
+	}
+	delete(b.documents, kind)
+	return nil
+}
+
+// SetBucketOwner changes the owner; the dedup domain stays: ErrNoSuchBucket.
+func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return err
+	}
+	b.Owner = owner
+	return nil
+}

@@ -1,0 +1,184 @@
+package memmeta
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// ClaimCondemned stamps condemned blobs of one backend that are due and
+// unclaimed, oldest first: ErrBackendMismatch.
+func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Claimed{}, err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(r.Backend)
+	if b == nil {
+		return meta.Claimed{}, noBackend(r.Backend)
+	}
+	if b.Held != "" {
+		return meta.Claimed{}, fmt.Errorf("memmeta: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+	}
+	out := meta.Claimed{Now: db.now, LastDue: r.After}
+	rows := b.due.between(
+		func(b *blob) bool { return b.DueAt >= r.After },
+		func(b *blob) bool { return b.DueAt > db.now })
+	if len(rows) == 0 {
+		return out, nil
+	}
+	out.Fence = db.newFence()
+	out.Blobs = db.claim(first(rows, r.Limit), r.Worker, out.Fence)
+	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int {
+		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
+	})
+	out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+	return out, nil
+}
+
+// newFence draws the next fence: every claim has a higher one.
+func (db *DB) newFence() int64 {
+	db.fence++
+	return db.fence
+}
+
+// claim stamps rows of a queue, which they leave.
+func (db *DB) claim(rows []*blob, worker string, fence int64) []meta.Blob {
+	out := make([]meta.Blob, 0, len(rows))
+	for _, b := range slices.Clone(rows) {
+		next := b.Blob
+		next.Claim = meta.Claim{Worker: worker, Fence: fence, At: db.now}
+		db.set(b, next)
+		out = append(out, next)
+	}
+	return out
+}
+
+// held finds a row in the state that the fence was drawn for.
+func (db *DB) held(id lethe.ID, s lethe.State, fence int64) *blob {
+	b := db.byID[id]
+	if b == nil || b.State != s || fence == 0 || b.Claim.Fence != fence {
+		return nil
+	}
+	return b
+}
+
+// Settle records what became of a claimed batch.
+func (db *DB) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+	out := meta.Settled{}
+	if err := db.enter(ctx); err != nil {
+		return out, err
+	}
+	defer db.mu.Unlock()
+	for _, item := range s.Items {
+		if (item.Result < meta.Gone || item.Result > meta.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
+			return out, fmt.Errorf("memmeta: settle: blob %s has no result of a delete (%d)", item.ID, item.Result)
+		}
+	}
+	out.Now = db.now
+	for _, item := range s.Items {
+		if b := db.held(item.ID, lethe.Condemned, s.Fence); b != nil {
+			db.settle(b, item, &out)
+			continue
+		}
+		out.Fenced++
+	}
+	return out, nil
+}
+
+// settle records the result of one delete. Bytes that may still land are gone
+// only if the delete was issued, hence claimed, after the late window.
+func (db *DB) settle(b *blob, item meta.SettleItem, out *meta.Settled) {
+	next := b.Blob
+	next.Claim, next.DueAt = meta.Claim{}, item.RetryAt
+	if item.Error != "" {
+		next.LastError = item.Error
+	}
+	switch {
+	case item.Result == meta.Waits:
+		out.Retried++
+	case item.Result == meta.Failed && item.Dead:
+		next.State, next.DueAt = lethe.Dead, b.DueAt
+		next.Attempts++
+		out.Dead++
+	case item.Result == meta.Failed:
+		next.Attempts++
+		out.Retried++
+	case b.Claim.At < b.LateUntil:
+		next.DueAt = b.LateUntil
+		out.Kept++
+	default:
+		out.Gone++
+		out.GoneBytes += b.Size
+		out.DiedAt = append(out.DiedAt, b.DiedAt)
+		db.remove(b)
+		return
+	}
+	db.set(b, next)
+}
+
+// RecoverClaims takes back claims that were stamped at least grace ago.
+func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Recovered
+	stale := db.claimed.until(func(b *blob) bool { return b.Claim.At > db.now.Add(-grace) })
+	for _, b := range slices.Clone(first(stale, limit)) {
+		next := b.Blob
+		next.Claim = meta.Claim{}
+		db.set(b, next)
+		out = addRecovered(out, b)
+	}
+	slices.SortFunc(out, func(a, b meta.Recovered) int {
+		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.State, b.State))
+	})
+	return out, nil
+}
+
+func addRecovered(out []meta.Recovered, b *blob) []meta.Recovered {
+	for i := range out {
+		if out[i].Backend == b.Backend && out[i].State == b.State {
+			out[i].Claims++
+			return out
+		}
+	}
+	return append(out, meta.Recovered{Backend: b.Backend, State: b.State, Claims: 1})
+}
+
+// CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
+func (db *DB) CleanBacklog(ctx context.Context, name string) (meta.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(name)
+	if b == nil {
+		return meta.Backlog{}, nil
+	}
+	return backlog(b.due.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.DueAt, b.Size }), nil
+}
+
+// backlog counts rows in the order of their due times.
+func backlog[T any](rows []T, now lethe.Time, due func(T) (at lethe.Time, bytes int64)) meta.Backlog {
+	var out meta.Backlog
+	for i, row := range rows {
+		at, bytes := due(row)
+		if at > now {
+			out.NextDue, out.Scheduled = at, min(int64(len(rows)-i), meta.MaxScheduled)
+			break
+		}
+		if out.Count == 0 {
+			out.Oldest = at
+		}
+		out.Count++
+		out.Bytes += bytes
+	}
+	return out
+}

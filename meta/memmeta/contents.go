@@ -1,0 +1,210 @@
+package memmeta
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// sound says that every segment of a content has a live copy that is not
+// suspect, on one of the backends within reach; none named is any.
+func (db *DB) sound(c *content, reach []string) bool {
+	covered, segments := 0, 0
+	for _, b := range db.byContent[c.ID].rows {
+		segments = max(segments, b.Segment+1)
+		if b.Segment == covered && b.State == lethe.Live && !b.Suspect && (len(reach) == 0 || slices.Contains(reach, b.Backend)) {
+			covered++
+		}
+	}
+	return covered == segments
+}
+
+// openSound finds the content of an identity that can be referenced without
+// bytes; nil if there is none.
+func (db *DB) openSound(k meta.ContentKey, reach []string) *content {
+	if c := db.open[k]; c != nil && db.sound(c, reach) {
+		return c
+	}
+	return nil
+}
+
+// Known says whether content can be referenced in a bucket without its bytes.
+func (db *DB) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
+	if err := db.enter(ctx); err != nil {
+		return false, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(bucket)
+	if err != nil {
+		return false, fmt.Errorf("memmeta: look for content: %w", err)
+	}
+	k.Domain = b.Domain
+	return db.openSound(k, nil) != nil, nil
+}
+
+// nextReplica is the number for one more copy of a content.
+func (db *DB) nextReplica(c *content) int {
+	next := 0
+	for _, b := range db.byContent[c.ID].rows {
+		next = max(next, b.Replica+1)
+	}
+	return next
+}
+
+// refer makes a content's bytes what was uploaded and adds one reference: a new
+// content of them, one more copy of a content that is not sound, or, for a sound
+// one, nothing but condemned duplicates.
+func (db *DB) refer(k meta.ContentKey, up []upped, reach []string) (c *content, duplicate bool) {
+	c = db.open[k]
+	switch {
+	case c == nil:
+		c = &content{Content: meta.Content{ID: db.newID(), ContentKey: k, CreatedAt: db.now}}
+		db.open[k] = c
+		db.contents.put(c)
+		db.live(c, up, 0)
+		if db.opts.Replicas > 1 {
+			db.place(c.ID)
+		}
+	case !db.sound(c, reach):
+		db.place(c.ID)
+		db.live(c, up, db.nextReplica(c))
+	default:
+		duplicate = true
+		for _, u := range up {
+			db.condemn(u.row, death{reason: lethe.ReasonDuplicate, at: db.now, late: u.Late})
+		}
+	}
+	c.Refs++
+	return c, duplicate
+}
+
+// upped is an upload's end together with its row.
+type upped struct {
+	meta.Uploaded
+	row *blob
+}
+
+// live makes uploaded blobs the segments of one copy of a content.
+func (db *DB) live(c *content, up []upped, replica int) {
+	for i, u := range up {
+		next := u.row.Blob
+		next.State, next.ContentID, next.Segment, next.Replica = lethe.Live, c.ID, i, replica
+		next.Size, next.Digest, next.CRC32C = u.Size, u.Digest, u.CRC32C
+		next.UploadID, next.Part, next.Claim = "", 0, meta.Claim{}
+		if u.Late {
+			next.LateUntil = db.now.Add(db.opts.LateWindow)
+		}
+		db.forgetPromotion(u.row.ID)
+		db.set(u.row, next)
+	}
+}
+
+// close ends the growth of a content that has enough references.
+func (db *DB) close(c *content) {
+	if c != nil && !c.Closed && c.Refs >= db.opts.MaxRefs {
+		c.Closed = true
+		delete(db.open, c.ContentKey)
+	}
+}
+
+// release takes one reference away; with the last one the content goes, and its
+// blobs are condemned in the same transaction (design rule 4). It returns what
+// was condemned.
+func (db *DB) release(c *content, d death) []*blob {
+	if c == nil {
+		return nil
+	}
+	if c.Refs--; c.Refs > 0 {
+		return nil
+	}
+	var condemned []*blob
+	for _, b := range slices.Clone(db.byContent[c.ID].rows) {
+		if b.State != lethe.Live && b.State != lethe.Pending {
+			continue
+		}
+		db.condemn(b, death{reason: d.reason, at: d.at, silent: b.State == lethe.Pending})
+		condemned = append(condemned, b)
+	}
+	if !c.Closed {
+		delete(db.open, c.ContentKey)
+	}
+	db.contents.drop(c)
+	return condemned
+}
+
+// alive counts the blobs that go with a content.
+func (db *DB) alive(c *content) int {
+	n := 0
+	for _, b := range db.byContent[c.ID].rows {
+		if b.State == lethe.Live || b.State == lethe.Pending {
+			n++
+		}
+	}
+	return n
+}
+
+// gone collects the contents that a transaction dropped.
+type gone struct {
+	dropped []lethe.ID
+	blobs   int
+	bytes   int64
+}
+
+func (g *gone) add(c *content, condemned []*blob) {
+	if c == nil || c.Refs > 0 {
+		return
+	}
+	g.dropped = append(g.dropped, c.ID)
+	for _, b := range condemned {
+		g.blobs++
+		g.bytes += b.Size
+	}
+}
+
+func (g *gone) sorted() []lethe.ID {
+	slices.Sort(g.dropped)
+	return g.dropped
+}
+
+// segments lists the copies that a reader may use, best first.
+func (db *DB) segments(c *content) ([]meta.Segment, error) {
+	if c == nil {
+		return nil, nil
+	}
+	var out []meta.Segment
+	for _, b := range db.byContent[c.ID].rows {
+		if b.State != lethe.Live {
+			continue
+		}
+		if b.Segment > len(out) {
+			break
+		}
+		if b.Segment == len(out) {
+			out = append(out, meta.Segment{Size: b.Size, Digest: b.Digest})
+		}
+		s := &out[b.Segment]
+		s.Blobs = append(s.Blobs, b.Blob)
+	}
+	var size int64
+	for i := range out {
+		size += out[i].Size
+		slices.SortStableFunc(out[i].Blobs, suspectLast)
+	}
+	if size != c.Size {
+		return nil, fmt.Errorf("memmeta: content %s of %d bytes has segments of %d: %w", c.ID, c.Size, size, lethe.ErrCorrupt)
+	}
+	return out, nil
+}
+
+func suspectLast(a, b meta.Blob) int {
+	switch {
+	case a.Suspect == b.Suspect:
+		return 0
+	case a.Suspect:
+		return 1
+	}
+	return -1
+}

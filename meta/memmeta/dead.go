@@ -1,0 +1,74 @@
+package memmeta
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Dead lists dead letters by id.
+func (db *DB) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Blob
+	for _, b := range db.dead.from(func(b *blob) bool { return b.ID > q.After }) {
+		if q.Backend != "" && b.Backend != q.Backend || q.Reason != "" && b.Reason != q.Reason {
+			continue
+		}
+		if out = append(out, b.Blob); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// Requeue condemns dead blobs again: due now, attempts at zero.
+func (db *DB) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
+	return db.leaveDead(ctx, ids, func(b *blob) {
+		next := b.Blob
+		next.State, next.DueAt, next.Attempts = lethe.Condemned, db.now, 0
+		db.set(b, next)
+	})
+}
+
+// WriteOff removes dead rows: the operator vouches that their bytes are gone.
+func (db *DB) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
+	return db.leaveDead(ctx, ids, db.remove)
+}
+
+// leaveDead applies leave to those of the blobs that are dead letters.
+func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, leave func(*blob)) (int, error) {
+	if err := db.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer db.mu.Unlock()
+	n := 0
+	for _, id := range ids {
+		if b := db.byID[id]; b != nil && b.State == lethe.Dead {
+			leave(b)
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Totals answers the exact numbers by backend and state, those that are not
+// zero.
+func (db *DB) Totals(ctx context.Context) ([]meta.Total, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Total
+	for _, b := range db.backends.rows {
+		for _, t := range b.totals[lethe.Pending:] {
+			if t.Blobs != 0 || t.Bytes != 0 {
+				out = append(out, t)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,121 @@
+package memmeta
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// dying is a row that a batch removes, with the reference that it holds.
+type dying struct {
+	content *content
+	size    int64
+	due     lethe.Time
+	reason  lethe.Reason
+}
+
+// draft collects what a batch will remove.
+type draft struct {
+	rows  []dying
+	refs  map[*content]int64 // references that go
+	ends  map[*content]death // of the last of them
+	blobs int                // blobs that will be condemned
+	more  bool               // a row that is due was left
+}
+
+// fits adds a row to the draft, unless the batch is full: by rows, or by blobs
+// that the row's last reference would condemn. One row always fits.
+func (db *DB) fits(d *draft, b meta.Batch, row dying) bool {
+	if b.Limit > 0 && len(d.rows) >= b.Limit {
+		d.more = true
+		return false
+	}
+	cost := 0
+	if row.content != nil && d.refs[row.content]+1 == row.content.Refs {
+		cost = db.alive(row.content)
+	}
+	if b.MaxBlobs > 0 && len(d.rows) > 0 && cost > 0 && d.blobs+cost > b.MaxBlobs {
+		d.more = true
+		return false
+	}
+	if row.content != nil {
+		if d.refs == nil {
+			d.refs, d.ends = map[*content]int64{}, map[*content]death{}
+		}
+		d.refs[row.content]++
+		if last := d.ends[row.content]; row.due > last.at || row.due == last.at && row.reason >= last.reason {
+			d.ends[row.content] = death{reason: row.reason, at: row.due}
+		}
+	}
+	d.rows = append(d.rows, row)
+	d.blobs += cost
+	return true
+}
+
+// reclaim releases the references of a draft, whose rows were removed. A content
+// died when the last of them was due.
+func (db *DB) reclaim(d *draft, b meta.Batch) meta.Reclaimed {
+	out := meta.Reclaimed{Objects: len(d.rows), LastDue: b.After, More: d.more}
+	var g gone
+	for _, row := range d.rows {
+		out.Bytes += row.size
+		out.LastDue = row.due
+		g.add(row.content, db.release(row.content, d.ends[row.content]))
+	}
+	out.Blobs, out.BlobBytes, out.Dropped = g.blobs, g.bytes, g.sorted()
+	return out
+}
+
+// Expire removes up to a batch of objects that are due; what only a rule ends
+// that is not in force any more is stamped anew.
+func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Reclaimed{}, err
+	}
+	defer db.mu.Unlock()
+	rows := db.due.between(
+		func(o *object) bool { return o.DueAt() >= b.After },
+		func(o *object) bool { return o.DueAt() > db.now })
+	limited := b.Limit > 0 && len(rows) > b.Limit
+	if limited {
+		rows = rows[:b.Limit+1]
+	}
+	if len(rows) == 0 {
+		return meta.Reclaimed{LastDue: b.After}, nil
+	}
+	last := rows[len(rows)-1].DueAt()
+	kept, stale := db.sift(rows)
+	var d draft
+	for _, o := range kept {
+		if !db.fits(&d, b, dying{o.content, o.Size, o.DueAt(), o.reason(db.now)}) {
+			break
+		}
+	}
+	taken := kept[:len(d.rows)]
+	rules := endedByRules(taken, db.now)
+	for _, o := range taken {
+		db.supersede(o.bucket, o.Key)
+		db.take(o)
+	}
+	out := db.reclaim(&d, b)
+	out.Rules, out.Restamped = rules, len(stale)
+	again := db.restampRows(stale)
+	out.More = again || d.more || limited
+	switch {
+	case again:
+		out.LastDue = b.After
+	case len(taken) == len(kept):
+		out.LastDue = last
+	}
+	return out, nil
+}
+
+// ExpireBacklog counts the objects that have a time.
+func (db *DB) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	return backlog(db.due.rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size }), nil
+}

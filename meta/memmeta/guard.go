@@ -1,0 +1,91 @@
+package memmeta
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// AddBackend registers a backend or updates its quota.
+func (db *DB) AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error) {
+	if b.ID == "" || b.Quota < 0 {
+		return b, fmt.Errorf("memmeta: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
+	}
+	if err := db.enter(ctx); err != nil {
+		return b, err
+	}
+	defer db.mu.Unlock()
+	if have := db.backend(b.ID); have != nil {
+		have.Quota = b.Quota
+		return have.Backend, nil
+	}
+	row := &backend{Backend: b, due: table[*blob]{order: blobsByDue}}
+	row.CreatedAt = db.now
+	for _, s := range lethe.States {
+		row.totals[s] = meta.Total{Backend: b.ID, State: s}
+	}
+	db.backends.put(row)
+	return row.Backend, nil
+}
+
+// Backends lists all backends by name.
+func (db *DB) Backends(ctx context.Context) ([]meta.Backend, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	out := make([]meta.Backend, len(db.backends.rows))
+	for i, b := range db.backends.rows {
+		out[i] = b.Backend
+	}
+	return out, nil
+}
+
+// SetEpoch moves (intended, epoch) forward: ErrFenced if either would go back or
+// the epoch pass the intended one.
+func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(backend)
+	if b == nil {
+		return noBackend(backend)
+	}
+	if intended < b.Intended || epoch < b.Epoch || epoch > intended {
+		return fmt.Errorf("memmeta: set epoch %d, %d of backend %s at %d, %d: %w", intended, epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
+	}
+	b.Intended, b.Epoch = intended, epoch
+	return nil
+}
+
+// HoldBackend stops deletes on a backend with a reason, or lets them go on with
+// an empty one.
+func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(backend)
+	if b == nil {
+		return noBackend(backend)
+	}
+	b.Held = reason
+	return nil
+}
+
+// backend finds a backend among the few that there are.
+func (db *DB) backend(id string) *backend {
+	for _, b := range db.backends.rows {
+		if b.ID == id {
+			return b
+		}
+	}
+	return nil
+}
+
+func noBackend(id string) error {
+	return fmt.Errorf("memmeta: the ledger knows no backend %q: %w", id, lethe.ErrBackendMismatch)
+}

@@ -1,0 +1,69 @@
+package memmeta
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// MarkSuspect marks live blobs that were found missing or damaged, or records
+// that they were found sound; it returns how many rows it changed.
+func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error) {
+	if err := db.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer db.mu.Unlock()
+	n := 0
+	for i, id := range ids {
+		b := db.byID[id]
+		if b == nil || b.State != lethe.Live || slices.Contains(ids[:i], id) {
+			continue
+		}
+		if b.Suspect != suspect && b.ContentID != "" {
+			db.place(b.ContentID)
+		}
+		next := b.Blob
+		next.Suspect = suspect
+		if next.LastError = why; !suspect {
+			next.LastError, next.VerifiedAt = "", db.now
+		}
+		db.set(b, next)
+		n++
+	}
+	return n, nil
+}
+
+// Blobs pages through all blobs by id.
+func (db *DB) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Blob
+	for _, b := range db.blobs.from(func(b *blob) bool { return b.ID > q.After }) {
+		if q.Backend != "" && b.Backend != q.Backend || len(q.States) > 0 && !slices.Contains(q.States, b.State) {
+			continue
+		}
+		if out = append(out, b.Blob); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// BlobsByID answers the rows that exist.
+func (db *DB) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Blob
+	for i, id := range ids {
+		if b := db.byID[id]; b != nil && !slices.Contains(ids[:i], id) {
+			out = append(out, b.Blob)
+		}
+	}
+	return out, nil
+}

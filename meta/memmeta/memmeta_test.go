@@ -1,0 +1,99 @@
+package memmeta_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+)
+
+type clock struct{ at lethe.Time }
+
+func (c *clock) Now() lethe.Time { return c.at }
+
+// seeded is a source of ids that gives the same ones again for the same seed.
+type seeded struct{ *rand.ChaCha8 }
+
+func newSeeded(seed byte) seeded { return seeded{rand.NewChaCha8([32]byte{seed})} }
+
+func newDB(tb testing.TB, o meta.Options) (*memmeta.DB, *clock) {
+	tb.Helper()
+	c := &clock{lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
+	o.Clock, o.Random = c, newSeeded(1)
+	db := memmeta.New(o)
+	must(tb)(db.AddBackend(tb.Context(), meta.Backend{ID: "disk"}))
+	must(tb)(db.CreateBucket(tb.Context(), meta.Bucket{Name: "b", Owner: "o"}))
+	return db, c
+}
+
+func must(tb testing.TB) func(any, error) {
+	return func(_ any, err error) {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkBeginCommit(b *testing.B) {
+	db, c := newDB(b, meta.Options{})
+	ids, ctx := newSeeded(2), context.Background()
+	digest := strings.Repeat("a", 64)
+	keys := []string{"a", "b", "c", "d", "e", "f"}
+	i := 0
+	for b.Loop() {
+		i++
+		c.at += 1000
+		id := lethe.NewID(c.at, ids)
+		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
+		must(b)(db.Commit(ctx, meta.Commit{
+			Op: lethe.NewID(c.at, ids), What: "put", Object: meta.Object{Bucket: "b", Key: keys[i%len(keys)], Size: 9, ETag: "e"},
+			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
+			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
+		}))
+		if i%10 == 0 {
+			c.at += lethe.Time(time.Hour / time.Microsecond * 2)
+			claimed, err := db.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := meta.Settlement{Fence: claimed.Fence}
+			for _, x := range claimed.Blobs {
+				s.Items = append(s.Items, meta.SettleItem{ID: x.ID, Result: meta.Gone})
+			}
+			must(b)(db.Settle(ctx, s))
+			must(b)(db.Prune(ctx, 1000))
+		}
+	}
+}
+
+func BenchmarkRecount(b *testing.B) {
+	db, c := newDB(b, meta.Options{})
+	ids, ctx := newSeeded(2), context.Background()
+	for i := range 50 {
+		id := lethe.NewID(c.at, ids)
+		digest := strings.Repeat(string(rune('a'+i%6)), 64)
+		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
+		must(b)(db.Commit(ctx, meta.Commit{
+			Op: lethe.NewID(c.at, ids), What: "put", Object: meta.Object{Bucket: "b", Key: digest[:1+i%20], Size: 9, ETag: "e"},
+			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
+			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
+		}))
+	}
+	for b.Loop() {
+		if found, err := db.Recount(ctx); err != nil || len(found) > 0 {
+			b.Fatal(found, err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newDB(b, meta.Options{})
+	}
+}

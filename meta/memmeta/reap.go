@@ -1,0 +1,125 @@
+package memmeta
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// ClaimIntents stamps unclaimed pending rows whose heartbeat is at least MinAge
+// old; of one backend, if it is named, and silent
+// since After or later.
+func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.ClaimedIntents{}, err
+	}
+	defer db.mu.Unlock()
+	out := meta.ClaimedIntents{Now: db.now}
+	var rows []*blob
+	silent := db.pending.between(
+		func(b *blob) bool { return b.BeatAt >= r.After },
+		func(b *blob) bool { return b.BeatAt > db.now.Add(-r.MinAge) })
+	for _, b := range silent {
+		if r.Backend != "" && b.Backend != r.Backend {
+			continue
+		}
+		if rows = append(rows, b); len(rows) == r.Limit {
+			break
+		}
+	}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	out.Fence = db.newFence()
+	blobs := db.claim(rows, r.Worker, out.Fence)
+	slices.SortFunc(blobs, func(a, b meta.Blob) int {
+		return cmp.Or(cmp.Compare(a.BeatAt, b.BeatAt), compareIDs(a.ID, b.ID))
+	})
+	for _, b := range blobs {
+		in := meta.ClaimedIntent{Blob: b}
+		if p := db.promos[b.ID]; p != nil {
+			in.Promotion = &meta.Promotion{Commit: cloneCommit(p.commit)}
+		}
+		out.Intents = append(out.Intents, in)
+	}
+	return out, nil
+}
+
+// Promote commits a proven intent in its writer's place: ErrFenced,
+// ErrPreconditionFailed if it was superseded, and the errors of Commit.
+func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Committed{}, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.reaping(id, fence)
+	if err != nil {
+		return meta.Committed{}, err
+	}
+	p := db.promos[id]
+	if p == nil || p.bucket.Name != p.commit.Object.Bucket {
+		return meta.Committed{}, fmt.Errorf("memmeta: promote %s: superseded: %w", id, lethe.ErrPreconditionFailed)
+	}
+	c := cloneCommit(p.commit)
+	for i := range c.Blobs {
+		// What the writer still has under way may land any time.
+		c.Blobs[i].Late = true
+	}
+	out, err := db.commit(&c, fence)
+	if err != nil {
+		return out, fmt.Errorf("memmeta: promote %s: %w", b.ID, err)
+	}
+	return out, nil
+}
+
+// reaping finds an intent that carries the fence: ErrFenced.
+func (db *DB) reaping(id lethe.ID, fence int64) (*blob, error) {
+	if b := db.held(id, lethe.Pending, fence); b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("memmeta: intent %s under fence %d: %w", id, fence, lethe.ErrFenced)
+}
+
+// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.
+func (db *DB) CondemnIntent(ctx context.Context, fence int64, id lethe.ID) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.reaping(id, fence)
+	if err != nil {
+		return err
+	}
+	db.condemn(b, death{reason: lethe.ReasonUploadOrphan, at: db.now, silent: true})
+	return nil
+}
+
+// ReleaseIntent gives a claimed intent back: ErrFenced.
+func (db *DB) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.reaping(id, fence)
+	if err != nil {
+		return err
+	}
+	next := b.Blob
+	next.Claim = meta.Claim{}
+	db.set(b, next)
+	return nil
+}
+
+// ReapBacklog counts the unclaimed intents.
+func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	return backlog(db.pending.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.BeatAt.Add(minAge), b.Size }), nil
+}

@@ -1,0 +1,159 @@
+package memmeta
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// bin moves an object that was taken from its key into the trash, with its
+// reference.
+func (db *DB) bin(o *object, reason lethe.Reason) {
+	e := &entry{content: o.content, TrashEntry: meta.TrashEntry{
+		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: db.now.Add(o.bucket.Undo), Reason: reason,
+	}}
+	if o.TTLAt != 0 {
+		e.PurgeAt = min(e.PurgeAt, o.TTLAt) // it stays no longer than the client had it live
+	}
+	e.Object.Bucket, e.Object.BucketID, e.Object.RuleNumber = o.bucket.Name, "", 0
+	db.trash.put(e)
+	db.purge.put(e)
+}
+
+// unbin removes an entry of the trash; its reference is the caller's.
+func (db *DB) unbin(e *entry) {
+	db.trash.drop(e)
+	db.purge.drop(e)
+}
+
+func (db *DB) entry(id lethe.ID) *entry {
+	rows := db.trash.from(func(e *entry) bool { return e.ID >= id })
+	if len(rows) == 0 || rows[0].ID != id {
+		return nil
+	}
+	return rows[0]
+}
+
+func (e *entry) out() meta.TrashEntry {
+	row := e.TrashEntry
+	row.Object = cloneObject(row.Object)
+	return row
+}
+
+// Trash lists entries by id.
+func (db *DB) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.TrashEntry
+	for _, e := range db.trash.from(func(e *entry) bool { return e.ID > q.After }) {
+		if q.Bucket != "" && e.Object.Bucket != q.Bucket || !strings.HasPrefix(e.Object.Key, q.Prefix) {
+			continue
+		}
+		if out = append(out, e.out()); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// Restore puts an entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
+// ErrPreconditionFailed.
+func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (meta.Object, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Object{}, err
+	}
+	defer db.mu.Unlock()
+	e := db.entry(id)
+	if e == nil {
+		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, lethe.ErrTrashNotFound)
+	}
+	b, err := db.find(e.Object.Bucket)
+	if err != nil {
+		return meta.Object{}, err
+	}
+	if e.content != nil && e.content.Domain != b.Domain {
+		return meta.Object{}, fmt.Errorf("memmeta: restore %s: bucket %q is not the one that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
+	}
+	if err := db.fresh(op); err != nil {
+		return meta.Object{}, err
+	}
+	old := b.byKey[e.Object.Key]
+	if old.visible(db.now) && !overwrite {
+		return meta.Object{}, fmt.Errorf("memmeta: restore %s: key %q is taken: %w", id, e.Object.Key, lethe.ErrPreconditionFailed)
+	}
+	if err := b.roomFor(e.Object.Size, old); err != nil {
+		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, err)
+	}
+	return db.restore(op, e, b, old), nil
+}
+
+func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) meta.Object {
+	db.supersede(b, e.Object.Key)
+	if old != nil {
+		db.discard(old, lethe.ReasonOverwrite, &gone{})
+	}
+	db.unbin(e)
+	o := &object{Object: e.Object, content: e.content}
+	o.ID = op
+	o.stamp(b.rules)
+	db.add(b, o)
+	db.record(op, "restore", o.ID)
+	return o.out()
+}
+
+// PurgeTrash makes entries due at once; it returns how many were
+// not due before.
+func (db *DB) PurgeTrash(ctx context.Context, ids []lethe.ID) (int, error) {
+	if err := db.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer db.mu.Unlock()
+	n := 0
+	for _, id := range ids {
+		e := db.entry(id)
+		if e == nil || e.PurgeAt <= db.now {
+			continue
+		}
+		db.purge.drop(e)
+		e.PurgeAt = db.now
+		db.purge.put(e)
+		n++
+	}
+	return n, nil
+}
+
+// Purge removes up to a batch of trash entries that are due.
+func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Reclaimed{}, err
+	}
+	defer db.mu.Unlock()
+	rows := db.purge.between(
+		func(e *entry) bool { return e.PurgeAt >= b.After },
+		func(e *entry) bool { return e.PurgeAt > db.now })
+	var d draft
+	for _, e := range rows {
+		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge}) {
+			break
+		}
+	}
+	for _, e := range slices.Clone(rows[:len(d.rows)]) {
+		db.unbin(e)
+	}
+	return db.reclaim(&d, b), nil
+}
+
+// PurgeBacklog counts the trash.
+func (db *DB) PurgeBacklog(ctx context.Context) (meta.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	return backlog(db.purge.rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size }), nil
+}

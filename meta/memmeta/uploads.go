@@ -1,0 +1,266 @@
+package memmeta
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidTTL.
+func (db *DB) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error) {
+	if err := db.enter(ctx); err != nil {
+		return u, err
+	}
+	defer db.mu.Unlock()
+	if err := checkKey(u.Key); err != nil {
+		return u, err
+	}
+	b, err := db.find(u.Bucket)
+	if err == nil {
+		_, err = b.ends(db.now, life{u.TTL, u.TTLAt}, b.DefaultTTL)
+	}
+	if err != nil {
+		return u, fmt.Errorf("memmeta: create upload to %s/%s: %w", u.Bucket, u.Key, err)
+	}
+	if u.ID == "" {
+		u.ID = db.newID()
+	}
+	row := &upload{Upload: cloneUpload(u), bucket: b,
+		parts: table[*meta.Part]{order: partsByNumber}, intents: table[*blob]{order: blobsByID}}
+	row.BucketID, row.CreatedAt, row.TouchedAt = b.ID, db.now, db.now
+	db.uploads[u.ID] = row
+	b.uploads.put(row)
+	db.touched.put(row)
+	return row.out(), nil
+}
+
+func (u *upload) out() meta.Upload { return cloneUpload(u.Upload) }
+
+// opened finds an upload by id and, if bucket is not empty, by its key:
+// ErrNoSuchUpload.
+func (db *DB) opened(id lethe.ID, bucket, key string) (*upload, error) {
+	u := db.uploads[id]
+	if u == nil || u.Bucket != bucket || u.Key != key {
+		return nil, fmt.Errorf("memmeta: upload %s to %s/%s: %w", id, bucket, key, lethe.ErrNoSuchUpload)
+	}
+	return u, nil
+}
+
+// Upload finds an upload: ErrNoSuchUpload, also if bucket or key differ.
+func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Upload{}, err
+	}
+	defer db.mu.Unlock()
+	u, err := db.opened(id, bucket, key)
+	if err != nil {
+		return meta.Upload{}, err
+	}
+	return u.out(), nil
+}
+
+// UploadByID finds an upload: ErrNoSuchUpload.
+func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Upload{}, err
+	}
+	defer db.mu.Unlock()
+	u := db.uploads[id]
+	if u == nil {
+		return meta.Upload{}, fmt.Errorf("memmeta: upload %s: %w", id, lethe.ErrNoSuchUpload)
+	}
+	return u.out(), nil
+}
+
+// Uploads lists the open uploads of a bucket by key, then id: ErrNoSuchBucket.
+func (db *DB) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(q.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	var out []meta.Upload
+	for _, u := range b.uploads.rows {
+		if !strings.HasPrefix(u.Key, q.Prefix) || !after(u, q) {
+			continue
+		}
+		if out = append(out, u.out()); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// after says that an upload comes after the query's mark: the uploads of a key
+// are passed over as a whole unless one of them is named.
+func after(u *upload, q meta.UploadQuery) bool {
+	return u.Key > q.AfterKey || u.Key == q.AfterKey && q.AfterUpload != "" && u.ID > q.AfterUpload
+}
+
+// Parts lists the parts of an upload by number; none if there is no such upload.
+func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.Part, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	u := db.uploads[id]
+	if u == nil {
+		return nil, nil
+	}
+	var out []meta.Part
+	for _, p := range first(u.parts.from(func(p *meta.Part) bool { return p.Number > after }), limit) {
+		out = append(out, clonePart(*p))
+	}
+	return out, nil
+}
+
+// part finds a part by number, nil if there is none.
+func (u *upload) part(number int) *meta.Part {
+	rows := u.parts.from(func(p *meta.Part) bool { return p.Number >= number })
+	if len(rows) == 0 || rows[0].Number != number {
+		return nil
+	}
+	return rows[0]
+}
+
+// CommitPart makes an uploaded blob a part, in the place of the part that had
+// the number: ErrNoSuchUpload, ErrReaped.
+func (db *DB) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Part{}, err
+	}
+	defer db.mu.Unlock()
+	u, b, err := db.partOf(c)
+	if err != nil {
+		return meta.Part{}, fmt.Errorf("memmeta: commit part %d of upload %s: %w", c.Part.Number, c.Part.UploadID, err)
+	}
+	if old := u.part(c.Part.Number); old != nil {
+		db.dropPart(u, old)
+	}
+	p := clonePart(c.Part)
+	p.CreatedAt = db.now
+	u.parts.put(&p)
+	if b != nil {
+		db.storePart(b, c)
+	}
+	db.touched.drop(u)
+	u.TouchedAt = db.now
+	db.touched.put(u)
+	db.record(c.Op, "part", p.BlobID)
+	return clonePart(p), nil
+}
+
+// partOf checks a part's commit and finds its rows; the blob is nil for zero
+// bytes.
+func (db *DB) partOf(c meta.PartCommit) (*upload, *blob, error) {
+	u := db.uploads[c.Part.UploadID]
+	if u == nil {
+		return nil, nil, lethe.ErrNoSuchUpload
+	}
+	if err := db.fresh(c.Op); err != nil || c.Part.BlobID == "" {
+		return u, nil, err
+	}
+	b, err := db.writing(c.Part.BlobID)
+	return u, b, err
+}
+
+func (db *DB) storePart(b *blob, c meta.PartCommit) {
+	next, p := b.Blob, c.Part
+	next.State, next.UploadID, next.Part = lethe.Live, p.UploadID, p.Number
+	next.Size, next.Digest, next.CRC32C = p.Size, p.Digest, c.CRC32C
+	if c.Late {
+		next.LateUntil = db.now.Add(db.opts.LateWindow)
+	}
+	db.forgetPromotion(b.ID)
+	db.set(b, next)
+}
+
+// dropPart removes a part and condemns its blob.
+func (db *DB) dropPart(u *upload, p *meta.Part) {
+	if b := db.byID[p.BlobID]; b != nil {
+		db.condemn(b, death{reason: lethe.ReasonPart, at: db.now})
+	}
+	u.parts.drop(p)
+}
+
+// end removes an upload; what is left of it is condemned, the intents of parts
+// that are on their way included.
+func (db *DB) end(u *upload) {
+	for _, p := range slices.Clone(u.parts.rows) {
+		db.dropPart(u, p)
+	}
+	for _, b := range slices.Clone(u.intents.rows) {
+		db.condemn(b, death{reason: lethe.ReasonPart, at: db.now, silent: true})
+	}
+	delete(db.uploads, u.ID)
+	u.bucket.uploads.drop(u)
+	db.touched.drop(u)
+}
+
+// AbortUpload condemns all parts and pending intents of an upload:
+// ErrNoSuchUpload.
+func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	u, err := db.opened(id, bucket, key)
+	if err == nil {
+		err = db.fresh(op)
+	}
+	if err != nil {
+		return err
+	}
+	db.end(u)
+	db.record(op, "abort", "")
+	return nil
+}
+
+// StaleUploads lists uploads that nobody has touched for age, oldest first.
+func (db *DB) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.Upload
+	for _, u := range first(db.touched.until(func(u *upload) bool { return u.TouchedAt > db.now.Add(-age) }), limit) {
+		out = append(out, u.out())
+	}
+	return out, nil
+}
+
+// AbortStale aborts an upload if nobody has touched it for age: ErrNoSuchUpload.
+func (db *DB) AbortStale(ctx context.Context, id lethe.ID, age time.Duration) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	u := db.uploads[id]
+	if u == nil || u.TouchedAt > db.now.Add(-age) {
+		return fmt.Errorf("memmeta: abort stale upload %s: %w", id, lethe.ErrNoSuchUpload)
+	}
+	db.end(u)
+	return nil
+}
+
+// UploadBacklog counts the open uploads by age.
+func (db *DB) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return meta.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	return backlog(db.touched.rows, db.now, func(u *upload) (at lethe.Time, bytes int64) {
+		for _, p := range u.parts.rows {
+			bytes += p.Size
+		}
+		return u.TouchedAt.Add(age), bytes
+	}), nil
+}

@@ -1,0 +1,193 @@
+package metatest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+func (h *history) batch() meta.Batch {
+	return meta.Batch{Limit: h.number(5), MaxBlobs: h.number(4)}
+}
+
+func (h *history) expire() {
+	b := h.batch()
+	r, err := ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+	if err == nil && r.More {
+		b.After = r.LastDue
+		ask(h, "expire on", func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+	}
+}
+
+func (h *history) purge() {
+	b := h.batch()
+	ask(h, fmt.Sprintf("purge %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Purge(h.ctx, b) })
+}
+
+func (h *history) claimCondemned() meta.Claimed {
+	r := meta.ClaimRequest{Worker: "w", Backend: h.one(disk, "tape"), Limit: h.number(5)}
+	c, err := ask(h, "claim on "+r.Backend, func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
+	if err == nil && len(c.Blobs) > 0 {
+		h.claims = append(h.claims, c)
+	}
+	return c
+}
+
+// claimAndDie claims for a worker that does not settle.
+func (h *history) claimAndDie() { h.claimCondemned() }
+
+func (h *history) clean() { h.settle(h.claimCondemned()) }
+
+// settleOld settles a claim of earlier, that may have been taken over.
+func (h *history) settleOld() { h.settle(pick(h, h.claims)) }
+
+func (h *history) settle(c meta.Claimed) {
+	s := meta.Settlement{Fence: c.Fence}
+	for _, b := range c.Blobs {
+		item := meta.SettleItem{ID: b.ID, Result: []meta.Result{meta.Gone, meta.Gone, meta.Absent, meta.Failed, meta.Failed, meta.Waits}[h.number(6)]}
+		if item.Result == meta.Failed || item.Result == meta.Waits {
+			item.Error, item.RetryAt, item.Dead = "no answer", c.Now.Add(time.Minute), h.chance(2)
+		}
+		s.Items = append(s.Items, item)
+	}
+	ask(h, fmt.Sprintf("settle %+v", s), func(l Ledger) (meta.Settled, error) { return l.Settle(h.ctx, s) })
+}
+
+func (h *history) recover() {
+	grace, limit := time.Duration(h.number(3))*time.Minute, h.number(3)
+	ask(h, "recover claims", func(l Ledger) ([]meta.Recovered, error) { return l.RecoverClaims(h.ctx, grace, limit) })
+}
+
+// reap claims silent intents and resolves them, or resolves those of an earlier
+// claim.
+func (h *history) reap() {
+	r := meta.ClaimRequest{Worker: "r", Limit: h.number(4), MinAge: time.Minute}
+	if h.chance(3) {
+		r.Backend = disk
+	}
+	c, err := ask(h, "claim intents", func(l Ledger) (meta.ClaimedIntents, error) { return l.ClaimIntents(h.ctx, r) })
+	if err == nil && len(c.Intents) > 0 {
+		h.intents = append(h.intents, c)
+	}
+	if h.chance(3) {
+		c = pick(h, h.intents)
+	}
+	for _, in := range c.Intents {
+		h.resolveIntent(c.Fence, in)
+	}
+}
+
+func (h *history) resolveIntent(fence int64, in meta.ClaimedIntent) {
+	id := in.Blob.ID
+	switch h.number(5) {
+	case 0, 1:
+		done, err := ask(h, "promote "+string(id), func(l Ledger) (meta.Committed, error) { return l.Promote(h.ctx, fence, id) })
+		if err == nil {
+			h.wrote(done.Object, nil)
+		}
+	case 2:
+		ask(h, "condemn "+string(id), func(l Ledger) (any, error) { return nil, l.CondemnIntent(h.ctx, fence, id) })
+	case 3:
+		ask(h, "release "+string(id), func(l Ledger) (any, error) { return nil, l.ReleaseIntent(h.ctx, fence, id) })
+	}
+}
+
+func (h *history) extend() {
+	v := pick(h, h.versions)
+	ask(h, "extend "+string(v.ContentID), func(l Ledger) (any, error) { return nil, l.ExtendGrace(h.ctx, v.ContentID) })
+}
+
+func (h *history) outcome() {
+	op := pick(h, h.ops)
+	type found struct {
+		meta.Outcome
+		Found bool
+	}
+	ask(h, "outcome "+string(op), func(l Ledger) (found, error) {
+		out, ok, err := l.Outcome(h.ctx, op)
+		return found{out, ok}, err
+	})
+}
+
+func (h *history) backlogs() {
+	ask(h, "expire backlog", func(l Ledger) (meta.Backlog, error) { return l.ExpireBacklog(h.ctx) })
+	ask(h, "purge backlog", func(l Ledger) (meta.Backlog, error) { return l.PurgeBacklog(h.ctx) })
+	ask(h, "clean backlog", func(l Ledger) (meta.Backlog, error) { return l.CleanBacklog(h.ctx, disk) })
+	ask(h, "reap backlog", func(l Ledger) (meta.Backlog, error) { return l.ReapBacklog(h.ctx, time.Minute) })
+}
+
+// mark finds live blobs missing, or sound again.
+func (h *history) mark() {
+	live, _ := ask(h, "live blobs", func(l Ledger) ([]meta.Blob, error) {
+		return l.Blobs(h.ctx, meta.BlobQuery{States: []lethe.State{lethe.Live}})
+	})
+	ids := []lethe.ID{pick(h, h.uploaded).Blob}
+	for _, b := range some(h, live, 3) {
+		ids = append(ids, b.ID)
+	}
+	suspect := h.chance(2)
+	ask(h, fmt.Sprint("mark ", ids, suspect), func(l Ledger) (int, error) { return l.MarkSuspect(h.ctx, ids, suspect, "missing") })
+	ask(h, "blobs by id", func(l Ledger) ([]meta.Blob, error) { return l.BlobsByID(h.ctx, ids) })
+}
+
+func (h *history) dead() {
+	q := meta.DeadQuery{Backend: h.one("", disk), Limit: 3}
+	dead, _ := ask(h, "dead", func(l Ledger) ([]meta.Blob, error) { return l.Dead(h.ctx, q) })
+	var ids []lethe.ID
+	for _, b := range dead {
+		ids = append(ids, b.ID)
+	}
+	if h.chance(3) {
+		ids = append(ids, pick(h, h.uploaded).Blob)
+	}
+	if h.chance(2) {
+		ask(h, fmt.Sprint("requeue ", ids), func(l Ledger) (int, error) { return l.Requeue(h.ctx, ids) })
+		return
+	}
+	ask(h, fmt.Sprint("write off ", ids), func(l Ledger) (int, error) { return l.WriteOff(h.ctx, ids) })
+}
+
+func (h *history) recordRuns() {
+	r := meta.Run{ID: h.id(), Routine: h.one("expire", "clean"), Worker: "w"}
+	h.runs = append(h.runs, r.ID)
+	ask(h, "start run", func(l Ledger) (any, error) { return nil, l.StartRun(h.ctx, r) })
+	id, outcome := pick(h, h.runs), h.one("ok", "failed: x")
+	switch h.number(6) {
+	case 4:
+		solo := meta.Solo{Run: meta.Run{ID: h.id(), Routine: r.Routine, Worker: h.one("w", "v")}, Stale: time.Duration(h.number(3)) * time.Second, Seen: lethe.Forever}
+		h.runs = append(h.runs, solo.Run.ID)
+		ask(h, "begin run", func(l Ledger) (meta.Begun, error) { return l.BeginRun(h.ctx, solo) })
+	case 5:
+		age := time.Duration(1+h.number(3)) * time.Second
+		ask(h, "end stale runs", func(l Ledger) (int, error) {
+			ended, err := l.EndStaleRuns(h.ctx, age)
+			return len(ended), err
+		})
+	case 0:
+		ask(h, "beat run", func(l Ledger) (any, error) { return nil, l.BeatRun(h.ctx, id, map[string]int64{"n": 1}) })
+	case 1:
+		ask(h, "finish run", func(l Ledger) (any, error) { return nil, l.FinishRun(h.ctx, id, outcome, nil) })
+	case 2:
+		ask(h, "interrupt runs", func(l Ledger) (int, error) { return l.InterruptRuns(h.ctx, "w") })
+	}
+	ask(h, "last runs", runsOf)
+}
+
+func (h *history) guard() {
+	id := h.one(disk, "tape", "nowhere")
+	intended, epoch := int64(h.number(4)), int64(h.number(4))
+	ask(h, "set epoch", func(l Ledger) (any, error) { return nil, l.SetEpoch(h.ctx, id, intended, epoch) })
+	why := h.one("", "", "restored")
+	ask(h, "hold "+id, func(l Ledger) (any, error) { return nil, l.HoldBackend(h.ctx, id, why) })
+	quota := int64(h.number(3)) * 2000
+	ask(h, "add backend", func(l Ledger) (meta.Backend, error) { return l.AddBackend(h.ctx, meta.Backend{ID: disk, Quota: quota}) })
+	ask(h, "backends", func(l Ledger) ([]meta.Backend, error) { return l.Backends(h.ctx) })
+	ask(h, "identity", func(l Ledger) (meta.Store, error) { return l.Identity(h.ctx) })
+}
+
+func (h *history) prune() {
+	limit := h.number(5)
+	ask(h, "prune", func(l Ledger) (int, error) { return l.Prune(h.ctx, limit) })
+}

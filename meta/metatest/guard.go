@@ -1,0 +1,183 @@
+package metatest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+func guardTests() []test {
+	return []test{
+		{name: "identity", run: identityOf},
+		{name: "backends", run: backends},
+		{name: "epochs", run: epochs},
+		{name: "holds", run: holds},
+		{name: "the clock does not run back", run: clockBack},
+		{name: "runs", run: runs},
+		{name: "last runs", run: lastRuns},
+		{name: "interrupted runs", run: interruptRuns},
+		{name: "old runs are pruned", run: pruneRuns},
+		{name: "prune stops at its limit", run: pruneLimit},
+	}
+}
+
+func identityOf(w *world) {
+	s := must(w.Identity(w.ctx))(w)
+	for _, id := range []lethe.ID{s.ID, s.DB} {
+		_, err := lethe.ParseID(string(id))
+		w.ok(err)
+	}
+	equal(w, "created", s.CreatedAt, w.now())
+	w.later(time.Hour)
+	equal(w, "identity", must(w.Identity(w.ctx))(w), s)
+}
+
+func backends(w *world) {
+	b := must(w.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 5}))(w)
+	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 5, CreatedAt: w.now()})
+	w.ok(w.SetEpoch(w.ctx, "a", 2, 1))
+	w.ok(w.HoldBackend(w.ctx, "a", "why"))
+	created := w.now()
+	w.later(time.Hour)
+	b = must(w.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 6}))(w)
+	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", CreatedAt: created})
+	all := must(w.Backends(w.ctx))(w)
+	equal(w, "backends", names(all, func(b meta.Backend) string { return b.ID }), "a;"+disk+";")
+	w.unchanged(func() {
+		w.broken(refused(w.AddBackend(w.ctx, meta.Backend{})))
+		w.broken(refused(w.AddBackend(w.ctx, meta.Backend{ID: "x", Quota: -1})))
+	})
+}
+
+func epochs(w *world) {
+	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
+	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
+	for _, e := range [][2]int64{{2, 2}, {3, 1}, {3, 4}, {0, 0}} {
+		w.unchanged(func() { w.fails(w.SetEpoch(w.ctx, disk, e[0], e[1]), lethe.ErrFenced) })
+	}
+	w.ok(w.SetEpoch(w.ctx, disk, 3, 3))
+	w.unchanged(func() { w.fails(w.SetEpoch(w.ctx, "nowhere", 1, 1), lethe.ErrBackendMismatch) })
+}
+
+func holds(w *world) {
+	w.unchanged(func() { w.fails(w.HoldBackend(w.ctx, "nowhere", "x"), lethe.ErrBackendMismatch) })
+	w.ok(w.HoldBackend(w.ctx, disk, "one"))
+	w.ok(w.HoldBackend(w.ctx, disk, "two"))
+	equal(w, "held", must(w.Backends(w.ctx))(w)[0].Held, "two")
+	w.put("k", "writes go on")
+}
+
+// clockBack: expiry, claims and ages never see an earlier time than before.
+func clockBack(w *world) {
+	w.putTTL("k", "body", time.Minute)
+	w.later(time.Hour)
+	w.put("l", "later")
+	high := w.now()
+	w.later(-2 * time.Hour)
+	w.absent("k")
+	equal(w, "modified", w.put("m", "earlier").ModifiedAt, high)
+	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 1)
+	w.later(2 * time.Hour)
+}
+
+// start starts a run.
+func (w *world) start(routine, worker string) lethe.ID {
+	w.Helper()
+	id := w.id()
+	w.ok(w.StartRun(w.ctx, meta.Run{ID: id, Routine: routine, Worker: worker, Outcome: "nonsense", FinishedAt: 5}))
+	w.later(time.Second)
+	return id
+}
+
+// last is a routine's last run.
+func (w *world) last(routine string) meta.Run {
+	w.Helper()
+	last, _, err := w.LastRuns(w.ctx)
+	w.ok(err)
+	return last[routine]
+}
+
+func runs(w *world) {
+	began := w.now()
+	id := w.start("clean", "w")
+	want := meta.Run{ID: id, Routine: "clean", Worker: "w", StartedAt: began, BeatAt: began}
+	equal(w, "run", plain(w.last("clean")), plain(want))
+	counts := map[string]int64{"items": 3}
+	w.ok(w.BeatRun(w.ctx, id, counts))
+	counts["items"] = 4
+	want.BeatAt, want.Counts = w.now(), map[string]int64{"items": 3}
+	equal(w, "run", plain(w.last("clean")), plain(want))
+	w.later(time.Second)
+	w.ok(w.FinishRun(w.ctx, id, "ok", counts))
+	want.BeatAt, want.FinishedAt, want.Outcome, want.Counts = w.now(), w.now(), "ok", counts
+	equal(w, "run", plain(w.last("clean")), plain(want))
+	for _, id := range []lethe.ID{id, w.id()} {
+		w.unchanged(func() {
+			w.fails(w.BeatRun(w.ctx, id, nil), lethe.ErrFenced)
+			w.fails(w.FinishRun(w.ctx, id, "ok", nil), lethe.ErrFenced)
+		})
+	}
+	w.unchanged(func() { w.broken(w.StartRun(w.ctx, meta.Run{ID: id, Routine: "clean"})) })
+}
+
+func lastRuns(w *world) {
+	good := w.start("clean", "w")
+	w.ok(w.FinishRun(w.ctx, good, "ok", nil))
+	bad := w.start("clean", "w")
+	w.ok(w.FinishRun(w.ctx, bad, "failed: x", nil))
+	open := w.start("expire", "w")
+	last, succeeded, err := w.LastRuns(w.ctx)
+	w.ok(err)
+	if len(last) != 2 || last["clean"].ID != bad || last["expire"].ID != open || len(succeeded) != 1 || succeeded["clean"].ID != good {
+		w.Fatalf("last %+v, succeeded %+v", last, succeeded)
+	}
+}
+
+func interruptRuns(w *world) {
+	done := w.start("clean", "gone")
+	w.ok(w.FinishRun(w.ctx, done, "ok", nil))
+	w.start("expire", "gone")
+	w.start("reap", "here")
+	beat := w.last("expire").BeatAt
+	equal(w, "interrupted", must(w.InterruptRuns(w.ctx, "gone"))(w), 1)
+	r := w.last("expire")
+	if r.Outcome != "interrupted" || r.FinishedAt != w.now() || r.BeatAt != beat {
+		w.Fatalf("run is %+v", r)
+	}
+	equal(w, "finished", w.last("reap").FinishedAt, 0)
+	w.fails(w.FinishRun(w.ctx, r.ID, "ok", nil), lethe.ErrFenced)
+	equal(w, "interrupted", must(w.InterruptRuns(w.ctx, "gone"))(w), 0)
+}
+
+// pruneRuns: the last 1,000 finished runs of a routine stay, and its newest
+// successful one.
+func pruneRuns(w *world) {
+	good := w.start("clean", "w")
+	w.ok(w.FinishRun(w.ctx, good, "ok", nil))
+	open := w.start("clean", "w")
+	for i := range 1002 {
+		id := w.start("clean", "w")
+		w.ok(w.FinishRun(w.ctx, id, fmt.Sprint("failed: ", i), nil))
+	}
+	other := w.start("reap", "w")
+	w.ok(w.FinishRun(w.ctx, other, "ok", nil))
+	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 2)
+	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 0)
+	_, succeeded, err := w.LastRuns(w.ctx)
+	w.ok(err)
+	equal(w, "newest successful", succeeded["clean"].ID, good)
+	w.ok(w.BeatRun(w.ctx, open, nil))
+}
+
+func pruneLimit(w *world) {
+	for range 3 {
+		w.put("k", "body")
+	}
+	w.ok(w.DeleteBucket(w.ctx, w.bucket("gone", meta.BucketSettings{}).Name))
+	w.later(opsKept)
+	for _, want := range []int{2, 2, 0} {
+		equal(w, "pruned", must(w.Prune(w.ctx, 2))(w), want)
+	}
+}

@@ -1,0 +1,84 @@
+package metatest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+func placeRaces() []test {
+	two := func(o *meta.Options) { o.Replicas = 2 }
+	return []test{
+		{name: "trims of each other's copy", run: trimsOfEachOther, options: two},
+		{name: "a copy of what is being removed", run: copyWhileRemoved, options: two},
+	}
+}
+
+// rounds is how often a race is run.
+const rounds = 10
+
+// both runs two calls at once.
+func both(one, other func() error) (errs [2]error) {
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = one() })
+	wg.Go(func() { errs[1] = other() })
+	wg.Wait()
+	return errs
+}
+
+// trimsOfEachOther: two condemn a copy beside the other's: one of them must fail.
+func trimsOfEachOther(w *world) {
+	w.tapes()
+	for i := range rounds {
+		key := fmt.Sprint("k", i)
+		w.put(key, "body "+key)
+		p, fence := w.misplaced()
+		a := p.Blobs[0]
+		b := w.copying(a.ID, fence)
+		w.ok(w.commitCopy(b, a.ID, fence))
+		must(w.MarkSuspect(w.ctx, []lethe.ID{a.ID, b.ID}, false, ""))(w)
+		trim := func(id lethe.ID) func() error {
+			return func() error {
+				_, err := w.TrimCopies(w.ctx, meta.Trim{
+					Content: p.ID, Blobs: []lethe.ID{id}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease,
+				})
+				return err
+			}
+		}
+		errs := both(trim(a.ID), trim(b.ID))
+		if (errs[0] == nil) == (errs[1] == nil) {
+			w.Fatalf("the trims answered %v and %v", errs[0], errs[1])
+		}
+		w.fails(errors.Join(errs[:]...), lethe.ErrPreconditionFailed)
+		equal(w, "copies left", len(must(w.Resolve(w.ctx, bucketName, key))(w).Segments[0].Blobs), 1)
+		must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w)
+	}
+}
+
+// copyWhileRemoved: a copy is committed while its content goes: it goes as well.
+func copyWhileRemoved(w *world) {
+	w.tapes()
+	for i := range rounds {
+		key := fmt.Sprint("k", i)
+		w.put(key, "body "+key)
+		p, fence := w.misplaced()
+		b := w.copying(p.Blobs[0].ID, fence)
+		op := w.id()
+		errs := both(
+			func() error { return w.commitCopy(b, p.Blobs[0].ID, fence) },
+			func() error {
+				_, err := w.Delete(w.ctx, meta.Deletion{Op: op, Bucket: bucketName, Items: []meta.DeleteItem{{Key: key}}})
+				return err
+			})
+		w.ok(errs[1])
+		if errs[0] != nil {
+			w.fails(errs[0], lethe.ErrContentGone)
+		}
+		equal(w, "state of the copy", w.row(b.ID).State, lethe.Condemned)
+		w.sound()
+		must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w)
+	}
+}

@@ -1,0 +1,168 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+)
+
+//go:embed migrations/*/*.sql
+var migrationFiles embed.FS
+
+const (
+	// application marks a SQLite file as a ledger ("LETH").
+	application = 0x4c455448
+	// minSQLite is the first version without the corruption that two connections
+	// could cause when the write-ahead log was reset.
+	minSQLite = "3.51.3"
+)
+
+// migration is one step of the schema.
+type migration struct {
+	version int
+	name    string
+	text    string
+}
+
+// migrations lists the steps of a dialect in order.
+func migrations(dialect string) ([]migration, error) {
+	names, err := fs.Glob(migrationFiles, path.Join("migrations", dialect, "*.sql"))
+	if err != nil {
+		return nil, err
+	}
+	var out []migration
+	for i, name := range names {
+		version, _, _ := strings.Cut(path.Base(name), "_")
+		n, err := strconv.Atoi(version)
+		if err != nil || n != i+1 {
+			return nil, fmt.Errorf("migration %s is not number %d", name, i+1)
+		}
+		text, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, migration{n, path.Base(name), string(text)})
+	}
+	return out, nil
+}
+
+// migrate brings the file to this version's schema and reads who it is. It
+// changes nothing before it is sure that the file is ours.
+func (db *DB) migrate(ctx context.Context, s *session) error {
+	if err := checkSQLite(ctx, s); err != nil {
+		return err
+	}
+	have, err := db.schemaVersion(ctx, s)
+	if err != nil {
+		return err
+	}
+	steps, err := migrations(db.dialect.name)
+	if err != nil {
+		return err
+	}
+	if have > len(steps) {
+		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, len(steps))
+	}
+	if have > 0 {
+		if err := db.identify(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := s.set(ctx, db.writing()); err != nil {
+		return err
+	}
+	for _, m := range steps[have:] {
+		if err := db.apply(ctx, s, m); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, mapError(err))
+		}
+	}
+	return db.identify(ctx, s)
+}
+
+func checkSQLite(ctx context.Context, s *session) error {
+	var have string
+	if err := s.conn.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&have); err != nil {
+		return mapError(err)
+	}
+	if olderVersion(have, minSQLite) {
+		return fmt.Errorf("this lethe was built with SQLite %s: it needs at least %s", have, minSQLite)
+	}
+	return nil
+}
+
+// olderVersion compares versions of the form 3.51.3.
+func olderVersion(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(x), len(y)) {
+		if p, q := number(x[i]), number(y[i]); p != q {
+			return p < q
+		}
+	}
+	return len(x) < len(y)
+}
+
+// schemaVersion returns the version of the file's schema, 0 for an empty file,
+// and refuses a file that something else has written.
+func (db *DB) schemaVersion(ctx context.Context, s *session) (int, error) {
+	var app, tables, version int
+	err := errors.Join(
+		s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
+		s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+	)
+	switch {
+	case err != nil:
+		return 0, mapError(err)
+	case tables == 0 && app == 0:
+		return 0, nil
+	case app != application:
+		return 0, errors.New("it is a SQLite database, but not a ledger of lethe: choose another path")
+	}
+	err = s.conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
+	return version, mapError(err)
+}
+
+// apply runs one step in a transaction and records it.
+func (db *DB) apply(ctx context.Context, s *session, m migration) error {
+	now := db.clock.now()
+	t, err := s.conn.BeginTx(ctx, &sql.TxOptions{})
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	texts := []string{m.text}
+	if m.version == 1 {
+		texts = []string{
+			fmt.Sprintf("PRAGMA application_id = %d", application),
+			"CREATE TABLE migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)",
+			m.text,
+		}
+	}
+	for _, text := range texts {
+		if _, err := t.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	if m.version == 1 {
+		id, own := lethe.NewID(now, db.random), lethe.NewID(now, db.random)
+		if _, err := t.ExecContext(ctx, createStore, id, own, int64(now)); err != nil {
+			return err
+		}
+	}
+	if _, err := t.ExecContext(ctx, recordMigration, m.version, m.name, int64(now)); err != nil {
+		return err
+	}
+	return t.Commit()
+}
+
+var (
+	recordMigration = register(`INSERT INTO migrations (version, name, applied_at) VALUES (?1, ?2, ?3)`)
+	createStore     = register(`INSERT INTO store (one, id, db, created_at, clock_high, fence) VALUES (1, ?1, ?2, ?3, ?3, 0)`)
+)

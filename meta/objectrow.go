@@ -1,0 +1,64 @@
+package meta
+
+import (
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	takeObject   = register(`DELETE FROM objects WHERE bucket_id = ?1 AND key = ?2 RETURNING ` + objectColumns)
+	insertObject = register(`INSERT INTO objects (` + objectColumns + `, due_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`)
+	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)`)
+	supersedeKey = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
+)
+
+// insertObject puts an object row under a key that is free. Its reference is the
+// caller's to count.
+func (t *tx) insertObject(o *Object) error {
+	if len(o.Tags) == 0 {
+		o.Tags = nil
+	}
+	_, err := t.exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, nullTime(o.DueAt()))
+	t.counts.bucket(o.BucketID, 1, o.Size)
+	return err
+}
+
+// discard settles a row of a bucket that was deleted because a client deleted or
+// replaced the object: into the trash, which keeps the reference, if the bucket
+// has an undo window; else the reference goes. An object past its time was not
+// the client's any more: it goes for good, as if it had expired.
+func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
+	t.counts.bucket(b.ID, -1, -o.Size)
+	switch {
+	case !o.visible(t.now):
+		r.lose(o.ContentID, o.DueAt(), lethe.ReasonExpiry)
+	case b.Undo > 0:
+		return t.bin(b, o, reason)
+	default:
+		r.lose(o.ContentID, t.now, reason)
+	}
+	return nil
+}
+
+// bin puts an object that was taken from its key into the trash, for the undo
+// window, but no longer than its own time to live: who deletes an object does not
+// make its bytes stay. Rules are about objects; in the trash they end nothing.
+func (t *tx) bin(b Bucket, o Object, reason lethe.Reason) error {
+	id, purge := lethe.NewID(t.now, t.random), t.now.Add(b.Undo)
+	if o.TTLAt != 0 {
+		purge = min(purge, o.TTLAt)
+	}
+	_, err := t.exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
+		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason)
+	return err
+}
+
+// supersede drops the promotions of a key that is written or removed (design
+// rule 19).
+func (t *tx) supersede(bucket lethe.ID, key string) error {
+	_, err := t.exec(supersedeKey, bucket, key)
+	return err
+}

@@ -1,0 +1,114 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
+
+// plan answers the lines of a statement's query plan.
+func plan(t *testing.T, db *DB, text string) []string {
+	t.Helper()
+	params := 0
+	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		params = max(params, number(m[1]))
+	}
+	rows, err := db.pool.Query("EXPLAIN QUERY PLAN "+db.dialect.expand(text), make([]any, params)...)
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	lines, err := collect(rows, func(r *sql.Rows) (line string, err error) {
+		var id, parent, unused int
+		err = r.Scan(&id, &parent, &unused, &line)
+		return line, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestNoScans: only the recount, where it does not go by pages, a snapshot and a
+// reset of the clock read whole tables of what can grow. Everything else finds what it needs by an index.
+func TestNoScans(t *testing.T) {
+	db := openMemory(t)
+	// anyPromotion ends at the first row.
+	whole := map[string]bool{anyPromotion: true, countLonger: true}
+	for _, text := range []string{snapObjects, snapTrash, snapContents, snapBlobs, snapUploads, snapParts} {
+		whole[text] = true
+	}
+	for _, r := range bookRules {
+		whole[r.query] = r.pages == ""
+	}
+	for _, text := range slices.Concat(resetsNow, resetsSoon) {
+		whole[text] = true
+	}
+	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|trash|parts|p|uploads|u|ops|promotions)\b`)
+	for _, text := range db.dialect.all() {
+		for _, line := range plan(t, db, text) {
+			if grows.MatchString(line) && !whole[text] && !strings.Contains(line, "INDEX blobs_claimed") {
+				t.Errorf("%s in %s", line, text)
+			}
+		}
+	}
+}
+
+// TestEnginePlans: the engine's statements use the index that was made for them,
+// read no rows to count, and sort nothing.
+func TestEnginePlans(t *testing.T) {
+	db := openMemory(t)
+	for text, want := range map[string]string{
+		dueObjects:           "SEARCH objects USING INDEX objects_due",
+		expireDue:            "USING COVERING INDEX objects_due",
+		expireLater:          "USING COVERING INDEX objects_due",
+		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",
+		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
+		contentWeights:       "SEARCH b USING COVERING INDEX blobs_content",
+		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
+		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",
+		condemnLive:          "SEARCH blobs USING INDEX blobs_content (content_id=?)",
+		anyReplicaPending:    "USING COVERING INDEX blobs_joining",
+		condemnReplicas:      "SEARCH blobs USING INDEX blobs_joining (content_id=?)",
+		dueTrash:             "SEARCH trash USING INDEX trash_purge",
+		purgeDue:             "USING COVERING INDEX trash_purge",
+		deleteTrash:          "SEARCH trash USING PRIMARY KEY (id=?)",
+		claimCondemned:       "SEARCH blobs USING COVERING INDEX blobs_due",
+		anyCondemned:         "USING COVERING INDEX blobs_due",
+		cleanDue:             "USING COVERING INDEX blobs_due",
+		cleanLater:           "USING COVERING INDEX blobs_due",
+		claimedRows:          "SEARCH b USING PRIMARY KEY (id=?)",
+		composeBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
+		condemnBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
+		removeGone:           "SEARCH blobs USING PRIMARY KEY (id=?)",
+		settleRest:           "SEARCH blobs USING PRIMARY KEY (id=?)",
+		claimSilent:          "SEARCH blobs USING INDEX blobs_pending",
+		reapDue:              "USING COVERING INDEX blobs_pending",
+		staleClaims:          "USING INDEX blobs_claimed",
+		staleUploads:         "INDEX uploads_touched",
+		pruneOps:             "INDEX ops_at",
+		selectDead:           "INDEX blobs_dead",
+	} {
+		got := strings.Join(plan(t, db, text), "\n")
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in the plan of %s:\n%s", want, text, got)
+		}
+		if strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("sorts: %s:\n%s", text, got)
+		}
+	}
+}
+
+func openMemory(t *testing.T) *DB {
+	t.Helper()
+	db, err := Open(context.Background(), Memory, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}

@@ -1,0 +1,129 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// errAgain makes a write run again: what it saw first has changed since.
+var errAgain = fmt.Errorf("what was read has changed since: %w", lethe.ErrUnavailable)
+
+// sqlState is PostgreSQL's code of an error, empty if it has none.
+func sqlState(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// The codes that are treated apart.
+const (
+	uniqueViolation  = "23505"
+	serialization    = "40001"
+	deadlock         = "40P01"
+	featureMissing   = "0A000" // "cached plan must not change result type"
+	unknownStatement = "26000"
+	statementExists  = "42P05"
+	tooManyConns     = "53300"
+	lockTimeout      = "55P03"
+	canceled         = "57014"
+	adminShutdown    = "57P01"
+)
+
+// contended says that the transaction lost a race, was undone, and may well
+// succeed when it is run again.
+func contended(err error) bool {
+	switch sqlState(err) {
+	case uniqueViolation, serialization, deadlock:
+		return true
+	case featureMissing:
+		return strings.Contains(err.Error(), "cached plan")
+	}
+	return errors.Is(err, errAgain)
+}
+
+// fatal says that the server has ended the connection with the error.
+func fatal(err error) bool {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return false
+	}
+	severity := e.SeverityUnlocalized
+	if severity == "" {
+		severity = e.Severity
+	}
+	return severity == "FATAL" || severity == "PANIC"
+}
+
+// serverAdvice says per code, or class of codes, what the operator should know.
+var serverAdvice = map[string]struct {
+	kind error
+	text string
+}{
+	uniqueViolation: {lethe.ErrUnavailable, "another transaction was faster each time"},
+	serialization:   {lethe.ErrUnavailable, "another transaction was faster each time"},
+	deadlock:        {lethe.ErrUnavailable, "other transactions were faster each time"},
+	"22021":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
+	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
+	"23":            {lethe.ErrCorrupt, "rows of the ledger contradict each other"},
+	"25006":         {lethe.ErrUnavailable, "this PostgreSQL is read-only: a standby? give the URL of the primary"},
+	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: a pooler in transaction mode lies between; " +
+		"say so in the configuration"},
+	statementExists: {lethe.ErrUnavailable, "prepared statements get mixed up: a pooler in transaction mode lies between; " +
+		"say so in the configuration"},
+	"28":         {lethe.ErrUnavailable, "PostgreSQL refuses the user: check name, password and pg_hba.conf"},
+	"3D":         {lethe.ErrUnavailable, "PostgreSQL has no such database: create it"},
+	"42501":      {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
+	"42P01":      {lethe.ErrUnavailable, "a table of the ledger is not there: was the schema dropped, or is the search path another's?"},
+	"53100":      {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
+	tooManyConns: {lethe.ErrUnavailable, "PostgreSQL takes no more connections: raise max_connections or lower the pools"},
+	"53":         {lethe.ErrUnavailable, "PostgreSQL is short of resources"},
+	lockTimeout:  {lethe.ErrUnavailable, "another transaction held the rows for too long"},
+	canceled:     {lethe.ErrUnavailable, "a statement took longer than it may"},
+	"25P03":      {lethe.ErrUnavailable, "the transaction stood still for longer than it may"},
+	"57":         {lethe.ErrUnavailable, "PostgreSQL is being stopped or started"},
+	"58":         {lethe.ErrUnavailable, "the disk of PostgreSQL fails"},
+	"08":         {lethe.ErrUnavailable, "the connection to PostgreSQL broke"},
+	"XX":         {lethe.ErrCorrupt, "PostgreSQL found its own data damaged, or failed inside"},
+}
+
+// mapServerError is mapError for PostgreSQL. An error that is not the database's
+// stays as it is.
+func mapServerError(err error) error {
+	state := sqlState(err)
+	if state == "" {
+		return err
+	}
+	for _, code := range []string{state, state[:2]} {
+		if a, ok := serverAdvice[code]; ok {
+			return fmt.Errorf("%s: %w (%w)", a.text, a.kind, err)
+		}
+	}
+	return err
+}
+
+// unreachable is the error of a connection that could not be made, or broke. Its
+// cause is told, but not wrapped: a deadline of our own must not be taken for the
+// caller's.
+func unreachable(err error) error {
+	if mapped := mapServerError(err); errors.Is(mapped, lethe.ErrUnavailable) {
+		return mapped
+	}
+	text := err.Error()
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		text = "the connection broke"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "no answer in time: " + text
+	}
+	return fmt.Errorf("%w: PostgreSQL cannot be reached: %s", lethe.ErrUnavailable, text)
+}

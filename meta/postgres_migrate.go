@@ -1,0 +1,152 @@
+package meta
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// needs is the mark of a migration after which programs that know less than the
+// version it names do not understand the ledger any more. Without it they go on
+// working: whatever it adds, they may leave out.
+var needs = regexp.MustCompile(`(?m)^-- needs: (\d+)$`)
+
+const createMigrations = `CREATE TABLE migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,
+	applied_at BIGINT NOT NULL, min_version BIGINT NOT NULL)`
+
+var (
+	recordServerMigration = registerFor(postgresName,
+		`INSERT INTO migrations (version, name, applied_at, min_version) VALUES (?1, ?2, ?3, ?4)`)
+	serverVersion = registerFor(postgresName,
+		`SELECT coalesce(max(version), 0), coalesce(max(min_version), 0) FROM migrations`)
+)
+
+// migrate brings the schema to this version's, all steps in one transaction.
+// Instances that start at once take turns by a lock of the transaction.
+func (e *server) migrate(ctx context.Context) error {
+	s, err := e.session(ctx, batch)
+	if err != nil {
+		return err
+	}
+	defer s.give()
+	if err := e.migrateOn(ctx, s); err != nil {
+		s.undo()
+		return mapServerError(err)
+	}
+	_, err = s.simple(ctx, "COMMIT")
+	return mapServerError(err)
+}
+
+func (e *server) migrateOn(ctx context.Context, s *session) error {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("lethe migrations " + e.o.Schema))
+	begin := fmt.Sprintf("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL search_path = %s; SELECT pg_advisory_xact_lock(%d)",
+		quoted(e.o.Schema), int64(h.Sum64()))
+	if _, err := s.simple(ctx, begin); err != nil {
+		return err
+	}
+	have, least, err := e.version(ctx, s)
+	if err != nil {
+		return err
+	}
+	steps, err := migrations(postgresName)
+	if err != nil {
+		return err
+	}
+	if least > len(steps) {
+		return fmt.Errorf("the ledger has schema version %d and is understood from version %d on, this lethe knows %d: use a newer lethe",
+			have, least, len(steps))
+	}
+	for _, m := range steps[min(have, len(steps)):] {
+		if m.version == 1 {
+			least = 1
+		}
+		if n := needs.FindStringSubmatch(m.text); n != nil {
+			least = number(n[1])
+		}
+		if err := e.apply(ctx, s, m, least); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, err)
+		}
+	}
+	return e.identify(ctx, s)
+}
+
+// version reads how far the schema is, and from which version on programs
+// understand it; 0 if there is none yet.
+func (e *server) version(ctx context.Context, s *session) (have, least int, err error) {
+	var schema, tables bool
+	err = s.conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
+		quoted(e.o.Schema), quoted(e.o.Schema)+".migrations").Scan(&schema, &tables)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !schema {
+		if _, err := s.simple(ctx, "CREATE SCHEMA "+quoted(e.o.Schema)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !tables {
+		return 0, 0, nil
+	}
+	err = s.askOne(ctx, serverVersion, nil).Scan(&have, &least)
+	return have, least, err
+}
+
+// apply runs one step and records it.
+func (e *server) apply(ctx context.Context, s *session, m migration, least int) error {
+	now, err := e.wallTime(ctx, s)
+	if err != nil {
+		return err
+	}
+	text := m.text
+	if m.version == 1 {
+		text = createMigrations + ";\n" + text
+	}
+	if _, err := s.simple(ctx, text); err != nil {
+		return err
+	}
+	if m.version == 1 {
+		id, own := lethe.NewID(now, e.db.random), lethe.NewID(now, e.db.random)
+		if _, err := s.execute(ctx, createStore, []any{id, own, now}); err != nil {
+			return err
+		}
+	}
+	_, err = s.execute(ctx, recordServerMigration, []any{m.version, m.name, now, least})
+	return err
+}
+
+// wallTime is the clock's time before there is a store.
+func (e *server) wallTime(ctx context.Context, s *session) (lethe.Time, error) {
+	if e.clock.fake != nil {
+		return e.clock.fake.now(), nil
+	}
+	results, err := s.simple(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+	if err != nil {
+		return 0, err
+	}
+	us, err := strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64)
+	return lethe.Time(us), err
+}
+
+// identify reads who the ledger is, and sets the clock to at least its highest
+// time.
+func (e *server) identify(ctx context.Context, s *session) error {
+	var st Store
+	var high lethe.Time
+	if err := s.askOne(ctx, getStore, nil).Scan(&st.ID, &st.DB, &st.CreatedAt, &high); err != nil {
+		return fmt.Errorf("read the store's identity: %w", err)
+	}
+	if _, err := lethe.ParseID(string(st.ID)); err != nil {
+		return fmt.Errorf("%w: the store's id: %w", lethe.ErrCorrupt, err)
+	}
+	e.clock.saved.Store(int64(high))
+	raise(&e.clock.high, int64(high))
+	if e.clock.fake != nil {
+		raise(&e.clock.fake.high, int64(high))
+	}
+	return nil
+}

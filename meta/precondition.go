@@ -1,0 +1,74 @@
+package meta
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// visible says that readers see the object at the instant now.
+func (o *Object) visible(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
+
+// needsObject says that the precondition fails where nothing lies.
+func (p Precondition) needsObject() bool {
+	return p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0
+}
+
+// Holds checks the precondition against what clients see under a key, nil for
+// nothing: ErrPreconditionFailed.
+func (p Precondition) Holds(o *Object) error {
+	const second = lethe.Time(time.Second / time.Microsecond)
+	switch {
+	case o == nil && p.needsObject():
+		return fmt.Errorf("nothing lies there: %w", lethe.ErrPreconditionFailed)
+	case o == nil:
+		return nil
+	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
+		p.IfNoneMatch != "" && matches(p.IfNoneMatch, o.ETag),
+		p.IfID != "" && p.IfID != o.ID,
+		p.IfSize != nil && *p.IfSize != o.Size,
+		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
+		return fmt.Errorf("version %s lies there: %w", o.ID, lethe.ErrPreconditionFailed)
+	}
+	return nil
+}
+
+// matches says whether an ETag is in a comma separated list; "*" is every one.
+func matches(list, etag string) bool {
+	for m := range strings.SplitSeq(list, ",") {
+		if m = strings.TrimSpace(m); m == "*" || m == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// ends computes when what is written now comes to its end: by the wish (counted
+// from now, or absolute), else by the default, and by the bucket's longest life
+// in any case. A wish beyond that is refused with ErrInvalidTTL.
+func (b *Bucket) ends(now lethe.Time, wish TTLChange, byDefault time.Duration) (lethe.Time, error) {
+	if wish.TTL < 0 || wish.At < 0 {
+		return 0, fmt.Errorf("a time to live is not negative: %w", lethe.ErrInvalidTTL)
+	}
+	end := wish.At
+	if wish.TTL > 0 {
+		end = now.Add(wish.TTL)
+	}
+	latest := lethe.Forever
+	if b.MaxTTL > 0 {
+		latest = now.Add(b.MaxTTL)
+	}
+	switch {
+	case end > latest:
+		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
+	case end != 0:
+		return end, nil
+	case byDefault > 0:
+		return min(now.Add(byDefault), latest), nil
+	case b.MaxTTL > 0:
+		return latest, nil
+	}
+	return 0, nil
+}

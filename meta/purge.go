@@ -1,0 +1,99 @@
+package meta
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	dueTrash = register(`SELECT '', id, purge_at, content_id FROM trash
+		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + locked)
+	deleteTrash = register(`DELETE FROM trash
+		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
+		RETURNING '', content_id, size, purge_at, 0`)
+	purgeDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
+		WHERE purge_at <= ?1`)
+	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1`))
+
+	pruneOps = register(`DELETE FROM ops WHERE id IN (
+		SELECT id FROM ops WHERE at <= ?1 ORDER BY at LIMIT ?2)`)
+	emptyNameless = register(`SELECT b.id FROM buckets b WHERE b.name IS NULL
+		AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.bucket_id = b.id)
+		AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.bucket_id = b.id)
+		ORDER BY b.id LIMIT ?1`)
+	deleteBucketCounters = register(`DELETE FROM bucket_counters
+		WHERE bucket_id IN (SELECT id FROM ` + ids(1) + `)`)
+	deleteBuckets = register(`DELETE FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+)
+
+// Purge removes up to a batch of trash entries whose undo window has passed,
+// oldest first, as Expire does with objects.
+func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
+	err = db.batch(ctx, "purge", func(t *tx) error {
+		out = Reclaimed{LastDue: b.After}
+		found, err := all(t, scanDueRow, dueTrash, b.After, t.now, oneMore(b.Limit))
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		taken, err := t.weigh(found, b)
+		if err != nil {
+			return err
+		}
+		out.More = len(taken) < len(found)
+		out.LastDue = taken[len(taken)-1].Due
+		gone, err := all(t, scanLoss, deleteTrash, asJSON(taken), t.now)
+		if err != nil {
+			return err
+		}
+		return t.reclaim(gone, lethe.ReasonPurge, &out)
+	})
+	return out, err
+}
+
+// PurgeBacklog counts trash entries by whether their undo window has passed.
+func (db *DB) PurgeBacklog(ctx context.Context) (b Backlog, err error) {
+	err = db.read(ctx, "purge backlog", func(t *tx) error {
+		b, err = t.backlog(purgeDue, purgeLater, t.now)
+		return err
+	})
+	return b, err
+}
+
+// Prune drops what bookkeeping keeps for a while, up to limit rows: outcomes of
+// operations older than OpsKept; finished runs beyond the last 1,000 of each
+// routine, its newest successful one excepted; and deleted buckets whose last
+// object was reclaimed. It returns how many rows went.
+func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
+	var n int64
+	err := db.batch(ctx, "prune", func(t *tx) error {
+		n = 0
+		for _, prune := range []func(*tx, int64) (int64, error){(*tx).pruneOps, (*tx).pruneRuns, (*tx).pruneBuckets} {
+			gone, err := prune(t, bounded(limit)-n)
+			if err != nil {
+				return err
+			}
+			n += gone
+		}
+		return nil
+	})
+	return int(n), err
+}
+
+func (t *tx) pruneOps(limit int64) (int64, error) {
+	return t.exec(pruneOps, t.now.Add(-t.db.o.OpsKept), limit)
+}
+
+// pruneBuckets drops nameless buckets that nothing is left of, along with their
+// counters, which must be at zero by now.
+func (t *tx) pruneBuckets(limit int64) (int64, error) {
+	empty, err := all(t, scanOne[lethe.ID], emptyNameless, limit)
+	if err != nil || len(empty) == 0 {
+		return 0, err
+	}
+	list := asJSON(empty)
+	if _, err := t.exec(deleteBucketCounters, list); err != nil {
+		return 0, err
+	}
+	return t.exec(deleteBuckets, list)
+}

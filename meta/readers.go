@@ -1,0 +1,98 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// readers is a bounded pool of connections that cannot write.
+type readers struct {
+	db    *DB
+	slots chan struct{}
+	mu    sync.Mutex
+	idle  []*session
+	done  bool
+	// memory holds off reads while a memory database is written, whose
+	// connections share their pages instead of each having a snapshot.
+	memory sync.RWMutex
+}
+
+func newReaders(db *DB) *readers {
+	return &readers{db: db, slots: make(chan struct{}, maxReaders)}
+}
+
+// get takes a session, or waits for one.
+func (r *readers) get(ctx context.Context) (*session, error) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s, err := r.take(ctx)
+	if err != nil {
+		<-r.slots
+	}
+	return s, err
+}
+
+func (r *readers) take(ctx context.Context) (*session, error) {
+	r.mu.Lock()
+	if r.done {
+		r.mu.Unlock()
+		return nil, errClosed
+	}
+	if n := len(r.idle); n > 0 {
+		s := r.idle[n-1]
+		r.idle = r.idle[:n-1]
+		r.mu.Unlock()
+		return s, nil
+	}
+	r.mu.Unlock()
+	return r.db.session(ctx, readerPragmas)
+}
+
+// put gives a session back; one that is in doubt is closed.
+func (r *readers) put(s *session, sound bool) {
+	r.mu.Lock()
+	keep := sound && !r.done
+	if keep {
+		r.idle = append(r.idle, s)
+	}
+	r.mu.Unlock()
+	if !keep {
+		s.close()
+	}
+	<-r.slots
+}
+
+func (r *readers) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = true
+	var errs []error
+	for _, s := range r.idle {
+		errs = append(errs, s.close())
+	}
+	r.idle = nil
+	return errors.Join(errs...)
+}
+
+// view implements engine.
+func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
+	s, err := f.r.get(ctx)
+	if err != nil {
+		return err
+	}
+	sound := false
+	defer func() { f.r.put(s, sound) }()
+	if f.path == Memory {
+		f.r.memory.RLock()
+		defer f.r.memory.RUnlock()
+	}
+	if err := s.exec("BEGIN"); err != nil {
+		return err
+	}
+	defer func() { sound = s.exec("ROLLBACK") == nil }()
+	return fn(&tx{ctx: ctx, now: f.clock.now(), db: f.db, s: s})
+}

@@ -1,0 +1,235 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// ByConfig is who set rules that come from the configuration: nobody else may
+// change them.
+const ByConfig = "config"
+
+// ErrRulesConfigured: the rules of the bucket are set in the configuration.
+var ErrRulesConfigured = errors.New("lifecycle rules are set in the configuration")
+
+// BucketRules are the lifecycle rules of a bucket, and how far its objects carry
+// their stamps.
+type BucketRules struct {
+	Bucket string
+	Rules  lifecycle.Rules
+	By     string // who set them: ByConfig, "s3", "operator"
+	// Restamp is nil if every object carries the stamp of these rules.
+	Restamp *Restamp
+	Objects int64 // in the bucket; Restamp.Seen grows towards it
+}
+
+// Restamp is the progress of stamping a bucket's objects anew.
+type Restamp struct {
+	After     string // keys up to this one are done
+	Seen      int64  // objects looked at
+	Changed   int64  // objects whose end changed
+	StartedAt lethe.Time
+}
+
+// RulesChange sets the rules of a bucket; none removes them.
+type RulesChange struct {
+	Bucket string
+	Rules  lifecycle.Rules // complete (lifecycle.Rules.Complete)
+	By     string
+}
+
+const ruledColumns = `b.name, b.rules, b.rules_by, r.after_key, r.seen, r.changed, r.started_at,
+	(SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id)`
+
+var (
+	bucketWithRules = register(`SELECT ` + bucketColumns + `, rules FROM buckets WHERE name = ?1 ` + shared)
+	takeRules       = register(`SELECT id, rules, rules_by, rules_last FROM buckets WHERE name = ?1 ` + exclusive)
+	setRules        = register(`UPDATE buckets SET rules = ?2, rules_by = ?3, rules_last = ?4 WHERE id = ?1`)
+	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id WHERE b.name = ?1`)
+	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id
+		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
+	rulesOf = register(`SELECT id, coalesce(name, ''), rules FROM buckets
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
+)
+
+// ruleCache keeps rules that were decoded, by their very text: whatever a
+// transaction reads, it gets the rules that it has read.
+type ruleCache struct {
+	mu     sync.Mutex
+	byText map[string]lifecycle.Rules
+}
+
+// maxCachedRules bounds the cache; few texts are in use at a time.
+const maxCachedRules = 1000
+
+func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
+	if text == "" {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rs, ok := c.byText[text]; ok {
+		return rs, nil
+	}
+	rs, err := lifecycle.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if c.byText == nil || len(c.byText) >= maxCachedRules {
+		c.byText = map[string]lifecycle.Rules{}
+	}
+	c.byText[text] = rs
+	return rs, nil
+}
+
+// ruledBucket reads a bucket with its rules, which do not change before the
+// transaction ends (design rule 21): ErrNoSuchBucket.
+func (t *tx) ruledBucket(name string) (b Bucket, rs lifecycle.Rules, err error) {
+	if t.crowded() {
+		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))
+	}
+	return t.rulesIn(name, t.row(bucketWithRules, name))
+}
+
+// stamp gives the object the end that rules give it, and no other. The client's
+// own time to live is not touched.
+func (o *Object) stamp(rs lifecycle.Rules) {
+	s := rs.Stamp(o.facts())
+	o.RuleAt, o.RuleNumber = s.At, s.Rule
+	o.name(rs)
+}
+
+func (o *Object) facts() lifecycle.Facts {
+	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
+}
+
+// name shows a reader the rule that ends the object. A stamp of a rule that is
+// not in force any more is none.
+func (o *Object) name(rs lifecycle.Rules) {
+	o.Rule = ""
+	if r := rs.InForce(o.RuleNumber); r != nil {
+		o.Rule = r.ID
+	} else {
+		o.RuleAt, o.RuleNumber = 0, 0
+	}
+}
+
+// SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
+// ErrRulesConfigured. Rules that are the same as before keep their number, and so
+// what they stamped goes on; what the others stamped ends nothing from now on.
+// Objects are stamped anew by Restamp.
+func (db *DB) SetRules(ctx context.Context, c RulesChange) (out BucketRules, err error) {
+	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
+		if err := t.setRules(c); err != nil {
+			return err
+		}
+		out, err = t.rulesOf(c.Bucket)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) setRules(c RulesChange) error {
+	var id lethe.ID
+	var text, by string
+	var last int64
+	if err := t.closeBucket(c.Bucket); err != nil {
+		return err
+	}
+	if err := t.row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
+		return t.bucketError(c.Bucket, err)
+	}
+	if by == ByConfig && c.By != ByConfig {
+		return ErrRulesConfigured
+	}
+	old, err := lifecycle.Decode(text)
+	if err != nil {
+		return err
+	}
+	rules, last := c.Rules.Succeed(old, last)
+	if len(rules) == 0 {
+		c.By = ""
+	} else if err := t.needsRoom(); err != nil {
+		return err
+	}
+	if _, err := t.exec(setRules, id, rules.Encode(), c.By, last); err != nil || rules.SameEnds(old) {
+		return err
+	}
+	return t.beginRestamp(id)
+}
+
+// Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
+func (db *DB) Rules(ctx context.Context, bucket string) (out BucketRules, err error) {
+	err = db.read(ctx, "lifecycle rules of "+bucket, func(t *tx) error {
+		out, err = t.rulesOf(bucket)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) rulesOf(bucket string) (BucketRules, error) {
+	found, err := all(t, t.scanRules, selectRules, bucket)
+	if err == nil && len(found) == 0 {
+		err = noBucket(bucket)
+	}
+	if err != nil {
+		return BucketRules{}, err
+	}
+	return found[0], nil
+}
+
+// RuledBuckets lists the buckets that have lifecycle rules, or whose objects
+// carry stamps of rules that they had, by name.
+func (db *DB) RuledBuckets(ctx context.Context) (list []BucketRules, err error) {
+	err = db.read(ctx, "buckets with lifecycle rules", func(t *tx) error {
+		list, err = all(t, t.scanRules, listRules)
+		return err
+	})
+	return list, err
+}
+
+func (t *tx) scanRules(r *sql.Rows) (out BucketRules, err error) {
+	var text string
+	var after sql.NullString
+	var seen, changed, started sql.NullInt64
+	if err = r.Scan(&out.Bucket, &text, &out.By, &after, &seen, &changed, &started, &out.Objects); err != nil {
+		return out, err
+	}
+	if after.Valid {
+		out.Restamp = &Restamp{after.String, seen.Int64, changed.Int64, lethe.Time(started.Int64)}
+	}
+	if out.Rules, err = t.db.rules.decode(text); err != nil {
+		return out, fmt.Errorf("bucket %s: %w", out.Bucket, err)
+	}
+	return out, nil
+}
+
+// namedRules are the rules of a bucket that is known by its id; the name is empty
+// if it was deleted.
+type namedRules struct {
+	name  string
+	rules lifecycle.Rules
+}
+
+// rulesByID reads the rules of buckets, which do not change before the
+// transaction ends.
+func (t *tx) rulesByID(buckets []lethe.ID) (map[lethe.ID]namedRules, error) {
+	out := make(map[lethe.ID]namedRules, len(buckets))
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var id lethe.ID
+		var b namedRules
+		var text string
+		if err = r.Scan(&id, &b.name, &text); err == nil {
+			b.rules, err = t.db.rules.decode(text)
+		}
+		out[id] = b
+		return none, err
+	}, rulesOf, asJSON(buckets))
+	return out, err
+}

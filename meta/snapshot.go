@@ -1,0 +1,74 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Snapshot is every row of the ledger's protocol at one instant, for checkers
+// and for support. It is as large as the ledger.
+type Snapshot struct {
+	Objects  []Object // Bucket is empty if the bucket was deleted
+	Trash    []TrashEntry
+	Contents []Content
+	Blobs    []Blob
+	Uploads  []Upload
+	Parts    []Part
+	Totals   []Total
+}
+
+var (
+	snapObjects = register(`SELECT ` + qualified("o", objectColumns) + `, coalesce(b.name, '')
+		FROM objects o JOIN buckets b ON b.id = o.bucket_id ORDER BY o.bucket_id, o.key`)
+	snapTrash    = register(`SELECT ` + trashColumns + ` FROM trash ORDER BY id`)
+	snapContents = register(`SELECT ` + contentColumns + ` FROM contents ORDER BY id`)
+	snapBlobs    = register(`SELECT ` + blobColumns + ` FROM blobs ORDER BY id`)
+	snapUploads  = register(`SELECT ` + uploadColumns + uploadTables + `ORDER BY u.touched_at, u.id`)
+	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
+		ORDER BY u.touched_at, u.id, p.number`)
+)
+
+// Snapshot reads all rows in one read transaction.
+func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
+	err = db.walk(ctx, "snapshot", func(t *tx) error {
+		for _, fill := range []func() error{
+			func() (err error) { s.Objects, err = all(t, scanNamedObject, snapObjects); return err },
+			func() (err error) { s.Trash, err = all(t, scanTrash, snapTrash); return err },
+			func() (err error) { s.Contents, err = all(t, scanContent, snapContents); return err },
+			func() (err error) { s.Blobs, err = all(t, scanBlob, snapBlobs); return err },
+			func() (err error) { s.Uploads, err = all(t, scanUpload, snapUploads); return err },
+			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
+		} {
+			if err := fill(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	s.Totals, err = db.Totals(ctx)
+	return s, err
+}
+
+func scanContent(r *sql.Rows) (c Content, err error) {
+	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
+	return c, err
+}
+
+// named scans a last column beside those of a scanner.
+type named struct {
+	*sql.Rows
+	name *string
+}
+
+// Scan implements scanner.
+func (n named) Scan(dest ...any) error { return n.Rows.Scan(append(dest, n.name)...) }
+
+func scanNamedObject(r *sql.Rows) (Object, error) {
+	var name string
+	o, err := scanObject(named{r, &name})
+	o.Bucket = name
+	return o, err
+}

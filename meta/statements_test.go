@@ -1,0 +1,23 @@
+package meta
+
+import (
+	"context"
+	"testing"
+)
+
+// TestStatements prepares every statement: the compile step of the SQL.
+func TestStatements(t *testing.T) {
+	db, err := Open(context.Background(), Memory, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range db.dialect.all() {
+		st, err := db.pool.Prepare(db.dialect.expand(text))
+		if err != nil {
+			t.Errorf("%v in %s", err, text)
+			continue
+		}
+		st.Close()
+	}
+}

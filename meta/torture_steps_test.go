@@ -1,0 +1,247 @@
+package meta
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+func (h *hand) delete() {
+	bucket, _ := h.key()
+	d := Deletion{Op: h.id(), Bucket: bucket}
+	for range 1 + h.dice.IntN(8) {
+		_, key := h.key()
+		d.Items = append(d.Items, DeleteItem{Key: key})
+	}
+	out, err := h.db.Delete(h.ctx, d)
+	if h.fine(h.settled(d.Op, err)) {
+		for _, i := range out.Items {
+			h.fine(i.Err)
+		}
+	}
+}
+
+func (h *hand) copy() {
+	fromBucket, from := h.key()
+	src, err := h.db.Resolve(h.ctx, fromBucket, from)
+	if !h.fine(err) {
+		return
+	}
+	bucket, key := h.key()
+	op := h.id()
+	_, err = h.db.Commit(h.ctx, Commit{
+		Op: op, What: "copy", Object: Object{Bucket: bucket, Key: key, Size: src.Object.Size, ETag: src.Object.ETag},
+		Source: &Source{Bucket: fromBucket, Key: from, ID: src.Object.ID},
+	})
+	h.fine(h.settled(op, err))
+}
+
+func (h *hand) reference() {
+	bucket, key := h.key()
+	digest, size := h.body()
+	op := h.id()
+	_, err := h.db.Commit(h.ctx, Commit{
+		Op: op, What: "put", Object: Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
+		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
+	})
+	h.fine(h.settled(op, err))
+}
+
+// update changes a key that always exists once it did: nobody else writes it, and
+// a put in progress must not make it look absent.
+func (h *hand) update() {
+	bucket, key := h.key()
+	op := h.id()
+	tags := map[string]string{"a": fmt.Sprint(h.dice.IntN(9))}
+	u := Update{Op: op, Bucket: bucket, Key: key, Tags: &tags}
+	if h.dice.IntN(2) == 0 {
+		u.TTL = &TTLChange{TTL: time.Duration(h.dice.IntN(40)) * time.Millisecond}
+	}
+	_, err := h.db.Update(h.ctx, u)
+	h.fine(h.settled(op, err))
+}
+
+func (h *hand) multipart() {
+	bucket, key := h.key()
+	u, err := h.db.CreateUpload(h.ctx, Upload{Bucket: bucket, Key: key})
+	if !h.fine(err) {
+		return
+	}
+	c := Completion{Op: h.id(), UploadID: u.ID, Bucket: bucket, Key: key, Commit: Commit{Object: Object{ETag: "m"}}}
+	for n := range 1 + h.dice.IntN(3) {
+		digest, size := h.body()
+		blob := h.id()
+		_, err := h.db.Begin(h.ctx, Intent{ID: blob, Backend: "tape", Size: size, UploadID: u.ID, Part: n + 1})
+		if !h.fine(err) {
+			continue
+		}
+		op := h.id()
+		_, err = h.db.CommitPart(h.ctx, PartCommit{Op: op, Part: Part{UploadID: u.ID, Number: n + 1, BlobID: blob, Size: size, ETag: digest[:8], Digest: digest}})
+		if h.fine(h.settled(op, err)) {
+			c.Parts = append(c.Parts, PartName{n + 1, digest[:8]})
+		}
+	}
+	if h.dice.IntN(4) == 0 {
+		op := h.id()
+		h.fine(h.settled(op, h.db.AbortUpload(h.ctx, op, bucket, key, u.ID)))
+		return
+	}
+	_, err = h.db.Complete(h.ctx, c)
+	h.fine(h.settled(c.Op, err))
+}
+
+func (h *hand) restore() {
+	list, err := h.db.Trash(h.ctx, TrashQuery{Limit: 5})
+	if !h.fine(err) || len(list) == 0 {
+		return
+	}
+	op := h.id()
+	_, err = h.db.Restore(h.ctx, op, list[h.dice.IntN(len(list))].ID, true)
+	h.fine(h.settled(op, err))
+}
+
+func (h *hand) mark() {
+	blobs, err := h.db.Blobs(h.ctx, BlobQuery{States: []lethe.State{lethe.Live}, Limit: 10})
+	if h.fine(err) {
+		_, err = h.db.MarkSuspect(h.ctx, idsOf(blobs), h.dice.IntN(2) == 0, "for a test")
+		h.fine(err)
+	}
+}
+
+func (h *hand) look() {
+	bucket, key := h.key()
+	_, err := h.db.Resolve(h.ctx, bucket, key)
+	h.fine(err)
+	_, err = h.db.List(h.ctx, ListQuery{Bucket: bucket, Limit: 100})
+	h.fine(err)
+}
+
+// work is a step of the engine.
+func (h *hand) work() {
+	switch h.dice.IntN(8) {
+	case 0, 1:
+		_, err := h.db.Expire(h.ctx, Batch{Limit: 20, MaxBlobs: 30})
+		h.fine(err)
+	case 2:
+		_, err := h.db.Purge(h.ctx, Batch{Limit: 20})
+		h.fine(err)
+	case 3, 4, 5:
+		h.clean([]string{"disk", "tape"}[h.dice.IntN(2)])
+	case 6:
+		h.reap(5 * time.Millisecond)
+	default:
+		_, err := h.db.RecoverClaims(h.ctx, 50*time.Millisecond, 10)
+		h.fine(err)
+	}
+}
+
+func (h *hand) clean(backend string) int {
+	c, err := h.db.ClaimCondemned(h.ctx, ClaimRequest{Worker: h.name, Backend: backend, Limit: 25})
+	if !h.fine(err) {
+		return 1
+	}
+	s := Settlement{Fence: c.Fence}
+	for _, b := range c.Blobs {
+		item := SettleItem{ID: b.ID, Result: Gone}
+		if h.dice.IntN(10) == 0 {
+			item.Result, item.RetryAt, item.Error = Failed, c.Now, "for a test\x00"
+		}
+		s.Items = append(s.Items, item)
+	}
+	if len(s.Items) > 0 && h.dice.IntN(6) > 0 { // else it dies
+		_, err = h.db.Settle(h.ctx, s)
+		h.fine(err)
+	}
+	return len(s.Items)
+}
+
+func (h *hand) reap(age time.Duration) int {
+	c, err := h.db.ClaimIntents(h.ctx, ClaimRequest{Worker: h.name, MinAge: age, Limit: 5})
+	if !h.fine(err) {
+		return 1
+	}
+	for _, i := range c.Intents {
+		own := i.Promotion != nil && i.Promotion.Commit.Object.Key[0] == 'h'
+		switch {
+		case h.dice.IntN(8) == 0: // it dies
+		case i.Promotion != nil && !own:
+			if _, err := h.db.Promote(h.ctx, c.Fence, i.Blob.ID); !h.fine(err) {
+				h.fine(h.db.CondemnIntent(h.ctx, c.Fence, i.Blob.ID))
+			}
+		default:
+			h.fine(h.db.CondemnIntent(h.ctx, c.Fence, i.Blob.ID))
+		}
+	}
+	return len(c.Intents)
+}
+
+// drain does all that is left to be done, and checks that the books are right and
+// nobody holds anything.
+func (x *torture) drain() {
+	x.Helper()
+	h := x.hand(5000)
+	for n, rounds := 1, 0; n > 0 && !x.Failed(); rounds++ {
+		if rounds == 500 {
+			blobs, err := h.db.Blobs(x.ctx, BlobQuery{Limit: 3, States: []lethe.State{lethe.Pending, lethe.Condemned, lethe.Dead}})
+			x.Fatalf("there is no end to what is left: %+v %v", blobs, err)
+		}
+		_, err := h.db.RecoverClaims(x.ctx, 0, 0)
+		x.fine(err)
+		n = h.reap(0) + h.clean("disk") + h.clean("tape")
+	}
+	found, err := h.db.Recount(x.ctx)
+	x.fine(err)
+	for _, d := range found {
+		x.Error(d)
+	}
+	blobs, err := h.db.Blobs(x.ctx, BlobQuery{})
+	x.fine(err)
+	for _, b := range blobs {
+		if b.Claim != (Claim{}) {
+			x.Errorf("claimed: %+v", b)
+		}
+	}
+}
+
+// TestTorture: whatever meets, the books are right after every commit, quotas
+// hold in every snapshot, and no caller sees a deadlock.
+func TestTorture(t *testing.T) {
+	for name, url := range map[string]func() string{
+		"direct": func() string { return servers.Postgres(t) },
+		"pooler": func() string { return servers.PgBouncer(t, servers.Postgres(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newTorture(t, url())
+			x.run(16)
+			x.drain()
+			x.report()
+		})
+	}
+}
+
+func (x *torture) report() {
+	x.Helper()
+	var races, deadlocks, torn int64
+	for _, db := range x.dbs {
+		races += db.pg.count.raced.Load()
+		deadlocks += db.pg.count.deadlocks.Load()
+		torn += db.pg.count.torn.Load()
+	}
+	x.Logf("%d calls done, %d refused, %d outcomes looked up; run again: %d after races (%d deadlocks), %d after connections broke",
+		x.done[0].Load(), x.done[1].Load(), x.lost.Load(), races, deadlocks, torn)
+}
+
+// TestTortureWithBrokenConnections: what was acknowledged is there, and what was
+// not can be looked up, wherever a connection breaks.
+func TestTortureWithBrokenConnections(t *testing.T) {
+	url := servers.Postgres(t)
+	x := newTorture(t, url)
+	x.killed = url
+	x.run(16)
+	x.killed = ""
+	x.drain()
+	x.report()
+}
