@@ -1,0 +1,176 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Copy makes an object of another one's content: by reference where the ledger
+// can, else by copying the bytes. The copy has the source's ETag. Onto itself it
+// changes the object in place. ErrNoSuchBucket and ErrNoSuchKey of either side;
+// ErrPreconditionFailed, also when SourceIf says "not modified"; and the errors
+// of Get and Put.
+func (s *Store) Copy(ctx context.Context, r CopyRequest) (PutResult, error) {
+	res, err := s.copy(ctx, &r)
+	return res, named("copy "+r.SourceBucket+"/"+r.SourceKey+" to", r.Bucket, r.Key, err)
+}
+
+// copyTries bounds how often a copy starts anew because its source was replaced
+// after it was looked at.
+const copyTries = 5
+
+func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
+	if err := checkKey(r.Key); err != nil {
+		return PutResult{}, err
+	}
+	for n := 1; ; n++ {
+		src, err := s.source(ctx, r)
+		if err != nil {
+			return PutResult{}, err
+		}
+		res, err := s.copyVersion(ctx, r, src)
+		if n == copyTries || !errors.Is(err, errReplaced) {
+			return res, err
+		}
+	}
+}
+
+// source resolves the object to copy from and checks its condition.
+func (s *Store) source(ctx context.Context, r *CopyRequest) (meta.Resolved, error) {
+	src, err := s.ledger.Resolve(ctx, r.SourceBucket, r.SourceKey)
+	if err == nil {
+		err = unmodified(r.SourceIf.check(src.Object))
+	}
+	if err != nil {
+		return src, fmt.Errorf("source: %w", err)
+	}
+	return src, nil
+}
+
+// unmodified turns "not modified" into a failed precondition, as a copy has it.
+func unmodified(err error) error {
+	if errors.Is(err, lethe.ErrNotModified) {
+		return fmt.Errorf("%w: %s", lethe.ErrPreconditionFailed, err)
+	}
+	return err
+}
+
+// copyVersion copies the very version that was resolved: errReplaced if it is
+// not there any more.
+func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src meta.Resolved) (PutResult, error) {
+	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
+		return s.copyInPlace(ctx, r, src.Object)
+	}
+	from := src.Object
+	c := meta.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, Object: r.object(from)}
+	if from.Size > 0 {
+		c.Source = &meta.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
+	}
+	res, err := s.commit(ctx, c, nil)
+	switch {
+	case err == nil && from.Size > 0:
+		s.events.deduped(res.Object, false)
+	case errors.Is(err, lethe.ErrContentGone):
+		return s.copyBytes(ctx, r, src)
+	case errors.Is(err, lethe.ErrNoSuchKey):
+		return res, errReplaced
+	}
+	return res, err
+}
+
+// object is what the copy of from will be.
+func (r *CopyRequest) object(from meta.Object) meta.Object {
+	o := meta.Object{
+		Bucket: r.Bucket, Key: r.Key, Size: from.Size, ETag: from.ETag,
+		TTLAt: r.TTLAt, Attrs: r.attrs(from), Tags: from.Tags,
+	}
+	if r.Tags != nil {
+		o.Tags = *r.Tags
+	}
+	if r.KeepTTL && r.TTL == 0 && r.TTLAt == 0 {
+		o.TTLAt = from.TTLAt
+	}
+	return o
+}
+
+// attrs are the copy's attributes. What belongs to the bytes comes from the
+// source in any case.
+func (r *CopyRequest) attrs(from meta.Object) meta.Attrs {
+	if r.Attrs == nil {
+		return from.Attrs
+	}
+	a := *r.Attrs
+	a.Parts = from.Attrs.Parts
+	if a.Checksums == nil {
+		a.Checksums, a.ChecksumType = from.Attrs.Checksums, from.Attrs.ChecksumType
+	}
+	return a
+}
+
+// copyBytes sends the source's bytes through, verified on the way.
+func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src meta.Resolved) (PutResult, error) {
+	rd, err := s.open(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey}, src)
+	if err != nil {
+		return PutResult{}, fmt.Errorf("source: %w", err)
+	}
+	defer rd.Body.Close()
+	o := r.object(src.Object)
+	p := PutRequest{
+		Bucket: o.Bucket, Key: o.Key, Body: rd.Body, Size: o.Size,
+		Attrs: o.Attrs, Tags: o.Tags, TTL: r.TTL, TTLAt: o.TTLAt, If: r.If,
+	}
+	if len(src.Segments) == 1 {
+		p.SHA256 = src.Segments[0].Digest
+	}
+	return s.put(ctx, &p, o.ETag)
+}
+
+// copyInPlace changes the version that was resolved without making another one.
+func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from meta.Object) (PutResult, error) {
+	if err := r.If.Holds(&from); err != nil {
+		return PutResult{}, err
+	}
+	attrs := r.attrs(from)
+	u := meta.Update{
+		Bucket: r.Bucket, Key: r.Key, Attrs: &attrs, Tags: r.Tags,
+		If: meta.Precondition{IfID: from.ID},
+	}
+	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
+		change, err := s.newLife(ctx, r)
+		if err != nil {
+			return PutResult{}, err
+		}
+		u.TTL = &change
+	}
+	o, err := s.update(ctx, u)
+	if errors.Is(err, lethe.ErrPreconditionFailed) || errors.Is(err, lethe.ErrNoSuchKey) {
+		return PutResult{}, errReplaced
+	}
+	if err != nil {
+		return PutResult{}, err
+	}
+	s.events.committed(o, true)
+	return PutResult{Object: o, Duplicate: true}, nil
+}
+
+// newLife is the time to live that a copy onto itself asks for; like every new
+// object it takes the bucket's default if it asks for none.
+func (s *Store) newLife(ctx context.Context, r *CopyRequest) (meta.TTLChange, error) {
+	if r.TTL != 0 || r.TTLAt != 0 {
+		return meta.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
+	}
+	b, err := s.ledger.Bucket(ctx, r.Bucket)
+	return meta.TTLChange{TTL: defaultTTL(b.BucketSettings)}, err
+}
+
+func defaultTTL(b meta.BucketSettings) time.Duration {
+	if b.MaxTTL > 0 && (b.DefaultTTL == 0 || b.DefaultTTL > b.MaxTTL) {
+		return b.MaxTTL
+	}
+	return b.DefaultTTL
+}

@@ -1,0 +1,107 @@
+package object_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// TestOnTheDatabase runs the tests of this package on the ledger of production.
+func TestOnTheDatabase(t *testing.T) {
+	inMemory := openBooks
+	defer func() { openBooks = inMemory }()
+	openBooks = func(rt rapid.TB, o meta.Options) books {
+		db, err := meta.Open(t.Context(), meta.Memory, o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		rt.(interface{ Cleanup(func()) }).Cleanup(func() { db.Close() })
+		return db
+	}
+	for name, test := range onTheDatabase {
+		t.Run(name, test)
+	}
+}
+
+// onTheDatabase are the tests that do not need a ledger of their own.
+var onTheDatabase = map[string]func(*testing.T){
+	"ASlowUploadStaysAlive":                    TestASlowUploadStaysAlive,
+	"AReapedUploadFailsCleanly":                TestAReapedUploadFailsCleanly,
+	"ReapedBeforeTheCommit":                    TestReapedBeforeTheCommit,
+	"NoHeartbeatForTooLong":                    TestNoHeartbeatForTooLong,
+	"RoomGrowsWithAnUploadOfUnknownSize":       TestRoomGrowsWithAnUploadOfUnknownSize,
+	"BackgroundBeatsWhileTheClientStalls":      TestBackgroundBeatsWhileTheClientStalls,
+	"BackgroundStopsAReapedUpload":             TestBackgroundStopsAReapedUpload,
+	"CopyByReference":                          TestCopyByReference,
+	"CopyOfNothing":                            TestCopyOfNothing,
+	"CopyOfBytes":                              TestCopyOfBytes,
+	"CopyOfADamagedSource":                     TestCopyOfADamagedSource,
+	"CopyOfAClosedContent":                     TestCopyOfAClosedContent,
+	"WhatACopyTakesOver":                       TestWhatACopyTakesOver,
+	"CopyConditions":                           TestCopyConditions,
+	"SourceReplacedMeanwhile":                  TestSourceReplacedMeanwhile,
+	"LostAnswersOfCopies":                      TestLostAnswersOfCopies,
+	"Restore":                                  TestRestore,
+	"FailoverBeforeTheFirstByte":               TestFailoverBeforeTheFirstByte,
+	"FailoverInMidStream":                      TestFailoverInMidStream,
+	"LostCopy":                                 TestLostCopy,
+	"DamagedCopy":                              TestDamagedCopy,
+	"DamagedForGood":                           TestDamagedForGood,
+	"ResolvedOnceMore":                         TestResolvedOnceMore,
+	"ReplacedWhileItIsOpened":                  TestReplacedWhileItIsOpened,
+	"SlowReadersAreNotCutOff":                  TestSlowReadersAreNotCutOff,
+	"BackgroundExtendsTheGrace":                TestBackgroundExtendsTheGrace,
+	"ReaderGoesAway":                           TestReaderGoesAway,
+	"ConcurrentUse":                            TestConcurrentUse,
+	"BodyWritesItselfWhole":                    TestBodyWritesItselfWhole,
+	"Ranges":                                   TestRanges,
+	"Parts":                                    TestParts,
+	"ReadConditions":                           TestReadConditions,
+	"Cache":                                    TestCache,
+	"DeletedContentLeavesTheCache":             TestDeletedContentLeavesTheCache,
+	"ExpiredIsHiddenEvenIfCached":              TestExpiredIsHiddenEvenIfCached,
+	"StoreIsItsModel":                          TestStoreIsItsModel,
+	"Multipart":                                TestMultipart,
+	"MultipartDedup":                           TestMultipartDedup,
+	"CompleteRefuses":                          TestCompleteRefuses,
+	"PartsThatAreNotWhatWasDeclared":           TestPartsThatAreNotWhatWasDeclared,
+	"PartsOnFaultyDisksAndLedgers":             TestPartsOnFaultyDisksAndLedgers,
+	"Abort":                                    TestAbort,
+	"PartWhoseUploadWent":                      TestPartWhoseUploadWent,
+	"CopyPart":                                 TestCopyPart,
+	"CopyPartRefuses":                          TestCopyPartRefuses,
+	"Listings":                                 TestListings,
+	"APartIsNotCutShortByTheClientsLeaving":    TestAPartIsNotCutShortByTheClientsLeaving,
+	"LostAnswersOfCommits":                     TestLostAnswersOfCommits,
+	"CommitsOfSmallBodies":                     TestCommitsOfSmallBodies,
+	"OutcomeThatCannotBeLearnt":                TestOutcomeThatCannotBeLearnt,
+	"ObjectReplacedBeforeItsOutcomeIsLookedUp": TestObjectReplacedBeforeItsOutcomeIsLookedUp,
+	"LedgerThatRefuses":                        TestLedgerThatRefuses,
+	"LostAnswerOfBegin":                        TestLostAnswerOfBegin,
+	"UnconfirmedAbandonOfAProvenWrite":         TestUnconfirmedAbandonOfAProvenWrite,
+	"PromotedInTheWritersPlace":                TestPromotedInTheWritersPlace,
+	"LostAnswersOfOtherOperations":             TestLostAnswersOfOtherOperations,
+	"PutAndGet":                                TestPutAndGet,
+	"PutThatIsNotWhatWasDeclared":              TestPutThatIsNotWhatWasDeclared,
+	"FinishAmendsAfterTheBodyEnded":            TestFinishAmendsAfterTheBodyEnded,
+	"KnownContentIsNotUploadedAgain":           TestKnownContentIsNotUploadedAgain,
+	"DedupIsolation":                           TestDedupIsolation,
+	"SuspectContentGetsANewCopy":               TestSuspectContentGetsANewCopy,
+	"OverwriteAndConditions":                   TestOverwriteAndConditions,
+	"AFailedConditionSparesTheUpload":          TestAFailedConditionSparesTheUpload,
+	"PutOnFaultyDisks":                         TestPutOnFaultyDisks,
+	"NoDiskTakesIt":                            TestNoDiskTakesIt,
+	"NoRoom":                                   TestNoRoom,
+	"ClientGoesAway":                           TestClientGoesAway,
+	"TheBodysFaultIsNotTheDisks":               TestTheBodysFaultIsNotTheDisks,
+	"ADiskThatDoesNotReadToTheEnd":             TestADiskThatDoesNotReadToTheEnd,
+	"ClaimedForPromotionBeforeTheCommit":       TestClaimedForPromotionBeforeTheCommit,
+	"WhatMayBePromoted":                        TestWhatMayBePromoted,
+	"AReapedUploadStopsAtItsNextBeat":          TestAReapedUploadStopsAtItsNextBeat,
+	"ReplacedContentLeavesTheCache":            TestReplacedContentLeavesTheCache,
+	"ClientGoesBeforeTheCommit":                TestClientGoesBeforeTheCommit,
+	"ClientGoesDuringTheCommit":                TestClientGoesDuringTheCommit,
+	"CopyInPlaceOfAVersionThatIsReplaced":      TestCopyInPlaceOfAVersionThatIsReplaced,
+}

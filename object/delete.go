@@ -1,0 +1,61 @@
+package object
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// maxDelete is the most keys that one DeleteRequest may name.
+const maxDelete = 1000
+
+// Delete deletes up to 1,000 keys in one transaction and answers for each, in
+// the order asked. Absent keys are no error; a condition that fails is the error
+// of its item alone. ErrNoSuchBucket; ErrTooLarge for more keys;
+// ErrUnknownOutcome if it cannot be learnt whether it happened. When only its
+// answer was lost, items without a condition are answered as deleted, and those
+// with one carry ErrUnknownOutcome.
+func (s *Store) Delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, error) {
+	items, err := s.delete(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("object: delete %d keys of %s: %w", len(r.Items), r.Bucket, err)
+	}
+	return items, nil
+}
+
+func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, error) {
+	switch n := len(r.Items); {
+	case n == 0:
+		return nil, nil
+	case n > maxDelete:
+		return nil, fmt.Errorf("%w: at most %d keys at a time", lethe.ErrTooLarge, maxDelete)
+	}
+	d := meta.Deletion{Op: s.newID(), Bucket: r.Bucket, Items: r.Items}
+	var deletions meta.Deletions
+	end, err := s.settle(ctx, operation{op: d.Op, what: "delete", run: func(ctx context.Context) (err error) {
+		deletions, err = s.ledger.Delete(ctx, d)
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if end.lookedUp {
+		return deletedUnseen(r.Items), nil
+	}
+	s.drop(ctx, deletions.Dropped)
+	return deletions.Items, nil
+}
+
+// deletedUnseen answers for a deletion that happened but whose answer was lost.
+func deletedUnseen(items []meta.DeleteItem) []meta.Deleted {
+	out := make([]meta.Deleted, len(items))
+	for i, item := range items {
+		out[i] = meta.Deleted{Key: item.Key, Existed: true}
+		if item.If != (meta.Precondition{}) {
+			out[i] = meta.Deleted{Key: item.Key, Err: fmt.Errorf("%w: the answer was lost", lethe.ErrUnknownOutcome)}
+		}
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package object
+
+import (
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Events are called as things happen, by the goroutine in which they do; they
+// return fast and may run concurrently. Any may be nil, the zero value is
+// silent.
+type Events struct {
+	// Begun: an intent was committed; size is what it reserves, in bytes.
+	Begun func(b meta.Blob, size int64)
+	// Committed: an object was made; duplicate if its content existed already.
+	Committed func(o meta.Object, duplicate bool)
+	// Abandoned: a write was given up because of cause. late: its bytes may still
+	// land. sure is false if the ledger did not confirm; the reaper will see to it.
+	Abandoned func(blob lethe.ID, late, sure bool, cause error)
+	// Deduped: an object references bytes that existed; saved is their number,
+	// uploaded says that they were sent all the same.
+	Deduped func(o meta.Object, saved int64, uploaded bool)
+	// Unknown: a transaction answered that its outcome is unknown.
+	Unknown func(op lethe.ID, what string)
+	// LookedUp: the outcome of an operation was looked up; err if that failed.
+	LookedUp func(op lethe.ID, found bool, err error)
+	// Failover: a copy could not be opened or broke off; the next one is tried.
+	Failover func(b meta.Blob, err error)
+	// Corrupt: the bytes of a copy do not match their digest.
+	Corrupt func(b meta.Blob, err error)
+	// Extended: the deletion of a content was put off for a reader; err if that
+	// failed.
+	Extended func(content lethe.ID, err error)
+}
+
+func (e Events) begun(b meta.Blob, size int64) {
+	if e.Begun != nil {
+		e.Begun(b, size)
+	}
+}
+
+func (e Events) committed(o meta.Object, duplicate bool) {
+	if e.Committed != nil {
+		e.Committed(o, duplicate)
+	}
+}
+
+func (e Events) abandoned(a abandonment) {
+	if e.Abandoned != nil {
+		e.Abandoned(a.blob, a.late, a.sure, a.cause)
+	}
+}
+
+func (e Events) deduped(o meta.Object, uploaded bool) {
+	if e.Deduped != nil {
+		e.Deduped(o, o.Size, uploaded)
+	}
+}
+
+func (e Events) unknown(op lethe.ID, what string) {
+	if e.Unknown != nil {
+		e.Unknown(op, what)
+	}
+}
+
+func (e Events) lookedUp(op lethe.ID, found bool, err error) {
+	if e.LookedUp != nil {
+		e.LookedUp(op, found, err)
+	}
+}
+
+func (e Events) failover(b meta.Blob, err error) {
+	if e.Failover != nil {
+		e.Failover(b, err)
+	}
+}
+
+func (e Events) corrupt(b meta.Blob, err error) {
+	if e.Corrupt != nil {
+		e.Corrupt(b, err)
+	}
+}
+
+func (e Events) extended(content lethe.ID, err error) {
+	if e.Extended != nil {
+		e.Extended(content, err)
+	}
+}

@@ -1,0 +1,175 @@
+package object_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// mode is what a faulty ledger does to a call.
+type mode int
+
+const (
+	pass       mode = iota
+	refused         // nothing happens, ErrUnavailable
+	lostDone        // it happens, ErrUnknownOutcome
+	lostUndone      // nothing happens, ErrUnknownOutcome
+)
+
+// faultyLedger decides call by call what becomes of the writes of a ledger.
+type faultyLedger struct {
+	object.Ledger
+	mu     sync.Mutex
+	decide func(method string) mode
+	before func(method string)
+	calls  map[string]int
+	// old: what was written before there were CRCs.
+	old bool
+}
+
+// fails lets the next calls of a method suffer the modes, in turn, then pass.
+func (l *faultyLedger) fails(method string, modes ...mode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decide = func(m string) mode {
+		if m != method || len(modes) == 0 {
+			return pass
+		}
+		next := modes[0]
+		modes = modes[1:]
+		return next
+	}
+}
+
+// on calls fn before each call of the method.
+func (l *faultyLedger) on(method string, fn func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before = func(m string) {
+		if m == method {
+			fn()
+		}
+	}
+}
+
+func (l *faultyLedger) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decide, l.before = nil, nil
+}
+
+func (l *faultyLedger) count(method string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls[method]
+}
+
+func (l *faultyLedger) begin(method string) mode {
+	l.mu.Lock()
+	if l.calls == nil {
+		l.calls = map[string]int{}
+	}
+	l.calls[method]++
+	before, m := l.before, pass
+	if l.decide != nil {
+		m = l.decide(method)
+	}
+	l.mu.Unlock()
+	if before != nil {
+		before(method)
+	}
+	return m
+}
+
+func around[T any](l *faultyLedger, method string, call func() (T, error)) (T, error) {
+	var none T
+	switch l.begin(method) {
+	case refused:
+		return none, fmt.Errorf("%s: %w", method, lethe.ErrUnavailable)
+	case lostUndone:
+		return none, fmt.Errorf("%s: %w", method, lethe.ErrUnknownOutcome)
+	case lostDone:
+		if out, err := call(); err != nil {
+			return out, err
+		}
+		return none, fmt.Errorf("%s: %w", method, lethe.ErrUnknownOutcome)
+	}
+	return call()
+}
+
+func aroundOnly(l *faultyLedger, method string, call func() error) error {
+	_, err := around(l, method, func() (struct{}, error) { return struct{}{}, call() })
+	return err
+}
+
+func (l *faultyLedger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+	return around(l, "Begin", func() (meta.Blob, error) { return l.Ledger.Begin(ctx, in) })
+}
+
+func (l *faultyLedger) Beat(ctx context.Context, blob lethe.ID, size int64) error {
+	return aroundOnly(l, "Beat", func() error { return l.Ledger.Beat(ctx, blob, size) })
+}
+
+func (l *faultyLedger) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
+	return aroundOnly(l, "Abandon", func() error { return l.Ledger.Abandon(ctx, blob, late) })
+}
+
+func (l *faultyLedger) ExtendGrace(ctx context.Context, content lethe.ID) error {
+	return aroundOnly(l, "ExtendGrace", func() error { return l.Ledger.ExtendGrace(ctx, content) })
+}
+
+func (l *faultyLedger) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+	switch l.begin("Outcome") {
+	case refused, lostDone, lostUndone:
+		return meta.Outcome{}, false, lethe.ErrUnavailable
+	}
+	return l.Ledger.Outcome(ctx, op)
+}
+
+func (l *faultyLedger) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+	return around(l, "Commit", func() (meta.Committed, error) { return l.Ledger.Commit(ctx, c) })
+}
+
+func (l *faultyLedger) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
+	return around(l, "Known", func() (bool, error) { return l.Ledger.Known(ctx, bucket, k) })
+}
+
+func (l *faultyLedger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+	return around(l, "Delete", func() (meta.Deletions, error) { return l.Ledger.Delete(ctx, d) })
+}
+
+func (l *faultyLedger) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+	return around(l, "Update", func() (meta.Object, error) { return l.Ledger.Update(ctx, u) })
+}
+
+func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
+	res, err := around(l, "Resolve", func() (meta.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
+	for _, seg := range res.Segments {
+		for i := range seg.Blobs {
+			if l.old {
+				seg.Blobs[i].CRC32C = 0
+			}
+		}
+	}
+	return res, err
+}
+
+func (l *faultyLedger) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+	return around(l, "CommitPart", func() (meta.Part, error) { return l.Ledger.CommitPart(ctx, c) })
+}
+
+func (l *faultyLedger) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
+	return around(l, "Complete", func() (meta.Committed, error) { return l.Ledger.Complete(ctx, c) })
+}
+
+func (l *faultyLedger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
+	return aroundOnly(l, "AbortUpload", func() error { return l.Ledger.AbortUpload(ctx, op, bucket, key, id) })
+}
+
+func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error) {
+	return around(l, "Restore", func() (meta.Object, error) { return l.Ledger.Restore(ctx, op, entry, overwrite) })
+}

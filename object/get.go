@@ -1,0 +1,152 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Get opens an object. ErrNoSuchBucket; ErrNoSuchKey, also from the instant its
+// time to live has passed; ErrPreconditionFailed, ErrNotModified,
+// ErrInvalidRange. If no copy can be read: ErrUnavailable, or ErrCorrupt if all
+// are missing or damaged. ctx must last until the body was read.
+func (s *Store) Get(ctx context.Context, r GetRequest) (*Reader, error) {
+	rd, err := s.get(ctx, &r)
+	return rd, named("get", r.Bucket, r.Key, err)
+}
+
+func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
+	const tries = 4
+	for n := 1; ; n++ {
+		res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+		if err != nil {
+			return nil, err
+		}
+		rd, err := s.open(ctx, r, res)
+		// Nothing was promised yet, so a version that replaced the one that could
+		// not be read will do.
+		if n == tries || !errors.Is(err, errReplaced) {
+			return rd, err
+		}
+	}
+}
+
+// Head is Get without the body: the object, if it exists, the condition holds
+// and the range or part lies within it.
+func (s *Store) Head(ctx context.Context, r GetRequest) (meta.Object, error) {
+	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	if err == nil {
+		_, err = r.accept(res.Object)
+	}
+	if err != nil {
+		return meta.Object{}, named("head", r.Bucket, r.Key, err)
+	}
+	return res.Object, nil
+}
+
+// accept checks the request against the object that was found.
+func (r *GetRequest) accept(o meta.Object) (window, error) {
+	if err := r.If.check(o); err != nil {
+		return window{}, err
+	}
+	return r.window(o)
+}
+
+// open opens what the request asks of the very version that was resolved.
+func (s *Store) open(ctx context.Context, r *GetRequest, res meta.Resolved) (*Reader, error) {
+	w, err := r.accept(res.Object)
+	if err != nil {
+		return nil, err
+	}
+	rd := &Reader{Object: res.Object, Offset: w.offset, Length: w.length}
+	size := res.Object.Size
+	switch {
+	case w.length == 0:
+		rd.Body = io.NopCloser(bytes.NewReader(nil))
+	case size <= s.opt.Small && (w.length == size || s.caches()):
+		rd.Body, err = s.openSmall(ctx, res, w)
+	default:
+		rd.Body, err = s.openLarge(ctx, res, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rd, nil
+}
+
+func (s *Store) caches() bool { return s.opt.Cache != cache.Cache(cache.Null{}) }
+
+// openSmall reads all of a small object, verified, before its first byte is
+// handed out.
+func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.ReadCloser, error) {
+	o := res.Object
+	key := cache.Key(s.opt.StoreID, o.ContentID)
+	if data, ok := s.opt.Cache.Get(ctx, key); ok {
+		if sound(data, res.Segments) {
+			return io.NopCloser(bytes.NewReader(data[w.offset : w.offset+w.length])), nil
+		}
+		s.opt.Cache.Drop(ctx, key)
+	}
+	b := s.newBody(ctx, res, window{0, o.Size})
+	b.hold = s.opt.Small
+	defer b.Close()
+	data := s.bodies.get(o.Size)[:o.Size]
+	if _, err := io.ReadFull(b, data); err != nil {
+		s.bodies.put(data)
+		return nil, err
+	}
+	if ttl := s.cacheTTL(res); ttl > 0 {
+		s.opt.Cache.Put(ctx, key, data, ttl)
+	}
+	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies}, nil
+}
+
+// openLarge opens the first copy, so that a failure is known before anything is
+// promised; the rest follows as it is read.
+func (s *Store) openLarge(ctx context.Context, res meta.Resolved, w window) (io.ReadCloser, error) {
+	b := s.newBody(ctx, res, w)
+	if err := b.begin(); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// memory is a body that lies in a pooled buffer.
+type memory struct {
+	*bytes.Reader
+	data []byte
+	pool *pool
+}
+
+// Close implements io.Closer.
+func (m *memory) Close() error {
+	if m.data != nil {
+		m.pool.put(m.data)
+		m.Reader, m.data = bytes.NewReader(nil), nil
+	}
+	return nil
+}
+
+// errReplaced: the version that was being read is gone.
+var errReplaced = errors.New("the object was replaced or removed while it was read")
+
+// again resolves the object once more; errReplaced if another version, or none,
+// lies under its key.
+func (s *Store) again(ctx context.Context, o meta.Object) (meta.Resolved, error) {
+	res, err := s.ledger.Resolve(ctx, o.Bucket, o.Key)
+	switch {
+	case errors.Is(err, lethe.ErrNoSuchKey), errors.Is(err, lethe.ErrNoSuchBucket):
+		return res, errReplaced
+	case err != nil:
+		return res, err
+	case res.Object.ID != o.ID || res.Object.ContentID != o.ContentID:
+		return res, errReplaced
+	}
+	return res, nil
+}

@@ -1,0 +1,171 @@
+package object
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Ledger is what objects need of the ledger; *meta.DB satisfies it. Every method
+// is atomic: it happened whole or not at all, except that ErrUnknownOutcome
+// leaves open which (look the operation up by Outcome). Besides the errors named
+// here, any method may fail with lethe.ErrUnavailable; input that makes no sense
+// (a negative quota, an id that is taken) fails with an error of no kind.
+// meta/metatest is the suite that every ledger passes.
+//
+// A key has 1 to 1,024 bytes of UTF-8 without NUL, else ErrInvalidKey. A limit
+// that is not above zero is no limit, except in List. An object past its ttl_at
+// is absent for every method but the engine's: who writes over it replaces
+// nothing, and its content goes as if it had expired. Every transaction that
+// writes or removes a key, be it that nothing lay there, takes the promotions of
+// the key away (design rule 19).
+type Ledger interface {
+	BucketLedger
+	DocumentLedger
+	RuleLedger
+	IntentLedger
+	CopyLedger
+	ObjectLedger
+	UploadLedger
+	UploadLister
+	TrashLedger
+}
+
+// BucketLedger keeps buckets.
+type BucketLedger interface {
+	// CreateBucket: ErrBucketExists if the name is taken; then the answer is the
+	// existing bucket.
+	CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error)
+	// Bucket: ErrNoSuchBucket.
+	Bucket(ctx context.Context, name string) (meta.Bucket, error)
+	Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error)
+	ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error)
+	// DeleteBucket: ErrBucketNotEmpty while it has visible objects or open
+	// uploads. Objects that are past their time to live do not count; they stay
+	// attached to the nameless bucket row until they are reclaimed. Trash entries
+	// keep their undo window. Documents and promotions go with the name.
+	DeleteBucket(ctx context.Context, name string) error
+}
+
+// DocumentLedger keeps opaque documents of a bucket (ACL, policy, CORS, tags).
+type DocumentLedger interface {
+	PutDocument(ctx context.Context, bucket, kind string, body []byte) error
+	// Document answers nil, nil if there is none.
+	Document(ctx context.Context, bucket, kind string) ([]byte, error)
+	DeleteDocument(ctx context.Context, bucket, kind string) error
+	// SetBucketOwner changes the owner; the dedup domain stays.
+	SetBucketOwner(ctx context.Context, bucket, owner string) error
+}
+
+// RuleLedger keeps the lifecycle rules of buckets. They are read in every
+// transaction that writes an object, and no transaction that deletes by them
+// outlives a change (design rule 21).
+type RuleLedger interface {
+	// SetRules replaces them, none removes them: meta.ErrRulesConfigured if they are
+	// set in the configuration, and not by it. What stays the same keeps its number;
+	// stamps of other numbers end nothing from now on.
+	SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error)
+	Rules(ctx context.Context, bucket string) (meta.BucketRules, error)
+}
+
+// IntentLedger begins and ends writes.
+type IntentLedger interface {
+	// Begin commits a pending row: ErrNoRoom if the backend's quota has no place,
+	// ErrBackendMismatch if it is not registered, ErrNoSuchUpload of a part,
+	// ErrNoSuchBucket and ErrInvalidKey of a promotion.
+	Begin(ctx context.Context, in meta.Intent) (meta.Blob, error)
+	// Beat keeps a pending row alive and grows its reservation to size (never
+	// shrinks it): ErrReaped if the row is no longer an unclaimed pending one,
+	// ErrNoRoom.
+	Beat(ctx context.Context, blob lethe.ID, size int64) error
+	// Abandon condemns a pending row that its writer gives up, due now. late: an
+	// upload may still land, the row stays until a second delete after the late
+	// window. ErrReaped if it is no longer an unclaimed pending one (nothing to do).
+	Abandon(ctx context.Context, blob lethe.ID, late bool) error
+	// Outcome looks up what an operation did: found is false if it did nothing
+	// (or is older than OpsKept). Read from the primary, behind every write that
+	// was begun before.
+	Outcome(ctx context.Context, op lethe.ID) (out meta.Outcome, found bool, err error)
+	// ExtendGrace puts off the deletion of the condemned, unclaimed blobs of a
+	// content to at least a read grace from now, for a reader still at work.
+	ExtendGrace(ctx context.Context, content lethe.ID) error
+}
+
+// CopyLedger keeps what is known of the copies of contents.
+type CopyLedger interface {
+	// MarkSuspect marks live blobs whose bytes were found missing or damaged
+	// (suspect true), or records that they were found sound. Blobs that are not
+	// live any more are left alone; it returns how many rows it changed.
+	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
+	// Known says whether content can be referenced in a bucket without its bytes,
+	// as a hint that the next commit may prove wrong: ErrNoSuchBucket. The domain is
+	// the bucket's.
+	Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error)
+}
+
+// ObjectLedger reads and writes objects.
+type ObjectLedger interface {
+	// Commit: ErrInvalidKey, ErrNoSuchBucket, ErrPreconditionFailed, ErrInvalidTTL,
+	// ErrReaped, ErrContentGone, ErrNoSuchKey (Source), ErrQuotaExceeded, found in
+	// this order. An operation that is recorded already is not applied again: the
+	// answer is the object that it made. The content's domain is the bucket's.
+	// Content that is suspect takes no reference without bytes; with bytes they
+	// join it as one more copy. Quotas refuse only what grows.
+	Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
+	// Delete: ErrNoSuchBucket. Items fail alone, with ErrInvalidKey or
+	// ErrPreconditionFailed (a condition on an object fails where none lies). What
+	// is deleted goes into the trash if the bucket has an undo window.
+	Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error)
+	// Update: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL.
+	Update(ctx context.Context, u meta.Update) (meta.Object, error)
+	// Resolve: ErrNoSuchBucket, ErrNoSuchKey (also from the instant its ttl_at has
+	// passed, by the ledger's clock).
+	Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error)
+	// List: ErrNoSuchBucket. A page may hold fewer entries than asked for, even
+	// none, and yet say that there are more.
+	List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error)
+}
+
+// UploadLedger keeps multipart uploads.
+type UploadLedger interface {
+	// CreateUpload: ErrInvalidKey, ErrNoSuchBucket, ErrInvalidTTL.
+	CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error)
+	// Upload: ErrNoSuchUpload, also if bucket or key differ.
+	Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error)
+	// CommitPart: ErrNoSuchUpload, ErrReaped.
+	CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error)
+	// Complete: ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder,
+	// ErrPartTooSmall, and the errors of Commit. Parts of zero bytes are no
+	// segments. Asked again by the same operation, it answers the object as long as
+	// that lies under its key.
+	Complete(ctx context.Context, c meta.Completion) (meta.Committed, error)
+	// AbortUpload condemns all parts of the upload, and its pending part intents,
+	// claimed or not, due after the late window: ErrNoSuchUpload. So does Complete
+	// with the parts that it does not name.
+	AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error
+}
+
+// UploadLister lists uploads and their parts.
+type UploadLister interface {
+	// Uploads: ErrNoSuchBucket. AfterKey alone passes over the key's uploads.
+	Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error)
+	// Parts lists up to limit parts with numbers above after, ascending; none if
+	// there is no such upload.
+	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error)
+	// UploadByID: ErrNoSuchUpload.
+	UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error)
+}
+
+// TrashLedger keeps what was deleted or replaced and can be restored.
+type TrashLedger interface {
+	Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, error)
+	// Restore puts an entry back under its key, as a new version made by op:
+	// ErrTrashNotFound, ErrNoSuchBucket (also if another one of another dedup domain
+	// has the name now), ErrPreconditionFailed if the key is taken and not
+	// overwrite, ErrQuotaExceeded. What it replaces goes the ordinary way.
+	Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error)
+	// PurgeTrash makes entries due at once; the purge routine takes them. It
+	// returns how many were not due before.
+	PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error)
+}

@@ -1,0 +1,80 @@
+package object
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// life keeps the blobs of a content from being deleted while a reader is still
+// to open some of them. What a reader has open stays by the backend's promise;
+// what it opens later stays because the reader extends the read grace (design
+// rule 18) before half of it has passed.
+type life struct {
+	s       *Store
+	ctx     context.Context
+	content lethe.ID
+
+	mu   sync.Mutex
+	last lethe.Time // last extension tried, by the monotonic clock
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+func (s *Store) startLife(ctx context.Context, content lethe.ID) *life {
+	l := &life{s: s, ctx: ctx, content: content, last: s.opt.Monotonic.Now()}
+	if s.opt.Background {
+		l.stop, l.done = make(chan struct{}), make(chan struct{})
+		go l.run()
+	}
+	return l
+}
+
+func (l *life) run() {
+	defer close(l.done)
+	ticker := time.NewTicker(max(l.s.opt.ReadGrace/4, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.show()
+		case <-l.stop:
+			return
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// show extends the grace if it is time.
+func (l *life) show() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.s.opt.Monotonic.Now()
+	if now.Sub(l.last) < l.s.opt.ReadGrace/2 {
+		return
+	}
+	l.last = now
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.opt.ReadGrace/4)
+	defer cancel()
+	err := l.s.ledger.ExtendGrace(ctx, l.content)
+	l.s.events.extended(l.content, err)
+	if err != nil {
+		// Try again before the other half has passed.
+		l.last = now.Add(-l.s.opt.ReadGrace * 3 / 8)
+	}
+}
+
+func (l *life) end() {
+	if l != nil && l.stop != nil {
+		close(l.stop)
+		<-l.done
+		l.stop = nil
+	}
+}

@@ -1,0 +1,219 @@
+package object
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
+// ErrInvalidTTL.
+func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (meta.Upload, error) {
+	if err := checkKey(r.Key); err != nil {
+		return meta.Upload{}, named("create upload", r.Bucket, r.Key, err)
+	}
+	u, err := s.ledger.CreateUpload(ctx, meta.Upload{
+		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
+		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt,
+	})
+	return u, named("create upload", r.Bucket, r.Key, err)
+}
+
+// Complete makes an object of exactly the parts named and condemns the others.
+// Asked again after it succeeded it answers the object, if that still lies under
+// its key. ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder,
+// ErrPartTooSmall, ErrIncompleteBody or ErrTooLarge if the total is not Size,
+// the errors of the ledger's Commit, ErrUnknownOutcome.
+func (s *Store) Complete(ctx context.Context, r CompleteRequest) (PutResult, error) {
+	res, err := s.complete(ctx, &r)
+	return res, named("complete upload of", r.Bucket, r.Key, err)
+}
+
+func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, error) {
+	up, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload)
+	if errors.Is(err, lethe.ErrNoSuchUpload) {
+		return s.completed(ctx, r, err)
+	}
+	if err != nil {
+		return PutResult{}, err
+	}
+	parts, err := s.chosen(ctx, r)
+	if err != nil {
+		return PutResult{}, err
+	}
+	c, err := r.completion(up, parts)
+	if err != nil {
+		return PutResult{}, err
+	}
+	c.MinPart, c.Commit.Reach = s.opt.MinPart, s.reach()
+	var made meta.Committed
+	end, err := s.settle(ctx, operation{op: c.Op, what: "complete", run: func(ctx context.Context) (err error) {
+		made, err = s.ledger.Complete(ctx, c)
+		return err
+	}})
+	switch {
+	case errors.Is(err, lethe.ErrNoSuchUpload):
+		return s.completed(ctx, r, err)
+	case err != nil:
+		return PutResult{}, err
+	case end.lookedUp:
+		made.Object = s.recorded(ctx, c.Commit, end.outcome)
+	}
+	return s.made(ctx, made), nil
+}
+
+// completed answers a completion of an upload that is gone: if it went by being
+// completed with these parts and its object still lies there, that object. Its
+// operation's id follows from the upload's, so that a client that repeats a
+// completion whose answer it lost is told the truth.
+func (s *Store) completed(ctx context.Context, r *CompleteRequest, gone error) (PutResult, error) {
+	out, found, err := s.ledger.Outcome(ctx, completionOp(r.Upload))
+	if err != nil || !found {
+		return PutResult{}, errors.Join(gone, err)
+	}
+	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	if err != nil || res.Object.ID != out.ObjectID || res.Object.ETag != r.etag() {
+		return PutResult{}, gone
+	}
+	return PutResult{Object: res.Object}, nil
+}
+
+// completionOp is the id of the operation that completes an upload; there can be
+// only one that succeeds.
+func completionOp(upload lethe.ID) lethe.ID {
+	sum := sha256.Sum256([]byte("complete " + upload))
+	return lethe.NewID(upload.Made(), strings.NewReader(string(sum[:])))
+}
+
+// chosen returns the stored parts that the request names, in its order.
+func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]meta.Part, error) {
+	if len(r.Parts) == 0 {
+		return nil, fmt.Errorf("%w: no part is named", lethe.ErrInvalidPart)
+	}
+	stored, err := s.stored(ctx, r.Upload)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]meta.Part, len(r.Parts))
+	for i, name := range r.Parts {
+		if i > 0 && name.Number <= r.Parts[i-1].Number {
+			return nil, fmt.Errorf("%w: part %d after part %d", lethe.ErrInvalidPartOrder, name.Number, r.Parts[i-1].Number)
+		}
+		part, ok := stored[name.Number]
+		if !ok || strings.Trim(name.ETag, `"`) != part.ETag {
+			return nil, fmt.Errorf("%w: part %d with ETag %q", lethe.ErrInvalidPart, name.Number, name.ETag)
+		}
+		parts[i] = part
+	}
+	return parts, s.longEnough(parts)
+}
+
+func (s *Store) longEnough(parts []meta.Part) error {
+	for _, p := range parts[:len(parts)-1] {
+		if p.Size < s.opt.MinPart {
+			return fmt.Errorf("%w: part %d has %d bytes, at least %d", lethe.ErrPartTooSmall, p.Number, p.Size, s.opt.MinPart)
+		}
+	}
+	return nil
+}
+
+// stored returns all parts of an upload by their numbers.
+func (s *Store) stored(ctx context.Context, upload lethe.ID) (map[int]meta.Part, error) {
+	const page = 1000
+	all := map[int]meta.Part{}
+	for after := 0; ; {
+		parts, err := s.ledger.Parts(ctx, upload, after, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			all[p.Number] = p
+			after = p.Number
+		}
+		if len(parts) < page {
+			return all, nil
+		}
+	}
+}
+
+// completion is the transaction that completes the upload with the parts.
+func (r *CompleteRequest) completion(up meta.Upload, parts []meta.Part) (meta.Completion, error) {
+	attrs := up.Attrs
+	attrs.Parts = make([]meta.PartAttrs, len(parts))
+	names := make([]meta.PartName, len(parts))
+	var size int64
+	for i, p := range parts {
+		attrs.Parts[i] = meta.PartAttrs{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
+		names[i] = meta.PartName{Number: p.Number, ETag: p.ETag}
+		size += p.Size
+	}
+	switch {
+	case r.Size == 0:
+	case size < r.Size:
+		return meta.Completion{}, fmt.Errorf("%w: %d of %d bytes", lethe.ErrIncompleteBody, size, r.Size)
+	case size > r.Size:
+		return meta.Completion{}, fmt.Errorf("%w: %d bytes, not %d", lethe.ErrTooLarge, size, r.Size)
+	}
+	if r.Finish != nil {
+		if err := r.Finish(parts, &attrs); err != nil {
+			return meta.Completion{}, err
+		}
+	}
+	op := completionOp(r.Upload)
+	return meta.Completion{
+		Op: op, UploadID: r.Upload, Bucket: r.Bucket, Key: r.Key, Parts: names,
+		Commit: meta.Commit{
+			Op: op, What: "complete", If: r.If, TTL: up.TTL,
+			Object: meta.Object{
+				Bucket: r.Bucket, Key: r.Key, Size: size, ETag: r.etag(),
+				TTLAt: up.TTLAt, Attrs: attrs, Tags: up.Tags,
+			},
+		},
+	}, nil
+}
+
+// etag is the object's ETag as S3 has it: the MD5 of the parts' MD5s, "-", and
+// their number.
+func (r *CompleteRequest) etag() string {
+	sum := md5.New()
+	for _, p := range r.Parts {
+		b, err := hex.DecodeString(strings.Trim(p.ETag, `"`))
+		if err == nil {
+			sum.Write(b)
+		}
+	}
+	return fmt.Sprintf("%x-%d", sum.Sum(nil), len(r.Parts))
+}
+
+// Abort gives an upload up and condemns its parts, stored or under way:
+// ErrNoSuchUpload, ErrUnknownOutcome.
+func (s *Store) Abort(ctx context.Context, bucket, key string, id lethe.ID) error {
+	op := s.newID()
+	_, err := s.settle(ctx, operation{op: op, what: "abort", run: func(ctx context.Context) error {
+		return s.ledger.AbortUpload(ctx, op, bucket, key, id)
+	}})
+	return named("abort upload of", bucket, key, err)
+}
+
+// Uploads lists open uploads of a bucket by key, then id.
+func (s *Store) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
+	return s.ledger.Uploads(ctx, q)
+}
+
+// Parts returns an upload and a page of its parts in ascending order:
+// ErrNoSuchUpload.
+func (s *Store) Parts(ctx context.Context, q PartQuery) (meta.Upload, []meta.Part, error) {
+	up, err := s.ledger.Upload(ctx, q.Bucket, q.Key, q.Upload)
+	if err != nil {
+		return up, nil, named("parts of", q.Bucket, q.Key, err)
+	}
+	parts, err := s.ledger.Parts(ctx, q.Upload, q.After, q.Limit)
+	return up, parts, named("parts of", q.Bucket, q.Key, err)
+}

@@ -1,0 +1,137 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// ahead is how many bytes an upload of unknown size reserves at a time.
+const ahead = 64 << 20
+
+// pulse keeps the intent of an upload alive while its bytes pass: it is the
+// reader that the backend gets. When a heartbeat is due it beats before it hands
+// on what it read. It stops the upload when the intent was reaped, or could be:
+// when no beat succeeded for half of the age at which the reaper takes it.
+type pulse struct {
+	s      *Store
+	ctx    context.Context // of the upload
+	cancel context.CancelCauseFunc
+	blob   lethe.ID
+	body   io.Reader
+	grows  bool // the size is unknown: reserve as it goes
+
+	mu       sync.Mutex
+	sent     int64
+	reserved int64
+	beatAt   lethe.Time // last success, by the monotonic clock
+	triedAt  lethe.Time
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// startPulse begins to beat for a blob that was begun just now. The caller ends
+// it by close.
+func (s *Store) startPulse(ctx context.Context, blob lethe.ID, u *upload) *pulse {
+	now := s.opt.Monotonic.Now()
+	p := &pulse{s: s, blob: blob, body: u.body(), grows: u.size < 0, reserved: u.reserve(), beatAt: now, triedAt: now}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	if s.opt.Background && !u.inMemory() {
+		p.stop, p.done = make(chan struct{}), make(chan struct{})
+		go p.run()
+	}
+	return p
+}
+
+// run beats while the body stalls.
+func (p *pulse) run() {
+	defer close(p.done)
+	ticker := time.NewTicker(p.s.opt.Beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.check(0)
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+func (p *pulse) close() {
+	if p.stop != nil {
+		close(p.stop)
+		<-p.done
+	}
+	p.cancel(nil)
+}
+
+// Read implements io.Reader.
+func (p *pulse) Read(b []byte) (int, error) {
+	if p.ctx.Err() != nil {
+		return 0, context.Cause(p.ctx)
+	}
+	n, err := p.body.Read(b)
+	if stopped := p.check(int64(n)); stopped != nil {
+		return 0, stopped
+	}
+	return n, err
+}
+
+// check counts n bytes and beats if it is time, or if they need more room than
+// is reserved. Its error has stopped the upload.
+func (p *pulse) check(n int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent += n
+	now := p.s.opt.Monotonic.Now()
+	more := p.grows && p.sent > p.reserved
+	if !more && now.Sub(p.triedAt) < p.s.opt.Beat {
+		return nil
+	}
+	err := p.beat(now, more)
+	if err == nil {
+		return nil
+	}
+	silent := p.s.opt.Monotonic.Now().Sub(p.beatAt)
+	switch {
+	case errors.Is(err, lethe.ErrReaped), errors.Is(err, lethe.ErrNoRoom):
+	case silent > p.s.opt.MinAge/2:
+		err = fmt.Errorf("%w: no heartbeat for %s: %w", lethe.ErrReaped, silent, err)
+	case more:
+		// Without the reservation the bytes must not be sent.
+	default:
+		return nil
+	}
+	p.cancel(err)
+	return err
+}
+
+func (p *pulse) beat(now lethe.Time, more bool) error {
+	ctx, cancel := context.WithTimeout(p.ctx, p.s.opt.Beat)
+	defer cancel()
+	p.triedAt = now
+	size := p.reserved
+	if more {
+		size = (p.sent/ahead + 1) * ahead
+	}
+	if err := p.s.ledger.Beat(ctx, p.blob, size); err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
+	}
+	p.reserved, p.beatAt = size, now
+	return nil
+}
+
+// stopped returns why the pulse stopped the upload, nil if it did not.
+func (p *pulse) stopped() error {
+	if cause := context.Cause(p.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

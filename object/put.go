@@ -1,0 +1,256 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Put stores an object. A body that is not what was declared fails with
+// ErrIncompleteBody, ErrTooLarge or ErrDigestMismatch and leaves nothing.
+// Nothing refers to a body before it was read to its end and verified (design
+// rule 20). ErrReaped: the upload showed no life for so long that it was given
+// up. An error that wraps ErrUnknownOutcome leaves open whether the object was
+// made; every other one means that it was not. Otherwise the errors are those of
+// the ledger's Commit, ErrInvalidKey, and ErrNoRoom or ErrUnavailable when no
+// backend takes the bytes.
+func (s *Store) Put(ctx context.Context, r PutRequest) (PutResult, error) {
+	res, err := s.put(ctx, &r, "")
+	return res, named("put", r.Bucket, r.Key, err)
+}
+
+// put stores r; etag, if not empty, takes the place of the body's MD5.
+func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult, error) {
+	if err := checkKey(r.Key); err != nil {
+		return PutResult{}, err
+	}
+	w := &write{s: s, r: r, etag: etag, op: s.newID()}
+	want := expected{size: r.Size, sha256: r.SHA256, md5: r.MD5}
+	if r.Finish != nil {
+		want.finish = func() error { return r.Finish(&r.Attrs) }
+	}
+	w.in = newIntake(ctx, r.Body, want)
+	if r.Size > s.opt.Small {
+		return w.large(ctx, nil)
+	}
+	data, whole, err := w.in.readSmall(&s.bodies, s.opt.Small)
+	defer func() { s.bodies.put(data) }()
+	if err != nil {
+		return PutResult{}, err
+	}
+	if !whole {
+		return w.large(ctx, data)
+	}
+	return w.small(ctx, data)
+}
+
+// write is a put under way.
+type write struct {
+	s    *Store
+	r    *PutRequest
+	in   *intake
+	op   lethe.ID
+	etag string
+}
+
+// small references the content if it exists and is sound, else uploads it.
+func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
+	c := w.plan()
+	if len(data) == 0 {
+		return w.s.commit(ctx, c, nil)
+	}
+	if w.mayRefer(ctx, c) {
+		res, err := w.s.commit(ctx, c, nil)
+		if !errors.Is(err, lethe.ErrContentGone) {
+			if err == nil {
+				w.s.events.deduped(res.Object, false)
+			}
+			return res, err
+		}
+	}
+	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(c)}
+	return w.upload(ctx, u)
+}
+
+// mayRefer says whether to try the commit without bytes. Most bytes are new, and to
+// ask costs less than a commit that fails, which takes its turn among the writes.
+// A condition is better known to fail before anything was uploaded.
+func (w *write) mayRefer(ctx context.Context, c meta.Commit) bool {
+	if c.If != (meta.Precondition{}) {
+		return true
+	}
+	known, err := w.s.ledger.Known(ctx, c.Object.Bucket, c.Content)
+	return known || err != nil
+}
+
+// large streams the body, of which begun was read already.
+func (w *write) large(ctx context.Context, begun []byte) (PutResult, error) {
+	if err := w.precheck(ctx); err != nil {
+		return PutResult{}, err
+	}
+	u := &upload{size: w.in.want.size, stream: &streamed{in: w.in, begun: begun}}
+	if w.fixed() {
+		c := w.plan()
+		u.digest, u.promotion = c.Content.Digest, promotion(c)
+	}
+	return w.upload(ctx, u)
+}
+
+// fixed says that all of the commit is known before the body was read, so that
+// the reaper may finish it from proof (design rule 19).
+func (w *write) fixed() bool {
+	r := w.r
+	return r.Size >= 0 && r.SHA256 != "" && (r.MD5 != "" || w.etag != "") && r.Finish == nil
+}
+
+func (w *write) upload(ctx context.Context, u *upload) (PutResult, error) {
+	b, err := w.s.send(ctx, u)
+	if err != nil {
+		return PutResult{}, err
+	}
+	c := w.plan()
+	c.Blobs = []meta.Uploaded{b.Uploaded}
+	res, err := w.s.commit(ctx, c, []sent{b})
+	if err == nil && res.Duplicate {
+		w.s.events.deduped(res.Object, true)
+	}
+	return res, err
+}
+
+// plan is the transaction that makes the object, but for the blobs.
+func (w *write) plan() meta.Commit {
+	size, digest, etag := w.in.n, w.in.digest(), w.in.etag()
+	if !w.in.ended() {
+		size, digest, etag = w.r.Size, strings.ToLower(w.r.SHA256), strings.ToLower(w.r.MD5)
+	}
+	if w.etag != "" {
+		etag = w.etag
+	}
+	c := meta.Commit{
+		Op: w.op, What: "put", If: w.r.If, TTL: w.r.TTL, Reach: w.s.reach(),
+		Object: meta.Object{
+			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
+			TTLAt: w.r.TTLAt, Attrs: w.r.Attrs, Tags: w.r.Tags,
+		},
+	}
+	if size > 0 {
+		// The dedup domain is the bucket's, which the ledger knows for certain.
+		c.Content = meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}
+	}
+	return c
+}
+
+// promotion returns what the reaper needs to make the commit c with one blob.
+func promotion(c meta.Commit) func(meta.Uploaded) *meta.Promotion {
+	return func(b meta.Uploaded) *meta.Promotion {
+		c := c
+		c.Blobs, c.Reach = []meta.Uploaded{b}, nil // who finishes it may reach others
+		return &meta.Promotion{Commit: c}
+	}
+}
+
+// commit makes an object to a certain end, and gives its blobs up if it does not
+// come about.
+func (s *Store) commit(ctx context.Context, c meta.Commit, blobs []sent) (PutResult, error) {
+	var made meta.Committed
+	o := operation{op: c.Op, what: c.What, proxy: len(blobs) > 0 && blobs[0].promotable}
+	o.run = func(ctx context.Context) (err error) {
+		made, err = s.ledger.Commit(ctx, c)
+		return err
+	}
+	end, err := s.settle(ctx, o)
+	if err != nil {
+		return PutResult{}, s.unmake(ctx, blobs, err)
+	}
+	if end.lookedUp {
+		made.Object = s.recorded(ctx, c, end.outcome)
+	}
+	if len(blobs) == 0 && c.Object.Size > 0 {
+		made.Duplicate = true // only what exists can be referenced
+	}
+	return s.made(ctx, made), nil
+}
+
+// made tells of an object that came about.
+func (s *Store) made(ctx context.Context, made meta.Committed) PutResult {
+	s.drop(ctx, made.Dropped)
+	s.events.committed(made.Object, made.Duplicate)
+	return PutResult{Object: made.Object, Duplicate: made.Duplicate}
+}
+
+// unmake gives up the blobs of a commit that certainly did not happen. Those of
+// an unknown one are left to the reaper: they may be live.
+func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
+	if errors.Is(cause, lethe.ErrUnknownOutcome) {
+		return cause
+	}
+	for _, b := range blobs {
+		cause = s.giveUp(ctx, abandonment{blob: b.Blob, late: b.Late, promotable: b.promotable, cause: cause})
+	}
+	return cause
+}
+
+// recorded returns the object that a commit has made according to its outcome:
+// its row, or if that was replaced or removed since, what the commit said.
+func (s *Store) recorded(ctx context.Context, c meta.Commit, out meta.Outcome) meta.Object {
+	ctx, cancel := s.bookkeeping(ctx)
+	defer cancel()
+	res, err := s.ledger.Resolve(ctx, c.Object.Bucket, c.Object.Key)
+	if err == nil && res.Object.ID == out.ObjectID {
+		return res.Object
+	}
+	o := c.Object
+	o.ID, o.ModifiedAt = out.ObjectID, out.At
+	if c.TTL > 0 {
+		o.TTLAt = out.At.Add(c.TTL)
+	}
+	return o
+}
+
+// precheck spares a client the upload of a body for which there is no bucket or
+// no room in it, whose time to live is too long, or whose condition fails already.
+// The commit decides on what it lets pass.
+func (w *write) precheck(ctx context.Context) error {
+	b, err := w.s.ledger.Bucket(ctx, w.r.Bucket)
+	if err != nil {
+		return err
+	}
+	if b.MaxTTL > 0 && w.r.TTL > b.MaxTTL {
+		return fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
+	}
+	full := b.QuotaObjects > 0 && b.Objects >= b.QuotaObjects || b.QuotaBytes > 0 && w.r.Size > 0 && b.Bytes+w.r.Size > b.QuotaBytes
+	if w.r.If == (meta.Precondition{}) && !full {
+		return nil
+	}
+	var old *meta.Object
+	res, err := w.s.ledger.Resolve(ctx, w.r.Bucket, w.r.Key)
+	if err == nil {
+		old = &res.Object
+	} else if !errors.Is(err, lethe.ErrNoSuchKey) {
+		return err
+	}
+	if err := w.r.If.Holds(old); err != nil || !full {
+		return err
+	}
+	return fits(b, w.r.Size, old)
+}
+
+// fits refuses a body of size bytes (-1: unknown) that takes its bucket beyond its
+// quota, even if it replaces what lies under its key.
+func fits(b meta.Bucket, size int64, old *meta.Object) error {
+	n := int64(1)
+	if old != nil {
+		n, size = 0, size-old.Size
+	}
+	switch {
+	case b.QuotaObjects > 0 && n > 0 && b.Objects+n > b.QuotaObjects:
+		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, b.Objects, lethe.ErrQuotaExceeded)
+	case b.QuotaBytes > 0 && size > 0 && b.Bytes+size > b.QuotaBytes:
+		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, b.Bytes, lethe.ErrQuotaExceeded)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package object_test
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// unread is a body that nobody may read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.ErrUnexpectedEOF
+}
+
+// A body that will not fit into its bucket is refused before it is read; one
+// that takes the place of as much is not.
+func TestAFullBucketReadsNoBody(t *testing.T) {
+	w := newWorld(t, nil)
+	old := string(make([]byte, 3*small))
+	w.put("old", old)
+	for _, s := range []meta.BucketSettings{{QuotaBytes: 4 * small}, {QuotaObjects: 1}} {
+		_, err := w.books.ConfigureBucket(w.ctx, bucket, s)
+		w.must(err)
+		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "new", Body: unread{t}, Size: 2 * small})
+		if !errors.Is(err, lethe.ErrQuotaExceeded) {
+			t.Errorf("%+v: %v", s, err)
+		}
+		w.put("old", old[1:])
+	}
+	if _, err := w.books.ConfigureBucket(w.ctx, bucket, meta.BucketSettings{QuotaBytes: 4 * small}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "old", Body: unread{t}, Size: 5 * small})
+	if !errors.Is(err, lethe.ErrQuotaExceeded) {
+		t.Errorf("it replaces too little: %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package object
+
+import (
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// window is what of an object is read.
+type window struct{ offset, length int64 }
+
+// window answers what the request asks of the object: ErrInvalidRange if that
+// lies beyond it.
+func (r *GetRequest) window(o meta.Object) (window, error) {
+	switch {
+	case r.Part != 0 && r.Range != nil:
+		return window{}, fmt.Errorf("%w: both a part and a range", lethe.ErrInvalidRange)
+	case r.Part != 0:
+		return partWindow(o, r.Part)
+	case r.Range != nil:
+		return r.Range.window(o.Size)
+	}
+	return window{0, o.Size}, nil
+}
+
+// window cuts the range to an object of size bytes. It must hold at least one
+// byte of it.
+func (r Range) window(size int64) (window, error) {
+	offset := r.Offset
+	if offset < 0 {
+		offset = max(0, size+offset)
+	}
+	if offset >= size || r.Length == 0 || r.Length < -1 {
+		return window{}, fmt.Errorf("%w: offset %d, length %d of %d bytes", lethe.ErrInvalidRange, r.Offset, r.Length, size)
+	}
+	length := size - offset
+	if r.Length >= 0 {
+		length = min(length, r.Length)
+	}
+	return window{offset, length}, nil
+}
+
+// partWindow is where a part lies in the object that was completed from it. An
+// object that was put whole is its own part 1.
+func partWindow(o meta.Object, number int) (window, error) {
+	if len(o.Attrs.Parts) == 0 && number == 1 {
+		return window{0, o.Size}, nil
+	}
+	var offset int64
+	for _, p := range o.Attrs.Parts {
+		if p.Number == number {
+			return window{offset, p.Size}, nil
+		}
+		offset += p.Size
+	}
+	return window{}, fmt.Errorf("%w: no part %d", lethe.ErrInvalidRange, number)
+}

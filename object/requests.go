@@ -1,0 +1,145 @@
+package object
+
+import (
+	"io"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// PutRequest stores an object.
+type PutRequest struct {
+	Bucket string
+	Key    string
+	Body   io.Reader // read to its end
+	Size   int64     // bytes the body must have; -1: unknown
+	// Digests that the body must have if set: hex SHA-256, hex MD5.
+	SHA256, MD5 string
+	Attrs       meta.Attrs
+	Tags        map[string]string
+	TTL         time.Duration // counted from the commit; 0: none
+	TTLAt       lethe.Time    // absolute; 0: none
+	If          meta.Precondition
+	// Finish, if set, is called after the body was read to its end and matched
+	// its digests, and before anything refers to it; it may amend the attributes
+	// (checksums known only at the end) or refuse the body by an error.
+	Finish func(*meta.Attrs) error
+}
+
+// PutResult says what a put, copy or completion made.
+type PutResult struct {
+	Object    meta.Object
+	Duplicate bool // the content was there already
+}
+
+// Range asks for part of an object: Length -1 to the end. A negative Offset
+// counts from the end (the last -Offset bytes).
+type Range struct {
+	Offset, Length int64
+}
+
+// GetRequest reads an object. Part, if above 0, asks for that part of an object
+// that was uploaded in parts (or the whole of one that was not, as part 1).
+type GetRequest struct {
+	Bucket string
+	Key    string
+	Range  *Range
+	Part   int
+	If     ReadCondition
+}
+
+// ReadCondition guards a read as HTTP does (RFC 9110 section 13): fails with
+// ErrPreconditionFailed or ErrNotModified.
+type ReadCondition struct {
+	IfMatch, IfNoneMatch               string // ETags without quotes, comma separated, or "*"
+	IfModifiedSince, IfUnmodifiedSince lethe.Time
+}
+
+// Reader is an open object. Body delivers exactly Length bytes from Offset or
+// fails; it verifies each segment read as a whole against its digest. The caller
+// closes it.
+type Reader struct {
+	Object         meta.Object
+	Offset, Length int64
+	Body           io.ReadCloser
+}
+
+// CopyRequest copies an object onto another key or onto itself.
+type CopyRequest struct {
+	SourceBucket, SourceKey string
+	SourceIf                ReadCondition
+	Bucket, Key             string
+	If                      meta.Precondition
+	// Attrs and Tags replace the source's if not nil.
+	Attrs *meta.Attrs
+	Tags  *map[string]string
+	TTL   time.Duration
+	TTLAt lethe.Time
+	// KeepTTL takes over the source's remaining time to live when neither TTL nor
+	// TTLAt is set.
+	KeepTTL bool
+}
+
+// UploadRequest opens a multipart upload.
+type UploadRequest struct {
+	Bucket, Key string
+	Owner       string
+	Attrs       meta.Attrs
+	Tags        map[string]string
+	TTL         time.Duration
+	TTLAt       lethe.Time
+}
+
+// PartRequest stores a part.
+type PartRequest struct {
+	Bucket, Key string
+	Upload      lethe.ID
+	Number      int // 1..10000
+	Body        io.Reader
+	Size        int64 // -1: unknown
+	SHA256, MD5 string
+	// Finish is as in PutRequest; it answers the part's checksums.
+	Finish func() (map[string]string, error)
+}
+
+// PartCopyRequest stores a part from a range of an existing object.
+type PartCopyRequest struct {
+	Bucket, Key             string
+	Upload                  lethe.ID
+	Number                  int
+	SourceBucket, SourceKey string
+	Range                   *Range
+	SourceIf                ReadCondition
+	// Wrap, if set, sees the bytes on their way (to compute checksums), and
+	// Finish answers the checksums afterwards.
+	Wrap   func(io.Reader) io.Reader
+	Finish func() (map[string]string, error)
+}
+
+// CompleteRequest makes an object of parts. ETag empty: computed as S3 does
+// (MD5 of the parts' MD5s, "-", number of parts).
+type CompleteRequest struct {
+	Bucket, Key string
+	Upload      lethe.ID
+	Parts       []meta.PartName
+	If          meta.Precondition
+	// Finish, if set, sees the stored parts named, in order, and may amend the
+	// attributes (composite checksums) or refuse by an error.
+	Finish func([]meta.Part, *meta.Attrs) error
+	Size   int64 // the total the client expects; 0: not said
+}
+
+// DeleteRequest deletes up to 1,000 keys of one bucket.
+type DeleteRequest struct {
+	Bucket string
+	Items  []meta.DeleteItem
+}
+
+// PartQuery asks for the parts of an open upload, in ascending order.
+type PartQuery struct {
+	Bucket, Key string
+	Upload      lethe.ID
+	After       int // exclusive; 0: from the first
+	Limit       int
+}

@@ -1,0 +1,155 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// unknown says that the transaction may or may not have happened.
+func unknown(err error) bool {
+	return errors.Is(err, lethe.ErrUnknownOutcome) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// refusals are errors by which a ledger says that it did nothing.
+var refusals = []error{
+	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
+	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrReaped,
+	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrUnavailable,
+	lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
+	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
+}
+
+// refused says that the transaction certainly did not happen. An error without
+// a name is not taken for that: it may say that the operation was done before.
+func refused(err error) bool {
+	return !unknown(err) && slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
+}
+
+// operation is one transaction that records its outcome under op.
+type operation struct {
+	op   lethe.ID
+	what string
+	run  func(ctx context.Context) error
+	// proxy says that another may do it in our place under the same op (the
+	// reaper, by promotion), so that ErrReaped leaves the outcome open.
+	proxy bool
+}
+
+// done says how an operation ended well: by its own answer, or by what it
+// recorded (lookedUp), when the answer was lost.
+type done struct {
+	lookedUp bool
+	outcome  meta.Outcome
+}
+
+// settle runs an operation to a certain end. A lost answer is looked up, never
+// guessed (design rule 7); what certainly did not happen is run again. The
+// client's going away does not stop it once it has begun. If the outcome cannot
+// be learnt the error wraps ErrUnknownOutcome; every other error is certain:
+// nothing was changed.
+func (s *Store) settle(ctx context.Context, o operation) (done, error) {
+	if err := ctx.Err(); err != nil {
+		return done{}, err
+	}
+	ctx, cancel := s.bookkeeping(ctx)
+	defer cancel()
+	const tries = 3
+	began := s.instant()
+	var err error
+	for range tries {
+		if err = o.run(ctx); err == nil {
+			return done{}, nil
+		}
+		reaped := o.proxy && errors.Is(err, lethe.ErrReaped)
+		if !reaped && refused(err) {
+			return done{}, err
+		}
+		s.events.unknown(o.op, o.what)
+		out, found, lookup := s.lookUp(ctx, o.op)
+		switch {
+		case found:
+			return done{lookedUp: true, outcome: out}, nil
+		case lookup != nil:
+			return done{}, fmt.Errorf("%w: %s: %w", lethe.ErrUnknownOutcome, o.what, errors.Join(err, lookup))
+		case s.instant().since(began) >= s.opt.OpsKept:
+			return done{}, fmt.Errorf("%w: %s: what was recorded of it may be forgotten by now: %w", lethe.ErrUnknownOutcome, o.what, err)
+		case reaped:
+			return done{}, fmt.Errorf("%w: %s: the reaper may yet finish it: %w", lethe.ErrUnknownOutcome, o.what, err)
+		case !unknown(err):
+			return done{}, err
+		}
+	}
+	return done{}, fmt.Errorf("%w: %s did not happen in %d tries: %s", lethe.ErrUnavailable, o.what, tries, err)
+}
+
+// instant is a point in time by both clocks: one stands still while a machine
+// sleeps, the other may be set back.
+type instant struct{ wall, monotonic lethe.Time }
+
+func (s *Store) instant() instant {
+	return instant{s.opt.Clock.Now(), s.opt.Monotonic.Now()}
+}
+
+func (i instant) since(o instant) time.Duration {
+	return max(i.wall.Sub(o.wall), i.monotonic.Sub(o.monotonic))
+}
+
+// lookUp asks for the outcome of an operation until the ledger answers, for
+// Patience at most.
+func (s *Store) lookUp(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+	const longest = 2 * time.Second
+	until := s.opt.Monotonic.Now().Add(s.opt.Patience)
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, longest) {
+		out, found, err := s.ledger.Outcome(ctx, op)
+		s.events.lookedUp(op, found, err)
+		if err == nil {
+			return out, found, nil
+		}
+		if s.opt.Monotonic.Now().Add(wait) > until || s.opt.Sleep(ctx, wait) != nil {
+			return meta.Outcome{}, false, err
+		}
+	}
+}
+
+// abandonment is an intent that its writer gives up.
+type abandonment struct {
+	blob       lethe.ID
+	late       bool // its bytes may still land
+	promotable bool // the reaper could finish it
+	sure       bool // the ledger has confirmed
+	cause      error
+}
+
+// giveUp abandons an intent and returns the error of the write: the cause, which
+// wraps ErrUnknownOutcome as well if the reaper may yet finish the write because
+// the ledger did not confirm.
+func (s *Store) giveUp(ctx context.Context, a abandonment) error {
+	if s.abandon(ctx, a) || !a.promotable {
+		return a.cause
+	}
+	return fmt.Errorf("%w: the reaper may yet finish it: %w", lethe.ErrUnknownOutcome, a.cause)
+}
+
+// abandon condemns an intent's row. It says whether the ledger has confirmed
+// that nobody will make an object of it; if it did not, the reaper takes the row
+// when its heartbeat is old.
+func (s *Store) abandon(ctx context.Context, a abandonment) bool {
+	ctx, cancel := s.bookkeeping(ctx)
+	defer cancel()
+	for range 2 {
+		err := s.ledger.Abandon(ctx, a.blob, a.late)
+		a.sure = err == nil
+		if !unknown(err) {
+			break
+		}
+	}
+	s.events.abandoned(a)
+	return a.sure
+}

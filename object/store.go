@@ -1,0 +1,164 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Options of a Store. Ledger, Backends and StoreID are needed; the zero value of
+// the others takes the defaults.
+type Options struct {
+	Ledger   Ledger
+	Backends map[string]blob.Store // by the ids that the ledger knows
+	// Pick names the backends that may take size bytes (-1: unknown), best first.
+	// Default: all, in the order of their ids.
+	Pick func(size int64) []string
+	// Refuse says why no backend takes size bytes, once none of those picked had
+	// room: ErrNoRoom, or ErrUnavailable if waiting may help. Default: what each said.
+	Refuse  func(size int64) error
+	Cache   cache.Cache // default: none
+	StoreID lethe.ID    // begins the name of every blob
+
+	Clock lethe.Clock // stamps ids (default lethe.SystemClock)
+	// Monotonic measures how long things last (default lethe.Monotonic).
+	Monotonic lethe.Clock
+	Random    io.Reader // random bits of ids (default crypto/rand); used concurrently
+
+	Small    int64         // bodies up to so many bytes are held in memory (default 1 MiB)
+	MinPart  int64         // smallest part but the last, in bytes (default 5 MiB)
+	CacheTTL time.Duration // longest stay in the cache (default 1 h)
+
+	Beat      time.Duration // heartbeat of an upload (default 30 s)
+	MinAge    time.Duration // age at which the reaper takes an intent (default 5 min)
+	ReadGrace time.Duration // the ledger's (default 1 min); readers extend it every half
+	// Patience is how long the books of a write are kept on with when its client
+	// has gone or the ledger does not answer (default 30 s).
+	Patience time.Duration
+	// OpsKept is the ledger's: how long it can tell what an operation did. An
+	// operation that took longer to be looked up is unknown (default 24 h).
+	OpsKept time.Duration
+
+	// Background runs a goroutine beside each long upload and read, so that they
+	// stay alive while the client stalls. Without it, as in the simulation, they
+	// show life only as bytes pass.
+	Background bool
+	// Sleep waits d or until ctx is done (default: a timer).
+	Sleep func(ctx context.Context, d time.Duration) error
+
+	Events Events
+}
+
+// Store puts the ledger and the backends together. It is safe for concurrent
+// use.
+type Store struct {
+	opt    Options
+	ledger Ledger
+	events Events
+	bodies pool // of small bodies, up to Options.Small
+}
+
+// New makes a store.
+func New(o Options) (*Store, error) {
+	switch {
+	case o.Ledger == nil:
+		return nil, errors.New("object: Options.Ledger is missing")
+	case len(o.Backends) == 0:
+		return nil, errors.New("object: Options.Backends is empty: at least one backend is needed")
+	case o.StoreID == "":
+		return nil, errors.New("object: Options.StoreID is missing")
+	}
+	o = o.withDefaults()
+	return &Store{opt: o, ledger: o.Ledger, events: o.Events}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Pick == nil {
+		ids := slices.Sorted(maps.Keys(o.Backends))
+		o.Pick = func(int64) []string { return ids }
+	}
+	if o.Cache == nil {
+		o.Cache = cache.Null{}
+	}
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	if o.Monotonic == nil {
+		o.Monotonic = lethe.Monotonic{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.Sleep == nil {
+		o.Sleep = lethe.Sleep
+	}
+	o.Small = cmp.Or(o.Small, 1<<20)
+	o.MinPart = cmp.Or(o.MinPart, 5<<20)
+	o.CacheTTL = cmp.Or(o.CacheTTL, time.Hour)
+	o.Beat = cmp.Or(o.Beat, 30*time.Second)
+	o.MinAge = cmp.Or(o.MinAge, 5*time.Minute)
+	o.ReadGrace = cmp.Or(o.ReadGrace, time.Minute)
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	o.OpsKept = cmp.Or(o.OpsKept, 24*time.Hour)
+	return o
+}
+
+// reach names the backends that can be read now, as far as is known without
+// asking: what is configured and does not say that it is down.
+func (s *Store) reach() []string {
+	out := make([]string, 0, len(s.opt.Backends))
+	for id, b := range s.opt.Backends {
+		if d, ok := b.(blob.Downer); !ok || d.Down() == "" {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return []string{""} // none
+	}
+	return out
+}
+
+func (s *Store) newID() lethe.ID { return lethe.NewID(s.opt.Clock.Now(), s.opt.Random) }
+
+// bookkeeping returns a context that outlives the client's, for Patience.
+func (s *Store) bookkeeping(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), s.opt.Patience)
+}
+
+// drop forgets contents without references.
+func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
+	if len(contents) == 0 {
+		return
+	}
+	keys := make([]string, len(contents))
+	for i, id := range contents {
+		keys[i] = cache.Key(s.opt.StoreID, id)
+	}
+	s.opt.Cache.Drop(context.WithoutCancel(ctx), keys...)
+}
+
+// named wraps err with what was done to which object; nil stays nil.
+func named(what, bucket, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("object: %s %s/%s: %w", what, bucket, key, err)
+}
+
+// List lists a page of a bucket's visible objects and common prefixes in byte
+// order.
+func (s *Store) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+	return s.ledger.List(ctx, q)
+}

@@ -1,0 +1,207 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// upload is a body on its way to a backend: either data, which can be sent again
+// to another backend, or stream, which can be sent once.
+type upload struct {
+	size   int64 // bytes, -1: unknown
+	data   []byte
+	stream *streamed
+	intent meta.Intent // UploadID and Part, if it is a part
+	// promotion, if set, is what the reaper may finish for the blob.
+	promotion func(meta.Uploaded) *meta.Promotion
+	digest    string // hex SHA-256, if fixed beforehand
+	crc       uint32 // likewise
+}
+
+// streamed is a body that can be read once: what was read of it already, then
+// the rest.
+type streamed struct {
+	in      *intake
+	begun   []byte
+	touched bool
+}
+
+// Read implements io.Reader.
+func (r *streamed) Read(p []byte) (int, error) {
+	r.touched = true
+	if len(r.begun) > 0 {
+		n := copy(p, r.begun)
+		r.begun = r.begun[n:]
+		return n, nil
+	}
+	return r.in.Read(p)
+}
+
+func (u *upload) inMemory() bool { return u.stream == nil }
+
+func (u *upload) body() io.Reader {
+	if u.inMemory() {
+		return bytes.NewReader(u.data)
+	}
+	return u.stream
+}
+
+// reserve is how much room the intent asks for.
+func (u *upload) reserve() int64 {
+	if u.size < 0 {
+		return ahead
+	}
+	return u.size
+}
+
+// again says whether the body can still be sent to another backend.
+func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
+
+// sent is a blob whose bytes lie on its backend, verified.
+type sent struct {
+	meta.Uploaded
+	promotable bool
+}
+
+// send stores a body as a new blob: the intent, then the bytes (design rule 1).
+// It tries the candidates in turn, with a new name each, as long as the body can
+// be sent again. On an error nothing is left but what the reaper and the cleaner
+// know of.
+func (s *Store) send(ctx context.Context, u *upload) (sent, error) {
+	var failures []error
+	for _, backend := range s.opt.Pick(u.size) {
+		store, ok := s.opt.Backends[backend]
+		if !ok {
+			return sent{}, fmt.Errorf("backend %q is not configured", backend)
+		}
+		out, err := s.sendTo(ctx, backend, store, u)
+		if err == nil {
+			return out, nil
+		}
+		failures = append(failures, fmt.Errorf("backend %s: %w", backend, err))
+		if ctx.Err() != nil || !u.again() || !elsewhere(err) {
+			break
+		}
+	}
+	return sent{}, s.refused(u.size, failures)
+}
+
+// refused says why no backend took size bytes.
+func (s *Store) refused(size int64, failures []error) error {
+	for _, err := range failures {
+		if !errors.Is(err, lethe.ErrNoRoom) || errors.Is(err, lethe.ErrUnknownOutcome) {
+			return errors.Join(failures...)
+		}
+	}
+	switch {
+	case s.opt.Refuse != nil:
+		return s.opt.Refuse(size)
+	case len(failures) == 0:
+		return lethe.ErrNoRoom
+	}
+	return errors.Join(failures...)
+}
+
+// elsewhere says that another backend may do better. While the reaper may yet
+// finish the write from where it went wrong, nothing more is done under its
+// operation: a second failure would be told as certain.
+func elsewhere(err error) bool {
+	return !errors.Is(err, lethe.ErrUnknownOutcome) && (errors.Is(err, errBackend) || errors.Is(err, lethe.ErrNoRoom))
+}
+
+// errBackend marks what a backend did wrong.
+var errBackend = errors.New("upload failed")
+
+func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u *upload) (sent, error) {
+	id := s.newID()
+	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc}}
+	in := u.intent
+	in.ID, in.Backend, in.Size = id, backend, u.reserve()
+	if u.promotion != nil {
+		in.Promotion = u.promotion(out.Uploaded)
+		out.promotable = true
+	}
+	b, err := s.ledger.Begin(ctx, in)
+	if err != nil {
+		return sent{}, s.unbegun(ctx, id, err)
+	}
+	s.events.begun(b, in.Size)
+	late, err := s.stream(ctx, store, id, u)
+	if err != nil {
+		return sent{}, s.giveUp(ctx, abandonment{blob: id, late: late, cause: err, promotable: out.promotable})
+	}
+	if !u.inMemory() {
+		in := u.stream.in
+		out.Size, out.Digest, out.CRC32C = in.n, in.digest(), in.crc.Sum32()
+	}
+	return out, nil
+}
+
+// unbegun ends an intent that did not come about, or whose answer was lost: no
+// byte was sent, so nobody can make an object of it.
+func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
+	if unknown(err) {
+		s.abandon(ctx, abandonment{blob: id, cause: err})
+	}
+	if errors.Is(err, lethe.ErrUnknownOutcome) {
+		return fmt.Errorf("%w: begin: %w: %s", errBackend, lethe.ErrUnavailable, err)
+	}
+	return fmt.Errorf("begin: %w", err)
+}
+
+// stream sends the bytes; late says that they may land after the error.
+func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (late bool, err error) {
+	p := s.startPulse(ctx, id, u)
+	err = store.Put(p.ctx, lethe.BlobKey(s.opt.StoreID, id), p, u.size)
+	stopped := p.stopped()
+	p.close()
+	late = blob.Unknown(err)
+	switch {
+	case stopped != nil:
+		return late, stopped
+	case !u.inMemory() && u.stream.in.failed() != nil:
+		return late, u.stream.in.failed()
+	case err == nil && !u.inMemory() && !u.stream.in.ended():
+		return false, fmt.Errorf("%w: the backend did not read the body to its end", errBackend)
+	}
+	return late, backendError(ctx, err)
+}
+
+// backendError names a failure of a backend in the words of package lethe.
+func backendError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	case errors.Is(err, blob.ErrFull):
+		return fmt.Errorf("%w: %w: %w", errBackend, lethe.ErrNoRoom, err)
+	case errors.Is(err, blob.ErrDown):
+		return fmt.Errorf("%w: %w: %w", errBackend, lethe.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: %w", errBackend, err)
+}
+
+// checkKey refuses what no object can be named.
+func checkKey(key string) error {
+	const most = 1024 // bytes, as S3 has it
+	switch {
+	case key == "":
+		return fmt.Errorf("%w: it is empty", lethe.ErrInvalidKey)
+	case len(key) > most:
+		return fmt.Errorf("%w: it has %d bytes, at most %d", lethe.ErrInvalidKey, len(key), most)
+	case strings.ToValidUTF8(key, "") != key:
+		return fmt.Errorf("%w: it is not UTF-8", lethe.ErrInvalidKey)
+	case strings.IndexByte(key, 0) >= 0:
+		return fmt.Errorf("%w: it holds a NUL", lethe.ErrInvalidKey)
+	}
+	return nil
+}
