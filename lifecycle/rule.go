@@ -1,0 +1,92 @@
+package lifecycle
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Rule ends objects, incomplete uploads, or both. The zero value matches
+// everything and does nothing.
+type Rule struct {
+	ID string `json:"id"`
+	// Number names this very rule in its bucket, for ever: a rule that is added or
+	// changed gets a new one, so a stamp that carries it tells whether the rule
+	// that made it is still in force. The ledger gives it (Rules.Succeed).
+	Number   int64  `json:"no,omitempty"`
+	Disabled bool   `json:"off,omitempty"`
+	Prefix   string `json:"prefix,omitempty"`
+	// Whole says again what an empty prefix says: every object of the bucket.
+	Whole bool              `json:"whole,omitempty"`
+	Tags  map[string]string `json:"tags,omitempty"` // all of them
+	// Over and Under bound the size in bytes, exclusive; nil: no bound.
+	Over  *int64 `json:"over,omitempty"`
+	Under *int64 `json:"under,omitempty"`
+	// Days ends objects so many days after they were modified, Date at an instant;
+	// at most one of them is set.
+	Days int        `json:"days,omitempty"`
+	Date lethe.Time `json:"date,omitempty"`
+	// AbortDays gives uploads up so many days after they were begun; 0: never.
+	AbortDays int `json:"abort,omitempty"`
+	// Legacy: the prefix stood beside the filter's place, and is written back there.
+	Legacy bool `json:"legacy,omitempty"`
+}
+
+// Facts are what rules look at.
+type Facts struct {
+	Key      string
+	Tags     map[string]string
+	Size     int64 // bytes
+	Modified lethe.Time
+}
+
+// Matches says whether the rule is about an object, enabled or not.
+func (r *Rule) Matches(f Facts) bool {
+	if !strings.HasPrefix(f.Key, r.Prefix) || r.Over != nil && f.Size <= *r.Over || r.Under != nil && f.Size >= *r.Under {
+		return false
+	}
+	for k, v := range r.Tags {
+		if have, ok := f.Tags[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Expires says whether the rule ends objects.
+func (r *Rule) Expires() bool { return r.Days > 0 || r.Date != 0 }
+
+// Everything says that the rule ends every object of its bucket.
+func (r *Rule) Everything() bool {
+	return r.Expires() && r.Prefix == "" && len(r.Tags) == 0
+}
+
+// day is 24 hours: S3 counts in them, in UTC, which has no summer time.
+const day = 24 * time.Hour
+
+// end is when the rule ends an object that it matches: S3's days are rounded up
+// to the midnight after them. What is written after a date ends at once.
+func (r *Rule) end(modified lethe.Time) lethe.Time {
+	if r.Date != 0 {
+		return max(r.Date, modified)
+	}
+	return midnightAfter(modified, r.Days)
+}
+
+// midnightAfter is the first midnight in UTC after so many days.
+func midnightAfter(t lethe.Time, days int) lethe.Time {
+	const perDay = lethe.Time(day / time.Microsecond)
+	at := t + lethe.Time(days)*perDay
+	return at - at%perDay + perDay
+}
+
+// same says that two rules do the same under the same name.
+func (r *Rule) same(o *Rule) bool {
+	return r.ID == o.ID && r.Disabled == o.Disabled && r.Prefix == o.Prefix &&
+		maps.Equal(r.Tags, o.Tags) && equal(r.Over, o.Over) && equal(r.Under, o.Under) &&
+		r.Days == o.Days && r.Date == o.Date && r.AbortDays == o.AbortDays
+}
+
+func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

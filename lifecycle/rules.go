@@ -1,0 +1,144 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Rules are those of a bucket, in the order in which they were given.
+type Rules []Rule
+
+// Stamp is when a rule ends an object, and which. The zero value: none does.
+type Stamp struct {
+	At   lethe.Time
+	Rule int64 // Rule.Number
+}
+
+// Stamp finds the enabled rule that ends an object first; of two that end it at
+// the same instant, the one that was given first.
+func (rs Rules) Stamp(f Facts) (s Stamp) {
+	for i := range rs {
+		r := &rs[i]
+		if r.Disabled || !r.Expires() || !r.Matches(f) {
+			continue
+		}
+		if at := r.end(f.Modified); s.Rule == 0 || at < s.At {
+			s = Stamp{at, r.Number}
+		}
+	}
+	return s
+}
+
+// InForce answers the enabled rule that ends objects and has the number, nil if
+// there is none any more.
+func (rs Rules) InForce(number int64) *Rule {
+	for i := range rs {
+		if r := &rs[i]; r.Number == number && number != 0 && !r.Disabled && r.Expires() {
+			return r
+		}
+	}
+	return nil
+}
+
+// Aborts answers the enabled rule that gives an upload to the key up first, and
+// when; nil if none does.
+func (rs Rules) Aborts(key string, begun lethe.Time) (rule *Rule, at lethe.Time) {
+	for i := range rs {
+		r := &rs[i]
+		if r.Disabled || r.AbortDays == 0 || !strings.HasPrefix(key, r.Prefix) {
+			continue
+		}
+		if t := midnightAfter(begun, r.AbortDays); rule == nil || t < at {
+			rule, at = r, t
+		}
+	}
+	return rule, at
+}
+
+// AbortPrefixes are the prefixes under which some rule gives uploads up, without
+// those that lie within another; in order.
+func (rs Rules) AbortPrefixes() []string {
+	var all []string
+	for _, r := range rs {
+		if !r.Disabled && r.AbortDays > 0 {
+			all = append(all, r.Prefix)
+		}
+	}
+	slices.Sort(all)
+	var out []string
+	for _, p := range all {
+		if len(out) == 0 || !strings.HasPrefix(p, out[len(out)-1]) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Succeed numbers rules that take the place of others: what stays the same keeps
+// its number, everything else gets one above last, which no rule of the bucket
+// ever had. It answers the highest number given.
+func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
+	out := slices.Clone(rs)
+	for i := range out {
+		out[i].Number = 0
+		for j := range old {
+			if old[j].Number != 0 && out[i].same(&old[j]) {
+				out[i].Number = old[j].Number
+			}
+		}
+		if out[i].Number == 0 {
+			last++
+			out[i].Number = last
+		}
+	}
+	return out, last
+}
+
+// Same says that both are the same rules, numbers left out, in the same order.
+func (rs Rules) Same(old Rules) bool {
+	return slices.EqualFunc(rs, old, func(a, b Rule) bool { return a.same(&b) })
+}
+
+// SameEnds says that both rule sets end the same objects at the same instants
+// under the same numbers: no object needs a new stamp.
+func (rs Rules) SameEnds(old Rules) bool {
+	return slices.EqualFunc(rs.ending(), old.ending(), func(a, b Rule) bool { return a.Number == b.Number })
+}
+
+// ending are the rules that can be on a stamp.
+func (rs Rules) ending() Rules {
+	var out Rules
+	for _, r := range rs {
+		if !r.Disabled && r.Expires() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Encode writes rules as the ledger keeps them; none is the empty string.
+func (rs Rules) Encode() string {
+	if len(rs) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(rs)
+	if err != nil {
+		panic(fmt.Sprintf("lifecycle: encode rules: %v", err)) // no field can fail
+	}
+	return string(b)
+}
+
+// Decode reads what Encode wrote: lethe.ErrCorrupt.
+func Decode(text string) (rs Rules, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &rs); err != nil {
+		return nil, fmt.Errorf("lifecycle rules: %w (%w)", err, lethe.ErrCorrupt)
+	}
+	return rs, nil
+}

@@ -1,0 +1,180 @@
+package lifecycle
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// namespace of S3's documents.
+const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+// XML writes rules as S3 answers them.
+func (rs Rules) XML() []byte {
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	b.WriteString(`<` + rootName + ` xmlns="` + namespace + `">`)
+	root := rs.tree()
+	for _, r := range root.children {
+		r.xml(&b)
+	}
+	b.WriteString(`</` + rootName + `>`)
+	return b.Bytes()
+}
+
+func (n *node) xml(b *bytes.Buffer) {
+	b.WriteString("<" + n.name + ">")
+	// Writing to a buffer cannot fail.
+	_ = xml.EscapeText(b, []byte(n.text))
+	for i := range n.children {
+		n.children[i].xml(b)
+	}
+	b.WriteString("</" + n.name + ">")
+}
+
+// JSON writes rules in the shape of the aws command line.
+func (rs Rules) JSON() ([]byte, error) {
+	root := rs.tree()
+	return json.MarshalIndent(root.plain(), "", "  ")
+}
+
+// numbers are the elements whose text is a number in JSON.
+var numbers = []string{"Days", "DaysAfterInitiation", "ObjectSizeGreaterThan", "ObjectSizeLessThan"}
+
+// holders are the elements that are objects, empty or not.
+var holders = []string{rootName, "Rule", "Filter"}
+
+// plain is the node as encoding/json takes it.
+func (n *node) plain() any {
+	if len(n.children) == 0 && !contains(holders, n.name) {
+		if contains(numbers, n.name) {
+			return json.Number(n.text)
+		}
+		return n.text
+	}
+	out := map[string]any{}
+	for i := range n.children {
+		c := &n.children[i]
+		name := c.name
+		switch {
+		case name == "Rule":
+			name = "Rules"
+		case name == "Tag" && n.name == "And":
+			name = "Tags"
+		default:
+			out[name] = c.plain()
+			continue
+		}
+		list, _ := out[name].([]any)
+		out[name] = append(list, c.plain())
+	}
+	return out
+}
+
+func leaf(name, text string) node { return node{name: name, text: text} }
+
+func (rs Rules) tree() node {
+	root := node{name: rootName}
+	for i := range rs {
+		root.children = append(root.children, rs[i].tree())
+	}
+	return root
+}
+
+func (r *Rule) tree() node {
+	n := node{name: "Rule", children: []node{leaf("ID", r.ID), r.filter(), leaf("Status", r.Status())}}
+	if r.Expires() {
+		end := leaf("Days", strconv.Itoa(r.Days))
+		if r.Date != 0 {
+			end = leaf("Date", r.Date.Time().Format("2006-01-02T15:04:05.000Z"))
+		}
+		n.children = append(n.children, node{name: "Expiration", children: []node{end}})
+	}
+	if r.AbortDays != 0 {
+		n.children = append(n.children, node{name: "AbortIncompleteMultipartUpload",
+			children: []node{leaf("DaysAfterInitiation", strconv.Itoa(r.AbortDays))}})
+	}
+	return n
+}
+
+// Status is S3's word for whether the rule works.
+func (r *Rule) Status() string {
+	if r.Disabled {
+		return "Disabled"
+	}
+	return "Enabled"
+}
+
+// filter writes the conditions: one as it is, several in And.
+func (r *Rule) filter() node {
+	conditions := r.conditions()
+	switch {
+	case r.Legacy && len(conditions) == 0:
+		return leaf("Prefix", "")
+	case r.Legacy && len(conditions) == 1 && r.Prefix != "":
+		return conditions[0]
+	case len(conditions) == 0:
+		conditions = []node{leaf("Prefix", "")}
+	case len(conditions) > 1:
+		conditions = []node{{name: "And", children: conditions}}
+	}
+	return node{name: "Filter", children: conditions}
+}
+
+func (r *Rule) conditions() (out []node) {
+	if r.Prefix != "" {
+		out = append(out, leaf("Prefix", r.Prefix))
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
+		out = append(out, node{name: "Tag", children: []node{leaf("Key", k), leaf("Value", r.Tags[k])}})
+	}
+	if r.Over != nil {
+		out = append(out, leaf("ObjectSizeGreaterThan", strconv.FormatInt(*r.Over, 10)))
+	}
+	if r.Under != nil {
+		out = append(out, leaf("ObjectSizeLessThan", strconv.FormatInt(*r.Under, 10)))
+	}
+	return out
+}
+
+// String says in words what the rule does.
+func (r *Rule) String() string {
+	var b strings.Builder
+	if r.Expires() {
+		b.WriteString("ends objects")
+		if r.Date != 0 {
+			b.WriteString(" from " + r.Date.Time().Format(time.DateOnly) + " on")
+		} else {
+			b.WriteString(" " + days(r.Days) + " after they were modified")
+		}
+	}
+	if r.AbortDays > 0 {
+		if b.Len() > 0 {
+			b.WriteString(" and ")
+		}
+		b.WriteString("gives uploads up " + days(r.AbortDays) + " after they were begun")
+	}
+	b.WriteString(" under " + strconv.Quote(r.Prefix))
+	for _, k := range slices.Sorted(maps.Keys(r.Tags)) {
+		b.WriteString(", with tag " + k + "=" + r.Tags[k])
+	}
+	if r.Over != nil {
+		b.WriteString(", larger than " + strconv.FormatInt(*r.Over, 10) + " bytes")
+	}
+	if r.Under != nil {
+		b.WriteString(", smaller than " + strconv.FormatInt(*r.Under, 10) + " bytes")
+	}
+	return b.String()
+}
+
+func days(n int) string {
+	if n == 1 {
+		return "1 day"
+	}
+	return strconv.Itoa(n) + " days"
+}

@@ -1,0 +1,335 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// site is a backend as deciding sees it.
+type site struct {
+	Usage
+	use  bool // copies may lie there: it is configured, known, and not draining
+	rank int  // in the order of preference for one more copy
+}
+
+// aims is what is wanted of every content.
+type aims struct {
+	replicas  int
+	threshold float64 // difference of ratios that is left alone
+	sites     []site  // in the order of preference
+}
+
+func newAims(o *Options, figures []Usage) aims {
+	a := aims{replicas: max(o.Replicas, 1), threshold: o.Threshold}
+	for _, u := range figures {
+		a.sites = append(a.sites, site{Usage: u, use: u.Known && !u.Draining})
+	}
+	if o.Strategy == Spread {
+		slices.SortStableFunc(a.sites, func(x, y site) int { return cmp.Compare(x.Ratio(), y.Ratio()) })
+	}
+	for i := range a.sites {
+		a.sites[i].rank = i
+	}
+	return a
+}
+
+func (a *aims) site(id string) *site {
+	for i := range a.sites {
+		if a.sites[i].ID == id {
+			return &a.sites[i]
+		}
+	}
+	return nil
+}
+
+// wanted is how many copies there are to be: no two on one backend.
+func (a *aims) wanted() int {
+	n := 0
+	for _, s := range a.sites {
+		if s.use {
+			n++
+		}
+	}
+	return max(min(a.replicas, n), 1)
+}
+
+// plan is what is to be done for a subject, in this order. Its zero value: nothing.
+type plan struct {
+	copies []replica
+	trims  []trim
+	// stuck says why less is planned than is wanted; empty: it is not.
+	stuck string
+}
+
+// replica is one more copy to be made of a segment.
+type replica struct {
+	segment int
+	from    []meta.Blob // best first
+	to      []string    // best first
+}
+
+// trim is copies of a segment to be condemned beside one that stays and was, or
+// first has to be, verified.
+type trim struct {
+	blobs  []meta.Blob
+	reason lethe.Reason
+	beside []meta.Blob // that stay, verified ones first
+}
+
+func (p *plan) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
+
+// String says in a line what is planned.
+func (p *plan) String() string {
+	var parts []string
+	for _, r := range p.copies {
+		parts = append(parts, fmt.Sprintf("copy segment %d from %s to %s", r.segment, r.from[0].Backend, r.to[0]))
+	}
+	for _, t := range p.trims {
+		for _, b := range t.blobs {
+			parts = append(parts, fmt.Sprintf("condemn blob %s on %s (%s)", b.ID, b.Backend, t.reason))
+		}
+	}
+	if p.stuck != "" {
+		parts = append(parts, "wait: "+p.stuck)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// decide plans for a content or part with its blobs in the order of segments.
+func (a *aims) decide(p meta.Placement) plan {
+	var out plan
+	if p.Part {
+		for _, b := range p.Blobs {
+			a.part(&out, b, p.Leave)
+		}
+		return out
+	}
+	if p.Content.ID == "" {
+		return out
+	}
+	for i := 0; i < len(p.Blobs); {
+		j := i
+		for j < len(p.Blobs) && p.Blobs[j].Segment == p.Blobs[i].Segment {
+			j++
+		}
+		a.segment(&out, p.Blobs[i:j], p.Leave)
+		i = j
+	}
+	return out
+}
+
+// part plans for a stored part: it has one copy, which is moved if it has to leave
+// its backend.
+func (a *aims) part(out *plan, b meta.Blob, leave string) {
+	s := a.site(b.Backend)
+	if s != nil && s.use && !a.leaves(b.Backend, leave, b.Size) {
+		return
+	}
+	to := a.targets([]meta.Blob{b}, b.Size)
+	if len(to) == 0 {
+		out.stuck = a.why([]meta.Blob{b}, b.Size)
+		return
+	}
+	out.copies = append(out.copies, replica{from: []meta.Blob{b}, to: to})
+}
+
+// copies sorts the blobs of a segment by what they are good for.
+type copies struct {
+	good  []meta.Blob // sound, where they may stay, no two on one backend
+	spare []meta.Blob // sound, and not to stay
+	bad   []meta.Blob // suspect
+}
+
+func (a *aims) sort(blobs []meta.Blob, leave string) copies {
+	var c copies
+	taken := map[string]bool{}
+	for _, b := range a.byWorth(blobs, leave) {
+		s := a.site(b.Backend)
+		switch {
+		case b.State != lethe.Live:
+		case b.Suspect:
+			c.bad = append(c.bad, b)
+		case s == nil || !s.use || taken[b.Backend] || a.leaves(b.Backend, leave, b.Size):
+			c.spare = append(c.spare, b)
+		default:
+			taken[b.Backend] = true
+			c.good = append(c.good, b)
+		}
+	}
+	return c
+}
+
+// byWorth orders copies by which is kept first: on backends that work, in the order
+// of preference; last what is to leave.
+func (a *aims) byWorth(blobs []meta.Blob, leave string) []meta.Blob {
+	rank := func(b meta.Blob) int {
+		switch s := a.site(b.Backend); {
+		case s == nil || b.Backend == leave:
+			return 2 * len(a.sites)
+		case s.Down != "":
+			return len(a.sites) + s.rank
+		default:
+			return s.rank
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(blobs), func(x, y meta.Blob) int { return cmp.Compare(rank(x), rank(y)) })
+}
+
+// leaves says that a copy is still to leave the backend, to even out: somewhere
+// else is so much more room that the move does not only turn the difference round.
+func (a *aims) leaves(backend, leave string, size int64) bool {
+	if leave != backend {
+		return false
+	}
+	from := a.site(leave)
+	return from != nil && slices.ContainsFunc(a.sites, func(to site) bool { return a.evens(*from, to, size) })
+}
+
+// evens says that moving size bytes makes the two more alike.
+func (a *aims) evens(from, to site, size int64) bool {
+	if !to.use || to.ID == from.ID || to.takes(size) != "" {
+		return false
+	}
+	to.Live += size
+	return from.Ratio()-to.Ratio() > a.threshold
+}
+
+// segment plans for the copies of one segment.
+func (a *aims) segment(out *plan, blobs []meta.Blob, leave string) {
+	c := a.sort(blobs, leave)
+	from := slices.Concat(c.good, c.spare, c.bad)
+	if len(from) == 0 {
+		return // pending copies of what died meanwhile
+	}
+	lacking := a.wanted() - len(c.good)
+	to := a.targets(blobs, from[0].Size)
+	if leave != "" {
+		to = a.evening(to, leave, from[0].Size)
+	}
+	for range min(lacking, len(to)) {
+		out.copies = append(out.copies, replica{segment: from[0].Segment, from: from, to: to})
+		to = to[1:]
+		lacking--
+	}
+	if lacking > 0 {
+		c.keep(lacking, a)
+	}
+	switch {
+	case len(out.copies) > 0:
+	case len(c.good) < a.wanted():
+		out.stuck = a.why(blobs, from[0].Size)
+	default:
+		a.trim(out, c)
+	}
+}
+
+// evening puts those first that a move from leave makes more alike, the emptiest of
+// them first.
+func (a *aims) evening(to []string, leave string, size int64) []string {
+	from := a.site(leave)
+	if from == nil {
+		return to
+	}
+	key := func(id string) float64 {
+		s := a.site(id)
+		if a.evens(*from, *s, size) {
+			return s.Ratio()
+		}
+		return 2 + s.Ratio()
+	}
+	return slices.SortedStableFunc(slices.Values(to), func(x, y string) int { return cmp.Compare(key(x), key(y)) })
+}
+
+// keep lets spare copies stay in the place of those that cannot be made: on
+// backends that do not drain.
+func (c *copies) keep(n int, a *aims) {
+	var rest []meta.Blob
+	for _, b := range c.spare {
+		s := a.site(b.Backend)
+		used := slices.ContainsFunc(c.good, func(g meta.Blob) bool { return g.Backend == b.Backend })
+		if n > 0 && s != nil && s.use && !used {
+			c.good, n = append(c.good, b), n-1
+			continue
+		}
+		rest = append(rest, b)
+	}
+	c.spare = rest
+}
+
+// targets names the backends that can take one more copy beside these.
+func (a *aims) targets(blobs []meta.Blob, size int64) (out []string) {
+	for _, s := range a.sites {
+		if !s.use || s.takes(size) != "" {
+			continue
+		}
+		if !slices.ContainsFunc(blobs, func(b meta.Blob) bool { return b.Backend == s.ID && !(b.State == lethe.Live && b.Suspect) }) {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// why says of each backend why it takes no copy.
+func (a *aims) why(blobs []meta.Blob, size int64) string {
+	var out []string
+	for _, s := range a.sites {
+		why := s.takes(size)
+		for _, b := range blobs {
+			if why == "" && b.Backend == s.ID {
+				why = "has a copy that is " + b.State.String()
+			}
+		}
+		out = append(out, s.ID+" "+why)
+	}
+	return "too few backends take a copy: " + strings.Join(out, "; ")
+}
+
+// trim plans the end of what is not needed beside enough good copies: spare ones,
+// suspect ones, and good ones that are over.
+func (a *aims) trim(out *plan, c copies) {
+	stay, over := c.good[:a.wanted()], c.good[a.wanted():]
+	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y meta.Blob) int {
+		return cmp.Compare(flag(x.VerifiedAt == 0), flag(y.VerifiedAt == 0))
+	})
+	if len(beside) == 0 {
+		if len(over)+len(c.spare)+len(c.bad) > 0 && out.stuck == "" {
+			out.stuck = "the copies that stay lie on backends that are down"
+		}
+		return
+	}
+	for _, t := range []trim{
+		{over, lethe.ReasonSurplus, beside}, {c.spare, lethe.ReasonRebalance, beside}, {c.bad, lethe.ReasonDamaged, beside},
+	} {
+		if len(t.blobs) > 0 {
+			out.trims = append(out.trims, t)
+		}
+	}
+}
+
+// reachable are the copies that can be looked at: beside others none may die.
+func (a *aims) reachable(blobs []meta.Blob) []meta.Blob {
+	return slices.DeleteFunc(slices.Clone(blobs), func(b meta.Blob) bool {
+		s := a.site(b.Backend)
+		return s == nil || s.Down != ""
+	})
+}
+
+func ids(blobs []meta.Blob) []lethe.ID {
+	out := make([]lethe.ID, len(blobs))
+	for i, b := range blobs {
+		out[i] = b.ID
+	}
+	return out
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package placement
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Ledger is what placement needs of the ledger; *meta.DB satisfies it. Every
+// method is atomic, and meta/metatest is the suite that every ledger passes.
+type Ledger interface {
+	QueueLedger
+	CopyLedger
+	BackendLedger
+	UsageLedger
+	WalkLedger
+}
+
+// QueueLedger hands out what has to be looked at. What makes a content due (a new
+// one while a factor of more than one is kept, a copy that becomes suspect or
+// ceases to be, an upload that joins as one more copy) queues it in its own
+// transaction.
+type QueueLedger interface {
+	// ClaimPlacements stamps subjects that are due with a fence, for the lease.
+	ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error)
+	// SettlePlacements records how that ended; what was taken over, or has to be
+	// looked at again, is left alone and counted.
+	SettlePlacements(ctx context.Context, fence int64, results []meta.PlacementResult) (fenced int, err error)
+	// KeepPlacement begins the lease of a claimed subject anew: ErrFenced.
+	KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error
+	// Misplace queues subjects that are not queued yet; it returns how many.
+	Misplace(ctx context.Context, subjects []meta.Subject) (int, error)
+	PlaceBacklog(ctx context.Context) (meta.Backlog, error)
+}
+
+// CopyLedger makes and ends copies, under the claim of what they are copies of.
+type CopyLedger interface {
+	// BeginCopy commits the pending row of one more copy of a live blob:
+	// ErrContentGone, ErrNoRoom, ErrBackendMismatch, ErrFenced.
+	BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error)
+	// CommitCopy makes it live; that of a part takes the source's place, which is
+	// condemned: ErrReaped, ErrContentGone, ErrDigestMismatch, ErrFenced.
+	CommitCopy(ctx context.Context, c meta.CopyCommit) error
+	// TrimCopies condemns copies, each beside one of the same segment that stays and
+	// was verified (design rule 17): ErrPreconditionFailed, ErrContentGone,
+	// ErrFenced.
+	TrimCopies(ctx context.Context, r meta.Trim) (int, error)
+	// Beat and Abandon are those of every write: ErrReaped.
+	Beat(ctx context.Context, blob lethe.ID, size int64) error
+	Abandon(ctx context.Context, blob lethe.ID, late bool) error
+}
+
+// BackendLedger drains backends and forgets them.
+type BackendLedger interface {
+	// SetDraining: ErrBackendMismatch if there is no such backend. Nothing is begun
+	// on one that drains (ErrNoRoom).
+	SetDraining(ctx context.Context, backend string, draining bool) error
+	// RemoveBackend: ErrBackendMismatch, ErrBackendInUse unless it drains and no blob
+	// has a row there.
+	RemoveBackend(ctx context.Context, backend string) error
+}
+
+// UsageLedger says how full the backends are.
+type UsageLedger interface {
+	Backends(ctx context.Context) ([]meta.Backend, error)
+	Totals(ctx context.Context) ([]meta.Total, error)
+}
+
+// WalkLedger walks what is there, and marks what is found.
+type WalkLedger interface {
+	// PlacedContents answers a page of all contents by id.
+	PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]meta.Placement, error)
+	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
+	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
+}

@@ -1,0 +1,134 @@
+package placement
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Options of the routines, which share them. Ledger, Stores, Store, Order, Clock
+// and NewID are needed.
+type Options struct {
+	Ledger Ledger
+	Stores map[string]blob.Store // by backend id
+	Store  lethe.ID              // begins the name of every blob
+	Order  []string              // ids of all backends, in the order of configuration
+
+	Strategy Strategy // where one more copy goes first (default Pack)
+	Replicas int      // copies of each content, each on its own backend (default 1)
+	// Health says why a backend takes no writes now (breaker.Store.Writable); nil: it
+	// does.
+	Health func(backend string) error
+
+	// Threshold is how much the ratios of two backends may differ before rebalancing
+	// moves something (default 0.1).
+	Threshold float64
+	// MaxMove is the most that one pass of Rebalance queues, in bytes (default 10 GiB).
+	MaxMove int64
+
+	Limit int           // subjects per claim, and rows per page of a walk (default 16 and 500)
+	Lease time.Duration // of a claim (default 5 min)
+	Beat  time.Duration // heartbeat of a copy on its way (default 30 s)
+	// RetryMin and RetryMax bound the waits between attempts, which double (default
+	// 1 min and 1 h).
+	RetryMin, RetryMax time.Duration
+	// Throttle is told of bytes before they are copied or read back, and waits as
+	// long as a rate limit asks. Nil: no limit.
+	Throttle func(ctx context.Context, bytes int64) error
+
+	Clock  lethe.Clock // times heartbeats
+	NewID  func() lethe.ID
+	Events *Events
+}
+
+func (o Options) withDefaults() *Options {
+	o.Strategy = cmp.Or(o.Strategy, Pack)
+	o.Replicas = max(o.Replicas, 1)
+	o.Threshold = cmp.Or(o.Threshold, 0.1)
+	o.MaxMove = cmp.Or(o.MaxMove, 10<<30)
+	o.Lease = cmp.Or(o.Lease, 5*time.Minute)
+	o.Beat = cmp.Or(o.Beat, 30*time.Second)
+	o.RetryMin = cmp.Or(o.RetryMin, time.Minute)
+	o.RetryMax = cmp.Or(o.RetryMax, time.Hour)
+	if o.Events == nil {
+		o.Events = &Events{}
+	}
+	return &o
+}
+
+// page is how many rows a walk reads at once.
+func (o *Options) page() int {
+	if o.Limit > 0 {
+		return o.Limit
+	}
+	return 500
+}
+
+// backoff is how long to wait after so many failed attempts.
+func (o *Options) backoff(attempts int) time.Duration {
+	d := o.RetryMin
+	for range attempts {
+		if d *= 2; d >= o.RetryMax {
+			return o.RetryMax
+		}
+	}
+	return d
+}
+
+// aims reads how full the backends are, and says what is wanted.
+func (o *Options) aims(ctx context.Context) (aims, error) {
+	figures, err := readUsage(ctx, o.Ledger, o.Order)
+	if err != nil {
+		return aims{}, err
+	}
+	for i := range figures {
+		if sp, ok := o.Stores[figures[i].ID].(blob.Spacer); ok {
+			figures[i].ask(ctx, sp)
+		}
+		if o.Health != nil {
+			if err := o.Health(figures[i].ID); err != nil {
+				figures[i].Down = unwell(err)
+			}
+		}
+	}
+	return newAims(o, figures), nil
+}
+
+// Step does one bounded batch, tells add what it did, and says whether more is due
+// now. reclaim.Borrow makes a routine of the engine of what has such steps.
+type Step = func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
+
+// The names of counts.
+const (
+	items       = "items"        // subjects or rows looked at: measures progress
+	copiesMade  = "copies"       // made and committed
+	copiedBytes = "copied_bytes" // of them
+	copyFailed  = "copies_failed"
+	trimmed     = "trimmed" // copies condemned
+	verified    = "verified"
+	suspected   = "suspect" // copies found missing or damaged
+	stuck       = "stuck"   // subjects that wait for room or for a backend
+	queued      = "queued"  // subjects that were not queued yet
+	fenced      = "fenced"  // subjects that somebody else took over
+)
+
+// Events are told of what the routines do, as it happens; any may be nil. They
+// return fast.
+type Events struct {
+	// Planned: what is about to be done for a subject, in a line.
+	Planned func(s meta.Subject, plan string)
+	// Copied: a copy of source was made and committed.
+	Copied func(source, copied meta.Blob)
+	// CopyFailed: a copy was given up.
+	CopyFailed func(source meta.Blob, to string, err error)
+	// Trimmed: copies of a content were condemned.
+	Trimmed func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason)
+	// Suspect: a copy was found missing or damaged.
+	Suspect func(b meta.Blob, err error)
+	// Stuck: less can be done for a subject than is wanted, until retry.
+	Stuck func(s meta.Subject, why string, retry lethe.Time)
+}

@@ -1,0 +1,239 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Replicate looks after what is queued: it makes the copies that are lacking,
+// moves those that have to leave their backend, and condemns those that are not
+// needed or not sound. Any number of workers on any number of instances share the
+// queue.
+type Replicate struct{ o *Options }
+
+// NewReplicate makes the routine.
+func NewReplicate(o Options) *Replicate { return &Replicate{o.withDefaults()} }
+
+// Name returns "replicate".
+func (*Replicate) Name() string { return "replicate" }
+
+// Plan counts the subjects that are due.
+func (r *Replicate) Plan(ctx context.Context) (meta.Backlog, error) {
+	return r.o.Ledger.PlaceBacklog(ctx)
+}
+
+// defaultLimit is how many subjects are claimed at once: few, because the last
+// waits for the first within its lease.
+const defaultLimit = 16
+
+// Pass goes through the queue until nothing is due.
+func (r *Replicate) Pass(worker string) Step {
+	limit := r.o.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		a, err := r.o.aims(ctx)
+		if err != nil {
+			return false, err
+		}
+		claimed, err := r.o.Ledger.ClaimPlacements(ctx, meta.PlacementClaim{Worker: worker, Limit: limit, Lease: r.o.Lease})
+		if err != nil {
+			return false, fmt.Errorf("placement: claim: %w", err)
+		}
+		more := len(claimed.Items) == limit
+		for _, p := range claimed.Items {
+			if ctx.Err() != nil {
+				return false, nil // the claims end by themselves
+			}
+			again, err := r.one(ctx, &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}})
+			if err != nil {
+				return false, err
+			}
+			more = more || again
+		}
+		return more, nil
+	}
+}
+
+// one looks after a subject and settles it; again says that it is due at once.
+func (r *Replicate) one(ctx context.Context, w *work) (again bool, err error) {
+	w.add(items, 1)
+	res := w.do(ctx)
+	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	lost, err := r.o.Ledger.SettlePlacements(settleCtx, w.fence, []meta.PlacementResult{res})
+	if err != nil {
+		return false, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
+	}
+	w.add(fenced, int64(lost))
+	return lost > 0 || !res.Done && res.Error == "" && res.RetryAt == w.now, nil
+}
+
+// work is one subject being looked after.
+type work struct {
+	copier
+	o    *Options
+	aims *aims
+	p    meta.Placement
+	add  func(string, int64)
+	now  lethe.Time // of the claim
+}
+
+// do carries out what is planned, and says how that ended.
+func (w *work) do(ctx context.Context) meta.PlacementResult {
+	plan := w.aims.decide(w.p)
+	if plan.empty() {
+		return meta.PlacementResult{ID: w.p.ID, Done: true}
+	}
+	if w.o.Events.Planned != nil {
+		w.o.Events.Planned(w.p.Subject, plan.String())
+	}
+	err := w.act(ctx, &plan)
+	switch {
+	case err == nil && plan.stuck == "":
+		return meta.PlacementResult{ID: w.p.ID, RetryAt: w.now}
+	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
+		return meta.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(w.o.RetryMin)}
+	case err == nil:
+		err = errors.New(plan.stuck)
+	}
+	res := meta.PlacementResult{ID: w.p.ID, Error: err.Error(), RetryAt: w.now.Add(w.o.backoff(w.p.Attempts))}
+	w.add(stuck, 1)
+	if w.o.Events.Stuck != nil {
+		w.o.Events.Stuck(w.p.Subject, res.Error, res.RetryAt)
+	}
+	return res
+}
+
+func (w *work) act(ctx context.Context, plan *plan) error {
+	for _, r := range plan.copies {
+		if err := w.replicate(ctx, r); err != nil {
+			return err
+		}
+	}
+	for _, t := range plan.trims {
+		if err := w.trim(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replicate makes a copy from the first source that can be read, on the first
+// backend that takes it.
+func (w *work) replicate(ctx context.Context, r replica) error {
+	var failures []error
+	for _, to := range r.to {
+		for _, src := range r.from {
+			if src.Suspect {
+				// Only its digest clears it; then it is a source like others.
+				return errors.Join(append(failures, w.clear(ctx, src))...)
+			}
+			copied, err := w.copy(ctx, src, to)
+			if err == nil {
+				w.made(src, copied)
+				return nil
+			}
+			failures = append(failures, fmt.Errorf("copy of blob %s from %s to %s: %w", src.ID, src.Backend, to, err))
+			w.add(copyFailed, 1)
+			if w.o.Events.CopyFailed != nil {
+				w.o.Events.CopyFailed(src, to, err)
+			}
+			if ctx.Err() != nil || final(err) {
+				return errors.Join(failures...)
+			}
+			w.doubt(ctx, src, err)
+			if !errors.Is(err, errSource) {
+				break // another backend may do
+			}
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// clear reads a suspect copy, which no sound one is left beside of. If it is sound
+// after all its content is looked at anew.
+func (w *work) clear(ctx context.Context, b meta.Blob) error {
+	if err := w.readBack(ctx, b); err != nil {
+		return fmt.Errorf("blob %s on %s is suspect: %w", b.ID, b.Backend, err)
+	}
+	w.add(verified, 1)
+	_, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, false, "")
+	return err
+}
+
+// final says that neither another source nor another backend would do better.
+func final(err error) bool {
+	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrReaped)
+}
+
+func (w *work) made(src, copied meta.Blob) {
+	w.add(copiesMade, 1)
+	w.add(copiedBytes, src.Size)
+	if w.o.Events.Copied != nil {
+		w.o.Events.Copied(src, copied)
+	}
+}
+
+// doubt marks a copy suspect that was found missing or damaged. That has its
+// content looked at anew: the claim at hand is fenced.
+func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
+	if b.Suspect || !errors.Is(err, errSource) || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
+		return
+	}
+	if n, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, true, err.Error()); err != nil || n == 0 {
+		return // the next who reads it finds out
+	}
+	w.add(suspected, 1)
+	if w.o.Events.Suspect != nil {
+		w.o.Events.Suspect(b, err)
+	}
+}
+
+// trim condemns copies beside one that was verified, if need be now (design rule
+// 17).
+func (w *work) trim(ctx context.Context, t trim) error {
+	if err := w.verified(ctx, t.beside); err != nil {
+		return err
+	}
+	n, err := w.o.Ledger.TrimCopies(ctx, meta.Trim{
+		Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease,
+	})
+	if err != nil {
+		return fmt.Errorf("trim: %w", err)
+	}
+	w.add(trimmed, int64(n))
+	if w.o.Events.Trimmed != nil {
+		w.o.Events.Trimmed(w.p.ID, ids(t.blobs), t.reason)
+	}
+	return nil
+}
+
+// verified makes sure that one of the copies was read to its end once; verified
+// ones come first.
+func (w *work) verified(ctx context.Context, blobs []meta.Blob) error {
+	if blobs[0].VerifiedAt > 0 {
+		return nil
+	}
+	var failures []error
+	for _, b := range blobs {
+		err := w.readBack(ctx, b)
+		if err == nil {
+			w.add(verified, 1)
+			_, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, false, "")
+			return err
+		}
+		failures = append(failures, err)
+		w.doubt(ctx, b, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return fmt.Errorf("no copy that stays could be verified: %w", errors.Join(failures...))
+}

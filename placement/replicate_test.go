@@ -1,0 +1,189 @@
+package placement_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/placement"
+)
+
+func threeDisks() map[string]int64 {
+	return map[string]int64{"a": 100 * kb, "b": 100 * kb, "c": 100 * kb}
+}
+
+func TestNewContentsAreReplicated(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.want("counts", w.replicate(), map[string]int64{"items": 2, "copies": 1, "copied_bytes": 3000, "fenced": 0})
+	w.want("copies", w.copies("k"), "a b")
+	w.whole("k", 3000)
+	w.want("plans", w.told, []string{"copy segment 0 from a to b"})
+	w.want("again", len(w.replicate()), 0)
+}
+
+func TestACopyIsMadeOfWhatCanBeRead(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.faults["b"] = blobtest.Fault{Kind: blobtest.Down}
+	w.replicate()
+	w.want("copies with b down", w.copies("k"), "a c")
+	w.opt.Replicas = 3
+	w.pass(placement.NewSurvey(w.opt))
+	w.faults = map[string]blobtest.Fault{"a": {Kind: blobtest.Down}}
+	w.replicate()
+	w.want("copies with a down", w.copies("k"), "a b c")
+	w.whole("k", 3000)
+}
+
+func TestALostCopyIsReplaced(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.replicate()
+	lost := w.blob("k", "a")
+	w.disks["a"].Lose(lethe.BlobKey(w.opt.Store, lost.ID))
+	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{lost.ID}, true, "missing")
+	w.must(err)
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b")
+	w.whole("k", 3000)
+	rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{lost.ID})
+	w.must(err)
+	w.want("the lost copy", []any{rows[0].State, rows[0].Reason}, []any{lethe.Condemned, lethe.ReasonDamaged})
+}
+
+func TestADamagedSourceIsFoundOut(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.replicate()
+	bad := w.blob("k", "a")
+	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
+	w.opt.Replicas = 3
+	w.pass(placement.NewSurvey(w.opt))
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b c")
+	w.whole("k", 3000)
+}
+
+func TestTheOnlyCopyIsDamaged(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	bad := w.blob("k", "a")
+	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, bad.ID), []byte(body("x", 3000)))
+	counts := w.replicate()
+	w.want("copies", w.copies("k"), "a?")
+	if counts["copies"] != 0 || counts["suspect"] != 1 {
+		t.Errorf("counts %v", counts)
+	}
+	w.put("b", "k", 3000)
+	w.replicate()
+	w.want("copies once it was stored again", w.copies("k"), "a b")
+	w.whole("k", 3000)
+}
+
+func TestASurplusCopyGoesBesideAVerifiedOne(t *testing.T) {
+	w := newWorld(t, 3, threeDisks())
+	w.put("b", "k", 3000)
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b c")
+	w.opt.Replicas = 1
+	w.pass(placement.NewSurvey(w.opt))
+	first := w.blob("k", "a")
+	w.disks["a"].Set(lethe.BlobKey(w.opt.Store, first.ID), []byte(body("x", 3000)))
+	w.replicate()
+	w.want("copies", w.copies("k"), "b")
+	w.whole("k", 3000)
+	if w.blob("k", "b").VerifiedAt == 0 {
+		t.Error("trimmed beside a copy that nobody has read")
+	}
+	w.clean()
+	w.want("bytes left", w.disks["a"].Len()+w.disks["b"].Len()+w.disks["c"].Len(), 1)
+}
+
+func TestNothingIsTrimmedBesideWhatCannotBeRead(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.replicate()
+	w.opt.Replicas = 1
+	w.pass(placement.NewSurvey(w.opt))
+	w.faults["a"], w.faults["b"] = blobtest.Fault{Kind: blobtest.Down}, blobtest.Fault{Kind: blobtest.Down}
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b")
+	clear(w.faults)
+	w.clock.now = w.clock.now.Add(time.Hour)
+	w.replicate()
+	w.want("copies", w.copies("k"), "a")
+}
+
+func TestNoRoomForCopiesWaits(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 1 * kb})
+	w.put("a", "k", 3000)
+	counts := w.replicate()
+	w.want("stuck", counts["stuck"], 1)
+	w.want("at once", len(w.replicate()), 0)
+	_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: "b", Quota: 100 * kb})
+	w.must(err)
+	w.clock.now = w.clock.now.Add(time.Minute)
+	w.replicate()
+	w.want("copies", w.copies("k"), "a b")
+}
+
+func TestACopyThatMayLandLateKeepsItsRow(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 0, "b": 0})
+	w.put("a", "k", 3000)
+	w.faults["b"] = blobtest.Fault{Kind: blobtest.DoneError}
+	w.replicate()
+	var found bool
+	for b := range w.books.EachBlob() {
+		if b.State == lethe.Condemned {
+			found = true
+			w.want("late until", b.LateUntil, w.clock.now.Add(time.Hour))
+		}
+	}
+	if !found {
+		t.Error("the copy of unknown outcome left no row")
+	}
+}
+
+// slow is a clock that moves on whenever it is asked.
+type slow struct{ *clock }
+
+func (s slow) Now() lethe.Time {
+	s.now = s.now.Add(time.Minute)
+	return s.now
+}
+
+func TestALongCopyKeepsItsClaim(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 90*kb)
+	w.opt.Clock = slow{w.clock}
+	w.opt.Lease = 3 * time.Minute
+	w.want("copies made", w.replicate()["copies"], 1)
+}
+
+func TestPlansAreInWords(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.replicate()
+	w.must(w.books.SetDraining(w.ctx, "a", true))
+	w.pass(placement.NewDrain(w.opt))
+	w.told = nil
+	w.replicate()
+	if len(w.told) != 2 || !strings.HasPrefix(w.told[0], "copy segment 0 from ") || !strings.Contains(w.told[1], "on a (rebalance)") {
+		t.Errorf("told %q", w.told)
+	}
+}
+
+func TestLedgerFailuresEndThePass(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	f := &failing{Ledger: w.books}
+	w.opt.Ledger = f
+	_, err := placement.NewReplicate(w.opt).Pass("w")(w.ctx, func(string, int64) {})
+	if !errors.Is(err, lethe.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,192 @@
+package placement
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// RouterOptions of a Router. Ledger and Order are needed.
+type RouterOptions struct {
+	Strategy Strategy // default Pack
+	Order    []string // ids of all backends, in the order of configuration
+	Ledger   UsageLedger
+	// Health says why a backend takes no writes now (breaker.Store.Writable); nil,
+	// or a nil answer: it does.
+	Health func(backend string) error
+	// Spacers tell how much room is left on backends without a quota.
+	Spacers map[string]blob.Spacer
+	// Every is how often the figures are read anew (default 3 s).
+	Every time.Duration
+	// Failed is told when they could not be.
+	Failed func(error)
+}
+
+// Router chooses backends for writes, by figures of the ledger that are read every
+// few seconds and corrected by the writes of this process. Quotas are kept by the
+// ledger, exactly, whatever the Router thinks.
+type Router struct {
+	o RouterOptions
+
+	mu      sync.Mutex
+	figures []Usage
+	since   map[string]int64 // bytes that this process reserved since they were read
+}
+
+// NewRouter makes a router that takes all backends for empty until the first
+// Refresh.
+func NewRouter(o RouterOptions) *Router {
+	o.Strategy = cmp.Or(o.Strategy, Pack)
+	o.Every = cmp.Or(o.Every, 3*time.Second)
+	r := &Router{o: o, since: map[string]int64{}}
+	r.figures = usages(o.Order, nil, nil)
+	for i := range r.figures {
+		r.figures[i].Known = true
+	}
+	return r
+}
+
+// Run refreshes the figures until ctx ends.
+func (r *Router) Run(ctx context.Context) {
+	tick := time.NewTicker(r.o.Every)
+	defer tick.Stop()
+	for {
+		if err := r.Refresh(ctx); err != nil && ctx.Err() == nil && r.o.Failed != nil {
+			r.o.Failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Refresh reads the figures from the ledger. When that fails the old ones stay.
+func (r *Router) Refresh(ctx context.Context) error {
+	figures, err := readUsage(ctx, r.o.Ledger, r.o.Order)
+	if err != nil {
+		return err
+	}
+	for i := range figures {
+		figures[i].ask(ctx, r.o.Spacers[figures[i].ID])
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.figures = figures
+	clear(r.since)
+	return nil
+}
+
+func readUsage(ctx context.Context, l UsageLedger, order []string) ([]Usage, error) {
+	backends, err := l.Backends(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("placement: read backends: %w", err)
+	}
+	totals, err := l.Totals(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("placement: read totals: %w", err)
+	}
+	return usages(order, backends, totals), nil
+}
+
+// Wrote corrects the figures by an intent of this process: for
+// object.Events.Begun.
+func (r *Router) Wrote(b meta.Blob, size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since[b.Backend] += size
+}
+
+// Usage answers the figures of all backends in the order of configuration, with
+// what this process wrote since they were read.
+func (r *Router) Usage() []Usage {
+	r.mu.Lock()
+	out := make([]Usage, len(r.figures))
+	for i, u := range r.figures {
+		u.Pending += r.since[u.ID]
+		out[i] = u
+	}
+	r.mu.Unlock()
+	if r.o.Health != nil {
+		for i := range out {
+			if err := r.o.Health(out[i].ID); err != nil {
+				out[i].Down = unwell(err)
+			}
+		}
+	}
+	return out
+}
+
+// unwell says to clients why a backend takes no writes.
+func unwell(err error) string {
+	switch {
+	case errors.Is(err, blob.ErrFull):
+		return "says that its disk is full"
+	case errors.Is(err, blob.ErrMisplaced):
+		return "is not in its place"
+	}
+	return "is down at the moment"
+}
+
+// Pick names the backends that may take size bytes (-1: not known how many), best
+// first: for object.Options.Pick. Draining backends, those whose breaker is open,
+// and full ones are passed over; if all that could are full they are named
+// nevertheless, for the ledger to decide.
+func (r *Router) Pick(size int64) []string { return r.o.Strategy.choose(r.Usage(), size) }
+
+// Refuse says why no backend takes size bytes: for object.Options.Refuse, once
+// none of those that were picked did.
+func (r *Router) Refuse(size int64) error {
+	e := &RefusalError{Size: size}
+	for _, u := range r.Usage() {
+		why := cmp.Or(u.takes(size), "had no room when it was asked")
+		e.Backends = append(e.Backends, Refusal{Backend: u.ID, Why: why})
+		e.down = e.down || u.Known && !u.Draining && u.Down != "" && !errors.Is(r.o.Health(u.ID), blob.ErrFull)
+	}
+	return e
+}
+
+// Refusal is why one backend takes no bytes.
+type Refusal struct {
+	Backend string
+	Why     string
+}
+
+// RefusalError says why no backend takes some bytes. It is lethe.ErrUnavailable if
+// one of them is only down for now, else lethe.ErrNoRoom. Its text is fit for
+// clients.
+type RefusalError struct {
+	Size     int64 // bytes; below 0: not known
+	Backends []Refusal
+	down     bool
+}
+
+// Error implements error.
+func (e *RefusalError) Error() string {
+	size := ""
+	if e.Size >= 0 {
+		size = fmt.Sprintf(" for %d bytes", e.Size)
+	}
+	var why []string
+	for _, b := range e.Backends {
+		why = append(why, b.Backend+" "+b.Why)
+	}
+	return fmt.Sprintf("No backend has room%s: %s.", size, strings.Join(why, "; "))
+}
+
+// Unwrap says of which kind the error is.
+func (e *RefusalError) Unwrap() error {
+	if e.down {
+		return lethe.ErrUnavailable
+	}
+	return lethe.ErrNoRoom
+}

@@ -1,0 +1,184 @@
+package placement
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// bookTime bounds what is written down about a copy after a stop was asked for.
+const bookTime = 10 * time.Second
+
+// errSource marks what went wrong with the copy that was read: another may do.
+var errSource = errors.New("the copy could not be read")
+
+// copier makes one copy under the claim of a subject.
+type copier struct {
+	o     *Options
+	fence int64
+	id    lethe.ID // of the subject
+}
+
+// copy makes a copy of src on a backend: the intent, the bytes, the commit (design
+// rules 1 and 2). On an error nothing is left but what the reaper and the cleaner
+// know of.
+func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob, error) {
+	store := c.o.Stores[to]
+	if store == nil {
+		return meta.Blob{}, fmt.Errorf("backend %q is not configured: %w", to, lethe.ErrUnavailable)
+	}
+	body, err := c.open(ctx, src)
+	if err != nil {
+		return meta.Blob{}, err
+	}
+	defer body.Close()
+	id := c.o.NewID()
+	b, err := c.o.Ledger.BeginCopy(ctx, meta.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
+	if err != nil {
+		if errors.Is(err, lethe.ErrUnknownOutcome) {
+			c.abandon(ctx, id, false)
+		}
+		return meta.Blob{}, fmt.Errorf("begin: %w", err)
+	}
+	late, err := c.send(ctx, body, store, id)
+	if err == nil {
+		err = c.o.Ledger.CommitCopy(ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Fence: c.fence, Lease: c.o.Lease})
+	}
+	if err != nil {
+		// If the commit happened after all, this finds nothing that is pending.
+		c.abandon(ctx, id, late)
+		return meta.Blob{}, err
+	}
+	return b, nil
+}
+
+// send streams the bytes; late says that they may land after the error.
+func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id lethe.ID) (late bool, err error) {
+	body.beat = id
+	err = to.Put(ctx, lethe.BlobKey(c.o.Store, id), body, body.src.Size)
+	late = blob.Unknown(err)
+	switch {
+	case body.err != nil:
+		return late, body.err
+	case err == nil && !body.ended:
+		return false, errors.New("the backend did not read the bytes to their end")
+	}
+	return late, err
+}
+
+// abandon gives up a copy, even after ctx has ended. If that fails the reaper will
+// see to it.
+func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	_ = c.o.Ledger.Abandon(ctx, id, late)
+}
+
+// checked is a copy that is read as a whole: it ends well only if its size and
+// digest are those of its row.
+type checked struct {
+	c     *copier
+	ctx   context.Context
+	in    io.ReadCloser
+	src   meta.Blob
+	sum   hash.Hash
+	n     int64
+	ended bool
+	err   error
+	last  lethe.Time // heartbeat
+	beat  lethe.ID   // the copy that is being made of it, if any
+}
+
+// open opens a copy to be read as a whole.
+func (c *copier) open(ctx context.Context, src meta.Blob) (*checked, error) {
+	store := c.o.Stores[src.Backend]
+	if store == nil {
+		return nil, fmt.Errorf("%w: backend %q is not configured: %w", errSource, src.Backend, lethe.ErrUnavailable)
+	}
+	if c.o.Throttle != nil {
+		if err := c.o.Throttle(ctx, src.Size); err != nil {
+			return nil, err
+		}
+	}
+	in, err := store.Get(ctx, lethe.BlobKey(c.o.Store, src.ID), 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errSource, err)
+	}
+	return &checked{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), last: c.o.Clock.Now()}, nil
+}
+
+// Read implements io.Reader.
+func (r *checked) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.in.Read(p)
+	// However long that took: what was given up meanwhile must not be sent any more,
+	// or it would land after the late window.
+	if r.err = r.show(); r.err != nil {
+		return 0, r.err
+	}
+	r.n += int64(n)
+	r.sum.Write(p[:n])
+	switch {
+	case err == io.EOF:
+		if r.err = r.verify(); r.err != nil {
+			return 0, r.err
+		}
+		r.ended = true
+		return n, io.EOF
+	case err != nil:
+		r.err = fmt.Errorf("%w: %w", errSource, err)
+	case r.n > r.src.Size:
+		r.err = r.verify()
+	}
+	return n, r.err
+}
+
+func (r *checked) verify() error {
+	digest := hex.EncodeToString(r.sum.Sum(nil))
+	if r.n == r.src.Size && digest == r.src.Digest {
+		return nil
+	}
+	return fmt.Errorf("%w: %w: blob %s on %s has %d bytes with SHA-256 %s, not %d with %s",
+		errSource, lethe.ErrCorrupt, r.src.ID, r.src.Backend, r.n, digest, r.src.Size, r.src.Digest)
+}
+
+// show keeps the claim, and the copy that is being made, from being taken over.
+func (r *checked) show() error {
+	now := r.c.o.Clock.Now()
+	if now.Sub(r.last) < r.c.o.Beat {
+		return nil
+	}
+	r.last = now
+	if err := r.c.o.Ledger.KeepPlacement(r.ctx, r.c.id, r.c.fence, r.c.o.Lease); err != nil {
+		return err
+	}
+	if r.beat == "" {
+		return nil
+	}
+	return r.c.o.Ledger.Beat(r.ctx, r.beat, 0)
+}
+
+// Close implements io.Closer.
+func (r *checked) Close() error { return r.in.Close() }
+
+// readBack reads a copy to its end and compares it with its row.
+func (c *copier) readBack(ctx context.Context, b meta.Blob) error {
+	body, err := c.open(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(io.Discard, body)
+	return err
+}

@@ -1,0 +1,29 @@
+package placement
+
+import (
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// A copy on a backend that is down was whole once; nobody can say whether it is.
+func TestNothingIsTrimmedBesideACopyThatIsDown(t *testing.T) {
+	usage := func(id string) Usage { return Usage{ID: id, Known: true} }
+	a, b := usage("a"), usage("b")
+	b.Draining = true
+	copies := meta.Placement{
+		Content: meta.Content{ID: "c", Refs: 1},
+		Blobs: []meta.Blob{
+			{ID: "1", Backend: "a", State: lethe.Live, ContentID: "c", VerifiedAt: 1},
+			{ID: "2", Backend: "b", State: lethe.Live, ContentID: "c", VerifiedAt: 1, Replica: 1},
+		},
+	}
+	for down, trims := range map[string]int{"": 1, "the disk is not there": 0} {
+		a.Down = down
+		aims := newAims(&Options{Replicas: 2}, []Usage{a, b})
+		if p := aims.decide(copies); len(p.trims) != trims || trims == 0 && p.stuck == "" {
+			t.Errorf("with %q on the other backend: %s", down, p.String())
+		}
+	}
+}

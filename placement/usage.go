@@ -1,0 +1,148 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Usage is how full a backend is, by the ledger.
+type Usage struct {
+	ID       string
+	Known    bool  // the ledger has it
+	Quota    int64 // bytes; 0: none
+	Capacity int64 // the quota, or else what the disk holds in all; 0: not known
+	Draining bool
+	// Pending, Live and Orphan bytes; Orphan ones (condemned and dead letters) are
+	// logically free and physically there: they are held back.
+	Pending, Live, Orphan int64
+	Down                  string // why it takes no writes now, fit for clients; empty: it does
+}
+
+// ask has a backend without a quota tell how much it holds, if it can.
+func (u *Usage) ask(ctx context.Context, sp blob.Spacer) {
+	if sp == nil || u.Quota != 0 {
+		return
+	}
+	if free, err := sp.Free(ctx); err == nil {
+		u.Capacity = u.Used() + free
+	}
+}
+
+// Used is what lies or will lie there, in bytes.
+func (u Usage) Used() int64 { return u.Pending + u.Live + u.Orphan }
+
+// Free is the room that is left, in bytes; limited is false if nobody knows.
+func (u Usage) Free() (n int64, limited bool) { return max(u.Capacity-u.Used(), 0), u.Capacity > 0 }
+
+// Ratio is how full it is, from 0 to 1. What lies on a backend of which nobody
+// knows how much it holds is compared with a very large one.
+func (u Usage) Ratio() float64 {
+	const unknown = 1 << 50
+	if u.Capacity > 0 {
+		return float64(u.Used()) / float64(u.Capacity)
+	}
+	return float64(u.Used()) / unknown
+}
+
+// takes says why the backend is passed over for size more bytes (below 0: not
+// known how many); empty if it is not.
+func (u Usage) takes(size int64) string {
+	free, limited := u.Free()
+	switch {
+	case !u.Known:
+		return "is not known to the ledger"
+	case u.Draining:
+		return "is being drained"
+	case u.Down != "":
+		return u.Down
+	case limited && (free < size || free == 0):
+		why := fmt.Sprintf("has %d bytes free of %d", free, u.Capacity)
+		if u.Orphan > 0 {
+			why += fmt.Sprintf(" (%d wait to be deleted)", u.Orphan)
+		}
+		return why
+	}
+	return ""
+}
+
+// full says that only room is missing.
+func (u Usage) full(size int64) bool {
+	u.Capacity = 0
+	return u.takes(size) == ""
+}
+
+// usages puts the ledger's figures of the configured backends together, in the
+// order of configuration.
+func usages(order []string, backends []meta.Backend, totals []meta.Total) []Usage {
+	out := make([]Usage, len(order))
+	for i, id := range order {
+		out[i].ID = id
+	}
+	find := func(id string) *Usage {
+		if i := slices.Index(order, id); i >= 0 {
+			return &out[i]
+		}
+		return &Usage{}
+	}
+	for _, b := range backends {
+		u := find(b.ID)
+		u.Known, u.Quota, u.Capacity, u.Draining = true, b.Quota, b.Quota, b.Draining
+	}
+	for _, t := range totals {
+		u := find(t.Backend)
+		switch t.State {
+		case lethe.Pending:
+			u.Pending += t.Bytes
+		case lethe.Live:
+			u.Live += t.Bytes
+		default:
+			u.Orphan += t.Bytes
+		}
+	}
+	return out
+}
+
+// Strategy is in which order backends are filled.
+type Strategy string
+
+// The strategies.
+const (
+	Pack   Strategy = "pack"   // one after the other, in the order of configuration
+	Spread Strategy = "spread" // the least used ratio first
+)
+
+// choose names the backends that may take size bytes, best first. If only room is
+// missing, those that lack it are named: the ledger decides exactly, and what was
+// freed a moment ago is found.
+func (s Strategy) choose(all []Usage, size int64) []string {
+	sorted := slices.Clone(all)
+	if s == Spread {
+		slices.SortStableFunc(sorted, func(a, b Usage) int {
+			switch p, q := a.Ratio(), b.Ratio(); {
+			case p < q:
+				return -1
+			case p > q:
+				return 1
+			}
+			return 0
+		})
+	}
+	var able, full []string
+	for _, u := range sorted {
+		switch {
+		case u.takes(size) == "":
+			able = append(able, u.ID)
+		case u.full(size):
+			full = append(full, u.ID)
+		}
+	}
+	if len(able) == 0 {
+		return full
+	}
+	return able
+}

@@ -1,0 +1,244 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// enough is how many subjects may be due before the walks stop queueing more.
+const enough = 2000
+
+// full says that the queue has enough to do.
+func (o *Options) full(ctx context.Context) (bool, error) {
+	b, err := o.Ledger.PlaceBacklog(ctx)
+	if err != nil {
+		return false, fmt.Errorf("placement: read the queue's length: %w", err)
+	}
+	return b.Count >= enough, nil
+}
+
+// subjectOf is what a live blob belongs to.
+func subjectOf(b meta.Blob, leave string) meta.Subject {
+	if b.ContentID == "" {
+		return meta.Subject{ID: b.ID, Part: true, Leave: leave}
+	}
+	return meta.Subject{ID: b.ContentID, Leave: leave}
+}
+
+// misplace queues what blobs belong to.
+func (o *Options) misplace(ctx context.Context, blobs []meta.Blob, leave string) (int64, error) {
+	if len(blobs) == 0 {
+		return 0, nil
+	}
+	subjects := make([]meta.Subject, len(blobs))
+	for i, b := range blobs {
+		subjects[i] = subjectOf(b, leave)
+	}
+	n, err := o.Ledger.Misplace(ctx, subjects)
+	if err != nil {
+		return 0, fmt.Errorf("placement: queue: %w", err)
+	}
+	return int64(n), nil
+}
+
+// Drain queues what lies on backends that are being drained, until nothing does:
+// contents and the parts of open uploads. What is still on its way there is found
+// by the next pass.
+type Drain struct{ o *Options }
+
+// NewDrain makes the routine.
+func NewDrain(o Options) *Drain { return &Drain{o.withDefaults()} }
+
+// Name returns "drain".
+func (*Drain) Name() string { return "drain" }
+
+// Plan counts the live blobs on draining backends.
+func (d *Drain) Plan(ctx context.Context) (meta.Backlog, error) {
+	backends, err := d.o.Ledger.Backends(ctx)
+	if err != nil {
+		return meta.Backlog{}, fmt.Errorf("placement: read backends: %w", err)
+	}
+	totals, err := d.o.Ledger.Totals(ctx)
+	if err != nil {
+		return meta.Backlog{}, fmt.Errorf("placement: read totals: %w", err)
+	}
+	var out meta.Backlog
+	for _, b := range backends {
+		for _, t := range totals {
+			if b.Draining && t.Backend == b.ID && t.State == lethe.Live {
+				out.Count += t.Blobs
+				out.Bytes += t.Bytes
+			}
+		}
+	}
+	return out, nil
+}
+
+// Pass walks the blobs of each draining backend once.
+func (d *Drain) Pass(string) Step {
+	var todo []string
+	begun, after := false, lethe.ID("")
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		if !begun {
+			a, err := d.o.aims(ctx)
+			if err != nil {
+				return false, err
+			}
+			for _, s := range a.sites {
+				if s.Draining && s.Live > 0 {
+					todo = append(todo, s.ID)
+				}
+			}
+			begun = true
+		}
+		full, err := d.o.full(ctx)
+		if err != nil || full || len(todo) == 0 {
+			return false, err
+		}
+		blobs, err := d.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: todo[0], States: []lethe.State{lethe.Live}, After: after, Limit: d.o.page()})
+		if err != nil {
+			return false, fmt.Errorf("placement: blobs of %s: %w", todo[0], err)
+		}
+		n, err := d.o.misplace(ctx, blobs, "")
+		add(items, int64(len(blobs)))
+		add(queued, n)
+		if len(blobs) < d.o.page() {
+			todo, after = todo[1:], ""
+		} else {
+			after = blobs[len(blobs)-1].ID
+		}
+		return len(todo) > 0, err
+	}
+}
+
+// Rebalance queues what is to leave the fullest backend by ratio, as long as the
+// emptiest is emptier by more than the threshold; at most Options.MaxMove in a
+// pass. What is queued is looked at once more before it is moved.
+type Rebalance struct{ o *Options }
+
+// NewRebalance makes the routine.
+func NewRebalance(o Options) *Rebalance { return &Rebalance{o.withDefaults()} }
+
+// Name returns "rebalance".
+func (*Rebalance) Name() string { return "rebalance" }
+
+// Plan says how many bytes a pass would move.
+func (r *Rebalance) Plan(ctx context.Context) (meta.Backlog, error) {
+	a, err := r.o.aims(ctx)
+	if err != nil {
+		return meta.Backlog{}, err
+	}
+	_, bytes := a.uneven(r.o.MaxMove)
+	return meta.Backlog{Bytes: bytes}, nil
+}
+
+// uneven names the fullest backend, and how many bytes are to leave it; none if the
+// backends are alike enough.
+func (a *aims) uneven(most int64) (from string, bytes int64) {
+	var full, free *site
+	for i := range a.sites {
+		s := &a.sites[i]
+		if !s.use || s.Capacity == 0 {
+			continue
+		}
+		if full == nil || s.Ratio() > full.Ratio() {
+			full = s
+		}
+		if s.Down == "" && (free == nil || s.Ratio() < free.Ratio()) {
+			free = s
+		}
+	}
+	if full == nil || free == nil || full.Ratio()-free.Ratio() <= a.threshold {
+		return "", 0
+	}
+	// Until both are equally full.
+	sum := float64(full.Used()+free.Used()) / float64(full.Capacity+free.Capacity)
+	bytes = int64(float64(full.Used()) - sum*float64(full.Capacity))
+	return full.ID, min(bytes, most, full.Live)
+}
+
+// Pass queues what is to leave the fullest backend.
+func (r *Rebalance) Pass(string) Step {
+	from, left, after := "", int64(0), lethe.ID("")
+	begun := false
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		if !begun {
+			a, err := r.o.aims(ctx)
+			if err != nil {
+				return false, err
+			}
+			from, left = a.uneven(r.o.MaxMove)
+			begun = true
+		}
+		full, err := r.o.full(ctx)
+		if err != nil || full || left <= 0 {
+			return false, err
+		}
+		blobs, err := r.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: from, States: []lethe.State{lethe.Live}, After: after, Limit: r.o.page()})
+		if err != nil {
+			return false, fmt.Errorf("placement: blobs of %s: %w", from, err)
+		}
+		take := 0
+		for take < len(blobs) && left > 0 {
+			left -= blobs[take].Size
+			take++
+		}
+		n, err := r.o.misplace(ctx, blobs[:take], from)
+		add(items, int64(take))
+		add(queued, n)
+		if take == 0 || len(blobs) < r.o.page() {
+			return false, err
+		}
+		after = blobs[take-1].ID
+		return left > 0, err
+	}
+}
+
+// Survey walks all contents and queues those whose copies are not as wanted: what
+// no transaction told of (another factor, a backend that was removed from the
+// configuration). It reads everything; once a week is enough, and once after the
+// factor was changed.
+type Survey struct{ o *Options }
+
+// NewSurvey makes the routine.
+func NewSurvey(o Options) *Survey { return &Survey{o.withDefaults()} }
+
+// Name returns "survey".
+func (*Survey) Name() string { return "survey" }
+
+// Plan is empty: whether there is something to do only the walk can tell.
+func (*Survey) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// Pass walks all contents once.
+func (v *Survey) Pass(string) Step {
+	after := lethe.ID("")
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		a, err := v.o.aims(ctx)
+		if err != nil {
+			return false, err
+		}
+		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.page())
+		if err != nil {
+			return false, fmt.Errorf("placement: contents: %w", err)
+		}
+		var subjects []meta.Subject
+		for _, p := range page {
+			if plan := a.decide(p); !plan.empty() {
+				subjects = append(subjects, p.Subject)
+			}
+			after = p.ID
+		}
+		add(items, int64(len(page)))
+		if len(subjects) > 0 {
+			n, err := v.o.Ledger.Misplace(ctx, subjects)
+			if err != nil {
+				return false, fmt.Errorf("placement: queue: %w", err)
+			}
+			add(queued, int64(n))
+		}
+		return len(page) == v.o.page(), nil
+	}
+}

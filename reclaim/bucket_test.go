@@ -1,0 +1,193 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+func bucket(t testing.TB, at servers.S3) *s3blob.Store {
+	t.Helper()
+	s, err := s3blob.Open(t.Context(), s3blob.Options{
+		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket(t), PathStyle: true, Prefix: "p/",
+		AccessKey: at.Access, SecretKey: at.Secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// Epochs are written to a bucket, advance there, and hold what does not belong
+// together, as on a disk.
+func TestGuardOnABucket(t *testing.T) {
+	for name, start := range map[string]func(testing.TB) servers.S3{"versitygw": servers.VersityGW, "gofakes3": servers.GoFakeS3} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.stores["main"] = bucket(t, start(t))
+			g := &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
+			for range 3 {
+				w.must(g.Advance(w.ctx, "main"))
+			}
+			w.must(g.Check(w.ctx, "main"))
+			var keys []string
+			list := func(i blob.Info) error { keys = append(keys, i.Key); return nil }
+			w.must(w.stores["main"].List(w.ctx, "", "", list))
+			if len(keys) != 1 || !strings.HasPrefix(keys[0], string(w.store)+"/epoch/") {
+				t.Errorf("the bucket holds %q", keys)
+			}
+			if _, err := w.stores["main"].Delete(w.ctx, keys); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Check(w.ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+				t.Errorf("a bucket without its epoch: %v", err)
+			}
+		})
+	}
+}
+
+// ledgers are those that the benchmark deletes for.
+var ledgers = map[string]func(testing.TB, meta.Options) benchLedger{
+	"memory": func(_ testing.TB, o meta.Options) benchLedger { return memmeta.New(o) },
+	"sqlite": func(t testing.TB, o meta.Options) benchLedger {
+		db, err := meta.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	},
+}
+
+type benchLedger interface {
+	reclaim.CleanLedger
+	Identity(context.Context) (meta.Store, error)
+	AddBackend(context.Context, meta.Backend) (meta.Backend, error)
+	Begin(context.Context, meta.Intent) (meta.Blob, error)
+	Abandon(ctx context.Context, blob lethe.ID, late bool) error
+}
+
+// BenchmarkCleanOnABucket says how near one worker comes to what the service can
+// do when it is asked for nothing else, with one delete after the other and with
+// several under way.
+func BenchmarkCleanOnABucket(b *testing.B) {
+	const n = 10_000
+	at := servers.VersityGW(b)
+	for ledger, open := range ledgers {
+		for _, inFlight := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("%s/%d", ledger, inFlight), func(b *testing.B) {
+				for b.Loop() {
+					b.StopTimer()
+					clock := &clock{now: 1_000_000_000_000_000}
+					db, s := open(b, meta.Options{Clock: clock, ReadGrace: time.Minute, LateWindow: time.Hour}), bucket(b, at)
+					store := abandoned(b, db, s, n)
+					clock.advance(24 * time.Hour)
+					k := &reclaim.Clean{
+						Ledger: db, Stores: map[string]blob.Store{"main": s}, Store: store, Limit: 1000, Clock: clock,
+						Safety: reclaim.Safety{}.WithDefaults(), InFlight: map[string]int{"main": inFlight},
+					}
+					counts := &reclaim.Counts{}
+					step := k.Pass("bench")
+					b.StartTimer()
+					for more := true; more; {
+						var err error
+						if more, err = step(b.Context(), counts); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.StopTimer()
+					if counts.Get("gone") != n {
+						b.Fatalf("%v", counts.Map())
+					}
+					b.StartTimer()
+				}
+				b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "blobs/s")
+			})
+		}
+	}
+	for _, atOnce := range []int{1, 2, 4} {
+		b.Run(fmt.Sprintf("bare/%d", atOnce), func(b *testing.B) { bareDeletes(b, bucket(b, at), n, atOnce) })
+	}
+}
+
+// each does something for so many numbers, eight at once.
+func each(b *testing.B, n int, do func(int) error) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for part := range 8 {
+		wg.Go(func() {
+			for i := part; i < n; i += 8 {
+				if err := do(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+var kibibyte = strings.Repeat("x", 1024)
+
+// abandoned makes so many blobs that were sent and given up.
+func abandoned(b *testing.B, db benchLedger, s blob.Store, n int) lethe.ID {
+	b.Helper()
+	ctx := b.Context()
+	store, err := db.Identity(ctx)
+	if err == nil {
+		_, err = db.AddBackend(ctx, meta.Backend{ID: "main"})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	each(b, n, func(i int) error {
+		id := lethe.RandomID(lethe.Time(i + 1))
+		if _, err := db.Begin(ctx, meta.Intent{ID: id, Backend: "main", Size: 1024}); err != nil {
+			return err
+		}
+		if err := s.Put(ctx, lethe.BlobKey(store.ID, id), strings.NewReader(kibibyte), 1024); err != nil {
+			return err
+		}
+		return db.Abandon(ctx, id, false)
+	})
+	return store.ID
+}
+
+// bareDeletes is what the service can do with nothing else to wait for.
+func bareDeletes(b *testing.B, s blob.Store, n, atOnce int) {
+	for b.Loop() {
+		b.StopTimer()
+		keys := make([]string, n)
+		each(b, n, func(i int) error {
+			keys[i] = lethe.BlobKey("store", lethe.RandomID(lethe.Time(i+1)))
+			return s.Put(b.Context(), keys[i], strings.NewReader(kibibyte), 1024)
+		})
+		b.StartTimer()
+		var wg sync.WaitGroup
+		for part := range atOnce {
+			wg.Go(func() {
+				for i := part * 1000; i < n; i += atOnce * 1000 {
+					if _, err := s.Delete(b.Context(), keys[i:i+1000]); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "blobs/s")
+}

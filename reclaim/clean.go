@@ -1,0 +1,314 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// settleTime bounds the recording of results after a stop was asked for: what
+// was deleted should be settled, and is deleted again harmlessly if it is not.
+const settleTime = 10 * time.Second
+
+// Clean is the only place that deletes blobs (design rule 5): it claims
+// condemned blobs that are due, deletes them in one call per batch, and settles
+// each key by what its own answer says.
+type Clean struct {
+	Ledger CleanLedger
+	Stores map[string]blob.Store // by backend id
+	Store  lethe.ID              // begins the name of every blob
+	Safety Safety
+	Limit  int // blobs per claim and delete call
+	Size   Size
+	Clock  lethe.Clock
+	Events *Events
+	// InFlight is how many batches of a backend a pass has under way at once, while
+	// it claims the next; by backend id, and one after the other for others. A pass
+	// that works for clients' sake by smaller batches (Size) takes one at a time.
+	InFlight map[string]int
+	// Admit, if set, says whether ledger and backend belong together (Guard.Check).
+	// It is asked before the first delete on each backend, until it once agrees:
+	// what cannot be told is refused (design rule 13).
+	Admit func(ctx context.Context, backend string) error
+
+	mu       sync.Mutex
+	down     map[string]lethe.Time // backend -> not to be tried before
+	admitted map[string]bool
+}
+
+// Name returns "clean".
+func (*Clean) Name() string { return "clean" }
+
+// Plan counts the condemned blobs that are due, over all backends.
+func (k *Clean) Plan(ctx context.Context) (meta.Backlog, error) {
+	var sum meta.Backlog
+	for _, id := range k.backends() {
+		b, err := k.Ledger.CleanBacklog(ctx, id)
+		if err != nil {
+			return sum, err
+		}
+		sum = addBacklog(sum, b)
+	}
+	return sum, nil
+}
+
+// Pass goes round the backends, one batch a step, until none has anything due.
+func (k *Clean) Pass(worker string) Step {
+	todo := k.backends()
+	after := make(map[string]lethe.Time)
+	next := 0
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		if len(todo) == 0 {
+			return false, nil
+		}
+		next %= len(todo)
+		id := todo[next]
+		limit := k.Size.of(k.Limit, smallestCall)
+		more, last, err := k.batches(ctx, meta.ClaimRequest{Worker: worker, Backend: id, Limit: limit, After: after[id]}, c)
+		switch {
+		case err != nil || !more:
+			todo = slices.Delete(todo, next, next+1)
+		default:
+			after[id] = last
+			next++
+		}
+		return len(todo) > 0 && ctx.Err() == nil, err
+	}
+}
+
+func (k *Clean) backends() []string {
+	ids := make([]string, 0, len(k.Stores))
+	for id := range k.Stores {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// batches claims, deletes and settles: once, or several times side by side. It
+// answers whether more may be due, and the due time of the last.
+func (k *Clean) batches(ctx context.Context, r meta.ClaimRequest, c *Counts) (more bool, last lethe.Time, err error) {
+	if n := k.InFlight[r.Backend]; n > 1 && r.Limit == k.Limit {
+		return k.overlap(ctx, r, n, c)
+	}
+	claimed, err := k.claim(ctx, r, c)
+	if err != nil || len(claimed.Blobs) == 0 {
+		return false, 0, err
+	}
+	if err := k.finish(ctx, r.Backend, claimed, c); err != nil {
+		return false, 0, err
+	}
+	return len(claimed.Blobs) >= r.Limit, claimed.LastDue, nil
+}
+
+// claim takes a batch, or none if there is nothing due or the backend must not be
+// deleted on now.
+func (k *Clean) claim(ctx context.Context, r meta.ClaimRequest, c *Counts) (meta.Claimed, error) {
+	if k.resting(r.Backend) {
+		return meta.Claimed{}, nil
+	}
+	if err := k.admit(ctx, r.Backend); err != nil {
+		c.Add("held", 1)
+		return meta.Claimed{}, ignoreMismatch(err)
+	}
+	claimed, err := k.Ledger.ClaimCondemned(ctx, r)
+	if errors.Is(err, lethe.ErrBackendMismatch) {
+		c.Add("held", 1)
+		return meta.Claimed{}, nil
+	}
+	if err != nil {
+		return meta.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", r.Backend, err)
+	}
+	return claimed, nil
+}
+
+// finish deletes a batch and settles it.
+func (k *Clean) finish(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) error {
+	items, absent := k.delete(ctx, backend, claimed, c)
+	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: claimed.Fence, Items: items})
+	if err != nil {
+		return fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
+	}
+	count(c, settled)
+	k.Events.settled(backend, absent, settled)
+	k.Events.results(backend, claimed.Blobs, items)
+	return nil
+}
+
+// admit asks once for each backend whether it is the ledger's.
+func (k *Clean) admit(ctx context.Context, backend string) error {
+	k.mu.Lock()
+	done := k.Admit == nil || k.admitted[backend]
+	k.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := k.Admit(ctx, backend); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.admitted == nil {
+		k.admitted = make(map[string]bool)
+	}
+	k.admitted[backend] = true
+	return nil
+}
+
+// ignoreMismatch takes a held backend for what it is: no failure of the pass.
+func ignoreMismatch(err error) error {
+	if errors.Is(err, lethe.ErrBackendMismatch) {
+		return nil
+	}
+	return err
+}
+
+// delete issues the one delete call for a claimed batch and decides for each
+// blob what is to be recorded.
+func (k *Clean) delete(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) ([]meta.SettleItem, int) {
+	keys := make([]string, len(claimed.Blobs))
+	for i, b := range claimed.Blobs {
+		keys[i] = lethe.BlobKey(k.Store, b.ID)
+	}
+	k.Events.deleting(backend, len(keys))
+	results, err := k.Stores[backend].Delete(ctx, keys)
+	c.Add("calls", 1)
+	said := outcomes(keys, results, err)
+	items := make([]meta.SettleItem, len(keys))
+	absent, down := 0, false
+	for i, b := range claimed.Blobs {
+		if ctx.Err() != nil && !confirmed(said[i]) {
+			said[i] = fmt.Errorf("%w: %w", errCutOff, said[i])
+		}
+		items[i] = k.Safety.decide(b, said[i], claimed.Now)
+		switch items[i].Result {
+		case meta.Absent:
+			absent++
+		case meta.Waits:
+			down = down || errors.Is(said[i], blob.ErrDown)
+		case meta.Failed:
+			k.Events.deleteFailed(b, items[i].Error, items[i].Dead)
+		}
+	}
+	if down {
+		k.rest(backend)
+		k.Events.backendDown(backend, err)
+	}
+	return items, absent
+}
+
+// outcomes finds what the backend said of each key. An answer that leaves a key
+// out says nothing of it: unknown (design rule 8). One that speaks twice of a
+// key is believed where it is worse.
+func outcomes(keys []string, results []blob.Result, whole error) []error {
+	said := make([]error, len(keys))
+	if inOrder(keys, results) {
+		for i, r := range results {
+			said[i] = r.Err
+		}
+		return said
+	}
+	if whole == nil {
+		whole = fmt.Errorf("%w: the backend's answer leaves the key out", blob.ErrUnknown)
+	}
+	spoken := make(map[string]error, len(results))
+	for _, r := range results {
+		if before, twice := spoken[r.Key]; !twice || confirmed(before) {
+			spoken[r.Key] = r.Err
+		}
+	}
+	for i, key := range keys {
+		err, ok := spoken[key]
+		if !ok {
+			err = whole
+		}
+		said[i] = err
+	}
+	return said
+}
+
+// inOrder says that the answer speaks of each key once, in the order asked.
+func inOrder(keys []string, results []blob.Result) bool {
+	return slices.EqualFunc(keys, results, func(key string, r blob.Result) bool { return r.Key == key })
+}
+
+// confirmed says that a key's bytes are certainly not there any more.
+func confirmed(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
+
+// errCutOff: the pass was to stop while the delete was under way (its window
+// closed, or the process ends), which says nothing about the blob.
+var errCutOff = errors.New("cut off")
+
+// decide says what to record for a claimed blob after its delete ended in err.
+func (s Safety) decide(b meta.Blob, err error, now lethe.Time) meta.SettleItem {
+	item := meta.SettleItem{ID: b.ID}
+	switch {
+	case err == nil:
+		item.Result = meta.Gone
+	case errors.Is(err, blob.ErrNotExist):
+		item.Result = meta.Absent
+	case errors.Is(err, blob.ErrDown), errors.Is(err, errCutOff):
+		item.Result, item.Error = meta.Waits, err.Error()
+		item.RetryAt = now.Add(s.BackoffMin)
+	default:
+		item.Result, item.Error = meta.Failed, err.Error()
+		item.Dead = b.Attempts+1 >= s.Attempts
+		item.RetryAt = now.Add(s.Backoff(b.Attempts + 1))
+	}
+	return item
+}
+
+// resting says whether the backend was found down a moment ago.
+func (k *Clean) resting(backend string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Clock.Now() < k.down[backend]
+}
+
+func (k *Clean) rest(backend string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.down == nil {
+		k.down = make(map[string]lethe.Time)
+	}
+	k.down[backend] = k.Clock.Now().Add(k.Safety.BackoffMin)
+}
+
+func count(c *Counts, s meta.Settled) {
+	c.Add(Items, int64(s.Gone+s.Kept+s.Retried+s.Dead))
+	c.Add("gone", int64(s.Gone))
+	c.Add("gone_bytes", s.GoneBytes)
+	c.Add("kept", int64(s.Kept))
+	c.Add("retried", int64(s.Retried))
+	c.Add("dead", int64(s.Dead))
+	c.Add("fenced", int64(s.Fenced))
+}
+
+func addBacklog(a, b meta.Backlog) meta.Backlog {
+	a.Count += b.Count
+	a.Bytes += b.Bytes
+	a.Scheduled += b.Scheduled
+	a.Oldest = earlier(a.Oldest, b.Oldest)
+	a.NextDue = earlier(a.NextDue, b.NextDue)
+	return a
+}
+
+// earlier returns the earlier of two optional instants.
+func earlier(a, b lethe.Time) lethe.Time {
+	switch {
+	case a == 0:
+		return b
+	case b == 0:
+		return a
+	}
+	return min(a, b)
+}

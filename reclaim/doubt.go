@@ -1,0 +1,48 @@
+package reclaim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// clocked is a ledger that can tell that the machine's clock ran back behind it.
+type clocked interface {
+	// ClockBehind is by how much, 0 if by no more than a minute.
+	ClockBehind() time.Duration
+}
+
+// unlessBehind makes a step refuse while the clock is in doubt: a clock that ran
+// back was wrong before or is now, so that nobody knows what is due by it (design
+// rule 13). What was condemned already is dead by any clock, and needs no such
+// care.
+func unlessBehind(ledger any, step Step) Step {
+	c, ok := ledger.(clocked)
+	if !ok {
+		return step
+	}
+	return func(ctx context.Context, n *Counts) (bool, error) {
+		if d := c.ClockBehind(); d > 0 {
+			return false, fmt.Errorf("reclaim: %w: the machine's clock lies %s behind the latest time in the ledger; "+
+				"nothing is removed for its age before it has caught up: check the clock", lethe.ErrClock, d)
+		}
+		return step(ctx, n)
+	}
+}
+
+// inTurn makes one step of several: each until it finds nothing more, then the
+// next.
+func inTurn(steps ...Step) Step {
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		more, err := steps[0](ctx, c)
+		if err != nil {
+			return false, err
+		}
+		if !more {
+			steps = steps[1:]
+		}
+		return len(steps) > 0, nil
+	}
+}

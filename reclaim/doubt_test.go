@@ -1,0 +1,101 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ranBack is a ledger whose machine's clock lies behind.
+type ranBack struct {
+	*memmeta.DB
+	behind time.Duration
+}
+
+func (r *ranBack) ClockBehind() time.Duration { return r.behind }
+
+// While the clock is in doubt nothing goes for its age; what was condemned before
+// goes all the same.
+func TestAClockThatRanBackRemovesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", "bytes of a")
+	w.put("b", "bytes of b")
+	w.remove("a")
+	_, err := w.ledger.Update(w.ctx, meta.Update{Op: w.id(), Bucket: "b", Key: "b", TTL: &meta.TTLChange{TTL: time.Second}})
+	w.must(err)
+	orphan := w.intent("c", "bytes", false)
+	_, err = w.ledger.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: "d"})
+	w.must(err)
+	w.clock.advance(24 * time.Hour)
+	l := &ranBack{w.ledger, time.Hour}
+	doubted := map[string]reclaim.Routine{
+		"expired":   &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: 10}},
+		"pruned":    &reclaim.Purge{Ledger: l, Batch: meta.Batch{Limit: 10}},
+		"reaped":    &reclaim.Reap{Ledger: l, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10},
+		"multipart": &reclaim.Uploads{Ledger: l, Safety: w.safety, Limit: 10},
+	}
+	for name, r := range doubted {
+		if err := walk(w.ctx, r); !errors.Is(err, lethe.ErrClock) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, there := w.ledger.Object("b", "b"); !there {
+		t.Error("an object was expired")
+	}
+	want(w, "state of the intent", w.state(orphan), lethe.Pending)
+	k := w.clean()
+	k.Ledger = l
+	want(w, "gone", w.pass(k)["gone"], 1)
+	l.behind = 0
+	for name, r := range doubted {
+		if err := walk(w.ctx, r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	want(w, "state of the intent", w.state(orphan), lethe.Condemned)
+}
+
+// walk runs a pass to its end.
+func walk(ctx context.Context, r reclaim.Routine) (err error) {
+	step := r.Pass("worker")
+	for more := true; more && err == nil; {
+		more, err = step(ctx, &reclaim.Counts{})
+	}
+	return err
+}
+
+// The purge routine gives the room of what was forgotten back to the disk.
+func TestPurgeShrinksTheFile(t *testing.T) {
+	db, err := meta.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), meta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "me"})
+	if err == nil {
+		err = db.PutDocument(t.Context(), "b", "big", make([]byte, 8<<20))
+	}
+	if err == nil {
+		err = db.DeleteDocument(t.Context(), "b", "big")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := &reclaim.Counts{}
+	step := (&reclaim.Purge{Ledger: db, Batch: meta.Batch{Limit: 10}}).Pass("worker")
+	for more := true; more; {
+		if more, err = step(t.Context(), counts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := counts.Get("pages"); n < 1500 {
+		t.Errorf("%d pages of some 2,048 were given back", n)
+	}
+}

@@ -1,0 +1,142 @@
+package reclaim
+
+import (
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Events tells what the engine does; logs, audit lines and metrics are made of
+// them elsewhere. Nil funcs are silent. They are called after the ledger's
+// transaction, from the routine's goroutine, and must not block for long.
+type Events struct {
+	// Reclaimed: a batch of objects went, by reason (expiry or purge).
+	Reclaimed func(reason lethe.Reason, r meta.Reclaimed)
+	// Deleting: a batch is about to be deleted from a backend.
+	Deleting func(backend string, blobs int)
+	// Settled: the results of a batch were recorded; absent counts the blobs that
+	// the backend said it did not have.
+	Settled func(backend string, absent int, s meta.Settled)
+	// Results: the blobs of a batch that was settled, and what was recorded for
+	// each, in the same order.
+	Results func(backend string, blobs []meta.Blob, items []meta.SettleItem)
+	// DeleteFailed: one blob could not be deleted; dead says it was the last try.
+	DeleteFailed func(b meta.Blob, reason string, dead bool)
+	// BackendDown: a backend did not work at all; its items wait.
+	BackendDown func(backend string, err error)
+	// IntentResolved: the reaper resolved an intent.
+	IntentResolved func(b meta.Blob, r Resolution)
+	// UploadAborted: a stale multipart upload was aborted.
+	UploadAborted func(u meta.Upload)
+	// UploadRuled: a lifecycle rule gave an incomplete upload up.
+	UploadRuled func(u meta.Upload, rule string)
+	// ClaimsRecovered: claims of dead workers were taken back.
+	ClaimsRecovered func(r meta.Recovered)
+	// Held: deletes on a backend were stopped, and why.
+	Held func(backend, reason string)
+	// Released: deletes on a backend that had carried no epoch go on.
+	Released func(backend string)
+	// RunTakenOver: a run that had shown no sign of life was ended as interrupted.
+	RunTakenOver func(r meta.Run)
+	// Found: verify found something wrong.
+	Found func(p Problem)
+	// RunEnded: a run that did something, or failed, ended.
+	RunEnded func(r meta.Run, err error)
+	// BookkeepingFailed: a run could not be recorded; the work itself is done.
+	BookkeepingFailed func(what string, err error)
+}
+
+func (e *Events) reclaimed(reason lethe.Reason, r meta.Reclaimed) {
+	if e != nil && e.Reclaimed != nil && (r.Objects > 0 || r.Blobs > 0) {
+		e.Reclaimed(reason, r)
+	}
+}
+
+func (e *Events) deleting(backend string, n int) {
+	if e != nil && e.Deleting != nil {
+		e.Deleting(backend, n)
+	}
+}
+
+func (e *Events) settled(backend string, absent int, s meta.Settled) {
+	if e != nil && e.Settled != nil {
+		e.Settled(backend, absent, s)
+	}
+}
+
+func (e *Events) results(backend string, blobs []meta.Blob, items []meta.SettleItem) {
+	if e != nil && e.Results != nil {
+		e.Results(backend, blobs, items)
+	}
+}
+
+func (e *Events) deleteFailed(b meta.Blob, reason string, dead bool) {
+	if e != nil && e.DeleteFailed != nil {
+		e.DeleteFailed(b, reason, dead)
+	}
+}
+
+func (e *Events) backendDown(backend string, err error) {
+	if e != nil && e.BackendDown != nil {
+		e.BackendDown(backend, err)
+	}
+}
+
+func (e *Events) intentResolved(b meta.Blob, r Resolution) {
+	if e != nil && e.IntentResolved != nil {
+		e.IntentResolved(b, r)
+	}
+}
+
+func (e *Events) uploadAborted(u meta.Upload) {
+	if e != nil && e.UploadAborted != nil {
+		e.UploadAborted(u)
+	}
+}
+
+func (e *Events) uploadRuled(u meta.Upload, rule string) {
+	if e != nil && e.UploadRuled != nil {
+		e.UploadRuled(u, rule)
+	}
+}
+
+func (e *Events) claimsRecovered(r meta.Recovered) {
+	if e != nil && e.ClaimsRecovered != nil {
+		e.ClaimsRecovered(r)
+	}
+}
+
+func (e *Events) held(backend, reason string) {
+	if e != nil && e.Held != nil {
+		e.Held(backend, reason)
+	}
+}
+
+func (e *Events) released(backend string) {
+	if e != nil && e.Released != nil {
+		e.Released(backend)
+	}
+}
+
+func (e *Events) runTakenOver(r meta.Run) {
+	if e != nil && e.RunTakenOver != nil {
+		e.RunTakenOver(r)
+	}
+}
+
+func (e *Events) found(p Problem) {
+	if e != nil && e.Found != nil {
+		e.Found(p)
+	}
+}
+
+func (e *Events) runEnded(r meta.Run, err error) {
+	if e != nil && e.RunEnded != nil {
+		e.RunEnded(r, err)
+	}
+}
+
+func (e *Events) bookkeepingFailed(what string, err error) {
+	if e != nil && e.BookkeepingFailed != nil {
+		e.BookkeepingFailed(what, err)
+	}
+}

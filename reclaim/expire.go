@@ -1,0 +1,84 @@
+package reclaim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Drop tells the cache that contents lost their last reference. It is a hint:
+// visibility is decided by the object row, always (design rule 11).
+type Drop func(ctx context.Context, contents []lethe.ID)
+
+// Expire removes objects whose time has come, oldest first. What it costs is
+// what expires: it reads the index of due times and nothing that lives.
+type Expire struct {
+	Ledger ExpireLedger
+	Batch  meta.Batch
+	Size   Size // of each batch
+	Drop   Drop
+	Events *Events
+}
+
+// Name returns "expire".
+func (*Expire) Name() string { return "expire" }
+
+// Plan counts the objects that are due.
+func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
+	return e.Ledger.ExpireBacklog(ctx)
+}
+
+// Pass begins at the oldest due object; each step is one transaction.
+func (e *Expire) Pass(string) Step {
+	return unlessBehind(e.Ledger, sweep(sized(e.Ledger.Expire, e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
+		drop(ctx, e.Drop, r.Dropped)
+		e.Events.reclaimed(lethe.ReasonExpiry, r)
+	}))
+}
+
+// reclaimer is a transition that removes a batch of what is due.
+type reclaimer func(context.Context, meta.Batch) (meta.Reclaimed, error)
+
+// sized makes batches as large as they may be now.
+func sized(batch reclaimer, size Size) reclaimer {
+	return func(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+		b.Limit, b.MaxBlobs = size.of(b.Limit, smallestBatch), size.of(b.MaxBlobs, smallestBatch)
+		return batch(ctx, b)
+	}
+}
+
+// smallestBatch divides a full batch at the slowest pace. A delete call has its
+// own flushes, whatever its size: smallestCall is larger.
+const (
+	smallestBatch = 1 << slowestPace
+	smallestCall  = 2
+)
+
+// sweep walks due rows batch by batch, resuming from the last due time instead
+// of rescanning what earlier batches left dead in the index.
+func sweep(batch reclaimer, b meta.Batch, done func(context.Context, meta.Reclaimed)) Step {
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		r, err := batch(ctx, b)
+		if err != nil {
+			return false, fmt.Errorf("reclaim: batch from due %s: %w", b.After, err)
+		}
+		b.After = r.LastDue
+		c.Add(Items, int64(r.Objects))
+		c.Add("objects", int64(r.Objects))
+		c.Add("by_rules", int64(r.ByRules()))
+		c.Add("restamped", int64(r.Restamped))
+		c.Add("bytes", r.Bytes)
+		c.Add("condemned", int64(r.Blobs))
+		c.Add("condemned_bytes", r.BlobBytes)
+		done(ctx, r)
+		return r.More, nil
+	}
+}
+
+func drop(ctx context.Context, d Drop, contents []lethe.ID) {
+	if d != nil && len(contents) > 0 {
+		d(ctx, contents)
+	}
+}

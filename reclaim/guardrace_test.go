@@ -1,0 +1,64 @@
+package reclaim_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// between calls a function once, before an epoch is intended.
+type between struct {
+	*memmeta.DB
+	then func()
+}
+
+func (b *between) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	if then := b.then; then != nil {
+		b.then = nil
+		then()
+	}
+	return b.DB.SetEpoch(ctx, backend, intended, epoch)
+}
+
+// listed calls a function once, after a listing.
+type listed struct {
+	blob.Store
+	then func()
+}
+
+func (l *listed) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
+	err := l.Store.List(ctx, prefix, after, fn)
+	if then := l.then; then != nil {
+		l.then = nil
+		then()
+	}
+	return err
+}
+
+// Instances that advance the epoch at the same time, or between another's steps,
+// are no trouble to each other.
+func TestInstancesAdvanceTheEpochSideBySide(t *testing.T) {
+	w := newWorld(t)
+	other := &reclaim.Guard{Ledger: w.ledger, Stores: w.stores, Clock: w.clock}
+	advance := func() { w.must(other.Advance(w.ctx, "main")) }
+	ledger, store := &between{DB: w.ledger}, &listed{Store: w.bytes}
+	g := &reclaim.Guard{Ledger: ledger, Stores: map[string]blob.Store{"main": store}, Clock: w.clock}
+	advance()
+	w.must(g.Advance(w.ctx, "main"))
+	for range 3 {
+		ledger.then = advance
+		w.must(g.Advance(w.ctx, "main"))
+		store.then = advance
+		w.must(g.Check(w.ctx, "main"))
+		store.then = advance
+		w.must(g.Advance(w.ctx, "main"))
+	}
+	list, err := w.ledger.Backends(w.ctx)
+	w.must(err)
+	if list[0].Held != "" || list[0].Epoch != list[0].Intended {
+		t.Errorf("the backend is %+v", list[0])
+	}
+}

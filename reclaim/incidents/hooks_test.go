@@ -1,0 +1,169 @@
+package incidents_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ledger is a whole ledger: the one in memory, or SQLite.
+type ledger interface {
+	object.Ledger
+	reclaim.Ledger
+}
+
+// hooked lets a test stand around the ledger's methods.
+type hooked struct {
+	ledger
+	// around, if set, is called in place of a method; do is the method.
+	around func(method string, do func() error) error
+	// What was asked last, to be asked again.
+	commit     meta.Commit
+	deletion   meta.Deletion
+	settlement meta.Settlement
+}
+
+func hook[T any](h *hooked, method string, do func() (T, error)) (T, error) {
+	if h.around == nil {
+		return do()
+	}
+	var out T
+	err := h.around(method, func() (err error) {
+		out, err = do()
+		return err
+	})
+	return out, err
+}
+
+func (h *hooked) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+	return hook(h, "begin", func() (meta.Blob, error) { return h.ledger.Begin(ctx, in) })
+}
+
+func (h *hooked) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+	h.commit = c
+	return hook(h, "commit", func() (meta.Committed, error) { return h.ledger.Commit(ctx, c) })
+}
+
+func (h *hooked) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
+	return hook(h, "complete", func() (meta.Committed, error) { return h.ledger.Complete(ctx, c) })
+}
+
+func (h *hooked) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+	return hook(h, "commit part", func() (meta.Part, error) { return h.ledger.CommitPart(ctx, c) })
+}
+
+func (h *hooked) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+	h.deletion = d
+	return hook(h, "delete", func() (meta.Deletions, error) { return h.ledger.Delete(ctx, d) })
+}
+
+type found struct {
+	out   meta.Outcome
+	found bool
+}
+
+func (h *hooked) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+	f, err := hook(h, "outcome", func() (f found, err error) {
+		f.out, f.found, err = h.ledger.Outcome(ctx, op)
+		return f, err
+	})
+	return f.out, f.found, err
+}
+
+func (h *hooked) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return hook(h, "expire", func() (meta.Reclaimed, error) { return h.ledger.Expire(ctx, b) })
+}
+
+func (h *hooked) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return hook(h, "purge", func() (meta.Reclaimed, error) { return h.ledger.Purge(ctx, b) })
+}
+
+func (h *hooked) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	return hook(h, "claim", func() (meta.Claimed, error) { return h.ledger.ClaimCondemned(ctx, r) })
+}
+
+func (h *hooked) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+	h.settlement = s
+	return hook(h, "settle", func() (meta.Settled, error) { return h.ledger.Settle(ctx, s) })
+}
+
+func (h *hooked) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
+	return hook(h, "recover", func() ([]meta.Recovered, error) { return h.ledger.RecoverClaims(ctx, grace, limit) })
+}
+
+func (h *hooked) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	return hook(h, "claim intents", func() (meta.ClaimedIntents, error) { return h.ledger.ClaimIntents(ctx, r) })
+}
+
+func (h *hooked) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
+	return hook(h, "stale uploads", func() ([]meta.Upload, error) { return h.ledger.StaleUploads(ctx, age, limit) })
+}
+
+func (h *hooked) Recount(ctx context.Context) ([]meta.Discrepancy, error) {
+	return hook(h, "recount", func() ([]meta.Discrepancy, error) { return h.ledger.Recount(ctx) })
+}
+
+func (h *hooked) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
+	return hook(h, "blobs", func() ([]meta.Blob, error) { return h.ledger.Blobs(ctx, q) })
+}
+
+func (h *hooked) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
+	return hook(h, "blobs by id", func() ([]meta.Blob, error) { return h.ledger.BlobsByID(ctx, ids) })
+}
+
+// during calls fn once, before the next call of the ledger's method.
+func (w *world) during(method string, fn func()) {
+	w.ledger.around = func(m string, do func() error) error {
+		if m == method {
+			w.ledger.around = nil
+			fn()
+		}
+		return do()
+	}
+}
+
+// refuses makes a method of the ledger fail with err and do nothing.
+func (w *world) refuses(method string, err error) {
+	w.ledger.around = func(m string, do func() error) error {
+		if m == method {
+			return err
+		}
+		return do()
+	}
+}
+
+// breaks makes an operation of the backend suffer a fault until heal.
+func (w *world) breaks(op blobtest.Op, f blobtest.Fault) {
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		if c.Op == op {
+			return f
+		}
+		return blobtest.Fault{}
+	}
+}
+
+// interrupts calls fn once, before the next call of the backend's operation.
+func (w *world) interrupts(op blobtest.Op, fn func()) {
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		if c.Op == op {
+			w.fault = nil
+			fn()
+		}
+		return blobtest.Fault{}
+	}
+}
+
+// heal ends all faults.
+func (w *world) heal() { w.fault, w.ledger.around = nil, nil }
+
+// landLate lets happen what was given up on, after everything else.
+func (w *world) landLate() {
+	for _, p := range w.disk.Late() {
+		_ = p.Release(w.ctx) // whether it finds something to do is what the test is about
+	}
+}

@@ -1,0 +1,168 @@
+package reclaim
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Ledger is what the engine needs of the ledger; *meta.DB satisfies it. Every
+// method is atomic, and meta/metatest is the suite that every ledger passes. A
+// limit that is not above zero is no limit. "Older than" and "for age" include
+// the very instant. Fences are drawn by claims that find something, and grow.
+type Ledger interface {
+	ExpireLedger
+	CleanLedger
+	ReapLedger
+	UploadLedger
+	LifecycleLedger
+	PurgeLedger
+	RunLedger
+	GuardLedger
+	DeadLedger
+	VerifyLedger
+}
+
+// ExpireLedger removes objects past their time.
+type ExpireLedger interface {
+	// Expire removes up to a batch of due objects, oldest first: rows deleted,
+	// references counted down by content, contents without references dropped and
+	// their blobs condemned, counters moved. One transaction. The blobs died when
+	// the last of their references was due. A batch ends before the row that would
+	// condemn more than MaxBlobs, but takes one row at least.
+	Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
+	ExpireBacklog(ctx context.Context) (meta.Backlog, error)
+}
+
+// CleanLedger hands out condemned blobs and records what became of them.
+type CleanLedger interface {
+	// ClaimCondemned stamps due, unclaimed condemned blobs of one backend. It
+	// refuses with ErrBackendMismatch while deletes on the backend are held, or if
+	// it is not registered.
+	ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error)
+	// Settle removes the rows of bytes confirmed gone, schedules retries, moves to
+	// the dead letters. A row whose claim is older than its late_until is kept, due
+	// then: an upload may have landed after the delete, however late the settling.
+	// Fence 0 settles nothing.
+	Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error)
+	// RecoverClaims takes back claims (of condemned and pending rows) older than
+	// grace.
+	RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error)
+	CleanBacklog(ctx context.Context, backend string) (meta.Backlog, error)
+}
+
+// ReapLedger resolves intents whose writer went silent.
+type ReapLedger interface {
+	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
+	// MinAge, so that their writer fails (ErrReaped) from now on.
+	ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error)
+	// Promote commits a proven intent in its writer's place: ErrFenced,
+	// ErrPreconditionFailed if it was superseded meanwhile (nothing changed), and
+	// the errors of Commit. What the writer still has under way may land late.
+	Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error)
+	// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.
+	CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error
+	// ReleaseIntent gives a claimed intent back for the next tick: ErrFenced.
+	ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error
+	ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error)
+}
+
+// UploadLedger finds and aborts stale multipart uploads.
+type UploadLedger interface {
+	StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error)
+	// AbortStale aborts the upload if it is still untouched for age:
+	// ErrNoSuchUpload otherwise.
+	AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error
+	UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error)
+}
+
+// LifecycleLedger acts on the lifecycle rules of buckets. What they end is stamped
+// on objects, and goes by Expire.
+type LifecycleLedger interface {
+	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
+	RuledBuckets(ctx context.Context) ([]meta.BucketRules, error)
+	// Restamp stamps up to limit objects of one bucket whose rules changed, and
+	// remembers how far it came.
+	Restamp(ctx context.Context, limit int) (meta.Restamped, error)
+	RestampBacklog(ctx context.Context) (meta.Backlog, error)
+	// RuledUploads lists open uploads that rules give up now. AbortRuled does so if
+	// a rule that is in force says so in that transaction, and answers it:
+	// ErrNoSuchUpload otherwise.
+	RuledUploads(ctx context.Context, limit int) ([]meta.RuledUpload, error)
+	AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error)
+}
+
+// PurgeLedger empties the trash and drops what bookkeeping keeps for a while.
+type PurgeLedger interface {
+	// Purge removes up to a batch of trash entries that are due.
+	Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
+	PurgeBacklog(ctx context.Context) (meta.Backlog, error)
+	// Prune drops operation outcomes older than OpsKept, finished runs beyond the
+	// last 1,000 of each routine, and nameless buckets that are empty; up to
+	// limit rows. It returns how many went.
+	Prune(ctx context.Context, limit int) (int, error)
+}
+
+// RunLedger records passes of routines.
+type RunLedger interface {
+	StartRun(ctx context.Context, r meta.Run) error
+	// BeatRun and FinishRun: ErrFenced if the run is not in progress.
+	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
+	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
+	// LastRuns answers the newest run of each routine and, apart, its newest
+	// successful one.
+	LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error)
+	// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
+	InterruptRuns(ctx context.Context, worker string) (int, error)
+	SoloLedger
+}
+
+// SoloLedger decides who runs what must not run twice at once.
+type SoloLedger interface {
+	// BeginRun starts a run of a routine unless another BeginRun's is in progress
+	// on another worker with a heartbeat younger than Stale, or a run succeeded that
+	// began after Seen. A stale one is ended first, whether the new run begins or not.
+	BeginRun(ctx context.Context, s meta.Solo) (meta.Begun, error)
+	// EndStaleRuns ends every run in progress whose heartbeat is older than age,
+	// and answers them.
+	EndStaleRuns(ctx context.Context, age time.Duration) ([]meta.Run, error)
+}
+
+// GuardLedger keeps the pact between ledger and backends (design rule 13).
+type GuardLedger interface {
+	Identity(ctx context.Context) (meta.Store, error)
+	// AddBackend registers a backend or updates its quota.
+	AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error)
+	Backends(ctx context.Context) ([]meta.Backend, error)
+	// SetEpoch moves (intended, epoch) forward; it never goes back: ErrFenced.
+	SetEpoch(ctx context.Context, backend string, intended, epoch int64) error
+	// HoldBackend stops deletes on a backend with a reason, or lets them go on
+	// with an empty one.
+	HoldBackend(ctx context.Context, backend, reason string) error
+}
+
+// DeadLedger keeps the dead letters.
+type DeadLedger interface {
+	Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error)
+	// Requeue condemns dead blobs again, due now, attempts at zero.
+	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
+	// WriteOff removes dead rows: the operator vouches that the bytes are gone.
+	WriteOff(ctx context.Context, ids []lethe.ID) (int, error)
+	Totals(ctx context.Context) ([]meta.Total, error)
+}
+
+// VerifyLedger is what verify recounts and marks.
+type VerifyLedger interface {
+	// Recount recomputes references, counters and state rules from the rows in
+	// one snapshot and answers every difference; there should be none.
+	Recount(ctx context.Context) ([]meta.Discrepancy, error)
+	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
+	// MarkSuspect marks live blobs found missing or damaged (suspect true), or
+	// records that they were found sound at the transaction's now. Rows that are
+	// not live any more are left alone; it returns how many rows it changed.
+	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
+	// BlobsByID answers the rows that exist, in any order.
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+}

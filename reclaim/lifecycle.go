@@ -1,0 +1,81 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Lifecycle brings objects up to the rules of their buckets: where rules have
+// changed it stamps objects anew, and it gives up incomplete uploads whose time a
+// rule says is over. What rules end goes by Expire, which asks them again.
+type Lifecycle struct {
+	Ledger LifecycleLedger
+	Limit  int  // objects, or uploads, per step
+	Size   Size // of each batch
+	Events *Events
+	// Configure sets the rules that the configuration has, before anything else.
+	// Nil: there are none.
+	Configure func(ctx context.Context) error
+}
+
+// Name returns "lifecycle".
+func (*Lifecycle) Name() string { return "lifecycle" }
+
+// Plan counts the objects that may have to be stamped anew.
+func (l *Lifecycle) Plan(ctx context.Context) (meta.Backlog, error) {
+	return l.Ledger.RestampBacklog(ctx)
+}
+
+// Pass stamps anew what has to be, going on where the last pass ended, and then
+// gives uploads up.
+func (l *Lifecycle) Pass(string) Step {
+	return inTurn(l.configure, l.restamp, unlessBehind(l.Ledger, l.uploads))
+}
+
+func (l *Lifecycle) configure(ctx context.Context, _ *Counts) (bool, error) {
+	if l.Configure == nil {
+		return false, nil
+	}
+	return false, l.Configure(ctx)
+}
+
+// restamp stamps one batch of one bucket.
+func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
+	r, err := l.Ledger.Restamp(ctx, l.Size.of(l.Limit, smallestBatch))
+	if err != nil {
+		return false, fmt.Errorf("reclaim: stamp objects with the rules of their bucket: %w", err)
+	}
+	c.Add(Items, int64(r.Seen))
+	c.Add("seen", int64(r.Seen))
+	c.Add("restamped", int64(r.Changed))
+	if r.Done {
+		c.Add("buckets", 1)
+	}
+	return r.More, nil
+}
+
+// uploads gives up uploads, each in a transaction that asks the rules again.
+func (l *Lifecycle) uploads(ctx context.Context, c *Counts) (bool, error) {
+	due, err := l.Ledger.RuledUploads(ctx, l.Limit)
+	if err != nil {
+		return false, fmt.Errorf("reclaim: uploads that rules give up: %w", err)
+	}
+	for _, u := range due {
+		rule, err := l.Ledger.AbortRuled(ctx, u.Upload.ID)
+		switch {
+		case errors.Is(err, lethe.ErrNoSuchUpload):
+			c.Add("revived", 1)
+		case err != nil:
+			return false, fmt.Errorf("reclaim: abort upload %s by a rule: %w", u.Upload.ID, err)
+		default:
+			c.Add(Items, 1)
+			c.Add("aborted", 1)
+			l.Events.uploadRuled(u.Upload, rule)
+		}
+	}
+	return l.Limit > 0 && len(due) >= l.Limit, nil
+}

@@ -1,0 +1,404 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Timetable says when a routine runs; schedule.Schedule is one.
+type Timetable interface {
+	// Next is the first instant after the given one at which a run begins.
+	Next(after lethe.Time) lethe.Time
+	// Window says whether work may go on at the instant, and until when.
+	Window(at lethe.Time) (open bool, closes lethe.Time)
+}
+
+// Scheduled is a routine with when and how hard it works.
+type Scheduled struct {
+	Routine   Routine
+	Timetable Timetable
+	Workers   int // passes at once; at least 1
+	// Solo: the routine walks over everything, so that of all instances one runs it
+	// at a time, and none before its time after the last success has come.
+	Solo bool
+	// Throttle is called after each step with the items done; it waits as long as
+	// a rate limit asks. Nil: no limit.
+	Throttle func(ctx context.Context, items int) error
+	// Governor lets the routine rest between steps while clients wait. Nil: never.
+	Governor *Governor
+}
+
+// Loop drives all routines by their timetables, and on demand. A routine never
+// runs twice at once in one loop.
+type Loop struct {
+	Routines []Scheduled
+	Ledger   RunLedger
+	Clock    lethe.Clock
+	Worker   string          // this process's name in claims and runs
+	NewID    func() lethe.ID // ids of runs
+	Events   *Events
+	// Monotonic measures how long the loop waits (default lethe.Monotonic).
+	Monotonic lethe.Clock
+	// Sleep waits for d or the end of ctx, and says whether the time came (default:
+	// a timer).
+	Sleep func(ctx context.Context, d time.Duration) bool
+
+	// Ready says whether the ledger answers; while it does not, runs by the timetable
+	// wait. Nil: it does.
+	Ready func() bool
+	// BeatEvery is how often a run in progress shows that it is alive (default 10 s),
+	// and Stale how long one may show none before its routine is taken over from it
+	// (default 1 min).
+	BeatEvery time.Duration
+	Stale     time.Duration
+
+	mu    sync.Mutex
+	state map[string]*State
+	busy  map[string]chan struct{}
+	waits map[string]context.CancelFunc // of routines that wait for their time
+}
+
+// State is what the loop knows of a routine.
+type State struct {
+	Running bool
+	LastRun lethe.Time // end of the last pass, whether it did something or not
+	LastErr string
+	NextRun lethe.Time
+	Counts  map[string]int64 // of the run in progress, or the last one
+}
+
+// Run drives the routines until ctx ends, and returns when all have stopped. A
+// failed run is reported by Events and tried again at the next time.
+func (l *Loop) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, s := range l.Routines {
+		wg.Go(func() { l.drive(ctx, s) })
+	}
+	wg.Wait()
+}
+
+// Retries of a run that failed, or that another instance has under way: a run
+// that did not succeed does not put off the next one.
+const (
+	retryMin = 5 * time.Second
+	retryMax = time.Minute
+	// readyRetry is how often it is asked whether the ledger answers again.
+	readyRetry = time.Second
+)
+
+// drive runs one routine by its timetable.
+func (l *Loop) drive(ctx context.Context, s Scheduled) {
+	retry := time.Duration(0)
+	for {
+		if !l.await(ctx, s, retry) {
+			return
+		}
+		runCtx, cancel := ctx, context.CancelFunc(func() {})
+		open, closes := s.Timetable.Window(l.Clock.Now())
+		if open && closes != lethe.Forever {
+			runCtx, cancel = context.WithTimeout(ctx, closes.Sub(l.Clock.Now()))
+		}
+		switch {
+		case !open:
+			retry = 0
+		case l.Ready != nil && !l.Ready():
+			retry = readyRetry
+		default:
+			_, err := l.once(runCtx, s, true)
+			retry = nextRetry(err, retry)
+		}
+		cancel()
+	}
+}
+
+// nextRetry is when to try again, 0 if not before the next time.
+func nextRetry(err error, last time.Duration) time.Duration {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrRunning):
+		return retryMax
+	}
+	return min(max(2*last, retryMin), retryMax)
+}
+
+// Wake lets routines that wait for their time begin at once, as there is work for
+// them. Outside of its window a routine goes on waiting.
+func (l *Loop) Wake(names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		if wake := l.waits[name]; wake != nil {
+			wake()
+		}
+	}
+}
+
+// waking returns a context that Wake ends for a routine.
+func (l *Loop) waking(ctx context.Context, name string) (context.Context, context.CancelFunc) {
+	ctx, wake := context.WithCancel(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits == nil {
+		l.waits = make(map[string]context.CancelFunc)
+	}
+	l.waits[name] = wake
+	return ctx, wake
+}
+
+const (
+	// maxSleep bounds one wait, so that a clock that is set, a machine that was
+	// suspended, and an instant that never comes are all found out.
+	maxSleep = time.Minute
+	// setBack is how far the clock has to run back behind the time that really
+	// passed to be taken for a clock that was set: then the instant that it was on
+	// its way to means nothing any more.
+	setBack = time.Minute
+)
+
+// await waits for a routine's next time, a retry before it if that is not 0, a
+// Wake, or the end of ctx; it says whether the time came.
+func (l *Loop) await(ctx context.Context, s Scheduled, retry time.Duration) bool {
+	for {
+		now := l.Clock.Now()
+		next := s.Timetable.Next(now)
+		if retry > 0 {
+			next = min(next, now.Add(retry))
+		}
+		l.note(s.Routine.Name(), func(st *State) { st.NextRun = next })
+		waitCtx, cancel := l.waking(ctx, s.Routine.Name())
+		how := l.sleepUntil(waitCtx, next)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case how != set:
+			return true
+		}
+	}
+}
+
+// waited says how a wait ended.
+type waited int
+
+const (
+	came  waited = iota
+	ended        // ctx
+	set          // the clock was set back
+)
+
+// sleepUntil waits for an instant, as long as the clock goes on as time does.
+func (l *Loop) sleepUntil(ctx context.Context, at lethe.Time) waited {
+	monotonic, sleep := l.Monotonic, l.Sleep
+	if monotonic == nil {
+		monotonic = lethe.Monotonic{}
+	}
+	if sleep == nil {
+		sleep = sleepFor
+	}
+	start, began := l.Clock.Now(), monotonic.Now()
+	for {
+		now := l.Clock.Now()
+		switch passed := monotonic.Now().Sub(began); {
+		case ctx.Err() != nil:
+			return ended
+		case passed-now.Sub(start) > setBack:
+			return set
+		case at <= now:
+			return came
+		case !sleep(ctx, min(at.Sub(now), maxSleep)):
+			return ended
+		}
+	}
+}
+
+// sleepFor waits for d or the end of ctx; it says whether the time came.
+func sleepFor(ctx context.Context, d time.Duration) bool {
+	return lethe.Sleep(ctx, d) == nil
+}
+
+// Once runs the named routines (all if none is named) one after the other, each
+// until nothing is due, and answers their counts by name.
+func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]int64, error) {
+	chosen, err := l.choose(only)
+	if err != nil {
+		return nil, err
+	}
+	done := make(map[string]map[string]int64)
+	var errs []error
+	for _, s := range chosen {
+		counts, err := l.once(ctx, s, false)
+		done[s.Routine.Name()] = counts
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Routine.Name(), err))
+		}
+	}
+	return done, errors.Join(errs...)
+}
+
+// Plan says what each of the named routines (all if none is named) would find to
+// do now.
+func (l *Loop) Plan(ctx context.Context, only []string) (map[string]meta.Backlog, error) {
+	chosen, err := l.choose(only)
+	if err != nil {
+		return nil, err
+	}
+	plan := make(map[string]meta.Backlog)
+	for _, s := range chosen {
+		b, err := s.Routine.Plan(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("plan of %s: %w", s.Routine.Name(), err)
+		}
+		plan[s.Routine.Name()] = b
+	}
+	return plan, nil
+}
+
+// choose finds routines by name, in the loop's order.
+func (l *Loop) choose(only []string) ([]Scheduled, error) {
+	var chosen []Scheduled
+	var names []string
+	for _, s := range l.Routines {
+		names = append(names, s.Routine.Name())
+		if len(only) == 0 || slices.Contains(only, s.Routine.Name()) {
+			chosen = append(chosen, s)
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("no routine %q; there are %v", name, names)
+		}
+	}
+	return chosen, nil
+}
+
+// States answers what the loop knows of each routine.
+func (l *Loop) States() map[string]State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[string]State, len(l.state))
+	for name, st := range l.state {
+		out[name] = *st
+	}
+	return out
+}
+
+func (l *Loop) note(name string, change func(*State)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == nil {
+		l.state = make(map[string]*State)
+	}
+	if l.state[name] == nil {
+		l.state[name] = &State{}
+	}
+	change(l.state[name])
+}
+
+// enter waits until the routine does not run in this loop, and keeps others from
+// running it until leave is called. It fails if ctx ends first.
+func (l *Loop) enter(ctx context.Context, name string) (leave func(), err error) {
+	l.mu.Lock()
+	if l.busy == nil {
+		l.busy = make(map[string]chan struct{})
+	}
+	if l.busy[name] == nil {
+		l.busy[name] = make(chan struct{}, 1)
+	}
+	turn := l.busy[name]
+	l.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// once runs a routine until nothing is due, with its workers, and records the
+// run if it did something or failed. One that must be alone is refused with
+// ErrRunning; byTime it runs only if its time has come.
+func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (map[string]int64, error) {
+	name := s.Routine.Name()
+	leave, err := l.enter(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	run := &recorder{loop: l, counts: &Counts{}, run: meta.Run{
+		ID: l.NewID(), Routine: name, Worker: l.Worker, StartedAt: l.Clock.Now(),
+	}}
+	if s.Solo {
+		if begun, err := l.beginSolo(ctx, s, run, byTime); err != nil || !begun {
+			return nil, err
+		}
+	}
+	l.note(name, func(st *State) { st.Running, st.Counts = true, nil })
+	err = run.alive(ctx, func(ctx context.Context) error { return l.work(ctx, s, run) })
+	counts := run.finish(ctx, err)
+	l.note(name, func(st *State) {
+		st.Running, st.LastRun, st.LastErr, st.Counts = false, l.Clock.Now(), "", counts
+		if err != nil {
+			st.LastErr = err.Error()
+		}
+	})
+	return counts, err
+}
+
+// work runs the routine's passes side by side until each finds nothing more.
+func (l *Loop) work(ctx context.Context, s Scheduled, run *recorder) error {
+	errs := make([]error, max(s.Workers, 1))
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = l.pass(ctx, s, run, fmt.Sprintf("%s/%d", l.Worker, i))
+		})
+	}
+	wg.Wait()
+	return joined(errs)
+}
+
+// joined joins errors, one of each text: what stops one worker mostly stops all.
+func joined(errs []error) error {
+	var kept []error
+	told := map[string]bool{}
+	for _, err := range errs {
+		if err != nil && !told[err.Error()] {
+			told[err.Error()] = true
+			kept = append(kept, err)
+		}
+	}
+	if len(kept) == 1 {
+		return kept[0]
+	}
+	return errors.Join(kept...)
+}
+
+func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
+	step := s.Routine.Pass(worker)
+	own := &Counts{in: run.counts}
+	for more := true; more && ctx.Err() == nil; {
+		before := own.Get(Items)
+		var err error
+		if more, err = s.Governor.run(ctx, step, own); err != nil && ctx.Err() != nil {
+			return nil // the window closed, or the process stops: interrupted, not failed
+		}
+		if err != nil {
+			return err
+		}
+		run.note(ctx)
+		if s.Throttle != nil {
+			if err := s.Throttle(ctx, int(own.Get(Items)-before)); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// routine is one whose steps a test makes.
+type routine struct {
+	name string
+	step reclaim.Step
+}
+
+func (r routine) Name() string                               { return r.name }
+func (r routine) Pass(string) reclaim.Step                   { return r.step }
+func (r routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{Count: 7}, nil }
+
+// always is a timetable of which every instant is one; never has none.
+type always struct{}
+
+func (always) Next(after lethe.Time) lethe.Time     { return after }
+func (always) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever }
+
+type never struct{}
+
+func (never) Next(lethe.Time) lethe.Time           { return lethe.Forever }
+func (never) Window(lethe.Time) (bool, lethe.Time) { return false, 0 }
+
+func (w *world) loop(list ...reclaim.Scheduled) *reclaim.Loop {
+	return &reclaim.Loop{Routines: list, Ledger: w.ledger, Clock: w.clock, Worker: "me", NewID: w.id}
+}
+
+// steps makes a routine of n steps of one item each.
+func steps(name string, n int32) routine {
+	var left atomic.Int32
+	left.Store(n)
+	return routine{name, func(_ context.Context, c *reclaim.Counts) (bool, error) {
+		if left.Add(-1) >= 0 {
+			c.Add(reclaim.Items, 1)
+		}
+		return left.Load() > 0, nil
+	}}
+}
+
+// A run goes on until nothing is due, with all its workers, and is recorded.
+func TestOnceRunsUntilNothingIsDue(t *testing.T) {
+	w := newWorld(t)
+	l := w.loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Workers: 4},
+		reclaim.Scheduled{Routine: steps("idle", 0), Timetable: never{}})
+	got, err := l.Once(w.ctx, nil)
+	w.must(err)
+	want(w, "items", got["busy"][reclaim.Items], 100)
+	last, good, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "runs", len(last), 1) // one that does nothing leaves none
+	want(w, "outcome", good["busy"].Outcome, "ok")
+	want(w, "recorded items", good["busy"].Counts[reclaim.Items], 100)
+	want(w, "running", l.States()["busy"].Running, false)
+}
+
+func TestOnceRunsWhatIsNamed(t *testing.T) {
+	w := newWorld(t)
+	l := w.loop(reclaim.Scheduled{Routine: steps("a", 1), Timetable: never{}}, reclaim.Scheduled{Routine: steps("b", 1), Timetable: never{}})
+	got, err := l.Once(w.ctx, []string{"b"})
+	w.must(err)
+	if len(got) != 1 || got["b"][reclaim.Items] != 1 {
+		t.Errorf("ran %v", got)
+	}
+	if _, err := l.Once(w.ctx, []string{"c"}); err == nil {
+		t.Error("a routine that is none was run")
+	}
+	plan, err := l.Plan(w.ctx, []string{"a"})
+	w.must(err)
+	want(w, "planned", plan["a"].Count, 7)
+}
+
+// A failed run is recorded with its cause, told, and does not stop the others.
+func TestAFailedRunIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
+	l := w.loop(reclaim.Scheduled{Routine: bad, Timetable: never{}}, reclaim.Scheduled{Routine: steps("good", 1), Timetable: never{}})
+	var told []string
+	l.Events = &reclaim.Events{RunEnded: func(r meta.Run, err error) { told = append(told, fmt.Sprint(r.Routine, ": ", err)) }}
+	got, err := l.Once(w.ctx, nil)
+	if err == nil || got["good"][reclaim.Items] != 1 {
+		t.Errorf("ran %v, %v", got, err)
+	}
+	last, good, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "outcome", last["bad"].Outcome, "failed: broken")
+	if _, ok := good["bad"]; ok {
+		t.Error("a failed run counts as a success")
+	}
+	want(w, "told", fmt.Sprint(told), "[bad: broken good: <nil>]")
+	want(w, "error", l.States()["bad"].LastErr, "broken")
+}
+
+// A routine never runs twice at once in a loop; who waits for it may give up.
+func TestARoutineRunsOnceAtATime(t *testing.T) {
+	w := newWorld(t)
+	began, end := make(chan struct{}), make(chan struct{})
+	var inside atomic.Int32
+	r := routine{"long", func(context.Context, *reclaim.Counts) (bool, error) {
+		if inside.Add(1) > 1 {
+			t.Error("it runs twice at once")
+		}
+		close(began)
+		<-end
+		inside.Add(-1)
+		return false, nil
+	}}
+	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}})
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = l.Once(w.ctx, nil) })
+	<-began
+	want(w, "running", l.States()["long"].Running, true)
+	ctx, cancel := context.WithCancel(w.ctx)
+	cancel()
+	if _, err := l.Once(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gave up waiting got %v", err)
+	}
+	close(end)
+	wg.Wait()
+}
+
+// Run drives by the timetables until its context ends. One that never comes does
+// not run, and keeps no processor busy.
+func TestRunFollowsTheTimetables(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(w.ctx)
+	var ran atomic.Int32
+	r := routine{"often", func(context.Context, *reclaim.Counts) (bool, error) {
+		if ran.Add(1) == 3 {
+			cancel()
+		}
+		return false, nil
+	}}
+	off := routine{"off", func(context.Context, *reclaim.Counts) (bool, error) {
+		t.Error("a routine that is off ran")
+		return false, nil
+	}}
+	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: always{}}, reclaim.Scheduled{Routine: off, Timetable: never{}})
+	l.Run(ctx)
+	if ran.Load() < 3 {
+		t.Errorf("it ran %d times", ran.Load())
+	}
+	want(w, "next run of what is off", l.States()["off"].NextRun, lethe.Forever)
+}
+
+// A run that is stopped is recorded as interrupted, with what it had done.
+func TestAStoppedRunIsInterrupted(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(w.ctx)
+	r := routine{"endless", func(_ context.Context, c *reclaim.Counts) (bool, error) {
+		c.Add(reclaim.Items, 1)
+		if c.Get(reclaim.Items) == 5 {
+			cancel()
+		}
+		return true, nil
+	}}
+	_, err := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}}).Once(ctx, nil)
+	w.must(err)
+	last, _, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "outcome", last["endless"].Outcome, "interrupted")
+	want(w, "items", last["endless"].Counts[reclaim.Items], 5)
+}
+
+// The rate limit is asked after each step, with what the step did.
+func TestThrottle(t *testing.T) {
+	w := newWorld(t)
+	var asked []int
+	l := w.loop(reclaim.Scheduled{Routine: steps("a", 3), Timetable: never{}, Throttle: func(_ context.Context, n int) error {
+		asked = append(asked, n)
+		return nil
+	}})
+	_, err := l.Once(w.ctx, nil)
+	w.must(err)
+	want(w, "asked for", fmt.Sprint(asked), "[1 1 1]")
+}
+
+// Each worker is asked about its own steps only: together they are held to the
+// rate, and not to a part of it.
+func TestThrottleOfWorkers(t *testing.T) {
+	const workers, each = 4, 5
+	w := newWorld(t)
+	var asked atomic.Int64
+	var turn sync.WaitGroup
+	turn.Add(workers)
+	r := passes{"a", func() reclaim.Step {
+		left := each
+		return func(_ context.Context, c *reclaim.Counts) (bool, error) {
+			if left == each { // all are at work at the same time
+				turn.Done()
+				turn.Wait()
+			}
+			c.Add(reclaim.Items, 1)
+			left--
+			return left > 0, nil
+		}
+	}}
+	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}, Workers: workers, Throttle: func(_ context.Context, n int) error {
+		asked.Add(int64(n))
+		return nil
+	}})
+	got, err := l.Once(w.ctx, nil)
+	w.must(err)
+	want(w, "items", got["a"][reclaim.Items], workers*each)
+	want(w, "asked for", asked.Load(), workers*each)
+}
+
+// passes is a routine whose passes a test makes.
+type passes struct {
+	name string
+	pass func() reclaim.Step
+}
+
+func (p passes) Name() string                               { return p.name }
+func (p passes) Pass(string) reclaim.Step                   { return p.pass() }
+func (p passes) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// What stops all workers in the same way is told once.
+func TestTheSameErrorIsToldOnce(t *testing.T) {
+	w := newWorld(t)
+	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
+	_, err := w.loop(reclaim.Scheduled{Routine: bad, Timetable: never{}, Workers: 4}).Once(w.ctx, nil)
+	if err == nil || err.Error() != "bad: broken" {
+		t.Errorf("told %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package reclaim_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// daily is a timetable of one instant in 24 hours.
+type daily struct{}
+
+func (daily) Next(after lethe.Time) lethe.Time {
+	const day = lethe.Time(24 * time.Hour / time.Microsecond)
+	return after - after%day + day
+}
+func (daily) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever }
+
+// waiting runs a loop whose sleeps take no time, but move both clocks on; set is
+// called before each. It returns after how much real time the routine first ran.
+func waiting(t *testing.T, set func(slept time.Duration, wall *clock)) time.Duration {
+	w := newWorld(t)
+	w.clock.now = lethe.Time(1000 * 24 * time.Hour / time.Microsecond).Add(time.Hour)
+	real := &clock{now: 1}
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	ran := time.Duration(-1)
+	r := routine{"nightly", func(context.Context, *reclaim.Counts) (bool, error) {
+		ran = real.Now().Sub(1)
+		cancel()
+		return false, nil
+	}}
+	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: daily{}})
+	l.Monotonic = real
+	l.Sleep = func(ctx context.Context, d time.Duration) bool {
+		set(real.Now().Sub(1), w.clock)
+		w.clock.advance(d)
+		real.advance(d)
+		if real.Now().Sub(1) > 100*24*time.Hour {
+			cancel()
+		}
+		return ctx.Err() == nil
+	}
+	l.Run(ctx)
+	return ran
+}
+
+// A clock that was far ahead when the wait began, and is set right, does not keep
+// a routine from its next time.
+func TestAClockThatIsSetBackWhileTheLoopWaits(t *testing.T) {
+	once := false
+	got := waiting(t, func(slept time.Duration, wall *clock) {
+		if slept >= 2*time.Hour && !once {
+			once = true
+			wall.advance(-30 * 24 * time.Hour)
+		}
+	})
+	if got < 22*time.Hour || got > 24*time.Hour {
+		t.Errorf("it ran after %s, want 23 h", got)
+	}
+}
+
+// One that is corrected by seconds, as clocks are, changes nothing.
+func TestAClockThatIsCorrectedWhileTheLoopWaits(t *testing.T) {
+	got := waiting(t, func(slept time.Duration, wall *clock) {
+		if slept%time.Hour == 0 {
+			wall.advance(-time.Second)
+		}
+	})
+	if got < 23*time.Hour || got > 23*time.Hour+time.Minute {
+		t.Errorf("it ran after %s, want 23 h and some seconds", got)
+	}
+}

@@ -1,0 +1,158 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// together is a backend whose first deletes answer only once so many of them are
+// under way at the same time.
+type together struct {
+	blob.Store
+	wanted  int
+	mu      sync.Mutex
+	running int
+	most    int
+	met     chan struct{}
+}
+
+func (d *together) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	d.mu.Lock()
+	d.running++
+	if d.most = max(d.most, d.running); d.running == d.wanted {
+		select {
+		case <-d.met:
+		default:
+			close(d.met)
+		}
+	}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		d.running--
+		d.mu.Unlock()
+	}()
+	select {
+	case <-d.met:
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("the others did not come")
+	}
+	return d.Store.Delete(ctx, keys)
+}
+
+// condemned makes a world with so many blobs to delete.
+func condemned(t *testing.T, n int) *world {
+	w := newWorld(t)
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+		w.put(keys[i], fmt.Sprint("body ", i))
+	}
+	w.remove(keys...)
+	return w
+}
+
+// One worker has as many deletes under way as it may, and no more; what it claims
+// is disjoint, and all of it is settled.
+func TestCleanOverlaps(t *testing.T) {
+	w := condemned(t, 405)
+	d := &together{Store: w.stores["main"], wanted: 3, met: make(chan struct{})}
+	w.stores["main"] = d
+	k := w.clean()
+	k.InFlight = map[string]int{"main": 3}
+	got := w.pass(k)
+	want(w, "gone", got["gone"], 405)
+	want(w, "calls", got["calls"], 41)
+	want(w, "fenced", got["fenced"], 0)
+	want(w, "deletes at once", d.most, 3)
+	want(w, "blobs left", w.bytes.Len(), 0)
+	w.sound()
+}
+
+// While clients wait the batches are smaller, and go one by one.
+func TestCleanDoesNotOverlapWhileClientsWait(t *testing.T) {
+	w := condemned(t, 40)
+	d := &together{Store: w.stores["main"], wanted: 1, met: make(chan struct{})}
+	w.stores["main"] = d
+	k := w.clean()
+	k.InFlight = map[string]int{"main": 3}
+	k.Size = func(full int) int { return full / 2 }
+	want(w, "gone", w.pass(k)["gone"], 40)
+	want(w, "deletes at once", d.most, 1)
+}
+
+// A backend that is down is not asked again and again by what is under way.
+func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
+	w := condemned(t, 300)
+	w.faults(blobtest.Fault{Kind: blobtest.Down})
+	k := w.clean()
+	k.InFlight = map[string]int{"main": 3}
+	got := w.pass(k)
+	want(w, "gone", got["gone"], 0)
+	if got["calls"] > 4 || got["calls"] != got["retried"]/10 {
+		t.Errorf("%d calls, %d blobs wait", got["calls"], got["retried"])
+	}
+	w.faults(blobtest.Fault{})
+	w.clock.advance(w.safety.BackoffMin)
+	want(w, "gone later", w.pass(k)["gone"], 300)
+	w.sound()
+}
+
+// refusing is a ledger that cannot settle.
+type refusing struct{ reclaim.CleanLedger }
+
+func (refusing) Settle(context.Context, meta.Settlement) (meta.Settled, error) {
+	return meta.Settled{}, errors.New("the database went away")
+}
+
+// A ledger that fails ends the step once all that is under way has ended.
+func TestOverlapStopsWhereTheLedgerFails(t *testing.T) {
+	w := condemned(t, 300)
+	k := w.clean()
+	k.InFlight = map[string]int{"main": 3}
+	k.Ledger = refusing{w.ledger}
+	counts := &reclaim.Counts{}
+	if _, err := k.Pass("worker")(w.ctx, counts); err == nil || counts.Get("calls") > 6 {
+		t.Errorf("%v after %d calls", err, counts.Get("calls"))
+	}
+}
+
+// What is under way when the process is to stop is settled.
+func TestOverlapIsCutOff(t *testing.T) {
+	w := condemned(t, 300)
+	ctx, cancel := context.WithCancel(w.ctx)
+	calls := 0
+	var mu sync.Mutex
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Op == blobtest.OpDelete {
+			if calls++; calls == 5 {
+				cancel()
+			}
+		}
+		return blobtest.Fault{}
+	}
+	k := w.clean()
+	k.InFlight = map[string]int{"main": 3}
+	counts := &reclaim.Counts{}
+	if _, err := k.Pass("worker")(ctx, counts); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if counts.Get("calls") > 9 || counts.Get("gone")+counts.Get("retried") != 10*counts.Get("calls") {
+		t.Errorf("%v", counts.Map())
+	}
+	w.clock.advance(w.safety.BackoffMin)
+	w.pass(k)
+	want(w, "blobs left", w.bytes.Len(), 0)
+	w.sound()
+}

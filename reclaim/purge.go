@@ -1,0 +1,69 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Purge empties the trash of entries whose undo window has passed, prunes what
+// bookkeeping keeps only for a while, and shrinks the ledger's file.
+type Purge struct {
+	Ledger PurgeLedger
+	Batch  meta.Batch
+	Size   Size // of each batch
+	Drop   Drop
+	Events *Events
+}
+
+// Name returns "purge".
+func (*Purge) Name() string { return "purge" }
+
+// Plan counts the trash entries that are due.
+func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
+	return p.Ledger.PurgeBacklog(ctx)
+}
+
+// Pass prunes, gives unused room of the ledger's file back to the disk, and
+// removes due entries batch by batch.
+func (p *Purge) Pass(string) Step {
+	trash := sweep(sized(p.Ledger.Purge, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
+		drop(ctx, p.Drop, r.Dropped)
+		p.Events.reclaimed(lethe.ReasonPurge, r)
+	})
+	return inTurn(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
+}
+
+func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
+	n, err := p.Ledger.Prune(ctx, p.Batch.Limit)
+	if err != nil {
+		return false, fmt.Errorf("reclaim: prune: %w", err)
+	}
+	c.Add("pruned", int64(n))
+	return p.Batch.Limit > 0 && n >= p.Batch.Limit, nil
+}
+
+// shrinkStep is how many pages of the ledger's file a step gives back.
+const shrinkStep = 1024
+
+// shrink gives back what the file of a ledger that has one does not need.
+func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
+	file, ok := p.Ledger.(interface {
+		Vacuum(ctx context.Context, pages int) (freed int, err error)
+	})
+	if !ok {
+		return false, nil
+	}
+	n, err := file.Vacuum(ctx, shrinkStep)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return false, nil // PostgreSQL looks after its files itself
+	}
+	c.Add("pages", int64(n))
+	if err != nil {
+		return false, fmt.Errorf("reclaim: shrink the ledger: %w", err)
+	}
+	return n >= shrinkStep, nil
+}

@@ -1,0 +1,157 @@
+package reclaim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Resolution is how the reaper resolved an intent.
+type Resolution string
+
+// The resolutions. The happy path, a writer committing its own intent, is no
+// matter of the reaper's.
+const (
+	Promoted   Resolution = "promoted"   // bytes complete and proven: committed in the writer's place
+	Dropped    Resolution = "dropped"    // no bytes, or bytes that prove nothing
+	Superseded Resolution = "superseded" // the key was written or removed since
+	Ambiguous  Resolution = "ambiguous"  // cannot tell: next tick
+	Vanished   Resolution = "vanished"   // somebody else resolved it first
+)
+
+// Reap resolves intents whose writers went silent (design rule 19). Only proof
+// promotes: size and digest fixed beforehand, and bytes that match both.
+type Reap struct {
+	Ledger ReapLedger
+	Stores map[string]blob.Store
+	Store  lethe.ID
+	Safety Safety
+	Limit  int // intents per claim
+	Events *Events
+}
+
+// Name returns "reap".
+func (*Reap) Name() string { return "reap" }
+
+// Plan counts the intents whose heartbeat is too old.
+func (r *Reap) Plan(ctx context.Context) (meta.Backlog, error) {
+	return r.Ledger.ReapBacklog(ctx, r.Safety.MinAge)
+}
+
+// Pass claims silent intents batch by batch, the longest silent first, and
+// resolves each. What it gives back as ambiguous waits for the next pass: this one
+// goes on behind it, so that a backend that is down holds up no others.
+func (r *Reap) Pass(worker string) Step {
+	q := meta.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
+	return unlessBehind(r.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
+		claimed, err := r.Ledger.ClaimIntents(ctx, q)
+		if err != nil {
+			return false, fmt.Errorf("reclaim: claim intents: %w", err)
+		}
+		for _, in := range claimed.Intents {
+			res, err := r.resolve(ctx, claimed.Fence, in)
+			if err != nil {
+				return false, fmt.Errorf("reclaim: intent %s on %s: %w", in.Blob.ID, in.Blob.Backend, err)
+			}
+			if res == Ambiguous {
+				q.After = in.Blob.BeatAt + 1
+			}
+			c.Add(Items, 1)
+			c.Add(string(res), 1)
+			r.Events.intentResolved(in.Blob, res)
+		}
+		return r.Limit > 0 && len(claimed.Intents) >= r.Limit, nil
+	})
+}
+
+// resolve brings one claimed intent to its end, or gives it back.
+func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) (Resolution, error) {
+	proven, err := r.prove(ctx, in)
+	if err != nil {
+		return Ambiguous, ignoreFenced(r.Ledger.ReleaseIntent(ctx, fence, in.Blob.ID))
+	}
+	if proven {
+		res, err := r.promote(ctx, fence, in.Blob.ID)
+		if res != Superseded || err != nil {
+			return res, err
+		}
+	}
+	res := Dropped
+	if proven || in.Promotion == nil && in.Blob.Digest != "" {
+		res = Superseded
+	}
+	switch err := r.Ledger.CondemnIntent(ctx, fence, in.Blob.ID); {
+	case errors.Is(err, lethe.ErrFenced):
+		return Vanished, nil
+	case err != nil:
+		return "", err
+	}
+	return res, nil
+}
+
+func (r *Reap) promote(ctx context.Context, fence int64, id lethe.ID) (Resolution, error) {
+	_, err := r.Ledger.Promote(ctx, fence, id)
+	switch {
+	case err == nil:
+		return Promoted, nil
+	case errors.Is(err, lethe.ErrFenced):
+		return Vanished, nil
+	case errors.Is(err, lethe.ErrUnknownOutcome), errors.Is(err, lethe.ErrUnavailable):
+		return "", err
+	}
+	// Everything else says for certain that the write cannot be made any more: its
+	// bucket is gone, its quota used up, its precondition no longer holds.
+	return Superseded, nil
+}
+
+// prove says whether the bytes are there and are what was promised. An error
+// means that it cannot tell.
+func (r *Reap) prove(ctx context.Context, in meta.ClaimedIntent) (bool, error) {
+	if in.Promotion == nil || len(in.Promotion.Commit.Blobs) != 1 {
+		return false, nil
+	}
+	want := in.Promotion.Commit.Blobs[0]
+	store, ok := r.Stores[in.Blob.Backend]
+	if !ok {
+		return false, fmt.Errorf("backend %s is not configured", in.Blob.Backend)
+	}
+	key := lethe.BlobKey(r.Store, in.Blob.ID)
+	// Only Stat proves that the bytes survive a loss of power.
+	switch info, err := store.Stat(ctx, key); {
+	case errors.Is(err, blob.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.Size != want.Size:
+		return false, nil
+	}
+	body, err := store.Get(ctx, key, 0, -1)
+	if errors.Is(err, blob.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, body)
+	if err != nil {
+		return false, err
+	}
+	return n == want.Size && hex.EncodeToString(h.Sum(nil)) == want.Digest, nil
+}
+
+// ignoreFenced takes a lost claim for what it is: somebody else's work now.
+func ignoreFenced(err error) error {
+	if errors.Is(err, lethe.ErrFenced) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// beatEvery is how often a run in progress shows that it is alive.
+const beatEvery = 10 * time.Second
+
+// recorder keeps a run's row. A run that does nothing leaves none.
+type recorder struct {
+	loop   *Loop
+	counts *Counts
+
+	mu      sync.Mutex
+	run     meta.Run
+	started bool
+}
+
+// errTakenOver ends a run that another instance has ended as stale.
+var errTakenOver = errors.New("taken over by another instance: this one had shown no sign of life")
+
+// alive runs work, and shows meanwhile that the run lives, even while a step takes
+// long. A run that was taken over is broken off.
+func (r *recorder) alive(ctx context.Context, work func(context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	beats.Go(func() {
+		tick := time.NewTicker(cmp.Or(r.loop.BeatEvery, beatEvery))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				if err := r.beat(ctx); errors.Is(err, lethe.ErrFenced) {
+					stop(errTakenOver)
+				}
+			}
+		}
+	})
+	err := work(ctx)
+	if err == nil && errors.Is(context.Cause(ctx), errTakenOver) {
+		return errTakenOver
+	}
+	return err
+}
+
+// note records the run at its first work.
+func (r *recorder) note(ctx context.Context) {
+	counts := r.counts.Map()
+	if len(counts) == 0 {
+		return
+	}
+	r.loop.note(r.run.Routine, func(st *State) { st.Counts = counts })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started {
+		r.told(ctx, r.start(ctx))
+	}
+}
+
+// beat is a sign of life of a run that is recorded.
+func (r *recorder) beat(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started {
+		return nil
+	}
+	err := r.loop.Ledger.BeatRun(ctx, r.run.ID, r.counts.Map())
+	r.told(ctx, err)
+	return err
+}
+
+func (r *recorder) told(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.loop.Events.bookkeepingFailed("heartbeat of run "+string(r.run.ID), err)
+	}
+}
+
+func (r *recorder) start(ctx context.Context) error {
+	r.run.BeatAt = r.loop.Clock.Now()
+	err := r.loop.Ledger.StartRun(ctx, r.run)
+	r.started = err == nil
+	return err
+}
+
+// finish records the run's end, even after ctx has ended.
+func (r *recorder) finish(ctx context.Context, failure error) map[string]int64 {
+	interrupted := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := r.counts.Map()
+	if len(counts) == 0 && failure == nil && !r.started {
+		return counts
+	}
+	r.run.Counts, r.run.FinishedAt, r.run.Outcome = counts, r.loop.Clock.Now(), outcomeOf(failure, interrupted)
+	err := r.ensureStarted(ctx)
+	if err == nil {
+		err = r.loop.Ledger.FinishRun(ctx, r.run.ID, r.run.Outcome, counts)
+	}
+	if err != nil {
+		r.loop.Events.bookkeepingFailed("end of run "+string(r.run.ID), err)
+	}
+	r.loop.Events.runEnded(r.run, failure)
+	return counts
+}
+
+// ensureStarted starts the row if no beat has done so.
+func (r *recorder) ensureStarted(ctx context.Context) error {
+	if r.started {
+		return nil
+	}
+	return r.start(ctx)
+}
+
+func outcomeOf(failure error, interrupted bool) string {
+	switch {
+	case failure != nil:
+		return "failed: " + failure.Error()
+	case interrupted:
+		return "interrupted"
+	}
+	return "ok"
+}

@@ -1,0 +1,71 @@
+package reclaim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Routine is one kind of work of the engine.
+type Routine interface {
+	// Name is the routine's name in configuration, runs and metrics.
+	Name() string
+	// Pass begins a pass: a walk over everything that is due, in steps. Passes of
+	// several workers may run at once; claims keep them disjoint.
+	Pass(worker string) Step
+	// Plan says what a pass would find to do now; it changes nothing.
+	Plan(ctx context.Context) (meta.Backlog, error)
+}
+
+// Step does one bounded batch, adds to the counts what it did, and says whether
+// more is due now.
+type Step func(ctx context.Context, c *Counts) (more bool, err error)
+
+// Counts adds up what a run did, by name; safe for concurrent use. "items" is
+// the progress that rate limits and progress bars go by.
+type Counts struct {
+	mu sync.Mutex
+	n  map[string]int64
+	in *Counts // counts along: the run's, if these are one worker's
+}
+
+// Items is the name of the count that measures progress.
+const Items = "items"
+
+// Add adds n under name.
+func (c *Counts) Add(name string, n int64) {
+	if n == 0 {
+		return
+	}
+	if c.in != nil {
+		c.in.Add(name, n)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int64{}
+	}
+	c.n[name] += n
+}
+
+// Get returns the count under name.
+func (c *Counts) Get(name string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[name]
+}
+
+// Map returns a copy of all counts that are not zero.
+func (c *Counts) Map() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.n)
+}
+
+// Names returns the names of all counts in order.
+func (c *Counts) Names() []string {
+	return slices.Sorted(maps.Keys(c.Map()))
+}

@@ -1,0 +1,93 @@
+package reclaim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Safety is every grace period and limit of the engine, with what each protects
+// from. None of them protects live bytes: names that are never reused and the
+// states of the ledger do. They keep slow actors working and the books exact.
+// The zero value of a field takes the default.
+type Safety struct {
+	// MinAge is how long an intent's heartbeat must be silent before the reaper
+	// takes it: protects a slow but living writer from failing. Default 5 min.
+	MinAge time.Duration
+	// LateWindow is the longest time that an upload may still land after its
+	// writer gave up on it or was given up: protects from bytes without a row.
+	// Default 1 h.
+	LateWindow time.Duration
+	// ReadGrace is how long a blob that was live stays on its backend after it was
+	// condemned: protects readers that resolved it just before. Readers that take
+	// longer extend it. Default 1 min.
+	ReadGrace time.Duration
+	// ClaimGrace is the age at which a claim counts as left by a dead worker:
+	// protects a slow worker from doing its work twice. Default 5 min.
+	ClaimGrace time.Duration
+	// MultipartStale is how long a multipart upload may lie untouched before it is
+	// aborted: protects clients that pause. Default 24 h.
+	MultipartStale time.Duration
+	// BackoffMin and BackoffMax bound the wait between attempts to delete a blob:
+	// protect a struggling backend. Defaults 1 min and 24 h.
+	BackoffMin, BackoffMax time.Duration
+	// Attempts is how often a delete is tried before it becomes a dead letter:
+	// protects the queue from items that never succeed. Default 10.
+	Attempts int
+	// OpsKept is how long the outcome of an operation can be looked up: protects
+	// clients whose answer was lost. Default 24 h.
+	OpsKept time.Duration
+}
+
+// WithDefaults returns s with zero fields replaced by their defaults.
+func (s Safety) WithDefaults() Safety {
+	return Safety{
+		MinAge:         cmp.Or(s.MinAge, 5*time.Minute),
+		LateWindow:     cmp.Or(s.LateWindow, time.Hour),
+		ReadGrace:      cmp.Or(s.ReadGrace, time.Minute),
+		ClaimGrace:     cmp.Or(s.ClaimGrace, 5*time.Minute),
+		MultipartStale: cmp.Or(s.MultipartStale, 24*time.Hour),
+		BackoffMin:     cmp.Or(s.BackoffMin, time.Minute),
+		BackoffMax:     cmp.Or(s.BackoffMax, 24*time.Hour),
+		Attempts:       cmp.Or(s.Attempts, 10),
+		OpsKept:        cmp.Or(s.OpsKept, 24*time.Hour),
+	}
+}
+
+// Validate reports every field that cannot be meant, by its name.
+func (s Safety) Validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
+		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
+		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept},
+	} {
+		if f.d < 0 {
+			errs = append(errs, fmt.Errorf("%s is %s: it must not be negative", f.name, f.d))
+		}
+	}
+	if s.Attempts < 0 {
+		errs = append(errs, fmt.Errorf("attempts is %d: it must be at least 1", s.Attempts))
+	}
+	if d := s.WithDefaults(); d.BackoffMax < d.BackoffMin {
+		errs = append(errs, fmt.Errorf("backoff_max (%s) is shorter than backoff_min (%s)", d.BackoffMax, d.BackoffMin))
+	}
+	return errors.Join(errs...)
+}
+
+// Backoff is the wait after the given number of failed attempts (1 is the
+// first): BackoffMin, doubled each time, at most BackoffMax.
+func (s Safety) Backoff(attempts int) time.Duration {
+	d := s.BackoffMin
+	for range attempts - 1 {
+		if d >= s.BackoffMax/2 {
+			return s.BackoffMax
+		}
+		d *= 2
+	}
+	return min(d, s.BackoffMax)
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// crash unwinds an actor whose process died. It is a panic so that none of the
+// real code's own handling runs any effect after it.
+var errCrash = errors.New("sim: process crashed")
+
+// actor is one thread of control: a client or a worker of a process.
+type actor struct {
+	w       *World
+	proc    *process
+	name    string
+	index   int
+	effects int        // effects reached so far: numbers the decisions
+	asleep  lethe.Time // a zombie does not run before this instant
+	dead    bool
+	done    bool
+	failure error
+
+	step func() (effect, bool)
+	kill func()
+	park func(effect) bool
+
+	op *operation // what a client is doing
+}
+
+// effect is a call that an actor is about to make.
+type effect struct {
+	step   Step
+	detail string
+}
+
+// start makes the actor's coroutine; it does not run yet.
+func (a *actor) start(body func(*actor)) {
+	a.step, a.kill = iter.Pull(func(yield func(effect) bool) {
+		a.park = yield
+		defer a.recover()
+		body(a)
+	})
+}
+
+// recover ends the coroutine; a panic that is no crash is a finding.
+func (a *actor) recover() {
+	switch p := recover(); {
+	case p == nil, p == any(errCrash):
+	default:
+		a.failure = fmt.Errorf("%s panicked: %v\n%s", a.name, p, debug.Stack())
+	}
+	a.done = true
+}
+
+// arrive parks the actor before an effect and returns the fault that it meets
+// once it is scheduled again.
+func (a *actor) arrive(step Step, detail string) Fault {
+	before := a.w.now
+	if a.dead || !a.park(effect{step, detail}) {
+		panic(errCrash)
+	}
+	a.slept(before)
+	a.effects++
+	fault := a.w.decide(a, step, detail)
+	if fault != None && a.op != nil {
+		a.op.faulted = true
+	}
+	return fault
+}
+
+// process is what dies in a crash: its memory, its actors, not what is durable.
+type process struct {
+	w       *World
+	index   int
+	life    int // counts restarts
+	crashed bool
+	actors  []*actor
+	node    *node
+}
+
+// die marks the process as crashed; the scheduler unwinds its actors.
+func (p *process) die() {
+	p.crashed = true
+	for _, a := range p.actors {
+		a.dead = true
+	}
+}
+
+// bury unwinds what is left of a crashed process.
+func (p *process) bury() {
+	for _, a := range p.actors {
+		a.kill()
+		a.done = true
+	}
+	p.actors = nil
+}

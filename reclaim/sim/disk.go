@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/memblob"
+)
+
+// disk is a backend as actors see it: every call is an effect.
+//
+// What the protocol assumes of a backend is built in here: a request that was
+// sent takes effect within the late window, or never.
+type disk struct {
+	w  *World
+	id string
+	in *memblob.Store
+}
+
+func (d *disk) arrive(step Step, detail string) Fault {
+	if d.w.cur == nil {
+		return None
+	}
+	return d.w.cur.arrive(step, d.id+":"+detail)
+}
+
+// refusal is the error of a fault without effect, nil for faults with one.
+func refusal(step Step, f Fault) error {
+	switch f {
+	case NotDone:
+		return fmt.Errorf("sim: %s: %w", step, blob.ErrNotDone)
+	case Down:
+		return fmt.Errorf("sim: %s: %w: %w", step, blob.ErrDown, blob.ErrNotDone)
+	case Undone:
+		return fmt.Errorf("sim: %s: %w", step, blob.ErrUnknown)
+	}
+	return nil
+}
+
+func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) error {
+	data, err := io.ReadAll(blob.Exactly(ctx, r, size))
+	if err != nil {
+		return fmt.Errorf("sim: put: %w: %w", blob.ErrNotDone, err)
+	}
+	sent := d.w.now
+	fault := d.arrive("put", key)
+	if d.w.now.Sub(sent) >= safety.LateWindow || ctx.Err() != nil {
+		return fmt.Errorf("sim: put: request timed out before it was carried out: %w", blob.ErrNotDone)
+	}
+	if err := refusal("put", fault); err != nil {
+		return err
+	}
+	put := func() error {
+		if err := d.in.Put(context.Background(), key, bytes.NewReader(data), int64(len(data))); err != nil {
+			return err
+		}
+		d.w.fail(d.w.oracle.landed(d.id, key))
+		return nil
+	}
+	if fault == Late {
+		d.w.later("put "+key, sent.Add(safety.LateWindow-time.Microsecond).Sub(d.w.now), func() { _ = put() })
+		return fmt.Errorf("sim: put: %w", blob.ErrUnknown)
+	}
+	if fault == Partial {
+		data = data[:len(data)/2]
+		_ = put()
+		if draw(d.w.cfg.Seed, uint64(d.w.effects))%2 == 0 { // torn because its writer died
+			d.w.cur.proc.die()
+			panic(errCrash)
+		}
+		return fmt.Errorf("sim: put: torn: %w", blob.ErrUnknown)
+	}
+	err = put()
+	return d.after(fault, err)
+}
+
+// after ends an effect that happened.
+func (d *disk) after(fault Fault, err error) error {
+	switch {
+	case fault == CrashAfter:
+		d.w.cur.proc.die()
+		panic(errCrash)
+	case fault == DoneError && err == nil:
+		return fmt.Errorf("sim: answer lost: %w", blob.ErrUnknown)
+	}
+	return err
+}
+
+func (d *disk) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if err := refusal("get", d.arrive("get", key)); err != nil {
+		return nil, err
+	}
+	body, err := d.in.Get(ctx, key, offset, length)
+	if err != nil || d.w.cur == nil {
+		return body, err
+	}
+	return &slowReader{d: d, key: key, in: body}, nil
+}
+
+// slowReader parks its reader before every chunk.
+type slowReader struct {
+	d   *disk
+	key string
+	in  io.ReadCloser
+}
+
+// chunk is the most that one read yields: small bodies come in several.
+const chunk = 100
+
+func (r *slowReader) Read(p []byte) (int, error) {
+	if err := refusal("read", r.d.arrive("read", r.key)); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p[:min(len(p), chunk)])
+}
+
+func (r *slowReader) Close() error { return r.in.Close() }
+
+func (d *disk) Stat(ctx context.Context, key string) (blob.Info, error) {
+	if err := refusal("stat", d.arrive("stat", key)); err != nil {
+		return blob.Info{}, err
+	}
+	return d.in.Stat(ctx, key)
+}
+
+func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
+	return d.in.List(ctx, prefix, after, fn)
+}
+
+func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	d.w.fail(d.w.oracle.deleting(keys))
+	fault := d.arrive("unlink", fmt.Sprint(keys))
+	if err := refusal("unlink", fault); err != nil {
+		return nil, err
+	}
+	switch fault {
+	case Late:
+		d.w.later(fmt.Sprint("unlink ", keys), 3*safety.LateWindow, func() {
+			d.w.fail(d.w.oracle.removing(keys))
+			_, _ = d.in.Delete(context.Background(), keys)
+		})
+		return nil, fmt.Errorf("sim: unlink: %w", blob.ErrUnknown)
+	case Partial:
+		return d.partial(ctx, keys)
+	}
+	d.w.fail(d.w.oracle.removing(keys))
+	results, err := d.in.Delete(ctx, keys)
+	if err = d.after(fault, err); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// partial deletes some keys and lies about others in every way that services
+// have been seen to: refused, unknown though done, left out of the answer.
+func (d *disk) partial(ctx context.Context, keys []string) ([]blob.Result, error) {
+	var answer []blob.Result
+	for i, key := range keys {
+		h := draw(d.w.cfg.Seed, uint64(d.w.effects), uint64(i))
+		if h&1 == 0 {
+			if _, err := d.in.Delete(ctx, []string{key}); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case h>>1&3 == 0:
+			continue
+		case h&1 == 0 && h>>1&3 != 1:
+			answer = append(answer, blob.Result{Key: key})
+		default:
+			answer = append(answer, blob.Result{Key: key, Err: fmt.Errorf("sim: %w", blob.ErrUnknown)})
+		}
+	}
+	return answer, nil
+}
+
+// memory is a cache that forgets and lies: it is never authoritative.
+type memory struct {
+	w      *World
+	values map[string][]byte
+	reads  uint64
+}
+
+func (m *memory) Get(_ context.Context, key string) ([]byte, bool) {
+	v, ok := m.values[key]
+	m.reads++
+	if h := draw(m.w.cfg.Seed, m.reads, 77); ok && !m.w.quiet && h%8 == 0 {
+		return bytes.Repeat([]byte{byte(h >> 8)}, len(v)), true
+	}
+	return v, ok
+}
+
+func (m *memory) Put(_ context.Context, key string, value []byte, _ time.Duration) {
+	m.values[key] = bytes.Clone(value)
+}
+
+func (m *memory) Drop(_ context.Context, keys ...string) {
+	for _, k := range keys {
+		delete(m.values, k)
+	}
+}
+
+// blobID is the blob that a key names, empty if it names none.
+func blobID(store lethe.ID, key string) lethe.ID {
+	id, _ := lethe.ParseBlobKey(store, key)
+	return id
+}

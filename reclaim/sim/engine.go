@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The methods that the engine uses.
+
+func (s *seam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true}, func() (meta.Reclaimed, error) { return s.in.Expire(ctx, b) })
+}
+
+func (s *seam) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
+	return s.in.ExpireBacklog(ctx)
+}
+
+func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	return write(s, "claim", r.Backend, scope{}, func() (meta.Claimed, error) { return s.in.ClaimCondemned(ctx, r) })
+}
+
+func (s *seam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, error) {
+	sc := scope{fence: t.Fence}
+	for _, item := range t.Items {
+		sc.blobs = append(sc.blobs, item.ID)
+	}
+	return write(s, "settle", fmt.Sprintf("fence %d, %d items", t.Fence, len(t.Items)), sc, func() (meta.Settled, error) {
+		return s.in.Settle(ctx, t)
+	})
+}
+
+func (s *seam) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
+	return write(s, "recover", "", scope{}, func() ([]meta.Recovered, error) { return s.in.RecoverClaims(ctx, grace, limit) })
+}
+
+func (s *seam) CleanBacklog(ctx context.Context, backend string) (meta.Backlog, error) {
+	return s.in.CleanBacklog(ctx, backend)
+}
+
+func (s *seam) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	return write(s, "claim-intents", "", scope{}, func() (meta.ClaimedIntents, error) { return s.in.ClaimIntents(ctx, r) })
+}
+
+func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {
+	c, known := s.w.oracle.promised[id]
+	sc := scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op, fence: fence, blobs: []lethe.ID{id}}
+	return write(s, "promote", string(id), sc, func() (meta.Committed, error) {
+		out, err := s.in.Promote(ctx, fence, id)
+		if err == nil && !known {
+			s.w.fail(fmt.Errorf("intent %s was promoted although nothing was promised", id))
+		}
+		s.w.oracle.applied(c.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) CondemnIntent(ctx context.Context, fence int64, id lethe.ID) error {
+	return do(s, "condemn-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.CondemnIntent(ctx, fence, id) })
+}
+
+func (s *seam) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error {
+	return do(s, "release-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.ReleaseIntent(ctx, fence, id) })
+}
+
+func (s *seam) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error) {
+	return s.in.ReapBacklog(ctx, minAge)
+}
+
+func (s *seam) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
+	return read(s, "stale-uploads", "", func() ([]meta.Upload, error) { return s.in.StaleUploads(ctx, age, limit) })
+}
+
+func (s *seam) AbortStale(ctx context.Context, id lethe.ID, age time.Duration) error {
+	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(ctx, id, age) })
+}
+
+func (s *seam) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error) {
+	return s.in.UploadBacklog(ctx, age)
+}
+
+func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return write(s, "purge", "", scope{}, func() (meta.Reclaimed, error) { return s.in.Purge(ctx, b) })
+}
+
+func (s *seam) PurgeBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PurgeBacklog(ctx) }
+
+func (s *seam) Prune(ctx context.Context, limit int) (int, error) {
+	return write(s, "prune", "", scope{}, func() (int, error) { return s.in.Prune(ctx, limit) })
+}
+
+// Runs, guards, dead letters and verify are no steps of the protocol for one
+// blob: they pass.
+
+func (s *seam) StartRun(ctx context.Context, r meta.Run) error { return s.in.StartRun(ctx, r) }
+
+func (s *seam) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
+	return s.in.BeatRun(ctx, id, counts)
+}
+
+func (s *seam) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
+	return s.in.FinishRun(ctx, id, outcome, counts)
+}
+
+func (s *seam) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error) {
+	return s.in.LastRuns(ctx)
+}
+
+func (s *seam) BeginRun(ctx context.Context, r meta.Solo) (meta.Begun, error) {
+	return s.in.BeginRun(ctx, r)
+}
+
+func (s *seam) EndStaleRuns(ctx context.Context, age time.Duration) ([]meta.Run, error) {
+	return s.in.EndStaleRuns(ctx, age)
+}
+
+func (s *seam) InterruptRuns(ctx context.Context, worker string) (int, error) {
+	return s.in.InterruptRuns(ctx, worker)
+}
+
+func (s *seam) Identity(ctx context.Context) (meta.Store, error) { return s.in.Identity(ctx) }
+
+func (s *seam) AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error) {
+	return s.in.AddBackend(ctx, b)
+}
+
+func (s *seam) Backends(ctx context.Context) ([]meta.Backend, error) { return s.in.Backends(ctx) }
+
+func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	return s.in.SetEpoch(ctx, backend, intended, epoch)
+}
+
+func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
+	return s.in.HoldBackend(ctx, backend, reason)
+}
+
+func (s *seam) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error) {
+	return s.in.Dead(ctx, q)
+}
+
+func (s *seam) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
+	return s.in.Requeue(ctx, ids)
+}
+
+func (s *seam) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
+	return s.in.WriteOff(ctx, ids)
+}
+
+func (s *seam) Totals(ctx context.Context) ([]meta.Total, error) { return s.in.Totals(ctx) }
+
+func (s *seam) Recount(ctx context.Context) ([]meta.Discrepancy, error) { return s.in.Recount(ctx) }
+
+func (s *seam) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
+	return s.in.Blobs(ctx, q)
+}
+
+func (s *seam) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
+	return s.in.BlobsByID(ctx, ids)
+}

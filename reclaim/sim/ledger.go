@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The methods that clients use.
+
+func (s *seam) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+	return s.in.CreateBucket(ctx, b)
+}
+
+func (s *seam) Bucket(ctx context.Context, name string) (meta.Bucket, error) {
+	return read(s, "bucket", name, func() (meta.Bucket, error) { return s.in.Bucket(ctx, name) })
+}
+
+func (s *seam) Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error) {
+	return s.in.Buckets(ctx, q)
+}
+
+func (s *seam) ConfigureBucket(ctx context.Context, name string, b meta.BucketSettings) (meta.Bucket, error) {
+	return s.in.ConfigureBucket(ctx, name, b)
+}
+
+func (s *seam) DeleteBucket(ctx context.Context, name string) error {
+	return s.in.DeleteBucket(ctx, name)
+}
+
+func (s *seam) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
+	return s.in.PutDocument(ctx, bucket, kind, body)
+}
+
+func (s *seam) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
+	return s.in.Document(ctx, bucket, kind)
+}
+
+func (s *seam) DeleteDocument(ctx context.Context, bucket, kind string) error {
+	return s.in.DeleteDocument(ctx, bucket, kind)
+}
+
+func (s *seam) SetBucketOwner(ctx context.Context, bucket, owner string) error {
+	return s.in.SetBucketOwner(ctx, bucket, owner)
+}
+
+func (s *seam) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+	return write(s, "begin", string(in.ID)+"@"+in.Backend, scope{}, func() (meta.Blob, error) {
+		s.w.oracle.begun(in)
+		return s.in.Begin(ctx, in)
+	})
+}
+
+func (s *seam) Beat(ctx context.Context, id lethe.ID, size int64) error {
+	return do(s, "beat", string(id), scope{}, func() error { return s.in.Beat(ctx, id, size) })
+}
+
+func (s *seam) Abandon(ctx context.Context, id lethe.ID, late bool) error {
+	return do(s, "abandon", fmt.Sprint(id, late), scope{}, func() error { return s.in.Abandon(ctx, id, late) })
+}
+
+func (s *seam) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+	type answer struct {
+		out   meta.Outcome
+		found bool
+	}
+	a, err := read(s, "outcome", string(op), func() (answer, error) {
+		out, found, err := s.in.Outcome(ctx, op)
+		return answer{out, found}, err
+	})
+	return a.out, a.found, err
+}
+
+func (s *seam) ExtendGrace(ctx context.Context, content lethe.ID) error {
+	return do(s, "extend-grace", "", scope{}, func() error { return s.in.ExtendGrace(ctx, content) })
+}
+
+func (s *seam) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+	return write(s, "commit", c.What+" "+c.Object.Key, scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op}, func() (meta.Committed, error) {
+		s.w.oracle.wants(c.Op, c.Source)
+		out, err := s.in.Commit(ctx, c)
+		s.w.oracle.applied(c.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
+	return read(s, "known", k.Digest, func() (bool, error) { return s.in.Known(ctx, bucket, k) })
+}
+
+func (s *seam) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+	sc := scope{bucket: d.Bucket}
+	for _, item := range d.Items {
+		sc.keys = append(sc.keys, item.Key)
+	}
+	return write(s, "delete", fmt.Sprint(sc.keys), sc, func() (meta.Deletions, error) {
+		s.w.oracle.wants(d.Op, nil)
+		out, err := s.in.Delete(ctx, d)
+		s.w.oracle.applied(d.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+	return write(s, "update", u.Key, scope{bucket: u.Bucket, keys: []string{u.Key}}, func() (meta.Object, error) {
+		s.w.oracle.updates(u)
+		out, err := s.in.Update(ctx, u)
+		s.w.oracle.applied(u.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
+	return read(s, "resolve", key, func() (meta.Resolved, error) {
+		r, err := s.in.Resolve(ctx, bucket, key)
+		s.w.fail(s.w.oracle.resolved(bucket, key, r, err))
+		return r, err
+	})
+}
+
+func (s *seam) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+	return read(s, "list", q.Bucket, func() (meta.ListPage, error) { return s.in.List(ctx, q) })
+}
+
+func (s *seam) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error) {
+	return write(s, "create-upload", u.Key, scope{}, func() (meta.Upload, error) { return s.in.CreateUpload(ctx, u) })
+}
+
+func (s *seam) Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error) {
+	return read(s, "upload", string(id), func() (meta.Upload, error) { return s.in.Upload(ctx, bucket, key, id) })
+}
+
+func (s *seam) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+	return write(s, "commit-part", fmt.Sprint(c.Part.UploadID, c.Part.Number), scope{}, func() (meta.Part, error) {
+		s.w.oracle.wants(c.Op, nil)
+		out, err := s.in.CommitPart(ctx, c)
+		s.w.oracle.applied(c.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
+	return write(s, "complete", fmt.Sprint(c.UploadID, c.Parts), scope{bucket: c.Bucket, keys: []string{c.Key}}, func() (meta.Committed, error) {
+		s.w.oracle.wants(c.Op, nil)
+		out, err := s.in.Complete(ctx, c)
+		s.w.oracle.applied(c.Op, err)
+		return out, err
+	})
+}
+
+func (s *seam) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
+	return do(s, "abort", string(id), scope{}, func() error { return s.in.AbortUpload(ctx, op, bucket, key, id) })
+}
+
+func (s *seam) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
+	return s.in.Uploads(ctx, q)
+}
+
+func (s *seam) Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error) {
+	return read(s, "parts", string(upload), func() ([]meta.Part, error) { return s.in.Parts(ctx, upload, after, limit) })
+}
+
+func (s *seam) UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error) {
+	return read(s, "upload", string(id), func() (meta.Upload, error) { return s.in.UploadByID(ctx, id) })
+}
+
+func (s *seam) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, error) {
+	return read(s, "trash", q.Bucket, func() ([]meta.TrashEntry, error) { return s.in.Trash(ctx, q) })
+}
+
+func (s *seam) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error) {
+	e, found := s.w.oracle.entry(entry)
+	sc := scope{bucket: e.Object.Bucket, keys: []string{e.Object.Key}}
+	return write(s, "restore", e.Object.Key, sc, func() (meta.Object, error) {
+		s.w.oracle.restores(op, e, found)
+		out, err := s.in.Restore(ctx, op, entry, overwrite)
+		s.w.oracle.applied(op, err)
+		return out, err
+	})
+}
+
+func (s *seam) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
+	return write(s, "purge-now", fmt.Sprint(len(entries)), scope{}, func() (int, error) { return s.in.PurgeTrash(ctx, entries) })
+}

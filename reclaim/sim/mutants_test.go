@@ -1,0 +1,175 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	runMutants = flag.Bool("sim.mutants", false, "build every mutant and see that the simulation finds it")
+	onlyMutant = flag.String("sim.mutant", "", "only the mutants whose name holds this")
+)
+
+// TestMutants plants each break of the protocol into the real code and runs the
+// simulation on it: a mutant that survives is a hole in the oracle, and one that
+// no longer applies must be written anew.
+func TestMutants(t *testing.T) {
+	all := append(slices.Clone(mutants), placementMutants...)
+	for _, m := range all {
+		if _, err := m.patches(); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if !*runMutants && *onlyMutant == "" {
+		t.Skip("the patches apply; run them with -sim.mutants")
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	work := make(chan mutant)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for m := range work {
+				found, err := m.hunt(t.TempDir())
+				mu.Lock()
+				v := m.verdict(found, err)
+				t.Log(v.text)
+				if !v.ok {
+					t.Errorf("%s", v.text)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, m := range all {
+		if strings.Contains(m.name, *onlyMutant) {
+			work <- m
+		}
+	}
+	close(work)
+	wg.Wait()
+}
+
+type judgement struct {
+	ok   bool
+	text string
+}
+
+// verdict judges a hunt: found is the seed that showed the mutant, 0 if none did.
+func (m mutant) verdict(found int, err error) judgement {
+	switch {
+	case err != nil:
+		return judgement{false, fmt.Sprintf("%-55s could not be run: %v", m.name, err)}
+	case m.equivalent != "" && found == 0:
+		return judgement{true, fmt.Sprintf("%-55s equivalent, survives %d schedules: %s", m.name, m.within, m.equivalent)}
+	case m.equivalent != "":
+		return judgement{false, fmt.Sprintf("%-55s was held to be equivalent, but seed %d shows it", m.name, found)}
+	case found == 0:
+		return judgement{false, fmt.Sprintf("%-55s SURVIVED %d schedules (rule %s)", m.name, m.within, m.rule)}
+	}
+	return judgement{true, fmt.Sprintf("%-55s found by seed %d", m.name, found)}
+}
+
+// root is the module's folder, seen from this package's.
+const root = "../.."
+
+// patches returns the mutant's files, changed.
+func (m mutant) patches() (map[string]string, error) {
+	edits := map[string][]edit{m.file: append([]edit{{m.old, m.new}}, m.also...)}
+	maps.Copy(edits, m.elsewhere)
+	files := map[string]string{}
+	for name, list := range edits {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		out := string(text)
+		for _, e := range list {
+			if n := strings.Count(out, e.old); n != 1 {
+				return nil, fmt.Errorf("the patch of %s applies %d times, want once: write it anew", name, n)
+			}
+			out = strings.Replace(out, e.old, e.new, 1)
+		}
+		files[name] = out
+	}
+	return files, nil
+}
+
+// hunt builds the simulation with the mutant in it and runs it; it returns the
+// first seed that fails, 0 if none does.
+func (m mutant) hunt(dir string) (int, error) {
+	binary, err := m.build(dir)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.sqlite="+strconv.FormatBool(m.sqlite))
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err == nil || !errors.As(err, &failed) {
+		return 0, err
+	}
+	seed := regexp.MustCompile(`found by seed (\d+)`).FindSubmatch(out)
+	if seed == nil {
+		return 0, fmt.Errorf("%w:\n%s", err, out)
+	}
+	return strconv.Atoi(string(seed[1]))
+}
+
+func (m mutant) build(dir string) (string, error) {
+	files, err := m.patches()
+	if err != nil {
+		return "", err
+	}
+	here, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, text := range files {
+		mutated := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(here, name)] = mutated
+	}
+	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	table, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, table, 0o600)
+	}
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w:\n%s", err, out)
+	}
+	return binary, nil
+}
+
+var hunt = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
+
+// TestHunt is what a mutant's binary runs.
+func TestHunt(t *testing.T) {
+	for s := 1; s <= *hunt; s++ {
+		if r := simulate(uint64(s)); r.Err != nil {
+			t.Fatalf("found by seed %d: %v", s, r.Err)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// place is a key of a bucket.
+type place struct{ bucket, key string }
+
+// operation is one thing that a client does, and what it must come to.
+type operation struct {
+	kind    string
+	number  int
+	at      place
+	body    []byte   // what a put stores; nil: does not matter
+	new     bool     // only if nothing visible lies there
+	source  lethe.ID // the version that a copy or restore takes its bytes from
+	ids     []lethe.ID
+	faulted bool // met a fault, or slept beyond a grace
+	refused bool // the client was told for certain that it did not happen
+}
+
+// oracle knows what must be true.
+type oracle struct {
+	w    *World
+	ops  int
+	view View
+	// spare is the view before, whose memory the next one takes.
+	spare View
+	last  map[lethe.ID]meta.Blob // blob rows after the last effect
+
+	byOp     map[lethe.ID]*operation
+	done     map[lethe.ID]bool // operations that the ledger said it applied
+	bodies   map[lethe.ID][]byte
+	promised map[lethe.ID]meta.Commit // by blob
+	begunAt  map[lethe.ID]int         // op -> effect at which its intent was begun
+	changed  map[place]int            // effect at which a key last changed
+	seen     map[lethe.ID]bool        // blob ids ever
+	rules    map[string]lifecycle.Rules
+	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
+
+	lost   map[lethe.ID]bool // blobs whose backend was destroyed
+	ruined map[lethe.ID]bool // contents that have no other copies
+	known  map[lethe.ID]bool // contents that were there before
+	// sizes and sound are what replicated adds up; they keep their memory.
+	sizes map[lethe.ID]int64
+	sound map[piece]bool
+}
+
+func newOracle(w *World) *oracle {
+	return &oracle{
+		w: w, last: map[lethe.ID]meta.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
+		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]meta.Commit{}, begunAt: map[lethe.ID]int{},
+		changed: map[place]int{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, proven: map[lethe.ID]*byte{},
+		lost: map[lethe.ID]bool{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
+		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
+	}
+}
+
+// begun notes an intent, and what its reaper may do.
+func (o *oracle) begun(in meta.Intent) {
+	if in.Promotion == nil {
+		return
+	}
+	c := in.Promotion.Commit
+	o.promised[in.ID] = c
+	o.begunAt[c.Op] = o.w.effects
+	o.wants(c.Op, nil)
+}
+
+// wants notes that the operation under way uses this id.
+func (o *oracle) wants(id lethe.ID, source *meta.Source) {
+	if a := o.w.cur; a != nil && a.op != nil {
+		if o.byOp[id] == nil {
+			o.byOp[id] = a.op
+			a.op.ids = append(a.op.ids, id)
+		}
+		if source != nil {
+			a.op.source = source.ID
+		}
+	}
+}
+
+// updates notes that the row of a key may change its id and keep its bytes.
+func (o *oracle) updates(u meta.Update) {
+	o.wants(u.Op, nil)
+	if i := slices.IndexFunc(o.view.Objects, func(x meta.Object) bool { return x.Bucket == u.Bucket && x.Key == u.Key }); i >= 0 {
+		if op := o.byOp[u.Op]; op != nil {
+			op.source = o.view.Objects[i].ID
+		}
+	}
+}
+
+func (o *oracle) entry(id lethe.ID) (meta.TrashEntry, bool) {
+	i := slices.IndexFunc(o.view.Trash, func(e meta.TrashEntry) bool { return e.ID == id })
+	if i < 0 {
+		return meta.TrashEntry{}, false
+	}
+	return o.view.Trash[i], true
+}
+
+func (o *oracle) restores(op lethe.ID, e meta.TrashEntry, found bool) {
+	o.wants(op, nil)
+	if x := o.byOp[op]; x != nil && found {
+		x.source = e.Object.ID
+	}
+}
+
+func (o *oracle) applied(id lethe.ID, err error) {
+	if err == nil {
+		o.done[id] = true
+	}
+}
+
+// finished holds what a client was told against what the ledger did.
+func (o *oracle) finished(op *operation, err error) error {
+	happened := slices.ContainsFunc(op.ids, func(id lethe.ID) bool { return o.done[id] })
+	switch {
+	case err == nil && !happened && op.kind != "get" && op.kind != "list":
+		return fmt.Errorf("%s of %v was acknowledged, but no transaction of it was ever applied", op.kind, op.at)
+	case err != nil && !definite(err) && !errors.Is(err, errLeft) && !op.faulted:
+		return fmt.Errorf("%s of %v failed although nothing went wrong: %w", op.kind, op.at, err)
+	case err != nil && certain(err):
+		op.refused = true
+		if happened && op.kind != "multipart" && op.kind != "vigil" {
+			return fmt.Errorf("%s of %v was refused (%w), but it was applied", op.kind, op.at, err)
+		}
+	}
+	return nil
+}
+
+// certain errors promise that nothing happened and nothing will: all but one.
+func certain(err error) bool {
+	return !errors.Is(err, lethe.ErrUnknownOutcome) && !errors.Is(err, errLeft)
+}
+
+// definite errors refuse what was asked; others need a fault to be excused.
+func definite(err error) bool {
+	if errors.Is(err, lethe.ErrUnknownOutcome) || errors.Is(err, lethe.ErrUnavailable) || errors.Is(err, lethe.ErrReaped) {
+		return false
+	}
+	for _, e := range []error{
+		lethe.ErrPreconditionFailed, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrQuotaExceeded,
+		lethe.ErrDigestMismatch, lethe.ErrIncompleteBody, lethe.ErrInvalidTTL, lethe.ErrNoRoom, lethe.ErrTrashNotFound,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolved holds a look-up against the rows.
+func (o *oracle) resolved(bucket, key string, r meta.Resolved, err error) error {
+	i := slices.IndexFunc(o.view.Objects, func(x meta.Object) bool { return x.Bucket == bucket && x.Key == key })
+	visible := i >= 0 && (o.view.Objects[i].TTLAt == 0 || o.view.Objects[i].TTLAt > o.w.now)
+	switch {
+	case err == nil && !visible:
+		return fmt.Errorf("%s/%s was resolved although it is gone or past its time", bucket, key)
+	case err == nil && r.Object.ID != o.view.Objects[i].ID:
+		return fmt.Errorf("%s/%s was resolved to %s, the row is %s", bucket, key, r.Object.ID, o.view.Objects[i].ID)
+	case errors.Is(err, lethe.ErrNoSuchKey) && visible:
+		return fmt.Errorf("%s/%s is there but was not found", bucket, key)
+	}
+	if a := o.w.cur; err == nil && a != nil && a.op != nil && a.op.kind == "copy" {
+		a.op.source = r.Object.ID
+	}
+	return nil
+}
+
+// listed holds a listing, made just now, against the rows.
+func (o *oracle) listed(bucket string, got []meta.Object) error {
+	want := map[string]lethe.ID{}
+	for _, x := range o.view.Objects {
+		if x.Bucket == bucket && (x.TTLAt == 0 || x.TTLAt > o.w.now) {
+			want[x.Key] = x.ID
+		}
+	}
+	for i, x := range got {
+		if want[x.Key] != x.ID || i > 0 && got[i-1].Key >= x.Key {
+			return fmt.Errorf("the listing of %s shows %q out of turn, or a version that is not there", bucket, x.Key)
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("the listing of %s shows %d objects of %d", bucket, len(got), len(want))
+	}
+	return nil
+}
+
+// wrote is called after every transaction that may have changed something: what
+// changed must be within its scope, and every invariant must hold.
+func (o *oracle) wrote(step Step, sc scope, err error) error {
+	before := o.view
+	o.view, o.spare = emptied(o.spare), before
+	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
+		return fmt.Errorf("inspect after %s: %w", step, ierr)
+	}
+	if same(before, o.view) {
+		return nil
+	}
+	if derr := o.diff(before, step, sc, err); derr != nil {
+		return fmt.Errorf("after %s: %w", step, derr)
+	}
+	if rerr := o.stamped(before, step, sc, err); rerr != nil {
+		return fmt.Errorf("after %s: %w", step, rerr)
+	}
+	if ferr := o.fenced(sc); ferr != nil {
+		return fmt.Errorf("after %s: %w", step, ferr)
+	}
+	if serr := o.states(); serr != nil {
+		return fmt.Errorf("after %s: %w", step, serr)
+	}
+	if berr := o.books(); berr != nil {
+		return fmt.Errorf("after %s: %w", step, berr)
+	}
+	if berr := o.bytes(); berr != nil {
+		return fmt.Errorf("after %s: %w", step, berr)
+	}
+	return nil
+}
+
+// emptied returns a view without rows that keeps its memory.
+func emptied(v View) View {
+	return View{
+		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Blobs: v.Blobs[:0],
+		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0],
+	}
+}
+
+// same says that a step changed no row that an invariant speaks of. Backends
+// change at steps of their own, which look after themselves.
+func same(a, b View) bool {
+	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && slices.Equal(a.Totals, b.Totals) &&
+		slices.EqualFunc(a.Objects, b.Objects, func(x, y meta.Object) bool {
+			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
+				x.RuleNumber == y.RuleNumber && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
+		}) &&
+		slices.EqualFunc(a.Trash, b.Trash, func(x, y meta.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
+		slices.EqualFunc(a.Parts, b.Parts, func(x, y meta.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
+		len(a.Uploads) == len(b.Uploads)
+}
+
+// diff holds every change of the object rows against what the step may do.
+func (o *oracle) diff(before View, step Step, sc scope, err error) error {
+	was, is := byPlace(before.Objects), byPlace(o.view.Objects)
+	for at, old := range was {
+		now, there := is[at]
+		if there && now.ID == old.ID {
+			continue
+		}
+		if derr := o.vanished(at, old, step, sc, err); derr != nil {
+			return derr
+		}
+		if there {
+			continue
+		}
+		o.changed[at] = o.w.effects
+	}
+	for at, now := range is {
+		if old, there := was[at]; there && old.ID == now.ID {
+			continue
+		}
+		old, there := was[at]
+		if derr := o.appeared(at, now, step, sc); derr != nil {
+			return derr
+		}
+		if op := o.byOp[now.ID]; op != nil && op.new && there && (old.TTLAt == 0 || old.TTLAt > o.w.now) {
+			return fmt.Errorf("%v was replaced by a write that asked for nothing to be there", at)
+		}
+		o.changed[at] = o.w.effects
+	}
+	return o.trash(before, step)
+}
+
+func byPlace(objects []meta.Object) map[place]meta.Object {
+	m := make(map[place]meta.Object, len(objects))
+	for _, x := range objects {
+		m[place{x.Bucket, x.Key}] = x
+	}
+	return m
+}
+
+// vanished says whether the step may take the row away.
+func (o *oracle) vanished(at place, old meta.Object, step Step, sc scope, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%v vanished though the step failed: %w", at, err)
+	case sc.due && o.ended(old):
+		return nil
+	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key):
+		return nil
+	}
+	return fmt.Errorf("acknowledged object %v (%s, due %s) vanished", at, old.ID, old.DueAt())
+}
+
+// appeared says whether the row may be there, and whether its bytes are those
+// that its client sent.
+func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error {
+	op := o.byOp[now.ID]
+	switch {
+	case sc.bucket != at.bucket || !slices.Contains(sc.keys, at.key):
+		return fmt.Errorf("%v appeared out of nothing", at)
+	case op == nil && step != "restore":
+		return fmt.Errorf("%v appeared with the unknown version %s", at, now.ID)
+	case op != nil && op.refused:
+		return fmt.Errorf("%v appeared although its client was told that it had failed", at)
+	case step == "promote" && o.changed[at] > o.begunAt[now.ID]:
+		return fmt.Errorf("%v was promoted although the key was written or removed since", at)
+	}
+	want := o.sent(op)
+	if o.w.destroyed && (o.ruined[now.ContentID] || o.gone(now.ContentID)) {
+		o.bodies[now.ID] = want // that is all that is known
+		return nil
+	}
+	got, err := o.read(now)
+	if err != nil {
+		return fmt.Errorf("%v: %w", at, err)
+	}
+	if want != nil && !bytes.Equal(got, want) {
+		return fmt.Errorf("%v has other bytes (%d) than its client sent (%d)", at, len(got), len(want))
+	}
+	o.bodies[now.ID] = got
+	return nil
+}
+
+// trash holds the undo window: what was deleted or replaced in a bucket with one
+// lies in the trash, and leaves it by restore or when its time has come.
+func (o *oracle) trash(before View, step Step) error {
+	for _, e := range before.Trash {
+		if slices.ContainsFunc(o.view.Trash, func(x meta.TrashEntry) bool { return x.ID == e.ID }) {
+			continue
+		}
+		if step != "restore" && (step != "purge" || e.PurgeAt > o.w.now) {
+			return fmt.Errorf("trash entry %s (%s/%s) vanished before %s", e.ID, e.Object.Bucket, e.Object.Key, e.PurgeAt)
+		}
+	}
+	return nil
+}

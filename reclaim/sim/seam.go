@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Ledger is a whole ledger that lets itself be inspected: memmeta, or SQLite.
+type Ledger interface {
+	object.Ledger
+	reclaim.Ledger
+	placement.Ledger
+	// Inspect fills v with every row, in a fixed order.
+	Inspect(v *View) error
+	Close() error
+}
+
+// View is every row of a ledger at one instant.
+type View = meta.Snapshot
+
+// scope is what a ledger method may change of the object rows: the keys named,
+// and how.
+type scope struct {
+	bucket string
+	keys   []string
+	op     lethe.ID // rows that appear carry this id; empty: any
+	due    bool     // rows that vanish must be due
+	fence  int64    // the claim under which the blobs may change; 0: no matter
+	blobs  []lethe.ID
+}
+
+// seam is the ledger as actors see it: every method is an effect.
+type seam struct {
+	w  *World
+	in Ledger
+}
+
+// write is a method that changes the ledger.
+func write[T any](s *seam, step Step, detail string, sc scope, fn func() (T, error)) (T, error) {
+	var zero T
+	a := s.w.cur
+	fault := None
+	if a != nil {
+		fault = a.arrive(step, detail)
+		s.w.cur = a
+	}
+	switch fault {
+	case NotDone:
+		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnavailable)
+	case Undone:
+		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
+	}
+	out, err := fn()
+	s.w.fail(s.w.oracle.wrote(step, sc, err))
+	switch {
+	case fault == CrashAfter:
+		a.proc.die()
+		panic(errCrash)
+	case fault == DoneError && err == nil:
+		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
+	}
+	return out, err
+}
+
+// do is write for methods without an answer.
+func do(s *seam, step Step, detail string, sc scope, fn func() error) error {
+	_, err := write(s, step, detail, sc, func() (struct{}, error) { return struct{}{}, fn() })
+	return err
+}
+
+// read is a method that changes nothing.
+func read[T any](s *seam, step Step, detail string, fn func() (T, error)) (T, error) {
+	if a := s.w.cur; a != nil {
+		fault := a.arrive(step, detail)
+		s.w.cur = a
+		if fault == NotDone {
+			var zero T
+			return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnavailable)
+		}
+	}
+	return fn()
+}
+
+var (
+	_ object.Ledger    = (*seam)(nil)
+	_ reclaim.Ledger   = (*seam)(nil)
+	_ placement.Ledger = (*seam)(nil)
+)

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// node is a process's memory: the real code over the simulated world.
+type node struct {
+	objects  *object.Store
+	routines []reclaim.Routine
+	stores   map[string]blob.Store
+}
+
+// batch is the engine's batch size in a simulated world: small, so that a pass
+// has several steps.
+const batch = 3
+
+// processCount is how many processes share the ledger and the backends.
+const processCount = 2
+
+// found makes the ledger, the backends and the buckets, and starts everything.
+func (w *World) found() error {
+	w.oracle = newOracle(w)
+	make := w.cfg.NewLedger
+	if make == nil {
+		make = newMemory
+	}
+	in, err := make(meta.Options{
+		Clock: w, Random: w.source("ledger"), MaxRefs: 4,
+		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(),
+	})
+	if err != nil {
+		return err
+	}
+	w.ledger = in
+	ctx := context.Background()
+	id, err := in.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	w.store = id.ID
+	for _, b := range w.backends() {
+		if _, err := in.AddBackend(ctx, meta.Backend{ID: b, Quota: w.quota(b)}); err != nil {
+			return err
+		}
+	}
+	for _, name := range bucketNames {
+		b := meta.Bucket{Name: name, Owner: "owner", Domain: "owner"}
+		if name == "undo" {
+			b.Undo = undoWindow
+		}
+		if _, err := in.CreateBucket(ctx, b); err != nil {
+			return err
+		}
+	}
+	for i := range w.cfg.Clients {
+		w.script = append(w.script, newScript(w, i))
+	}
+	for i := range processCount {
+		p := &process{w: w, index: i, life: -1}
+		w.procs = append(w.procs, p)
+		p.boot()
+	}
+	return w.oracle.wrote("found", scope{}, nil)
+}
+
+func (w *World) close() {
+	if w.ledger != nil {
+		_ = w.ledger.Close()
+	}
+}
+
+// boot gives a process new memory and its actors a new life.
+func (p *process) boot() {
+	p.crashed = false
+	p.life++
+	p.node = p.w.newNode()
+	for i, s := range p.w.script {
+		if i%processCount == p.index && s.next < len(s.ops) {
+			p.spawn("client", i, client(s))
+		}
+	}
+	for i := range p.w.cfg.Workers {
+		if i%processCount == p.index {
+			p.spawn("worker", p.w.cfg.Clients+i, worker(p.w.cfg.Clients+i))
+		}
+	}
+	if p.index == 0 && p.w.placed() {
+		p.spawn("operator", p.w.cfg.Clients+p.w.cfg.Workers, operator)
+	}
+}
+
+func (p *process) spawn(kind string, index int, body func(*actor)) {
+	a := &actor{w: p.w, proc: p, index: index}
+	a.name = kind + string(rune('0'+index)) + strings.Repeat("'", min(p.life, 9))
+	a.start(body)
+	p.actors = append(p.actors, a)
+}
+
+func (w *World) newNode() *node {
+	l := &seam{w: w, in: w.ledger}
+	stores := map[string]blob.Store{}
+	for _, id := range w.backends() {
+		stores[id] = &disk{w: w, id: id, in: w.disks[id]}
+	}
+	o := object.Options{
+		Ledger: l, Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
+		Clock: w, Monotonic: w, Random: w.ids, Small: small, MinPart: 1,
+		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
+	}
+	w.route(&o, l)
+	objects, err := object.New(o)
+	if err != nil {
+		panic(err)
+	}
+	drop := func(context.Context, []lethe.ID) {}
+	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch}
+	return &node{objects: objects, stores: stores, routines: append([]reclaim.Routine{
+		&reclaim.Expire{Ledger: l, Batch: b, Drop: drop},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Clock: w},
+		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch},
+		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: batch},
+		&reclaim.Lifecycle{Ledger: l, Limit: batch},
+		&reclaim.Purge{Ledger: l, Batch: b, Drop: drop},
+		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
+	}, w.placement(l, stores)...)}
+}
+
+// sleep is how the real code waits: its actor parks until the time has come.
+func (w *World) sleep(_ context.Context, d time.Duration) error {
+	if w.cur != nil {
+		w.cur.pause(d)
+	}
+	return nil
+}
+
+// worker runs passes of routines for ever.
+func worker(index int) func(*actor) {
+	return func(a *actor) {
+		rng := rand.New(rand.NewPCG(a.w.cfg.Seed, uint64(2000+10*index+a.proc.life)))
+		for {
+			a.pause(time.Duration(rng.IntN(60)) * time.Second)
+			r := pick(rng, a.proc.node.routines)
+			step := r.Pass(a.name)
+			var counts reclaim.Counts
+			for more := true; more; {
+				var err error
+				if more, err = step(context.Background(), &counts); err != nil {
+					a.w.note("%s %s: %s", a.name, r.Name(), class(err))
+					a.w.say(err)
+					more = false
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// ErrRunning: the routine runs once at a time, and runs on another instance.
+var ErrRunning = errors.New("runs elsewhere")
+
+// staleRun is how long a run may show no sign of life before its routine is taken
+// over from it: it costs work done twice, and never harm.
+const staleRun = time.Minute
+
+// soloSlack is how much before its time a run may have begun, by a clock that is
+// ahead, to be the run of that time.
+const soloSlack = time.Minute
+
+// beginSolo records a run that must be alone. It says no without an error if its
+// time has not come; ErrRunning if it runs elsewhere.
+func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime bool) (bool, error) {
+	seen := lethe.Forever
+	if byTime {
+		last, err := l.lastSuccess(ctx, s.Routine.Name())
+		if err != nil || !soloDue(s.Timetable, last, l.Clock.Now()) {
+			return false, l.notBegun(r, err)
+		}
+		seen = last
+	}
+	begun, err := l.Ledger.BeginRun(ctx, meta.Solo{Run: r.run, Stale: cmp.Or(l.Stale, staleRun), Seen: seen})
+	if err != nil {
+		return false, l.notBegun(r, err)
+	}
+	for _, ended := range begun.Ended {
+		l.Events.runTakenOver(ended)
+	}
+	switch {
+	case begun.OK:
+		r.started = true
+		return true, nil
+	case begun.Other.FinishedAt != 0:
+		return false, nil // it has succeeded just now
+	}
+	return false, fmt.Errorf("%s: %w, on %s since %s (last sign of life %s)",
+		s.Routine.Name(), ErrRunning, begun.Other.Worker, begun.Other.StartedAt, begun.Other.BeatAt)
+}
+
+// notBegun tells of a run that failed before it was recorded.
+func (l *Loop) notBegun(r *recorder, err error) error {
+	if err == nil {
+		return nil
+	}
+	l.note(r.run.Routine, func(st *State) { st.LastRun, st.LastErr = l.Clock.Now(), err.Error() })
+	r.run.Outcome = outcomeOf(err, false)
+	l.Events.runEnded(r.run, err)
+	return err
+}
+
+// lastSuccess is when the newest successful run of a routine began, 0 if there is
+// none.
+func (l *Loop) lastSuccess(ctx context.Context, name string) (lethe.Time, error) {
+	_, good, err := l.Ledger.LastRuns(ctx)
+	return good[name].StartedAt, err
+}
+
+// soloDue says whether the time of a run has come since the last success.
+func soloDue(t Timetable, last, now lethe.Time) bool {
+	if last == 0 {
+		return true
+	}
+	next := t.Next(last)
+	slack := min(soloSlack, t.Next(next).Sub(next)/10)
+	return t.Next(last.Add(slack)) <= now
+}

@@ -1,0 +1,203 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// hourly is a timetable of one instant in an hour.
+type hourly struct{}
+
+func (hourly) Next(after lethe.Time) lethe.Time {
+	const hour = lethe.Time(time.Hour / time.Microsecond)
+	return after - after%hour + hour
+}
+func (hourly) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever }
+
+// instance is a loop of its own over the world's ledger, with one routine that
+// must be alone. Its sleeps move the clock on.
+func (w *world) instance(name string, step reclaim.Step) *reclaim.Loop {
+	l := w.loop(reclaim.Scheduled{Routine: routine{"verify", step}, Timetable: hourly{}, Solo: true})
+	l.Worker, l.Monotonic = name, w.clock
+	l.Sleep = func(ctx context.Context, d time.Duration) bool {
+		w.clock.advance(d)
+		return ctx.Err() == nil
+	}
+	return l
+}
+
+// held is a step that says that it began, and ends when it is let.
+func held() (began, end chan struct{}, step reclaim.Step) {
+	began, end = make(chan struct{}), make(chan struct{})
+	return began, end, func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		c.Add(reclaim.Items, 1)
+		close(began)
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		return false, ctx.Err()
+	}
+}
+
+func idle(context.Context, *reclaim.Counts) (bool, error) { return false, nil }
+
+// While one instance runs it, others on demand hear where.
+func TestASoloRunIsAloneAmongInstances(t *testing.T) {
+	w := newWorld(t)
+	began, end, step := held()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := w.instance("a", step).Once(w.ctx, nil)
+		w.must(err)
+	})
+	<-began
+	_, err := w.instance("b", idle).Once(w.ctx, nil)
+	if !errors.Is(err, reclaim.ErrRunning) {
+		t.Errorf("a second instance: %v", err)
+	}
+	close(end)
+	wg.Wait()
+	w.clock.advance(time.Second)
+	_, err = w.instance("b", idle).Once(w.ctx, nil)
+	w.must(err)
+	_, good, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "last success", good["verify"].Worker, "b") // recorded although it did nothing
+}
+
+// By the timetable, what has succeeded elsewhere since its time came is not run
+// again; what failed is tried again before the next time.
+func TestASoloRunThatSucceededElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.clock.now = hourly{}.Next(w.clock.now).Add(30 * time.Minute)
+	_, err := w.instance("a", idle).Once(w.ctx, nil)
+	w.must(err)
+	for _, c := range []struct {
+		name string
+		fail int32
+		want time.Duration // from the success until the last run began
+	}{{"succeeds", 0, time.Hour}, {"fails once", 1, time.Hour}} {
+		_, good, err := w.ledger.LastRuns(w.ctx)
+		w.must(err)
+		start := good["verify"].StartedAt
+		due := hourly{}.Next(start)
+		ctx, cancel := context.WithCancel(w.ctx)
+		var ran atomic.Int32
+		var at []lethe.Time
+		b := w.instance("b", func(context.Context, *reclaim.Counts) (bool, error) {
+			at = append(at, w.clock.Now())
+			if ran.Add(1) <= c.fail {
+				return false, errors.New("broken")
+			}
+			cancel()
+			return false, nil
+		})
+		b.Run(ctx)
+		if len(at) != int(c.fail)+1 || at[0] < due || at[len(at)-1].Sub(due) > 10*time.Second {
+			t.Errorf("%s: ran at %v; due at %s", c.name, at, due)
+		}
+		_, err = w.instance("c", idle).Once(w.ctx, nil)
+		w.must(err)
+	}
+}
+
+// An instance that stands still loses its run to another after a while; when it
+// goes on it notices, and breaks off.
+func TestAStaleSoloRunIsTakenOver(t *testing.T) {
+	w := newWorld(t)
+	began, _, step := held()
+	a := w.instance("a", step)
+	a.BeatEvery = time.Millisecond
+	var wg sync.WaitGroup
+	var failed error
+	wg.Go(func() { _, failed = a.Once(w.ctx, nil) })
+	<-began
+	b := w.instance("b", idle)
+	b.Stale = -1 // whatever shows signs of life counts as dead
+	var taken []meta.Run
+	b.Events = &reclaim.Events{RunTakenOver: func(r meta.Run) { taken = append(taken, r) }}
+	_, err := b.Once(w.ctx, nil)
+	w.must(err)
+	if len(taken) != 1 || taken[0].Worker != "a" || taken[0].Outcome != "interrupted" {
+		t.Errorf("taken over: %+v", taken)
+	}
+	wg.Wait()
+	if failed == nil {
+		t.Error("the first did not notice")
+	}
+}
+
+// Watch ends what dead processes left open, of every routine.
+func TestWatchEndsStaleRuns(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "clean", Worker: "dead"}))
+	w.clock.advance(w.safety.ClaimGrace + time.Microsecond)
+	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "expire", Worker: "alive"}))
+	var taken []meta.Run
+	watch := &reclaim.Watch{Ledger: w.ledger, Safety: w.safety, Limit: 10, Events: &reclaim.Events{
+		RunTakenOver: func(r meta.Run) { taken = append(taken, r) },
+	}}
+	var c reclaim.Counts
+	_, err := watch.Pass("me")(w.ctx, &c)
+	w.must(err)
+	if len(taken) != 1 || taken[0].Worker != "dead" || c.Get("runs") != 1 {
+		t.Errorf("taken over: %+v", taken)
+	}
+}
+
+// Wake lets a routine begin before its time.
+func TestWake(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(w.ctx)
+	ran := make(chan struct{})
+	l := w.loop(reclaim.Scheduled{Routine: routine{"clean", func(context.Context, *reclaim.Counts) (bool, error) {
+		close(ran)
+		return false, nil
+	}}, Timetable: hourly{}})
+	var waiting sync.Once
+	waits := make(chan struct{})
+	l.Sleep = func(ctx context.Context, _ time.Duration) bool {
+		waiting.Do(func() { close(waits) })
+		<-ctx.Done()
+		return false
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { l.Run(ctx) })
+	<-waits
+	l.Wake("clean", "unknown")
+	<-ran
+	cancel()
+	wg.Wait()
+}
+
+// While the ledger does not answer runs by the timetable wait, and begin when it
+// does, long before their next time.
+func TestRunsWaitForTheLedger(t *testing.T) {
+	w := newWorld(t)
+	w.clock.now = hourly{}.Next(w.clock.now).Add(-time.Minute)
+	due := hourly{}.Next(w.clock.now)
+	ctx, cancel := context.WithCancel(w.ctx)
+	var at lethe.Time
+	l := w.instance("a", func(context.Context, *reclaim.Counts) (bool, error) {
+		at = w.clock.Now()
+		cancel()
+		return false, nil
+	})
+	l.Ready = func() bool { return w.clock.Now() >= due.Add(10*time.Minute) }
+	l.Run(ctx)
+	if late := at.Sub(due.Add(10 * time.Minute)); late < 0 || late > 2*time.Second {
+		t.Errorf("it ran %s after the ledger answered", late)
+	}
+	last, _, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "recorded runs", len(last), 1)
+}

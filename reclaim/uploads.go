@@ -1,0 +1,50 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Uploads aborts multipart uploads that were left lying.
+type Uploads struct {
+	Ledger UploadLedger
+	Safety Safety
+	Limit  int // uploads per step
+	Events *Events
+}
+
+// Name returns "multipart".
+func (*Uploads) Name() string { return "multipart" }
+
+// Plan counts the stale uploads.
+func (u *Uploads) Plan(ctx context.Context) (meta.Backlog, error) {
+	return u.Ledger.UploadBacklog(ctx, u.Safety.MultipartStale)
+}
+
+// Pass aborts stale uploads, each in its own transaction that checks its age
+// again: a client that came back in between keeps its upload.
+func (u *Uploads) Pass(string) Step {
+	return unlessBehind(u.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
+		stale, err := u.Ledger.StaleUploads(ctx, u.Safety.MultipartStale, u.Limit)
+		if err != nil {
+			return false, fmt.Errorf("reclaim: stale uploads: %w", err)
+		}
+		for _, up := range stale {
+			switch err := u.Ledger.AbortStale(ctx, up.ID, u.Safety.MultipartStale); {
+			case errors.Is(err, lethe.ErrNoSuchUpload):
+				c.Add("revived", 1)
+			case err != nil:
+				return false, fmt.Errorf("reclaim: abort upload %s: %w", up.ID, err)
+			default:
+				c.Add(Items, 1)
+				c.Add("aborted", 1)
+				u.Events.uploadAborted(up)
+			}
+		}
+		return u.Limit > 0 && len(stale) >= u.Limit, nil
+	})
+}

@@ -1,0 +1,316 @@
+package reclaim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Problem is something verify found wrong.
+type Problem struct {
+	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable"
+	Backend string
+	Name    string // the row or key concerned
+	Detail  string
+}
+
+// String returns the problem on one line.
+func (p Problem) String() string {
+	if p.Backend == "" {
+		return fmt.Sprintf("%s: %s: %s", p.Kind, p.Name, p.Detail)
+	}
+	return fmt.Sprintf("%s: %s on %s: %s", p.Kind, p.Name, p.Backend, p.Detail)
+}
+
+// Verify recounts the books and compares rows with bytes. It is the store's
+// fsck: it should find nothing, always. It marks live blobs that are missing or
+// damaged as suspect, and deletes nothing.
+type Verify struct {
+	Ledger VerifyLedger
+	Stores map[string]blob.Store
+	Store  lethe.ID
+	// Checksums reads every live blob and compares its digest; without it only the
+	// suspect ones are read. A pass that was cut off is taken up by the next one
+	// where it stopped.
+	Checksums bool
+	Limit     int // rows per step
+	Events    *Events
+	// Report, if set, receives every problem as it is found.
+	Report func(Problem)
+
+	mu      sync.Mutex
+	stopped map[string]lethe.ID // backend -> last row of a walk that was cut off
+}
+
+// Name returns "verify", or "checksums" if it reads them.
+func (v *Verify) Name() string {
+	if v.Checksums {
+		return "checksums"
+	}
+	return "verify"
+}
+
+// Plan answers nothing: verify has no backlog.
+func (*Verify) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// Pass recounts first, then goes through the rows of each backend, then through
+// the keys of each backend.
+func (v *Verify) Pass(string) Step {
+	ids := make([]string, 0, len(v.Stores))
+	for id := range v.Stores {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	stages := []Step{v.books}
+	for _, id := range ids {
+		stages = append(stages, v.rows(id), v.keys(id))
+	}
+	return inTurn(stages...)
+}
+
+func (v *Verify) problem(c *Counts, p Problem) {
+	c.Add("problems", 1)
+	c.Add(p.Kind, 1)
+	v.Events.found(p)
+	if v.Report != nil {
+		v.Report(p)
+	}
+}
+
+func (v *Verify) books(ctx context.Context, c *Counts) (bool, error) {
+	found, err := v.Ledger.Recount(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reclaim: recount: %w", err)
+	}
+	for _, d := range found {
+		v.problem(c, Problem{Kind: "books", Name: d.Name, Detail: fmt.Sprintf("%s is %s, should be %s", d.What, d.Have, d.Want)})
+	}
+	return false, nil
+}
+
+// rows compares live rows with the bytes: each must be there, in its size, and
+// with Checksums in its digest.
+func (v *Verify) rows(backend string) Step {
+	q := meta.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		blobs, err := v.Ledger.Blobs(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		if len(blobs) == 0 {
+			v.stop(backend, "")
+			return false, nil
+		}
+		var bad []lethe.ID
+		var good []meta.Blob
+		for _, b := range blobs {
+			p := v.inspect(ctx, b)
+			if ctx.Err() != nil {
+				return false, ctx.Err() // what failed says nothing about the bytes
+			}
+			c.Add(Items, 1)
+			c.Add("rows", 1)
+			c.Add("bytes", b.Size)
+			switch {
+			case p == nil && (b.Suspect || v.Checksums):
+				good = append(good, b)
+			case p != nil && p.Kind == "unreadable":
+				v.problem(c, *p)
+			case p != nil:
+				if still, err := v.stillLive(ctx, b.ID); err != nil || !still {
+					continue // it was deleted meanwhile: nothing is missing
+				}
+				bad = append(bad, b.ID)
+				v.problem(c, *p)
+			}
+		}
+		if err := v.mark(ctx, bad, good); err != nil {
+			return false, err
+		}
+		q.After = blobs[len(blobs)-1].ID
+		v.stop(backend, q.After)
+		return true, nil
+	}
+}
+
+// resume is where the walk over a backend's rows begins: at its first row, or
+// with Checksums where the last walk was cut off.
+func (v *Verify) resume(backend string) lethe.ID {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.Checksums {
+		return ""
+	}
+	return v.stopped[backend]
+}
+
+func (v *Verify) stop(backend string, after lethe.ID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stopped == nil {
+		v.stopped = make(map[string]lethe.ID)
+	}
+	v.stopped[backend] = after
+}
+
+func (v *Verify) mark(ctx context.Context, bad []lethe.ID, good []meta.Blob) error {
+	if len(bad) > 0 {
+		if _, err := v.Ledger.MarkSuspect(ctx, bad, true, "verify"); err != nil {
+			return fmt.Errorf("reclaim: mark suspect: %w", err)
+		}
+	}
+	sound, err := v.stillSound(ctx, good)
+	if err != nil {
+		return err
+	}
+	if len(sound) > 0 {
+		if _, err := v.Ledger.MarkSuspect(ctx, sound, false, "verify"); err != nil {
+			return fmt.Errorf("reclaim: mark sound: %w", err)
+		}
+	}
+	return nil
+}
+
+// stillSound leaves those out that somebody else has come to suspect since they
+// were read: reading a page may take long, and what was found first is older.
+func (v *Verify) stillSound(ctx context.Context, read []meta.Blob) ([]lethe.ID, error) {
+	if len(read) == 0 {
+		return nil, nil
+	}
+	suspected := make(map[lethe.ID]bool, len(read))
+	all := make([]lethe.ID, len(read))
+	for i, b := range read {
+		all[i], suspected[b.ID] = b.ID, b.Suspect
+	}
+	now, err := v.Ledger.BlobsByID(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("reclaim: look at rows again: %w", err)
+	}
+	sound := make([]lethe.ID, 0, len(now))
+	for _, b := range now {
+		if !b.Suspect || suspected[b.ID] {
+			sound = append(sound, b.ID)
+		}
+	}
+	return sound, nil
+}
+
+// stillLive re-reads a row after its bytes were not found.
+func (v *Verify) stillLive(ctx context.Context, id lethe.ID) (bool, error) {
+	now, err := v.Ledger.BlobsByID(ctx, []lethe.ID{id})
+	if err != nil {
+		return false, err
+	}
+	return len(now) == 1 && now[0].State == lethe.Live, nil
+}
+
+func (v *Verify) inspect(ctx context.Context, b meta.Blob) *Problem {
+	p := &Problem{Backend: b.Backend, Name: "blob " + string(b.ID)}
+	key := lethe.BlobKey(v.Store, b.ID)
+	info, err := v.Stores[b.Backend].Stat(ctx, key)
+	switch {
+	case errors.Is(err, blob.ErrNotExist):
+		p.Kind, p.Detail = "missing", "live row without bytes"
+		return p
+	case err != nil:
+		p.Kind, p.Detail = "unreadable", err.Error()
+		return p
+	case info.Size != b.Size:
+		p.Kind, p.Detail = "damaged", fmt.Sprintf("%d bytes, should be %d", info.Size, b.Size)
+		return p
+	case !v.Checksums && !b.Suspect || b.Digest == "":
+		return nil // only its digest clears a blob of suspicion
+	}
+	digest, err := v.digest(ctx, b.Backend, key)
+	switch {
+	case err != nil:
+		p.Kind, p.Detail = "unreadable", err.Error()
+	case digest != b.Digest:
+		p.Kind, p.Detail = "damaged", "digest "+digest+", should be "+b.Digest
+	default:
+		return nil
+	}
+	return p
+}
+
+func (v *Verify) digest(ctx context.Context, backend, key string) (string, error) {
+	body, err := v.Stores[backend].Get(ctx, key, 0, -1)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, body); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// errPage ends a listing after one page.
+var errPage = errors.New("page is full")
+
+// keys looks for keys without a row: the listing first, then the look-up, so
+// that what is written meanwhile has its row.
+func (v *Verify) keys(backend string) Step {
+	after := ""
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		var ids []lethe.ID
+		n := 0
+		err := v.Stores[backend].List(ctx, "", after, func(i blob.Info) error {
+			after = i.Key
+			n++
+			switch id, ok := lethe.ParseBlobKey(v.Store, i.Key); {
+			case ok:
+				ids = append(ids, id)
+			case !isEpochKey(v.Store, i.Key):
+				v.problem(c, Problem{Kind: "foreign", Backend: backend, Name: i.Key, Detail: "not a name of this store; left alone"})
+			}
+			if n >= v.Limit {
+				return errPage
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errPage) {
+			return false, fmt.Errorf("reclaim: list %s: %w", backend, err)
+		}
+		c.Add(Items, int64(n))
+		c.Add("keys", int64(n))
+		return errors.Is(err, errPage), v.unexplained(ctx, backend, ids, c)
+	}
+}
+
+// unexplained reports the ids that have no row although their bytes still lie
+// there.
+func (v *Verify) unexplained(ctx context.Context, backend string, ids []lethe.ID, c *Counts) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := v.Ledger.BlobsByID(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("reclaim: look up keys of %s: %w", backend, err)
+	}
+	known := make(map[lethe.ID]bool, len(rows))
+	for _, b := range rows {
+		known[b.ID] = b.Backend == backend
+	}
+	for _, id := range ids {
+		if known[id] {
+			continue
+		}
+		key := lethe.BlobKey(v.Store, id)
+		if _, err := v.Stores[backend].Stat(ctx, key); errors.Is(err, blob.ErrNotExist) {
+			continue // settled between the listing and the look-up
+		}
+		v.problem(c, Problem{Kind: "orphan", Backend: backend, Name: key, Detail: "bytes without a row"})
+	}
+	return nil
+}

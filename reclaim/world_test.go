@@ -1,0 +1,175 @@
+package reclaim_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// clock is set by tests.
+type clock struct {
+	mu  sync.Mutex
+	now lethe.Time
+}
+
+func (c *clock) Now() lethe.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a ledger and one backend, "main", in memory; fault decides what its
+// calls do.
+type world struct {
+	*testing.T
+	ctx    context.Context
+	clock  *clock
+	ledger *memmeta.DB
+	bytes  *memblob.Store
+	fault  func(blobtest.Call) blobtest.Fault
+	stores map[string]blob.Store
+	store  lethe.ID
+	safety reclaim.Safety
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		T: t, ctx: t.Context(), clock: &clock{now: 1_000_000_000_000_000}, bytes: memblob.New(memblob.Options{}),
+		safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
+		fault:  func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} },
+	}
+	w.ledger = memmeta.New(meta.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
+	w.stores = map[string]blob.Store{
+		"main": blobtest.NewFaulty(w.bytes, func(c blobtest.Call) blobtest.Fault { return w.fault(c) }),
+	}
+	store, err := w.ledger.Identity(w.ctx)
+	w.must(err)
+	w.store = store.ID
+	_, err = w.ledger.AddBackend(w.ctx, meta.Backend{ID: "main"})
+	w.must(err)
+	_, err = w.ledger.CreateBucket(w.ctx, meta.Bucket{Name: "b", Owner: "me"})
+	w.must(err)
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) id() lethe.ID { return lethe.RandomID(w.clock.Now()) }
+
+func digest(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
+// commit is what a writer of the body under the key would commit.
+func (w *world) commit(key, body string, b lethe.ID) meta.Commit {
+	size := int64(len(body))
+	return meta.Commit{
+		Op: w.id(), What: "put", Object: meta.Object{Bucket: "b", Key: key, Size: size},
+		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest(body), Size: size},
+		Blobs:   []meta.Uploaded{{Blob: b, Size: size, Digest: digest(body)}},
+	}
+}
+
+// intent begins a write; fixed: size and digest are promised beforehand.
+func (w *world) intent(key, body string, fixed bool) lethe.ID {
+	w.Helper()
+	in := meta.Intent{ID: w.id(), Backend: "main", Size: int64(len(body))}
+	if fixed {
+		in.Promotion = &meta.Promotion{Commit: w.commit(key, body, in.ID)}
+	}
+	_, err := w.ledger.Begin(w.ctx, in)
+	w.must(err)
+	return in.ID
+}
+
+// upload sends bytes under a blob's name.
+func (w *world) upload(b lethe.ID, body string) {
+	w.Helper()
+	w.must(w.bytes.Put(w.ctx, w.name(b), strings.NewReader(body), int64(len(body))))
+}
+
+func (w *world) name(b lethe.ID) string { return lethe.BlobKey(w.store, b) }
+
+// put stores an object as a writer does.
+func (w *world) put(key, body string) lethe.ID {
+	w.Helper()
+	b := w.intent(key, body, false)
+	w.upload(b, body)
+	_, err := w.ledger.Commit(w.ctx, w.commit(key, body, b))
+	w.must(err)
+	return b
+}
+
+// remove deletes an object, and waits until its bytes may go.
+func (w *world) remove(keys ...string) {
+	w.Helper()
+	d := meta.Deletion{Op: w.id(), Bucket: "b"}
+	for _, k := range keys {
+		d.Items = append(d.Items, meta.DeleteItem{Key: k})
+	}
+	_, err := w.ledger.Delete(w.ctx, d)
+	w.must(err)
+	w.clock.advance(time.Minute)
+}
+
+// pass runs a routine until nothing is due, and answers its counts.
+func (w *world) pass(r reclaim.Routine) map[string]int64 {
+	w.Helper()
+	counts := &reclaim.Counts{}
+	step := r.Pass("worker")
+	for more := true; more; {
+		var err error
+		more, err = step(w.ctx, counts)
+		w.must(err)
+	}
+	return counts.Map()
+}
+
+// state is a blob's, 0 if its row is gone.
+func (w *world) state(b lethe.ID) lethe.State {
+	row, _ := w.ledger.Blob(b)
+	return row.State
+}
+
+// want fails unless a count is n.
+func want[T comparable](w *world, what string, got, n T) {
+	w.Helper()
+	if got != n {
+		w.Errorf("%s is %v, want %v", what, got, n)
+	}
+}
+
+// sound fails unless the books are right.
+func (w *world) sound() {
+	w.Helper()
+	found, err := w.ledger.Recount(w.ctx)
+	w.must(err)
+	for _, d := range found {
+		w.Errorf("the books are wrong: %+v", d)
+	}
+}
