@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+)
+
+// BackendRequest names a backend, and why its deletes are to be stopped.
+type BackendRequest struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// ListBackends answers what lies on each backend.
+func (s *Service) ListBackends(ctx context.Context, _ None) ([]BackendStatus, error) {
+	return s.backendStatus(ctx)
+}
+
+// AcceptBackend lets deletes on a held backend go on: the operator has decided
+// that ledger and backend belong together (design rule 13).
+func (s *Service) AcceptBackend(ctx context.Context, req BackendRequest) (None, error) {
+	if s.o.Backends[req.ID] == nil {
+		return None{}, s.noBackend(req.ID)
+	}
+	err := s.o.Guard.Accept(ctx, req.ID)
+	if err == nil {
+		s.o.Audit("backend_accepted", "operator", slog.String("backend", req.ID))
+	}
+	return None{}, err
+}
+
+// HoldBackend stops the deletes on a backend until it is accepted.
+func (s *Service) HoldBackend(ctx context.Context, req BackendRequest) (None, error) {
+	if s.o.Backends[req.ID] == nil {
+		return None{}, s.noBackend(req.ID)
+	}
+	reason := cmp.Or(req.Reason, "held by the operator")
+	err := s.o.Ledger.HoldBackend(ctx, req.ID, reason)
+	if err == nil {
+		s.o.Audit("backend_held", reason, slog.String("backend", req.ID))
+	}
+	return None{}, err
+}
+
+// DrainBackend lets a backend be emptied: nothing is written there any more, and
+// what lies there is copied elsewhere.
+func (s *Service) DrainBackend(ctx context.Context, req BackendRequest) (None, error) {
+	list, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return None{}, err
+	}
+	others := 0
+	for _, b := range list {
+		if b.ID != req.ID && !b.Draining && s.o.Backends[b.ID] != nil {
+			others++
+		}
+	}
+	if others == 0 {
+		return None{}, fmt.Errorf("%w: there is no other backend for what lies on %s: configure one first", ErrBadRequest, req.ID)
+	}
+	return s.drain(ctx, req.ID, true, "backend_drained")
+}
+
+// UndrainBackend ends a drain: the backend takes writes again. What was moved
+// stays where it is.
+func (s *Service) UndrainBackend(ctx context.Context, req BackendRequest) (None, error) {
+	return s.drain(ctx, req.ID, false, "backend_undrained")
+}
+
+func (s *Service) drain(ctx context.Context, id string, draining bool, event string) (None, error) {
+	err := s.o.Ledger.SetDraining(ctx, id, draining)
+	if err == nil {
+		s.o.Audit(event, "operator", slog.String("backend", id))
+		s.o.Loop.Wake("drain")
+	}
+	return None{}, err
+}
+
+// RemoveBackend forgets a backend that was drained and holds nothing any more.
+func (s *Service) RemoveBackend(ctx context.Context, req BackendRequest) (None, error) {
+	err := s.o.Ledger.RemoveBackend(ctx, req.ID)
+	if err == nil {
+		s.o.Audit("backend_removed", "operator", slog.String("backend", req.ID))
+	}
+	return None{}, err
+}
+
+func (s *Service) noBackend(id string) error {
+	var names []string
+	for name := range s.o.Backends {
+		names = append(names, name)
+	}
+	return fmt.Errorf("%w: no backend %q is configured; there are %v", ErrBadRequest, id, names)
+}

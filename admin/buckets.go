@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Bucket is a bucket with its settings and exact totals. Durations are written
+// as times to live are ("12h"); empty means none.
+type Bucket struct {
+	Name         string    `json:"name"`
+	Owner        string    `json:"owner"`
+	CreatedAt    time.Time `json:"created_at"`
+	Objects      int64     `json:"objects"`
+	Bytes        int64     `json:"bytes"`
+	DefaultTTL   string    `json:"default_ttl,omitempty"`
+	MaxTTL       string    `json:"max_ttl,omitempty"`
+	QuotaBytes   int64     `json:"quota_bytes,omitempty"`
+	QuotaObjects int64     `json:"quota_objects,omitempty"`
+	Undo         string    `json:"undo,omitempty"`
+}
+
+// Buckets lists all buckets by name.
+func (s *Service) Buckets(ctx context.Context, _ None) ([]Bucket, error) {
+	out := []Bucket{}
+	err := s.eachBucket(ctx, func(b meta.Bucket) error {
+		out = append(out, bucketOf(b))
+		return nil
+	})
+	return out, err
+}
+
+func bucketOf(b meta.Bucket) Bucket {
+	return Bucket{
+		Name: b.Name, Owner: b.Owner, CreatedAt: at(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
+		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),
+		QuotaBytes: b.QuotaBytes, QuotaObjects: b.QuotaObjects,
+	}
+}
+
+func ttlText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return lethe.FormatTTL(d)
+}
+
+// BucketChange changes settings of a bucket; what is null stays. Durations are
+// written as times to live are, "none" for none.
+type BucketChange struct {
+	Name         string  `json:"name"`
+	DefaultTTL   *string `json:"default_ttl,omitempty"`
+	MaxTTL       *string `json:"max_ttl,omitempty"`
+	QuotaBytes   *int64  `json:"quota_bytes,omitempty"`
+	QuotaObjects *int64  `json:"quota_objects,omitempty"`
+	Undo         *string `json:"undo,omitempty"`
+}
+
+// SetBucket changes a bucket's settings: ErrNoSuchBucket. Objects that are there
+// keep the time to live that they have.
+func (s *Service) SetBucket(ctx context.Context, c BucketChange) (Bucket, error) {
+	b, err := s.o.Objects.Bucket(ctx, c.Name)
+	if err != nil {
+		return Bucket{}, err
+	}
+	set := b.BucketSettings
+	for _, d := range []struct {
+		name string
+		text *string
+		to   *time.Duration
+	}{
+		{"default_ttl", c.DefaultTTL, &set.DefaultTTL}, {"max_ttl", c.MaxTTL, &set.MaxTTL}, {"undo", c.Undo, &set.Undo},
+	} {
+		if err := parseDuration(d.text, d.to); err != nil {
+			return Bucket{}, fmt.Errorf("%w: %s: %w", ErrBadRequest, d.name, err)
+		}
+	}
+	if c.QuotaBytes != nil {
+		set.QuotaBytes = *c.QuotaBytes
+	}
+	if c.QuotaObjects != nil {
+		set.QuotaObjects = *c.QuotaObjects
+	}
+	if set.QuotaBytes < 0 || set.QuotaObjects < 0 {
+		return Bucket{}, fmt.Errorf("%w: a quota must not be negative; 0 is none", ErrBadRequest)
+	}
+	if b, err = s.o.Objects.ConfigureBucket(ctx, c.Name, set); err != nil {
+		return Bucket{}, err
+	}
+	out := bucketOf(b)
+	s.o.Audit("bucket_configured", "operator", slog.Any("bucket", out))
+	return out, nil
+}
+
+func parseDuration(text *string, to *time.Duration) error {
+	switch {
+	case text == nil:
+		return nil
+	case *text == "none", *text == "0", *text == "":
+		*to = 0
+		return nil
+	}
+	d, err := lethe.ParseTTL(*text)
+	if err == nil {
+		*to = d
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// CheckRequest asks for a check of the whole store.
+type CheckRequest struct {
+	// Checksums reads every live blob and compares its digest.
+	Checksums bool `json:"checksums,omitempty"`
+}
+
+// Problem is something that a check found wrong.
+type Problem struct {
+	Kind    string `json:"kind"`
+	Backend string `json:"backend,omitempty"`
+	Name    string `json:"name"`
+	Detail  string `json:"detail"`
+}
+
+// CheckResult is what a check saw. It found nothing wrong if Problems is 0.
+type CheckResult struct {
+	Problems int64            `json:"problems"`
+	Kinds    map[string]int64 `json:"kinds,omitempty"` // problems by kind
+	Rows     int64            `json:"rows"`            // live blobs compared with their bytes
+	Keys     int64            `json:"keys"`            // names on backends compared with rows
+	Bytes    int64            `json:"bytes"`           // of those rows
+}
+
+// progressEvery is how often a stream tells how far it is.
+const progressEvery = 200 * time.Millisecond
+
+// Check recounts the books and compares rows with bytes, and bytes with rows. It
+// deletes nothing.
+func (s *Service) Check(ctx context.Context, req CheckRequest, emit func(Event)) (CheckResult, error) {
+	totals, err := s.o.Ledger.Totals(ctx)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	var total int64 // live rows are looked at from both sides
+	for _, t := range totals {
+		total += t.Blobs
+		if t.State == lethe.Live {
+			total += t.Blobs
+		}
+	}
+	v := s.o.Verify(req.Checksums)
+	kinds := map[string]int64{}
+	v.Report = func(p reclaim.Problem) {
+		kinds[p.Kind]++
+		emit(Event{Problem: &Problem{p.Kind, p.Backend, p.Name, p.Detail}})
+	}
+	loop := s.alone(v)
+	stop := s.follow(loop, []string{v.Name()}, total, emit)
+	done, err := loop.Once(ctx, nil)
+	stop()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return CheckResult{}, err
+	}
+	c := done[v.Name()]
+	return CheckResult{Problems: c["problems"], Kinds: kinds, Rows: c["rows"], Keys: c["keys"], Bytes: c["bytes"]}, nil
+}
+
+// alone makes a loop of one routine, so that its run is recorded as others are.
+func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
+	l := s.o.Loop
+	return &reclaim.Loop{
+		Routines: []reclaim.Scheduled{{Routine: r, Workers: 1}}, Ledger: l.Ledger, Clock: l.Clock,
+		Worker: l.Worker, NewID: l.NewID, Events: l.Events,
+	}
+}
+
+// follow emits the progress of the loop's routines until stop is called.
+func (s *Service) follow(l *reclaim.Loop, names []string, total int64, emit func(Event)) (stop func()) {
+	since := s.o.Clock.Now()
+	ended, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				p := progressOf(l.States(), names, since)
+				p.Total = total
+				emit(Event{Progress: p})
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
+	}
+}
+
+// progressOf adds up what the named routines did in runs that go on or ended
+// since; it names the one at work.
+func progressOf(states map[string]reclaim.State, names []string, since lethe.Time) *Progress {
+	p := &Progress{Counts: map[string]int64{}}
+	for _, name := range names {
+		st := states[name]
+		if !st.Running && st.LastRun < since {
+			continue
+		}
+		if st.Running {
+			p.What = name
+		}
+		for k, n := range st.Counts {
+			p.Counts[k] += n
+		}
+	}
+	p.Done = p.Counts[reclaim.Items]
+	return p
+}

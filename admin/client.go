@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+)
+
+// Client asks a Service. It is safe for concurrent use.
+type Client struct {
+	// Base is the URL before Prefix; for Unix and Local any host will do.
+	Base  string
+	Token string
+	HTTP  http.RoundTripper
+}
+
+// Unix is a transport to a unix socket.
+func Unix(path string) http.RoundTripper {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}
+}
+
+// send sends a call and answers a response whose status is 200.
+func (c *Client) send(ctx context.Context, name string, req any) (*http.Response, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+Prefix+name, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	res, err := c.HTTP.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("admin API: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		return nil, failureOf(res)
+	}
+	return res, nil
+}
+
+func failureOf(res *http.Response) error {
+	var f failure
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxRequest)).Decode(&f); err != nil || f.Error == nil {
+		return fmt.Errorf("admin API: status %d without an explanation; is it lethe that answers there?", res.StatusCode)
+	}
+	return f.Error
+}
+
+// Call makes a call with one answer.
+func Call[Res any](ctx context.Context, c *Client, name string, req any) (out Res, err error) {
+	res, err := c.send(ctx, name, req)
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("admin API: %s: the answer breaks off: %w", name, err)
+	}
+	return out, nil
+}
+
+// Stream makes a call that reports while it works; each is called for every event
+// before the result.
+func Stream[Res any](ctx context.Context, c *Client, name string, req any, each func(Event)) (out Res, err error) {
+	res, err := c.send(ctx, name, req)
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	d := json.NewDecoder(res.Body)
+	for {
+		var ev Event
+		switch err := d.Decode(&ev); {
+		case errors.Is(err, io.EOF):
+			return out, fmt.Errorf("admin API: %s: the server stopped before it was done", name)
+		case err != nil:
+			return out, fmt.Errorf("admin API: %s: the answer breaks off: %w", name, err)
+		case ev.Error != nil:
+			return out, ev.Error
+		case ev.Result != nil:
+			return out, json.Unmarshal(ev.Result, &out)
+		}
+		each(ev)
+	}
+}
+
+// Status answers the store at a glance.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return Call[Status](ctx, c, "status", None{})
+}
+
+// Explain answers what the ledger knows of a key.
+func (c *Client) Explain(ctx context.Context, n ObjectName) (Explanation, error) {
+	return Call[Explanation](ctx, c, "explain", n)
+}
+
+// Check checks the whole store.
+func (c *Client) Check(ctx context.Context, req CheckRequest, each func(Event)) (CheckResult, error) {
+	return Stream[CheckResult](ctx, c, "check", req, each)
+}
+
+// Reclaim runs routines now, or says what they would do.
+func (c *Client) Reclaim(ctx context.Context, req ReclaimRequest, each func(Event)) (ReclaimResult, error) {
+	return Stream[ReclaimResult](ctx, c, "reclaim", req, each)
+}
+
+// Backup writes a consistent copy of the ledger to w and answers its size. It
+// fails if the copy breaks off.
+func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	res, err := c.send(ctx, "backup", None{})
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(w, res.Body)
+	if err != nil {
+		return n, fmt.Errorf("admin API: backup: %w", err)
+	}
+	if want, err := strconv.ParseInt(res.Header.Get("X-Lethe-Size"), 10, 64); err != nil || n != want {
+		return n, fmt.Errorf("admin API: backup: %d bytes came of %s: the copy breaks off", n, res.Header.Get("X-Lethe-Size"))
+	}
+	return n, nil
+}
+
+// TCP is a transport to an admin API on the network.
+func TCP() http.RoundTripper { return &http.Transport{} }

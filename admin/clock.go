@@ -1,0 +1,93 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Clock is how the ledger's clock stands; see meta.ClockState.
+type Clock struct {
+	Ledger time.Time `json:"ledger"`
+	Wall   time.Time `json:"wall"`
+	// Ahead is by how much the ledger's clock is ahead, in seconds.
+	Ahead    float64 `json:"ahead_seconds"`
+	Hidden   int64   `json:"hidden_objects"`
+	Longer   int64   `json:"longer_lived_objects"`
+	LongerBy float64 `json:"longer_by_seconds"`
+	// Others are the other instances that may be at work on the ledger.
+	Others []string `json:"others,omitempty"`
+}
+
+// ClockRequest asks for the clock to be reset.
+type ClockRequest struct {
+	// Accept says that objects may be seen again, or live longer than told, by it.
+	Accept bool `json:"accept,omitempty"`
+	// Alone says that the instances that the ledger knows are not at work.
+	Alone bool `json:"alone,omitempty"`
+}
+
+// instancesFor is for how long an instance without a sign of life is taken for one
+// that may be at work: all that the ledger remembers, for its clock stands still.
+const instancesFor = 24 * time.Hour
+
+// ShowClock answers how the ledger's clock stands.
+func (s *Service) ShowClock(ctx context.Context, _ None) (Clock, error) {
+	state, err := s.o.Ledger.Clock(ctx)
+	if err != nil {
+		return Clock{}, err
+	}
+	out := clockOf(state)
+	out.Others, err = s.others(ctx)
+	return out, err
+}
+
+func clockOf(s meta.ClockState) Clock {
+	return Clock{
+		Ledger: at(s.Ledger), Wall: at(s.Wall), Ahead: s.Ahead.Seconds(),
+		Hidden: s.Hidden, Longer: s.Longer, LongerBy: s.LongerBy.Seconds(),
+	}
+}
+
+// others names the instances beside this process.
+func (s *Service) others(ctx context.Context) ([]string, error) {
+	list, err := s.o.Ledger.Instances(ctx, instancesFor)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, i := range list {
+		if i.ID != s.o.Loop.Worker {
+			out = append(out, i.ID)
+		}
+	}
+	return out, nil
+}
+
+// ResetClock sets the ledger's clock back to the machine's, and answers how it
+// stood before.
+func (s *Service) ResetClock(ctx context.Context, req ClockRequest) (Clock, error) {
+	now, err := s.ShowClock(ctx, None{})
+	switch {
+	case err != nil:
+		return now, err
+	case now.Ahead == 0:
+		return now, fmt.Errorf("%w: the ledger's clock is not ahead of the machine's: there is nothing to reset", ErrBadRequest)
+	case len(now.Others) > 0 && !req.Alone:
+		return now, fmt.Errorf("%w: other instances may be at work, and would go on with the time that they have seen: %v; "+
+			"stop them all, and say so", ErrBadRequest, now.Others)
+	case (now.Hidden > 0 || now.Longer > 0) && !req.Accept:
+		return now, fmt.Errorf("%w: %d objects that clients do not see any more would be seen again until their time, "+
+			"and %d objects would live up to %s longer than told; set their times first, or accept that",
+			ErrBadRequest, now.Hidden, now.Longer, time.Duration(now.LongerBy*float64(time.Second)).Round(time.Second))
+	}
+	state, err := s.o.Ledger.ResetClock(ctx)
+	if err == nil {
+		s.o.Audit("clock_reset", "operator", slog.Time("from", state.Ledger.Time()), slog.Time("to", state.Wall.Time()),
+			slog.Int64("hidden", state.Hidden), slog.Int64("longer", state.Longer))
+	}
+	return clockOf(state), err
+}

@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// ErrBadRequest is wrapped by errors about what was asked.
+var ErrBadRequest = errors.New("bad request")
+
+// Error is a failure as the API tells it. errors.Is finds the sentinel that its
+// code stands for.
+type Error struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Is compares with the sentinel of the code.
+func (e *Error) Is(target error) bool {
+	for _, k := range kinds {
+		if k.code == e.Code {
+			return k.err == target
+		}
+	}
+	return false
+}
+
+// kinds are the failures that clients can tell apart, the more certain first.
+var kinds = []struct {
+	err    error
+	code   string
+	status int
+}{
+	{ErrBadRequest, "bad_request", http.StatusBadRequest},
+	{lethe.ErrNoSuchBucket, "no_such_bucket", http.StatusNotFound},
+	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
+	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},
+	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
+	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
+	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
+	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},
+	{lethe.ErrQuotaExceeded, "quota_exceeded", http.StatusConflict},
+	{lethe.ErrInvalidTTL, "invalid_ttl", http.StatusBadRequest},
+	{lethe.ErrInvalidKey, "invalid_key", http.StatusBadRequest},
+	{lethe.ErrInvalidBucketName, "invalid_bucket_name", http.StatusBadRequest},
+	{lethe.ErrUnknownOutcome, "unknown_outcome", http.StatusInternalServerError},
+	{lethe.ErrCorrupt, "corrupt", http.StatusInternalServerError},
+	{lethe.ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
+}
+
+// told returns err as the API tells it, with its HTTP status.
+func told(err error) (*Error, int) {
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return &Error{k.code, err.Error()}, k.status
+		}
+	}
+	return &Error{"failed", err.Error()}, http.StatusInternalServerError
+}

@@ -1,0 +1,230 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// maxSharers bounds the sharers that an explanation lists.
+const maxSharers = 100
+
+// ObjectName names an object.
+type ObjectName struct {
+	Bucket string `json:"bucket"`
+	Key    string `json:"key"`
+}
+
+func (n ObjectName) check() error {
+	if n.Bucket == "" || n.Key == "" {
+		return fmt.Errorf("%w: an object has a bucket and a key, such as s3://bucket/key", ErrBadRequest)
+	}
+	return nil
+}
+
+// Explanation says why an object is here, what it shares, when it goes and by
+// which rule; or what is left of one that went.
+type Explanation struct {
+	Bucket string    `json:"bucket"`
+	Key    string    `json:"key"`
+	Now    time.Time `json:"now"`
+	// Verdict is one sentence for people.
+	Verdict string `json:"verdict"`
+	Visible bool   `json:"visible"` // clients can read it
+	// Object is the row under the key, if there is one.
+	Object *ObjectInfo `json:"object,omitempty"`
+	// Trash are the earlier versions that can be restored.
+	Trash []TrashEntry `json:"trash,omitempty"`
+	// Contents are the bytes behind Object and Trash.
+	Contents []ContentInfo `json:"contents,omitempty"`
+	// Operations wrote what was found, as far as they are kept.
+	Operations []Operation `json:"operations,omitempty"`
+}
+
+// ObjectInfo is an object's row.
+type ObjectInfo struct {
+	ID         string    `json:"id"`
+	Size       int64     `json:"size"`
+	ETag       string    `json:"etag"`
+	ModifiedAt time.Time `json:"modified_at"`
+	TTLAt      time.Time `json:"ttl_at,omitzero"`  // the client's time to live ends
+	RuleAt     time.Time `json:"rule_at,omitzero"` // a lifecycle rule ends it
+	Rule       string    `json:"rule,omitempty"`   // that rule's ID
+	DueAt      time.Time `json:"due_at,omitzero"`  // the earlier of both
+	EndedBy    string    `json:"ended_by"`         // "ttl", "rule" or "nothing"
+	Content    string    `json:"content,omitempty"`
+}
+
+// ContentInfo is one content, who refers to it, and where its bytes lie.
+type ContentInfo struct {
+	ID        string     `json:"id"`
+	Domain    string     `json:"domain"`
+	Kind      string     `json:"kind"`
+	Digest    string     `json:"digest"`
+	Size      int64      `json:"size"`
+	Refs      int64      `json:"refs"`
+	CreatedAt time.Time  `json:"created_at"`
+	Sharers   []Sharer   `json:"sharers"`
+	More      bool       `json:"more_sharers,omitempty"`
+	Blobs     []BlobInfo `json:"blobs"`
+}
+
+// Sharer is an object or trash entry that refers to a content.
+type Sharer struct {
+	Bucket string `json:"bucket"` // empty: the bucket was deleted
+	Key    string `json:"key"`
+	Trash  bool   `json:"trash,omitempty"`
+}
+
+// BlobInfo is one physical thing and what was tried with it.
+type BlobInfo struct {
+	ID         string    `json:"id"`
+	Backend    string    `json:"backend"`
+	Name       string    `json:"name"` // on the backend
+	State      string    `json:"state"`
+	Size       int64     `json:"size"`
+	Segment    int       `json:"segment"`
+	Replica    int       `json:"replica"`
+	Reason     string    `json:"reason,omitempty"` // why it was condemned
+	CreatedAt  time.Time `json:"created_at"`
+	DiedAt     time.Time `json:"died_at,omitzero"`
+	DueAt      time.Time `json:"due_at,omitzero"` // deleted from then on
+	LateUntil  time.Time `json:"late_until,omitzero"`
+	Attempts   int       `json:"attempts,omitempty"`
+	LastError  string    `json:"last_error,omitempty"`
+	Suspect    bool      `json:"suspect,omitempty"`
+	VerifiedAt time.Time `json:"verified_at,omitzero"`
+	Worker     string    `json:"worker,omitempty"` // that has it claimed
+}
+
+// Operation is what a client's mutation recorded of itself.
+type Operation struct {
+	ID   string    `json:"id"`
+	What string    `json:"what"`
+	At   time.Time `json:"at"`
+}
+
+// Explain answers what the ledger knows of a key. A key that was never there, or
+// whose rows are gone, is no error: the verdict says so.
+func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error) {
+	if err := n.check(); err != nil {
+		return Explanation{}, err
+	}
+	fate, err := s.o.Ledger.Fate(ctx, n.Bucket, n.Key)
+	if err != nil {
+		return Explanation{}, err
+	}
+	out := Explanation{Bucket: n.Bucket, Key: n.Key, Now: at(fate.Now)}
+	var contents []lethe.ID
+	if o := fate.Object; o != nil {
+		out.Object = objectInfo(*o)
+		out.Visible = o.DueAt() == 0 || o.TTLAt == 0 || o.TTLAt > fate.Now
+		contents = append(contents, o.ContentID)
+	}
+	for _, e := range fate.Trash {
+		out.Trash = append(out.Trash, trashEntry(e))
+		contents = append(contents, e.Object.ContentID)
+	}
+	for _, op := range fate.Ops {
+		out.Operations = append(out.Operations, Operation{string(op.Op), op.What, at(op.At)})
+	}
+	if out.Contents, err = s.contents(ctx, contents); err != nil {
+		return out, err
+	}
+	out.Verdict = out.verdict()
+	return out, nil
+}
+
+func objectInfo(o meta.Object) *ObjectInfo {
+	i := &ObjectInfo{
+		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: at(o.ModifiedAt), TTLAt: at(o.TTLAt), RuleAt: at(o.RuleAt), Rule: o.Rule,
+		DueAt: at(o.DueAt()), EndedBy: "nothing", Content: string(o.ContentID),
+	}
+	switch due := o.DueAt(); {
+	case due == 0:
+	case due == o.TTLAt:
+		i.EndedBy = "ttl"
+	default:
+		i.EndedBy = "rule"
+	}
+	return i
+}
+
+// contents describes each content once; empty objects have none.
+func (s *Service) contents(ctx context.Context, ids []lethe.ID) ([]ContentInfo, error) {
+	var out []ContentInfo
+	seen := map[lethe.ID]bool{"": true}
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		c, err := s.content(ctx, id)
+		if errors.Is(err, lethe.ErrContentGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error) {
+	c, err := s.o.Ledger.ContentByID(ctx, id)
+	if err != nil {
+		return ContentInfo{}, err
+	}
+	out := ContentInfo{
+		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: at(c.CreatedAt),
+	}
+	sharers, err := s.o.Ledger.Sharers(ctx, id, maxSharers+1)
+	if err != nil {
+		return out, err
+	}
+	out.More = len(sharers) > maxSharers
+	for _, sh := range sharers[:min(len(sharers), maxSharers)] {
+		out.Sharers = append(out.Sharers, Sharer{sh.Bucket, sh.Key, sh.Trash})
+	}
+	blobs, err := s.o.Ledger.ContentBlobs(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	store, err := s.o.Ledger.Identity(ctx)
+	for _, b := range blobs {
+		out.Blobs = append(out.Blobs, blobInfo(store.ID, b))
+	}
+	return out, err
+}
+
+func blobInfo(store lethe.ID, b meta.Blob) BlobInfo {
+	return BlobInfo{
+		ID: string(b.ID), Backend: b.Backend, Name: lethe.BlobKey(store, b.ID), State: b.State.String(), Size: b.Size,
+		Segment: b.Segment, Replica: b.Replica, Reason: string(b.Reason), CreatedAt: at(b.CreatedAt), DiedAt: at(b.DiedAt),
+		DueAt: at(b.DueAt), LateUntil: at(b.LateUntil), Attempts: b.Attempts, LastError: b.LastError, Suspect: b.Suspect,
+		VerifiedAt: at(b.VerifiedAt), Worker: b.Claim.Worker,
+	}
+}
+
+// verdict says in a sentence why it is here, or that it is not.
+func (e Explanation) verdict() string {
+	switch {
+	case e.Object == nil && len(e.Trash) == 0:
+		return "not here: it was never stored, or its rows are gone; the log's audit lines say when and why bytes were deleted"
+	case e.Object == nil:
+		return fmt.Sprintf("deleted, but %d earlier version(s) lie in the trash: each keeps its bytes until it is restored or purged", len(e.Trash))
+	case !e.Visible:
+		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the next expire run removes the row", e.Object.DueAt.Format(time.RFC3339))
+	case e.Object.EndedBy == "nothing":
+		return "here until a client deletes or replaces it: it has no time to live and no rule ends it"
+	case e.Object.EndedBy == "rule":
+		return "here until " + e.Object.DueAt.Format(time.RFC3339) + ", when lifecycle rule " + strconv.Quote(e.Object.Rule) + " ends it"
+	}
+	return "here until " + e.Object.DueAt.Format(time.RFC3339) + ", when its time to live ends"
+}

@@ -1,0 +1,227 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/schedule"
+)
+
+// newService makes a service over a ledger and a backend in memory.
+func newService(t *testing.T) *admin.Service {
+	t.Helper()
+	ctx := context.Background()
+	db, err := meta.Open(ctx, meta.Memory, meta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	store, err := db.Identity(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.AddBackend(ctx, meta.Backend{ID: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	backends := map[string]blob.Store{"main": memblob.New(memblob.Options{})}
+	objects, err := object.New(object.Options{Ledger: db, Backends: backends, StoreID: store.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(sums bool) *reclaim.Verify {
+		return &reclaim.Verify{Ledger: db, Stores: backends, Store: store.ID, Checksums: sums, Limit: 10}
+	}
+	loop := &reclaim.Loop{
+		Ledger: db, Clock: lethe.SystemClock{}, Worker: "test",
+		NewID: func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) },
+		Routines: []reclaim.Scheduled{
+			{Routine: &reclaim.Expire{Ledger: db, Batch: meta.Batch{Limit: 10}}, Timetable: schedule.Schedule{}},
+			{Routine: verify(false), Timetable: schedule.Schedule{}},
+		},
+	}
+	return admin.New(admin.Options{
+		Ledger: db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
+		Guard: &reclaim.Guard{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
+		Scratch: t.TempDir(), Version: "test", Audit: func(string, string, ...slog.Attr) {},
+	})
+}
+
+var calls = []string{
+	"status", "explain", "dead/list", "trash/list", "ttl/show", "buckets/list", "keys/list", "backends/list",
+	"dead/requeue", "dead/write-off", "trash/restore", "trash/purge", "ttl/set", "buckets/set", "keys/add",
+	"keys/remove", "backends/accept", "backends/hold", "backends/drain", "backends/undrain", "backends/remove",
+	"check", "reclaim", "backup",
+}
+
+// send posts to a call.
+func send(t *testing.T, base, call, body string, header ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, base+admin.Prefix+call, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// No call works without the token, or from a page of another origin.
+func TestEveryCallWantsTheToken(t *testing.T) {
+	srv := httptest.NewServer(admin.Handler(newService(t), "the-token"))
+	defer srv.Close()
+	for _, call := range append(calls, "no/such/call") {
+		for name, header := range map[string][]string{
+			"none":   nil,
+			"wrong":  {"Authorization", "Bearer the-tokem"},
+			"empty":  {"Authorization", "Bearer "},
+			"prefix": {"Authorization", "Bearer the-token2"},
+			"basic":  {"Authorization", "Basic the-token"},
+		} {
+			if code, body := send(t, srv.URL, call, "{}", header...); code != http.StatusUnauthorized || !strings.Contains(body, "unauthorized") {
+				t.Errorf("%s with %s token: %d %s", call, name, code, body)
+			}
+		}
+		if code, _ := send(t, srv.URL, call, "{}", "Authorization", "Bearer the-token", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
+			t.Errorf("%s from another origin: %d", call, code)
+		}
+	}
+	if code, body := send(t, srv.URL, "status", "", "Authorization", "Bearer the-token"); code != http.StatusOK || !strings.Contains(body, `"version":"test"`) {
+		t.Errorf("with the token: %d %s", code, body)
+	}
+}
+
+func TestBadRequestsSaySo(t *testing.T) {
+	srv := httptest.NewServer(admin.Handler(newService(t), ""))
+	defer srv.Close()
+	for _, c := range []struct {
+		call, body, want string
+		code             int
+	}{
+		{"explain", `{"bucket":"b"}`, "s3://bucket/key", 400},
+		{"explain", `{"bucket":"b","kee":"k"}`, "unknown field", 400},
+		{"explain", `{"bucket":`, "the body", 400},
+		{"explain", `{} {}`, "more than one value", 400},
+		{"ttl/set", `{"bucket":"b","key":"k","ttl":"soon"}`, "no number", 400},
+		{"ttl/show", `{"bucket":"b","key":"k"}`, "no such bucket", 404},
+		{"buckets/set", `{"name":"none"}`, "no such bucket", 404},
+		{"keys/remove", `{"id":"none"}`, "no such access key", 404},
+		{"keys/add", `{}`, "chosen buckets", 400},
+		{"dead/requeue", `{}`, "choose them", 400},
+		{"dead/requeue", `{"ids":["nonsense"]}`, "is not an id", 400},
+		{"trash/purge", `{}`, "choose them", 400},
+		{"backends/hold", `{"id":"none"}`, "no backend", 400},
+		{"reclaim", `{"only":["none"]}`, "no routine", 200}, // told in the stream
+	} {
+		code, body := send(t, srv.URL, c.call, c.body)
+		if code != c.code || !strings.Contains(body, c.want) || !strings.Contains(body, `"error"`) {
+			t.Errorf("%s %s: %d %s", c.call, c.body, code, body)
+		}
+	}
+	if res, err := http.Get(srv.URL + admin.Prefix + "status"); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a GET: %v %v", res, err)
+	}
+}
+
+// A client within the process gets what one over the network does.
+func TestLocalAndRemoteAgree(t *testing.T) {
+	h := admin.Handler(newService(t), "")
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	local := &admin.Local{Handler: h}
+	defer local.Wait()
+	ctx := context.Background()
+	for name, c := range map[string]*admin.Client{
+		"local": {Base: "http://x", HTTP: local}, "remote": {Base: srv.URL, HTTP: admin.TCP()},
+	} {
+		if s, err := c.Status(ctx); err != nil || s.Version != "test" || len(s.Backends) != 1 {
+			t.Errorf("%s: status %+v, %v", name, s, err)
+		}
+		if res, err := c.Check(ctx, admin.CheckRequest{Checksums: true}, func(admin.Event) {}); err != nil || res.Problems != 0 {
+			t.Errorf("%s: check %+v, %v", name, res, err)
+		}
+		_, err := admin.Call[admin.ObjectInfo](ctx, c, "ttl/show", admin.ObjectName{Bucket: "none", Key: "k"})
+		if !errors.Is(err, lethe.ErrNoSuchBucket) || errors.Is(err, lethe.ErrNoSuchKey) {
+			t.Errorf("%s: the kind of the error is lost: %v", name, err)
+		}
+		var copied strings.Builder
+		if n, err := c.Backup(ctx, &copied); err != nil || n != int64(copied.Len()) || !strings.HasPrefix(copied.String(), "SQLite format 3") {
+			t.Errorf("%s: backup of %d bytes, %v", name, n, err)
+		}
+	}
+}
+
+// A stream that breaks off is an error, never a short success.
+func TestBrokenStreams(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":  "",
+		"progress": `{"progress":{"what":"check","done":1}}` + "\n",
+		"half":     `{"progress":{"what":"check","done":1}}` + "\n" + `{"res`,
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+		c := &admin.Client{Base: srv.URL, HTTP: admin.TCP()}
+		if _, err := c.Check(context.Background(), admin.CheckRequest{}, func(admin.Event) {}); err == nil {
+			t.Errorf("%s: taken for a result", name)
+		}
+		if _, err := c.Backup(context.Background(), io.Discard); err == nil {
+			t.Errorf("%s: taken for a backup", name)
+		}
+		srv.Close()
+	}
+}
+
+// Giving up on a call ends its work.
+func TestLocalCallsEndWithTheirCaller(t *testing.T) {
+	began := make(chan struct{})
+	local := &admin.Local{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+	})}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	go func() {
+		<-began
+		cancel()
+	}()
+	c := &admin.Client{Base: "http://x", HTTP: local}
+	if _, err := c.Status(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ends with %v", err)
+	}
+	local.Wait()
+}
+
+// The times of an answer that has none are left out, not zero.
+func TestZeroTimesAreLeftOut(t *testing.T) {
+	s, err := newService(t).Status(context.Background(), admin.None{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(raw), "0001-01-01") {
+		t.Errorf("%s %v", raw, err)
+	}
+}

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Key is an access key beside the root's, without its secret.
+type Key struct {
+	ID        string    `json:"id"`
+	Owner     string    `json:"owner"`
+	Buckets   []string  `json:"buckets"`
+	ReadOnly  bool      `json:"read_only"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// NewKey is a key just made; its secret is never told again.
+type NewKey struct {
+	Key
+	Secret string `json:"secret"`
+}
+
+// KeyRequest asks for a new key for chosen buckets. An empty ID is made up.
+type KeyRequest struct {
+	ID       string   `json:"id,omitempty"`
+	Owner    string   `json:"owner,omitempty"` // account that it acts for; default: its id
+	Buckets  []string `json:"buckets"`
+	ReadOnly bool     `json:"read_only,omitempty"`
+}
+
+// KeyName names an access key.
+type KeyName struct {
+	ID string `json:"id"`
+}
+
+// bucketForm is S3's for the names of buckets.
+var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// Keys lists the access keys beside the root's.
+func (s *Service) Keys(ctx context.Context, _ None) ([]Key, error) {
+	list, err := s.o.Ledger.AccessKeys(ctx)
+	out := []Key{}
+	for _, k := range list {
+		out = append(out, keyOf(k))
+	}
+	return out, err
+}
+
+func keyOf(k meta.AccessKey) Key {
+	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, CreatedAt: at(k.CreatedAt)}
+}
+
+// AddKey makes a key: ErrAccessKeyExists.
+func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
+	if len(req.Buckets) == 0 {
+		return NewKey{}, fmt.Errorf("%w: a key is for chosen buckets: name at least one", ErrBadRequest)
+	}
+	for _, b := range req.Buckets {
+		if b != "*" && !bucketForm.MatchString(b) {
+			return NewKey{}, fmt.Errorf("%w: %q is no name of a bucket; use one such as photos, or * for all", ErrBadRequest, b)
+		}
+	}
+	if req.ID == "" {
+		req.ID = "LK" + rand.Text()[:18]
+	}
+	var raw [30]byte
+	rand.Read(raw[:])
+	k, err := s.o.Ledger.AddAccessKey(ctx, meta.AccessKey{
+		ID: req.ID, Secret: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly,
+	})
+	if err != nil {
+		return NewKey{}, err
+	}
+	s.o.Audit("key_added", "operator", slog.Any("key", keyOf(k)))
+	return NewKey{keyOf(k), k.Secret}, nil
+}
+
+// RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
+func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
+	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
+	if err == nil {
+		s.o.Audit("key_removed", "operator", slog.String("key", req.ID))
+	}
+	return None{}, err
+}

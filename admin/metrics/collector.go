@@ -1,0 +1,184 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// fresh is how long what the ledger was asked is told again.
+const fresh = 5 * time.Second
+
+// askTime bounds the time that a scrape asks the ledger.
+const askTime = 20 * time.Second
+
+// Asker answers the store at a glance; *admin.Service is one.
+type Asker interface {
+	Status(context.Context, admin.None) (admin.Status, error)
+}
+
+// Ask adds depths, ages and totals, which are asked for at a scrape.
+func (m *Metrics) Ask(a Asker) { m.registry.MustRegister(&collector{asker: a}) }
+
+// collector asks the ledger at most every few seconds.
+type collector struct {
+	asker Asker
+	mu    sync.Mutex
+	asked lethe.Time
+	last  admin.Status
+	err   error
+}
+
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("lethe_"+name, help, labels, nil)
+}
+
+var (
+	up         = gauge("ledger_up", "Whether the ledger answered this scrape.")
+	objects    = gauge("objects", "Objects as clients see them, due ones included.")
+	logical    = gauge("object_bytes", "Logical bytes of objects.")
+	buckets    = gauge("buckets", "Buckets.")
+	blobs      = gauge("blobs", "Blobs in a state. State dead are the dead letters, condemned the cleanup queue.", "backend", "state")
+	blobBytes  = gauge("blob_bytes", "Bytes of blobs in a state.", "backend", "state")
+	oldest     = gauge("blob_oldest_age_seconds", "For how long the oldest condemned blob has been due, or the oldest dead letter has been dead.", "backend", "state")
+	held       = gauge("backend_held", "1 while deletes on the backend are stopped.", "backend")
+	free       = gauge("backend_free_bytes", "Room that the backend's disk has.", "backend")
+	due        = gauge("backlog", "Items that a routine would find to do now.", "routine")
+	dueBytes   = gauge("backlog_bytes", "Bytes of those items.", "routine")
+	age        = gauge("backlog_oldest_age_seconds", "How long the oldest of those items has been due.", "routine")
+	scheduled  = gauge("backlog_scheduled", "Items that are due later.", "routine")
+	lastGood   = gauge("run_last_success_timestamp_seconds", "When the newest successful run that did something ended.", "routine")
+	lookedAt   = gauge("routine_looked_timestamp_seconds", "When the routine last looked for work.", "routine")
+	cacheHits  = gauge("cache_hits_total", "Reads that the cache answered.")
+	cacheMiss  = gauge("cache_misses_total", "Reads that it did not.")
+	cacheBytes = gauge("cache_bytes", "Bytes held by the cache.")
+	cacheOut   = gauge("cache_evictions_total", "Contents that had to make room.")
+	members    = gauge("ledger_writes_total", "Transactions that were asked for.")
+	groups     = gauge("ledger_groups_total", "Groups of transactions that shared a commit.")
+	commits    = gauge("ledger_commits_total", "Commits of the ledger's file, each a flush of the disk.")
+	full       = gauge("ledger_full", "1 while the ledger's disk is full, and only what frees room goes on.")
+	latency    = gauge("ledger_latency_seconds", "How long the ledger took to answer when it was last asked.")
+	instances  = gauge("instances", "Instances that work on the ledger and show signs of life.")
+	redisUp    = gauge("redis_up", "Whether Redis answers, if there is one.")
+	draining   = gauge("backend_draining", "1 while the backend is being emptied.", "backend")
+	breaker    = gauge("backend_breaker_open", "1 while the backend does not work and is spared.", "backend")
+	unwritable = gauge("backend_unwritable", "1 while the backend gets no writes, for whatever reason.", "backend")
+	quota      = gauge("backend_quota_bytes", "Bytes that the backend may hold, 0 for no quota.", "backend")
+	behind     = gauge("clock_behind_seconds", "How far the machine's clock lies behind the ledger's.")
+)
+
+// Describe tells nothing: which series there are depends on the store.
+func (*collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect asks, and tells.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s, err := c.status()
+	tell := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	if err != nil {
+		tell(up, 0)
+		return
+	}
+	tell(up, 1)
+	tell(objects, float64(s.Objects))
+	tell(logical, float64(s.Bytes))
+	tell(buckets, float64(s.Buckets))
+	tell(behind, s.ClockBehind)
+	tell(full, truth(s.Ledger.Full))
+	tellSurroundings(tell, s)
+	for _, b := range s.Backends {
+		tellBackend(tell, b)
+	}
+	for _, r := range s.Routines {
+		tellRoutine(tell, r)
+	}
+	count := func(d *prometheus.Desc, v int64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))
+	}
+	count(members, s.Ledger.Members)
+	count(groups, s.Ledger.Groups)
+	count(commits, s.Ledger.Commits)
+	if s.Cache != nil {
+		count(cacheHits, s.Cache.Hits)
+		count(cacheMiss, s.Cache.Misses)
+		count(cacheOut, s.Cache.Evictions)
+		tell(cacheBytes, float64(s.Cache.Bytes))
+	}
+}
+
+type teller func(d *prometheus.Desc, v float64, labels ...string)
+
+func tellSurroundings(tell teller, s admin.Status) {
+	tell(latency, s.LedgerLatency)
+	if s.Redis != nil {
+		tell(redisUp, truth(s.Redis.Up))
+	}
+	n := 0
+	for _, i := range s.Instances {
+		if !i.Silent {
+			n++
+		}
+	}
+	tell(instances, float64(n))
+}
+
+func tellBackend(tell teller, b admin.BackendStatus) {
+	for _, st := range b.States {
+		tell(blobs, float64(st.Blobs), b.ID, st.State)
+		tell(blobBytes, float64(st.Bytes), b.ID, st.State)
+		if st.State == lethe.Condemned.String() || st.State == lethe.Dead.String() {
+			tell(oldest, st.Age, b.ID, st.State)
+		}
+	}
+	tell(held, truth(b.Held != ""), b.ID)
+	tell(draining, truth(b.Draining), b.ID)
+	tell(unwritable, truth(b.Unwritable != ""), b.ID)
+	tell(breaker, truth(b.Breaker != nil && b.Breaker.Open), b.ID)
+	tell(quota, float64(b.Quota), b.ID)
+	if b.Free != nil {
+		tell(free, float64(*b.Free), b.ID)
+	}
+}
+
+func tellRoutine(tell teller, r admin.RoutineStatus) {
+	tell(due, float64(r.Backlog.Due), r.Name)
+	tell(dueBytes, float64(r.Backlog.Bytes), r.Name)
+	tell(age, r.Backlog.Age, r.Name)
+	tell(scheduled, float64(r.Backlog.Scheduled), r.Name)
+	if r.LastGood != nil {
+		tell(lastGood, seconds(r.LastGood.Finished), r.Name)
+	}
+	if !r.LookedAt.IsZero() {
+		tell(lookedAt, seconds(r.LookedAt), r.Name)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
+
+// status asks, unless it has just done so.
+func (c *collector) status() (admin.Status, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := lethe.Monotonic{}.Now()
+	if c.asked != 0 && now.Sub(c.asked) < fresh {
+		return c.last, c.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	c.last, c.err = c.asker.Status(ctx, admin.None{})
+	c.asked = lethe.Monotonic{}.Now()
+	return c.last, c.err
+}

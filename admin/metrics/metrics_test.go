@@ -1,0 +1,153 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// asker answers a fixed status, and counts how often it is asked.
+type asker struct {
+	err   error
+	asked int
+}
+
+func (a *asker) Status(context.Context, admin.None) (admin.Status, error) {
+	a.asked++
+	free := int64(5)
+	return admin.Status{
+		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
+		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}}}, Cache: &cache.Stats{},
+		Redis: &admin.RedisStatus{Up: true}, Instances: []admin.Instance{{ID: "a"}, {ID: "b", Silent: true}},
+	}, a.err
+}
+
+func scrape(t *testing.T, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("a scrape answers %d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+// used makes metrics with every series used once.
+func used() *Metrics {
+	m := New()
+	m.Ask(&asker{})
+	m.Moved([]meta.Move{{Backend: "main", To: lethe.Pending, Blobs: 1, Bytes: 10}, {Backend: "main", From: lethe.Live, To: lethe.Condemned, Reason: lethe.ReasonExpiry, Blobs: 2}})
+	m.Reclaimed(lethe.ReasonExpiry, meta.Reclaimed{Objects: 4})
+	m.Deleting("main")
+	m.Settled("main", 1, meta.Settled{DiedAt: []lethe.Time{0}, Now: 90_000_000})
+	m.DeleteFailed("main", true)
+	m.BackendDown("main")
+	m.BreakerOpened("main")
+	m.Copied("main", 1)
+	m.CopyFailed("main")
+	m.BackendThrottled("main")
+	m.BackendContradicted("main")
+	m.RedisDown()
+	m.RunTakenOver(meta.Run{Routine: "verify"})
+	m.Recovered(meta.Recovered{Backend: "main", State: lethe.Condemned, Claims: 2})
+	m.IntentResolved(reclaim.Promoted)
+	m.UploadAborted()
+	m.Found(reclaim.Problem{Kind: "missing"})
+	m.RunEnded(meta.Run{Routine: "expire", Outcome: "failed: for a reason that is no label"})
+	m.Write("committed")
+	m.Deduped(5)
+	m.ReadTrouble("failover")
+	m.Requested(Request{Front: "s3", Operation: "PutObject", Status: "200", In: 5, Out: -1, Took: time.Second})
+	return m
+}
+
+func TestWhatIsCounted(t *testing.T) {
+	text := scrape(t, used())
+	for _, want := range []string{
+		`lethe_blob_transitions_total{backend="main",from="live",reason="expiry",to="condemned"} 2`,
+		`lethe_blob_transitions_total{backend="main",from="none",reason="",to="pending"} 1`,
+		`lethe_blob_died_to_gone_seconds_sum 90`,
+		`lethe_runs_total{outcome="failed",routine="expire"} 1`,
+		`lethe_backend_delete_failures_total{backend="main",dead="true"} 1`,
+		`lethe_blobs{backend="main",state="condemned"} 3`,
+		`lethe_backend_held{backend="main"} 1`,
+		`lethe_requests_total{front="s3",operation="PutObject",status="200"} 1`,
+		`lethe_request_bytes_total{direction="out",front="s3"} 0`,
+		`lethe_ledger_up 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// The ledger is not asked at every scrape; if it does not answer the rest does.
+func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
+	m, a := New(), &asker{err: errors.New("down")}
+	m.Ask(a)
+	for range 3 {
+		if text := scrape(t, m); !strings.Contains(text, "lethe_ledger_up 0") || !strings.Contains(text, "go_goroutines") {
+			t.Errorf("the scrape is\n%s", text)
+		}
+	}
+	if a.asked != 1 {
+		t.Errorf("the ledger was asked %d times", a.asked)
+	}
+}
+
+// The documentation names every metric with its labels, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string][]string{}
+	series := regexp.MustCompile(`(?m)^(lethe_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)
+	label := regexp.MustCompile(`(\w+)="`)
+	for _, m := range series.FindAllStringSubmatch(scrape(t, used()), -1) {
+		var labels []string
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			if l[1] != "le" {
+				labels = append(labels, l[1])
+			}
+		}
+		slices.Sort(labels)
+		have[m[1]] = labels
+	}
+	told := map[string][]string{}
+	row := regexp.MustCompile("(?m)^\\| (`lethe_[^|]*) \\|([^|]*)\\|")
+	name := regexp.MustCompile("`(\\w+)`")
+	for _, m := range row.FindAllStringSubmatch(string(doc), -1) {
+		labels := []string(nil)
+		for _, l := range name.FindAllStringSubmatch(m[2], -1) {
+			labels = append(labels, l[1])
+		}
+		slices.Sort(labels)
+		for _, n := range name.FindAllStringSubmatch(m[1], -1) {
+			told[n[1]] = labels
+		}
+	}
+	for n, labels := range have {
+		if d, ok := told[n]; !ok || !slices.Equal(d, labels) {
+			t.Errorf("%s has labels %v, the documentation says %v", n, labels, d)
+		}
+	}
+	for n := range told {
+		if _, ok := have[n]; !ok {
+			t.Errorf("%s is documented and does not exist", n)
+		}
+	}
+}

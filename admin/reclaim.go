@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ReclaimRequest asks for one run of routines, each until nothing is due.
+type ReclaimRequest struct {
+	Only   []string `json:"only,omitempty"` // names of routines; none: all but those that walk over everything
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// ReclaimResult says what a dry run would do, or what a run did, by routine.
+type ReclaimResult struct {
+	Plan  []PlannedRoutine `json:"plan,omitempty"`
+	Done  []DoneRoutine    `json:"done,omitempty"`
+	Calls int64            `json:"calls,omitempty"` // delete calls to backends
+}
+
+// PlannedRoutine is what a routine would find to do now.
+type PlannedRoutine struct {
+	Name    string  `json:"name"`
+	Backlog Backlog `json:"backlog"`
+}
+
+// DoneRoutine is what a routine did.
+type DoneRoutine struct {
+	Name   string           `json:"name"`
+	Counts map[string]int64 `json:"counts"`
+}
+
+// Reclaim runs routines now, or says what they would do.
+func (s *Service) Reclaim(ctx context.Context, req ReclaimRequest, emit func(Event)) (ReclaimResult, error) {
+	names, err := s.chosen(req.Only)
+	if err != nil {
+		return ReclaimResult{}, err
+	}
+	plan, err := s.o.Loop.Plan(ctx, names)
+	if err != nil {
+		return ReclaimResult{}, err
+	}
+	var out ReclaimResult
+	var total int64
+	now := s.o.Clock.Now()
+	for _, name := range names {
+		total += plan[name].Count
+		if req.DryRun {
+			out.Plan = append(out.Plan, PlannedRoutine{name, backlogOf(plan[name], now)})
+		}
+	}
+	if req.DryRun {
+		return out, nil
+	}
+	stop := s.follow(s.o.Loop, names, total, emit)
+	done, err := s.o.Loop.Once(ctx, names)
+	stop()
+	for _, name := range names {
+		out.Done = append(out.Done, DoneRoutine{name, done[name]})
+		out.Calls += done[name]["calls"]
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return out, err
+}
+
+// chosen are the routines of a request in the loop's order. What walks over
+// everything takes long, and runs only when it is named.
+func (s *Service) chosen(only []string) ([]string, error) {
+	var all, out []string
+	for _, r := range s.o.Loop.Routines {
+		name := r.Routine.Name()
+		all = append(all, name)
+		if _, verifies := r.Routine.(*reclaim.Verify); len(only) == 0 && !verifies && !r.Solo {
+			out = append(out, name)
+		}
+		for _, o := range only {
+			if o == name {
+				out = append(out, name)
+			}
+		}
+	}
+	for _, o := range only {
+		known := false
+		for _, name := range all {
+			known = known || name == o
+		}
+		if !known {
+			return nil, fmt.Errorf("%w: there is no routine %q; there are %v", ErrBadRequest, o, all)
+		}
+	}
+	return out, nil
+}

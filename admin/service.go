@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"log/slog"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Options of a Service. All but Serving and Around are needed.
+type Options struct {
+	Ledger   *meta.DB
+	Objects  *object.Store
+	Backends map[string]blob.Store
+	Cache    cache.Cache
+	Loop     *reclaim.Loop
+	Guard    *reclaim.Guard
+	// Verify makes a pass of the store's fsck.
+	Verify func(checksums bool) *reclaim.Verify
+	Safety reclaim.Safety
+	Clock  lethe.Clock
+	// Scratch is a folder for backups that are being made.
+	Scratch string
+	Version string
+	// Serving says that the routines run by their schedules in this process.
+	Serving bool
+	// Around is what the store works with; it may be left out.
+	Around Surroundings
+	// Audit records a destructive decision.
+	Audit func(event, reason string, attrs ...slog.Attr)
+}
+
+// Service answers what operators ask and does what they say. Its methods may be
+// called from any number of goroutines.
+type Service struct {
+	o       Options
+	started lethe.Time
+}
+
+// New makes a service.
+func New(o Options) *Service { return &Service{o: o, started: o.Clock.Now()} }

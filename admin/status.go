@@ -1,0 +1,281 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// None is the request of calls that ask for nothing in particular.
+type None struct{}
+
+// Status is the store at a glance. Sizes are in bytes, ages in seconds.
+type Status struct {
+	Version   string          `json:"version"`
+	Store     string          `json:"store"`
+	Database  string          `json:"database"`
+	CreatedAt time.Time       `json:"created_at"`
+	Now       time.Time       `json:"now"`
+	Serving   bool            `json:"serving"`
+	StartedAt time.Time       `json:"started_at"`
+	Buckets   int             `json:"buckets"`
+	Objects   int64           `json:"objects"`
+	Bytes     int64           `json:"bytes"` // logical: what clients stored
+	Backends  []BackendStatus `json:"backends"`
+	Routines  []RoutineStatus `json:"routines"`
+	Cache     *cache.Stats    `json:"cache,omitempty"`
+	Ledger    meta.Stats      `json:"ledger"`
+	// Roles are those of the process that answers.
+	Roles []string `json:"roles,omitempty"`
+	// LedgerKind is what the ledger lies in, LedgerLatency how long it took to
+	// answer.
+	LedgerKind    string       `json:"ledger_kind,omitempty"`
+	LedgerLatency float64      `json:"ledger_latency_seconds,omitempty"`
+	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
+	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
+	// ClockBehind is how far the machine's clock lies behind the ledger's.
+	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
+}
+
+// BackendStatus is what lies on a backend.
+type BackendStatus struct {
+	ID      string `json:"id"`
+	Quota   int64  `json:"quota,omitempty"`
+	Free    *int64 `json:"free,omitempty"` // of the disk
+	Held    string `json:"held,omitempty"` // why deletes are stopped
+	Missing bool   `json:"missing,omitempty"`
+	// Draining: it is being emptied, and takes no writes.
+	Draining bool `json:"draining,omitempty"`
+	BackendFacts
+	// Misplaced is why what lies in the backend's place is not used.
+	Misplaced string       `json:"misplaced,omitempty"`
+	Epoch     int64        `json:"epoch"`
+	States    []StateTotal `json:"states"`
+}
+
+// StateTotal is the exact number and bytes of blobs in a state.
+type StateTotal struct {
+	State string `json:"state"`
+	Blobs int64  `json:"blobs"`
+	Bytes int64  `json:"bytes"`
+	// Age is for how long the oldest condemned blob has been due, or the oldest
+	// dead letter has been dead, in seconds.
+	Age float64 `json:"oldest_age_seconds,omitempty"`
+}
+
+// RoutineStatus is what a routine has to do, did last, and does next.
+type RoutineStatus struct {
+	Name     string  `json:"name"`
+	Backlog  Backlog `json:"backlog"`
+	Running  bool    `json:"running"`
+	LastRun  *Run    `json:"last_run,omitempty"`
+	LastGood *Run    `json:"last_good_run,omitempty"`
+	// LookedAt is when it last looked for work, found or not; NextRun when it
+	// does so next. Both are known of a serving process only.
+	LookedAt time.Time        `json:"looked_at,omitzero"`
+	NextRun  time.Time        `json:"next_run,omitzero"`
+	Error    string           `json:"error,omitempty"` // of the last look
+	Counts   map[string]int64 `json:"counts,omitempty"`
+}
+
+// Backlog is what is due now, and what waits.
+type Backlog struct {
+	Due       int64     `json:"due"`
+	Bytes     int64     `json:"bytes"`
+	Oldest    time.Time `json:"oldest,omitzero"`
+	Age       float64   `json:"age_seconds"` // of the oldest that is due
+	Scheduled int64     `json:"scheduled"`   // not due yet
+	NextDue   time.Time `json:"next_due,omitzero"`
+}
+
+// Run is a recorded run that did something or failed.
+type Run struct {
+	ID       string           `json:"id"`
+	Worker   string           `json:"worker"`
+	Started  time.Time        `json:"started_at"`
+	Beat     time.Time        `json:"beat_at"`
+	Finished time.Time        `json:"finished_at,omitzero"`
+	Outcome  string           `json:"outcome,omitempty"`
+	Counts   map[string]int64 `json:"counts,omitempty"`
+}
+
+// Status answers the store at a glance.
+func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
+	id, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	out := Status{
+		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: at(id.CreatedAt),
+		Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
+		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(),
+	}
+	if c, ok := s.o.Cache.(cache.Stater); ok {
+		stats := c.Stats()
+		out.Cache = &stats
+	}
+	err = s.eachBucket(ctx, func(b meta.Bucket) error {
+		out.Buckets++
+		out.Objects += b.Objects
+		out.Bytes += b.Bytes
+		return nil
+	})
+	if err == nil {
+		err = s.surround(ctx, &out)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Backends, err = s.backendStatus(ctx); err != nil {
+		return out, err
+	}
+	out.Routines, err = s.routineStatus(ctx)
+	return out, err
+}
+
+func (s *Service) backendStatus(ctx context.Context) ([]BackendStatus, error) {
+	list, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	totals, err := s.o.Ledger.Totals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []BackendStatus
+	for _, b := range list {
+		bs := BackendStatus{ID: b.ID, Quota: b.Quota, Held: b.Held, Epoch: b.Epoch, Draining: b.Draining, States: statesOf(b.ID, totals)}
+		if s.o.Around.Backend != nil {
+			bs.BackendFacts = s.o.Around.Backend(b.ID)
+		}
+		if err := s.ages(ctx, b.ID, bs.States); err != nil {
+			return nil, err
+		}
+		bs.Missing = s.o.Backends[b.ID] == nil
+		if g, ok := s.o.Backends[b.ID].(interface{ Misplaced() string }); ok {
+			bs.Misplaced = g.Misplaced()
+		}
+		if sp, ok := s.o.Backends[b.ID].(blob.Spacer); ok {
+			free, err := sp.Free(ctx)
+			if err == nil {
+				bs.Free = &free
+			} else if !errors.Is(err, errors.ErrUnsupported) {
+				bs.Missing = true
+			}
+		}
+		out = append(out, bs)
+	}
+	return out, nil
+}
+
+// statesOf answers all four states, zeros included.
+func statesOf(backend string, totals []meta.Total) []StateTotal {
+	var out []StateTotal
+	for _, state := range lethe.States {
+		st := StateTotal{State: state.String()}
+		for _, t := range totals {
+			if t.Backend == backend && t.State == state {
+				st.Blobs, st.Bytes = t.Blobs, t.Bytes
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// ages fills in how old the oldest of what should go is.
+func (s *Service) ages(ctx context.Context, backend string, states []StateTotal) error {
+	now := s.o.Clock.Now()
+	queue, err := s.o.Ledger.CleanBacklog(ctx, backend)
+	if err != nil {
+		return err
+	}
+	dead, err := s.o.Ledger.Dead(ctx, meta.DeadQuery{Backend: backend, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for i := range states {
+		switch {
+		case states[i].State == lethe.Condemned.String() && queue.Oldest != 0:
+			states[i].Age = max(now.Sub(queue.Oldest), 0).Seconds()
+		case states[i].State == lethe.Dead.String() && len(dead) > 0:
+			states[i].Age = max(now.Sub(dead[0].DiedAt), 0).Seconds()
+		}
+	}
+	return nil
+}
+
+func (s *Service) routineStatus(ctx context.Context) ([]RoutineStatus, error) {
+	last, good, err := s.o.Ledger.LastRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := s.o.Loop.Plan(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	states := s.o.Loop.States()
+	now := s.o.Clock.Now()
+	var out []RoutineStatus
+	for _, r := range s.o.Loop.Routines {
+		name := r.Routine.Name()
+		st := states[name]
+		rs := RoutineStatus{
+			Name: name, Backlog: backlogOf(plan[name], now), Running: st.Running,
+			LookedAt: at(st.LastRun), Error: st.LastErr, Counts: st.Counts,
+			LastRun: runOf(last, name), LastGood: runOf(good, name),
+		}
+		if s.o.Serving {
+			rs.NextRun = at(st.NextRun)
+		}
+		out = append(out, rs)
+	}
+	return out, nil
+}
+
+func backlogOf(b meta.Backlog, now lethe.Time) Backlog {
+	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: at(b.Oldest), Scheduled: b.Scheduled, NextDue: at(b.NextDue)}
+	if b.Oldest != 0 {
+		out.Age = max(now.Sub(b.Oldest), 0).Seconds()
+	}
+	return out
+}
+
+func runOf(runs map[string]meta.Run, name string) *Run {
+	r, ok := runs[name]
+	if !ok {
+		return nil
+	}
+	return &Run{
+		ID: string(r.ID), Worker: r.Worker, Started: at(r.StartedAt), Beat: at(r.BeatAt), Finished: at(r.FinishedAt),
+		Outcome: r.Outcome, Counts: r.Counts,
+	}
+}
+
+// page is how many rows are asked for at once.
+const page = 1000
+
+// eachBucket calls fn for every bucket by name.
+func (s *Service) eachBucket(ctx context.Context, fn func(meta.Bucket) error) error {
+	q := meta.BucketQuery{Limit: page}
+	for {
+		list, err := s.o.Ledger.Buckets(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, b := range list {
+			if err := fn(b); err != nil {
+				return err
+			}
+		}
+		if len(list) < q.Limit {
+			return nil
+		}
+		q.After = list[len(list)-1].Name
+	}
+}

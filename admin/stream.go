@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+)
+
+// Event is one line of a stream: progress, a finding, and last the result or the
+// error.
+type Event struct {
+	Progress *Progress       `json:"progress,omitempty"`
+	Problem  *Problem        `json:"problem,omitempty"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	Error    *Error          `json:"error,omitempty"`
+}
+
+// Progress says how far something has come. Total is 0 if it is not known; it is
+// an estimate, as others work meanwhile.
+type Progress struct {
+	What   string           `json:"what"`
+	Done   int64            `json:"done"`
+	Total  int64            `json:"total,omitempty"`
+	Counts map[string]int64 `json:"counts,omitempty"`
+}
+
+// emitter writes events as lines; it is safe for concurrent use.
+type emitter struct {
+	mu sync.Mutex
+	w  http.ResponseWriter
+}
+
+func (e *emitter) emit(ev Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// A client that has gone ends the request's context.
+	if err := json.NewEncoder(e.w).Encode(ev); err == nil {
+		_ = http.NewResponseController(e.w).Flush()
+	}
+}
+
+// stream makes a handler of a method that reports while it works.
+func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var req Req
+		if err := decode(w, r, &req); err != nil {
+			e, status := told(err)
+			reply(w, status, failure{e})
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.WriteHeader(http.StatusOK)
+		out := &emitter{w: w}
+		res, err := fn(r.Context(), req, out.emit)
+		if err != nil {
+			e, _ := told(err)
+			out.emit(Event{Error: e})
+			return
+		}
+		raw, err := json.Marshal(res)
+		if err != nil {
+			e, _ := told(err)
+			out.emit(Event{Error: e})
+			return
+		}
+		out.emit(Event{Result: raw})
+	}
+}

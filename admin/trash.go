@@ -1,0 +1,124 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// TrashRequest chooses trash entries: by their ids, or by bucket and prefix, or
+// with All every one. For a list, nothing chosen means every one too.
+type TrashRequest struct {
+	IDs    []string `json:"ids,omitempty"`
+	Bucket string   `json:"bucket,omitempty"`
+	Prefix string   `json:"prefix,omitempty"`
+	All    bool     `json:"all,omitempty"`
+	After  string   `json:"after,omitempty"`
+	Limit  int      `json:"limit,omitempty"`
+}
+
+// TrashList is a page of trash entries in the order in which they were deleted.
+type TrashList struct {
+	Entries []TrashEntry `json:"entries"`
+	Next    string       `json:"next,omitempty"` // the After of the next page
+}
+
+// TrashEntry is a deleted or replaced object that can be restored.
+type TrashEntry struct {
+	ID        string    `json:"id"`
+	Bucket    string    `json:"bucket"`
+	Key       string    `json:"key"`
+	Size      int64     `json:"size"`
+	Reason    string    `json:"reason"`
+	DeletedAt time.Time `json:"deleted_at"`
+	PurgeAt   time.Time `json:"purge_at"`
+}
+
+func trashEntry(e meta.TrashEntry) TrashEntry {
+	return TrashEntry{
+		ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size, Reason: string(e.Reason),
+		DeletedAt: at(e.DeletedAt), PurgeAt: at(e.PurgeAt),
+	}
+}
+
+// Trash lists what can be restored.
+func (s *Service) Trash(ctx context.Context, req TrashRequest) (TrashList, error) {
+	limit := req.Limit
+	if limit <= 0 || limit > page {
+		limit = page
+	}
+	list, err := s.o.Objects.Trash(ctx, meta.TrashQuery{
+		Bucket: req.Bucket, Prefix: req.Prefix, After: lethe.ID(req.After), Limit: limit,
+	})
+	out := TrashList{Entries: []TrashEntry{}}
+	for _, e := range list {
+		out.Entries = append(out.Entries, trashEntry(e))
+	}
+	if len(list) == limit {
+		out.Next = string(list[limit-1].ID)
+	}
+	return out, err
+}
+
+// RestoreRequest names a trash entry to put back under its key.
+type RestoreRequest struct {
+	ID        string `json:"id"`
+	Overwrite bool   `json:"overwrite,omitempty"` // replace what lies there now
+}
+
+// RestoreTrash puts an entry back: ErrTrashNotFound, ErrPreconditionFailed if
+// the key is taken and Overwrite is not set.
+func (s *Service) RestoreTrash(ctx context.Context, req RestoreRequest) (ObjectInfo, error) {
+	ids, err := parseIDs([]string{req.ID})
+	if err != nil {
+		return ObjectInfo{}, err
+	}
+	o, err := s.o.Objects.Restore(ctx, ids[0], req.Overwrite)
+	if err != nil {
+		return ObjectInfo{}, err
+	}
+	s.o.Audit("trash_restored", "operator", slog.String("entry", req.ID), slog.String("bucket", o.Bucket), slog.String("key", o.Key))
+	return *objectInfo(o), nil
+}
+
+// PurgeTrash makes entries due at once; the purge routine removes them.
+func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, error) {
+	var out Count
+	apply := func(ids []lethe.ID) error {
+		n, err := s.o.Objects.PurgeTrash(ctx, ids)
+		out.Count += n
+		if n > 0 {
+			s.o.Audit("trash_purged", "operator", slog.Int("count", n), slog.Any("entries", ids))
+		}
+		return err
+	}
+	if len(req.IDs) > 0 {
+		ids, err := parseIDs(req.IDs)
+		if err != nil {
+			return out, err
+		}
+		return out, apply(ids)
+	}
+	if !req.All && req.Bucket == "" {
+		return out, fmt.Errorf("%w: name trash entries by id, or choose them by bucket and prefix, or all of them", ErrBadRequest)
+	}
+	q := meta.TrashQuery{Bucket: req.Bucket, Prefix: req.Prefix, Limit: page}
+	for {
+		list, err := s.o.Objects.Trash(ctx, q)
+		if err != nil || len(list) == 0 {
+			return out, err
+		}
+		ids := make([]lethe.ID, len(list))
+		for i, e := range list {
+			ids[i] = e.ID
+		}
+		if err := apply(ids); err != nil {
+			return out, err
+		}
+		q.After = ids[len(ids)-1]
+	}
+}

@@ -1,0 +1,63 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// TTLRequest sets the time to live of an object: TTL from now ("12h", "30d"), or
+// At as an instant, or none if both are empty.
+type TTLRequest struct {
+	ObjectName
+	TTL string    `json:"ttl,omitempty"`
+	At  time.Time `json:"at,omitzero"`
+}
+
+// SetTTL changes when an object ends, without touching its bytes. The bucket's
+// longest time to live holds: ErrInvalidTTL.
+func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error) {
+	if err := req.check(); err != nil {
+		return ObjectInfo{}, err
+	}
+	change := &meta.TTLChange{}
+	if req.TTL != "" {
+		d, err := lethe.ParseTTL(req.TTL)
+		if err != nil {
+			return ObjectInfo{}, fmt.Errorf("%w: %w", ErrBadRequest, err)
+		}
+		change.TTL = d
+	}
+	if !req.At.IsZero() {
+		if change.TTL != 0 {
+			return ObjectInfo{}, fmt.Errorf("%w: a time to live is either relative or an instant, not both", ErrBadRequest)
+		}
+		if !req.At.After(s.o.Clock.Now().Time()) {
+			return ObjectInfo{}, fmt.Errorf("%w: %s lies in the past; delete the object if it is to go now", ErrBadRequest, req.At.Format(time.RFC3339))
+		}
+		change.At = lethe.FromTime(req.At)
+	}
+	o, err := s.o.Objects.Update(ctx, meta.Update{Bucket: req.Bucket, Key: req.Key, TTL: change})
+	if err != nil {
+		return ObjectInfo{}, err
+	}
+	s.o.Audit("ttl_set", "operator", slog.String("bucket", req.Bucket), slog.String("key", req.Key), slog.String("ends_at", o.TTLAt.String()))
+	return *objectInfo(o), nil
+}
+
+// ShowTTL answers when an object ends: ErrNoSuchKey if clients do not see it.
+func (s *Service) ShowTTL(ctx context.Context, req ObjectName) (ObjectInfo, error) {
+	if err := req.check(); err != nil {
+		return ObjectInfo{}, err
+	}
+	o, err := s.o.Objects.Head(ctx, object.GetRequest{Bucket: req.Bucket, Key: req.Key})
+	if err != nil {
+		return ObjectInfo{}, err
+	}
+	return *objectInfo(o), nil
+}

@@ -1,0 +1,156 @@
+package paste
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// The user metadata of a paste. What has no token hash is no paste, and is not
+// shown.
+const (
+	metaToken = "paste-token-sha256"
+	metaType  = "paste-type"
+)
+
+// The content types that pastes are stored and answered with.
+const (
+	textType   = "text/plain; charset=utf-8"
+	binaryType = "application/octet-stream"
+)
+
+// Headers of answers.
+const (
+	headerToken  = "X-Delete-Token"
+	headerSunset = "Sunset" // RFC 8594: when the paste will be gone
+)
+
+// created is what the maker of a paste is told.
+type created struct {
+	Code        string  `json:"code"`
+	URL         string  `json:"url"`
+	RawURL      string  `json:"raw_url"`
+	ExpiresAt   *string `json:"expires_at"` // RFC 3339, null: never
+	DeleteToken string  `json:"delete_token"`
+	Size        int64   `json:"size"` // bytes
+}
+
+func (h *Handler) create(w http.ResponseWriter, v *visit) error {
+	s, err := h.submission(v)
+	if err != nil {
+		return err
+	}
+	o, token, err := h.put(v, s)
+	if err != nil {
+		return err
+	}
+	at := v.base + "/" + o.Key
+	w.Header().Set("Location", at)
+	w.Header().Set(headerToken, token)
+	w.Header().Set("Cache-Control", "no-store")
+	sunset(w, o)
+	switch {
+	case v.browser:
+		// Within the site: the policy of the page that holds the form allows no other.
+		w.Header().Set("Location", v.root+"/"+o.Key)
+		http.SetCookie(w, v.cookie(o.Key, token, int(tokenKept.Seconds())))
+		w.WriteHeader(http.StatusSeeOther)
+	case v.json:
+		c := created{Code: o.Key, URL: at, RawURL: at + "/raw", DeleteToken: token, Size: o.Size}
+		if due := o.DueAt(); due != 0 {
+			text := due.Time().Format(time.RFC3339Nano)
+			c.ExpiresAt = &text
+		}
+		writeJSON(w, http.StatusCreated, c)
+	default:
+		writeText(w, http.StatusCreated, at+"\n")
+	}
+	return nil
+}
+
+// createNamed is create for a file under its name, which must not look like an
+// attempt to change a paste that is there.
+func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
+	if _, err := h.find(v); err == nil {
+		w.Header().Set("Allow", "DELETE, GET, HEAD")
+		return &problem{status: http.StatusMethodNotAllowed, text: "a paste cannot be changed; send a new one to " + v.base}
+	}
+	return h.create(w, v)
+}
+
+// sunset tells when a paste ends, in whole seconds.
+func sunset(w http.ResponseWriter, o meta.Object) {
+	if due := o.DueAt(); due != 0 {
+		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
+	}
+}
+
+// put stores a paste under its alias or under a code that nobody has: the store
+// refuses one that is taken, and another is drawn.
+func (h *Handler) put(v *visit, s submission) (o meta.Object, token string, err error) {
+	if token, err = draw(h.opt.Random, tokenLength); err != nil {
+		return o, "", err
+	}
+	req := h.putRequest(s, token)
+	for try := 1; ; try++ {
+		if req.Key = s.alias; s.alias == "" {
+			if req.Key, err = draw(h.opt.Random, codeLength); err != nil {
+				return o, "", err
+			}
+		}
+		req.Body = bytes.NewReader(s.content)
+		res, err := h.opt.Store.Put(v.Context(), req)
+		switch {
+		case err == nil:
+			h.opt.Events.created(res.Object, res.Duplicate)
+			return res.Object, token, nil
+		case !errors.Is(err, lethe.ErrPreconditionFailed):
+			return o, "", err
+		case s.alias != "":
+			return o, "", &problem{status: http.StatusConflict, text: "the alias " + s.alias + " is taken; choose another"}
+		case try == maxDraws:
+			return o, "", err
+		}
+	}
+}
+
+func (h *Handler) putRequest(s submission, token string) object.PutRequest {
+	digest, etag := sha256.Sum256(s.content), md5.Sum(s.content)
+	req := object.PutRequest{
+		Bucket: h.opt.Bucket, Size: int64(len(s.content)),
+		SHA256: hex.EncodeToString(digest[:]), MD5: hex.EncodeToString(etag[:]),
+		Attrs: meta.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
+		TTL:   s.ttl, If: meta.Precondition{IfNoneMatch: "*"},
+	}
+	if utf8.Valid(s.content) && bytes.IndexByte(s.content, 0) < 0 {
+		req.Attrs.ContentType = textType
+	}
+	if s.label != "" {
+		req.Attrs.User[metaType] = s.label
+	}
+	return req
+}
+
+// tokenCookie holds the delete token of the paste that a form made, for the
+// page that the browser is sent to. It reaches no other paste and no script.
+const tokenCookie = "lethe-delete"
+
+// tokenKept is how long the browser shows the token.
+const tokenKept = time.Hour
+
+func (v *visit) cookie(code, token string, age int) *http.Cookie {
+	return &http.Cookie{
+		Name: tokenCookie, Value: token, Path: v.root + "/" + code, MaxAge: age,
+		Secure: strings.HasPrefix(v.base, "https:"), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	}
+}

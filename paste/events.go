@@ -1,0 +1,58 @@
+package paste
+
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// RequestEvent tells of one request, after it was answered.
+type RequestEvent struct {
+	Method   string
+	Path     string
+	Address  string // the client's IP address
+	Status   int
+	BytesOut int64 // of the body
+	Duration time.Duration
+}
+
+// Events are called as things happen, by many goroutines at once; they return
+// fast. Any may be nil. None of them sees a delete token.
+type Events struct {
+	Request func(RequestEvent)
+	Created func(o meta.Object, duplicate bool) // duplicate: its bytes were there already
+	Deleted func(o meta.Object)                 // by its delete token
+	Limited func(address string)                // refused for its rate
+	// Failed tells of an error that the client was not told in full.
+	Failed func(what string, err error)
+}
+
+func (e Events) request(r RequestEvent) {
+	if e.Request != nil {
+		e.Request(r)
+	}
+}
+
+func (e Events) created(o meta.Object, duplicate bool) {
+	if e.Created != nil {
+		e.Created(o, duplicate)
+	}
+}
+
+func (e Events) deleted(o meta.Object) {
+	if e.Deleted != nil {
+		e.Deleted(o)
+	}
+}
+
+func (e Events) limited(address string) {
+	if e.Limited != nil {
+		e.Limited(address)
+	}
+}
+
+func (e Events) failed(what string, err error) {
+	if e.Failed != nil {
+		e.Failed(what, err)
+	}
+}

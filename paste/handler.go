@@ -1,0 +1,179 @@
+package paste
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// patience is how long a client may send or take nothing.
+const patience = 30 * time.Second
+
+// Handler serves pastes:
+//
+//	GET    /             how to use it, with a form
+//	POST   /             makes a paste
+//	PUT    / or /NAME    the same, as curl -T sends a file; the name is not kept
+//	GET    /CODE         the paste: a page for browsers, else as /CODE/raw
+//	GET    /CODE/raw     the paste as it was sent
+//	DELETE /CODE         deletes it, with its token
+//	POST   /CODE/delete  the same for a form
+type Handler struct {
+	opt  Options
+	root string // the path in Options.PublicURL, without a slash at its end
+	mux  http.ServeMux
+}
+
+// New makes a handler, and the bucket for its pastes if there is none. It fails
+// if the bucket exists and was not made for pastes: what lies in it would become
+// public.
+func New(ctx context.Context, o Options) (*Handler, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := openBucket(ctx, o); err != nil {
+		return nil, err
+	}
+	public, err := url.Parse(o.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("paste: public URL: %w", err)
+	}
+	h := &Handler{opt: o, root: public.EscapedPath()}
+	for pattern, fn := range map[string]func(http.ResponseWriter, *visit) error{
+		"GET /{$}":            h.help,
+		"POST /{$}":           h.create,
+		"PUT /{$}":            h.create,
+		"PUT /{code}":         h.createNamed,
+		"GET /{code}":         h.show,
+		"GET /{code}/raw":     h.raw,
+		"DELETE /{code}":      h.remove,
+		"POST /{code}/delete": h.removeByForm,
+		"GET /robots.txt":     h.robots,
+	} {
+		h.mux.HandleFunc(pattern, h.serve(fn))
+	}
+	return h, nil
+}
+
+// visitKey finds the visit in a request's context.
+type visitKey struct{}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := lethe.Monotonic{}.Now()
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("X-Robots-Tag", "noindex, nofollow")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Content-Security-Policy", policyNothing)
+	rec := &recorder{ResponseWriter: w, control: http.NewResponseController(w)}
+	v, err := h.visit(r)
+	defer func() {
+		h.opt.Events.request(RequestEvent{
+			Method: r.Method, Path: r.URL.Path, Address: v.address, Status: rec.status,
+			BytesOut: rec.bytes, Duration: lethe.Monotonic{}.Now().Sub(start),
+		})
+	}()
+	if err == nil {
+		err = h.admit(v)
+	}
+	if err != nil {
+		h.fail(rec, v, err)
+		return
+	}
+	v.Body = &steady{v.Body, rec.control}
+	h.mux.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
+}
+
+// admit refuses a client that is too fast.
+func (h *Handler) admit(v *visit) error {
+	if h.opt.Limiter == nil {
+		return nil
+	}
+	wait, ok := h.opt.Limiter.Allow(v.limit)
+	if ok {
+		return nil
+	}
+	h.opt.Events.limited(v.address)
+	return &problem{status: http.StatusTooManyRequests, text: "too many requests from your address; wait a moment", retry: max(wait, time.Second)}
+}
+
+// serve answers the errors of fn. The visit takes the request that the mux
+// made, which knows the code in the path.
+func (h *Handler) serve(fn func(http.ResponseWriter, *visit) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := r.Context().Value(visitKey{}).(*visit)
+		v.Request = r
+		if err := fn(w, v); err != nil {
+			h.fail(w, v, err)
+		}
+	}
+}
+
+func (h *Handler) robots(w http.ResponseWriter, _ *visit) error {
+	writeText(w, http.StatusOK, "User-agent: *\nDisallow: /\n")
+	return nil
+}
+
+// recorder notes how a request was answered, and gives up a client that takes
+// nothing.
+type recorder struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	status  int
+	bytes   int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	// Without a body nothing else puts off the deadline of an earlier answer.
+	_ = r.control.SetWriteDeadline(deadline())
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	if err := r.control.SetWriteDeadline(deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, fmt.Errorf("paste: write deadline: %w", err)
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// steady is a request body that gives up when nothing comes.
+type steady struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (s *steady) Read(p []byte) (int, error) {
+	if err := s.control.SetReadDeadline(deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, fmt.Errorf("paste: read deadline: %w", err)
+	}
+	n, err := s.ReadCloser.Read(p)
+	if err != nil {
+		// What remains is ours to do, at our own pace.
+		_ = s.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func deadline() time.Time { return lethe.SystemClock{}.Now().Add(patience).Time() }

@@ -1,0 +1,208 @@
+package paste
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// maxShown is how much of a paste its page shows, in bytes; the rest is a link
+// away.
+const maxShown = 256 << 10
+
+//go:embed pages.html pages.css help.txt
+var files embed.FS
+
+var (
+	pages = template.Must(template.ParseFS(files, "pages.html"))
+	help  = text("help.txt")
+	style = text("pages.css")
+	// policyPage allows our own style and forms, and nothing else.
+	policyPage = "default-src 'none'; style-src 'sha256-" + digest(style) + "'; form-action 'self'; base-uri 'none'; " +
+		"frame-ancestors 'none'; sandbox allow-forms allow-same-origin allow-downloads"
+)
+
+func text(name string) string {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(data)
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// page is what the templates show.
+type page struct {
+	Title string
+	Home  string // link to the form
+	Text  string
+
+	Paste *shown
+	Help  *advice
+	Style template.CSS
+}
+
+// shown is a paste on its page.
+type shown struct {
+	Code          string
+	URL, Page     string // in full, and within the site
+	Size, Type    string
+	Expires, Left string // empty: never
+	ExpiresISO    string
+	Lines         []line
+	Binary, Cut   bool
+	Shown         string
+	Token         string // known only to the browser that made the paste
+}
+
+type line struct {
+	N    int
+	Text string
+}
+
+// advice is what the help page knows.
+type advice struct {
+	Base, Size, Default, Longest string
+}
+
+// render writes a page.
+func (h *Handler) render(w http.ResponseWriter, status int, name string, p page) {
+	var out bytes.Buffer
+	p.Style = template.CSS(style)
+	if err := pages.ExecuteTemplate(&out, name, p); err != nil {
+		h.opt.Events.failed("page "+name, err)
+		writeText(w, http.StatusInternalServerError, "error: the page cannot be shown\n")
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", policyPage)
+	header.Set("Content-Length", strconv.Itoa(out.Len()))
+	w.WriteHeader(status)
+	// That the client has gone is its own affair.
+	_, _ = w.Write(out.Bytes())
+}
+
+// help says how pastes are made.
+func (h *Handler) help(w http.ResponseWriter, v *visit) error {
+	w.Header().Set("Vary", "Accept")
+	w.Header().Set("Cache-Control", "no-cache")
+	a := &advice{Base: v.base, Size: sizeText(h.opt.MaxSize), Default: spoken(h.opt.DefaultTTL), Longest: "no limit"}
+	if h.opt.MaxTTL > 0 {
+		a.Longest = spoken(h.opt.MaxTTL)
+	}
+	if v.browser {
+		h.render(w, http.StatusOK, "help", page{Title: "Paste", Home: v.root + "/", Help: a})
+		return nil
+	}
+	writeText(w, http.StatusOK, strings.NewReplacer(
+		"BASE", a.Base, "SIZE", a.Size, "DEFAULT", a.Default, "LONGEST", a.Longest).Replace(help))
+	return nil
+}
+
+// spoken writes a time to live for people; zero is for ever.
+func spoken(d time.Duration) string {
+	if d == 0 {
+		return "for ever"
+	}
+	return lethe.FormatTTL(d)
+}
+
+// page shows a paste to a browser.
+func (h *Handler) page(w http.ResponseWriter, v *visit) error {
+	o, err := h.find(v)
+	if err != nil {
+		return err
+	}
+	s := h.shown(v, o)
+	if !s.Binary {
+		data, err := h.beginning(v, o)
+		if err != nil {
+			return err
+		}
+		s.Lines = lines(data)
+		s.Cut, s.Shown = int64(len(data)) < o.Size, sizeText(int64(len(data)))
+	}
+	// The page may show the delete token.
+	w.Header().Set("Cache-Control", "no-store")
+	sunset(w, o)
+	h.render(w, http.StatusOK, "paste", page{Title: o.Key, Home: v.root + "/", Paste: s})
+	return nil
+}
+
+func (h *Handler) shown(v *visit, o meta.Object) *shown {
+	s := &shown{
+		Code: o.Key, URL: v.base + "/" + o.Key, Page: v.root + "/" + o.Key,
+		Size: sizeText(o.Size), Type: o.Attrs.User[metaType], Binary: isBinary(o),
+	}
+	if due := o.DueAt(); due != 0 {
+		s.Expires = due.Time().Format("2 January 2006, 15:04:05 UTC")
+		s.ExpiresISO = due.Time().Format(time.RFC3339)
+		s.Left = left(due.Sub(h.opt.Clock.Now()))
+	}
+	if c, err := v.Cookie(tokenCookie); err == nil && opens(c.Value, o.Attrs.User[metaToken]) {
+		s.Token = c.Value
+	}
+	return s
+}
+
+// left writes how long a paste still lives, in its two largest units.
+func left(d time.Duration) string {
+	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
+		if d >= 2*unit {
+			return "in " + lethe.FormatTTL(d.Truncate(unit))
+		}
+	}
+	return "in " + lethe.FormatTTL(max(d.Truncate(time.Second), time.Second))
+}
+
+// beginning reads as much of a text as its page shows, up to the end of a line
+// if there is one.
+func (h *Handler) beginning(v *visit, o meta.Object) ([]byte, error) {
+	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: object.ReadCondition{IfMatch: o.ETag}}
+	if o.Size > maxShown {
+		req.Range = &object.Range{Length: maxShown}
+	}
+	rd, err := h.opt.Store.Get(v.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	defer rd.Body.Close()
+	data, err := io.ReadAll(rd.Body)
+	if err != nil || o.Size <= maxShown {
+		return data, err
+	}
+	if end := bytes.LastIndexByte(data, '\n'); end >= 0 {
+		return data[:end+1], nil
+	}
+	for len(data) > 0 && !utf8.Valid(data) {
+		data = data[:len(data)-1]
+	}
+	return data, nil
+}
+
+// lines splits a text; an end of line at its end begins no further one.
+func lines(data []byte) []line {
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	var out []line
+	for part := range bytes.SplitSeq(data, []byte("\n")) {
+		out = append(out, line{len(out) + 1, string(bytes.TrimSuffix(part, []byte("\r")))})
+	}
+	return out
+}

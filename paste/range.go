@@ -1,0 +1,77 @@
+package paste
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// rangeOf reads the part of a paste that is asked for, nil if all of it is. As
+// RFC 9110 has it, a header that cannot be read is ignored, and so is one whose
+// If-Range names another state of the paste. Several ranges at once are answered
+// with the whole.
+func rangeOf(r *http.Request, o meta.Object) *object.Range {
+	set, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
+	if !ok || r.Method != http.MethodGet {
+		return nil
+	}
+	if is := r.Header.Get("If-Range"); is != "" && is != strconv.Quote(o.ETag) {
+		return nil
+	}
+	first, last, ok := strings.Cut(strings.TrimSpace(set), "-")
+	if !ok {
+		return nil
+	}
+	if first == "" {
+		n, ok := number(last)
+		if !ok || n == 0 {
+			return nil
+		}
+		return &object.Range{Offset: -n, Length: -1}
+	}
+	from, ok := number(first)
+	if !ok {
+		return nil
+	}
+	if last == "" {
+		return &object.Range{Offset: from, Length: -1}
+	}
+	to, ok := number(last)
+	if !ok || to < from {
+		return nil
+	}
+	return &object.Range{Offset: from, Length: to - from + 1}
+}
+
+// number reads digits, and nothing else.
+func number(s string) (int64, bool) {
+	if strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// partial sets the headers of an answer that is not the whole paste.
+func partial(w http.ResponseWriter, rd *object.Reader) {
+	w.Header().Set("Content-Length", strconv.FormatInt(rd.Length, 10))
+	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", rd.Offset, rd.Offset+rd.Length-1, rd.Object.Size))
+	w.WriteHeader(http.StatusPartialContent)
+}
+
+// beyond adds to an error what the client needs to ask for a range that is there.
+func beyond(w http.ResponseWriter, o meta.Object, err error) error {
+	if !errors.Is(err, lethe.ErrInvalidRange) {
+		return err
+	}
+	w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", o.Size))
+	return &problem{
+		status: http.StatusRequestedRangeNotSatisfiable, text: fmt.Sprintf("the paste has %d bytes: the range lies behind its end", o.Size),
+	}
+}

@@ -1,0 +1,122 @@
+package paste
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// policyNothing is the content security policy of what is not a page of ours.
+const policyNothing = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+// find looks a paste up. What lies in the bucket without being a paste is not
+// found.
+func (h *Handler) find(v *visit) (meta.Object, error) {
+	code := v.PathValue("code")
+	if !aliasForm.MatchString(code) {
+		return meta.Object{}, notFound
+	}
+	o, err := h.opt.Store.Head(v.Context(), object.GetRequest{Bucket: h.opt.Bucket, Key: code})
+	if err == nil && o.Attrs.User[metaToken] == "" {
+		err = notFound
+	}
+	return o, err
+}
+
+// show answers a paste: the page for browsers, else the paste itself.
+func (h *Handler) show(w http.ResponseWriter, v *visit) error {
+	w.Header().Set("Vary", "Accept")
+	if v.browser {
+		return h.page(w, v)
+	}
+	return h.raw(w, v)
+}
+
+// raw answers a paste as it was sent.
+func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
+	o, err := h.find(v)
+	if err != nil {
+		return err
+	}
+	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: conditionOf(v.Request)}
+	if v.Method == http.MethodHead {
+		if _, err := h.opt.Store.Head(v.Context(), req); err != nil {
+			return unless(w, o, err)
+		}
+		describe(w, o)
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	req.Range = rangeOf(v.Request, o)
+	rd, err := h.opt.Store.Get(v.Context(), req)
+	if err != nil {
+		return beyond(w, o, unless(w, o, err))
+	}
+	defer rd.Body.Close()
+	if rd.Object.Attrs.User[metaToken] == "" {
+		return notFound
+	}
+	describe(w, rd.Object)
+	if req.Range != nil {
+		partial(w, rd)
+	}
+	if n, err := io.Copy(w, rd.Body); err != nil && v.Context().Err() == nil {
+		// The length was announced: the client sees that the rest is missing.
+		h.opt.Events.failed("send "+o.Key, fmt.Errorf("paste: after %d of %d bytes: %w", n, rd.Length, err))
+	}
+	return nil
+}
+
+// unless adds to "not modified" what the client needs to keep its copy.
+func unless(w http.ResponseWriter, o meta.Object, err error) error {
+	if errors.Is(err, lethe.ErrNotModified) {
+		w.Header().Set("ETag", strconv.Quote(o.ETag))
+		w.Header().Set("Cache-Control", "no-cache")
+		sunset(w, o)
+	}
+	return err
+}
+
+// describe sets the headers of a paste itself. Whatever type it was sent with,
+// it is plain text or an attachment.
+func describe(w http.ResponseWriter, o meta.Object) {
+	header := w.Header()
+	header.Set("Content-Type", textType)
+	header.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", o.Key+".txt"))
+	if isBinary(o) {
+		header.Set("Content-Type", binaryType)
+		header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", o.Key+".bin"))
+	}
+	header.Set("Content-Length", strconv.FormatInt(o.Size, 10))
+	header.Set("ETag", strconv.Quote(o.ETag))
+	header.Set("Accept-Ranges", "bytes")
+	header.Set("Last-Modified", o.ModifiedAt.Time().Format(http.TimeFormat))
+	// A copy may be kept, and is asked about before it is used: it ends when the
+	// paste does.
+	header.Set("Cache-Control", "no-cache")
+	sunset(w, o)
+}
+
+func isBinary(o meta.Object) bool { return o.Attrs.ContentType == binaryType }
+
+// conditionOf reads the conditions of a request; dates that are none are
+// ignored, as RFC 9110 has it.
+func conditionOf(r *http.Request) object.ReadCondition {
+	date := func(name string) lethe.Time {
+		t, err := http.ParseTime(r.Header.Get(name))
+		if err != nil {
+			return 0
+		}
+		return lethe.FromTime(t)
+	}
+	return object.ReadCondition{
+		IfMatch: r.Header.Get("If-Match"), IfNoneMatch: r.Header.Get("If-None-Match"),
+		IfModifiedSince: date("If-Modified-Since"), IfUnmodifiedSince: date("If-Unmodified-Since"),
+	}
+}

@@ -1,0 +1,90 @@
+package paste
+
+import (
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// visit is a request with what was found out about it.
+type visit struct {
+	*http.Request
+	address string // the client's IP address
+	limit   string // by which its rate is limited
+	base    string // begins links; no slash at its end
+	root    string // the path in base; begins links within the site
+	browser bool   // wants HTML
+	json    bool   // wants JSON
+}
+
+// hostForm keeps what a client names as the host from being anything else.
+var hostForm = regexp.MustCompile(`^[A-Za-z0-9.:_\[\]-]+$`)
+
+func (h *Handler) visit(r *http.Request) (*visit, error) {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	v := &visit{Request: r, base: h.opt.PublicURL, root: h.root, browser: strings.Contains(accept, "text/html")}
+	v.json = !v.browser && strings.Contains(accept, "application/json")
+	scheme := h.behindProxy(v)
+	if v.base != "" {
+		return v, nil
+	}
+	if !hostForm.MatchString(r.Host) {
+		return v, badRequest("the Host header is not that of a URL")
+	}
+	v.base = scheme + "://" + r.Host
+	return v, nil
+}
+
+// behindProxy finds the client's address: the last one in X-Forwarded-For that
+// is not a trusted proxy's. What stands further left may be made up.
+func (h *Handler) behindProxy(v *visit) (scheme string) {
+	scheme = "http"
+	if v.TLS != nil {
+		scheme = "https"
+	}
+	at, err := netip.ParseAddrPort(v.RemoteAddr)
+	if err != nil {
+		v.address, v.limit = v.RemoteAddr, v.RemoteAddr
+		return scheme
+	}
+	client := at.Addr().Unmap()
+	if h.trusts(client) {
+		if proto := v.Header.Get("X-Forwarded-Proto"); proto == "http" || proto == "https" {
+			scheme = proto
+		}
+		client = h.forwarded(v.Header.Values("X-Forwarded-For"), client)
+	}
+	v.address, v.limit = client.String(), limitedBy(client)
+	return scheme
+}
+
+func (h *Handler) forwarded(headers []string, client netip.Addr) netip.Addr {
+	hops := strings.Split(strings.Join(headers, ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		addr, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			return client
+		}
+		client = addr.Unmap()
+		if !h.trusts(client) {
+			return client
+		}
+	}
+	return client
+}
+
+func (h *Handler) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(h.opt.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// limitedBy names a client: one household has 64 bits of IPv6 addresses.
+func limitedBy(a netip.Addr) string {
+	if a.Is4() {
+		return a.String()
+	}
+	// 64 bits are within every IPv6 address.
+	p, _ := a.WithZone("").Prefix(64)
+	return p.String()
+}

@@ -1,0 +1,100 @@
+package s3
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/s3api/utils"
+)
+
+// amend puts right in a response what versitygw has no place for.
+func (r *request) amend(resp *fasthttp.Response) {
+	once(&resp.Header, utils.HeaderAmzRequestID)
+	once(&resp.Header, utils.HeaderAmzID2)
+	if o := r.unchanged; o != nil && resp.StatusCode() == http.StatusNotModified {
+		resp.Header.Set(fiber.HeaderETag, quote(o.ETag))
+		resp.Header.Set(fiber.HeaderLastModified, modified(*o).UTC().Format(http.TimeFormat))
+	}
+	if resp.IsBodyStream() {
+		return
+	}
+	if r.referred {
+		resp.SetBodyRaw(marks.ReplaceAll(resp.Body(), []byte("&#x$1;")))
+	}
+	if r.event.Operation == "GetObjectTagging" || r.event.Operation == "GetBucketTagging" {
+		resp.SetBodyRaw(sortTags(resp.Body()))
+	}
+}
+
+// once leaves one header of a name: versitygw sets it in one spelling before an
+// operation, and in another one after it.
+func once(h *fasthttp.ResponseHeader, name string) {
+	h.DisableNormalizing()
+	var value []byte
+	for _, spelling := range []string{name, textproto.CanonicalMIMEHeaderKey(name)} {
+		if v := h.Peek(spelling); len(v) > 0 {
+			value = bytes.Clone(v)
+		}
+		h.Del(spelling)
+	}
+	if len(value) > 0 {
+		h.SetBytesV(name, value)
+	}
+}
+
+// XML 1.0 has no way to write most control characters. Go's encoder puts U+FFFD
+// in their place, so that a client would be shown another key than the one that
+// lies there. S3 writes character references, "&#xB;", which a strict reader
+// refuses. versitygw's types cannot: names carry marks through the encoder that
+// nobody else can write.
+var (
+	mark  = rand.Text()
+	marks = regexp.MustCompile(mark + "([0-9A-F]+);")
+)
+
+// refer marks the characters of a name that XML cannot carry.
+func (r *request) refer(s string) string {
+	if xmlSafe(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if unwritable(c) {
+			r.referred = true
+			fmt.Fprintf(&b, "%s%X;", mark, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// unwritable says that XML 1.0 has no such character.
+func unwritable(c rune) bool {
+	return c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
+}
+
+func tagKey(tag []byte) []byte {
+	key, _, _ := bytes.Cut(tag, []byte("</Key>"))
+	return key
+}
+
+// sortTags puts tags, which come in no order, in that of their keys.
+func sortTags(body []byte) []byte {
+	begin, end := bytes.Index(body, []byte("<Tag>")), bytes.LastIndex(body, []byte("</Tag>"))
+	if begin < 0 || end < begin {
+		return body
+	}
+	tags := bytes.SplitAfter(body[begin:end], []byte("</Tag>"))
+	tags[len(tags)-1] = append(slices.Clip(tags[len(tags)-1]), "</Tag>"...)
+	slices.SortFunc(tags, func(a, b []byte) int { return bytes.Compare(tagKey(a), tagKey(b)) })
+	return slices.Concat(body[:begin], slices.Concat(tags...), body[end+len("</Tag>"):])
+}

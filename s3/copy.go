@@ -1,0 +1,195 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// copyAttempts is how often a copy begins anew because its source was replaced
+// meanwhile.
+const copyAttempts = 5
+
+// source names what is copied from.
+type source struct {
+	bucket, key string
+	conditions  readConditions
+}
+
+// source reads a copy source and authorises reading it.
+func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c readConditions) (source, error) {
+	bucket, key, version, err := backend.ParseCopySource(str(header))
+	if err != nil {
+		return source{}, err
+	}
+	if err := checkVersion(version); err != nil {
+		return source{}, err
+	}
+	if err := checkKey(key); err != nil {
+		return source{}, err
+	}
+	if err := b.allow(ctx, requestOf(ctx), bucket, false); err != nil {
+		return source{}, err
+	}
+	s := source{bucket, key, c}
+	if want := str(expectedOwner); want != "" {
+		return s, b.checkOwner(ctx, bucket, want)
+	}
+	return s, nil
+}
+
+// checkOwner refuses a bucket that belongs to another than the client thinks.
+func (b *Backend) checkOwner(ctx context.Context, bucket, want string) error {
+	have, err := b.bucketOwner(ctx, bucket)
+	if err == nil && have != want {
+		err = s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	return err
+}
+
+// bucketOwner returns the owner that the bucket's access control list names.
+func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error) {
+	doc, err := b.document(ctx, bucket, kindACL, 0)
+	if err == nil && doc == nil {
+		doc, err = b.defaultACL(ctx, bucket)
+	}
+	if err != nil {
+		return "", err
+	}
+	acl, err := auth.ParseACL(doc)
+	return acl.Owner, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+}
+
+// CopyObject copies an object by reference; a copy onto itself changes what
+// describes it, its time to live included.
+func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (out s3response.CopyObjectOutput, err error) {
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true, body: true})
+	defer o.cancel()
+	if err != nil {
+		return out, err
+	}
+	c := readConditions{in.CopySourceIfMatch, in.CopySourceIfNoneMatch, in.CopySourceIfModifiedSince, in.CopySourceIfUnmodifiedSince}
+	src, err := b.source(ctx, in.CopySource, in.ExpectedSourceBucketOwner, c)
+	if err != nil {
+		return out, err
+	}
+	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
+		return out, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
+	}
+	var res object.PutResult
+	for range copyAttempts {
+		res, err = b.copy(o, src, in)
+		if !errors.Is(err, lethe.ErrPreconditionFailed) {
+			break
+		}
+	}
+	if err != nil {
+		if src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket) {
+			return out, b.missingBucket(o, src)
+		}
+		return out, b.fail(o, err)
+	}
+	o.req.expiresWith(res.Object)
+	sums := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
+	out.CopyObjectResult = &s3response.CopyObjectResult{
+		ETag: to(quote(res.Object.ETag)), LastModified: to(res.Object.ModifiedAt.Time()), ChecksumType: sums.Type,
+		ChecksumCRC32: sums.CRC32, ChecksumCRC32C: sums.CRC32C, ChecksumSHA1: sums.SHA1, ChecksumSHA256: sums.SHA256,
+		ChecksumCRC64NVME: sums.CRC64NVME, ChecksumSHA512: sums.SHA512, ChecksumMD5: sums.MD5,
+		ChecksumXXHASH64: sums.XXHASH64, ChecksumXXHASH3: sums.XXHASH3, ChecksumXXHASH128: sums.XXHASH128,
+	}
+	return out, nil
+}
+
+// missingBucket says which of the two buckets is not there.
+func (b *Backend) missingBucket(o *op, src source) error {
+	if _, err := b.store.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
+		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
+	}
+	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
+}
+
+// copy copies the version of the source that is there now, or fails with
+// ErrPreconditionFailed if it is replaced meanwhile.
+func (b *Backend) copy(o *op, src source, in s3response.CopyObjectInput) (res object.PutResult, err error) {
+	from, err := b.store.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
+	if err != nil {
+		return res, err
+	}
+	if err := src.conditions.check(from); err != nil {
+		return res, err
+	}
+	r := object.CopyRequest{
+		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
+		Bucket: o.names.bucket, Key: o.names.key,
+	}
+	if err := b.copyAttrs(&r, from, in); err != nil {
+		return res, err
+	}
+	if in.TaggingDirective == types.TaggingDirectiveReplace {
+		tags, err := tagsOf(in.Tagging)
+		if err != nil {
+			return res, err
+		}
+		r.Tags = &tags
+	}
+	if a := types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))); a != "" && from.Attrs.Checksums[string(a)] == "" {
+		if err := b.checksum(o, from, a, r.Attrs); err != nil {
+			return res, err
+		}
+	}
+	return b.store.Copy(o.ctx, r)
+}
+
+// copyAttrs sets what describes the copy: the source's, or with the REPLACE
+// directive the request's. Checksums and parts belong to the bytes and stay.
+func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3response.CopyObjectInput) error {
+	attrs := from.Attrs
+	attrs.Redirect = str(in.WebsiteRedirectLocation)
+	r.Attrs = &attrs
+	if in.MetadataDirective != types.MetadataDirectiveReplace {
+		if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
+			return s3err.GetAPIError(s3err.ErrInvalidCopyDest)
+		}
+		r.KeepTTL = true
+		return nil
+	}
+	attrs.ContentType, attrs.ContentEncoding = str(in.ContentType), encoding(str(in.ContentEncoding))
+	attrs.ContentDisposition, attrs.ContentLanguage = str(in.ContentDisposition), str(in.ContentLanguage)
+	attrs.CacheControl, attrs.Expires = str(in.CacheControl), str(in.Expires)
+	attrs.User = cloneMap(in.Metadata)
+	life, err := b.lifetimeOf(attrs.User)
+	r.TTL, r.TTLAt = life.ttl, life.at
+	return err
+}
+
+// checksum reads the source to give the copy a checksum of another kind.
+func (b *Backend) checksum(o *op, from meta.Object, a types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+	r, err := b.store.Get(o.ctx, object.GetRequest{
+		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},
+	})
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	h, err := newHash(r.Body, a, "")
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, h); err != nil {
+		return err
+	}
+	attrs.Checksums = map[string]string{string(a): h.Sum()}
+	attrs.ChecksumType = string(types.ChecksumTypeFullObject)
+	return nil
+}

@@ -1,0 +1,249 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+)
+
+// The kinds of a bucket's documents.
+const (
+	kindACL       = "acl"
+	kindPolicy    = "policy"
+	kindCORS      = "cors"
+	kindOwnership = "ownership"
+	kindTags      = "tags"
+)
+
+// kinds are all of them.
+var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags}
+
+// document reads a document of an existing bucket; missing is the error if there
+// is none (0: none).
+func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
+	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
+	own, cancel := b.context(false)
+	defer cancel()
+	doc, err := b.store.Document(own, bucket, kind)
+	if err == nil && doc == nil && missing != 0 {
+		err = s3err.GetBucketErr(missing, bucket)
+	}
+	return doc, b.fail(o, err)
+}
+
+// putDocument writes one, nil deletes it.
+func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
+	o, err := b.begin(ctx, need{bucket: bucket, write: true, xml: body != nil && kind != kindPolicy})
+	defer o.cancel()
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return b.fail(o, b.store.DeleteDocument(o.ctx, bucket, kind))
+	}
+	return b.fail(o, b.store.PutDocument(o.ctx, bucket, kind, slices.Clone(body)))
+}
+
+// readable authorises reading a bucket's documents for a signed request. An
+// unsigned one may have them read before it is admitted: they decide on it.
+func (b *Backend) readable(ctx context.Context, bucket string) error {
+	if acct, _ := account(ctx); acct.Access == "" {
+		return nil
+	}
+	return b.allow(ctx, requestOf(ctx), bucket, false)
+}
+
+// GetBucketAcl returns the bucket's access control list, with the grant of the
+// key that asks. versitygw asks for it before every operation on a bucket.
+func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput) ([]byte, error) {
+	bucket := str(in.Bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return nil, err
+	}
+	doc, err := b.document(ctx, bucket, kindACL, 0)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		if doc, err = b.defaultACL(ctx, bucket); err != nil {
+			return nil, err
+		}
+	}
+	key := b.grantee(ctx, requestOf(ctx), bucket)
+	if key == nil {
+		return doc, nil
+	}
+	acl, err := auth.ParseACL(doc)
+	if err != nil {
+		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	}
+	return json.Marshal(grantACL(acl, key))
+}
+
+// defaultACL is the list of a bucket that was made without: all to its owner.
+func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error) {
+	own, cancel := b.context(false)
+	defer cancel()
+	found, err := b.store.Bucket(own, bucket)
+	if err != nil {
+		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	}
+	return ownerACL(found.Owner)
+}
+
+func ownerACL(owner string) ([]byte, error) {
+	return json.Marshal(auth.ACL{Owner: owner, Grantees: []auth.Grantee{
+		{Permission: auth.PermissionFullControl, Access: owner, Type: types.TypeCanonicalUser},
+	}})
+}
+
+// PutBucketAcl replaces the access control list.
+func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) error {
+	return b.putDocument(ctx, str(&bucket), kindACL, data)
+}
+
+// GetBucketPolicy returns the policy; for a decision about a restricted key with
+// the key's grant, for a reader as it was put.
+func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
+	bucket = str(&bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return nil, err
+	}
+	doc, err := b.document(ctx, bucket, kindPolicy, s3err.ErrNoSuchBucketPolicy)
+	if err != nil {
+		return nil, err
+	}
+	req := requestOf(ctx)
+	key := b.grantee(ctx, req, bucket)
+	// The first question is versitygw's own, the second the client's.
+	if key == nil || (req.policyRead && req.decided) {
+		return doc, nil
+	}
+	req.decided = true
+	granted, err := grantPolicy(doc, bucket, key)
+	return granted, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
+}
+
+// PutBucketPolicy replaces the policy.
+func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []byte) error {
+	return b.putDocument(ctx, str(&bucket), kindPolicy, policy)
+}
+
+// DeleteBucketPolicy removes the policy.
+func (b *Backend) DeleteBucketPolicy(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindPolicy, nil)
+}
+
+// GetBucketCors returns the rules for scripts of other origins. Everybody may
+// know them: a preflight request is not signed.
+func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, error) {
+	return b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
+}
+
+// PutBucketCors replaces the rules.
+func (b *Backend) PutBucketCors(ctx context.Context, bucket string, cors []byte) error {
+	return b.putDocument(ctx, str(&bucket), kindCORS, cors)
+}
+
+// DeleteBucketCors removes the rules.
+func (b *Backend) DeleteBucketCors(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindCORS, nil)
+}
+
+// GetBucketOwnershipControls tells who owns objects, and so whether access
+// control lists may be set.
+func (b *Backend) GetBucketOwnershipControls(ctx context.Context, bucket string) (types.ObjectOwnership, error) {
+	bucket = str(&bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return "", err
+	}
+	doc, err := b.document(ctx, bucket, kindOwnership, s3err.ErrOwnershipControlsNotFound)
+	return types.ObjectOwnership(doc), err
+}
+
+// PutBucketOwnershipControls sets it. Turning access control lists off is refused
+// while the bucket's own grants something to others, as S3 does: it would go on
+// counting unseen.
+func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string, own types.ObjectOwnership) error {
+	bucket = str(&bucket)
+	if own == types.ObjectOwnershipBucketOwnerEnforced {
+		if err := b.unshared(ctx, bucket); err != nil {
+			return err
+		}
+	}
+	return b.putDocument(ctx, bucket, kindOwnership, []byte(own))
+}
+
+// unshared refuses a bucket whose access control list grants something to others
+// than its owner.
+func (b *Backend) unshared(ctx context.Context, bucket string) error {
+	if err := b.allow(ctx, requestOf(ctx), bucket, true); err != nil {
+		return err
+	}
+	doc, err := b.document(ctx, bucket, kindACL, 0)
+	if err != nil || doc == nil {
+		return err
+	}
+	acl, err := auth.ParseACL(doc)
+	for _, g := range acl.Grantees {
+		if g.Access != acl.Owner {
+			return s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership)
+		}
+	}
+	return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+}
+
+// DeleteBucketOwnershipControls removes it.
+func (b *Backend) DeleteBucketOwnershipControls(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindOwnership, nil)
+}
+
+// GetBucketTagging returns the bucket's tags.
+func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[string]string, error) {
+	bucket = str(&bucket)
+	if err := b.allow(ctx, requestOf(ctx), bucket, false); err != nil {
+		return nil, err
+	}
+	doc, err := b.document(ctx, bucket, kindTags, s3err.ErrBucketTaggingNotFound)
+	if err != nil {
+		return nil, err
+	}
+	var tags map[string]string
+	if err := json.Unmarshal(doc, &tags); err != nil {
+		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, fmt.Errorf("s3: read tags: %w", err))
+	}
+	return tags, nil
+}
+
+// PutBucketTagging replaces the bucket's tags.
+func (b *Backend) PutBucketTagging(ctx context.Context, bucket string, tags map[string]string) error {
+	doc, err := json.Marshal(tags)
+	if err != nil {
+		return err
+	}
+	return b.putDocument(ctx, str(&bucket), kindTags, doc)
+}
+
+// DeleteBucketTagging removes them.
+func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindTags, nil)
+}
+
+// GetBucketVersioning answers as a bucket does that never had versions, which is
+// what clients take for "off".
+func (b *Backend) GetBucketVersioning(ctx context.Context, bucket string) (s3response.GetBucketVersioningOutput, error) {
+	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, false)
+}
+
+// GetObjectLockConfiguration answers that there is none: versitygw and clients
+// take that for "off", where NotImplemented would fail every write.
+func (b *Backend) GetObjectLockConfiguration(ctx context.Context, bucket string) ([]byte, error) {
+	return nil, s3err.GetBucketErr(s3err.ErrObjectLockConfigurationNotFound, str(&bucket))
+}

@@ -1,0 +1,156 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// allBuckets in a key's list stands for every bucket.
+const allBuckets = "*"
+
+// An access key is confined in two places that both have to let it pass. Here,
+// where the store is touched: every operation names its bucket and whether it
+// writes, and a key that does not have the bucket in its list is refused, copy
+// sources included. Neither access control lists nor policies widen that. And in
+// versitygw, which asks for the bucket's access control list and policy before
+// each operation: there the key's list appears as one more grant, so that an
+// explicit Deny in the policy still holds.
+
+// allow refuses what the signer of the request may not do to the bucket.
+func (b *Backend) allow(ctx context.Context, req *request, bucket string, write bool) error {
+	acct, root := account(ctx)
+	if err := b.count(req, acct.Access); err != nil {
+		return err
+	}
+	if b.opt.Keys == nil || root {
+		return nil
+	}
+	if acct.Access == "" {
+		if public(ctx) {
+			return nil
+		}
+		return s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	key, err := b.accessKey(req, acct.Access)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !permits(key, bucket):
+		return denied("Access key %s may not use bucket %q. Its buckets are chosen when the key is made.", key.ID, bucket)
+	case write && key.ReadOnly:
+		return denied("Access key %s may only read.", key.ID)
+	}
+	return nil
+}
+
+// count takes a request from the allowance of its key, once.
+func (b *Backend) count(req *request, access string) error {
+	if access == "" || req.counted {
+		return nil
+	}
+	req.counted = true
+	if !b.rates.allow(access) {
+		b.opt.Events.limited("key", access)
+		return s3err.GetAPIError(s3err.ErrSlowDown)
+	}
+	return nil
+}
+
+// accessKey looks the restricted key up that signed the request, once.
+func (b *Backend) accessKey(req *request, id string) (meta.AccessKey, error) {
+	if req.key != nil && req.key.ID == id {
+		return *req.key, nil
+	}
+	ctx, cancel := b.context(false)
+	defer cancel()
+	key, err := b.opt.Keys.AccessKey(ctx, id)
+	if errors.Is(err, lethe.ErrNoSuchAccessKey) {
+		return meta.AccessKey{}, s3err.GetInvalidAccessKeyIdErr(id)
+	}
+	if err != nil {
+		return meta.AccessKey{}, b.fail(&op{req: req}, fmt.Errorf("s3: look up access key %s: %w", id, err))
+	}
+	req.key = &key
+	return key, nil
+}
+
+// permits says that the key's list has the bucket.
+func permits(k meta.AccessKey, bucket string) bool {
+	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, allBuckets)
+}
+
+// owner is the account that a bucket made by the request belongs to.
+func (b *Backend) owner(req *request, acct auth.Account) string {
+	if b.opt.Keys == nil || req.key == nil || req.key.Owner == "" {
+		return acct.Access
+	}
+	return req.key.Owner
+}
+
+// grantee returns the restricted key of the request if the bucket is in its
+// list.
+func (b *Backend) grantee(ctx context.Context, req *request, bucket string) *meta.AccessKey {
+	acct, root := account(ctx)
+	if b.opt.Keys == nil || root || acct.Access == "" || req.key == nil || !permits(*req.key, bucket) {
+		return nil
+	}
+	return req.key
+}
+
+// grantACL adds what the key may do to an access control list.
+func grantACL(acl auth.ACL, key *meta.AccessKey) auth.ACL {
+	permissions := []auth.Permission{auth.PermissionFullControl}
+	if key.ReadOnly {
+		permissions = []auth.Permission{auth.PermissionRead, auth.PermissionReadAcp}
+	}
+	for _, p := range permissions {
+		acl.Grantees = append(acl.Grantees, auth.Grantee{Permission: p, Access: key.ID, Type: types.TypeCanonicalUser})
+	}
+	return acl
+}
+
+// statement is one of a bucket policy.
+type statement struct {
+	Effect    string
+	Principal map[string][]string
+	Action    []string
+	Resource  []string
+}
+
+// grantPolicy adds what the key may do on the bucket to its policy: with a
+// policy, versitygw does not look at the access control list.
+func grantPolicy(policy []byte, bucket string, key *meta.AccessKey) ([]byte, error) {
+	var doc struct {
+		Version   string            `json:",omitempty"`
+		ID        string            `json:"Id,omitempty"`
+		Statement []json.RawMessage `json:"Statement"`
+	}
+	if err := json.Unmarshal(policy, &doc); err != nil {
+		return nil, fmt.Errorf("s3: read the policy of %s: %w", bucket, err)
+	}
+	actions := []string{"s3:*"}
+	if key.ReadOnly {
+		actions = []string{"s3:Get*", "s3:List*"}
+	}
+	arn := auth.ResourceArnPrefix + bucket
+	grant, err := json.Marshal(statement{
+		Effect: "Allow", Principal: map[string][]string{"AWS": {key.ID}},
+		Action: actions, Resource: []string{arn, arn + "/*"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("s3: grant on %s: %w", bucket, err)
+	}
+	doc.Statement = append(doc.Statement, grant)
+	return json.Marshal(doc)
+}

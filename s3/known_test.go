@@ -1,0 +1,164 @@
+package s3_test
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// setting reads a variable that says with what to run a suite; without it the
+// test is skipped.
+func setting(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Skip(name + " is not set")
+	}
+	return value
+}
+
+// verdicts are a suite's tests: PASS, FAIL or SKIP. A test that failed once has
+// failed.
+type verdicts map[string]string
+
+func (v *verdicts) add(name, verdict string) {
+	if *v == nil {
+		*v = verdicts{}
+	}
+	switch verdict {
+	case "PASS", "PASSED":
+		verdict = "PASS"
+	case "FAIL", "FAILED", "ERROR":
+		verdict = "FAIL"
+	case "SKIP":
+	default:
+		return
+	}
+	if (*v)[name] != "FAIL" {
+		(*v)[name] = verdict
+	}
+}
+
+func (v verdicts) count(verdict string) (n int) {
+	for _, got := range v {
+		if got == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// compare holds the failures against the suite's list: another failure fails the
+// test, and so does one of the list that passes. What the list marks as unsteady
+// may do either.
+func (v verdicts) compare(t *testing.T, suite string) {
+	t.Helper()
+	t.Logf("%s: %d passed, %d failed, %d skipped by the suite itself", suite, v.count("PASS"), v.count("FAIL"), v.count("SKIP"))
+	known := map[string]failure{}
+	for _, f := range failures(t, suite) {
+		known[f.name] = f
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		f, listed := known[name]
+		switch {
+		case v[name] == "FAIL" && !listed:
+			t.Errorf("%s fails and is not on the list", name)
+		case v[name] == "PASS" && listed && !f.unsteady:
+			t.Errorf("%s passes: take it off the list", name)
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("%s is on the list, but not in the suite", name)
+	}
+}
+
+// failure is a test of a suite that is known to fail.
+type failure struct {
+	name, reason string
+	unsteady     bool // it passes at times
+}
+
+// failures reads the list of a suite: names, each group under its reason in the
+// lines with # right before it; ~ before a name: unsteady.
+func failures(t *testing.T, suite string) (out []failure) {
+	t.Helper()
+	file, err := os.Open("testdata/" + suite + "-failures.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var reason []string
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		text, comment := strings.CutPrefix(line, "# ")
+		switch {
+		case line == "":
+			reason = nil
+		case comment:
+			reason = append(reason, text)
+		default:
+			name, unsteady := strings.CutPrefix(line, "~")
+			out = append(out, failure{name, strings.Join(reason, " "), unsteady})
+		}
+	}
+	return out
+}
+
+// The page between these marks is written from the lists.
+const (
+	listBegin = "<!-- from s3/testdata: LETHE_UPDATE=1 go test -run TestFailuresAreDocumented ./s3 -->\n"
+	listEnd   = "<!-- end -->\n"
+)
+
+// TestFailuresAreDocumented holds docs/s3.md to the lists; LETHE_UPDATE=1 writes it.
+func TestFailuresAreDocumented(t *testing.T) {
+	const page = "../docs/s3.md"
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(data), listBegin)
+	_, after, ok2 := strings.Cut(rest, listEnd)
+	if !ok || !ok2 {
+		t.Fatalf("%s has not the marks between which the lists stand", page)
+	}
+	var b strings.Builder
+	for _, suite := range []struct{ name, title string }{{"versitygw", "versitygw"}, {"rclone", "rclone"}, {"s3tests", "s3-tests"}} {
+		writeFailures(&b, suite.title, failures(t, suite.name))
+	}
+	want := before + listBegin + b.String() + "\n" + listEnd + after
+	if os.Getenv("LETHE_UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(data) {
+		t.Errorf("%s differs from the lists: run this test with LETHE_UPDATE=1", page)
+	}
+}
+
+func writeFailures(b *strings.Builder, title string, list []failure) {
+	fmt.Fprintf(b, "\n### What fails of %s: %d\n", title, len(list))
+	for len(list) > 0 {
+		n := slices.IndexFunc(list, func(f failure) bool { return f.reason != list[0].reason })
+		if n < 0 {
+			n = len(list)
+		}
+		fmt.Fprintf(b, "\n**%s** (%d): ", strings.TrimSuffix(list[0].reason, "."), n)
+		for i, f := range list[:n] {
+			end := ", "
+			if i == n-1 {
+				end = ".\n"
+			}
+			if f.unsteady {
+				end = " (at times)" + end
+			}
+			b.WriteString(f.name + end)
+		}
+		list = list[n:]
+	}
+}

@@ -1,0 +1,264 @@
+package s3
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3api/utils"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// maxDocument bounds bodies that are read into memory: a completion of 10,000
+// parts and a deletion of 1,000 long keys fit.
+const maxDocument = 8 << 20
+
+// retryAfter is in how many seconds what is unavailable may be asked for again:
+// most outages end by themselves, and clients double their pauses.
+const retryAfter = "1"
+
+// bodied are the queries that turn an upload's address into a document's.
+var bodied = []string{"acl", "tagging", "retention", "legal-hold", "policy", "cors", "delete", "restore", "select"}
+
+// serve wraps every request: before versitygw looks at it, and after it was
+// answered.
+func (s *Server) serve(ctx fiber.Ctx) (err error) {
+	req, start := &request{}, lethe.Monotonic{}.Now()
+	ctx.Locals(requestKey{}, req)
+	s.behindProxy(ctx)
+	s.describe(ctx, req)
+	defer func() {
+		if p := recover(); p != nil {
+			s.opt.Events.failed(&op{req: req}, fmt.Errorf("s3: panic: %v", p))
+			err = refuse(ctx, s3err.GetAPIError(s3err.ErrInternalError))
+		}
+		s.finish(ctx, req, start)
+	}()
+	if e := s.check(ctx, req); e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	if err := ctx.Next(); err != nil {
+		return err
+	}
+	if e := misread(ctx, req); e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	if s.rules(ctx, req) {
+		return s.lifecycle(ctx, req)
+	}
+	return s.owned(ctx, req)
+}
+
+// misread names what versitygw calls an invalid request, as S3 does: a deletion
+// that is no XML document.
+func misread(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if req.event.Operation != "DeleteObjects" || req.event.Code != s3err.GetAPIError(s3err.ErrInvalidRequest).Code {
+		return nil
+	}
+	if err := xml.Unmarshal(ctx.BodyRaw(), &s3response.DeleteObjects{}); err != nil {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return nil
+}
+
+// describe notes what the request is, with strings of its own.
+func (s *Server) describe(ctx fiber.Ctx, req *request) {
+	id, _ := utils.EnsureRequestIDs(ctx)
+	q := ctx.Request().URI().QueryArgs()
+	bucket, key := s.split(ctx)
+	req.event = RequestEvent{
+		ID: strings.Clone(id), Method: strings.Clone(ctx.Method()), Address: strings.Clone(ctx.IP()),
+		Bucket: bucket, Key: key, BytesIn: int64(ctx.Request().Header.ContentLength()),
+	}
+	get := req.event.Method == http.MethodGet
+	req.policyRead = get && (q.Has("policy") || q.Has("policyStatus"))
+	req.urlEncode = get && string(q.Peek("encoding-type")) == "url"
+	kind, _, _ := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
+	req.form = req.event.Method == http.MethodPost && key == "" && kind == fiber.MIMEMultipartForm &&
+		!slices.ContainsFunc(bodied, q.Has)
+}
+
+// split reads bucket and key from path and host, for events and limits;
+// versitygw's own reading decides.
+func (s *Server) split(ctx fiber.Ctx) (bucket, key string) {
+	path := string(ctx.Request().URI().PathOriginal())
+	if plain, err := url.PathUnescape(path); err == nil {
+		path = plain
+	}
+	path = strings.TrimPrefix(path, "/")
+	if s.opt.Domain != "" {
+		if host, _, ok := strings.Cut(string(ctx.Request().Host()), "."+s.opt.Domain); ok {
+			return strings.Clone(host), path
+		}
+	}
+	bucket, key, _ = strings.Cut(path, "/")
+	return bucket, key
+}
+
+// methods are those of S3.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
+
+// check refuses what needs no authentication to be refused.
+func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if !slices.Contains(methods, req.event.Method) && !(s.opt.Admin && req.event.Method == http.MethodPatch) {
+		return s3err.GetMethodNotAllowedErr(req.event.Method, s3err.ResourceTypeObject, methods)
+	}
+	path, err := url.PathUnescape(string(ctx.Request().URI().PathOriginal()))
+	if err != nil || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
+		return s3err.GetAPIError(s3err.ErrInvalidURI)
+	}
+	if e := misdirected(ctx, req); e != nil {
+		return e
+	}
+	if source := ctx.Request().Header.PeekAll("X-Amz-Copy-Source"); len(source) > 1 || (len(source) == 1 && len(source[0]) == 0) {
+		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
+	}
+	if !s.addresses.allow(req.event.Address) {
+		s.opt.Events.limited("address", req.event.Address)
+		return s3err.GetAPIError(s3err.ErrSlowDown)
+	}
+	return bodyLength(ctx, req)
+}
+
+// bodyLength refuses bodies by the length that they say they have. A body whose
+// end nothing tells is none for the web server: an upload without one would make
+// an empty object.
+func bodyLength(ctx fiber.Ctx, req *request) s3err.S3Error {
+	n, object := req.event.BytesIn, streams(ctx, req)
+	switch {
+	case object && n == 0 && !saysLength(ctx.Request().Header.RawHeaders()):
+		return s3err.GetAPIError(s3err.ErrMissingContentLength)
+	case req.form || object:
+		return nil
+	case n > maxDocument:
+		return s3err.GetMaxMessageLengthExceeded(maxDocument)
+	case n == -1:
+		return s3err.GetAPIError(s3err.ErrMissingContentLength)
+	}
+	return nil
+}
+
+// saysLength looks for a Content-Length in a header as it came: the web server
+// puts one where there is none.
+func saysLength(raw []byte) bool {
+	for line := range bytes.Lines(raw) {
+		if name, _, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(name), fiber.HeaderContentLength) {
+			return true
+		}
+	}
+	return false
+}
+
+// streams says that the request's body is an object's or a part's, which is
+// never held in memory.
+func streams(ctx fiber.Ctx, req *request) bool {
+	return req.event.Method == http.MethodPut && req.event.Key != "" && ctx.Get("X-Amz-Copy-Source") == "" &&
+		!slices.ContainsFunc(bodied, ctx.Request().URI().QueryArgs().Has)
+}
+
+// refuse answers an error in S3's form.
+func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
+	id, host := utils.EnsureRequestIDs(ctx)
+	ctx.Response().Reset()
+	ctx.Response().Header.SetContentType(fiber.MIMEApplicationXML)
+	return ctx.Status(e.StatusCode()).Send(e.XMLBody(id, host))
+}
+
+// finish completes the response and reports the request, or has the end of its
+// body report it.
+func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
+	resp := ctx.Response()
+	if req.event.BytesIn == -1 {
+		// What is left of a body of unknown length must not be read as a request.
+		resp.Header.SetConnectionClose()
+	}
+	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {
+		resp.Header.Set(headerExpiration, req.expires)
+	}
+	if resp.StatusCode() == http.StatusServiceUnavailable && len(resp.Header.Peek(fiber.HeaderRetryAfter)) == 0 {
+		resp.Header.Set(fiber.HeaderRetryAfter, retryAfter)
+	}
+	if acct, ok := utils.ContextKeyAccount.Get(ctx).(auth.Account); ok {
+		req.event.Requester = strings.Clone(acct.Access)
+	}
+	req.event.Status = resp.StatusCode()
+	report := func(n int64) {
+		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
+		s.opt.Events.request(req.event)
+	}
+	req.amend(resp)
+	switch {
+	case req.streaming && resp.IsBodyStream():
+		req.end = report
+	case resp.IsBodyStream():
+		report(-1)
+	default:
+		report(int64(len(resp.Body())))
+	}
+}
+
+// recorder learns from versitygw what each request was.
+type recorder struct{}
+
+// Send notes the operation and its error.
+func (recorder) Send(ctx fiber.Ctx, err error, action string, _ int64, _ int) {
+	req, ok := ctx.Locals(requestKey{}).(*request)
+	if !ok {
+		return
+	}
+	if op, found := strings.CutPrefix(action, "s3_"); found {
+		req.event.Operation = op
+		req.routed = strings.Clone(ctx.Params("bucket"))
+	}
+	if known, ok := err.(s3err.S3Error); ok {
+		req.event.Code = strings.Clone(known.BaseError().Code)
+	} else if err != nil {
+		req.event.Code = s3err.GetAPIError(s3err.ErrInternalError).Code
+	}
+}
+
+// Close has nothing to end.
+func (recorder) Close() {}
+
+// behindProxy puts the client's address in place of a trusted proxy's: the last
+// address in X-Forwarded-For that is not one of theirs. What stands further left
+// may be made up.
+func (s *Server) behindProxy(ctx fiber.Ctx) {
+	// The address that an earlier request of this connection came from stays set.
+	ctx.RequestCtx().SetRemoteAddr(nil)
+	peer, err := netip.ParseAddr(ctx.IP())
+	if err != nil || !s.trusts(peer) {
+		return
+	}
+	hops := strings.Split(ctx.Get(fiber.HeaderXForwardedFor), ",")
+	for _, hop := range slices.Backward(hops) {
+		addr, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			return
+		}
+		ctx.RequestCtx().SetRemoteAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr.Unmap(), 0)))
+		if !s.trusts(addr) {
+			return
+		}
+	}
+}
+
+func (s *Server) trusts(a netip.Addr) bool {
+	a = a.Unmap()
+	return slices.ContainsFunc(s.opt.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}

@@ -1,0 +1,67 @@
+package s3
+
+import (
+	"context"
+
+	"github.com/versity/versitygw/auth"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// requestKey is the name under which a request's state travels with it.
+type requestKey struct{}
+
+// Names under which versitygw keeps what it knows of a request.
+const (
+	localAccount = "account"
+	localIsRoot  = "is-root"
+	localPublic  = "public-bucket"
+	localOwner   = "bucket-owner"
+)
+
+// request is what one request carries between the web server's middleware, the
+// backend and the access keys. It is used by one goroutine at a time.
+type request struct {
+	event RequestEvent
+	// routed is the bucket as versitygw has read and verified it.
+	routed string
+	// expires is the header that tells of the object's end; empty: none.
+	expires string
+	// unchanged is the object that the client has already, of a 304.
+	unchanged *meta.Object
+	// referred: the response has marks in place of characters.
+	referred bool
+	// end tells that the body was sent, with its bytes.
+	end func(bytes int64)
+	// streaming: a body is being sent; its end ends the request.
+	streaming bool
+
+	form       bool // an upload by HTML form: the body's length is not known
+	policyRead bool // asks for the bucket's policy itself
+	urlEncode  bool // wants names in listings URL-encoded
+
+	key     *meta.AccessKey // the restricted key that signed it, once looked up
+	counted bool            // by the rate of its key
+	decided bool            // the bucket's policy was asked for to decide on it
+}
+
+// requestOf returns the state of the request that ctx belongs to; a fresh one if
+// it came another way.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+// account returns who signed the request; the zero account if nobody did.
+func account(ctx context.Context) (acct auth.Account, root bool) {
+	acct, _ = ctx.Value(localAccount).(auth.Account)
+	root, _ = ctx.Value(localIsRoot).(bool)
+	return acct, root
+}
+
+// public says that versitygw has admitted an unsigned request.
+func public(ctx context.Context) bool {
+	return ctx.Value(localPublic) != nil
+}

@@ -1,0 +1,160 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+)
+
+// TestVersitygwSuite runs versitygw's integration tests, by the program that
+// LETHE_VERSITYGW names, and compares the failures with the list of those that
+// are known and explained. Without the variable it does nothing.
+func TestVersitygwSuite(t *testing.T) {
+	program := setting(t, "LETHE_VERSITYGW")
+	addr, stop := suiteServer{}.start(t)
+	run := exec.Command(program, "test", "-a", suiteRoot.Access, "-s", suiteRoot.Secret, "-e", "http://"+addr, "full-flow")
+	run.Dir = filepath.Dir(program)
+	// It exits with an error when a test failed.
+	out, err := run.CombinedOutput()
+	stop()
+	var v verdicts
+	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for line := range strings.Lines(colour.ReplaceAllString(string(out), "")) {
+		verdict, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, _, _ := strings.Cut(rest, ":")
+		v.add(name, verdict)
+	}
+	if v.count("PASS") < 600 {
+		t.Fatalf("the suite broke off: %v\n%s", err, out)
+	}
+	v.compare(t, "versitygw")
+}
+
+// TestS3TestsSuite runs Ceph's s3-tests from the checkout that S3TESTS names: the
+// tests of test_s3.py and test_headers.py but those of extensions and of services
+// beside S3. They want two accounts and access control lists. LETHE_PYTHON is a
+// Python that has what they need. Without S3TESTS it does nothing.
+func TestS3TestsSuite(t *testing.T) {
+	folder := setting(t, "S3TESTS")
+	addr, stop := suiteServer{
+		ownership: types.ObjectOwnershipBucketOwnerPreferred,
+		accounts:  []auth.Account{{Access: "alt", Secret: "altsecretaltsecret", Role: auth.RoleUserPlus}},
+	}.start(t)
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	run := exec.CommandContext(ctx, setting(t, "LETHE_PYTHON"), "-u", "-m", "pytest", "-v", "--tb=no", "-p", "no:cacheprovider", "-m", s3testsMarks,
+		"s3tests/functional/test_s3.py", "s3tests/functional/test_headers.py")
+	run.Dir = folder
+	run.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "S3TEST_CONF="+s3testsConf(t, addr))
+	out, err := run.CombinedOutput()
+	var v verdicts
+	for _, m := range regexp.MustCompile(`::(test_\w+) (PASSED|FAILED|ERROR)`).FindAllStringSubmatch(string(out), -1) {
+		v.add(m[1], m[2])
+	}
+	if v.count("PASS") < 200 {
+		t.Fatalf("the suite broke off: %v\n%s", err, out)
+	}
+	v.compare(t, "s3tests")
+}
+
+// s3testsMarks leaves out what is not S3's object API.
+const s3testsMarks = "not lifecycle_transition and not cloud_transition and not cloud_restore and not bucket_logging" +
+	" and not s3select and not encryption and not sse_s3 and not bucket_encryption and not s3website and not appendobject" +
+	" and not auth_aws2 and not storage_class and not iam_tenant and not iam_account"
+
+// s3testsConf writes the suite's configuration: the root is its main user.
+func s3testsConf(t *testing.T, addr string) string {
+	t.Helper()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "[DEFAULT]\nhost = %s\nport = %s\nis_secure = False\nssl_verify = False\n"+
+		"[fixtures]\nbucket prefix = s3t-{random}-\niam name prefix = s3-tests-\niam path prefix = /s3-tests/\n", host, port)
+	for _, s := range []struct{ section, user string }{
+		{"s3 main", "main"}, {"s3 alt", "alt"}, {"s3 tenant", "alt"}, {"iam", "main"}, {"iam root", "main"}, {"iam alt root", "alt"},
+	} {
+		key, secret := suiteRoot.Access, suiteRoot.Secret
+		if s.user == "alt" {
+			key, secret = "alt", "altsecretaltsecret"
+		}
+		fmt.Fprintf(&b, "[%s]\ndisplay_name = %s\nuser_id = %s\nemail = %s@example.com\naccess_key = %s\nsecret_key = %s\n"+
+			"api_name = us-east-1\nlc_debug_interval = 2\ntenant = testx\n", s.section, s.user, key, s.user, key, secret)
+	}
+	path := filepath.Join(t.TempDir(), "s3tests.conf")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRcloneSuite runs the tests of rclone's S3 backend, compiled into the program
+// that LETHE_RCLONE names, against "lethe serve", the program LETHE_BINARY. The
+// program's folder lies in a copy of rclone's source, where it looks for files.
+// Without the variables it does nothing.
+func TestRcloneSuite(t *testing.T) {
+	program := setting(t, "LETHE_RCLONE")
+	addr, key, secret := serveBinary(t, setting(t, "LETHE_BINARY"))
+	run := exec.Command(program, "-remote", "TestS3X:", "-test.run", "^TestIntegration$", "-test.v")
+	run.Dir = filepath.Dir(program)
+	run.Env = append(os.Environ(), "RCLONE_CONFIG="+os.DevNull, "RCLONE_CONFIG_TESTS3X_TYPE=s3", "RCLONE_CONFIG_TESTS3X_PROVIDER=Other",
+		"RCLONE_CONFIG_TESTS3X_ENDPOINT="+addr, "RCLONE_CONFIG_TESTS3X_ACCESS_KEY_ID="+key, "RCLONE_CONFIG_TESTS3X_SECRET_ACCESS_KEY="+secret)
+	out, err := run.CombinedOutput()
+	var v verdicts
+	for _, m := range regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`).FindAllStringSubmatch(string(out), -1) {
+		v.add(m[2], m[1])
+	}
+	if v.count("PASS") < 140 {
+		t.Fatalf("the suite broke off: %v\n%s", err, out)
+	}
+	v.compare(t, "rclone")
+}
+
+// serveBinary runs "lethe serve" on an empty folder until the test ends.
+func serveBinary(t *testing.T, program string) (url, key, secret string) {
+	t.Helper()
+	dir := t.TempDir()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(program, "serve", "--data-dir", dir)
+	run.Env = append(os.Environ(), "LETHE_SERVER_S3_LISTEN="+addr, "LETHE_SERVER_PASTE_LISTEN=off", "LETHE_SERVER_METRICS_LISTEN=off",
+		"LETHE_ROOT_ACCESS_KEY="+suiteRoot.Access, "LETHE_ROOT_SECRET="+suiteRoot.Secret)
+	var log bytes.Buffer
+	run.Stderr = &log
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Signal(os.Interrupt)
+		if err := run.Wait(); err != nil {
+			t.Errorf("lethe serve: %v\n%s", err, &log)
+		}
+	})
+	eventually(t, "lethe serve", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = c.Close()
+		}
+		return err == nil
+	})
+	return "http://" + addr, suiteRoot.Access, suiteRoot.Secret
+}
