@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/fsblob"
+	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// openBackends opens the backends of the configuration, and makes them known to
+// the ledger.
+func (s *Store) openBackends(ctx context.Context) error {
+	list, err := s.Ledger.Backends(ctx)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(list))
+	for _, b := range list {
+		known[b.ID] = true
+	}
+	s.Backends, s.raw = make(map[string]blob.Store), make(map[string]blob.Store)
+	s.breakers, s.gates = make(map[string]*breaker.Store), make(map[string]*gate.Store)
+	s.buckets = make(map[string]*s3blob.Store)
+	for _, b := range s.Config.Backends {
+		open := s.openDir
+		if b.Kind == "s3" {
+			open = s.openS3
+		}
+		if err := open(ctx, b, known[b.Name]); err != nil {
+			return err
+		}
+		if _, err := s.rows.AddBackend(ctx, meta.Backend{ID: b.Name, Quota: int64(b.Quota)}); err != nil {
+			return err
+		}
+	}
+	for _, b := range list {
+		if s.Backends[b.ID] == nil {
+			s.opt.Log.Warn("the ledger knows a backend that the configuration does not name: what lies there cannot be read or deleted", "backend", b.ID)
+		}
+	}
+	return nil
+}
+
+// openDir opens a folder. One that the ledger knows is never made anew: its disk
+// may be unmounted.
+func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
+	path := s.Config.InDataDir(b.Path)
+	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush})
+	switch {
+	case err != nil && known:
+		return fmt.Errorf("backend %s: %w; its bytes lie there: mount the disk, or put the folder back", b.Name, err)
+	case err != nil:
+		return fmt.Errorf("backend %s: %w; make the folder writable, or choose another path", b.Name, err)
+	}
+	s.closing(st.Close)
+	s.addBackend(b.Name, st)
+	return nil
+}
+
+// addBackend puts a breaker before a backend, and a gate before that. The guard
+// alone goes around them.
+func (s *Store) addBackend(id string, st blob.Store) {
+	raw := failpoint.WrapStore(st)
+	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
+	g := gate.New(b)
+	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
+}
+
+// health says why a backend should be given no writes now.
+func (s *Store) health(id string) error {
+	if g := s.gates[id]; g != nil && g.Down() != "" {
+		return fmt.Errorf("%w: %w: %s", blob.ErrDown, blob.ErrMisplaced, g.Down())
+	}
+	if b := s.breakers[id]; b != nil {
+		return b.Writable()
+	}
+	return blob.ErrDown
+}
+
+// sweepUnfinished removes what uploads that were begun before the instant, and are
+// not under way in this process, left unfinished.
+func (s *Store) sweepUnfinished(ctx context.Context, before lethe.Time) {
+	for id, b := range s.Backends {
+		u, ok := b.(blob.Unfinished)
+		if !ok {
+			continue
+		}
+		n, bytes, err := u.SweepUnfinished(ctx, before)
+		switch {
+		case errors.Is(err, errors.ErrUnsupported), ctx.Err() != nil:
+		case err != nil:
+			s.opt.Log.Warn("remains of unfinished uploads could not be removed", "backend", id, "error", err)
+		case n > 0:
+			s.watch.audit("unfinished_swept", "crash", slog.String("backend", id), slog.Int("files", n), slog.Int64("bytes", bytes))
+		}
+	}
+}
+
+// unfinishedBefore is when uploads were begun that nobody works on any more: in a
+// ledger that others share, those that were begun long ago.
+func (s *Store) unfinishedBefore() lethe.Time {
+	if s.shared() {
+		return s.opt.Clock.Now().Add(-s.safety.MultipartStale)
+	}
+	return s.opt.Clock.Now()
+}

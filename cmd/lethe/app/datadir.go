@@ -1,0 +1,128 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Names in the data folder.
+const (
+	lockName        = "lock"
+	ledgerName      = "ledger.db"
+	credentialsName = "credentials"
+	tokenName       = "admin.token"
+)
+
+// ErrInUse is wrapped when another process works on the data folder.
+var ErrInUse = errors.New("data folder is in use")
+
+// ErrNoStore is wrapped when a data folder holds no store and none is to be made.
+var ErrNoStore = errors.New("no store")
+
+// LedgerPath is where the ledger of a data folder lies.
+func LedgerPath(dir string) string { return filepath.Join(dir, ledgerName) }
+
+// CredentialsPath is where the root key of a data folder lies, if it was made.
+func CredentialsPath(dir string) string { return filepath.Join(dir, credentialsName) }
+
+// TokenPath is where the token of a data folder's admin API lies.
+func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
+
+// LockDataDir takes the data folder for this process until the file is closed.
+// With create it makes the folder, mode 0700. Errors: ErrInUse, ErrNoStore, and
+// what the system says, with what to do.
+func LockDataDir(dir string, create bool) (*os.File, error) {
+	if create {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the data folder: %w; choose another with --data-dir", err)
+		}
+	}
+	path := filepath.Join(dir, lockName)
+	flags := os.O_RDWR
+	if create || exists(LedgerPath(dir)) {
+		flags |= os.O_CREATE
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w in %s: \"lethe serve\" makes one, --data-dir names another", ErrNoStore, dir)
+	case err != nil:
+		return nil, fmt.Errorf("the data folder must be writable: %w; check its owner, mode and mount", err)
+	}
+	held, err := tryLock(f)
+	if err == nil && held {
+		err = fmt.Errorf("%w: another lethe%s works on %s; stop that one, or choose another with --data-dir", ErrInUse, holder(f), dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := writeHolder(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data folder must be writable: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// sweepBackups removes what backups left that a crash cut off: whoever holds the
+// lock makes them alone.
+func sweepBackups(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, ".backup-*"))
+	for _, path := range left {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// holder names the process that wrote itself into the lock file.
+func holder(f *os.File) string {
+	var text [32]byte
+	n, _ := f.ReadAt(text[:], 0)
+	first, _, _ := strings.Cut(string(text[:n]), "\n")
+	if pid := strings.TrimSpace(first); pid != "" {
+		return " (process " + pid + ")"
+	}
+	return ""
+}
+
+// writeHolder puts this process in the place of an earlier one: at no time is
+// there none, for those who are refused and ask who it is.
+func writeHolder(f *os.File) error {
+	text := fmt.Appendln(nil, os.Getpid())
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(text)))
+}
+
+// writeSecret writes a file that only its owner can read, whole or not at all.
+func writeSecret(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,4 @@
+// Package app is the lethe process put together: Store opens a data folder and
+// wires ledger, backends, cache, objects and engine; App adds everything that
+// listens. The command and the end-to-end tests run the same App.
+package app

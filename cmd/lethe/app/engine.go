@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/time/rate"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/schedule"
+)
+
+// blobsPerObject bounds the blobs of one batch of expire and purge, in multiples
+// of its objects: an object of many parts has many.
+const blobsPerObject = 4
+
+// governed are the routines that go slower while clients wait for them.
+var governed = []string{"expire", "clean", "purge"}
+
+// solo are the routines that walk over everything: of all instances one does.
+var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey"}
+
+// placing are the routines of package placement, which need several backends.
+var placing = []string{"replicate", "drain", "rebalance", "survey"}
+
+// makeEngine makes the routines by configuration, the loop and the guard.
+func (s *Store) makeEngine(context.Context) error {
+	events := s.watch.engine()
+	s.Guard = &reclaim.Guard{Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place}
+	s.Loop = &reclaim.Loop{
+		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers,
+		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
+	}
+	if y := s.Config.Reclaim.Yield; y > 0 {
+		s.watch.governor = &reclaim.Governor{Yield: y, Clock: lethe.Monotonic{}}
+	}
+	s.engine = s.claiming()
+	s.makeBus()
+	for _, r := range s.Config.Reclaim.Routines() {
+		if slices.Contains(placing, r.Name) && len(s.Config.Backends) < 2 {
+			continue
+		}
+		out := scheduled(s.routine(r, events), r)
+		if slices.Contains(governed, r.Name) {
+			out.Governor = s.watch.governor
+		}
+		out.Solo = slices.Contains(solo, r.Name)
+		s.Loop.Routines = append(s.Loop.Routines, out)
+	}
+	return nil
+}
+
+// routine makes the routine of a name.
+func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
+	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch}
+	switch c.Name {
+	case "expire":
+		return &reclaim.Expire{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events}
+	case "clean":
+		return &reclaim.Clean{
+			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
+			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
+			InFlight: s.inFlight(c),
+		}
+	case "reap":
+		return &reclaim.Reap{
+			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events,
+		}
+	case "multipart":
+		return &reclaim.Uploads{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
+	case "lifecycle":
+		return s.lifecycle(c, events)
+	case "purge":
+		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events}
+	case "watch":
+		return &reclaim.Watch{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
+	}
+	if slices.Contains(placing, c.Name) {
+		return s.placer(c)
+	}
+	return s.Verifier(c.Batch, c.Name == "checksums")
+}
+
+// Verifier makes a verify pass of the store.
+func (s *Store) Verifier(batch int, checksums bool) *reclaim.Verify {
+	return &reclaim.Verify{
+		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Checksums: checksums, Limit: batch, Events: s.watch.engine(),
+	}
+}
+
+// scheduled gives a routine its timetable and rate. One that is switched off
+// never begins by itself.
+func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
+	out := reclaim.Scheduled{Routine: r, Timetable: schedule.Schedule{}, Workers: c.Workers}
+	if c.Enabled {
+		out.Timetable = c.Schedule.Schedule
+	}
+	if c.RatePerSecond > 0 {
+		limit := rate.NewLimiter(rate.Limit(c.RatePerSecond), max(c.Batch, c.RatePerSecond))
+		out.Throttle = func(ctx context.Context, items int) error {
+			return limit.WaitN(ctx, min(items, limit.Burst()))
+		}
+	}
+	return out
+}
+
+// drop forgets cached contents that lost their last reference.
+func (s *Store) drop(ctx context.Context, contents []lethe.ID) {
+	keys := make([]string, len(contents))
+	for i, id := range contents {
+		keys[i] = cache.Key(s.Identity.ID, id)
+	}
+	s.Cache.Drop(ctx, keys...)
+}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"net"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
+)
+
+// front is the S3 server, which binds its address when it serves.
+type front struct {
+	server *s3.Server
+	ready  func(net.Addr)
+}
+
+// serve serves until ctx ends; without a server it does nothing until then.
+func (f *front) serve(ctx context.Context, ready func(net.Addr)) error {
+	if f.server == nil {
+		ready(nil)
+		<-ctx.Done()
+		return nil
+	}
+	f.ready = ready
+	return f.server.Serve(ctx)
+}
+
+func (a *App) openFront(context.Context) (err error) {
+	if !a.Config.Has(config.RoleServe) {
+		return nil
+	}
+	c := a.Config.Server
+	o := s3.Options{
+		Store: newBuckets{a.Objects, settingsOf(a.Config.Store)}, Keys: a.keys(),
+		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
+		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
+		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
+		KeyRate:        s3.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
+		AddressRate:    s3.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
+		TrustedProxies: prefixes(c.TrustedProxies),
+		Events:         a.watch.front(),
+		Ready:          func(addrs []net.Addr) { a.front.ready(addrs[0]) },
+	}
+	if own := types.ObjectOwnership(c.Ownership); own != types.ObjectOwnershipBucketOwnerEnforced {
+		o.Ownership = own
+	}
+	if c.S3.TLS.On() {
+		certificates, err := s3.LoadCertificates(c.S3.TLS.Cert, c.S3.TLS.Key, o.Events)
+		if err != nil {
+			return err
+		}
+		o.GetCertificate = certificates.GetCertificate
+	}
+	a.front.server, err = s3.New(o)
+	return err
+}
+
+// keys looks access keys up.
+func (a *App) keys() s3.AccessKeys {
+	if a.reads != nil {
+		return a.reads.Keys(a.Ledger)
+	}
+	return a.Ledger
+}
+
+// newBuckets gives new buckets the settings of the configuration.
+type newBuckets struct {
+	*object.Store
+	settings meta.BucketSettings
+}
+
+// CreateBucket fills in the settings that a bucket begins with.
+func (n newBuckets) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+	b.BucketSettings = n.settings
+	return n.Store.CreateBucket(ctx, b)
+}
+
+func settingsOf(c config.Store) meta.BucketSettings {
+	return meta.BucketSettings{
+		DefaultTTL: c.NewBuckets.DefaultTTL.Std(), MaxTTL: c.NewBuckets.MaxTTL.Std(),
+		QuotaBytes: int64(c.NewBuckets.Quota), QuotaObjects: c.NewBuckets.MaxObjects, Undo: c.Undo.Std(),
+	}
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"github.com/lethe-storage/lethe/admin/metrics"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/paste"
+	"github.com/lethe-storage/lethe/s3"
+)
+
+// front are the events of package s3.
+func (w *observer) front() s3.Events {
+	return s3.Events{
+		Request: func(r s3.RequestEvent) {
+			w.metrics.Requested(metrics.Request{
+				Front: "s3", Operation: cmp.Or(r.Operation, "other"), Status: strconv.Itoa(r.Status), In: r.BytesIn, Out: r.BytesOut, Took: r.Duration,
+			})
+			w.deleted(r)
+			w.govern(r)
+			w.log.Debug("request", "id", r.ID, "method", r.Method, "op", r.Operation, "bucket", r.Bucket, "key", r.Key,
+				"requester", r.Requester, "address", r.Address, "status", r.Status, "code", r.Code,
+				"bytes_in", r.BytesIn, "bytes_out", r.BytesOut, "took", r.Duration)
+		},
+		Failure: func(f s3.Failure) {
+			w.log.Warn("a request failed", "id", f.ID, "op", f.Operation, "bucket", f.Bucket, "key", f.Key, "error", f.Err)
+		},
+		Limited: func(what, who string) { w.log.Debug("a request was refused for its rate", "by", what, "who", who) },
+		Certificate: func(file string, err error) {
+			if err != nil {
+				w.log.Error("a certificate could not be loaded, the one before stays in use", "file", file, "error", err)
+				return
+			}
+			w.log.Info("a certificate was loaded anew", "file", file)
+		},
+	}
+}
+
+// deletions are the operations by which clients delete.
+var deletions = []string{"DeleteObject", "DeleteObjects", "DeleteBucket"}
+
+// deleted leaves an audit line for what a client deleted.
+func (w *observer) deleted(r s3.RequestEvent) {
+	if r.Status < 300 && slices.Contains(deletions, r.Operation) {
+		w.audit("client_"+r.Operation, "client", slog.String("bucket", r.Bucket), slog.String("key", r.Key),
+			slog.String("requester", r.Requester), slog.String("request", r.ID))
+	}
+}
+
+// pastes are the events of package paste.
+func (w *observer) pastes() paste.Events {
+	return paste.Events{
+		Request: func(r paste.RequestEvent) {
+			w.metrics.Requested(metrics.Request{
+				Front: "paste", Operation: method(r.Method), Status: strconv.Itoa(r.Status), In: -1, Out: r.BytesOut, Took: r.Duration,
+			})
+			w.log.Debug("paste request", "method", r.Method, "path", r.Path, "address", r.Address, "status", r.Status, "took", r.Duration)
+		},
+		Deleted: func(o meta.Object) {
+			w.audit("paste_deleted", "token", slog.String("bucket", o.Bucket), slog.String("key", o.Key), slog.Int64("bytes", o.Size))
+		},
+		Limited: func(address string) { w.log.Debug("a paste request was refused for its rate", "address", address) },
+		Failed:  func(what string, err error) { w.log.Warn("a paste request failed", "what", what, "error", err) },
+	}
+}
+
+// method keeps what clients make up out of the labels of metrics.
+func method(name string) string {
+	switch name {
+	case "GET", "HEAD", "POST", "DELETE":
+		return name
+	}
+	return "other"
+}
+
+// smallRequest bounds the bytes of requests that the governor watches: how long
+// larger ones take is up to the client's connection.
+const smallRequest = 256 << 10
+
+// govern lets the governor know how long a small request of an object took.
+func (w *observer) govern(r s3.RequestEvent) {
+	if r.Key != "" && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {
+		w.governor.Observe(r.Duration)
+	}
+}

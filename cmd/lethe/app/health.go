@@ -1,0 +1,60 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// healthTime bounds the time in which ledger and backends have to answer.
+const healthTime = 5 * time.Second
+
+// openMetrics serves /metrics, /healthz (the process lives) and /readyz (ledger
+// and a backend answer, and the process is not stopping).
+func (a *App) openMetrics(ctx context.Context) error {
+	l := a.Config.Server.Metrics
+	if l.Off() {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.watch.metrics.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := a.readiness(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return a.serve(ctx, "metrics", l, mux)
+}
+
+// readiness says why the store should get no requests, nil if it should.
+func (a *App) readiness(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	if a.watch.drain.Load() {
+		return errors.New("stopping")
+	}
+	if _, err := a.Ledger.Identity(ctx); err != nil {
+		return fmt.Errorf("the ledger does not answer: %w", err)
+	}
+	// Nothing has this name: a backend that works says so. While one does the store
+	// is of use: reads fail over, and writes go elsewhere.
+	probe := lethe.BlobKey(a.Identity.ID, lethe.RandomID(a.opt.Clock.Now()))
+	var down []error
+	for id, b := range a.Backends {
+		if _, err := b.Stat(ctx, probe); !errors.Is(err, blob.ErrNotExist) {
+			down = append(down, fmt.Errorf("backend %s does not answer: %w", id, err))
+		}
+	}
+	if len(down) == len(a.Backends) {
+		return errors.Join(down...)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/internal/stale"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+func (s *Store) openLedger(ctx context.Context) (err error) {
+	s.safety = safetyOf(s.Config.Reclaim.Grace)
+	s.worker = worker(s.opt.Clock.Now())
+	s.watch = newObserver(s.opt.Log)
+	o := meta.Options{
+		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
+		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,
+	}
+	if s.shared() {
+		s.Ledger, err = s.openPostgres(ctx, o)
+	} else {
+		s.Ledger, err = meta.Open(ctx, LedgerPath(s.Config.DataDir), o)
+	}
+	if err != nil {
+		return err
+	}
+	s.closing(s.Ledger.Close)
+	s.rows = failpoint.WrapLedger(s.Ledger)
+	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
+		_, err := s.Ledger.Identity(ctx)
+		return err
+	}}
+	s.watch.pulse = s.pulse
+	if window := s.Config.Server.StaleReads.Std(); window > 0 {
+		s.reads, err = stale.New(stale.Options{
+			Window: window, Down: func() bool { return !s.pulse.answers() }, Answered: s.watch.metrics.StaleRead,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Identity, err = s.Ledger.Identity(ctx)
+	if !s.Config.Store.Flush {
+		s.opt.Log.Warn("store.flush is false: a loss of power loses what was acknowledged; for benchmarks only")
+	}
+	s.Ledger.OnMoves(s.moved)
+	return err
+}
+
+// worker names this process in claims and runs; another process never has it.
+func worker(now lethe.Time) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "lethe"
+	}
+	id := lethe.RandomID(now)
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), id[len(id)-6:])
+}
+
+func safetyOf(g config.Grace) reclaim.Safety {
+	return reclaim.Safety{
+		MinAge: g.MinAge.Std(), LateWindow: g.LateWindow.Std(), ReadGrace: g.ReadGrace.Std(),
+		ClaimGrace: g.ClaimGrace.Std(), MultipartStale: g.MultipartStale.Std(),
+		BackoffMin: g.BackoffMin.Std(), BackoffMax: g.BackoffMax.Std(), Attempts: g.Attempts, OpsKept: g.OpsKept.Std(),
+	}.WithDefaults()
+}
+
+// interruptRuns closes the books of runs whose process died: of all, as this one
+// alone has the ledger. In a shared one the watch routine does so, by heartbeat.
+func (s *Store) interruptRuns(ctx context.Context) error {
+	if s.shared() {
+		return nil
+	}
+	last, _, err := s.Ledger.LastRuns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range last {
+		if r.FinishedAt != 0 || r.Worker == s.worker {
+			continue
+		}
+		n, err := s.rows.InterruptRuns(ctx, r.Worker)
+		if err != nil {
+			return err
+		}
+		s.opt.Log.Info("runs of an earlier process were interrupted", "worker", r.Worker, "runs", n)
+	}
+	return nil
+}

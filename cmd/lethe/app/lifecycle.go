@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ruleBook is what the configuration says of lifecycle rules, and may say anew
+// while the process runs.
+type ruleBook struct {
+	mu       sync.Mutex
+	byBucket map[string]lifecycle.Rules
+	missing  map[string]bool // buckets that were told to be missing
+}
+
+// lifecycle makes the routine that brings objects up to the rules.
+func (s *Store) lifecycle(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
+	return &reclaim.Lifecycle{
+		Ledger: s.engine, Limit: c.Batch, Size: s.watch.governor.Size, Events: events, Configure: s.configureRules,
+	}
+}
+
+// readRules takes the rules of a configuration; they are set by configureRules.
+func (s *Store) readRules(c *config.Config) error {
+	rules, err := c.LifecycleRules()
+	if err != nil {
+		return err
+	}
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	s.rules.byBucket, s.rules.missing = rules, map[string]bool{}
+	return nil
+}
+
+// configureRules sets the rules of the configuration where buckets have others,
+// and removes those that it had before. A bucket that is not there yet gets them
+// at a later pass.
+func (s *Store) configureRules(ctx context.Context) error {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	list, err := s.rows.RuledBuckets(ctx)
+	if err != nil {
+		return fmt.Errorf("lifecycle rules of the configuration: %w", err)
+	}
+	have := map[string]meta.BucketRules{}
+	for _, b := range list {
+		have[b.Bucket] = b
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(s.rules.byBucket)) {
+		want := s.rules.byBucket[bucket]
+		if old := have[bucket]; old.By == meta.ByConfig && want.Same(old.Rules) {
+			continue
+		}
+		if err := s.setRules(ctx, bucket, want); err != nil {
+			return err
+		}
+	}
+	for _, b := range list {
+		if _, named := s.rules.byBucket[b.Bucket]; b.By == meta.ByConfig && !named {
+			if err := s.setRules(ctx, b.Bucket, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rules) error {
+	_, err := s.rows.SetRules(ctx, meta.RulesChange{Bucket: bucket, Rules: rules, By: meta.ByConfig})
+	switch {
+	case errors.Is(err, lethe.ErrNoSuchBucket):
+		if !s.rules.missing[bucket] {
+			s.rules.missing[bucket] = true
+			s.opt.Log.Warn("the configuration has lifecycle rules of a bucket that is not there; they wait for it", "bucket", bucket)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("lifecycle rules of the configuration: %w", err)
+	}
+	delete(s.rules.missing, bucket)
+	s.watch.audit("lifecycle_rules_set", "configuration", slog.String("bucket", bucket), slog.Int("rules", len(rules)))
+	return nil
+}
+
+// applyRules sets the rules of the configuration, of one that was read again if it
+// is given. What fails is tried again by the next pass of lifecycle.
+func (a *App) applyRules(ctx context.Context, again *config.Config) {
+	var err error
+	if again != nil {
+		err = a.readRules(again)
+	}
+	if err == nil {
+		err = a.configureRules(ctx)
+	}
+	if err != nil {
+		a.opt.Log.Error("the lifecycle rules of the configuration are not set yet; the next pass of lifecycle tries again", "error", err)
+	}
+}
+
+// uploadRuled tells of an upload that a rule gave up.
+func (w *observer) uploadRuled(u meta.Upload, rule string) {
+	w.metrics.UploadAborted()
+	w.audit("upload_aborted", "lifecycle", slog.String("rule", rule), slog.String("upload", string(u.ID)),
+		slog.String("bucket", u.Bucket), slog.String("key", u.Key))
+}
+
+// reclaimed tells of a batch that expire or purge removed, and which lifecycle
+// rules ended how much of it.
+func (w *observer) reclaimed(reason lethe.Reason, r meta.Reclaimed) {
+	byRules := meta.Reclaimed{}
+	for _, l := range r.Rules {
+		byRules.Objects += l.Objects
+		byRules.Bytes += l.Bytes
+	}
+	w.metrics.Reclaimed(lethe.ReasonLifecycle, byRules)
+	w.metrics.Reclaimed(reason, meta.Reclaimed{Objects: r.Objects - byRules.Objects, Bytes: r.Bytes - byRules.Bytes})
+	attrs := []slog.Attr{slog.Int("objects", r.Objects), slog.Int64("bytes", r.Bytes),
+		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes), w.ids("contents", r.Dropped)}
+	if len(r.Rules) > 0 {
+		attrs = append(attrs, slog.Any("rules", r.Rules))
+	}
+	w.audit("objects_removed", string(reason), attrs...)
+}

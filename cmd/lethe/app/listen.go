@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/s3"
+)
+
+// Bounds of the HTTP servers for operators and pastes.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// web is an HTTP server on a listener of its own.
+type web struct {
+	name  string
+	ln    net.Listener
+	srv   *http.Server
+	log   *slog.Logger
+	cut   context.CancelFunc // ends all requests
+	calls sync.WaitGroup     // requests under way
+}
+
+// listen opens a listener of the configuration.
+func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.Listener, error) {
+	if path, ok := l.Unix(); ok {
+		return listenUnix(ctx, a.Config.InDataDir(path))
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", l.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port", name, err, name)
+	}
+	ln = netutil.LimitListener(ln, a.Config.Server.MaxConnections)
+	if !l.TLS.On() {
+		return ln, nil
+	}
+	certificates, err := s3.LoadCertificates(l.TLS.Cert, l.TLS.Key, a.watch.front())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("server.%s.tls: %w", name, err), ln.Close())
+	}
+	return tls.NewListener(ln, &tls.Config{
+		GetCertificate: certificates.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}), nil
+}
+
+// listenUnix opens a socket that only its owner can connect to. A socket that a
+// dead process left is replaced; one that answers, or a file, is not.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("admin socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, fmt.Errorf("admin socket: %s exists and is no socket; move it, or set server.admin.listen", path)
+	default:
+		if c, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
+			discard(c)
+			return nil, fmt.Errorf("admin socket: another process answers on %s; stop it, or set server.admin.listen", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("admin socket: %w", err)
+		}
+	}
+	var ln net.Listener
+	err = privately(func() (err error) {
+		ln, err = new(net.ListenConfig).Listen(ctx, "unix", path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("admin socket: %w", err)
+	}
+	return ln, nil
+}
+
+// serve makes an HTTP server for a handler.
+func (a *App) serve(ctx context.Context, name string, l config.Listener, h http.Handler) error {
+	ln, err := a.listen(ctx, name, l)
+	if err != nil {
+		return err
+	}
+	base, cut := context.WithCancel(context.Background())
+	w := &web{name: name, ln: ln, cut: cut, log: a.opt.Log}
+	w.srv = &http.Server{
+		Handler: w.counted(h), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(a.opt.Log.With("server", name).Handler(), slog.LevelDebug),
+	}
+	a.webs = append(a.webs, w)
+	a.closing(func() error {
+		cut()
+		// Serve has closed it, unless it never began.
+		discard(ln)
+		return nil
+	})
+	return nil
+}
+
+func (w *web) run() error {
+	if err := w.srv.Serve(w.ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("server.%s: %w", w.name, err)
+	}
+	return nil
+}
+
+// counted notes when requests begin and end, and tells of one that ends in a
+// panic: the client's connection ends with it.
+func (w *web) counted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.calls.Add(1)
+		defer w.calls.Done()
+		defer func() {
+			if p := recover(); p != nil {
+				if p != http.ErrAbortHandler {
+					w.log.Error("a request ended in a panic", "server", w.name, "method", r.Method, "path", r.URL.Path,
+						"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				}
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		h.ServeHTTP(rw, r)
+	})
+}
+
+// stop lets requests under way end until ctx does, cuts off the rest, and waits
+// until nothing uses the store any more.
+func (w *web) stop(ctx context.Context) {
+	if err := w.srv.Shutdown(ctx); err != nil {
+		w.cut()
+		discard(w.srv)
+		w.calls.Wait()
+	}
+}

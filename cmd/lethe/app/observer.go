@@ -1,0 +1,170 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin/metrics"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// auditIDs is how many ids an audit line names; with debug logs it is all.
+const auditIDs = 20
+
+// observer makes log lines, audit lines and metrics of what the rooms below tell.
+type observer struct {
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	// governor slows the engine down by what requests take; nil: it does not.
+	governor *reclaim.Governor
+	pulse    *pulse      // the ledger's
+	drain    atomic.Bool // set once the process stops; then it is not ready
+	slow     throttle    // of what many readers tell at once
+}
+
+func newObserver(log *slog.Logger) *observer { return &observer{log: log, metrics: metrics.New()} }
+
+// audit writes one line for a destructive decision: what was decided and why.
+func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
+	w.log.LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
+		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
+}
+
+// objects are the events of package object.
+func (w *observer) objects() object.Events {
+	return object.Events{
+		Committed: func(_ meta.Object, duplicate bool) {
+			outcome := "committed"
+			if duplicate {
+				outcome = "duplicate"
+			}
+			w.metrics.Write(outcome)
+		},
+		Abandoned: func(blob lethe.ID, late, sure bool, cause error) {
+			w.metrics.Write("abandoned")
+			w.audit("write_abandoned", cause.Error(), slog.String("blob", string(blob)), slog.Bool("late", late), slog.Bool("sure", sure))
+		},
+		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
+		Unknown: func(op lethe.ID, what string) {
+			w.metrics.Write("unknown")
+			w.log.Warn("the outcome of an operation is unknown, it is looked up", "op", op, "what", what)
+		},
+		Failover: func(b meta.Blob, err error) {
+			w.metrics.ReadTrouble("failover")
+			w.log.Warn("a copy could not be read, the next one is tried", "blob", b.ID, "backend", b.Backend, "error", err)
+		},
+		Corrupt: func(b meta.Blob, err error) {
+			w.metrics.ReadTrouble("corrupt")
+			w.log.Error("the bytes of a copy do not match their digest", "blob", b.ID, "backend", b.Backend, "error", err)
+		},
+		Extended: func(content lethe.ID, err error) {
+			w.metrics.ReadTrouble("extended")
+			if err == nil {
+				return
+			}
+			if more, tell := w.slow.tell(); tell {
+				w.log.Warn("a slow reader's grace could not be extended", "content", content, "more_untold", more, "error", err)
+			}
+		},
+	}
+}
+
+// engine are the events of package reclaim.
+func (w *observer) engine() *reclaim.Events {
+	e := &reclaim.Events{
+		Reclaimed:   w.reclaimed,
+		UploadRuled: w.uploadRuled,
+		Deleting:    func(backend string, _ int) { w.metrics.Deleting(backend) },
+		Settled:     w.metrics.Settled,
+		Results:     w.results,
+		DeleteFailed: func(b meta.Blob, reason string, dead bool) {
+			w.metrics.DeleteFailed(b.Backend, dead)
+			w.log.Warn("a blob could not be deleted", "blob", b.ID, "backend", b.Backend, "attempts", b.Attempts+1, "dead_letter", dead, "error", reason)
+		},
+		BackendDown: func(backend string, err error) {
+			w.metrics.BackendDown(backend)
+			w.log.Error("a backend is down; its deletes wait and burn no attempts", "backend", backend, "error", err)
+		},
+		IntentResolved: func(b meta.Blob, r reclaim.Resolution) {
+			w.metrics.IntentResolved(r)
+			w.audit("intent_"+string(r), "silent writer", slog.String("blob", string(b.ID)), slog.String("backend", b.Backend), slog.Int64("reserved", b.Size))
+		},
+		UploadAborted: func(u meta.Upload) {
+			w.metrics.UploadAborted()
+			w.audit("upload_aborted", "stale", slog.String("upload", string(u.ID)), slog.String("bucket", u.Bucket), slog.String("key", u.Key))
+		},
+	}
+	w.upkeep(e)
+	return e
+}
+
+// upkeep adds the events that destroy nothing.
+func (w *observer) upkeep(e *reclaim.Events) {
+	e.ClaimsRecovered = func(r meta.Recovered) {
+		w.metrics.Recovered(r)
+		w.log.Warn("claims of a dead worker were taken back", "backend", r.Backend, "state", r.State.String(), "claims", r.Claims)
+	}
+	e.RunTakenOver = func(r meta.Run) {
+		w.metrics.RunTakenOver(r)
+		w.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)),
+			slog.String("worker", r.Worker), slog.String("last_sign", r.BeatAt.String()))
+	}
+	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
+	e.Released = func(backend string) {
+		w.audit("backend_released", "it carries its epoch again", slog.String("backend", backend))
+	}
+	e.Found = func(p reclaim.Problem) {
+		w.metrics.Found(p)
+		w.log.Error("verify found a problem", "problem", p.String(), "kind", p.Kind)
+	}
+	e.RunEnded = func(r meta.Run, err error) {
+		w.metrics.RunEnded(r)
+		if err != nil {
+			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it is tried again", "routine", r.Routine, "run", r.ID, "error", err)
+			return
+		}
+		w.log.Info("run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)
+	}
+	e.BookkeepingFailed = func(what string, err error) {
+		w.log.Log(context.Background(), w.level(err, slog.LevelWarn), "a run could not be recorded", "what", what, "error", err)
+	}
+}
+
+// level is that of a line about an error: while the ledger does not answer, one
+// line has said so.
+func (w *observer) level(err error, otherwise slog.Level) slog.Level {
+	if errors.Is(err, lethe.ErrUnavailable) && w.pulse != nil && !w.pulse.answers() {
+		return slog.LevelDebug
+	}
+	return otherwise
+}
+
+// results leaves an audit line for the blobs of a batch whose bytes are gone, by
+// the reason for which they were condemned.
+func (w *observer) results(backend string, blobs []meta.Blob, items []meta.SettleItem) {
+	ids := map[lethe.Reason][]lethe.ID{}
+	bytes := map[lethe.Reason]int64{}
+	for i, item := range items {
+		if item.Result == meta.Gone || item.Result == meta.Absent {
+			ids[blobs[i].Reason] = append(ids[blobs[i].Reason], item.ID)
+			bytes[blobs[i].Reason] += blobs[i].Size
+		}
+	}
+	for reason, list := range ids {
+		w.audit("blobs_deleted", string(reason), slog.String("backend", backend), slog.Int("count", len(list)),
+			slog.Int64("bytes", bytes[reason]), w.ids("blobs", list))
+	}
+}
+
+// ids names the first of them, or all if debug logs are wanted.
+func (w *observer) ids(name string, list []lethe.ID) slog.Attr {
+	if !w.log.Enabled(context.Background(), slog.LevelDebug) {
+		list = list[:min(len(list), auditIDs)]
+	}
+	return slog.Any(name, list)
+}

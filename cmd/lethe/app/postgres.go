@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// databaseRetry is how often a start asks a database that does not answer yet.
+const databaseRetry = time.Second
+
+// openPostgres opens the shared ledger. A server waits for a database that does
+// not answer yet, a command does not.
+func (s *Store) openPostgres(ctx context.Context, o meta.Options) (*meta.DB, error) {
+	c := s.Config.Database
+	url, err := c.URL.OrFile(c.URLFile)
+	if err != nil {
+		return nil, fmt.Errorf("database.url_file: %w", err)
+	}
+	if _, machine := o.Clock.(lethe.SystemClock); machine {
+		o.Clock = nil // the database's, which all instances have in common
+	}
+	o.Postgres = meta.PostgresOptions{Schema: c.Schema, Requests: c.Connections, Engine: c.EngineConnections}
+	if c.Pooler {
+		o.Postgres.Pooler = meta.PoolerBetween
+	}
+	clock := lethe.Monotonic{}
+	begun, told := clock.Now(), false
+	for {
+		db, err := meta.OpenPostgres(ctx, url.Reveal(), o)
+		waited := clock.Now().Sub(begun)
+		switch {
+		case err == nil && told:
+			s.opt.Log.Info("the database answers", "after", waited.Round(time.Millisecond).String())
+			return db, nil
+		case err == nil || !errors.Is(err, lethe.ErrUnavailable) || !s.opt.Create:
+			return db, err
+		case waited >= c.Wait.Std():
+			return nil, fmt.Errorf("%w (waited %s for it: database.wait)", err, waited.Round(time.Second))
+		}
+		if !told {
+			s.opt.Log.Warn("the database does not answer; the start waits for it", "at_most", c.Wait.Std().String(), "error", err)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(databaseRetry):
+		}
+	}
+}

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package app
+
+import (
+	"context"
+	"os"
+)
+
+// hangups never come here.
+func hangups() chan os.Signal { return nil }
+
+// reloadOn has no signal to wait for.
+func (*App) reloadOn(context.Context, chan os.Signal) {}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package app
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// hangups is where each SIGHUP arrives from now on, instead of ending the process.
+func hangups() chan os.Signal {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	return hup
+}
+
+// reloadOn reloads at each signal until ctx ends.
+func (a *App) reloadOn(ctx context.Context, hup chan os.Signal) {
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			a.reload()
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Restored says what a restore made.
+type Restored struct {
+	Store meta.Store
+	// Kept is where the ledger that lay there is now; empty if there was none.
+	Kept string
+}
+
+// Restore puts a backup of the ledger into the data folder, which it makes if
+// need be: checked, with a new identity, and with the deletes on all backends
+// held. The folder changes only once that is done. A ledger that lies there is
+// refused, or with replace kept under another name. Errors: ErrInUse,
+// lethe.ErrCorrupt.
+func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
+	if c.Database.On() {
+		return out, errors.New("the ledger lies in PostgreSQL, and is restored with its tools (pg_restore, or a base backup); " +
+			"deletes on backends that are newer than it stop by themselves until \"lethe backend accept\"")
+	}
+	if err := meta.CheckFile(ctx, file); err != nil {
+		return out, fmt.Errorf("%s is no sound backup: %w", file, err)
+	}
+	lock, err := LockDataDir(c.DataDir, true)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	path := LedgerPath(c.DataDir)
+	if exists(path) && !replace {
+		return out, fmt.Errorf("%s has a ledger already: restore into another folder, or keep the old one aside with --replace", c.DataDir)
+	}
+	fresh := path + ".restoring"
+	defer func() { err = errors.Join(err, removeLedger(fresh)) }()
+	if err := errors.Join(removeLedger(fresh), copyFile(file, fresh)); err != nil {
+		return out, err
+	}
+	if out.Store, err = meta.Adopt(ctx, fresh, meta.Options{}); err != nil {
+		return out, err
+	}
+	if exists(path) {
+		out.Kept = path + ".replaced-" + string(lethe.RandomID(lethe.SystemClock{}.Now()))
+		if err := moveLedger(path, out.Kept); err != nil {
+			return out, err
+		}
+	}
+	if err := moveLedger(fresh, path); err != nil {
+		return out, err
+	}
+	return out, syncFolder(c.DataDir)
+}
+
+// ledgerFiles are what SQLite and the ledger's lock keep beside the file.
+var ledgerFiles = []string{"-wal", "-shm", ".lock", ""}
+
+func removeLedger(path string) error {
+	var errs []error
+	for _, suffix := range ledgerFiles {
+		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// moveLedger moves a closed ledger; its log, if a crash left one, belongs to it.
+func moveLedger(from, to string) error {
+	for _, suffix := range ledgerFiles {
+		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}

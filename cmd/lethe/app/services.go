@@ -1,0 +1,84 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/cache/rediscache"
+	"github.com/lethe-storage/lethe/internal/redisconn"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/placement"
+)
+
+// breaker tells that a backend's breaker opened or closed.
+func (w *observer) breaker(backend string, st breaker.State) {
+	if st.Open {
+		w.metrics.BreakerOpened(backend)
+		w.log.Error("a backend does not work and is spared: reads fail over, writes go elsewhere, deletes wait; it is asked again from time to time",
+			"backend", backend, "outages", st.Outages, "error", st.LastErr)
+		return
+	}
+	w.log.Info("a backend works again", "backend", backend)
+}
+
+// s3blob are the events of a backend in S3.
+func (w *observer) s3blob(backend string) s3blob.Events {
+	return s3blob.Events{
+		Pace: func(batch, concurrency int) {
+			w.log.Debug("deletions on a backend go at another pace", "backend", backend, "batch", batch, "concurrency", concurrency)
+		},
+		Throttled: func(op string, wait time.Duration, err error) {
+			w.metrics.BackendThrottled(backend)
+			w.log.Debug("a backend asks to slow down", "backend", backend, "op", op, "wait", wait.String(), "error", err)
+		},
+		Protocol: func(op string, err error) {
+			w.metrics.BackendContradicted(backend)
+			w.log.Warn("an answer of a backend contradicts the request; its effect counts as unknown", "backend", backend, "op", op, "error", err)
+		},
+	}
+}
+
+// redis are the events of the connection to Redis.
+func (w *observer) redis() redisconn.Events {
+	return redisconn.Events{
+		Down: func(err error) {
+			w.metrics.RedisDown()
+			w.log.Warn("Redis does not answer; everything goes on without it, only slower", "error", err)
+		},
+		Up: func() { w.log.Info("Redis answers again") },
+	}
+}
+
+// redisCache are the events of the shared cache.
+func (w *observer) redisCache() rediscache.Events {
+	return rediscache.Events{
+		Failed: func(what string, err error) { w.log.Debug("the shared cache failed", "what", what, "error", err) },
+	}
+}
+
+// placing are the events of package placement.
+func (w *observer) placing() *placement.Events {
+	return &placement.Events{
+		Copied: func(source, copied meta.Blob) {
+			w.metrics.Copied(copied.Backend, copied.Size)
+			w.log.Debug("a copy was made", "source", source.ID, "from", source.Backend, "copy", copied.ID, "to", copied.Backend)
+		},
+		CopyFailed: func(source meta.Blob, to string, err error) {
+			w.metrics.CopyFailed(to)
+			w.log.Warn("a copy was given up; it is tried again", "source", source.ID, "from", source.Backend, "to", to, "error", err)
+		},
+		Trimmed: func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason) {
+			w.audit("copies_trimmed", string(reason), slog.String("content", string(content)), w.ids("blobs", blobs))
+		},
+		Suspect: func(b meta.Blob, err error) {
+			w.metrics.ReadTrouble("corrupt")
+			w.log.Error("a copy is missing or damaged", "blob", b.ID, "backend", b.Backend, "error", err)
+		},
+		Stuck: func(s meta.Subject, why string, retry lethe.Time) {
+			w.log.Debug("less copies can be made than are wanted", "content", s.ID, "why", why, "again", retry.String())
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/breaker"
+	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/internal/redisconn"
+	"github.com/lethe-storage/lethe/internal/stale"
+	"github.com/lethe-storage/lethe/internal/wake"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Options of a Store and an App. The zero value takes the defaults.
+type Options struct {
+	Log   *slog.Logger
+	Level *slog.LevelVar // of Log; set again at a reload
+	Clock lethe.Clock    // tests set their own
+	// Version is what status and metrics call this build.
+	Version string
+	// Create makes the data folder and its store if there is none; otherwise that
+	// is ErrNoStore.
+	Create bool
+	// Reload reads the configuration again, for SIGHUP. Nil: nothing is reloaded.
+	Reload func() (*config.Config, error)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Level == nil {
+		o.Level = new(slog.LevelVar)
+	}
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	return o
+}
+
+// Store is a ledger and its backends at work, with nothing that listens. It is put
+// together in this order, and closed in the reverse one:
+//
+//	       lock on the data folder
+//	                 |
+//	 ledger (SQLite in the folder, or PostgreSQL)
+//	      /          |            \
+//	backends    Redis, cache   observer (log, audit, metrics)
+//	   |   \         |         /
+//	   |    +--- objects -----+
+//	   |                       \
+//	 guard ---- engine loop ----+--- admin service
+//
+// Objects and engine meet only in the ledger's rows.
+type Store struct {
+	Config   *config.Config
+	Ledger   *meta.DB
+	Identity meta.Store
+	Backends map[string]blob.Store
+	Cache    cache.Cache
+	Objects  *object.Store
+	Loop     *reclaim.Loop
+	Guard    *reclaim.Guard
+
+	raw      map[string]blob.Store     // Backends as they are: the guard's
+	breakers map[string]*breaker.Store // before raw
+	gates    map[string]*gate.Store    // before breakers
+	buckets  map[string]*s3blob.Store  // those of raw that lie in S3
+	rows     failpoint.Ledger          // Ledger, as objects and the engine's routines see it
+	reads    *stale.Reads              // nil: none are remembered
+	redis    *redisconn.Conn           // nil: none
+	engine   reclaim.Ledger            // rows, as claims go to it
+	bus      *wake.Bus                 // tells routines that there is work
+	copying  *rate.Limiter             // of placement's copies; nil: no limit
+	router   *placement.Router
+	pulse    *pulse // the ledger's
+	opt      Options
+	watch    *observer
+	safety   reclaim.Safety
+	rules    ruleBook
+	verify   func() *reclaim.Verify
+	worker   string
+	closes   []func() error
+}
+
+// OpenStore opens the store of a configuration: with a ledger in SQLite for this
+// process alone, else beside others. Errors: ErrInUse, ErrNoStore, and those of
+// ledger and backends.
+func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error) {
+	s := &Store{Config: c, opt: o.withDefaults()}
+	if err := s.readRules(c); err != nil {
+		return nil, err
+	}
+	err := inOrder(ctx, []step{
+		{"lock", s.lock}, {"ledger", s.openLedger}, {"backends", s.openBackends},
+		{"redis", s.openRedis}, {"cache", s.openCache},
+		{"router", s.makeRouter}, {"objects", s.makeObjects}, {"engine", s.makeEngine}, {"places", s.lookAtPlaces},
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// step is one step of opening.
+type step struct {
+	name string // of its failpoints
+	do   func(context.Context) error
+}
+
+// inOrder takes the steps one after the other until one fails.
+func inOrder(ctx context.Context, steps []step) error {
+	for _, st := range steps {
+		if err := failpoint.Step(st.name, func() error { return st.do(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives everything up, last opened first.
+func (s *Store) Close() error {
+	var errs []error
+	for i := len(s.closes) - 1; i >= 0; i-- {
+		errs = append(errs, s.closes[i]())
+	}
+	s.closes = nil
+	return errors.Join(errs...)
+}
+
+func (s *Store) closing(fn func() error) { s.closes = append(s.closes, fn) }
+
+// shared says that other processes may work on the ledger.
+func (s *Store) shared() bool { return s.Config.Database.On() }
+
+// lock takes the data folder. Commands beside a shared ledger need none.
+func (s *Store) lock(context.Context) error {
+	if s.shared() && !s.opt.Create {
+		return nil
+	}
+	f, err := LockDataDir(s.Config.DataDir, s.opt.Create)
+	if err != nil {
+		return err
+	}
+	s.closing(f.Close)
+	if err := sweepBackups(s.Config.DataDir); err != nil {
+		s.opt.Log.Warn("remains of a backup that was cut off could not be removed", "error", err)
+	}
+	if !s.shared() && !s.opt.Create && !exists(LedgerPath(s.Config.DataDir)) {
+		return fmt.Errorf("%w in %s: \"lethe serve\" makes one, --data-dir names another", ErrNoStore, s.Config.DataDir)
+	}
+	return nil
+}
+
+func (s *Store) makeObjects(context.Context) (err error) {
+	events := s.watch.objects()
+	events.Begun = s.router.Wrote
+	var rows object.Ledger = s.rows
+	if s.reads != nil {
+		rows = s.reads.Ledger(s.rows)
+	}
+	s.Objects, err = object.New(object.Options{
+		Pick: s.router.Pick, Refuse: s.router.Refuse,
+		Ledger: rows, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
+		Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
+		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
+		Background: true, Events: events,
+	})
+	return err
+}
+
+// discard is for closers whose error says nothing of use.
+func discard(c io.Closer) { _ = c.Close() }
+
+// drainTimeout is how long requests under way may take to end.
+func (s *Store) drainTimeout() time.Duration {
+	return cmp.Or(s.Config.Server.DrainTimeout.Std(), time.Second)
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"cmp"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// surroundings tell operators what the store works with.
+func (s *Store) surroundings() admin.Surroundings {
+	kind := "sqlite"
+	if s.shared() {
+		kind = "postgres"
+	}
+	return admin.Surroundings{
+		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
+		Redis: func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
+	}
+}
+
+// facts are what this process knows of a backend.
+func (s *Store) facts(id string) admin.BackendFacts {
+	var f admin.BackendFacts
+	for _, b := range s.Config.Backends {
+		switch {
+		case b.Name != id:
+		case b.Kind == "s3":
+			f.Kind, f.Place = b.Kind, cmp.Or(b.S3.Endpoint, "AWS")+"/"+b.S3.Bucket+"/"+b.S3.Prefix
+		default:
+			f.Kind, f.Place = b.Kind, s.Config.InDataDir(b.Path)
+		}
+	}
+	if st := s.buckets[id]; st != nil {
+		c := st.Capabilities()
+		f.S3 = &admin.S3Facts{
+			Probed: c.ProbedAt != 0, BatchDelete: c.BatchDelete, ConditionalWrites: c.ConditionalPut, Multipart: c.Multipart,
+			Versions: string(c.Versions), ObjectLock: string(c.ObjectLock), Lifecycle: string(c.Lifecycle),
+			NoWrites: c.NoPut, NoDeletes: c.NoDelete, Batch: c.Batch, Concurrency: c.Concurrency, Error: c.LastError,
+		}
+	}
+	if b := s.breakers[id]; b != nil {
+		st := b.State()
+		f.Breaker = &admin.BreakerFacts{Open: st.Open, Outages: st.Outages, Openings: st.Openings, Error: st.LastErr}
+		if err := s.health(id); err != nil {
+			f.Unwritable = err.Error()
+		}
+	}
+	return f
+}

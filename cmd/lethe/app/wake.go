@@ -1,0 +1,86 @@
+package app
+
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/claimlock"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/wake"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// redisPrefix begins all that lies in Redis.
+const redisPrefix = "lethe:"
+
+// wakeGap is the least time between two wake-ups of a routine: batches grow
+// meanwhile.
+const wakeGap = 5 * time.Second
+
+// makeBus lets instances tell each other that there is work. Without Redis there
+// is none: ticks do.
+func (s *Store) makeBus() {
+	if s.redis == nil || !s.Config.Redis.Wake {
+		return
+	}
+	o := wake.Options{
+		Conn: s.redis, Channel: wake.Channel(redisPrefix, s.Identity.ID), Self: s.worker, Gap: wakeGap,
+		Wake: func(routine string) { s.Loop.Wake(routine) },
+		Events: wake.Events{
+			Failed: func(err error) { s.opt.Log.Debug("other instances could not be told that there is work", "error", err) },
+		},
+	}
+	if s.Config.Has(config.RoleReclaim) {
+		o.Routines = s.wakeable()
+	}
+	s.bus = wake.New(o)
+}
+
+// wakeable are the routines that may begin before their time: those of an
+// interval. One with a timetable waits for it.
+func (s *Store) wakeable() (names []string) {
+	for _, r := range s.Config.Reclaim.Routines() {
+		if r.Enabled && r.Schedule.Spec().Cron == "" {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// moved counts what a transaction moved, and tells who has work by it.
+func (s *Store) moved(list []meta.Move) {
+	s.watch.metrics.Moved(list)
+	if s.bus == nil {
+		return
+	}
+	for _, m := range list {
+		switch {
+		case m.To == lethe.Condemned && m.From == lethe.Live:
+			s.bus.Notify("clean", s.safety.ReadGrace)
+		case m.To == lethe.Condemned:
+			s.bus.Notify("clean", 0)
+		case m.To == lethe.Live && m.From == lethe.Pending && s.Config.Placement.Replicas > 1:
+			s.bus.Notify("replicate", 0)
+		}
+	}
+}
+
+// claiming is the ledger as the routines claim from it: one claimer at a time, for
+// those who want it.
+func (s *Store) claiming() reclaim.Ledger {
+	if s.redis == nil || !s.Config.Redis.Lock {
+		return s.rows
+	}
+	return claimlock.Wrap(s.rows, claimlock.New(claimlock.Options{
+		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLock,
+		Events: claimlock.Events{
+			Without: func(name string, err error) {
+				s.opt.Log.Debug("a claim went on without the lock", "lock", name, "error", err)
+			},
+		},
+	}))
+}
+
+// claimLock is how long a claim's lock is held at most.
+const claimLock = 30 * time.Second

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) backendCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backend", Short: "List backends, empty and remove one, stop deletes on one or let them go on",
+		Long: `Deletes on a backend stop by themselves when it and the ledger do not fit
+together: after a restore, when another disk is mounted, when a copy of the store
+was started elsewhere. Nothing is lost then. Look into it, and accept the backend
+once you are sure that this ledger is the one that may delete there.
+
+To take a backend away: drain it, wait until list shows nothing there (instances
+with the role reclaim copy it to the others), remove it, and take it out of the
+configuration of every instance.`,
+	}
+	cmd.AddCommand(c.backendListCommand(),
+		c.backendActCommand("accept", "backends/accept", "Let deletes go on: this ledger and this backend belong together", nil),
+		c.backendHoldCommand(),
+		c.backendActCommand("drain", "backends/drain", "Empty a backend: no more writes, and what lies there is copied elsewhere", nil),
+		c.backendActCommand("undrain", "backends/undrain", "Let a backend that was being emptied take writes again", nil),
+		c.backendActCommand("remove", "backends/remove", "Forget a backend that was drained and holds nothing any more", nil))
+	return cmd
+}
+
+func (c *cli) backendListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List backends with what lies there", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Call[[]admin.BackendStatus](cmd.Context(), client, "backends/list", admin.None{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				if err := printBackends(c.out, list); err != nil {
+					return err
+				}
+				for _, b := range list {
+					printBackend(c.out, b)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) backendHoldCommand() *cobra.Command {
+	var reason string
+	cmd := c.backendActCommand("hold", "backends/hold", "Stop deletes until the backend is accepted", &reason)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who ask")
+	return cmd
+}
+
+func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " backend", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := admin.BackendRequest{ID: args[0]}
+			if reason != nil {
+				req.Reason = *reason
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				if _, err := admin.Call[admin.None](cmd.Context(), client, call, req); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(c.out, "%s: done\n", args[0])
+				return err
+			})
+		},
+	}
+}

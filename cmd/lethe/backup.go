@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+func (c *cli) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "backup file", Short: "Write a consistent copy of the ledger, also while the server runs",
+		Long: `Write a consistent copy of the ledger: every object, key and setting as of one
+instant. The bytes of the objects are not in it: they lie on the backends. The
+file holds the secrets of access keys; it is made readable by its owner only.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				n, err := backupTo(cmd.Context(), client, args[0])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.out, "backup of %s in %s, checked\n", size(n), args[0])
+				return err
+			})
+		},
+	}
+}
+
+// backupTo writes the copy under another name, checks it, and then names it.
+func backupTo(ctx context.Context, client *admin.Client, path string) (n int64, err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%s exists (or cannot be looked at): choose another name, or remove it", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return 0, err
+	}
+	n, err = client.Backup(ctx, f)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = meta.CheckFile(ctx, f.Name())
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(f.Name()))
+	}
+	return n, nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/object"
+)
+
+// A backup is taken while objects are written, and restored beside the bytes,
+// which are newer: the store serves, and deletes nothing until it is accepted.
+func TestBackupWhileWritingAndRestore(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "kept", "bytes that stay", "")
+	w.put("first", "deleted", "bytes that go", "")
+	file := filepath.Join(t.TempDir(), "backup.db")
+	stop := w.writeOn()
+	w.ok("backup", file)
+	stop()
+	mode(t, file, 0o600)
+	w.fails("choose another name", "backup", file)
+	w.put("first", "after", "bytes the backup does not know", "")
+	w.remove("first", "deleted")
+	w.clock.advance(time.Minute)
+	w.reclaimed("gone", 1, "clean")
+	w.fails("running server", "restore", file)
+	ahead := w.clock.ahead.Load()
+	w.stop()
+	w.fails("--replace", "restore", file)
+
+	old := w.dir
+	w.dir = filepath.Join(t.TempDir(), "restored")
+	w.settings = append(w.settings, "backends=[{name: main, kind: dir, path: "+filepath.Join(old, "blobs")+"}]")
+	if out := w.ok("restore", file); !strings.Contains(out, "lethe backend accept main") {
+		t.Error(out)
+	}
+	w.clock.ahead.Store(ahead)
+	w.start()
+	if log := w.log.String(); !strings.Contains(log, "DELETES ARE STOPPED") {
+		t.Errorf("no warning in %s", log)
+	}
+	w.there("first", "kept")
+	w.gone("first", "after")
+	w.finds("orphan", "check")
+	w.finds("missing", "check")
+	w.remove("first", "kept")
+	w.clock.advance(time.Hour)
+	before := len(files(t, filepath.Join(old, "blobs")))
+	w.reclaimed("gone", 0, "clean")
+	if n := len(files(t, filepath.Join(old, "blobs"))); n != before {
+		t.Fatalf("%d blobs were deleted by a ledger that nobody has accepted", before-n)
+	}
+	w.ok("backend", "accept", "main")
+	w.reclaimed("gone", 1, "clean")
+}
+
+// writeOn puts objects until stop is called.
+func (w *world) writeOn() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	begun := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ctx.Err() == nil; i++ {
+			body := fmt.Sprintf("body %d", i%100)
+			_, err := w.app.Objects.Put(context.Background(), object.PutRequest{
+				Bucket: "first", Key: fmt.Sprintf("many/%d", i%500), Body: strings.NewReader(body), Size: int64(len(body)),
+			})
+			if err != nil {
+				w.t.Error(err)
+				return
+			}
+			if i == 10 {
+				close(begun)
+			}
+		}
+	}()
+	<-begun
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// The copy that takes the place of another keeps that one aside.
+func TestRestoreInPlace(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	file := filepath.Join(t.TempDir(), "backup.db")
+	w.stop()
+	w.ok("backup", file) // also without a server
+	if out := w.ok("restore", "--replace", file); !strings.Contains(out, ".replaced-") {
+		t.Error(out)
+	}
+	w.start()
+	w.there("first", "a")
+	w.ok("check", "--checksums")
+	w.ok("backend", "accept", "main")
+	w.stop()
+	w.fails("no sound backup", "restore", "--replace", filepath.Join(w.dir, "credentials"))
+}
+
+// What a crash left of a backup that was being made goes at the next start.
+func TestRemainsOfABackupGo(t *testing.T) {
+	w := newWorld(t).start()
+	w.stop()
+	left := filepath.Join(w.dir, ".backup-00000.partial")
+	if err := os.WriteFile(left, []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/internal/config"
+)
+
+func (c *cli) bucketsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "buckets", Short: "List buckets, and set their times to live, quotas and undo windows"}
+	cmd.AddCommand(c.bucketsListCommand(), c.bucketsSetCommand())
+	return cmd
+}
+
+func (c *cli) bucketsListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List buckets with their settings", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Call[[]admin.Bucket](cmd.Context(), client, "buckets/list", admin.None{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				return c.printBuckets(list)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) printBuckets(list []admin.Bucket) error {
+	rows := [][]string{{"BUCKET", "OWNER", "OBJECTS", "BYTES", "DEFAULT TTL", "MAX TTL", "QUOTA", "MAX OBJECTS", "UNDO"}}
+	for _, b := range list {
+		quota, most := "-", "-"
+		if b.QuotaBytes > 0 {
+			quota = size(b.QuotaBytes)
+		}
+		if b.QuotaObjects > 0 {
+			most = number(b.QuotaObjects)
+		}
+		rows = append(rows, []string{b.Name, b.Owner, number(b.Objects), size(b.Bytes),
+			cmp.Or(b.DefaultTTL, "-"), cmp.Or(b.MaxTTL, "-"), quota, most, cmp.Or(b.Undo, "-")})
+	}
+	return table(c.out, rows)
+}
+
+func (c *cli) bucketsSetCommand() *cobra.Command {
+	var defaultTTL, maxTTL, undo, quota string
+	var objects int64
+	cmd := &cobra.Command{
+		Use: "set bucket", Short: "Change settings of a bucket; those not named stay", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change := admin.BucketChange{Name: args[0]}
+			for name, field := range map[string]struct {
+				from *string
+				to   **string
+			}{"default-ttl": {&defaultTTL, &change.DefaultTTL}, "max-ttl": {&maxTTL, &change.MaxTTL}, "undo": {&undo, &change.Undo}} {
+				if cmd.Flags().Changed(name) {
+					*field.to = field.from
+				}
+			}
+			if cmd.Flags().Changed("quota") {
+				var s config.Size
+				if err := s.UnmarshalText([]byte(quota)); err != nil {
+					return fmt.Errorf("--quota: %w", err)
+				}
+				n := int64(s)
+				change.QuotaBytes = &n
+			}
+			if cmd.Flags().Changed("max-objects") {
+				change.QuotaObjects = &objects
+			}
+			if change == (admin.BucketChange{Name: args[0]}) {
+				return errors.New("nothing to change: name at least one setting, such as --default-ttl 12h")
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				b, err := admin.Call[admin.Bucket](cmd.Context(), client, "buckets/set", change)
+				if err != nil {
+					return err
+				}
+				return c.printBuckets([]admin.Bucket{b})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&defaultTTL, "default-ttl", "", "`ttl` of objects that bring none, or none")
+	f.StringVar(&maxTTL, "max-ttl", "", "longest `ttl`, or none")
+	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
+	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
+	f.Int64Var(&objects, "max-objects", 0, "`number` of objects, 0 for no limit")
+	return cmd
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// The exit codes of a check.
+const (
+	exitProblems = 1
+	exitFailed   = 2
+)
+
+func (c *cli) checkCommand() *cobra.Command {
+	var req admin.CheckRequest
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Recount the books and compare every row with its bytes, and every file with its row",
+		Long: `Recount the books and compare every row with its bytes, and every file with its
+row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
+2: the check could not be made.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var res admin.CheckResult
+			err := c.withAdmin(cmd.Context(), func(client *admin.Client) (err error) {
+				res, err = c.check(cmd.Context(), client, req, asJSON)
+				return err
+			})
+			if err != nil {
+				return &exitError{exitFailed, err}
+			}
+			if res.Problems > 0 {
+				return &exitError{code: exitProblems}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&req.Checksums, "checksums", false, "read all bytes and compare their digests")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON: a line per problem, then the result")
+	return cmd
+}
+
+func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRequest, asJSON bool) (admin.CheckResult, error) {
+	bar := newProgress(c.err, "check")
+	res, err := client.Check(ctx, req, func(ev admin.Event) {
+		switch {
+		case ev.Progress != nil:
+			bar.show(ev.Progress)
+		case ev.Problem != nil && asJSON:
+			_ = printLine(c.out, ev)
+		case ev.Problem != nil:
+			bar.clear()
+			p := ev.Problem
+			fmt.Fprintf(c.out, "%s: %s %s: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
+		}
+	})
+	bar.done()
+	if err != nil {
+		return res, err
+	}
+	if asJSON {
+		return res, printLine(c.out, res)
+	}
+	fmt.Fprintf(c.out, "%s compared with %s on the backends, %s: ", plural(res.Rows, "live blob", "live blobs"), plural(res.Keys, "file", "files"), size(res.Bytes))
+	if res.Problems == 0 {
+		fmt.Fprintln(c.out, "nothing is wrong")
+		return res, nil
+	}
+	fmt.Fprintf(c.out, "%s: %s\n", plural(res.Problems, "problem", "problems"), counts(res.Kinds))
+	return res, nil
+}

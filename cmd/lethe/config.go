@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/internal/config"
+)
+
+func (c *cli) configCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "config", Short: "Write, check and show the configuration"}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "init", Short: "Write a file with every key, its default and its meaning to standard output", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, err := fmt.Fprint(c.out, config.Init())
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "validate", Short: "Check file, environment and flags", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				if _, err := c.load(); err != nil {
+					return err
+				}
+				for _, name := range config.UnknownEnviron(os.Environ()) {
+					fmt.Fprintf(c.err, "warning: the variable %s sets nothing\n", name)
+				}
+				_, err := fmt.Fprintln(c.out, "the configuration is valid")
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "print", Short: "Show the configuration in use, secrets redacted", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				conf, err := c.load()
+				if err != nil {
+					return err
+				}
+				return conf.Print(c.out)
+			},
+		},
+	)
+	return cmd
+}

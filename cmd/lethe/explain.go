@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) explainCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain s3://bucket/key",
+		Short: "Say why an object is here, who shares its bytes, when it goes and by which rule",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := parseObject(args[0])
+			if err != nil {
+				return err
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				e, err := client.Explain(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, e)
+				}
+				c.explain(e)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+// parseObject reads s3://bucket/key.
+func parseObject(text string) (admin.ObjectName, error) {
+	rest, ok := strings.CutPrefix(text, "s3://")
+	bucket, key, found := strings.Cut(rest, "/")
+	if !ok || !found || bucket == "" || key == "" {
+		return admin.ObjectName{}, fmt.Errorf("%q names no object; write s3://bucket/key", text)
+	}
+	return admin.ObjectName{Bucket: bucket, Key: key}, nil
+}
+
+func (c *cli) explain(e admin.Explanation) {
+	fmt.Fprintf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
+	if o := e.Object; o != nil {
+		fmt.Fprintf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, size(o.Size), o.ETag, stamp(o.ModifiedAt))
+		if !o.TTLAt.IsZero() {
+			fmt.Fprintf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), when(o.TTLAt, e.Now))
+		}
+		if !o.RuleAt.IsZero() {
+			fmt.Fprintf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), when(o.RuleAt, e.Now))
+		}
+	}
+	for _, t := range e.Trash {
+		fmt.Fprintf(c.out, "\ntrash    entry %s, %s, %s %s, purged %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), when(t.PurgeAt, e.Now))
+	}
+	for _, content := range e.Contents {
+		c.explainContent(e, content)
+	}
+	for _, op := range e.Operations {
+		fmt.Fprintf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
+	}
+}
+
+func (c *cli) explainContent(e admin.Explanation, content admin.ContentInfo) {
+	fmt.Fprintf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, size(content.Size), content.Domain, stamp(content.CreatedAt))
+	fmt.Fprintf(c.out, "         shared by %s:\n", plural(content.Refs, "reference", "references"))
+	for _, s := range content.Sharers {
+		where := "s3://" + s.Bucket + "/" + s.Key
+		if s.Trash {
+			where += " (in the trash)"
+		}
+		fmt.Fprintf(c.out, "           %s\n", where)
+	}
+	if content.More {
+		fmt.Fprintln(c.out, "           ... and more")
+	}
+	for _, b := range content.Blobs {
+		fmt.Fprintf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, size(b.Size), b.Segment)
+		if b.Reason != "" {
+			fmt.Fprintf(c.out, ", condemned as %s, deleted %s", b.Reason, when(b.DueAt, e.Now))
+		}
+		if b.Attempts > 0 {
+			fmt.Fprintf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
+		}
+		if b.Suspect {
+			fmt.Fprintf(c.out, ", SUSPECT: %s", b.LastError)
+		}
+		fmt.Fprintln(c.out)
+	}
+}

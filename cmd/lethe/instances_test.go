@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// shared are the settings of instances over a database and buckets in a service of
+// this process.
+func shared(t *testing.T, url string, buckets ...string) []string {
+	s := servers.GoFakeS3(t)
+	var list []string
+	for _, name := range buckets {
+		list = append(list, fmt.Sprintf("{name: %s, kind: s3, s3: {endpoint: %s, bucket: %s, access_key: %s, secret_key: %s}}",
+			name, s.Endpoint, s.Bucket(t), s.Access, s.Secret))
+	}
+	return []string{"database.url=" + url, "backends=[" + strings.Join(list, ", ") + "]", "database.schema=instances"}
+}
+
+// beside is another instance of the same store: a folder of its own, and no S3, as
+// a process has only one S3 front.
+func (w *world) beside(settings ...string) *world {
+	o := newWorld(w.t, append(slices.Clone(w.settings), settings...)...)
+	o.clock = w.clock
+	return o
+}
+
+// One instance serves, another reclaims; commands ask either of them, or the
+// database itself.
+func TestInstancesShareAStore(t *testing.T) {
+	w := newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
+	v := w.beside("roles=reclaim").start()
+	if v.app.Root.Access != w.app.Root.Access || v.app.Root.Secret.Reveal() != w.app.Root.Secret.Reveal() {
+		t.Error("the instances have root keys of their own")
+	}
+	if text := v.ok("keys", "root"); text != w.ok("keys", "root") || !strings.Contains(text, w.app.Root.Access) {
+		t.Errorf("the root key is\n%s", text)
+	}
+	if v.app.Addresses().S3 != "" || v.app.Addresses().Paste != "" {
+		t.Errorf("an instance that only reclaims listens on %+v", v.app.Addresses())
+	}
+	var seen []admin.Instance
+	for range 100 { // an instance says that it is there right after it serves
+		if seen = status(w.beside()).Instances; len(seen) == 2 {
+			break
+		}
+	}
+	if len(seen) != 2 || seen[0].Silent || !slices.Contains([]string{"serve,reclaim", "reclaim"}, strings.Join(seen[0].Roles, ",")) {
+		t.Errorf("instances %+v", seen)
+	}
+	w.bucket("first")
+	w.put("first", "a", "bytes", "1h")
+	w.put("first", "b", "other bytes", "")
+	w.clock.advance(2 * time.Hour)
+	w.gone("first", "a")
+	v.reclaimed("objects", 1, "expire")
+	w.clock.advance(2 * time.Minute)
+	v.reclaimed("gone", 1, "clean")
+	w.state("condemned", 0)
+	w.state("live", 1)
+	for _, asked := range []*world{w, v, w.beside()} { // the last has no process, and not even a folder
+		s := status(asked)
+		if s.LedgerKind != "postgres" || s.Objects != 1 || s.Backends[0].S3 == nil {
+			t.Errorf("status says %+v", s)
+		}
+		asked.ok("check")
+	}
+	text := v.ok("status")
+	for _, says := range []string{"reclaiming since", "ledger in postgres"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("status does not say %q:\n%s", says, text)
+		}
+	}
+	v.stop()
+	if got, err := w.get("first", "b"); err != nil || got != "other bytes" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+func status(w *world) admin.Status {
+	w.t.Helper()
+	return asked[admin.Status](w, "status")
+}
+
+// A backend is emptied onto another one, removed, and not missed.
+func TestABackendIsDrainedAndRemoved(t *testing.T) {
+	w := newWorld(t, shared(t, servers.Postgres(t), "old", "new")...).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.put("first", "big", strings.Repeat("x", 3<<20), "")
+	w.fails("drain", "backend", "remove", "old")
+	w.ok("backend", "drain", "old")
+	if text := w.ok("backend", "list"); !strings.Contains(text, "is being drained") {
+		t.Errorf("list says\n%s", text)
+	}
+	w.ok("reclaim", "--once", "--only", "drain")
+	w.ok("reclaim", "--once", "--only", "replicate")
+	w.put("first", "c", "more bytes", "")
+	w.clock.advance(2 * time.Hour)
+	w.ok("reclaim", "--once")
+	w.ok("backend", "remove", "old")
+	for key, body := range map[string]string{"a": "bytes", "big": strings.Repeat("x", 3<<20), "c": "more bytes"} {
+		if got, err := w.get("first", key); err != nil || got != body {
+			t.Errorf("%s: %d bytes, %v", key, len(got), err)
+		}
+	}
+	w.fails("there is no other backend", "backend", "drain", "new")
+	w.ok("check", "--checksums")
+}
+
+// While one of two services is away the store stays ready: reads of copies fail
+// over, and writes go to the other.
+func TestOneOfTwoServicesGoes(t *testing.T) {
+	settings := shared(t, servers.Postgres(t), "steady", "shaky")
+	at := strings.Index(settings[1], "endpoint: ") + len("endpoint: ")
+	steady, _, _ := strings.Cut(settings[1][at:], ",")
+	way := servers.Proxy(t, strings.TrimPrefix(steady, "http://"))
+	settings[1] = strings.Replace(settings[1], "name: shaky, kind: s3, s3: {endpoint: "+steady, "name: shaky, kind: s3, s3: {endpoint: http://"+way.Addr, 1)
+	w := newWorld(t, append(settings, "placement.replicas=2", "placement.strategy=spread")...).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.ok("reclaim", "--once", "--only", "replicate")
+	w.state("live", 1)
+	way.Down()
+	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
+	answer(t, ready, http.StatusOK, "")
+	for i := range 6 {
+		if got, err := w.get("first", "a"); err != nil || got != "bytes" {
+			t.Errorf("read %q, %v", got, err)
+		}
+		w.put("first", fmt.Sprint("b", i), fmt.Sprint("more bytes ", i), "")
+	}
+	way.Up()
+	for range 1000 { // the breaker lets a question through once its pause is over
+		if code, _, _ := w.lethe("check"); code == 0 {
+			break
+		}
+	}
+	w.ok("reclaim", "--once", "--only", "replicate")
+	w.ok("check", "--checksums")
+}
+
+// While the database is away requests are told so, what was read lately is
+// answered for those who chose so, and everything goes on once it is back.
+func TestTheDatabaseGoesAndComes(t *testing.T) {
+	pg := servers.NewPostgres(t)
+	w := newWorld(t, append(shared(t, pg.Database(), "cloud"), "server.stale_reads=10m")...).start()
+	w.bucket("first")
+	w.put("first", "read", "bytes", "")
+	w.put("first", "unread", "bytes", "")
+	if _, err := w.get("first", "read"); err != nil {
+		t.Fatal(err)
+	}
+	pg.Kill()
+	if text, ok := w.log.await("THE DATABASE DOES NOT ANSWER"); !ok {
+		t.Fatal(text)
+	}
+	if got, err := w.get("first", "read"); err != nil || got != "bytes" {
+		t.Errorf("what was read lately: %q, %v", got, err)
+	}
+	if _, err := w.get("first", "unread"); err == nil || !strings.Contains(err.Error(), "ServiceUnavailable") {
+		t.Errorf("what was not: %v", err)
+	}
+	answer(t, w.app.Addresses().S3+"/first/unread", http.StatusServiceUnavailable, "Retry-After")
+	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
+	answer(t, ready, http.StatusServiceUnavailable, "")
+	pg.Restart()
+	if text, ok := w.log.await("the database answers again"); !ok {
+		t.Fatal(text)
+	}
+	answer(t, ready, http.StatusOK, "")
+	w.put("first", "read", "newer bytes", "")
+	if got, err := w.get("first", "read"); err != nil || got != "newer bytes" {
+		t.Errorf("afterwards: %q, %v", got, err)
+	}
+	w.ok("check")
+}
+
+// answer checks the status of an answer, and that it has a header.
+func answer(t *testing.T, url string, status int, header string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != status || header != "" && resp.Header.Get(header) == "" {
+		t.Errorf("%s answers %s %v: %s", url, resp.Status, resp.Header, text)
+	}
+}
+
+// A server waits for its database, for a while; a command does not.
+func TestStartWithoutTheDatabase(t *testing.T) {
+	pg := servers.NewPostgres(t)
+	settings := shared(t, pg.Database(), "cloud")
+	pg.Stop()
+	w := newWorld(t, append(settings, "database.wait=1ms", "roles=reclaim")...)
+	if err := w.tryStart(); err == nil || !strings.Contains(err.Error(), "database.wait") {
+		t.Errorf("a start that has waited: %v", err)
+	}
+	w.fails("cannot be reached", "status")
+	v, log, started := w.beside("database.wait=5m"), newTail(), make(chan error, 1)
+	go func() { started <- v.tryStartOn(log) }()
+	if text, ok := log.await("the start waits for it"); !ok {
+		t.Fatal(text)
+	}
+	pg.Restart()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	v.ok("check")
+}

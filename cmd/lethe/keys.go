@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+)
+
+func (c *cli) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "keys", Short: "Make, list and remove access keys for chosen buckets",
+		Long: `The root key, in the data folder's file "credentials" or in the configuration,
+may do everything. Further keys may use the buckets that they are made for.`,
+	}
+	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(),
+		&cobra.Command{
+			Use: "remove id...", Short: "Take keys away; what they stored stays", Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, ids []string) error {
+				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+					for _, id := range ids {
+						if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
+							return err
+						}
+						fmt.Fprintf(c.out, "removed %s\n", id)
+					}
+					return nil
+				})
+			},
+		})
+	return cmd
+}
+
+func (c *cli) keysAddCommand() *cobra.Command {
+	var req admin.KeyRequest
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "add", Short: "Make a key; its secret is shown once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				k, err := admin.Call[admin.NewKey](cmd.Context(), client, "keys/add", req)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, k)
+				}
+				_, err = fmt.Fprintf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\nThe secret is not shown again.\n",
+					k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.ReadOnly))
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&req.ID, "id", "", "the key's `id` (default: made up)")
+	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use; may be given again")
+	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, not write")
+	f.StringVar(&req.Owner, "owner", "", "`account` that it acts for (default: its id)")
+	f.BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) keysRootCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "root", Short: "Show the root key that was made at the first start, as S3 clients read it", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			conf, err := c.load()
+			if err != nil {
+				return err
+			}
+			if conf.Root.AccessKey != "" {
+				return fmt.Errorf("the root key is %s, with the secret that is configured (root.secret)", conf.Root.AccessKey)
+			}
+			text, err := os.ReadFile(app.CredentialsPath(conf.DataDir))
+			if err != nil {
+				return fmt.Errorf("read the root key: %w; \"lethe serve\" makes one", err)
+			}
+			_, err = c.out.Write(text)
+			return err
+		},
+	}
+}
+
+func access(readOnly bool) string {
+	if readOnly {
+		return "read only"
+	}
+	return "read and write"
+}
+
+func (c *cli) keysListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Call[[]admin.Key](cmd.Context(), client, "keys/list", admin.None{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"KEY", "OWNER", "ACCESS", "MADE", "BUCKETS"}}
+				for _, k := range list {
+					rows = append(rows, []string{k.ID, k.Owner, access(k.ReadOnly), stamp(k.CreatedAt), strings.Join(k.Buckets, ", ")})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// An object comes in through S3 with a time to live, is shared, ends, and its
+// bytes leave the disk; status, explain and check agree all the way.
+func TestAnObjectComesAndGoes(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "the same bytes", "1h")
+	w.put("first", "b", "the same bytes", "2h")
+	w.put("first", "c", "other bytes", "")
+	w.held(2)
+	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	if len(e.Contents) != 1 || e.Contents[0].Refs != 2 || e.Object.EndedBy != "ttl" || !e.Visible {
+		t.Errorf("explained as %+v", e)
+	}
+	w.state("live", 2)
+	w.ok("check", "--checksums")
+
+	w.clock.advance(90 * time.Minute)
+	w.gone("first", "a")
+	w.reclaimed("objects", 1, "expire")
+	w.state("live", 2) // b still refers to the bytes
+	w.clock.advance(time.Hour)
+	if e := asked[admin.Explanation](w, "explain", "s3://first/b"); e.Visible || !strings.Contains(e.Verdict, "ended") {
+		t.Errorf("explained as %+v", e)
+	}
+	w.reclaimed("objects", 1, "expire")
+	w.state("condemned", 1)
+	w.reclaimed("gone", 0, "clean") // readers may still be at work
+	w.held(2)
+	w.clock.advance(time.Minute)
+	w.reclaimed("gone", 1, "clean")
+	w.held(1)
+	w.state("condemned", 0)
+	w.ok("check", "--checksums")
+	if e := asked[admin.Explanation](w, "explain", "s3://first/b"); e.Object != nil || !strings.Contains(e.Verdict, "not here") {
+		t.Errorf("explained as %+v", e)
+	}
+	for _, want := range []string{`"event":"objects_removed","reason":"expiry"`, `"event":"blobs_deleted","reason":"expiry"`} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("no audit line with %s in\n%s", want, w.log)
+		}
+	}
+}
+
+// state fails unless so many blobs are in the state.
+func (w *world) state(state string, n int64) {
+	w.t.Helper()
+	s := asked[admin.Status](w, "status")
+	for _, st := range s.Backends[0].States {
+		if st.State == state && st.Blobs != n {
+			w.t.Fatalf("%d blobs are %s, want %d", st.Blobs, state, n)
+		}
+	}
+}
+
+// reclaimed runs a routine and fails unless it counts n.
+func (w *world) reclaimed(count string, n int64, routine string) {
+	w.t.Helper()
+	res := asked[admin.ReclaimResult](w, "reclaim", "--once", "--only", routine)
+	if got := res.Done[0].Counts[count]; got != n {
+		w.t.Fatalf("%s counts %d %s, want %d: %v", routine, got, count, n, res.Done)
+	}
+}
+
+// gone fails unless clients get NoSuchKey.
+func (w *world) gone(bucket, key string) {
+	w.t.Helper()
+	_, err := w.s3("", "").GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
+	var missing *types.NoSuchKey
+	if !errors.As(err, &missing) {
+		w.t.Fatalf("get %s: %v, want NoSuchKey", key, err)
+	}
+}
+
+// there fails unless clients get the object.
+func (w *world) there(bucket, key string) {
+	w.t.Helper()
+	if _, err := w.s3("", "").HeadObject(context.Background(), &awss3.HeadObjectInput{Bucket: &bucket, Key: &key}); err != nil {
+		w.t.Fatalf("head %s: %v", key, err)
+	}
+}
+
+// The routines run by their schedules, without anybody asking.
+func TestTheEngineRunsByItself(t *testing.T) {
+	w := newWorld(t, "reclaim.expire.enabled=true", "reclaim.expire.schedule=every 20ms",
+		"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 20ms", "reclaim.grace.read_grace=1s").start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "1h")
+	w.clock.advance(time.Hour)
+	if log, ok := w.log.await(`"event":"objects_removed"`); !ok {
+		t.Fatal(log)
+	}
+	w.clock.advance(time.Second)
+	if log, ok := w.log.await(`"event":"blobs_deleted"`); !ok {
+		t.Fatal(log)
+	}
+	w.held(0)
+}
+
+// A dry run says what would go, and nothing goes.
+func TestDryRun(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "12345", "1h")
+	w.clock.advance(2 * time.Hour)
+	res := asked[admin.ReclaimResult](w, "reclaim", "--dry-run", "--only", "expire")
+	b := res.Plan[0].Backlog
+	if b.Due != 1 || b.Bytes != 5 || b.Age < 3500 || b.Age > 3700 {
+		t.Errorf("planned %+v", b)
+	}
+	w.state("live", 1)
+	w.fails("there is no routine", "reclaim", "--once", "--only", "nonsense")
+	w.fails("--dry-run", "reclaim")
+}
+
+func TestTimesToLiveAreChanged(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.ok("ttl", "set", "s3://first/a", "1h")
+	w.ok("buckets", "set", "first", "--max-ttl", "2h")
+	w.fails("time to live", "ttl", "set", "s3://first/a", "3h")
+	w.fails("no number before", "ttl", "set", "s3://first/a", "nonsense")
+	w.fails("s3://bucket/key", "ttl", "show", "first/a")
+	w.fails("no such key", "ttl", "show", "s3://first/none")
+	if out := w.ok("ttl", "show", "s3://first/a"); !strings.Contains(out, "ends ") {
+		t.Error(out)
+	}
+	w.ok("buckets", "set", "first", "--max-ttl", "none")
+	w.ok("ttl", "clear", "s3://first/a")
+	w.clock.advance(48 * time.Hour)
+	w.there("first", "a")
+}

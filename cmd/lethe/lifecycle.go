@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) lifecycleCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "lifecycle", Short: "Show, set, remove and simulate lifecycle rules of buckets",
+		Long: `Lifecycle rules end objects by prefix, tags, size and age, and give up incomplete
+uploads. Rules are written as S3 has them, in XML, or in JSON as the aws command
+line has them. "simulate" says what rules would delete before they are set.`,
+	}
+	cmd.AddCommand(c.lifecycleGetCommand(), c.lifecycleSetCommand(), c.lifecycleRemoveCommand(), c.lifecycleSimulateCommand())
+	return cmd
+}
+
+func (c *cli) lifecycleGetCommand() *cobra.Command {
+	var asJSON, asXML bool
+	cmd := &cobra.Command{
+		Use: "get [bucket]", Short: "Show the rules of a bucket, or of all that have some", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				if len(args) == 0 {
+					list, err := admin.Call[[]admin.Lifecycle](cmd.Context(), client, "lifecycle/list", admin.None{})
+					if err != nil {
+						return err
+					}
+					for _, l := range list {
+						c.printLifecycle(l)
+					}
+					if len(list) == 0 {
+						fmt.Fprintln(c.out, "no bucket has lifecycle rules")
+					}
+					return nil
+				}
+				l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/get", admin.LifecycleRequest{Bucket: args[0]})
+				switch {
+				case err != nil:
+					return err
+				case asXML:
+					fmt.Fprintln(c.out, l.XML)
+				case asJSON:
+					fmt.Fprintln(c.out, l.JSON)
+				default:
+					c.printLifecycle(l)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write the rules as the aws command line has them")
+	cmd.Flags().BoolVar(&asXML, "xml", false, "write the rules as S3 has them")
+	return cmd
+}
+
+func (c *cli) printLifecycle(l admin.Lifecycle) {
+	by := map[string]string{"": "", "config": ", set in the configuration", "s3": ", set by S3", "operator": ", set by an operator"}[l.By]
+	fmt.Fprintf(c.out, "%s: %s%s\n", l.Bucket, plural(int64(len(l.Rules)), "rule", "rules"), by)
+	for _, r := range l.Rules {
+		off := ""
+		if r.Disabled {
+			off = " (disabled)"
+		}
+		fmt.Fprintf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
+	}
+	if p := l.Restamp; p != nil {
+		fmt.Fprintf(c.out, "  objects are brought up to these rules: %s of %s looked at, %s changed\n",
+			number(p.Done), number(p.Total), number(p.Counts["changed"]))
+	}
+}
+
+// rulesFile reads rules from a file, or from standard input for "-".
+func (c *cli) rulesFile(name string) (string, error) {
+	var text []byte
+	var err error
+	if name == "-" {
+		text, err = io.ReadAll(c.in)
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err == nil && len(text) == 0 {
+		err = errors.New("the file is empty; \"lethe lifecycle rm\" removes rules")
+	}
+	return string(text), err
+}
+
+func (c *cli) lifecycleSetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "set bucket file", Short: "Replace the rules of a bucket by those of a file (- is standard input)", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := c.rulesFile(args[1])
+			if err != nil {
+				return err
+			}
+			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0], Rules: text})
+		},
+	}
+}
+
+func (c *cli) lifecycleRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm bucket", Short: "Remove the rules of a bucket: they end nothing from now on", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0]})
+		},
+	}
+}
+
+func (c *cli) setLifecycle(cmd *cobra.Command, r admin.LifecycleRequest) error {
+	return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+		l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
+		if err == nil {
+			c.printLifecycle(l)
+		}
+		return err
+	})
+}
+
+func (c *cli) lifecycleSimulateCommand() *cobra.Command {
+	var asJSON bool
+	var days int
+	cmd := &cobra.Command{
+		Use: "simulate bucket [file]", Short: "Say what rules would delete today and in the next days, and delete nothing",
+		Long: `Without a file the bucket's own rules are taken. Disabled rules are taken as if
+they were enabled. Where several rules are about an object, it counts for the one
+that ends it first. "Today" ends at midnight UTC.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			req := admin.LifecycleRequest{Bucket: args[0], Days: days}
+			if len(args) == 2 {
+				if req.Rules, err = c.rulesFile(args[1]); err != nil {
+					return err
+				}
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Stream[[]admin.Forecast](cmd.Context(), client, "lifecycle/simulate", req, func(admin.Event) {})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				return c.printForecasts(list, days)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", 30, "how many `days` to look ahead")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) printForecasts(list []admin.Forecast, days int) error {
+	if len(list) == 0 {
+		fmt.Fprintln(c.out, "there are no rules: nothing would go")
+		return nil
+	}
+	for _, f := range list {
+		off := ""
+		if f.Disabled {
+			off = " (disabled; this is what it would do if it were not)"
+		}
+		fmt.Fprintf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
+		fmt.Fprintf(c.out, "  today: %s, %s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes))
+		fmt.Fprintf(c.out, "  within %s: %s, %s", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes))
+		if f.Uploads > 0 {
+			fmt.Fprintf(c.out, "; %s", plural(f.Uploads, "incomplete upload", "incomplete uploads"))
+		}
+		fmt.Fprintln(c.out)
+		for _, e := range f.Examples {
+			fmt.Fprintf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// apiCode is the S3 code of an error, empty for none.
+func apiCode(t *testing.T, err error) string {
+	t.Helper()
+	var api smithy.APIError
+	if err != nil && !errors.As(err, &api) {
+		t.Fatal(err)
+	}
+	if err == nil {
+		return ""
+	}
+	return api.ErrorCode()
+}
+
+func TestAccessKeys(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("mine")
+	w.bucket("other")
+	w.put("mine", "a", "bytes", "")
+	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "mine", "--read-only")
+	if out := w.ok("keys", "list") + w.ok("keys", "list", "--json"); !strings.Contains(out, k.ID) || strings.Contains(out, k.Secret) {
+		t.Errorf("listed as %s", out)
+	}
+	if strings.Contains(w.log.String(), k.Secret) {
+		t.Error("the secret is in the log")
+	}
+	client := w.s3(k.ID, k.Secret)
+	head := func(bucket string) string {
+		_, err := client.ListObjectsV2(context.Background(), &awss3.ListObjectsV2Input{Bucket: &bucket})
+		return apiCode(t, err)
+	}
+	if code := head("mine"); code != "" {
+		t.Errorf("its own bucket is refused: %s", code)
+	}
+	if code := head("other"); code != "AccessDenied" {
+		t.Errorf("another bucket answers %q", code)
+	}
+	_, err := client.PutObject(context.Background(), &awss3.PutObjectInput{
+		Bucket: aws.String("mine"), Key: aws.String("b"), Body: strings.NewReader("x"),
+	})
+	if code := apiCode(t, err); code != "AccessDenied" {
+		t.Errorf("a read-only key writes: %q", code)
+	}
+	w.ok("keys", "remove", k.ID)
+	if code := head("mine"); code != "InvalidAccessKeyId" {
+		t.Errorf("a removed key answers %q", code)
+	}
+	w.fails("no such access key", "keys", "remove", k.ID)
+	w.fails("bucket", "keys", "add")
+}
+
+func TestTrash(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.ok("buckets", "set", "first", "--undo", "7d")
+	w.put("first", "a", "first version", "")
+	w.put("first", "a", "second version", "")
+	w.remove("first", "a")
+	list := asked[[]admin.TrashEntry](w, "trash", "list", "--bucket", "first")
+	if len(list) != 2 || list[0].Reason != "overwrite" || list[1].Reason != "delete" {
+		t.Fatalf("the trash holds %+v", list)
+	}
+	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	if e.Object != nil || len(e.Trash) != 2 || len(e.Contents) != 2 {
+		t.Errorf("explained as %+v", e)
+	}
+	w.gone("first", "a")
+	w.ok("trash", "restore", list[0].ID)
+	w.there("first", "a")
+	w.fails("--overwrite", "trash", "restore", list[1].ID)
+	w.ok("trash", "restore", "--overwrite", list[1].ID)
+	w.fails("no such trash entry", "trash", "restore", list[1].ID)
+	w.fails("all of them", "trash", "purge")
+	w.ok("trash", "purge", "--all")
+	w.reclaimed("objects", 1, "purge")
+	w.clock.advance(time.Minute)
+	w.reclaimed("gone", 1, "clean")
+	w.held(1)
+	w.ok("check", "--checksums")
+}
+
+// Bytes that cannot be deleted become a dead letter; it is tried again once the
+// cause is mended, or written off.
+func TestDeadLetters(t *testing.T) {
+	w := newWorld(t, "reclaim.grace.attempts=1").start()
+	w.bucket("first")
+	for _, key := range []string{"a", "b"} {
+		w.put("first", key, "bytes of "+key, "")
+	}
+	for _, path := range w.blobs() {
+		stuck(t, path)
+	}
+	w.remove("first", "a")
+	w.remove("first", "b")
+	w.clock.advance(time.Minute)
+	w.reclaimed("dead", 2, "clean")
+	list := asked[[]admin.BlobInfo](w, "dead", "list", "--reason", "delete")
+	if len(list) != 2 || list[0].LastError == "" || list[0].Attempts != 1 {
+		t.Fatalf("the dead letters are %+v", list)
+	}
+	if other := asked[[]admin.BlobInfo](w, "dead", "list", "--reason", "expiry"); len(other) != 0 {
+		t.Errorf("a filter lets through %+v", other)
+	}
+	for _, b := range list {
+		if err := os.Remove(filepath.Dir(filepath.Join(w.dir, "blobs", b.Name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	w.fails("choose them", "dead", "requeue")
+	w.ok("dead", "requeue", list[0].ID)
+	w.ok("dead", "write-off", "--all")
+	w.state("condemned", 1)
+	w.state("dead", 0)
+	w.reclaimed("gone", 1, "clean")
+	w.ok("check")
+}
+
+// stuck puts a link that leads out of the backend in the place of a file's folder:
+// nothing behind it is ever deleted.
+func stuck(t *testing.T, path string) {
+	t.Helper()
+	folder := filepath.Dir(path)
+	if err := errors.Join(os.RemoveAll(folder), os.Symlink("/", folder)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What somebody did to the bytes behind the store's back is found.
+func TestCheckFindsHarm(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes of a", "")
+	w.put("first", "b", "bytes of b", "")
+	list := w.blobs()
+	if err := os.WriteFile(list[0], []byte("other byte"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("check")
+	w.finds("damaged", "check", "--checksums")
+	if err := os.Remove(list[1]); err != nil {
+		t.Fatal(err)
+	}
+	w.finds("missing", "check")
+	stray := list[1][:len(list[1])-1]
+	stray += string('0' + (list[1][len(list[1])-1]-'0'+1)%10)
+	if err := os.WriteFile(stray, []byte("stray"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.finds("orphan", "check")
+}
+
+// finds fails unless a check ends with exit code 1 and names the kind.
+func (w *world) finds(kind string, command ...string) {
+	w.t.Helper()
+	code, out, errs := w.lethe(command...)
+	if code != exitProblems || !strings.Contains(out, kind+": ") {
+		w.t.Fatalf("lethe %s: exit code %d\n%s%s", strings.Join(command, " "), code, out, errs)
+	}
+}
+
+// A backend that is held keeps its bytes; the store goes on serving.
+func TestHeldBackend(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.ok("backend", "hold", "main", "--reason", "looking into it")
+	w.remove("first", "a")
+	w.clock.advance(time.Minute)
+	w.reclaimed("gone", 0, "clean")
+	w.held(1)
+	w.put("first", "b", "more", "")
+	if out := w.ok("status"); !strings.Contains(out, "looking into it") || !strings.Contains(out, "lethe backend accept main") {
+		t.Error(out)
+	}
+	w.ok("backend", "accept", "main")
+	w.reclaimed("gone", 1, "clean")
+	w.held(1)
+	w.fails("no backend", "backend", "accept", "nonsense")
+}

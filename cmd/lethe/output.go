@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/term"
+)
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printJSON writes v as one indented document.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// table writes rows in columns; the first row is the heading.
+func table(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(r, "\t"), "\t"))
+	}
+	return t.Flush()
+}
+
+func size(n int64) string {
+	if n < 0 {
+		return "-" + humanize.IBytes(uint64(-n))
+	}
+	return humanize.IBytes(uint64(n))
+}
+
+func number(n int64) string { return humanize.Comma(n) }
+
+// plural is a number with its noun.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// when writes an instant with how far it is from now.
+func when(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := t.Sub(now)
+	switch {
+	case d > time.Second:
+		return "in " + span(d)
+	case d < -time.Second:
+		return span(-d) + " ago"
+	}
+	return "now"
+}
+
+// span writes a duration in at most two units.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < time.Hour:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// stamp writes an instant for people, in the machine's zone.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// counts writes what a run did, without the count that measures progress.
+func counts(c map[string]int64) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(c)) {
+		switch {
+		case k == "items":
+		case strings.HasSuffix(k, "bytes"):
+			parts = append(parts, k+" "+size(c[k]))
+		default:
+			parts = append(parts, k+" "+number(c[k]))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
+}
+
+// printLine writes v as JSON on one line.
+func printLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// unmount puts an empty folder in the place of the backend's, as the mount point
+// of a disk that is not mounted; mount puts it back.
+func (w *world) unmount() (mount func()) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "blobs")
+	must := func(err error) {
+		w.t.Helper()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	must(os.Rename(path, path+".disk"))
+	must(os.Mkdir(path, 0o700))
+	return func() {
+		w.t.Helper()
+		must(os.Remove(path)) // fails if anything was written there
+		must(os.Rename(path+".disk", path))
+	}
+}
+
+// outage fails unless err is S3's 503 that says that the disk is not there.
+func (w *world) outage(what string, err error) {
+	w.t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != "ServiceUnavailable" || !strings.Contains(api.ErrorMessage(), "not in its place") {
+		w.t.Errorf("%s: %v", what, err)
+	}
+}
+
+func (w *world) get(bucket, key string) (string, error) {
+	out, err := w.s3("", "").GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return "", err
+	}
+	defer out.Body.Close()
+	data, err := io.ReadAll(out.Body)
+	return string(data), err
+}
+
+// missing checks what a store says and does while its disk is not mounted, and
+// that it goes on by itself once it is.
+func (w *world) missing(mount func()) {
+	w.t.Helper()
+	if text, ok := w.log.await("THE BACKEND IS NOT IN ITS PLACE"); !ok {
+		w.t.Fatal(text)
+	}
+	_, err := w.get("first", "a")
+	w.outage("get", err)
+	bucket := "first"
+	for key, body := range map[string]string{"small": "other bytes", "large": strings.Repeat("large", 1<<20)} {
+		_, err := w.s3("", "").PutObject(context.Background(), &awss3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader([]byte(body))})
+		w.outage("put "+key, err)
+	}
+	if s := asked[admin.Status](w, "status"); s.Backends[0].Misplaced == "" || !s.Backends[0].Missing {
+		w.t.Errorf("status says %+v", s.Backends[0])
+	}
+	if text := w.ok("status"); !strings.Contains(text, "NOT IN ITS PLACE") {
+		w.t.Errorf("status says\n%s", text)
+	}
+	w.fails("not in its place", "check", "--checksums")
+	w.remove("first", "b")
+	w.clock.advance(2 * time.Minute)
+	w.ok("reclaim", "--once")
+	w.clock.advance(2 * time.Hour)
+	mount()
+	if text, ok := w.log.await("is in its place again"); !ok {
+		w.t.Fatal(text)
+	}
+	if got, err := w.get("first", "a"); err != nil || got != "bytes" {
+		w.t.Errorf("read %q, %v", got, err)
+	}
+	w.put("first", "c", "more bytes", "")
+	w.ok("reclaim", "--once")
+	w.ok("check", "--checksums")
+	s := asked[admin.Status](w, "status")
+	if b := s.Backends[0]; b.Misplaced != "" || b.Held != "" || b.Missing {
+		w.t.Errorf("status says %+v", b)
+	}
+	for _, st := range s.Backends[0].States {
+		if st.State == "condemned" && st.Blobs != 0 {
+			w.t.Errorf("%d blobs were not deleted from the disk", st.Blobs)
+		}
+	}
+}
+
+func TestStartedWithoutTheDisk(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.put("first", "b", "bytes that go", "")
+	w.stop()
+	mount := w.unmount()
+	w.start()
+	w.missing(mount)
+}
+
+func TestTheDiskGoesWhileServing(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.put("first", "b", "bytes that go", "")
+	w.missing(w.unmount())
+}
+
+// What is lost for good a person accepts.
+func TestANewDiskIsAccepted(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.stop()
+	w.unmount()
+	w.start()
+	w.ok("backend", "accept", "main")
+	w.put("first", "a", "bytes", "")
+	if got, err := w.get("first", "a"); err != nil || got != "bytes" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	w.ok("check")
+}

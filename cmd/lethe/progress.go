@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// lineEvery is how often progress is written where it is no terminal.
+const lineEvery = 10 * time.Second
+
+// progress shows how far something has come: a bar with rate and time left on a
+// terminal, a line now and then elsewhere.
+type progress struct {
+	w     io.Writer
+	bar   *progressbar.ProgressBar // nil: lines
+	total int64
+	line  lethe.Time
+	start lethe.Time
+}
+
+func newProgress(w io.Writer, what string) *progress {
+	p := &progress{w: w, start: lethe.Monotonic{}.Now()}
+	p.line = p.start
+	if isTerminal(w) {
+		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
+	}
+	return p
+}
+
+// show takes a report of progress.
+func (p *progress) show(r *admin.Progress) {
+	total := max(r.Total, r.Done)
+	if p.bar != nil {
+		if total != p.total && total > 0 {
+			p.total = total
+			p.bar.ChangeMax64(total)
+		}
+		p.bar.Describe(r.What)
+		// The bar is a courtesy: that it cannot be drawn fails nothing.
+		_ = p.bar.Set64(r.Done)
+		return
+	}
+	now := lethe.Monotonic{}.Now()
+	if now.Sub(p.line) < lineEvery {
+		return
+	}
+	p.line = now
+	took := now.Sub(p.start)
+	rate := float64(r.Done) / took.Seconds()
+	left := "unknown"
+	if rate > 0 && total >= r.Done {
+		left = span(time.Duration(float64(total-r.Done) / rate * float64(time.Second)))
+	}
+	fmt.Fprintf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, number(r.Done), number(total), rate, left)
+}
+
+// clear takes the bar away, so that something else can be written.
+func (p *progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}
+
+// done ends the display.
+func (p *progress) done() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+)
+
+func (c *cli) restoreCommand() *cobra.Command {
+	var replace bool
+	cmd := &cobra.Command{
+		Use: "restore file", Short: "Put a backup of the ledger into a data folder that no server uses",
+		Long: `Put a backup of the ledger into the data folder. The backends are newer than it:
+they hold bytes written since, and lack bytes deleted since. The restored store
+therefore serves, but deletes nothing until "lethe backend accept".`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], replace) },
+	}
+	cmd.Flags().BoolVar(&replace, "replace", false, "keep the ledger that lies there under another name instead of refusing")
+	return cmd
+}
+
+func (c *cli) restore(ctx context.Context, file string, replace bool) error {
+	conf, err := c.load()
+	if err != nil {
+		return err
+	}
+	done, err := app.Restore(ctx, conf, file, replace)
+	if errors.Is(err, app.ErrInUse) {
+		return fmt.Errorf("%w: a backup cannot be restored under a running server", err)
+	}
+	if err != nil {
+		return err
+	}
+	if done.Kept != "" {
+		fmt.Fprintf(c.out, "the ledger that lay there is kept as %s\n", done.Kept)
+	}
+	fmt.Fprintf(c.out, `restored store %s from %s
+
+Deletes are stopped on all backends, as these are newer than the ledger. Now:
+  lethe serve              serves; nothing is deleted
+  lethe check              shows what was written or deleted since the backup
+  lethe backend accept %s  lets deletes go on
+`, done.Store.ID, file, conf.Backends[0].Name)
+	return nil
+}

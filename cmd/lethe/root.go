@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/internal/config"
+)
+
+// cli is what all commands share.
+type cli struct {
+	streams
+	file     string   // of the configuration
+	dataDir  string   // over that of the configuration
+	settings []string // key=value
+}
+
+func newRoot(io streams) *cobra.Command {
+	c := &cli{streams: io}
+	root := &cobra.Command{
+		Use:   "lethe",
+		Short: "Store objects, share identical bytes, and forget correctly",
+		Long: `Lethe is an S3 store that keeps identical content once, honours a time to
+live for each object, and really gives the bytes back.
+
+  lethe serve      starts it, with data in ./lethe-data
+  lethe status     says what is stored and what waits to be reclaimed
+  lethe demo       shows in two minutes what it does`,
+		Version:      versionText(),
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.SetIn(io.in)
+	root.SetOut(io.out)
+	root.SetErr(io.err)
+	f := root.PersistentFlags()
+	f.StringVarP(&c.file, "config", "c", "", "configuration `file` (default: none, everything has a default)")
+	f.StringVar(&c.dataDir, "data-dir", "", "data `folder` (default: that of the configuration, ./lethe-data)")
+	f.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as cache.size=1GiB")
+	root.AddCommand(
+		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(),
+		c.deadCommand(), c.trashCommand(), c.ttlCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.backendCommand(), c.clockCommand(),
+		c.backupCommand(), c.restoreCommand(),
+		c.configCommand(), c.demoCommand(), c.versionCommand(),
+	)
+	// Known before the arguments are read: an unknown flag would take the next one
+	// for its value.
+	root.InitDefaultVersionFlag()
+	root.InitDefaultHelpFlag()
+	for _, group := range root.Commands() {
+		if group.HasSubCommands() {
+			group.RunE = onlySubcommands
+		}
+	}
+	return root
+}
+
+// onlySubcommands is what a command does that only groups others: cobra would
+// answer a misspelt one with the help text, and success.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", text, strings.Join(near, " or "))
+	}
+	return fmt.Errorf("%s; %q lists them", text, cmd.CommandPath()+" --help")
+}
+
+// load reads file, environment and flags.
+func (c *cli) load() (*config.Config, error) {
+	settings := c.settings
+	if c.dataDir != "" {
+		settings = append(settings[:len(settings):len(settings)], "data_dir="+c.dataDir)
+	}
+	return config.Load(c.file, os.Environ(), settings...)
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// printSurroundings writes what the store works with, if that is more than a
+// folder.
+func printSurroundings(w io.Writer, s admin.Status) error {
+	if s.LedgerKind != "postgres" && s.Redis == nil {
+		return nil
+	}
+	line := "ledger in " + s.LedgerKind
+	if s.LedgerLatency > 0 {
+		line += ", answers in " + time.Duration(s.LedgerLatency*float64(time.Second)).Round(100*time.Microsecond).String()
+	}
+	if s.Redis != nil && s.Redis.Up {
+		line += "; Redis answers"
+	} else if s.Redis != nil {
+		line += "; REDIS DOES NOT ANSWER, everything goes on without it"
+	}
+	fmt.Fprintf(w, "%s\n\n", line)
+	if len(s.Instances) == 0 {
+		return nil
+	}
+	rows := [][]string{{"INSTANCE", "ROLES", "S3", "VERSION", "STARTED", "SEEN"}}
+	for _, i := range s.Instances {
+		seen := when(i.Seen, s.Now)
+		if i.Silent {
+			seen += ", SILENT"
+		}
+		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), dash(i.S3), i.Version, when(i.Started, s.Now), seen})
+	}
+	err := table(w, rows)
+	fmt.Fprintln(w)
+	return err
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// printBackend writes what is special about a backend.
+func printBackend(w io.Writer, b admin.BackendStatus) {
+	if b.Place != "" {
+		fmt.Fprintf(w, "\n%s: %s %s\n", b.ID, b.Kind, b.Place)
+	}
+	if f := b.S3; f != nil {
+		fmt.Fprintf(w, "  %s\n", strings.Join(abilities(f), ", "))
+		for _, line := range [][2]string{{"writes are refused", f.NoWrites}, {"deletes are refused", f.NoDeletes}, {"the last probe failed", f.Error}} {
+			if line[1] != "" {
+				fmt.Fprintf(w, "  %s: %s\n", line[0], line[1])
+			}
+		}
+	}
+	if b.Breaker != nil && b.Breaker.Open {
+		fmt.Fprintf(w, "  DOES NOT WORK (%d outages): %s\n", b.Breaker.Outages, b.Breaker.Error)
+	}
+	if b.Draining {
+		fmt.Fprintf(w, "  is being drained; once it holds nothing: lethe backend remove %s\n", b.ID)
+	}
+	if b.Held != "" {
+		fmt.Fprintf(w, "  deletes are stopped: %s\n", b.Held)
+	}
+}
+
+// abilities says what a service can do.
+func abilities(f *admin.S3Facts) (list []string) {
+	if !f.Probed {
+		return []string{"not asked yet what it can do"}
+	}
+	deletes := "deletes one by one"
+	if f.BatchDelete {
+		deletes = fmt.Sprintf("deletes %d at once", f.Batch)
+	}
+	list = append(list, fmt.Sprintf("%s in %d requests side by side", deletes, f.Concurrency))
+	for _, a := range []struct {
+		has  bool
+		text string
+	}{{f.ConditionalWrites, "conditional writes"}, {f.Multipart, "multipart"}} {
+		if a.has {
+			list = append(list, a.text)
+		} else {
+			list = append(list, "no "+a.text)
+		}
+	}
+	return append(list, "versions "+f.Versions, "object lock "+f.ObjectLock, "lifecycle rules "+f.Lifecycle)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) trashCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "trash", Short: "List, restore or purge what was deleted or replaced",
+		Long: `Buckets with an undo window (lethe buckets set NAME --undo 7d) keep deleted and
+replaced objects in the trash until it has passed.`,
+	}
+	cmd.AddCommand(c.trashListCommand(), c.trashRestoreCommand(), c.trashPurgeCommand())
+	return cmd
+}
+
+func (c *cli) trashListCommand() *cobra.Command {
+	var req admin.TrashRequest
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what can be restored", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := allTrash(cmd.Context(), client, req)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"ENTRY", "OBJECT", "SIZE", "WHY", "DELETED", "PURGED"}}
+				for _, e := range list {
+					rows = append(rows, []string{e.ID, "s3://" + e.Bucket + "/" + e.Key, size(e.Size), e.Reason, stamp(e.DeletedAt), stamp(e.PurgeAt)})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	trashFilter(cmd, &req)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func trashFilter(cmd *cobra.Command, req *admin.TrashRequest) {
+	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
+	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
+}
+
+func allTrash(ctx context.Context, client *admin.Client, req admin.TrashRequest) ([]admin.TrashEntry, error) {
+	all := []admin.TrashEntry{}
+	for {
+		list, err := admin.Call[admin.TrashList](ctx, client, "trash/list", req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list.Entries...)
+		if list.Next == "" {
+			return all, nil
+		}
+		req.After = list.Next
+	}
+}
+
+func (c *cli) trashRestoreCommand() *cobra.Command {
+	var overwrite bool
+	cmd := &cobra.Command{
+		Use: "restore entry...", Short: "Put entries back under their keys", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				for _, id := range ids {
+					req := admin.RestoreRequest{ID: id, Overwrite: overwrite}
+					_, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "trash/restore", req)
+					if errors.Is(err, lethe.ErrPreconditionFailed) {
+						return fmt.Errorf("%w; --overwrite replaces what lies there", err)
+					}
+					if err != nil {
+						return err
+					}
+					fmt.Fprintf(c.out, "restored %s\n", id)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace what lies under the key now")
+	return cmd
+}
+
+func (c *cli) trashPurgeCommand() *cobra.Command {
+	var req admin.TrashRequest
+	cmd := &cobra.Command{
+		Use: "purge [entry...]", Short: "Give up the undo window of entries: the next purge run removes them",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			req.IDs = ids
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				n, err := admin.Call[admin.Count](cmd.Context(), client, "trash/purge", req)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.out, "%s purged\n", plural(int64(n.Count), "entry is", "entries are"))
+				return err
+			})
+		},
+	}
+	trashFilter(cmd, &req)
+	cmd.Flags().BoolVar(&req.All, "all", false, "all of them")
+	return cmd
+}

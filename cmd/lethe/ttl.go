@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) ttlCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "ttl", Short: "Show or change when an object ends"}
+	cmd.AddCommand(c.ttlSetCommand(),
+		&cobra.Command{
+			Use: "clear s3://bucket/key", Short: "Let an object live until it is deleted", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return c.setTTL(cmd, args[0], admin.TTLRequest{})
+			},
+		},
+		&cobra.Command{
+			Use: "show s3://bucket/key", Short: "Show when an object ends", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				name, err := parseObject(args[0])
+				if err != nil {
+					return err
+				}
+				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+					o, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "ttl/show", name)
+					if err != nil {
+						return err
+					}
+					return c.printTTL(args[0], o)
+				})
+			},
+		})
+	return cmd
+}
+
+func (c *cli) ttlSetCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use: "set s3://bucket/key [ttl]", Short: "Set the time to live of an object, such as 12h or 30d, from now",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var req admin.TTLRequest
+			switch {
+			case len(args) == 2 && args[1] != "" && at == "":
+				req.TTL = args[1]
+			case len(args) == 1 && at != "":
+				t, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					return fmt.Errorf("--at is no instant: %w; write 2030-01-31T12:00:00Z", err)
+				}
+				req.At = t
+			default:
+				return fmt.Errorf("say either a time to live, such as 12h, or --at and an instant; \"lethe ttl clear\" takes it away")
+			}
+			return c.setTTL(cmd, args[0], req)
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the `instant` at which it ends, in RFC 3339")
+	return cmd
+}
+
+func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest) error {
+	name, err := parseObject(object)
+	if err != nil {
+		return err
+	}
+	req.ObjectName = name
+	return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+		o, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "ttl/set", req)
+		if err != nil {
+			return err
+		}
+		return c.printTTL(object, o)
+	})
+}
+
+func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
+	text := "has no time to live"
+	if !o.TTLAt.IsZero() {
+		text = "ends " + o.TTLAt.Format(time.RFC3339)
+	}
+	if !o.RuleAt.IsZero() {
+		text += "; a rule ends it " + o.RuleAt.Format(time.RFC3339)
+	}
+	_, err := fmt.Fprintf(c.out, "%s %s\n", object, text)
+	return err
+}

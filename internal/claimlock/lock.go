@@ -1,0 +1,157 @@
+// Package claimlock lets one claimer work at a time, for those who want it: a
+// lock in Redis around the transactions in which expire, purge, clean and reap
+// take rows, so that many instances do not contend for the same index pages.
+//
+// Nothing depends on it: claims are disjoint by themselves (row locks, fences).
+// So a lock that lapses, is lost in a failover or cannot be reached does no harm,
+// and with Redis gone claims go on without it.
+package claimlock
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/redisconn"
+)
+
+const (
+	retryMin = 5 * time.Millisecond
+	retryMax = 200 * time.Millisecond
+)
+
+// Options of a Lock.
+type Options struct {
+	Conn *redisconn.Conn
+	// Prefix begins every key (default "lethe:"); Store keeps stores apart.
+	Prefix string
+	Store  lethe.ID
+	// TTL is how long a lock is held at most (default 30 s): what a holder that
+	// died leaves behind.
+	TTL    time.Duration
+	Random io.Reader // of tokens (default crypto/rand)
+	// Sleep waits for d or the end of ctx (default: a timer).
+	Sleep     func(ctx context.Context, d time.Duration)
+	Monotonic lethe.Clock // default lethe.Monotonic
+	Events    Events
+}
+
+// Events tell of locks. Nil funcs are silent.
+type Events struct {
+	// Waited: another claimer held the lock for that long.
+	Waited func(name string, d time.Duration)
+	// Without: the claim went on without the lock, because Redis does not work, or
+	// because nobody released it in time.
+	Without func(name string, err error)
+}
+
+// Lock is a set of named locks.
+type Lock struct{ Options }
+
+// New makes locks on the connection, which stays the caller's to close.
+func New(o Options) *Lock {
+	o.Prefix = cmp.Or(o.Prefix, "lethe:")
+	o.TTL = cmp.Or(o.TTL, 30*time.Second)
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.Monotonic == nil {
+		o.Monotonic = lethe.Monotonic{}
+	}
+	if o.Sleep == nil {
+		o.Sleep = func(ctx context.Context, d time.Duration) { _ = lethe.Sleep(ctx, d) }
+	}
+	return &Lock{o}
+}
+
+// Key is where the lock of a name lies.
+func (l *Lock) Key(name string) string { return l.Prefix + "lock:" + string(l.Store) + ":" + name }
+
+// Around runs claim while it holds the lock, or, if that is not to be had, all
+// the same. The error is the claim's, or that of a ctx that ended while waiting.
+func (l *Lock) Around(ctx context.Context, name string, claim func(context.Context) error) error {
+	token, err := l.acquire(ctx, name)
+	if ctx.Err() != nil && token == "" {
+		return ctx.Err()
+	}
+	if err != nil {
+		if l.Events.Without != nil {
+			l.Events.Without(name, err)
+		}
+		return claim(ctx)
+	}
+	defer l.release(ctx, name, token)
+	return claim(ctx)
+}
+
+// errHeld: nobody released the lock although its time is over.
+var errHeld = errors.New("claimlock: the lock was not released in time")
+
+// acquire tries until the lock is had. Longer than a holder may have it, it does
+// not wait.
+func (l *Lock) acquire(ctx context.Context, name string) (token string, err error) {
+	random := make([]byte, 16)
+	if _, err := io.ReadFull(l.Random, random); err != nil {
+		return "", fmt.Errorf("claimlock: %w", err)
+	}
+	token = hex.EncodeToString(random)
+	begun := l.Monotonic.Now()
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		got, err := l.try(ctx, l.Key(name), token)
+		waited := l.Monotonic.Now().Sub(begun)
+		switch {
+		case err != nil:
+			return "", err
+		case got:
+			if pause > retryMin && l.Events.Waited != nil {
+				l.Events.Waited(name, waited)
+			}
+			return token, nil
+		case waited > l.TTL:
+			return "", errHeld
+		}
+		if l.Sleep(ctx, pause); ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+}
+
+// try asks once. A SET that was sent twice, because its first answer got lost,
+// looks refused; who holds the lock then says the token.
+func (l *Lock) try(ctx context.Context, key, token string) (got bool, err error) {
+	err = l.Conn.Do(ctx, func(ctx context.Context, r redis.UniversalClient) error {
+		got, err = r.SetNX(ctx, key, token, l.TTL).Result()
+		if err != nil || got {
+			return err
+		}
+		holder, err := r.Get(ctx, key).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil // released meanwhile
+		}
+		got = err == nil && holder == token
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("claimlock: %w", err)
+	}
+	return got, nil
+}
+
+// unlock removes the key only if it still holds the token: after its time
+// another may hold the lock.
+var unlock = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+
+// release gives the lock back; one that cannot be given back lapses.
+func (l *Lock) release(ctx context.Context, name, token string) {
+	_ = l.Conn.Do(context.WithoutCancel(ctx), func(ctx context.Context, r redis.UniversalClient) error {
+		return unlock.Run(ctx, r, []string{l.Key(name)}, token).Err()
+	})
+}

@@ -1,0 +1,159 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	objects = flag.Int("cluster.objects", 0, "how many objects have to expire; 0: none, the test is left out")
+	seed    = flag.Uint64("cluster.seed", 0, "seed of the order of faults and of the clients' choices (0: any)")
+	logs    = flag.String("cluster.logs", "", "a folder for the logs of the instances")
+	overlay = flag.String("cluster.overlay", "", "a file for go build -overlay, to run a lethe with planted flaws")
+	calm    = flag.Bool("cluster.calm", false, "break nothing")
+)
+
+const (
+	instances = 3
+	workers   = 24 + patients // clients, each with one request at a time
+	drainTime = 3 * time.Minute
+	// expiring is how long the objects live that expire: long enough for some to
+	// outlive every fault, short enough for most to end while faults go on.
+	expiring = 20 * time.Second
+)
+
+// binary is lethe.
+var binary string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Some machines export a bundle that clients then trust alone.
+	_ = os.Unsetenv("AWS_CA_BUNDLE")
+	code, err := build(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func build(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "lethe-cluster-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if *objects > 0 {
+		binary = filepath.Join(dir, "lethe")
+		out, err := exec.Command("go", "build", "-overlay", *overlay, "-o", binary, "github.com/lethe-storage/lethe/cmd/lethe").CombinedOutput()
+		if err != nil {
+			return 1, fmt.Errorf("build lethe: %w\n%s", err, out)
+		}
+	}
+	return m.Run(), nil
+}
+
+// now is the time by the clock that the instances have, too.
+func now() lethe.Time { return lethe.SystemClock{}.Now() }
+
+func TestCluster(t *testing.T) {
+	if *objects == 0 {
+		t.Skip(`takes minutes: "make cluster" runs it`)
+	}
+	if *seed == 0 {
+		*seed = uint64(now())
+	}
+	t.Logf("seed %d", *seed)
+	begun := now()
+	w := newWorld(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	phase := func(name string, run func(context.Context) error) {
+		from := now()
+		if err := run(ctx); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, w.tails())
+		}
+		t.Logf("%s: %s", name, now().Sub(from).Round(time.Second/10))
+	}
+	phase("start", w.start)
+	phase("work and faults", func(ctx context.Context) error { return w.work(ctx, stop) })
+	t.Log(w.counts.String())
+	phase("drain", w.drain)
+	phase("objects", w.checkObjects)
+	phase("ledger", w.checkLedger)
+	phase("backend", w.checkBackend)
+	phase("lethe check", w.check)
+	phase("stop", w.stop)
+	t.Logf("all of it: %s", now().Sub(begun).Round(time.Second/10))
+}
+
+// work has clients at work until enough objects were put that expire, and all
+// kinds of faults have come.
+func (w *world) work(ctx context.Context, stop context.CancelCauseFunc) error {
+	var wg sync.WaitGroup
+	enough, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i := range workers {
+		c := newClient(w, i, rand.New(rand.NewPCG(*seed, uint64(i))))
+		w.clients = append(w.clients, c)
+		wg.Go(func() {
+			if err := c.run(enough); err != nil {
+				stop(err)
+			}
+		})
+	}
+	seeder := newClient(w, workers, rand.New(rand.NewPCG(*seed, workers+1)))
+	w.clients = append(w.clients, seeder)
+	wg.Go(func() {
+		if err := w.seed(enough, seeder); err != nil {
+			stop(err)
+		}
+	})
+	err := w.breakThings(ctx, rand.New(rand.NewPCG(*seed, workers)))
+	if err == nil {
+		err = w.until(ctx, time.Hour, func() error {
+			if !w.enough() {
+				return errors.New("not enough objects were put")
+			}
+			return nil
+		})
+	}
+	cancel()
+	wg.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// until waits until something holds, and answers what is still wrong in the end.
+func (w *world) until(ctx context.Context, atMost time.Duration, holds func() error) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.NewTimer(atMost)
+	defer limit.Stop()
+	for {
+		err := holds()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return fmt.Errorf("after %s: %w", atMost, err)
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}

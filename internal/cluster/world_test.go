@@ -1,0 +1,181 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"text/template"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+const (
+	bucket    = "things" // of the clients
+	accessKey = "clusterroot"
+	secretKey = "clustersecret"
+)
+
+// world is everything that is at work.
+type world struct {
+	t        *testing.T
+	postgres *servers.PostgresServer
+	database string // URL
+	redis    *servers.RedisServer
+	storage  *servers.S3Server
+	shelf    string // the bucket of the backend
+	answers  *answers
+	network  *servers.Faults // before answers, before storage
+	nodes    []*node
+	clients  []*client
+	counts   counts
+}
+
+// counts tell what happened.
+type counts struct {
+	expiring, seeded, done, unknown, refused, read, missed atomic.Int64
+	faults                                                 []string
+}
+
+func (c *counts) String() string {
+	return fmt.Sprintf("%d objects put that expire, and %d copies made of them; of all writes %d acknowledged, %d unknown, %d refused; %d reads, %d without an answer; faults: %s",
+		c.expiring.Load(), c.seeded.Load(), c.done.Load(), c.unknown.Load(), c.refused.Load(), c.read.Load(), c.missed.Load(), strings.Join(c.faults, ", "))
+}
+
+// enough says that as many objects were made as were asked for, and a fifth of
+// them by puts.
+func (w *world) enough() bool {
+	put, want := w.counts.expiring.Load(), int64(*objects)
+	return put >= want/5 && put+w.counts.seeded.Load() >= want
+}
+
+// newWorld starts the servers and writes the configurations.
+func newWorld(t *testing.T) *world {
+	w := &world{
+		t: t, postgres: servers.NewPostgres(t, "log_min_messages=panic"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
+	}
+	w.database = w.postgres.Database()
+	w.shelf = w.storage.Bucket(t)
+	w.answers = newAnswers(w.storage.Endpoint)
+	front := httptest.NewServer(w.answers)
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	w.network = servers.Proxy(t, front.Listener.Addr().String())
+	for i := range instances {
+		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("node", i+1)))
+	}
+	return w
+}
+
+// configuration makes everything happen soon. The grace periods are shorter than
+// the faults, so that claims and intents go stale while their owner is away.
+var configuration = template.Must(template.New("lethe.yaml").Parse(`
+data_dir: {{.Folder}}
+root: {access_key: {{.Access}}, secret: {{.Secret}}}
+database: {url: "{{.Database}}", connections: 24, engine_connections: 8}
+redis: {url: "redis://{{.Redis}}", lock: {{.Lock}}}
+server:
+  s3: {listen: "127.0.0.1:0"}
+  paste: {listen: "off"}
+  metrics: {listen: "off"}
+  drain_timeout: 5s
+store: {min_part_size: 1KiB, memory_body: 64KiB}
+cache: {size: 4MiB}
+backends:
+  - name: shelf
+    kind: s3
+    s3:
+      endpoint: "http://{{.Backend}}"
+      bucket: {{.Shelf}}
+      access_key: {{.S3.Access}}
+      secret_key: {{.S3.Secret}}
+reclaim:
+  expire: {schedule: "every 500ms"}
+  clean: {schedule: "every 500ms", workers: 2}
+  reap: {schedule: "every 2s"}
+  multipart: {schedule: "every 2s"}
+  purge: {schedule: "every 2s"}
+  watch: {schedule: "every 2s"}
+  verify: {enabled: false}
+  grace: {min_age: 6s, late_window: 3s, read_grace: 500ms, claim_grace: 4s, multipart_stale: 6s, backoff_min: 500ms, backoff_max: 5s}
+log: {format: json, level: info}
+`))
+
+// newNode writes the configuration of an instance.
+func (w *world) newNode(name string) *node {
+	w.t.Helper()
+	n := &node{world: w, name: name, dir: filepath.Join(w.t.TempDir(), name)}
+	if err := os.MkdirAll(n.dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	n.config = filepath.Join(n.dir, "lethe.yaml")
+	f, err := os.OpenFile(n.config, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = configuration.Execute(f, map[string]any{
+			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": w.database, "Lock": len(w.nodes) == 0,
+			"Redis": w.redis.Addr, "Backend": w.network.Addr, "Shelf": w.shelf, "S3": w.storage.S3,
+		})
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil && *logs != "" {
+		n.file, err = os.Create(filepath.Join(*logs, name+".log"))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// start starts all instances at once, and makes the clients' bucket.
+func (w *world) start(ctx context.Context) error {
+	errs := make(chan error)
+	for _, n := range w.nodes {
+		go func() { errs <- n.start(ctx) }()
+	}
+	var failed error
+	for range w.nodes {
+		if err := <-errs; err != nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	w.t.Cleanup(func() {
+		for _, n := range w.nodes {
+			n.kill()
+		}
+	})
+	name := bucket
+	_, err := w.nodes[0].client().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
+	return err
+}
+
+// stop asks all instances to end, which they have to do well.
+func (w *world) stop(context.Context) error {
+	for _, n := range w.nodes {
+		if err := n.stop(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tails are the ends of the logs.
+func (w *world) tails() string {
+	var b strings.Builder
+	for _, n := range w.nodes {
+		fmt.Fprintf(&b, "%s:\n%s\n", n.name, n.tail())
+	}
+	return b.String()
+}

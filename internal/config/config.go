@@ -1,0 +1,220 @@
+// Package config is the configuration of the lethe command: one YAML file,
+// overridden by the environment and by flags, read strictly. lethe.yaml beside
+// this file is at once what "lethe config init" writes, the documentation of
+// every key, and the defaults written out; a test holds it to the types here.
+package config
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Config is everything that can be set. Default returns one that works; Validate
+// says what is wrong with one.
+type Config struct {
+	DataDir   string    `yaml:"data_dir"`
+	Roles     []string  `yaml:"roles"` // RoleServe, RoleReclaim
+	Root      Root      `yaml:"root"`
+	Database  Database  `yaml:"database"`
+	Redis     Redis     `yaml:"redis"`
+	Server    Server    `yaml:"server"`
+	Store     Store     `yaml:"store"`
+	Cache     Cache     `yaml:"cache"`
+	Paste     Paste     `yaml:"paste"`
+	Backends  []Backend `yaml:"backends"`
+	Placement Placement `yaml:"placement"`
+	// Lifecycle are rules of buckets, which nobody else can change then.
+	Lifecycle LifecycleRules `yaml:"lifecycle"`
+	Reclaim   Reclaim        `yaml:"reclaim"`
+	Log       Log            `yaml:"log"`
+}
+
+// Root is the access key that may do everything; if both are empty it is
+// generated at the first start: kept in the data directory, or with PostgreSQL
+// in the database.
+type Root struct {
+	AccessKey string `yaml:"access_key"`
+	Secret    Secret `yaml:"secret"`
+}
+
+// Server is what listens.
+type Server struct {
+	S3             Listener  `yaml:"s3"`
+	Paste          Listener  `yaml:"paste"`
+	Admin          Listener  `yaml:"admin"`
+	Metrics        Listener  `yaml:"metrics"`
+	Region         string    `yaml:"region"`
+	Domain         string    `yaml:"domain"` // of virtual-host addressing; empty: path style only
+	TrustedProxies []Network `yaml:"trusted_proxies"`
+	RateLimit      RateLimit `yaml:"rate_limit"`
+	MaxConnections int       `yaml:"max_connections"` // per listener
+	DrainTimeout   Duration  `yaml:"drain_timeout"`
+	StaleReads     Duration  `yaml:"stale_reads"` // 0: none
+	CORS           CORS      `yaml:"cors"`
+	Ownership      string    `yaml:"object_ownership"` // of buckets made without one, in S3's words
+}
+
+// Listener is one address that is served.
+type Listener struct {
+	// Listen is host:port, or "unix:" and a path (relative to the data
+	// directory), or "off".
+	Listen    string `yaml:"listen"`
+	PublicURL string `yaml:"public_url"` // how clients reach it; empty: from Listen
+	TLS       TLS    `yaml:"tls"`
+}
+
+// Off reports whether the listener is switched off.
+func (l Listener) Off() bool { return l.Listen == "off" }
+
+// Unix returns the path behind "unix:".
+func (l Listener) Unix() (path string, ok bool) { return strings.CutPrefix(l.Listen, "unix:") }
+
+// URL is how clients reach the listener, without a slash at its end; empty for a
+// unix socket and for one that is off.
+func (l Listener) URL() string {
+	if _, unix := l.Unix(); unix || l.Off() {
+		return ""
+	}
+	if l.PublicURL != "" {
+		return strings.TrimRight(l.PublicURL, "/")
+	}
+	if l.TLS.On() {
+		return "https://" + l.Listen
+	}
+	return "http://" + l.Listen
+}
+
+// TLS names a certificate and its key in PEM; both are read again when they
+// change.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// On reports whether the listener speaks TLS.
+func (t TLS) On() bool { return t.Cert != "" }
+
+// RateLimit bounds the requests of one access key, or of one address for
+// requests without one.
+type RateLimit struct {
+	RequestsPerSecond float64 `yaml:"requests_per_second"` // 0: no limit
+	Burst             int     `yaml:"burst"`
+}
+
+// CORS is for buckets without a CORS configuration of their own.
+type CORS struct {
+	DefaultOrigin string `yaml:"default_origin"` // empty: none
+}
+
+// Store is how objects are kept.
+type Store struct {
+	Undo        Duration   `yaml:"undo"`          // how long deleted objects stay in the trash; 0: no trash
+	MinPartSize Size       `yaml:"min_part_size"` // of all parts of a multipart upload but the last
+	MemoryBody  Size       `yaml:"memory_body"`   // bodies up to here are held in memory while hashed
+	Flush       bool       `yaml:"flush"`         // false for benchmarks only
+	NewBuckets  NewBuckets `yaml:"new_buckets"`
+}
+
+// NewBuckets is what a bucket has when it is made; zero means no limit.
+type NewBuckets struct {
+	DefaultTTL Duration `yaml:"default_ttl"`
+	MaxTTL     Duration `yaml:"max_ttl"`
+	Quota      Size     `yaml:"quota"`
+	MaxObjects int64    `yaml:"max_objects"`
+}
+
+// Cache is the content cache; Redis.Cache adds a shared one.
+type Cache struct {
+	Size     Size     `yaml:"size"` // 0: no cache
+	MaxValue Size     `yaml:"max_value"`
+	TTL      Duration `yaml:"ttl"`
+}
+
+// Paste is the paste service; where it listens is Server.Paste.
+type Paste struct {
+	Enabled    bool     `yaml:"enabled"`
+	Bucket     string   `yaml:"bucket"`
+	MaxSize    Size     `yaml:"max_size"`
+	DefaultTTL Duration `yaml:"default_ttl"`
+	MaxTTL     Duration `yaml:"max_ttl"`
+}
+
+// Backend is a place that holds bytes.
+type Backend struct {
+	Name  string `yaml:"name"`
+	Kind  string `yaml:"kind"`  // "dir", "s3"
+	Path  string `yaml:"path"`  // of a dir, relative to the data directory
+	Quota Size   `yaml:"quota"` // 0: what the disk holds
+	S3    S3     `yaml:"s3"`
+}
+
+// Reclaim is the engine's routines and grace periods.
+type Reclaim struct {
+	Expire    Routine `yaml:"expire"`
+	Clean     Routine `yaml:"clean"`
+	Reap      Routine `yaml:"reap"`
+	Multipart Routine `yaml:"multipart"`
+	Lifecycle Routine `yaml:"lifecycle"`
+	Purge     Routine `yaml:"purge"`
+	Watch     Routine `yaml:"watch"`
+	Verify    Routine `yaml:"verify"`
+	Checksums Routine `yaml:"checksums"`
+	Replicate Routine `yaml:"replicate"`
+	Drain     Routine `yaml:"drain"`
+	Rebalance Routine `yaml:"rebalance"`
+	Survey    Routine `yaml:"survey"`
+	Yield     float64 `yaml:"yield"` // 0: never slow down for clients
+	Grace     Grace   `yaml:"grace"`
+}
+
+// Routine is one routine of the engine.
+type Routine struct {
+	Enabled       bool     `yaml:"enabled"`
+	Schedule      Schedule `yaml:"schedule"`
+	Batch         int      `yaml:"batch"`           // items per transaction
+	RatePerSecond int      `yaml:"rate_per_second"` // items; 0: no limit
+	Workers       int      `yaml:"workers"`
+}
+
+// Routines returns the routines by name, in the order of the file.
+func (r *Reclaim) Routines() []NamedRoutine {
+	return []NamedRoutine{
+		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
+		{"purge", r.Purge}, {"watch", r.Watch}, {"verify", r.Verify}, {"checksums", r.Checksums},
+		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey},
+	}
+}
+
+// NamedRoutine is a Routine with the name of its key.
+type NamedRoutine struct {
+	Name string
+	Routine
+}
+
+// Grace is every grace period and limit of the engine.
+type Grace struct {
+	MinAge         Duration `yaml:"min_age"`
+	LateWindow     Duration `yaml:"late_window"`
+	ReadGrace      Duration `yaml:"read_grace"`
+	ClaimGrace     Duration `yaml:"claim_grace"`
+	MultipartStale Duration `yaml:"multipart_stale"`
+	BackoffMin     Duration `yaml:"backoff_min"`
+	BackoffMax     Duration `yaml:"backoff_max"`
+	Attempts       int      `yaml:"attempts"`
+	OpsKept        Duration `yaml:"ops_kept"`
+}
+
+// Log is what is logged and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // auto, text, json
+}
+
+// InDataDir returns path itself if it is absolute, else below the data
+// directory.
+func (c *Config) InDataDir(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.DataDir, path)
+}

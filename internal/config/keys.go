@@ -1,0 +1,75 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Key describes one key of the configuration.
+type Key struct {
+	Path    string // "cache.size"; what Set and flags name
+	Env     string // "LETHE_CACHE_SIZE"; empty for keys within a list
+	Default string // as it is written; "[]" or empty for none
+	Doc     string // what it means
+}
+
+// Keys lists every key in the order of the file, with what the file says on it.
+func Keys() []Key {
+	docs := commentsOf(initText)
+	c := Default()
+	var out []Key
+	for _, l := range c.leaves() {
+		out = append(out, Key{l.path, l.env(), textOf(l.value), docs[l.path]})
+		if l.value.Type() != reflect.TypeFor[[]Backend]() {
+			continue
+		}
+		out[len(out)-1].Default = "one folder"
+		for _, e := range leavesOf(l.path+"[].", l.value.Index(0)) {
+			out = append(out, Key{e.path, "", textOf(e.value), docs[e.path]})
+		}
+	}
+	return out
+}
+
+// textOf is the text that sets v to what it is.
+func textOf(v reflect.Value) string {
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		// The types of this package never fail to be written.
+		text, _ := m.MarshalText()
+		return string(text)
+	}
+	if list, ok := v.Interface().([]string); ok {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// commentsOf returns the comment above each key of a file in the layout of
+// lethe.yaml: two spaces per level, entries of a list as "path[].key".
+func commentsOf(text string) map[string]string {
+	docs := map[string]string{}
+	var path, comment []string
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		level := indent(line) / 2
+		if trimmed == "" {
+			comment = nil
+			continue
+		}
+		if c, ok := strings.CutPrefix(trimmed, "#"); ok {
+			comment = append(comment, strings.TrimPrefix(c, " "))
+			continue
+		}
+		if entry, ok := strings.CutPrefix(trimmed, "- "); ok {
+			path = append(path[:level], "[]")
+			trimmed, level = entry, level+1
+		}
+		name, _, _ := strings.Cut(trimmed, ":")
+		path = append(path[:level], name)
+		docs[strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")] = strings.Join(comment, "\n")
+		comment = nil
+	}
+	return docs
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	_ "embed" // the commented file
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+//go:embed lethe.yaml
+var initText string
+
+// Init returns a commented file with every key at its default.
+func Init() string { return initText }
+
+// Load reads the file at path (none if it is empty), then the LETHE_ variables
+// of the environment in the form of os.Environ, then settings of the form
+// "key=value" from flags, each overriding what came before, and validates the
+// outcome. Its error lists all problems and wraps ErrInvalid, unless the file
+// could not be read.
+func Load(path string, environ []string, settings ...string) (*Config, error) {
+	c, file := Default(), newDecoder(path, nil)
+	if path != "" {
+		data, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		file = newDecoder(path, data)
+		if c, err = file.config(); err != nil {
+			return nil, err
+		}
+	}
+	problems := c.applyEnviron(environ, file)
+	for _, s := range settings {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			problems.add(brief(s), "is no setting; write key=value, such as cache.size=1GiB")
+			continue
+		}
+		problems.addErr(c.Set(key, value))
+		file.overridden(key)
+	}
+	problems.addErr(file.located(c.Validate()))
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// readFile reads no more than a decoder would accept.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("config: there is no file %s; \"lethe config init\" writes one: %w", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return data, nil
+}
+
+// Parse reads a file's content over the defaults; name is what errors call it.
+// It does not validate. Every problem is listed with its line and column; the
+// error wraps ErrInvalid.
+func Parse(name string, data []byte) (*Config, error) {
+	return newDecoder(name, data).config()
+}
+
+// config decodes the file over the defaults.
+func (d *decoder) config() (*Config, error) {
+	c := Default()
+	if root := d.parse(); root != nil {
+		d.decode(root, reflect.ValueOf(c).Elem(), "")
+	}
+	if err := d.problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// applyEnviron sets what the environment names; an empty variable is as good as
+// none. What it sets does not come from the file any more.
+func (c *Config) applyEnviron(environ []string, file *decoder) (problems Problems) {
+	values := map[string]string{}
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok && value != "" {
+			values[name] = value
+		}
+	}
+	for _, l := range c.leaves() {
+		if text, ok := values[l.env()]; ok {
+			problems.addErr(setLeaf(l.env(), l.value, text))
+			file.overridden(l.path)
+		}
+	}
+	return problems
+}
+
+// addErr adds what an error of this package says.
+func (p *Problems) addErr(err error) {
+	var more Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &more):
+		*p = append(*p, more...)
+	default:
+		*p = append(*p, strings.TrimPrefix(err.Error(), ErrInvalid.Error()+": "))
+	}
+}
+
+// UnknownEnviron lists variables of the environment that begin with LETHE_ and
+// set nothing, each with what may have been meant. They are worth a warning and
+// no more: container platforms make such names by themselves.
+func UnknownEnviron(environ []string) []string {
+	var names, out []string
+	for _, l := range Default().leaves() {
+		names = append(names, l.env())
+	}
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, "LETHE_") || slices.Contains(names, name) {
+			continue
+		}
+		if near, ok := nearest(name, names); ok {
+			name += " (did you mean " + near + "?)"
+		}
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Print writes the configuration as a file that can be read again, secrets
+// redacted.
+func (c *Config) Print(w io.Writer) error {
+	out, err := yaml.MarshalWithOptions(c, yaml.IndentSequence(true))
+	if err != nil {
+		return fmt.Errorf("config: print: %w", err)
+	}
+	if _, err := w.Write(out); err != nil {
+		return fmt.Errorf("config: print: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+const redacted = "REDACTED"
+
+// Secret is a text that does not show itself: formatted, logged or marshalled it
+// is "REDACTED", or empty if it is. Reveal is the only way to it.
+type Secret struct {
+	// Behind a pointer it stays hidden even from fmt's look into unexported
+	// fields of structs around it.
+	value *string
+}
+
+// NewSecret wraps a text.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{&value}
+}
+
+// Reveal returns the text.
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// IsZero reports whether the secret is empty.
+func (s Secret) IsZero() bool { return s.value == nil }
+
+// String hides the text.
+func (s Secret) String() string {
+	if s.IsZero() {
+		return ""
+	}
+	return redacted
+}
+
+// Format hides the text whatever the verb: a wrong one would show it otherwise.
+func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
+
+// LogValue hides the text from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText hides the text from JSON and YAML.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a text. What Print wrote instead of a secret is refused.
+func (s *Secret) UnmarshalText(text []byte) error {
+	if string(text) == redacted {
+		return fmt.Errorf("is %s, as printed instead of the secret; write the secret, or leave the key out", redacted)
+	}
+	*s = NewSecret(string(text))
+	return nil
+}

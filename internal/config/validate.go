@@ -1,0 +1,192 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxBatch      = 1000 // rows per transaction and keys per backend call, design section 4
+	maxWorkers    = 64
+	maxMemoryBody = 64 * mib
+	maxPaste      = 64 * mib
+	maxPart       = 5 << 30 // S3's largest part, in bytes
+	maxUnixPath   = 100     // bytes; the kernel's limit is 107
+)
+
+var (
+	accessKeyForm = regexp.MustCompile(`^[A-Za-z0-9._-]{3,128}$`)
+	bucketForm    = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	nameForm      = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	regionForm    = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	domainForm    = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+)
+
+// Validate lists everything that is wrong, each with what to do; the error is
+// of type Problems. It looks at the values only, not at files or the network.
+func (c *Config) Validate() error {
+	var p Problems
+	p.check(c.DataDir != "", "data_dir", "is empty; name a folder such as ./lethe-data")
+	c.validateRoles(&p)
+	c.Root.validate(&p)
+	c.Database.validate(&p)
+	c.Redis.validate(&p)
+	c.validateListeners(&p)
+	c.Server.validate(&p)
+	c.Store.validate(&p)
+	c.Cache.validate(&p)
+	c.Paste.validate(&p)
+	c.validateBackends(&p)
+	c.validatePlacement(&p)
+	c.validateLifecycle(&p)
+	c.Reclaim.validate(&p)
+	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",
+		"%q is not known; use debug, info, warn or error", brief(c.Log.Level))
+	p.check(slices.Contains([]string{"auto", "text", "json"}, c.Log.Format), "log.format",
+		"%q is not known; use auto, text or json", brief(c.Log.Format))
+	return p.err()
+}
+
+func (r Root) validate(p *Problems) {
+	if r.AccessKey == "" && r.Secret.IsZero() {
+		return
+	}
+	p.check(accessKeyForm.MatchString(r.AccessKey), "root.access_key",
+		"%q does not do; use 3 to 128 letters, digits, or any of . _ -, or leave both root keys out", brief(r.AccessKey))
+	p.check(len(r.Secret.Reveal()) >= 8, "root.secret",
+		"is missing or shorter than 8 characters; set LETHE_ROOT_SECRET, or leave both root keys out")
+}
+
+// listeners returns the listeners by key.
+func (c *Config) listeners() []struct {
+	key string
+	Listener
+} {
+	s := c.Server
+	return []struct {
+		key string
+		Listener
+	}{{"server.s3", s.S3}, {"server.paste", s.Paste}, {"server.admin", s.Admin}, {"server.metrics", s.Metrics}}
+}
+
+func (c *Config) validateListeners(p *Problems) {
+	taken := map[string]string{}
+	for _, l := range c.listeners() {
+		l.validate(p, l.key)
+		other, again := taken[l.Listen]
+		p.check(!again || l.Off() || strings.HasSuffix(l.Listen, ":0"), l.key+".listen",
+			"%s is the address of %s already; give each its own", brief(l.Listen), other)
+		taken[l.Listen] = l.key
+	}
+	for _, key := range []string{"s3", "admin"} {
+		l := c.Server.S3
+		if key == "admin" {
+			l = c.Server.Admin
+		}
+		p.check(!l.Off(), "server."+key+".listen", "cannot be off; give it an address")
+	}
+	path, unix := c.Server.Admin.Unix()
+	p.check(!unix || len(c.InDataDir(path)) <= maxUnixPath, "server.admin.listen",
+		"the path of the socket has more than %d bytes, which the system does not take; name a shorter one such as unix:/run/lethe/admin.sock", maxUnixPath)
+}
+
+func (l Listener) validate(p *Problems, key string) {
+	if path, unix := l.Unix(); unix {
+		p.check(key == "server.admin" && path != "", key+".listen",
+			"%q is no address here; use host:port such as 127.0.0.1:9000 (unix: and a path is for server.admin)", brief(l.Listen))
+	} else if !l.Off() {
+		p.check(isHostPort(l.Listen), key+".listen", "%q is no address; use host:port such as 127.0.0.1:9000", brief(l.Listen))
+	}
+	p.check(l.PublicURL == "" || isBaseURL(l.PublicURL), key+".public_url",
+		"%q is no address of a site; use a URL such as https://s3.example.org, without ? and #", brief(l.PublicURL))
+	p.check((l.TLS.Cert == "") == (l.TLS.Key == ""), key+".tls", "only one of cert and key is set; set both, or none for no TLS")
+}
+
+func isHostPort(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	n, perr := strconv.ParseUint(port, 10, 16)
+	return err == nil && perr == nil && strconv.FormatUint(n, 10) == port && !strings.ContainsAny(host, " /\x00")
+}
+
+// isBaseURL reports whether s is an http(s) URL to which a path can be added.
+func isBaseURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && !strings.Contains(s, "#")
+}
+
+// ownerships are S3's.
+var ownerships = []string{"BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"}
+
+func (s Server) validate(p *Problems) {
+	p.check(regionForm.MatchString(s.Region), "server.region", "%q does not do; use a name such as us-east-1", brief(s.Region))
+	p.check(s.Domain == "" || len(s.Domain) <= 253 && domainForm.MatchString(s.Domain), "server.domain",
+		"%q is no domain; use one such as s3.example.org, in lower case and without a port", brief(s.Domain))
+	p.check(s.RateLimit.RequestsPerSecond >= 0, "server.rate_limit.requests_per_second", "is negative; use 0 for no limit")
+	p.check(s.RateLimit.Burst >= 1, "server.rate_limit.burst", "is %d; use at least 1", s.RateLimit.Burst)
+	p.check(s.MaxConnections >= 1, "server.max_connections", "is %d; use at least 1", s.MaxConnections)
+	p.check(s.DrainTimeout > 0, "server.drain_timeout", "is none; use for example 30s")
+	p.check(slices.Contains(ownerships, s.Ownership), "server.object_ownership", "is %q; use one of %v", brief(s.Ownership), ownerships)
+	origin := s.CORS.DefaultOrigin
+	u, err := url.Parse(origin)
+	p.check(origin == "" || origin == "*" || err == nil && isBaseURL(origin) && u.Path == "", "server.cors.default_origin",
+		"%q is no origin; use one such as https://app.example.org, without a path, or *", brief(origin))
+}
+
+func (s Store) validate(p *Problems) {
+	p.check(s.MinPartSize >= 1 && s.MinPartSize <= maxPart, "store.min_part_size", "is %s; use 1B to 5GiB", s.MinPartSize)
+	p.check(s.MemoryBody >= 0 && s.MemoryBody <= maxMemoryBody, "store.memory_body",
+		"is %s; use at most 64MiB, as every upload under way takes that much memory", s.MemoryBody)
+	b := s.NewBuckets
+	p.check(b.MaxTTL == 0 || b.DefaultTTL <= b.MaxTTL, "store.new_buckets.default_ttl",
+		"%s is longer than max_ttl, %s; make it shorter, or max_ttl longer", b.DefaultTTL, b.MaxTTL)
+	p.check(b.Quota >= 0, "store.new_buckets.quota", "is negative; use none for no limit")
+	p.check(b.MaxObjects >= 0, "store.new_buckets.max_objects", "is negative; use 0 for no limit")
+}
+
+func (c Cache) validate(p *Problems) {
+	if c.Size == 0 {
+		return
+	}
+	p.check(c.Size >= 1*mib, "cache.size", "is %s; use at least 1MiB, or none for no cache", c.Size)
+	p.check(c.MaxValue >= 1 && c.MaxValue <= max(c.Size, 1*mib) && c.MaxValue < 2<<30, "cache.max_value",
+		"is %s; use something between 1B and cache.size (%s), below 2GiB", c.MaxValue, c.Size)
+	p.check(c.TTL > 0, "cache.ttl", "is none; use for example 1h, or cache.size: none for no cache")
+}
+
+func (s Paste) validate(p *Problems) {
+	p.check(bucketForm.MatchString(s.Bucket) && !strings.Contains(s.Bucket, ".."), "paste.bucket",
+		"%q is no name of a bucket; use 3 to 63 lower-case letters, digits and dashes", brief(s.Bucket))
+	p.check(s.MaxSize >= 1 && s.MaxSize <= maxPaste, "paste.max_size", "is %s; use 1B to 64MiB", s.MaxSize)
+	p.check(s.MaxTTL == 0 || s.DefaultTTL <= s.MaxTTL, "paste.default_ttl",
+		"%s is longer than max_ttl, %s; make it shorter, or max_ttl longer", s.DefaultTTL, s.MaxTTL)
+}
+
+func (r *Reclaim) validate(p *Problems) {
+	for _, n := range r.Routines() {
+		key := "reclaim." + n.Name
+		p.check(!n.Schedule.IsZero(), key+".schedule", "is missing; use for example every 1m")
+		p.check(n.Batch >= 1 && n.Batch <= maxBatch, key+".batch", "is %d; use 1 to %d", n.Batch, maxBatch)
+		p.check(n.RatePerSecond >= 0, key+".rate_per_second", "is negative; use 0 for no limit")
+		p.check(n.Workers >= 1 && n.Workers <= maxWorkers, key+".workers", "is %d; use 1 to %d", n.Workers, maxWorkers)
+	}
+	g := r.Grace
+	for _, d := range []struct {
+		key string
+		Duration
+	}{
+		{"min_age", g.MinAge}, {"late_window", g.LateWindow}, {"read_grace", g.ReadGrace},
+		{"claim_grace", g.ClaimGrace}, {"multipart_stale", g.MultipartStale},
+		{"backoff_min", g.BackoffMin}, {"backoff_max", g.BackoffMax}, {"ops_kept", g.OpsKept},
+	} {
+		p.check(d.Duration > 0, "reclaim.grace."+d.key, "is none; use at least 1us")
+	}
+	p.check(g.BackoffMin <= g.BackoffMax, "reclaim.grace.backoff_min",
+		"%s is longer than backoff_max, %s; make it shorter, or backoff_max longer", g.BackoffMin, g.BackoffMax)
+	p.check(r.Yield == 0 || r.Yield >= 1 && r.Yield <= 1000, "reclaim.yield", "is %g; use 0, or 1 to 1000", r.Yield)
+	p.check(g.Attempts >= 1, "reclaim.grace.attempts", "is %d; use at least 1", g.Attempts)
+}

@@ -1,0 +1,43 @@
+// Package failpoint lets a process built with the tag failpoints kill itself, as
+// kill -9 does, right before or right after a chosen effect on ledger or
+// backend. Built without the tag it does nothing and costs nothing.
+//
+// The environment variable LETHE_FAILPOINT names the point and, after a colon,
+// which time it counts: "commit/after:3" dies after the third commit is durable
+// and before anybody hears of it.
+package failpoint
+
+import (
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Ledger is what objects and the engine need of the ledger.
+type Ledger interface {
+	object.Ledger
+	reclaim.Ledger
+}
+
+// steps are the effects between which a process may die: those of opening a
+// data folder, the ledger's transitions, then the backend's.
+var steps = []string{
+	"open-lock", "open-ledger", "open-backends", "open-settle", "open-admin", "open-front",
+	"begin", "beat", "abandon", "commit", "delete", "update", "create-upload", "commit-part", "complete", "abort",
+	"restore", "purge-trash", "create-bucket", "configure-bucket", "delete-bucket",
+	"expire", "claim", "settle", "recover", "claim-intents", "promote", "condemn-intent", "abort-stale", "purge", "prune",
+	"add-backend", "set-epoch", "start-run", "finish-run", "interrupt-runs",
+	"put", "unlink", "epoch-put", "epoch-unlink", "sweep",
+}
+
+// within are points in the middle of an effect: of a body half of which was
+// read, and of a batch half of which was deleted.
+var within = []string{"put/during", "unlink/during"}
+
+// Points lists every point of every step, in order.
+func Points() []string {
+	var points []string
+	for _, s := range steps {
+		points = append(points, s+"/before", s+"/after")
+	}
+	return append(points, within...)
+}

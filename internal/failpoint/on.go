@@ -1,0 +1,61 @@
+//go:build failpoints
+
+package failpoint
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// Enabled says that the process can be made to kill itself.
+const Enabled = true
+
+var (
+	armed  = os.Getenv("LETHE_FAILPOINT")
+	passed atomic.Int64
+)
+
+// isArmed says whether the point is the chosen one.
+func isArmed(point string) bool {
+	name, _, _ := strings.Cut(armed, ":")
+	return name == point
+}
+
+// at kills the process if it is at the armed point for the chosen time.
+func at(point string) {
+	if !isArmed(point) {
+		return
+	}
+	_, times, _ := strings.Cut(armed, ":")
+	n, err := strconv.ParseInt(times, 10, 64)
+	if err != nil {
+		n = 1
+	}
+	if passed.Add(1) != n {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "failpoint %s reached\n", armed)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// around runs an effect between its two points.
+func around[T any](step string, effect func() (T, error)) (T, error) {
+	at(step + "/before")
+	out, err := effect()
+	at(step + "/after")
+	return out, err
+}
+
+// alone is around for effects without an answer.
+func alone(step string, effect func() error) error {
+	_, err := around(step, func() (struct{}, error) { return struct{}{}, effect() })
+	return err
+}
+
+// Step runs a step of opening a data folder between its two points.
+func Step(name string, effect func() error) error { return alone("open-"+name, effect) }

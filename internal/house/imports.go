@@ -1,0 +1,164 @@
+package house
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Module is the path of the module whose imports are checked.
+const Module = "github.com/lethe-storage/lethe"
+
+// rooms give every folder its rank; a folder belongs to the room with the
+// longest matching name. A package imports its own room and rooms of a lower
+// rank only. Rooms of equal rank do not know each other: object and reclaim
+// meet in rows, not in calls. Ranks of internal packages are derived.
+var rooms = map[string]int{
+	"": 0,
+	// Lifecycle rules are values, which the ledger evaluates where it writes.
+	"lifecycle": 5,
+	"blob":      10, "meta": 10, "cache": 10,
+	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
+	// The simulation drives the real object and reclaim code together.
+	"reclaim/sim": 25,
+	// So do the incidents of others, replayed.
+	"reclaim/incidents": 25,
+	// The suite of ledgers knows the interfaces of those who need them.
+	"meta/metatest": 25,
+	"s3":            30, "paste": 30, "admin": 30,
+	"cmd": 40, "bench": 40, "examples": 40,
+}
+
+// rankInternal is the rank of an internal package that imports nothing of ours;
+// rankCommand is what no internal package may reach.
+const (
+	rankInternal = 1
+	rankCommand  = 40
+)
+
+// Imports reports imports that point against the table of rooms, folders that
+// the table does not know, and a root package that imports more than the
+// standard library.
+func Imports(files []*File) []Finding {
+	g := newGraph(goFiles(files))
+	var out []Finding
+	for _, f := range goFiles(files) {
+		room, ok := roomOf(f.Dir())
+		if !ok {
+			out = append(out, f.at(f.Go, "folder %q is in no room: add it to the table in internal/house/imports.go", f.Dir()))
+			continue
+		}
+		for _, spec := range f.Go.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				continue
+			}
+			if why := g.refuse(f, room, name); why != "" {
+				out = append(out, f.at(spec, "%s", why))
+			}
+		}
+	}
+	return out
+}
+
+// graph knows what each internal package imports, tests left out.
+type graph struct{ internal map[string][]string }
+
+func newGraph(files []*File) graph {
+	g := graph{map[string][]string{}}
+	for _, f := range files {
+		room, _ := roomOf(f.Dir())
+		if f.IsTest() || !strings.HasPrefix(room, "internal/") {
+			continue
+		}
+		for _, spec := range f.Go.Imports {
+			if to, ok := folder(strings.Trim(spec.Path.Value, `"`)); ok {
+				g.internal[room] = append(g.internal[room], to)
+			}
+		}
+	}
+	return g
+}
+
+// refuse says why the file of the room must not import the path, "" if it may.
+func (g graph) refuse(f *File, room, path string) string {
+	to, ours := folder(path)
+	if !ours {
+		if room == "" && !f.IsTest() && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+			return fmt.Sprintf("the root package imports %s: it imports the standard library only", path)
+		}
+		return ""
+	}
+	target, ok := roomOf(to)
+	if !ok || target == room || suiteFor(f, to) {
+		return ""
+	}
+	have, want := g.rank(room, nil), g.rank(target, nil)
+	if strings.HasPrefix(room, "internal/") {
+		have = rankCommand
+	}
+	if want < have {
+		return ""
+	}
+	return fmt.Sprintf("%s (rank %d) imports %s (rank %d): imports point to lower ranks only; declare the few methods needed as an interface here, or move the code down",
+		title(room), have, title(target), want)
+}
+
+// suiteFor says that the file is an external test that runs a conformance suite:
+// whatever the suite imports, the package under test does not.
+func suiteFor(f *File, to string) bool {
+	return f.IsTest() && strings.HasSuffix(f.Go.Name.Name, "_test") && strings.HasSuffix(to, "test")
+}
+
+// rank of an internal room is one above the highest that it imports.
+func (g graph) rank(room string, seen []string) int {
+	if r, ok := rooms[room]; ok {
+		return r
+	}
+	r := rankInternal
+	for _, s := range seen {
+		if s == room {
+			return r
+		}
+	}
+	for _, to := range g.internal[room] {
+		if target, ok := roomOf(to); ok && target != room {
+			r = max(r, g.rank(target, append(seen, room))+1)
+		}
+	}
+	return r
+}
+
+// roomOf returns the room of a folder; "internal/x" for internal packages.
+func roomOf(dir string) (string, bool) {
+	if rest, ok := strings.CutPrefix(dir, "internal/"); ok {
+		return "internal/" + strings.SplitN(rest, "/", 2)[0], true
+	}
+	names := make([]string, 0, len(rooms))
+	for name := range rooms {
+		names = append(names, name)
+	}
+	sort.Slice(names, func(i, j int) bool { return len(names[i]) > len(names[j]) })
+	for _, name := range names {
+		if dir == name || name != "" && strings.HasPrefix(dir, name+"/") {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// folder returns the folder of a package of this module.
+func folder(path string) (string, bool) {
+	if path == Module {
+		return "", true
+	}
+	return strings.CutPrefix(path, Module+"/")
+}
+
+func title(room string) string {
+	if room == "" {
+		return "the root package"
+	}
+	return room
+}

@@ -1,0 +1,237 @@
+package house
+
+import (
+	"strings"
+	"testing"
+)
+
+// sample is a small set of files and the number of places in it that break the
+// rule.
+type sample struct {
+	name  string
+	files map[string]string
+	want  int
+}
+
+// one makes a sample of one file in a room without rules of its own.
+func one(name, src string, want int) sample {
+	return sample{name, map[string]string{"meta/x.go": src}, want}
+}
+
+// TestEveryRuleCanFail holds each rule against sources that break it and
+// against sources that only look like it.
+func TestEveryRuleCanFail(t *testing.T) {
+	samples := map[string][]sample{}
+	for _, table := range []map[string][]sample{sizeSamples(), docSamples(), importSamples(), banSamples(), textSamples()} {
+		for rule, list := range table {
+			samples[rule] = list
+		}
+	}
+	for _, rule := range Rules {
+		t.Run(rule.Name, func(t *testing.T) {
+			bad := 0
+			for _, s := range samples[rule.Name] {
+				bad += s.want
+				check(t, rule, s)
+			}
+			if bad == 0 {
+				t.Errorf("no sample breaks the rule")
+			}
+		})
+	}
+}
+
+func check(t *testing.T, rule Rule, s sample) {
+	t.Helper()
+	var files []*File
+	for name, src := range s.files {
+		f := NewFile(name, []byte(src))
+		if f.Err != nil && rule.Name != "parses" {
+			t.Fatalf("%s: %v", s.name, f.Err)
+		}
+		files = append(files, f)
+	}
+	got := rule.Check(files)
+	if len(got) != s.want {
+		t.Errorf("%s: %d findings, want %d: %v", s.name, len(got), s.want, got)
+	}
+	for _, f := range got {
+		if f.Path == "" || f.Line < 1 || f.Text == "" {
+			t.Errorf("%s: finding without place or text: %+v", s.name, f)
+		}
+	}
+}
+
+// body is a function of n lines.
+func body(n int) string {
+	return "func f() {\n" + strings.Repeat("\tg()\n", n-2) + "}\n"
+}
+
+func sizeSamples() map[string][]sample {
+	const head = "package x\n\n"
+	return map[string][]sample{
+		"function length": {
+			one("as long as allowed", head+body(60), 0),
+			one("one too long", head+body(61), 1),
+			one("the doc comment does not count", head+"// f.\n// Long.\n"+body(60), 0),
+			one("literal outside of functions", head+"var v = "+strings.Replace(body(61), "f()", "()", 1), 1),
+			{"tests too", map[string]string{"meta/x_test.go": head + body(61)}, 1},
+		},
+		"median function length": {
+			one("ten", head+body(10), 0),
+			one("eleven", head+body(11), 1),
+			{"tests do not count", map[string]string{"meta/x_test.go": head + body(30)}, 0},
+			{"nothing at all", map[string]string{"README.md": "x"}, 0},
+		},
+		"file length": {
+			one("500 lines", head+strings.Repeat("\n", 498), 0),
+			one("501 lines", head+strings.Repeat("\n", 499), 1),
+		},
+		"interface size": {
+			one("five", head+"type I interface{ A(); B(); C(); D(); E() }", 0),
+			one("six", head+"type I interface{ A(); B(); C(); D(); E(); F() }", 1),
+			one("embedded ones do not count", head+"type I interface{ A(); B(); C(); D(); E(); J; K }", 0),
+			one("without a name", head+"var v interface{ A(); B(); C(); D(); E(); F() }", 1),
+		},
+		"parameters": {
+			one("five and a receiver", head+"func (t T) f(a, b int, c, d string, e bool) {}", 0),
+			one("six", head+"func f(a, b int, c, d string, e, f bool) {}", 1),
+			one("type, literal and method of an interface", head+
+				"type F func(int, int, int, int, int, int)\nvar v = func(a, b, c, d, e, f int) {}\ntype I interface{ M(a, b, c, d, e, f int) }", 3),
+			one("results do not count", head+"func f() (a, b, c, d, e, f int) { return }", 0),
+		},
+	}
+}
+
+func docSamples() map[string][]sample {
+	return map[string][]sample{
+		"package docs": {
+			one("good", "// Package x is good.\npackage x\n", 0),
+			one("none", "package x\n", 1),
+			one("another name", "// Package y is not here.\npackage x\n", 1),
+			one("a directive is none", "//go:build deps\n\npackage x\n", 1),
+			{"two", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "meta/b.go": "// Package x is b.\npackage x\n"}, 1},
+			{"one of two", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "meta/b.go": "package x\n"}, 0},
+			{"same name elsewhere", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "blob/b.go": "package x\n"}, 1},
+			{"command", map[string]string{"cmd/x/main.go": "// Command x does it.\npackage main\n"}, 0},
+			{"external test", map[string]string{"meta/x_test.go": "package x_test\n"}, 0},
+			{"external test with one", map[string]string{"meta/x_test.go": "// Package x tests.\npackage x_test\n"}, 1},
+		},
+		"exported docs": {
+			one("documented", "package x\n\n// F does.\nfunc F() {}\n\n// T is.\ntype T int\n\n// M does.\nfunc (t *T) M() {}\n", 0),
+			one("bare", "package x\n\nfunc F() {}\n\ntype T int\n\nfunc (t *T) M() {}\n\nconst C = 1\n\nvar V int\n", 5),
+			one("private", "package x\n\nfunc f() {}\n\ntype t int\n\nfunc (t t) String() string { return \"\" }\n", 0),
+			one("a directive is no comment", "package x\n\n//go:noinline\nfunc F() {}\n", 1),
+			one("groups", "package x\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n\nvar (\n\tC = 1 // c\n\t// D is.\n\tD = 2\n\tE = 3\n)\n", 1),
+			one("types in a group need their own", "package x\n\n// All.\ntype (\n\tA int\n\t// B is.\n\tB int\n)\n", 1),
+			one("generic receiver", "package x\n\n// T is.\ntype T[A, B any] struct{}\n\nfunc (t *T[A, B]) M() {}\n", 1),
+			{"commands and tests", map[string]string{"cmd/x/a.go": "package main\n\nfunc F() {}\n", "meta/x_test.go": "package x\n\nfunc F() {}\n"}, 0},
+		},
+	}
+}
+
+// importing makes a file that imports folders of the module.
+func importing(folders ...string) string {
+	src := "package x\n\n"
+	for _, f := range folders {
+		src += "import _ \"" + strings.TrimSuffix(Module+"/"+f, "/") + "\"\n"
+	}
+	return src
+}
+
+func importSamples() map[string][]sample {
+	at := func(name, path, src string, want int) sample {
+		return sample{name, map[string]string{path: src}, want}
+	}
+	return map[string][]sample{"imports": {
+		at("down", "object/x.go", importing("meta", "blob", ""), 0),
+		at("within the room", "blob/memblob/x.go", importing("blob", "blob/blobtest"), 0),
+		at("up", "meta/x.go", importing("object"), 1),
+		at("sideways", "object/x.go", importing("reclaim"), 1),
+		at("sideways in a test", "reclaim/x_test.go", importing("object"), 1),
+		at("the simulation joins both", "reclaim/sim/x.go", importing("object", "reclaim"), 0),
+		at("the engine does not know its simulation", "reclaim/x.go", importing("reclaim/sim"), 1),
+		at("an external test runs a suite", "meta/x_test.go", strings.Replace(importing("meta/metatest"), "package x", "package x_test", 1), 0),
+		at("an internal test runs a suite", "meta/x_test.go", importing("meta/metatest"), 1),
+		at("root imports ours", "lethe.go", importing("blob"), 1),
+		at("root imports others", "lethe.go", "package x\n\nimport _ \"pgregory.net/rapid\"\n", 1),
+		at("root imports the standard library", "lethe.go", "package x\n\nimport _ \"encoding/json\"\n", 0),
+		at("tests of the root import others", "x_test.go", "package x\n\nimport _ \"pgregory.net/rapid\"\n", 0),
+		at("unknown folder", "stuff/x.go", "package x\n", 1),
+		at("like a room by name", "metadata/x.go", "package x\n", 1),
+		at("command imports internal", "cmd/x/x.go", importing("internal/a", "s3", "reclaim"), 0),
+		at("internal imports a command", "internal/a/x.go", importing("cmd/x"), 1),
+		{"internal stands above what it imports", map[string]string{
+			"internal/a/x.go": importing("object"), "meta/x.go": importing("internal/a")}, 1},
+		{"through another internal package", map[string]string{
+			"internal/a/x.go": importing("internal/b"), "internal/b/x.go": importing("object"), "meta/x.go": importing("internal/a")}, 1},
+		{"internal of its own rank", map[string]string{
+			"internal/a/x.go": importing(""), "meta/x.go": importing("internal/a"), "internal/a/x_test.go": importing("object")}, 0},
+	}}
+}
+
+func banSamples() map[string][]sample {
+	return map[string][]sample{
+		"clock": {
+			one("three calls", "package x\n\nimport \"time\"\n\nvar a, b, c = time.Now, time.Since, time.Until\n", 3),
+			one("renamed", "package x\n\nimport t \"time\"\n\nvar a = t.Now()\n", 1),
+			one("dot", "package x\n\nimport . \"time\"\n\nvar a = Now()\n", 1),
+			one("timers", "package x\n\nimport \"time\"\n\nvar a, b = time.NewTicker(time.Second), time.After(1)\n", 0),
+			one("another Now", "package x\n\nvar a = clock.Now()\n", 0),
+			{"tests too", map[string]string{"meta/x_test.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
+			{"where it is allowed", map[string]string{"time.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
+		},
+		"randomness": {
+			one("global", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n", 1),
+			one("old global", "package x\n\nimport \"math/rand\"\n\nvar a = rand.Intn(3)\n", 1),
+			one("seeded", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.New(rand.NewPCG(1, 2))\n", 0),
+			one("crypto", "package x\n\nimport \"crypto/rand\"\n\nvar a = rand.Reader\n", 0),
+			{"tests may", map[string]string{"meta/x_test.go": "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n"}, 0},
+		},
+		"suppressions": {
+			one("two linters", "package x\n\nvar a int //nolint:all\n\n//lint:ignore U1000 because\nvar b int\n", 2),
+			one("only the word", "package x\n\n// No nolint here.\nvar a int\n", 0),
+		},
+		"banners": {
+			one("lines", "package x\n\n//----------\n// Section\n// ==========\n\nvar a int\n", 2),
+			one("with a title", "package x\n\n// ---- Section ----\nvar a int\n\n// Other ========\nvar b int\n", 3),
+			one("in a block", "package x\n\n/*\n * Fine\n ****\n */\nvar a int\n", 1),
+			one("a diagram", "package x\n\n// States:\n//\n//\ta ------> b\n//\t+-------+ |\nvar a int\n", 0),
+		},
+		"reminders": {
+			one("two", "package x\n\n// TODO: later.\nvar a int // FIXME\n", 2),
+			one("in a string", "package x\n\nvar a = \"TODO\"\n", 0),
+		},
+	}
+}
+
+func textSamples() map[string][]sample {
+	text := func(name, src string, want int) sample {
+		return sample{name, map[string]string{"docs/x.md": src}, want}
+	}
+	return map[string][]sample{
+		"parses": {
+			one("good", "package x\n", 0),
+			one("bad", "package\n", 1),
+		},
+		"gofmt": {
+			one("good", "package x\n\nvar a int\n", 0),
+			one("bad", "package x\n\nvar a  int\n", 1),
+			one("without the last newline", "package x\n\nvar a int", 1),
+		},
+		"file names": {
+			{"vague", map[string]string{"meta/utils.go": "package x\n", "meta/helpers_test.go": "package x\n"}, 2},
+			{"telling", map[string]string{"meta/claims.go": "package x\n"}, 0},
+		},
+		"words": {
+			text("path", "see /wo"+"rk/main\n", 1),
+			text("path alone", "see `/wo"+"rk`\n", 1),
+			text("another path", "see /tmp/br"+"ief/x\n", 1),
+			text("part of a path", "see docs/wo"+"rk/main and /workers\n", 0),
+			text("host", "from proxy.go"+"lang.org\n", 1),
+			text("talk", "a Helper Ag"+"ent wrote it\n", 1),
+			text("plain", "A worker, a session, a helper.\n", 0),
+			one("in Go too", "package x\n\n// From /wo"+"rk/main.\nvar a int\n", 1),
+		},
+	}
+}

@@ -1,0 +1,54 @@
+package ratelimit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+type clock struct{ now lethe.Time }
+
+func (c *clock) Now() lethe.Time { return c.now }
+
+func TestEachNameHasItsOwnAllowance(t *testing.T) {
+	c := &clock{now: 1_800_000_000_000_000}
+	l := New(Rate{PerSecond: 2, Burst: 3}, c)
+	for i := range 3 {
+		if _, ok := l.Allow("a"); !ok {
+			t.Fatalf("request %d of a burst of 3 was refused", i+1)
+		}
+	}
+	wait, ok := l.Allow("a")
+	if ok || wait <= 0 || wait > 500*time.Millisecond {
+		t.Fatalf("fourth request: allowed %v, wait %v; want a refusal for up to 500ms", ok, wait)
+	}
+	if _, ok := l.Allow("b"); !ok {
+		t.Fatal("another name was refused")
+	}
+	c.now = c.now.Add(wait)
+	if _, ok := l.Allow("a"); !ok {
+		t.Fatal("refused after the wait that was told")
+	}
+}
+
+func TestNoRateIsNoLimit(t *testing.T) {
+	l := New(Rate{}, nil)
+	for range 1000 {
+		if _, ok := l.Allow("a"); !ok {
+			t.Fatal("refused without a limit")
+		}
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	c := &clock{now: 1_800_000_000_000_000}
+	l := New(Rate{PerSecond: 1, Burst: 1}, c)
+	for i := range 3 * maxNames {
+		l.Allow(fmt.Sprint(i))
+		if len(l.by) > maxNames {
+			t.Fatalf("%d names are remembered", len(l.by))
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package redisconn
+
+import (
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+const (
+	// tripAfter failures in a row the server counts as down.
+	tripAfter = 3
+	// restMin and restMax bound the time between two probes; it doubles.
+	restMin = time.Second
+	restMax = 15 * time.Second
+)
+
+// circuit decides whether commands are worth sending.
+type circuit struct {
+	clock  lethe.Clock // monotonic
+	events Events
+
+	mu      sync.Mutex
+	failed  int // in a row
+	open    bool
+	rest    time.Duration
+	probeAt lethe.Time
+	probing bool
+}
+
+// allow answers nil if a command may be sent. Otherwise probe says that it is
+// time to ask the server, which one caller at a time is told.
+func (c *circuit) allow() (probe bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.open {
+		return false, nil
+	}
+	if c.probing || c.clock.Now() < c.probeAt {
+		return false, ErrDown
+	}
+	c.probing = true
+	return true, ErrDown
+}
+
+// report records how a command ended.
+func (c *circuit) report(err error) {
+	c.mu.Lock()
+	if err == nil {
+		c.failed = 0
+		c.mu.Unlock()
+		return
+	}
+	c.failed++
+	trips := !c.open && c.failed >= tripAfter
+	if trips {
+		c.open, c.rest = true, restMin
+		c.probeAt = c.clock.Now().Add(c.rest)
+	}
+	c.mu.Unlock()
+	if trips && c.events.Down != nil {
+		c.events.Down(err)
+	}
+}
+
+// probed records what the server answered to a probe.
+func (c *circuit) probed(err error) {
+	c.mu.Lock()
+	c.probing = false
+	if err != nil {
+		c.rest = min(2*c.rest, restMax)
+		c.probeAt = c.clock.Now().Add(c.rest)
+		c.mu.Unlock()
+		return
+	}
+	c.open, c.failed = false, 0
+	c.mu.Unlock()
+	if c.events.Up != nil {
+		c.events.Up()
+	}
+}
+
+func (c *circuit) up() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.open
+}

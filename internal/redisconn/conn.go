@@ -1,0 +1,201 @@
+// Package redisconn connects to Redis or Valkey: one server, a cluster, or the
+// master that sentinels name. What uses it is an optimisation (the content cache,
+// wake-ups, the lock around claiming) and has to get by without: a command that
+// takes long is given up, and after a few failures commands fail at once, without
+// touching the network, until the server answers again.
+package redisconn
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// ErrDown is the error of commands that are not even sent, because the server
+// did not answer lately.
+var ErrDown = errors.New("redis does not answer; it is tried again soon")
+
+// Kinds of URL.
+const (
+	Single   = "single"   // redis://[user:password@]host:port[/database]; rediss:// for TLS
+	Cluster  = "cluster"  // the same, more nodes as ?addr=host:port&addr=host:port
+	Sentinel = "sentinel" // the same with the sentinels' addresses and ?master_name=name
+)
+
+// Options say where the server is and how patient to be.
+type Options struct {
+	URL  string
+	Kind string // default Single
+	// Password overrides that of the URL, so that it need not stand there.
+	Password string
+	// TLS overrides what a rediss URL implies.
+	TLS *tls.Config
+	// Timeout bounds every call, connecting included (default 100 ms).
+	Timeout time.Duration
+	// Monotonic measures how long the server rests (default lethe.Monotonic).
+	Monotonic lethe.Clock
+	Events    Events
+}
+
+// Events tell of the server as a whole. Nil funcs are silent.
+type Events struct {
+	Down func(err error) // it does not answer; commands fail at once from now on
+	Up   func()          // it answers again
+}
+
+// Conn is a connection pool, safe for concurrent use.
+type Conn struct {
+	client  redis.UniversalClient
+	timeout time.Duration
+	circuit *circuit
+
+	mu      sync.Mutex
+	closed  bool
+	probing sync.WaitGroup
+}
+
+// silence keeps the library from writing to standard error on its own.
+var silence = sync.OnceFunc(logging.Disable)
+
+// Open prepares a pool. It connects when first used, so that a server that is
+// away keeps nobody from starting; only options without sense are errors, which
+// never show the URL's password.
+func Open(o Options) (*Conn, error) {
+	silence()
+	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
+	client, err := dial(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Monotonic == nil {
+		o.Monotonic = lethe.Monotonic{}
+	}
+	c := &Conn{client: client, timeout: o.Timeout}
+	c.circuit = &circuit{clock: o.Monotonic, events: o.Events}
+	return c, nil
+}
+
+func dial(o Options) (redis.UniversalClient, error) {
+	switch cmp.Or(o.Kind, Single) {
+	case Single:
+		r, err := redis.ParseURL(o.URL)
+		if err != nil {
+			return nil, malformed("redis://host:6379/0")
+		}
+		r.Password, r.TLSConfig = cmp.Or(o.Password, r.Password), cmp.Or(o.TLS, r.TLSConfig)
+		r.DialTimeout, r.ReadTimeout, r.WriteTimeout, r.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
+		r.MaxRetries, r.MinRetryBackoff, r.DialerRetries = 1, -1, 1
+		r.ContextTimeoutEnabled, r.DisableIdentity, r.MaintNotificationsConfig = true, true, quiet()
+		return redis.NewClient(r), nil
+	case Cluster:
+		r, err := redis.ParseClusterURL(o.URL)
+		if err != nil {
+			return nil, malformed("redis://host:6379?addr=other:6379")
+		}
+		r.Password, r.TLSConfig = cmp.Or(o.Password, r.Password), cmp.Or(o.TLS, r.TLSConfig)
+		r.DialTimeout, r.ReadTimeout, r.WriteTimeout, r.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
+		r.MaxRetries, r.MinRetryBackoff, r.DialerRetries = 1, -1, 1
+		r.ContextTimeoutEnabled, r.DisableIdentity, r.MaintNotificationsConfig = true, true, quiet()
+		return redis.NewClusterClient(r), nil
+	case Sentinel:
+		r, err := redis.ParseFailoverURL(o.URL)
+		if err != nil || r.MasterName == "" {
+			return nil, malformed("redis://sentinel:26379?master_name=mymaster&addr=other:26379")
+		}
+		r.Password, r.TLSConfig = cmp.Or(o.Password, r.Password), cmp.Or(o.TLS, r.TLSConfig)
+		r.DialTimeout, r.ReadTimeout, r.WriteTimeout, r.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
+		r.MaxRetries, r.MinRetryBackoff, r.DialerRetries = 1, -1, 1
+		r.ContextTimeoutEnabled, r.DisableIdentity = true, true
+		return redis.NewFailoverClient(r), nil
+	}
+	return nil, fmt.Errorf("redis: unknown kind %q; use %q, %q or %q", o.Kind, Single, Cluster, Sentinel)
+}
+
+// quiet does without the notifications that some hosted services push.
+func quiet() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func malformed(example string) error {
+	return fmt.Errorf("redis: the URL is not understood; write it like %s", example)
+}
+
+// Do calls with the client within the timeout. The error is the call's, or
+// ErrDown if the server did not answer lately. What the server itself answers,
+// errors included, counts as an answer; so does a ctx that ended.
+func (c *Conn) Do(ctx context.Context, call func(context.Context, redis.UniversalClient) error) error {
+	if probe, err := c.circuit.allow(); err != nil {
+		if probe {
+			c.probe()
+		}
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	err := call(bounded, c.client)
+	if ctx.Err() == nil {
+		c.circuit.report(failure(err))
+	}
+	return err
+}
+
+// failure answers nil for everything that shows the server at work.
+func failure(err error) error {
+	var said redis.Error
+	if err == nil || errors.As(err, &said) {
+		return nil
+	}
+	return err
+}
+
+// probe asks the server beside the callers, whom nothing keeps waiting.
+func (c *Conn) probe() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.probing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+		defer cancel()
+		c.circuit.probed(failure(c.client.Ping(ctx).Err()))
+	})
+}
+
+// Subscribe listens on a channel, connecting again by itself for as long as it
+// is not closed. Messages sent meanwhile are lost.
+func (c *Conn) Subscribe(ctx context.Context, channel string) *redis.PubSub {
+	return c.client.Subscribe(ctx, channel)
+}
+
+// Up says whether commands are being sent.
+func (c *Conn) Up() bool { return c.circuit.up() }
+
+// Clustered says that keys of one command have to be of one slot.
+func (c *Conn) Clustered() bool {
+	_, ok := c.client.(*redis.ClusterClient)
+	return ok
+}
+
+// Close closes the pool; commands fail from then on.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	err := c.client.Close()
+	c.probing.Wait()
+	if err != nil {
+		return fmt.Errorf("redis: close: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// Package servers starts real servers for tests: PostgreSQL, pgbouncer, Redis,
+// S3 servers of different make, and a TCP proxy that injects faults.
+//
+// They listen on free ports of 127.0.0.1, outside of the range from which the
+// kernel serves outgoing connections, keep their data in temporary folders, and
+// run as another user where they refuse root. Postgres, PgBouncer, VersityGW and
+// the other functions without New share one server per test process and hand
+// out something fresh of it (a database, a bucket); the New functions start one
+// that the test may kill, freeze and restart.
+//
+// Nothing is left behind: a server dies with the process of the test, however
+// that ends, and a helper that outlives it removes the folders.
+//
+// LETHE_SERVERS decides what happens when a server is not installed: with ""
+// the test is skipped, with "require" it fails, and with "skip" every test that
+// needs a server is skipped. scripts/needs.sh installs them.
+package servers

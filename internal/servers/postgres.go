@@ -1,0 +1,186 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// superuser owns the clusters; connections from 127.0.0.1 are trusted.
+const superuser = "lethe"
+
+var postgresBinary = need{names: []string{"postgres"}, folders: []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}}
+
+// PostgresServer is a cluster of its own.
+type PostgresServer struct {
+	Addr string // host:port
+
+	t       testing.TB
+	process *process
+}
+
+// Postgres answers the URL of a fresh, empty database on a cluster that the
+// tests of this process share: locale C, UTF-8, durable settings. It is dropped
+// when the test ends.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	path := decide(t, postgresBinary)
+	shared.once.Do(func() { shared.process, shared.addr, shared.err = startPostgres(path, nil) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return freshDatabase(t, shared.addr)
+}
+
+var shared struct {
+	once    sync.Once
+	process *process
+	addr    string
+	err     error
+}
+
+// NewPostgres starts a cluster that the test may kill and restart. Settings are
+// those of postgresql.conf, "fsync=off" for one.
+func NewPostgres(t testing.TB, settings ...string) *PostgresServer {
+	t.Helper()
+	path := decide(t, postgresBinary)
+	p, addr, err := startPostgres(path, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &PostgresServer{Addr: addr, t: t, process: p}
+	t.Cleanup(func() {
+		p.stop()
+		p.folder.remove()
+	})
+	return s
+}
+
+// Database answers the URL of a fresh, empty database of the cluster.
+func (s *PostgresServer) Database() string {
+	s.t.Helper()
+	return freshDatabase(s.t, s.Addr)
+}
+
+// URL of the database with the name on the cluster; "postgres" always exists.
+func (s *PostgresServer) URL(database string) string { return postgresURL(s.Addr, database) }
+
+// Kill ends every process of the cluster as kill -9 does.
+func (s *PostgresServer) Kill() { s.process.kill() }
+
+// Stop shuts the cluster down, breaking connections.
+func (s *PostgresServer) Stop() { s.process.stop() }
+
+// Freeze makes the cluster stop answering while connections stay open, until
+// Thaw.
+func (s *PostgresServer) Freeze() { s.process.freeze() }
+
+// Thaw ends Freeze.
+func (s *PostgresServer) Thaw() { s.process.thaw() }
+
+// Restart starts the cluster again at its address, after Kill or Stop, and
+// waits until it answers.
+func (s *PostgresServer) Restart() {
+	s.t.Helper()
+	if err := s.process.start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func postgresURL(addr, database string) string {
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", superuser, addr, database)
+}
+
+func startPostgres(path string, settings []string) (*process, string, error) {
+	as, err := ordinary()
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := newFolder(as)
+	if err != nil {
+		return nil, "", err
+	}
+	data := filepath.Join(f.path, "data")
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, "", fmt.Errorf("servers: %w", err)
+	}
+	initdb := exec.Command(filepath.Join(filepath.Dir(path), "initdb"), "-D", data, "-U", superuser,
+		"-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+	initdb.Dir, initdb.Env, initdb.SysProcAttr = f.path, environment(), attributes(as, syscall.SIGKILL)
+	if err := initialize(initdb); err != nil {
+		return nil, "", err
+	}
+	return onFreePort(func(addr string) (*process, error) {
+		args := []string{path, "-D", data}
+		for _, s := range append([]string{
+			"listen_addresses=127.0.0.1", "port=" + portOf(addr), "unix_socket_directories=",
+			"max_connections=300", "shared_buffers=64MB", "max_wal_size=256MB",
+		}, settings...) {
+			args = append(args, "-c", s)
+		}
+		// SIGINT is a fast shutdown, SIGQUIT one that takes the children along at once.
+		return &process{launch: launch{
+			args: args, folder: f, end: syscall.SIGINT, orphan: syscall.SIGQUIT,
+			answers: func(ctx context.Context) error { return execute(ctx, addr, "SELECT 1") },
+		}}, nil
+	})
+}
+
+func initialize(initdb *exec.Cmd) error {
+	log := new(limited)
+	initdb.Stdout, initdb.Stderr = log, log
+	if err := spawn(initdb); err != nil {
+		return fmt.Errorf("servers: initdb: %w", err)
+	}
+	if err := initdb.Wait(); err != nil {
+		return fmt.Errorf("servers: initdb: %w\n%s", err, log.text)
+	}
+	return nil
+}
+
+// limited keeps the beginning of what a program prints.
+type limited struct{ text []byte }
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	l.text = append(l.text, p[:min(len(p), 4096-min(4096, len(l.text)))]...)
+	return len(p), nil
+}
+
+var databases atomic.Int64
+
+func freshDatabase(t testing.TB, addr string) string {
+	t.Helper()
+	name := fmt.Sprintf("lethe_%d", databases.Add(1))
+	if err := execute(context.Background(), addr, "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := execute(context.Background(), addr, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Logf("%v", err) // the test may have left its cluster dead
+		}
+	})
+	return postgresURL(addr, name)
+}
+
+// execute runs a statement in the database "postgres".
+func execute(ctx context.Context, addr, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, postgresURL(addr, "postgres"))
+	if err != nil {
+		return fmt.Errorf("servers: connect to PostgreSQL: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("servers: %s: %w", statement, err)
+	}
+	return nil
+}
