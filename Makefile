@@ -1,0 +1,121 @@
+# make test runs everything that has to hold, on a machine with only Go and
+# Debian's packages; docs/contributing.md says what each target does.
+
+SHELL := /usr/bin/env bash
+.DEFAULT_GOAL := build
+
+# Some machines export a bundle that S3 clients then trust alone.
+unexport AWS_CA_BUNDLE
+export PATH := $(CURDIR)/.bin:$(PATH)
+
+GO ?= go
+STAGE := scripts/stage.sh
+# How long each fuzz target runs.
+FUZZTIME ?= 2s
+# How many seeds the simulation runs; its coverage is demanded of 100,000.
+SCHEDULES ?= 100000
+# How often lethe serve is killed.
+KILLS ?= 400
+# How many objects expire on several instances while things break.
+OBJECTS ?= 100000
+# Packages whose tests run under the race detector as well.
+RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config ./internal/ratelimit ./internal/wake ./internal/claimlock ./paste
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat clean
+
+build:
+	$(GO) build ./...
+
+# The stages of the whole test, one line each, with the time that each takes.
+test:
+	@$(STAGE) all $(MAKE) --no-print-directory stages
+
+stages:
+	@$(STAGE) needs scripts/needs.sh
+	@$(STAGE) build $(MAKE) --no-print-directory build
+	@$(STAGE) vet $(MAKE) --no-print-directory vet
+	@$(STAGE) house $(MAKE) --no-print-directory house
+	@$(STAGE) unit $(MAKE) --no-print-directory unit
+	@$(STAGE) race $(MAKE) --no-print-directory race
+	@$(STAGE) sim $(MAKE) --no-print-directory sim
+	@$(STAGE) mutants $(MAKE) --no-print-directory mutants
+	@$(STAGE) crash $(MAKE) --no-print-directory crash
+	@$(STAGE) cluster $(MAKE) --no-print-directory cluster
+	@$(STAGE) clients $(MAKE) --no-print-directory clients
+	@$(STAGE) fuzz $(MAKE) --no-print-directory fuzz
+	@$(STAGE) model $(MAKE) --no-print-directory model
+
+test-short:
+	LETHE_SERVERS=skip $(GO) test -short -timeout 5m ./...
+
+needs:
+	scripts/needs.sh
+
+lint: fmt vet staticcheck house
+
+fmt:
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "not formatted, run gofmt -w on:" $$files >&2; exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+staticcheck: .bin/staticcheck
+	.bin/staticcheck ./...
+
+.bin/staticcheck:
+	GOBIN=$(CURDIR)/.bin $(GO) install $(STATICCHECK)
+
+house:
+	$(GO) test -count=1 ./internal/house
+
+# The tests with real clients have a stage of their own; those with real servers
+# (internal/servers) run with the packages that they belong to.
+unit:
+	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m ./...
+
+race:
+	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)
+
+sim:
+	$(GO) test -count=1 -v -timeout 20m -run '^TestSchedules$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.full=$(if $(filter 100000,$(SCHEDULES)),true,false)
+
+mutants:
+	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
+
+clients:
+	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./internal/clients
+
+crash:
+	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./internal/crash -crash.kills=$(KILLS)
+
+# Three instances on one PostgreSQL, S3 server and Redis, all of which break.
+cluster:
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestCluster$$' ./internal/cluster -cluster.objects=$(OBJECTS)
+
+fuzz:
+	scripts/fuzz.sh $(FUZZTIME)
+
+model:
+	model/check.sh
+
+# What reclaiming, serving and large objects cost on this machine; BENCH=quick for
+# a glance. docs/performance.md says what each table means.
+bench: bench-binaries
+	bench/run.sh $(or $(BENCH),standard)
+
+bench-binaries:
+	$(GO) build -o bench/out/lethe ./cmd/lethe
+	$(GO) build -o bench/out/lethe-bench ./bench/lethe-bench
+
+# Other people's suites; S3TESTS names a checkout of Ceph's. Not part of make test.
+conformance:
+	S3TESTS=$(S3TESTS) scripts/conformance/run.sh $(SUITES)
+
+# The suite of the backends on every S3 server that is installed, and on the one
+# that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.
+compat:
+	@set -o pipefail; LETHE_COMPAT=1 $(GO) test -count=1 -v -timeout 20m -run '^TestCompatibility$$' ./blob/s3blob | grep -Ev '^(=== | +--- PASS)'
+
+clean:
+	rm -rf .bin .cache bench/out lethe

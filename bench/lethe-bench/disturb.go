@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/lethe-storage/lethe/bench"
+)
+
+func disturbing(ctx context.Context, args []string) error {
+	d := bench.Interference{Yields: []float64{0, 1.2}}
+	f := flags("disturb")
+	f.StringVar(&d.Binary, "lethe", "./lethe", "the lethe binary")
+	f.IntVar(&d.Objects, "objects", 60_000, "objects of one wave")
+	f.IntVar(&d.Waves, "waves", 5, "waves of objects that expire")
+	f.DurationVar(&d.Every, "every", 45*time.Second, "from wave to wave")
+	f.IntVar(&d.Size, "size", 1024, "bytes of each")
+	f.IntVar(&d.Clients, "clients", 16, "clients: half of them put, half of them get")
+	f.DurationVar(&d.Time, "time", 6*time.Second, "of load, at rest and in each wave")
+	f.StringVar(&d.Dir, "dir", "", "folder on the disk to measure (default: the system's for temporary files)")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	runs, err := d.Run(ctx)
+	if err != nil {
+		return err
+	}
+	return d.Table(runs).Write(os.Stdout)
+}

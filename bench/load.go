@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Target is an S3 endpoint under load. Connections are kept alive; bodies are not
+// signed, so that the client costs little.
+type Target struct {
+	URL            string
+	Access, Secret string
+
+	client *http.Client
+	signer *v4.Signer
+}
+
+// NewTarget makes a target for up to the given number of clients at once.
+func NewTarget(url, access, secret string, clients int) *Target {
+	return &Target{
+		URL: url, Access: access, Secret: secret, signer: v4.NewSigner(),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10}},
+	}
+}
+
+// Close ends the connections.
+func (t *Target) Close() { t.client.CloseIdleConnections() }
+
+// Do sends one request and reads the answer to its end; it answers the number of
+// bytes read. An answer other than 2xx is an error.
+func (t *Target) Do(ctx context.Context, method, path string, body []byte) (int64, error) {
+	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.ContentLength = int64(len(body))
+	const unsigned = "UNSIGNED-PAYLOAD"
+	r.Header.Set("X-Amz-Content-Sha256", unsigned)
+	key := aws.Credentials{AccessKeyID: t.Access, SecretAccessKey: t.Secret}
+	if err := t.signer.SignHTTP(ctx, key, r, unsigned, "s3", "us-east-1", lethe.SystemClock{}.Now().Time()); err != nil {
+		return 0, err
+	}
+	resp, err := t.client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return 0, fmt.Errorf("bench: %s %s: %s: %s", method, path, resp.Status, text)
+	}
+	return io.Copy(io.Discard, resp.Body)
+}
+
+// Load is what clients do side by side.
+type Load struct {
+	Clients int
+	Objects int // 0: until the context ends
+	Size    int
+	Bucket  string
+	Prefix  string // of the keys
+	Seed    uint64 // of the contents
+}
+
+// Latencies are how long requests took.
+type Latencies struct {
+	All  []time.Duration // sorted
+	Time time.Duration   // of all of them together, side by side
+}
+
+// Rate is requests per second.
+func (l Latencies) Rate() float64 { return float64(len(l.All)) / l.Time.Seconds() }
+
+// At is the latency that the given share of the requests, 0 to 1, does not exceed.
+func (l Latencies) At(share float64) time.Duration {
+	if len(l.All) == 0 {
+		return 0
+	}
+	return l.All[min(int(share*float64(len(l.All))), len(l.All)-1)]
+}
+
+// key is the name of the i-th object.
+func (l Load) key(i int64) string { return fmt.Sprintf("/%s/%s%08d", l.Bucket, l.Prefix, i) }
+
+// Put uploads objects whose contents all differ.
+func (l Load) Put(ctx context.Context, t *Target) (Latencies, error) {
+	random := rand.NewChaCha8([32]byte{byte(l.Seed), 2})
+	template := make([]byte, l.Size)
+	_, _ = random.Read(template)
+	salt := random.Uint64()
+	bodies := sync.Pool{New: func() any { b := slices.Clone(template); return &b }}
+	return l.each(ctx, func(ctx context.Context, i int64) error {
+		body := bodies.Get().(*[]byte)
+		defer bodies.Put(body)
+		if len(*body) >= 16 {
+			binary.LittleEndian.PutUint64(*body, uint64(i))
+			binary.LittleEndian.PutUint64((*body)[8:], salt)
+		}
+		_, err := t.Do(ctx, http.MethodPut, l.key(i), *body)
+		return err
+	})
+}
+
+// Get downloads the objects that Put uploaded, of which there are n, round and
+// round.
+func (l Load) Get(ctx context.Context, t *Target, n int) (Latencies, error) {
+	return l.each(ctx, func(ctx context.Context, i int64) error {
+		got, err := t.Do(ctx, http.MethodGet, l.key(i%int64(n)), nil)
+		if err == nil && got != int64(l.Size) {
+			err = fmt.Errorf("bench: got %d bytes of %d", got, l.Size)
+		}
+		return err
+	})
+}
+
+// each runs do with the numbers 0, 1, 2, ... by all clients.
+func (l Load) each(ctx context.Context, do func(ctx context.Context, i int64) error) (Latencies, error) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	lists := make([][]time.Duration, l.Clients)
+	errs := make([]error, l.Clients)
+	clock := lethe.Monotonic{}
+	began := clock.Now()
+	for c := range l.Clients {
+		wg.Go(func() {
+			for errs[c] == nil && ctx.Err() == nil {
+				i := next.Add(1) - 1
+				if l.Objects > 0 && i >= int64(l.Objects) {
+					return
+				}
+				at := clock.Now()
+				if errs[c] = do(context.WithoutCancel(ctx), i); errs[c] == nil {
+					lists[c] = append(lists[c], clock.Now().Sub(at))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	out := Latencies{Time: clock.Now().Sub(began), All: slices.Concat(lists...)}
+	slices.Sort(out.All)
+	for _, err := range errs {
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# run.sh [SUITE...]: runs other people's test suites against Lethe and compares
+# them with the lists in s3/testdata. SUITE: versitygw, rclone, s3tests; default
+# all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that suite
+# is left out. What the suites need is fetched and built into .bin and .cache.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+unset AWS_CA_BUNDLE
+
+bin=$PWD/.bin
+failed=()
+
+# suite NAME TEST: runs one of the suite tests of package s3.
+suite() {
+	local log=$PWD/.cache/conformance-$1.log
+	mkdir -p .cache
+	if go test -count=1 -v -timeout 90m -run "^$2\$" ./s3 >"$log" 2>&1; then
+		grep -E "_test.go:[0-9]+: $1: " "$log" | sed 's/^ *[a-z_]*\.go:[0-9]*: //'
+	else
+		grep -vE '^failure:' "$log" | tail -n 60 >&2
+		echo "run.sh: $1 differs from s3/testdata/$1-failures.txt; the whole log is $log" >&2
+		failed+=("$1")
+	fi
+}
+
+versitygw() {
+	[ -x .bin/versitygw ] || scripts/modbuild.sh versitygw github.com/versity/versitygw@v1.8.0 ./cmd/versitygw
+	LETHE_VERSITYGW=$bin/versitygw suite versitygw TestVersitygwSuite
+}
+
+rclone() {
+	local home=$PWD/.cache/rclone
+	[ -x "$home/backend/s3/rclone-s3.test" ] || scripts/conformance/rclone.sh "$home"
+	go build -o .cache/lethe ./cmd/lethe
+	LETHE_BINARY=$PWD/.cache/lethe LETHE_RCLONE=$home/backend/s3/rclone-s3.test suite rclone TestRcloneSuite
+}
+
+s3tests() {
+	if [ -z "${S3TESTS:-}" ]; then
+		echo "s3tests: left out; name a checkout of github.com/ceph/s3-tests by S3TESTS="
+		return
+	fi
+	local python
+	python=$(scripts/conformance/python.sh "$PWD/.cache/s3tests-python")
+	S3TESTS=$(realpath "$S3TESTS") LETHE_PYTHON=$python suite s3tests TestS3TestsSuite
+}
+
+[ $# -gt 0 ] || set -- versitygw rclone s3tests
+for name in "$@"; do
+	case $name in
+	versitygw | rclone | s3tests) "$name" ;;
+	*) echo "run.sh: there is no suite $name; there are versitygw, rclone, s3tests" >&2; exit 2 ;;
+	esac
+done
+[ "${#failed[@]}" -eq 0 ] || { echo "run.sh: failed: ${failed[*]}" >&2; exit 1; }
