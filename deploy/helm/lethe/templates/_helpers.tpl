@@ -1,0 +1,122 @@
+{{- define "lethe.name" -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "lethe.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "lethe.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "lethe.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "lethe.name" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A pod; takes a dict of root, component, roles and resources. */ -}}
+{{- define "lethe.pod" -}}
+metadata:
+  annotations:
+    checksum/config: {{ toYaml .root.Values.config | sha256sum }}
+    {{- with .root.Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  labels:
+    {{- include "lethe.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+spec:
+  serviceAccountName: {{ include "lethe.serviceAccount" .root }}
+  automountServiceAccountToken: false
+  # A release named lethe would get LETHE_* variables that are no settings.
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
+  {{- with .root.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    fsGroup: 65532
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+    - name: lethe
+      image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      args: [serve, --config, /etc/lethe/lethe.yaml]
+      env:
+        - name: LETHE_ROLES
+          value: {{ .roles | quote }}
+        {{- with .root.Values.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      envFrom:
+        {{- range .root.Values.envFromSecrets }}
+        - secretRef:
+            name: {{ . }}
+        {{- end }}
+      ports:
+        {{- if contains "serve" .roles }}
+        - name: s3
+          containerPort: 9000
+        - name: paste
+          containerPort: 9001
+        {{- end }}
+        - name: metrics
+          containerPort: 9002
+      # The database may take its time at the first start, and migrations theirs: 5 minutes.
+      startupProbe:
+        httpGet: {path: /healthz, port: metrics}
+        periodSeconds: 2
+        failureThreshold: 150
+      livenessProbe:
+        httpGet: {path: /healthz, port: metrics}
+        periodSeconds: 10
+      readinessProbe:
+        httpGet: {path: /readyz, port: metrics}
+        periodSeconds: 5
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities:
+          drop: [ALL]
+      resources:
+        {{- toYaml .resources | nindent 8 }}
+      volumeMounts:
+        - name: config
+          mountPath: /etc/lethe
+          readOnly: true
+        - name: data
+          mountPath: /data
+  volumes:
+    - name: config
+      configMap:
+        name: {{ include "lethe.name" .root }}
+    # Credentials and the admin socket; all of it is made again at a start.
+    - name: data
+      emptyDir: {}
+  {{- with .root.Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .root.Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .root.Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
