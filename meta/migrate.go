@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,18 +33,19 @@ type migration struct {
 	text    string
 }
 
-// migrations lists the steps of a dialect in order.
+// migrations lists the steps of a dialect in order. Their numbers ascend; a number
+// may be left out, as steps are made side by side.
 func migrations(dialect string) ([]migration, error) {
 	names, err := fs.Glob(migrationFiles, path.Join("migrations", dialect, "*.sql"))
 	if err != nil {
 		return nil, err
 	}
 	var out []migration
-	for i, name := range names {
+	for _, name := range names {
 		version, _, _ := strings.Cut(path.Base(name), "_")
 		n, err := strconv.Atoi(version)
-		if err != nil || n != i+1 {
-			return nil, fmt.Errorf("migration %s is not number %d", name, i+1)
+		if err != nil || n <= newest(out) {
+			return nil, fmt.Errorf("migration %s does not follow number %d", name, newest(out))
 		}
 		text, err := migrationFiles.ReadFile(name)
 		if err != nil {
@@ -52,6 +54,23 @@ func migrations(dialect string) ([]migration, error) {
 		out = append(out, migration{n, path.Base(name), string(text)})
 	}
 	return out, nil
+}
+
+// newest is the version that the steps lead to.
+func newest(steps []migration) int {
+	if len(steps) == 0 {
+		return 0
+	}
+	return steps[len(steps)-1].version
+}
+
+// after returns the steps that a schema of version have still needs.
+func after(steps []migration, have int) []migration {
+	i := slices.IndexFunc(steps, func(m migration) bool { return m.version > have })
+	if i < 0 {
+		return nil
+	}
+	return steps[i:]
 }
 
 // migrate brings the file to this version's schema and reads who it is. It
@@ -68,8 +87,8 @@ func (db *DB) migrate(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if have > len(steps) {
-		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, len(steps))
+	if have > newest(steps) {
+		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, newest(steps))
 	}
 	if have > 0 {
 		if err := db.identify(ctx, s); err != nil {
@@ -79,7 +98,7 @@ func (db *DB) migrate(ctx context.Context, s *session) error {
 	if err := s.set(ctx, db.writing()); err != nil {
 		return err
 	}
-	for _, m := range steps[have:] {
+	for _, m := range after(steps, have) {
 		if err := db.apply(ctx, s, m); err != nil {
 			return fmt.Errorf("migration %s: %w", m.name, mapError(err))
 		}

@@ -57,11 +57,11 @@ func (e *server) migrateOn(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if least > len(steps) {
+	if least > newest(steps) {
 		return fmt.Errorf("the ledger has schema version %d and is understood from version %d on, this lethe knows %d: use a newer lethe",
-			have, least, len(steps))
+			have, least, newest(steps))
 	}
-	for _, m := range steps[min(have, len(steps)):] {
+	for _, m := range after(steps, have) {
 		if m.version == 1 {
 			least = 1
 		}

@@ -89,7 +89,7 @@ func TestNewerSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := len(steps) + 1
+	next := newest(steps) + 1
 	sqlOn(t, url, fmt.Sprintf(`INSERT INTO lethe.migrations VALUES (%d, 'adds something', 0, 1)`, next))
 	mustPut(t, openServerAt(t, url, Options{}), "k", "digest")
 	sqlOn(t, url, fmt.Sprintf(`INSERT INTO lethe.migrations VALUES (%d, 'changes something', 0, %d)`, next+1, next+1))
