@@ -29,6 +29,7 @@ func (w *World) end() {
 	}
 	n := w.newNode()
 	w.prepareEnd(n)
+	w.fail(w.movedParts(n))
 	for range rounds {
 		w.advance(w.now.Add(safety.MultipartStale + time.Hour))
 		w.requeue()

@@ -134,6 +134,9 @@ func operator(a *actor) {
 		}
 		a.pause(time.Duration(rng.IntN(15*60)) * time.Second)
 		switch n := rng.IntN(10); {
+		case w.prey != "" && !w.destroyed:
+			w.destroy(w.prey, rng)
+			w.inspect(l, a.proc.node.stores)
 		case n == 0 && !w.destroyed && w.replicas() > 1 && hash2(w.cfg.Seed, 12)%2 == 0:
 			w.destroy(pick(rng, w.backends()), rng)
 		case n < 3 && w.destroyed:

@@ -12,7 +12,11 @@ import (
 // The methods that placement uses.
 
 func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error) {
-	return write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(ctx, r) })
+	out, err := write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(ctx, r) })
+	for _, p := range out.Items {
+		s.w.tempt(p.Content.ID)
+	}
+	return out, err
 }
 
 func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []meta.PlacementResult) (int, error) {
@@ -34,7 +38,11 @@ func (s *seam) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, er
 }
 
 func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
-	return do(s, "commit-copy", string(c.Blob), scope{}, func() error { return s.in.CommitCopy(ctx, c) })
+	err := do(s, "commit-copy", string(c.Blob), scope{}, func() error { return s.in.CommitCopy(ctx, c) })
+	if content := s.w.contentOf(c.Blob); err == nil && content != "" {
+		s.w.tempt(content)
+	}
+	return err
 }
 
 func (s *seam) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
