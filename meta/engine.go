@@ -17,6 +17,7 @@ type DB struct {
 	dialect dialect
 	engine  engine
 	moved   func([]Move)
+	watch   Watch
 	rules   ruleCache
 	*file           // of SQLite; nil on PostgreSQL
 	pg      *server // of PostgreSQL; nil on SQLite
@@ -61,7 +62,10 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
-	if err := db.engine.run(ctx, k, job{what: what, fn: fn}); err != nil {
+	ctx, fn, ended := db.watched(ctx, true, fn)
+	err := db.engine.run(ctx, k, job{what: what, fn: fn})
+	ended(err)
+	if err != nil {
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
 	return nil
@@ -78,7 +82,10 @@ func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 }
 
 func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error) error {
-	if err := db.engine.view(ctx, k, fn); err != nil {
+	ctx, fn, ended := db.watched(ctx, false, fn)
+	err := db.engine.view(ctx, k, fn)
+	ended(err)
+	if err != nil {
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
 	return nil

@@ -1,0 +1,244 @@
+// Package observed is a blob.Store before another one that tells of each call as
+// it begins and ends, for metrics and traces. It changes nothing of what is asked
+// and answered.
+package observed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// The operations of a Store, as calls are named.
+const (
+	Put    = "put"
+	Get    = "get"
+	Stat   = "stat"
+	Delete = "delete"
+	List   = "list"
+	Sweep  = "sweep"
+	Free   = "free"
+)
+
+// Call is one call of a Store, once it ended.
+type Call struct {
+	Op string
+	// Key is the only key that was asked; empty if there were several, or none.
+	Key  string
+	Keys int // asked, or listed
+	// Bytes that were taken from the body of a Put, or read from that of a Get.
+	Bytes int64
+	// Took is how long the backend took to answer; of a Get, to open the body.
+	Took time.Duration
+	// Failed are the keys of a Delete that are not confirmed gone.
+	Failed int
+	// Err is the call's error, or that of the first key that failed.
+	Err error
+}
+
+// Watch is called before a call, in its goroutine; what it returns is the context
+// of the call, and is called once, when that has ended: for a Get, when what it
+// opened is closed. Both return fast.
+type Watch func(ctx context.Context, op string) (context.Context, func(Call))
+
+// Store is a blob.Store that is observed.
+type Store struct {
+	inner blob.Store
+	watch Watch
+}
+
+var (
+	_ blob.Store      = (*Store)(nil)
+	_ blob.Unfinished = (*Store)(nil)
+	_ blob.Spacer     = (*Store)(nil)
+	_ blob.Downer     = (*Store)(nil)
+	_ blob.Placed     = (*Store)(nil)
+)
+
+// New observes a store.
+func New(inner blob.Store, w Watch) *Store { return &Store{inner, w} }
+
+// call is a call under way.
+type call struct {
+	Call
+	began lethe.Time
+	ended func(Call)
+}
+
+func (s *Store) begin(ctx context.Context, op, key string) (context.Context, *call) {
+	ctx, ended := s.watch(ctx, op)
+	c := &call{Call: Call{Op: op, Key: key}, began: lethe.Monotonic{}.Now(), ended: ended}
+	if key != "" {
+		c.Keys = 1
+	}
+	return ctx, c
+}
+
+// answered notes when the backend answered, and what.
+func (c *call) answered(err error) *call {
+	c.Took, c.Err = lethe.Monotonic{}.Now().Sub(c.began), err
+	return c
+}
+
+func (c *call) end() { c.ended(c.Call) }
+
+// Put implements blob.Store.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
+	ctx, c := s.begin(ctx, Put, key)
+	err := s.inner.Put(ctx, key, &counting{r, &c.Bytes}, size)
+	c.answered(err).end()
+	return err
+}
+
+// counting counts what is read.
+type counting struct {
+	io.Reader
+	n *int64
+}
+
+// Read implements io.Reader.
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// Get implements blob.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	ctx, c := s.begin(ctx, Get, key)
+	body, err := s.inner.Get(ctx, key, offset, length)
+	c.answered(err)
+	if err != nil {
+		c.end()
+		return nil, err
+	}
+	return &opened{ReadCloser: body, c: c}, nil
+}
+
+// opened is a body whose end ends its call.
+type opened struct {
+	io.ReadCloser
+	c    *call
+	done bool
+}
+
+// Read implements io.Reader.
+func (o *opened) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	o.c.Bytes += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		o.c.Err = err
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (o *opened) Close() error {
+	err := o.ReadCloser.Close()
+	if !o.done {
+		o.done = true
+		o.c.end()
+	}
+	return err
+}
+
+// Stat implements blob.Store.
+func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
+	ctx, c := s.begin(ctx, Stat, key)
+	info, err := s.inner.Stat(ctx, key)
+	c.answered(err).end()
+	return info, err
+}
+
+// Delete implements blob.Store.
+func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	only := ""
+	if len(keys) == 1 {
+		only = keys[0]
+	}
+	ctx, c := s.begin(ctx, Delete, only)
+	results, err := s.inner.Delete(ctx, keys)
+	c.answered(err)
+	c.Keys = len(keys)
+	c.Failed = len(keys) - len(results)
+	for _, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, blob.ErrNotExist) {
+			c.Failed++
+			if c.Err == nil {
+				c.Err = r.Err
+			}
+		}
+	}
+	c.end()
+	return results, err
+}
+
+// List implements blob.Store.
+func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
+	ctx, c := s.begin(ctx, List, "")
+	stopped := false
+	err := s.inner.List(ctx, prefix, after, func(i blob.Info) error {
+		c.Keys++
+		err := fn(i)
+		stopped = stopped || err != nil
+		return err
+	})
+	c.answered(err)
+	if stopped {
+		c.Err = nil // the caller's own error, not the backend's
+	}
+	c.end()
+	return err
+}
+
+// SweepUnfinished implements blob.Unfinished.
+func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (int, int64, error) {
+	u, ok := s.inner.(blob.Unfinished)
+	if !ok {
+		return 0, 0, errors.ErrUnsupported
+	}
+	ctx, c := s.begin(ctx, Sweep, "")
+	n, bytes, err := u.SweepUnfinished(ctx, before)
+	c.answered(err).end()
+	return n, bytes, err
+}
+
+// Free implements blob.Spacer.
+func (s *Store) Free(ctx context.Context) (int64, error) {
+	sp, ok := s.inner.(blob.Spacer)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	ctx, c := s.begin(ctx, Free, "")
+	n, err := sp.Free(ctx)
+	c.answered(err).end()
+	return n, err
+}
+
+// Down implements blob.Downer.
+func (s *Store) Down() string {
+	if d, ok := s.inner.(blob.Downer); ok {
+		return d.Down()
+	}
+	return ""
+}
+
+// InPlace implements blob.Placed.
+func (s *Store) InPlace() error {
+	if p, ok := s.inner.(blob.Placed); ok {
+		return p.InPlace()
+	}
+	return errors.ErrUnsupported
+}
+
+// Reopen implements blob.Placed.
+func (s *Store) Reopen() error {
+	if p, ok := s.inner.(blob.Placed); ok {
+		return p.Reopen()
+	}
+	return errors.ErrUnsupported
+}

@@ -1,0 +1,89 @@
+package observed_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/blob/observed"
+)
+
+// calls collects what is told.
+type calls struct {
+	mu    sync.Mutex
+	begun int
+	list  []observed.Call
+}
+
+type seen struct{}
+
+func (c *calls) watch(ctx context.Context, _ string) (context.Context, func(observed.Call)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun++
+	return context.WithValue(ctx, seen{}, true), func(call observed.Call) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.list = append(c.list, call)
+	}
+}
+
+func TestItIsAStore(t *testing.T) {
+	blobtest.Run(t, func(*testing.T) blob.Store {
+		return observed.New(memblob.New(memblob.Options{}), new(calls).watch)
+	})
+}
+
+// Every call is told once, when it ended, with what it was.
+func TestWhatIsTold(t *testing.T) {
+	ctx, c := context.Background(), &calls{}
+	s := observed.New(memblob.New(memblob.Options{}), c.watch)
+	if err := s.Put(ctx, "a/b", strings.NewReader("bytes"), 5); err != nil {
+		t.Fatal(err)
+	}
+	body, err := s.Get(ctx, "a/b", 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.list) != 1 {
+		t.Errorf("a body that is open was told: %+v", c.list)
+	}
+	if text, err := io.ReadAll(body); err != nil || string(text) != "yte" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	for range 2 {
+		body.Close()
+	}
+	if _, err := s.Stat(ctx, "a/c"); !errors.Is(err, blob.ErrNotExist) {
+		t.Error(err)
+	}
+	stop := errors.New("enough")
+	if err := s.List(ctx, "", "", func(blob.Info) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	if _, err := s.Delete(ctx, []string{"a/b", "a/c", "NO KEY"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Free(ctx); c.begun != len(c.list) {
+		t.Errorf("%d calls were begun, %d ended (%v)", c.begun, len(c.list), err)
+	}
+	for i, want := range []observed.Call{
+		{Op: observed.Put, Key: "a/b", Keys: 1, Bytes: 5},
+		{Op: observed.Get, Key: "a/b", Keys: 1, Bytes: 3},
+		{Op: observed.Stat, Key: "a/c", Keys: 1, Err: blob.ErrNotExist},
+		{Op: observed.List, Keys: 1},
+		{Op: observed.Delete, Keys: 3, Failed: 1, Err: blob.ErrInvalidKey},
+	} {
+		got := c.list[i]
+		if got.Op != want.Op || got.Key != want.Key || got.Keys != want.Keys || got.Bytes != want.Bytes ||
+			got.Failed != want.Failed || !errors.Is(got.Err, want.Err) || got.Took < 0 {
+			t.Errorf("told %+v, want %+v", got, want)
+		}
+	}
+}
