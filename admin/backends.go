@@ -26,7 +26,7 @@ func (s *Service) AcceptBackend(ctx context.Context, req BackendRequest) (None, 
 	}
 	err := s.o.Guard.Accept(ctx, req.ID)
 	if err == nil {
-		s.o.Audit("backend_accepted", "operator", slog.String("backend", req.ID))
+		s.audit(ctx, "backend_accepted", "operator", slog.String("backend", req.ID))
 	}
 	return None{}, err
 }
@@ -39,7 +39,7 @@ func (s *Service) HoldBackend(ctx context.Context, req BackendRequest) (None, er
 	reason := cmp.Or(req.Reason, "held by the operator")
 	err := s.o.Ledger.HoldBackend(ctx, req.ID, reason)
 	if err == nil {
-		s.o.Audit("backend_held", reason, slog.String("backend", req.ID))
+		s.audit(ctx, "backend_held", reason, slog.String("backend", req.ID))
 	}
 	return None{}, err
 }
@@ -72,7 +72,7 @@ func (s *Service) UndrainBackend(ctx context.Context, req BackendRequest) (None,
 func (s *Service) drain(ctx context.Context, id string, draining bool, event string) (None, error) {
 	err := s.o.Ledger.SetDraining(ctx, id, draining)
 	if err == nil {
-		s.o.Audit(event, "operator", slog.String("backend", id))
+		s.audit(ctx, event, "operator", slog.String("backend", id))
 		s.o.Loop.Wake("drain")
 	}
 	return None{}, err
@@ -82,7 +82,7 @@ func (s *Service) drain(ctx context.Context, id string, draining bool, event str
 func (s *Service) RemoveBackend(ctx context.Context, req BackendRequest) (None, error) {
 	err := s.o.Ledger.RemoveBackend(ctx, req.ID)
 	if err == nil {
-		s.o.Audit("backend_removed", "operator", slog.String("backend", req.ID))
+		s.audit(ctx, "backend_removed", "operator", slog.String("backend", req.ID))
 	}
 	return None{}, err
 }

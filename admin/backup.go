@@ -15,7 +15,9 @@ import (
 // backup sends a consistent copy of the ledger. It is made and checked first, so
 // that the answer is a whole one, or an error.
 func (s *Service) backup(w http.ResponseWriter, r *http.Request) {
+	c := s.begin(r.Context(), "backup", None{})
 	f, err := s.makeBackup(r.Context())
+	c.end(err)
 	if err != nil {
 		e, status := told(err)
 		reply(w, status, failure{e})

@@ -93,7 +93,7 @@ func (s *Service) SetBucket(ctx context.Context, c BucketChange) (Bucket, error)
 		return Bucket{}, err
 	}
 	out := bucketOf(b)
-	s.o.Audit("bucket_configured", "operator", slog.Any("bucket", out))
+	s.audit(ctx, "bucket_configured", "operator", slog.Any("bucket", out))
 	return out, nil
 }
 

@@ -86,7 +86,7 @@ func (s *Service) ResetClock(ctx context.Context, req ClockRequest) (Clock, erro
 	}
 	state, err := s.o.Ledger.ResetClock(ctx)
 	if err == nil {
-		s.o.Audit("clock_reset", "operator", slog.Time("from", state.Ledger.Time()), slog.Time("to", state.Wall.Time()),
+		s.audit(ctx, "clock_reset", "operator", slog.Time("from", state.Ledger.Time()), slog.Time("to", state.Wall.Time()),
 			slog.Int64("hidden", state.Hidden), slog.Int64("longer", state.Longer))
 	}
 	return clockOf(state), err

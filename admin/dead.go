@@ -73,7 +73,7 @@ func (s *Service) eachDead(ctx context.Context, req DeadRequest, event string, a
 		n, err := act(ctx, ids)
 		out.Count += n
 		if n > 0 {
-			s.o.Audit(event, "operator", slog.Int("count", n), slog.Any("blobs", ids))
+			s.audit(ctx, event, "operator", slog.Int("count", n), slog.Any("blobs", ids))
 		}
 		return err
 	}

@@ -26,6 +26,11 @@ import (
 // newService makes a service over a ledger and a backend in memory.
 func newService(t *testing.T) *admin.Service {
 	t.Helper()
+	return newServiceWith(t, func(string, string, ...slog.Attr) {})
+}
+
+func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog.Attr)) *admin.Service {
+	t.Helper()
 	ctx := context.Background()
 	db, err := meta.Open(ctx, meta.Memory, meta.Options{})
 	if err != nil {
@@ -58,15 +63,8 @@ func newService(t *testing.T) *admin.Service {
 	return admin.New(admin.Options{
 		Ledger: db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
 		Guard: &reclaim.Guard{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
-		Scratch: t.TempDir(), Version: "test", Audit: func(string, string, ...slog.Attr) {},
+		Scratch: t.TempDir(), Version: "test", Audit: audit,
 	})
-}
-
-var calls = []string{
-	"status", "explain", "dead/list", "trash/list", "ttl/show", "buckets/list", "keys/list", "backends/list",
-	"dead/requeue", "dead/write-off", "trash/restore", "trash/purge", "ttl/set", "buckets/set", "keys/add",
-	"keys/remove", "backends/accept", "backends/hold", "backends/drain", "backends/undrain", "backends/remove",
-	"check", "reclaim", "backup",
 }
 
 // send posts to a call.
@@ -93,9 +91,13 @@ func send(t *testing.T, base, call, body string, header ...string) (int, string)
 
 // No call works without the token, or from a page of another origin.
 func TestEveryCallWantsTheToken(t *testing.T) {
-	srv := httptest.NewServer(admin.Handler(newService(t), "the-token"))
+	srv := httptest.NewServer(admin.Handler(newService(t), admin.Access{Token: "the-token"}))
 	defer srv.Close()
-	for _, call := range append(calls, "no/such/call") {
+	calls := []string{"no/such/call"}
+	for _, r := range admin.Routes() {
+		calls = append(calls, r.Name)
+	}
+	for _, call := range calls {
 		for name, header := range map[string][]string{
 			"none":   nil,
 			"wrong":  {"Authorization", "Bearer the-tokem"},
@@ -117,7 +119,7 @@ func TestEveryCallWantsTheToken(t *testing.T) {
 }
 
 func TestBadRequestsSaySo(t *testing.T) {
-	srv := httptest.NewServer(admin.Handler(newService(t), ""))
+	srv := httptest.NewServer(admin.Handler(newService(t), admin.Access{Open: "test"}))
 	defer srv.Close()
 	for _, c := range []struct {
 		call, body, want string
@@ -150,7 +152,7 @@ func TestBadRequestsSaySo(t *testing.T) {
 
 // A client within the process gets what one over the network does.
 func TestLocalAndRemoteAgree(t *testing.T) {
-	h := admin.Handler(newService(t), "")
+	h := admin.Handler(newService(t), admin.Access{Open: "test"})
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 	local := &admin.Local{Handler: h}

@@ -27,6 +27,8 @@ type NewKey struct {
 	Secret string `json:"secret"`
 }
 
+func (k NewKey) public() any { return k.Key }
+
 // KeyRequest asks for a new key for chosen buckets. An empty ID is made up.
 type KeyRequest struct {
 	ID       string   `json:"id,omitempty"`
@@ -78,7 +80,7 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	if err != nil {
 		return NewKey{}, err
 	}
-	s.o.Audit("key_added", "operator", slog.Any("key", keyOf(k)))
+	s.audit(ctx, "key_added", "operator", slog.Any("key", keyOf(k)))
 	return NewKey{keyOf(k), k.Secret}, nil
 }
 
@@ -86,7 +88,7 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
 	if err == nil {
-		s.o.Audit("key_removed", "operator", slog.String("key", req.ID))
+		s.audit(ctx, "key_removed", "operator", slog.String("key", req.ID))
 	}
 	return None{}, err
 }

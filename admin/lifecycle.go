@@ -96,7 +96,7 @@ func (s *Service) SetLifecycle(ctx context.Context, r LifecycleRequest) (Lifecyc
 		return Lifecycle{}, err
 	}
 	out, err := lifecycleOf(b)
-	s.o.Audit("lifecycle_rules_set", "operator", slog.String("bucket", r.Bucket), slog.Any("rules", out.Rules))
+	s.audit(ctx, "lifecycle_rules_set", "operator", slog.String("bucket", r.Bucket), slog.Any("rules", out.Rules))
 	return out, err
 }
 

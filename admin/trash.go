@@ -81,7 +81,7 @@ func (s *Service) RestoreTrash(ctx context.Context, req RestoreRequest) (ObjectI
 	if err != nil {
 		return ObjectInfo{}, err
 	}
-	s.o.Audit("trash_restored", "operator", slog.String("entry", req.ID), slog.String("bucket", o.Bucket), slog.String("key", o.Key))
+	s.audit(ctx, "trash_restored", "operator", slog.String("entry", req.ID), slog.String("bucket", o.Bucket), slog.String("key", o.Key))
 	return *objectInfo(o), nil
 }
 
@@ -92,7 +92,7 @@ func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, erro
 		n, err := s.o.Objects.PurgeTrash(ctx, ids)
 		out.Count += n
 		if n > 0 {
-			s.o.Audit("trash_purged", "operator", slog.Int("count", n), slog.Any("entries", ids))
+			s.audit(ctx, "trash_purged", "operator", slog.Int("count", n), slog.Any("entries", ids))
 		}
 		return err
 	}

@@ -46,7 +46,7 @@ func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error
 	if err != nil {
 		return ObjectInfo{}, err
 	}
-	s.o.Audit("ttl_set", "operator", slog.String("bucket", req.Bucket), slog.String("key", req.Key), slog.String("ends_at", o.TTLAt.String()))
+	s.audit(ctx, "ttl_set", "operator", slog.String("bucket", req.Bucket), slog.String("key", req.Key), slog.String("ends_at", o.TTLAt.String()))
 	return *objectInfo(o), nil
 }
 

@@ -77,7 +77,7 @@ func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*admin.C
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	local := &admin.Local{Handler: s.AdminHandler(false, "")}
+	local := &admin.Local{Handler: s.AdminHandler(false, admin.Access{Open: "owner of the data folder"})}
 	defer local.Wait()
 	return fn(&admin.Client{Base: "http://lethe", HTTP: local})
 }

@@ -11,8 +11,8 @@ import (
 // verifyBatch is the rows of one step of a check on demand.
 const verifyBatch = 500
 
-// AdminHandler offers the store to operators; token as in admin.Handler.
-func (s *Store) AdminHandler(serving bool, token string) http.Handler {
+// AdminHandler offers the store to operators whom access lets in.
+func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 	service := admin.New(admin.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
 		Verify: func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
@@ -20,20 +20,21 @@ func (s *Store) AdminHandler(serving bool, token string) http.Handler {
 		Around: s.surroundings(),
 	})
 	s.watch.metrics.Ask(service)
-	return admin.Handler(service, token)
+	return admin.Handler(service, access)
 }
 
-// openAdmin serves the admin API. Behind a socket only its owner gets in; on TCP
-// every call needs the token that is kept in the data folder.
+// openAdmin serves the admin API. Behind a socket its owner, who alone gets in,
+// needs no token; on TCP every call needs one: that of the data folder, or one of
+// the ledger.
 func (a *App) openAdmin(ctx context.Context) error {
 	l := a.Config.Server.Admin
-	token := ""
+	access := admin.Access{Open: "owner of the socket"}
 	if _, unix := l.Unix(); !unix {
 		secret, err := adminToken(a.Config.DataDir)
 		if err != nil {
 			return err
 		}
-		token = secret.Reveal()
+		access = admin.Access{Token: secret.Reveal()}
 	}
-	return a.serve(ctx, "admin", l, a.AdminHandler(true, token))
+	return a.serve(ctx, "admin", l, a.AdminHandler(true, access))
 }

@@ -1,0 +1,66 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+)
+
+// maxAudited bounds what an audit line holds of a request or a state, in bytes.
+const maxAudited = 4 << 10
+
+// change is a call that changes something, on its way to its audit line.
+type change struct {
+	s             *Service
+	ctx           context.Context
+	route         string
+	request       any
+	before, after any
+}
+
+// begin notes who asks for a change.
+func (s *Service) begin(ctx context.Context, route string, req any) *change {
+	return &change{s: s, ctx: ctx, route: route, request: req}
+}
+
+// end writes the audit line: who, what, before, after, and how it ended.
+func (c *change) end(err error) {
+	attrs := append(callerOf(c.ctx).attrs(), slog.String("route", c.route), slog.String("request", audited(c.request)))
+	if c.before != nil {
+		attrs = append(attrs, slog.String("before", audited(c.before)))
+	}
+	if c.after != nil {
+		attrs = append(attrs, slog.String("after", audited(c.after)))
+	}
+	outcome := "done"
+	if err != nil {
+		e, _ := told(err)
+		outcome = e.Code
+		attrs = append(attrs, slog.String("error", e.Message))
+	}
+	c.s.o.Audit("admin_change", "operator", append(attrs, slog.String("outcome", outcome))...)
+}
+
+// secretive is an answer that holds a secret; public is what may be told of it.
+type secretive interface{ public() any }
+
+// audited writes v for an audit line, without secrets, and cut if it is long.
+func audited(v any) string {
+	if s, ok := v.(secretive); ok {
+		v = s.public()
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "unprintable: " + err.Error()
+	}
+	if len(text) > maxAudited {
+		return string(text[:maxAudited]) + "..."
+	}
+	return string(text)
+}
+
+// audit leaves a line about a detail of a change, with who asked for it. The line
+// about the change itself is the handler's.
+func (s *Service) audit(ctx context.Context, event, reason string, attrs ...slog.Attr) {
+	s.o.Audit(event, reason, append(attrs, slog.String("who", callerOf(ctx).name))...)
+}

@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"cmp"
+	"net/http"
+	"reflect"
+	"slices"
+)
+
+// Routes lists every call of the API, by name. What is not in this table is not
+// served; a new topic adds a list of its own. Tests hold each route to a role, an
+// entry in openapi.json, and an audit line if it changes something.
+func Routes() []Route {
+	all := slices.Concat(storeRoutes(), bucketRoutes(), backendRoutes(), queueRoutes(), accessRoutes())
+	slices.SortFunc(all, func(a, b Route) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func storeRoutes() []Route {
+	return []Route{
+		asks("status", Read, "The store at a glance", (*Service).Status),
+		asks("explain", Read, "What the ledger knows of a key, and why it is here or not", (*Service).Explain),
+		asks("clock/show", Read, "How the ledger's clock stands to the machine's", (*Service).ShowClock),
+		changes("clock/reset", Destroy, "Set the ledger's clock back to the machine's", (*Service).ResetClock, (*Service).clockState),
+		reports("check", Operate, "Recount the books and compare rows with bytes; deletes nothing", (*Service).Check),
+		works("reclaim", Operate, "Run routines now, or say what they would do", (*Service).Reclaim),
+		{
+			// A copy holds the secrets of all access keys.
+			Name: "backup", Role: Destroy, Summary: "A consistent copy of the ledger, secrets included",
+			Request: reflect.TypeFor[None](), Media: "application/vnd.sqlite3", Changes: true,
+			serve: func(s *Service) http.HandlerFunc { return s.backup },
+		},
+	}
+}
+
+func bucketRoutes() []Route {
+	return []Route{
+		asks("buckets/list", Read, "All buckets with their settings and exact totals", (*Service).Buckets),
+		changes("buckets/set", Destroy, "Change settings of a bucket", (*Service).SetBucket, (*Service).bucketState),
+		asks("lifecycle/list", Read, "The buckets that have lifecycle rules", (*Service).Lifecycles),
+		asks("lifecycle/get", Read, "The lifecycle rules of a bucket", (*Service).ShowLifecycle),
+		changes("lifecycle/set", Destroy, "Replace the lifecycle rules of a bucket", (*Service).SetLifecycle, (*Service).lifecycleState),
+		reports("lifecycle/simulate", Read, "What rules would end today and in the days to come", (*Service).SimulateLifecycle),
+		asks("ttl/show", Read, "When an object ends, and by what", (*Service).ShowTTL),
+		changes("ttl/set", Destroy, "Set or clear the time to live of an object", (*Service).SetTTL, (*Service).ttlState),
+	}
+}
+
+func backendRoutes() []Route {
+	return []Route{
+		asks("backends/list", Read, "What lies on each backend, and how it does", (*Service).ListBackends),
+		changes("backends/accept", Destroy, "Let deletes on a held backend go on", (*Service).AcceptBackend, (*Service).backendState),
+		changes("backends/hold", Operate, "Stop the deletes on a backend", (*Service).HoldBackend, (*Service).backendState),
+		changes("backends/drain", Operate, "Empty a backend: copy what lies there elsewhere", (*Service).DrainBackend, (*Service).backendState),
+		changes("backends/undrain", Operate, "End a drain", (*Service).UndrainBackend, (*Service).backendState),
+		changes("backends/remove", Destroy, "Forget a backend that holds nothing any more", (*Service).RemoveBackend, (*Service).backendState),
+	}
+}
+
+func queueRoutes() []Route {
+	return []Route{
+		asks("dead/list", Read, "Dead letters, oldest first", (*Service).Dead),
+		changes("dead/requeue", Operate, "Condemn dead letters again, due now", (*Service).Requeue, (*Service).deadState),
+		changes("dead/write-off", Destroy, "Take dead letters off the books, as their bytes are gone", (*Service).WriteOff, (*Service).deadState),
+		asks("trash/list", Read, "What can be restored", (*Service).Trash),
+		changes("trash/restore", Operate, "Put a trash entry back under its key", (*Service).RestoreTrash, (*Service).trashState),
+		changes("trash/purge", Destroy, "Make trash entries due at once", (*Service).PurgeTrash, (*Service).trashesState),
+	}
+}
+
+func accessRoutes() []Route {
+	return []Route{
+		asks("keys/list", Read, "The access keys beside the root's, without their secrets", (*Service).Keys),
+		changes("keys/add", Destroy, "Make an access key for chosen buckets", (*Service).AddKey, nil),
+		changes("keys/remove", Destroy, "Take an access key away", (*Service).RemoveKey, (*Service).keyState),
+	}
+}

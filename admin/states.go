@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// What audit lines show of the things that a request is about, before and after.
+
+func (s *Service) clockState(ctx context.Context, _ ClockRequest) (any, error) {
+	return s.ShowClock(ctx, None{})
+}
+
+func (s *Service) bucketState(ctx context.Context, c BucketChange) (any, error) {
+	b, err := s.o.Objects.Bucket(ctx, c.Name)
+	return bucketOf(b), err
+}
+
+func (s *Service) lifecycleState(ctx context.Context, r LifecycleRequest) (any, error) {
+	l, err := s.ShowLifecycle(ctx, r)
+	return l.Rules, err
+}
+
+func (s *Service) ttlState(ctx context.Context, r TTLRequest) (any, error) {
+	return s.ShowTTL(ctx, r.ObjectName)
+}
+
+func (s *Service) backendState(ctx context.Context, r BackendRequest) (any, error) {
+	list, err := s.o.Ledger.Backends(ctx)
+	for _, b := range list {
+		if b.ID == r.ID {
+			return struct {
+				Held     string `json:"held"`
+				Draining bool   `json:"draining"`
+			}{b.Held, b.Draining}, err
+		}
+	}
+	return "none", err
+}
+
+// deadState is what waits and what is dead on each backend, or on the one named.
+func (s *Service) deadState(ctx context.Context, r DeadRequest) (any, error) {
+	totals, err := s.o.Ledger.Totals(ctx)
+	out := []meta.Total{}
+	for _, t := range totals {
+		if (t.State == lethe.Dead || t.State == lethe.Condemned) && (r.Backend == "" || r.Backend == t.Backend) {
+			out = append(out, t)
+		}
+	}
+	return out, err
+}
+
+func (s *Service) trashState(ctx context.Context, r RestoreRequest) (any, error) {
+	return s.trashesState(ctx, TrashRequest{IDs: []string{r.ID}})
+}
+
+// trashesState is how many entries are in the trash, and when the first goes.
+func (s *Service) trashesState(ctx context.Context, _ TrashRequest) (any, error) {
+	return s.o.Ledger.PurgeBacklog(ctx)
+}
+
+func (s *Service) keyState(ctx context.Context, r KeyName) (any, error) {
+	k, err := s.o.Ledger.AccessKey(ctx, r.ID)
+	return keyOf(k), err
+}
