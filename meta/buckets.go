@@ -204,7 +204,7 @@ func (t *tx) room(b Bucket, objects, bytes int64) error {
 	if !grows {
 		return nil
 	}
-	q := quota{t, "bucket " + b.Name}
+	q := quota{t: t, name: "bucket " + b.Name}
 	if err := q.enter(); err != nil {
 		return err
 	}

@@ -106,7 +106,8 @@ type place struct {
 }
 
 // makeLive makes uploaded blobs the segments, in order, of one copy of a
-// content: ErrReaped if one of them is not pending any more.
+// content: ErrReaped if one of them is not pending any more, ErrNoRoom if it is
+// larger than what was reserved and the backend is full.
 func (t *tx) makeLive(up []Uploaded, p place) error {
 	for i, u := range up {
 		backend, size, err := t.pending(u.Blob, p.fence)
@@ -121,11 +122,25 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C); err != nil {
 			return err
 		}
-		t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: size})
-		t.counts.blob(backend, lethe.Live, 0, u.Size-size)
+		if err := t.arrived(backend, size, u.Size); err != nil {
+			return err
+		}
 	}
 	_, err := t.exec(forgetPromotions, asJSON(blobsOf(up)))
 	return err
+}
+
+// arrived moves a blob's bytes in the counters. A writer reserves what it sends
+// before it does; what it did not needs room now: ErrNoRoom.
+func (t *tx) arrived(backend string, reserved, size int64) error {
+	if size > reserved {
+		if err := t.reserve(backend, size-reserved); err != nil {
+			return err
+		}
+	}
+	t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: reserved})
+	t.counts.blob(backend, lethe.Live, 0, size-reserved)
+	return nil
 }
 
 func blobsOf(up []Uploaded) []lethe.ID {

@@ -97,7 +97,7 @@ func (t *tx) fits(b Backend, n int64) error {
 	if b.Quota == 0 {
 		return nil
 	}
-	q := quota{t, "backend " + b.ID}
+	q := quota{t: t, name: "backend " + b.ID}
 	if err := q.enter(); err != nil {
 		return err
 	}

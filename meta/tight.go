@@ -12,27 +12,28 @@ const roomChunk = 16 << 20
 
 // quota is the lock of a quota.
 type quota struct {
-	t    *tx
-	name string
+	t     *tx
+	name  string
+	alone bool // its gate was passed alone
 }
 
 // tightness remembers what was found near its quota.
 type tightness struct{ names sync.Map }
 
-func (q quota) tight() bool {
+func (q *quota) tight() bool {
 	_, found := q.t.db.pg.tight.names.Load(q.name)
 	return found
 }
 
 // enter is to be called before what is taken is added up.
-func (q quota) enter() error {
+func (q *quota) enter() error {
 	if !q.t.crowded() {
 		return nil
 	}
 	query := passGate
 	if q.tight() {
 		query = closeGate
-		q.t.alone = true
+		q.alone = true
 	}
 	_, err := q.t.exists(query, gateOf("quota", q.name))
 	return err
@@ -40,15 +41,15 @@ func (q quota) enter() error {
 
 // leave says whether there was plenty: errAgain if the gate should have been
 // passed alone.
-func (q quota) leave(plenty bool) error {
+func (q *quota) leave(plenty bool) error {
 	if !q.t.crowded() {
 		return nil
 	}
 	names := &q.t.db.pg.tight.names
 	switch {
-	case plenty && q.t.alone:
+	case plenty && q.alone:
 		names.Delete(q.name)
-	case !plenty && !q.t.alone:
+	case !plenty && !q.alone:
 		names.Store(q.name, true)
 		return errAgain
 	}

@@ -74,7 +74,6 @@ type tx struct {
 	spoilt error
 	counts counters
 	held   map[lethe.ID]bool // contents that are locked
-	alone  bool              // it passed a quota's gate alone
 }
 
 // exec runs a statement and returns how many rows it changed.

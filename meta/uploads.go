@@ -111,7 +111,8 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 	return err
 }
 
-// storePart makes a pending blob a live one that the upload owns: ErrReaped.
+// storePart makes a pending blob a live one that the upload owns: ErrReaped,
+// ErrNoRoom.
 func (t *tx) storePart(p Part, c PartCommit) error {
 	backend, reserved, err := t.pending(p.BlobID, 0)
 	if err != nil {
@@ -124,8 +125,9 @@ func (t *tx) storePart(p Part, c PartCommit) error {
 	if err := t.must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C); err != nil {
 		return err
 	}
-	t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: reserved})
-	t.counts.blob(backend, lethe.Live, 0, p.Size-reserved)
+	if err := t.arrived(backend, reserved, p.Size); err != nil {
+		return err
+	}
 	_, err = t.exec(forgetPromotions, asJSON([]lethe.ID{p.BlobID}))
 	return err
 }

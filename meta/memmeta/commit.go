@@ -52,6 +52,9 @@ func (db *DB) commit(c *meta.Commit, fence int64) (meta.Committed, error) {
 	if err := db.bytesOf(w); err != nil {
 		return meta.Committed{}, err
 	}
+	if err := db.arrives(w); err != nil {
+		return meta.Committed{}, err
+	}
 	if err := w.quota(); err != nil {
 		return meta.Committed{}, err
 	}
@@ -98,6 +101,28 @@ func (db *DB) uploaded(list []meta.Uploaded, fence int64) ([]upped, error) {
 		out = append(out, upped{u, b})
 	}
 	return out, nil
+}
+
+// arrives checks that there is room for what was uploaded and not reserved, if it
+// is to stay: ErrNoRoom.
+func (db *DB) arrives(w *write) error {
+	if len(w.up) == 0 || db.openSound(w.key, w.Reach) != nil {
+		return nil
+	}
+	for _, u := range w.up {
+		if err := u.row.grows(u.Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grows checks that a blob's backend has room for more than it reserved.
+func (b *blob) grows(size int64) error {
+	if size <= b.Size {
+		return nil
+	}
+	return b.backend.room(size - b.Size)
 }
 
 // bytesOf finds the content of a write that brings no blobs.

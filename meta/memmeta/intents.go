@@ -122,12 +122,10 @@ func (db *DB) Beat(ctx context.Context, id lethe.ID, size int64) error {
 		return err
 	}
 	next := b.Blob
-	if next.BeatAt = db.now; size > b.Size {
-		if err := b.backend.room(size - b.Size); err != nil {
-			return err
-		}
-		next.Size = size
+	if err := b.grows(size); err != nil {
+		return err
 	}
+	next.BeatAt, next.Size = db.now, max(size, b.Size)
 	db.set(b, next)
 	return nil
 }

@@ -169,6 +169,9 @@ func (db *DB) partOf(c meta.PartCommit) (*upload, *blob, error) {
 		return u, nil, err
 	}
 	b, err := db.writing(c.Part.BlobID)
+	if err == nil {
+		err = b.grows(c.Part.Size)
+	}
 	return u, b, err
 }
 

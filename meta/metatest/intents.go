@@ -17,6 +17,7 @@ func intentTests() []test {
 		{name: "heartbeat", run: heartbeat},
 		{name: "heartbeat of what is not pending", run: heartbeatReaped},
 		{name: "heartbeat without room", run: heartbeatNoRoom},
+		{name: "more than was reserved", run: unreserved},
 		{name: "abandon", run: abandon},
 		{name: "abandon with a late upload", run: abandonLate},
 		{name: "outcome", run: outcomes},
@@ -134,6 +135,21 @@ func heartbeatNoRoom(w *world) {
 	w.later(time.Minute)
 	w.unchanged(func() { w.fails(w.Beat(w.ctx, id, 7), lethe.ErrNoRoom) })
 	w.ok(w.Beat(w.ctx, id, 6))
+	w.fails(refused(begin(1)), lethe.ErrNoRoom)
+}
+
+// unreserved: what a write brings beyond its reservation needs room as well.
+func unreserved(w *world) {
+	begin := w.quota(10)
+	must(begin(3))(w)
+	id := must(begin(4))(w)
+	bring := func(body string) meta.Commit {
+		c := w.reference("k", body)
+		c.Blobs = []meta.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body)}}
+		return c
+	}
+	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, bring("8 bytes."))), lethe.ErrNoRoom) })
+	w.commit(bring("7 bytes"))
 	w.fails(refused(begin(1)), lethe.ErrNoRoom)
 }
 
