@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -86,11 +87,20 @@ func (s *PostgresServer) Freeze() { s.process.freeze() }
 func (s *PostgresServer) Thaw() { s.process.thaw() }
 
 // Restart starts the cluster again at its address, after Kill or Stop, and
-// waits until it answers.
+// waits until it answers. What a killed cluster leaves may hold its memory for a
+// moment longer: then it tries again.
 func (s *PostgresServer) Restart() {
 	s.t.Helper()
-	if err := s.process.start(); err != nil {
-		s.t.Fatal(err)
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	for {
+		err := s.process.start()
+		switch {
+		case err == nil:
+			return
+		case !strings.Contains(err.Error(), "pre-existing shared memory block"), ctx.Err() != nil:
+			s.t.Fatal(err)
+		}
 	}
 }
 
