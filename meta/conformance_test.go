@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/lethe-storage/lethe/internal/servers"
@@ -24,7 +25,37 @@ func openAt(t testing.TB, path string, o meta.Options) metatest.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db
+	return &viewed{db, t}
+}
+
+// viewed is a ledger whose views are held to its counters when it is closed: after
+// whatever the test made of it.
+type viewed struct {
+	*meta.DB
+	t testing.TB
+}
+
+// Close implements io.Closer.
+func (v *viewed) Close() error {
+	sameViews(v.t, v.DB)
+	return v.DB.Close()
+}
+
+// sameViews compares what the views of operators show with the counters.
+func sameViews(t testing.TB, db *meta.DB) {
+	t.Helper()
+	ctx := context.Background()
+	want, err := db.Totals(ctx)
+	if err != nil {
+		t.Errorf("totals: %v", err)
+	}
+	have, err := db.ViewTotals(ctx)
+	if err != nil {
+		t.Errorf("views: %v", err)
+	}
+	if !slices.Equal(want, have) {
+		t.Errorf("the counters say %+v, the views show %+v", want, have)
+	}
 }
 
 func openMemory(_ testing.TB, o meta.Options) metatest.Ledger { return memmeta.New(o) }

@@ -73,11 +73,13 @@ func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 // that are not zero.
 func (db *DB) Totals(ctx context.Context) (totals []Total, err error) {
 	err = db.read(ctx, "totals", func(t *tx) error {
-		totals, err = all(t, func(r *sql.Rows) (x Total, err error) {
-			err = r.Scan(&x.Backend, &x.State, &x.Blobs, &x.Bytes)
-			return x, err
-		}, selectTotals)
+		totals, err = all(t, scanTotal, selectTotals)
 		return err
 	})
 	return totals, err
+}
+
+func scanTotal(r *sql.Rows) (x Total, err error) {
+	err = r.Scan(&x.Backend, &x.State, &x.Blobs, &x.Bytes)
+	return x, err
 }

@@ -40,12 +40,14 @@ func onServer(t testing.TB, url, direct string) metatest.Open {
 // pooled is a ledger that gives its schema back.
 type pooled struct {
 	*meta.DB
+	t      testing.TB
 	s      *schemas
 	schema string
 }
 
 // Close implements io.Closer.
 func (p *pooled) Close() error {
+	sameViews(p.t, p.DB)
 	err := p.DB.Close()
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -61,7 +63,7 @@ func (s *schemas) open(t testing.TB, o meta.Options) metatest.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pooled{db, s, o.Postgres.Schema}
+	return &pooled{db, t, s, o.Postgres.Schema}
 }
 
 func (s *schemas) take(t testing.TB) string {
