@@ -44,6 +44,7 @@ type Loop struct {
 	Worker   string          // this process's name in claims and runs
 	NewID    func() lethe.ID // ids of runs
 	Events   *Events
+	Spans    Spans
 	// Monotonic measures how long the loop waits (default lethe.Monotonic).
 	Monotonic lethe.Clock
 	// Sleep waits for d or the end of ctx, and says whether the time came (default:
@@ -70,8 +71,11 @@ type State struct {
 	Running bool
 	LastRun lethe.Time // end of the last pass, whether it did something or not
 	LastErr string
-	NextRun lethe.Time
-	Counts  map[string]int64 // of the run in progress, or the last one
+	// LastGood is the end of the last pass without an error, or when it was last
+	// found that another instance had made one.
+	LastGood lethe.Time
+	NextRun  lethe.Time
+	Counts   map[string]int64 // of the run in progress, or the last one
 }
 
 // Run drives the routines until ctx ends, and returns when all have stopped. A
@@ -325,7 +329,7 @@ func (l *Loop) enter(ctx context.Context, name string) (leave func(), err error)
 // once runs a routine until nothing is due, with its workers, and records the
 // run if it did something or failed. One that must be alone is refused with
 // ErrRunning; byTime it runs only if its time has come.
-func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (map[string]int64, error) {
+func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[string]int64, err error) {
 	name := s.Routine.Name()
 	leave, err := l.enter(ctx, name)
 	if err != nil {
@@ -335,18 +339,26 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (map[string]i
 	run := &recorder{loop: l, counts: &Counts{}, run: meta.Run{
 		ID: l.NewID(), Routine: name, Worker: l.Worker, StartedAt: l.Clock.Now(),
 	}}
+	ctx, ended := l.Spans.run(ctx, run.run)
+	defer func() { ended(counts, err) }()
 	if s.Solo {
 		if begun, err := l.beginSolo(ctx, s, run, byTime); err != nil || !begun {
+			if err == nil {
+				l.note(name, func(st *State) { st.LastGood = l.Clock.Now() })
+			}
 			return nil, err
 		}
 	}
 	l.note(name, func(st *State) { st.Running, st.Counts = true, nil })
 	err = run.alive(ctx, func(ctx context.Context) error { return l.work(ctx, s, run) })
-	counts := run.finish(ctx, err)
+	counts = run.finish(ctx, err)
 	l.note(name, func(st *State) {
 		st.Running, st.LastRun, st.LastErr, st.Counts = false, l.Clock.Now(), "", counts
-		if err != nil {
+		switch {
+		case err != nil:
 			st.LastErr = err.Error()
+		case ctx.Err() == nil:
+			st.LastGood = st.LastRun
 		}
 	})
 	return counts, err
@@ -382,7 +394,7 @@ func joined(errs []error) error {
 }
 
 func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
-	step := s.Routine.Pass(worker)
+	step := l.Spans.batches(s.Routine.Name(), s.Routine.Pass(worker))
 	own := &Counts{in: run.counts}
 	for more := true; more && ctx.Err() == nil; {
 		before := own.Get(Items)

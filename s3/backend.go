@@ -112,15 +112,21 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 			return o, err
 		}
 	}
-	o.ctx, o.cancel = b.context(n.body)
+	o.ctx, o.cancel = b.context(o.req, n.body)
 	return o, nil
 }
 
-func (b *Backend) context(body bool) (context.Context, context.CancelFunc) {
-	if body {
-		return context.WithCancel(b.opt.Base)
+// context begins the context of what is done for a request, which ends with its
+// body, or for one without a body after a while.
+func (b *Backend) context(r *request, body bool) (context.Context, context.CancelFunc) {
+	base := r.base
+	if base == nil {
+		base = b.opt.Base
 	}
-	return context.WithTimeout(b.opt.Base, b.opt.Timeout)
+	if body {
+		return context.WithCancel(base)
+	}
+	return context.WithTimeout(base, b.opt.Timeout)
 }
 
 // str clones a string of a request; nil is empty.

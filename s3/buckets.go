@@ -137,7 +137,7 @@ func (b *Backend) ListBuckets(ctx context.Context, in s3response.ListBucketsInpu
 	owner, prefix := str(&in.Owner), str(&in.Prefix)
 	q := meta.BucketQuery{Prefix: prefix, After: str(&in.ContinuationToken), Limit: int(in.MaxBuckets) + 1}
 	o := &op{req: requestOf(ctx)}
-	o.ctx, o.cancel = b.context(false)
+	o.ctx, o.cancel = b.context(o.req, false)
 	defer o.cancel()
 	found, err := b.visible(ctx, o, q, in.IsAdmin)
 	if err != nil {
@@ -220,7 +220,7 @@ func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) e
 // ListBucketsAndOwners lists all buckets with their owners.
 func (b *Backend) ListBucketsAndOwners(ctx context.Context) ([]s3response.Bucket, error) {
 	o := &op{req: requestOf(ctx)}
-	o.ctx, o.cancel = b.context(false)
+	o.ctx, o.cancel = b.context(o.req, false)
 	defer o.cancel()
 	if _, root := account(ctx); b.opt.Keys != nil && !root {
 		return nil, s3err.GetAPIError(s3err.ErrAccessDenied)

@@ -29,7 +29,7 @@ var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags}
 // is none (0: none).
 func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
 	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
-	own, cancel := b.context(false)
+	own, cancel := b.context(o.req, false)
 	defer cancel()
 	doc, err := b.store.Document(own, bucket, kind)
 	if err == nil && doc == nil && missing != 0 {
@@ -89,7 +89,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 
 // defaultACL is the list of a bucket that was made without: all to its owner.
 func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error) {
-	own, cancel := b.context(false)
+	own, cancel := b.context(requestOf(ctx), false)
 	defer cancel()
 	found, err := b.store.Bucket(own, bucket)
 	if err != nil {

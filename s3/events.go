@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"context"
 	"time"
 )
 
@@ -31,6 +32,11 @@ type Failure struct {
 // Events are called from many goroutines at once, and must not block; nil ones
 // are skipped.
 type Events struct {
+	// Begun tells that a request has come, with the headers by which its client
+	// traces it (W3C Trace Context; they may be empty, and may hold anything). It
+	// answers the context of all that is done for the request, made of ctx, and
+	// what is called when that has ended, after Request.
+	Begun   func(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent))
 	Request func(RequestEvent)
 	Failure func(Failure)
 	// Limited tells of a request that was refused for its rate; what is "key" or
@@ -39,6 +45,13 @@ type Events struct {
 	// Certificate tells of a certificate that was loaded anew, or could not be;
 	// then the one before stays in use.
 	Certificate func(file string, err error)
+}
+
+func (e Events) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent)) {
+	if e.Begun == nil {
+		return ctx, func(RequestEvent) {}
+	}
+	return e.Begun(ctx, traceparent, tracestate)
 }
 
 func (e Events) request(r RequestEvent) {

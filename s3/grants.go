@@ -72,7 +72,7 @@ func (b *Backend) accessKey(req *request, id string) (meta.AccessKey, error) {
 	if req.key != nil && req.key.ID == id {
 		return *req.key, nil
 	}
-	ctx, cancel := b.context(false)
+	ctx, cancel := b.context(req, false)
 	defer cancel()
 	key, err := b.opt.Keys.AccessKey(ctx, id)
 	if errors.Is(err, lethe.ErrNoSuchAccessKey) {

@@ -40,6 +40,8 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	ctx.Locals(requestKey{}, req)
 	s.behindProxy(ctx)
 	s.describe(ctx, req)
+	req.base, req.ended = s.opt.Events.begun(s.backend.opt.Base,
+		strings.Clone(ctx.Get("Traceparent")), strings.Clone(ctx.Get("Tracestate")))
 	defer func() {
 		if p := recover(); p != nil {
 			s.opt.Events.failed(&op{req: req}, fmt.Errorf("s3: panic: %v", p))
@@ -200,6 +202,7 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	report := func(n int64) {
 		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
 		s.opt.Events.request(req.event)
+		req.ended(req.event)
 	}
 	req.amend(resp)
 	switch {

@@ -199,7 +199,7 @@ func (b *Backend) readError(o *op, err error, a asked) error {
 	if !errors.Is(err, lethe.ErrInvalidRange) && !(a.part > 0 && errors.Is(err, lethe.ErrInvalidPart)) {
 		return b.fail(o, err)
 	}
-	ctx, cancel := b.context(false)
+	ctx, cancel := b.context(o.req, false)
 	defer cancel()
 	obj, headErr := b.store.Head(ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if headErr != nil {

@@ -23,6 +23,10 @@ const (
 // backend and the access keys. It is used by one goroutine at a time.
 type request struct {
 	event RequestEvent
+	// base begins the contexts of what is done for the request (nil: as the backend
+	// has it), and ended tells who gave it that the request has ended.
+	base  context.Context
+	ended func(RequestEvent)
 	// routed is the bucket as versitygw has read and verified it.
 	routed string
 	// expires is the header that tells of the object's end; empty: none.

@@ -39,6 +39,7 @@ type Metrics struct {
 	requests                     *prometheus.CounterVec
 	latency                      *prometheus.HistogramVec
 	traffic                      *prometheus.CounterVec
+	calls                        calls
 }
 
 // New makes the metrics of a process.
@@ -46,6 +47,7 @@ func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.engine()
 	m.clients()
+	m.calling()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -70,6 +70,8 @@ func used() *Metrics {
 	m.Write("committed")
 	m.Deduped(5)
 	m.ReadTrouble("failover")
+	m.BackendCall(BackendCall{Backend: "main", Op: "get", Outcome: "down", Bytes: 1, Took: time.Second})
+	m.Transaction(Transaction{Name: "Commit", Outcome: "unknown", Tries: 2})
 	m.Requested(Request{Front: "s3", Operation: "PutObject", Status: "200", In: 5, Out: -1, Took: time.Second})
 	return m
 }

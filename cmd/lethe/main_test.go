@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cmd/lethe/app"
@@ -96,6 +97,7 @@ type world struct {
 	clock    *clock
 	app      *app.App
 	log      *tail
+	spans    sdktrace.SpanExporter // nil: none
 	stop     func()
 }
 
@@ -140,7 +142,7 @@ func (w *world) tryStartOn(log *tail) error {
 	}
 	w.log = log
 	a, err := app.New(context.Background(), conf, app.Options{
-		Log: app.NewLogger(conf.Log, w.log, newLevel()), Clock: w.clock, Version: "test",
+		Log: app.NewLogger(conf.Log, w.log, newLevel()), Clock: w.clock, Version: "test", Spans: w.spans,
 	})
 	if err != nil {
 		return err

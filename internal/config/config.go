@@ -27,6 +27,7 @@ type Config struct {
 	Lifecycle LifecycleRules `yaml:"lifecycle"`
 	Reclaim   Reclaim        `yaml:"reclaim"`
 	Log       Log            `yaml:"log"`
+	Tracing   Tracing        `yaml:"tracing"`
 }
 
 // Root is the access key that may do everything; if both are empty it is

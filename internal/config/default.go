@@ -40,6 +40,7 @@ func Default() *Config {
 		Lifecycle: LifecycleRules{},
 		Reclaim:   defaultReclaim(),
 		Log:       Log{Level: "info", Format: "auto"},
+		Tracing:   Tracing{SampleRatio: 0.1, AcceptParent: true},
 	}
 }
 

@@ -44,6 +44,7 @@ func (c *Config) Validate() error {
 	c.validatePlacement(&p)
 	c.validateLifecycle(&p)
 	c.Reclaim.validate(&p)
+	c.Tracing.validate(&p)
 	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",
 		"%q is not known; use debug, info, warn or error", brief(c.Log.Level))
 	p.check(slices.Contains([]string{"auto", "text", "json"}, c.Log.Format), "log.format",

@@ -37,6 +37,9 @@ func TestValidateServer(t *testing.T) {
 
 func TestValidateTheRest(t *testing.T) {
 	saysWhatToDo(t, map[string]string{
+		"tracing.endpoint=collector:4318":          "tracing.endpoint: is no address of a collector; use one such as",
+		"tracing.endpoint=http://u:p@x:4318":       "tracing.endpoint: is no address",
+		"tracing.sample_ratio=7":                   "tracing.sample_ratio: is 7; use a share between 0 and 1",
 		"store.min_part_size=6GiB":                 "use 1B to 5GiB",
 		"store.memory_body=1GiB":                   "use at most 64MiB",
 		"reclaim.yield=0.5":                        "use 0, or 1 to 1000",

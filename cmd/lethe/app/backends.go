@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/gate"
+	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/failpoint"
@@ -70,7 +71,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 // addBackend puts a breaker before a backend, and a gate before that. The guard
 // alone goes around them.
 func (s *Store) addBackend(id string, st blob.Store) {
-	raw := failpoint.WrapStore(st)
+	raw := failpoint.WrapStore(observed.New(st, s.watch.calls(id)))
 	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
 	g := gate.New(b)
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g

@@ -35,7 +35,7 @@ func (a *App) openFront(context.Context) (err error) {
 	}
 	c := a.Config.Server
 	o := s3.Options{
-		Store: newBuckets{a.Objects, settingsOf(a.Config.Store)}, Keys: a.keys(),
+		Store: tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store)}, a.watch.trace}, Keys: a.keys(),
 		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),

@@ -15,6 +15,7 @@ import (
 // front are the events of package s3.
 func (w *observer) front() s3.Events {
 	return s3.Events{
+		Begun: w.begun,
 		Request: func(r s3.RequestEvent) {
 			w.metrics.Requested(metrics.Request{
 				Front: "s3", Operation: cmp.Or(r.Operation, "other"), Status: strconv.Itoa(r.Status), In: r.BytesIn, Out: r.BytesOut, Took: r.Duration,

@@ -49,6 +49,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		s.opt.Log.Warn("store.flush is false: a loss of power loses what was acknowledged; for benchmarks only")
 	}
 	s.Ledger.OnMoves(s.moved)
+	s.Ledger.OnTransactions(s.watch.transaction)
 	return err
 }
 

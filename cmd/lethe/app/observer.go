@@ -25,6 +25,7 @@ type observer struct {
 	pulse    *pulse      // the ledger's
 	drain    atomic.Bool // set once the process stops; then it is not ready
 	slow     throttle    // of what many readers tell at once
+	trace    *tracer     // nil: none
 }
 
 func newObserver(log *slog.Logger) *observer { return &observer{log: log, metrics: metrics.New()} }

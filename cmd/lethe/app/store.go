@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/time/rate"
 
 	"github.com/lethe-storage/lethe"
@@ -38,6 +39,8 @@ type Options struct {
 	// Create makes the data folder and its store if there is none; otherwise that
 	// is ErrNoStore.
 	Create bool
+	// Spans takes the place of the exporter to a collector, for tests.
+	Spans sdktrace.SpanExporter
 	// Reload reads the configuration again, for SIGHUP. Nil: nothing is reloaded.
 	Reload func() (*config.Config, error)
 }
@@ -109,7 +112,7 @@ func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error)
 		return nil, err
 	}
 	err := inOrder(ctx, []step{
-		{"lock", s.lock}, {"ledger", s.openLedger}, {"backends", s.openBackends},
+		{"lock", s.lock}, {"ledger", s.openLedger}, {"tracing", s.openTracing}, {"backends", s.openBackends},
 		{"redis", s.openRedis}, {"cache", s.openCache},
 		{"router", s.makeRouter}, {"objects", s.makeObjects}, {"engine", s.makeEngine}, {"places", s.lookAtPlaces},
 	})

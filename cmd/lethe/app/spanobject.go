@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"io"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// tracedObjects gives each operation on objects a span of its own.
+type tracedObjects struct {
+	newBuckets
+	t *tracer
+}
+
+func (o tracedObjects) begin(ctx context.Context, name, bucket, key string) (context.Context, *span) {
+	return o.t.child(ctx, "object "+name, trace.SpanKindInternal, o.t.named(bucket, key)...)
+}
+
+// Get traces an object's opening, and the sending of its body.
+func (o tracedObjects) Get(ctx context.Context, r object.GetRequest) (*object.Reader, error) {
+	ctx, sp := o.begin(ctx, "get", r.Bucket, r.Key)
+	rd, err := o.newBuckets.Get(ctx, r)
+	if err != nil || sp == nil {
+		sp.end(err)
+		return rd, err
+	}
+	rd.Body = &tracedBody{rd.Body, sp, rd.Length}
+	return rd, nil
+}
+
+// tracedBody ends its span when it is closed.
+type tracedBody struct {
+	io.ReadCloser
+	sp     *span
+	length int64
+}
+
+// Close implements io.Closer.
+func (b *tracedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.sp.end(err, attribute.Int64("lethe.bytes", b.length))
+	b.sp = nil
+	return err
+}
+
+// Head traces the look at an object.
+func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (meta.Object, error) {
+	ctx, sp := o.begin(ctx, "head", r.Bucket, r.Key)
+	obj, err := o.newBuckets.Head(ctx, r)
+	sp.end(err)
+	return obj, err
+}
+
+// List traces a page of a listing.
+func (o tracedObjects) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+	ctx, sp := o.begin(ctx, "list", q.Bucket, "")
+	page, err := o.newBuckets.List(ctx, q)
+	sp.end(err)
+	return page, err
+}
+
+// Put traces the making of an object.
+func (o tracedObjects) Put(ctx context.Context, r object.PutRequest) (object.PutResult, error) {
+	ctx, sp := o.begin(ctx, "put", r.Bucket, r.Key)
+	res, err := o.newBuckets.Put(ctx, r)
+	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
+	return res, err
+}
+
+// Copy traces a copy.
+func (o tracedObjects) Copy(ctx context.Context, r object.CopyRequest) (object.PutResult, error) {
+	ctx, sp := o.begin(ctx, "copy", r.Bucket, r.Key)
+	res, err := o.newBuckets.Copy(ctx, r)
+	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
+	return res, err
+}
+
+// Update traces a change of what describes an object.
+func (o tracedObjects) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+	ctx, sp := o.begin(ctx, "update", u.Bucket, u.Key)
+	obj, err := o.newBuckets.Update(ctx, u)
+	sp.end(err)
+	return obj, err
+}
+
+// Delete traces a deletion.
+func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]meta.Deleted, error) {
+	ctx, sp := o.begin(ctx, "delete", r.Bucket, "")
+	gone, err := o.newBuckets.Delete(ctx, r)
+	sp.end(err, attribute.Int("lethe.keys", len(gone)))
+	return gone, err
+}
+
+// PutPart traces the storing of a part.
+func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (meta.Part, error) {
+	ctx, sp := o.begin(ctx, "put part", r.Bucket, r.Key)
+	part, err := o.newBuckets.PutPart(ctx, r)
+	sp.end(err, attribute.Int64("lethe.bytes", part.Size))
+	return part, err
+}
+
+// Complete traces the end of a multipart upload.
+func (o tracedObjects) Complete(ctx context.Context, r object.CompleteRequest) (object.PutResult, error) {
+	ctx, sp := o.begin(ctx, "complete", r.Bucket, r.Key)
+	res, err := o.newBuckets.Complete(ctx, r)
+	sp.end(err, attribute.Int64("lethe.bytes", res.Object.Size))
+	return res, err
+}
+
+// Abort traces the abort of a multipart upload.
+func (o tracedObjects) Abort(ctx context.Context, bucket, key string, id lethe.ID) error {
+	ctx, sp := o.begin(ctx, "abort", bucket, key)
+	err := o.newBuckets.Abort(ctx, bucket, key, id)
+	sp.end(err)
+	return err
+}

@@ -1,0 +1,38 @@
+package reclaim
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Spans tell that work begins, and when it has ended, for traces. What they answer
+// is the context of the work, and is called with its end. A nil func is silent;
+// they return fast and may be called from several goroutines at once.
+type Spans struct {
+	// Run: a run begins; told at its end are its counts.
+	Run func(ctx context.Context, r meta.Run) (context.Context, func(counts map[string]int64, err error))
+	// Batch: one batch of a routine begins; items is how many it did.
+	Batch func(ctx context.Context, routine string) (context.Context, func(items int64, err error))
+}
+
+func (s Spans) run(ctx context.Context, r meta.Run) (context.Context, func(map[string]int64, error)) {
+	if s.Run == nil {
+		return ctx, func(map[string]int64, error) {}
+	}
+	return s.Run(ctx, r)
+}
+
+// batches makes each step known.
+func (s Spans) batches(routine string, step Step) Step {
+	if s.Batch == nil {
+		return step
+	}
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		before := c.Get(Items)
+		ctx, ended := s.Batch(ctx, routine)
+		more, err := step(ctx, c)
+		ended(c.Get(Items)-before, err)
+		return more, err
+	}
+}
