@@ -47,6 +47,9 @@ type Clustered struct {
 	Deletes  Series // keys per second, of the S3 server alone
 	Database []Spent
 	Objects  int
+	// Samples are of the runs with everything, or of those without bytes if there are
+	// no others.
+	Samples [][]Sample
 }
 
 // Spent is what the servers used up during a run.
@@ -112,6 +115,16 @@ func (c *ClusterComparison) reclaim(ctx context.Context, at Cluster) (Work, erro
 	return c.Engine.ReclaimCluster(ctx, at)
 }
 
+// observed is reclaim with the database watched.
+func (c *ClusterComparison) observed(ctx context.Context, at Cluster, out *Clustered) (w Work, err error) {
+	samples, err := observe(ctx, at.Postgres, func() (err error) {
+		w, err = c.reclaim(ctx, at)
+		return err
+	})
+	out.Samples = append(out.Samples, samples)
+	return w, err
+}
+
 // whole is the engine with everything.
 func (c *ClusterComparison) whole(ctx context.Context, out *Clustered) error {
 	if c.RowsOnly {
@@ -122,7 +135,7 @@ func (c *ClusterComparison) whole(ctx context.Context, out *Clustered) error {
 		if err != nil {
 			return err
 		}
-		w, err := c.reclaim(ctx, at)
+		w, err := c.observed(ctx, at, out)
 		if err != nil {
 			return err
 		}
@@ -202,7 +215,11 @@ func (c *ClusterComparison) keysOnly(ctx context.Context, out *Clustered) (err e
 // rowsOnly is the engine on the database alone.
 func (c *ClusterComparison) rowsOnly(ctx context.Context, out *Clustered) error {
 	return c.on(ctx, c.Dataset, false, func(at Cluster) error {
-		w, err := c.reclaim(ctx, at)
+		measure := c.reclaim
+		if c.RowsOnly {
+			measure = func(ctx context.Context, at Cluster) (Work, error) { return c.observed(ctx, at, out) }
+		}
+		w, err := measure(ctx, at)
 		out.Rows = append(out.Rows, w)
 		return errors.Join(err, at.Audit(ctx, int64(c.Living)))
 	})

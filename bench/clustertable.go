@@ -20,6 +20,7 @@ func (c Clustered) Table(title string) *Table {
 			t.Add("by tenths, objects/s", tenths(w.Tenths()))
 		}
 	}
+	progress(t, c.Samples)
 	return t
 }
 
