@@ -120,13 +120,15 @@ type Deletions struct {
 }
 
 // Update changes an object in place without touching its content. Nil fields
-// stay as they are. ModifiedAt changes only if Attrs is set.
+// stay as they are. ModifiedAt changes only if Attrs is set. ACL takes the place of
+// the one in Attrs.
 type Update struct {
 	Op     lethe.ID
 	Bucket string
 	Key    string
 	If     Precondition
 	Attrs  *Attrs
+	ACL    *ACL
 	Tags   *map[string]string
 	TTL    *TTLChange
 }

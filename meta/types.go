@@ -64,6 +64,22 @@ type Attrs struct {
 	ChecksumType string            `json:"ckt,omitempty"` // FULL_OBJECT or COMPOSITE
 	// Parts lists the parts of a completed multipart upload, in order.
 	Parts []PartAttrs `json:"p,omitempty"`
+	// ACL is the object's own access control list; nil: what its bucket grants
+	// holds. The ledger keeps it and does not read it.
+	ACL *ACL `json:"acl,omitempty"`
+}
+
+// ACL is an access control list of S3's; an empty one grants nothing to others.
+type ACL struct {
+	Grants []Grant `json:"g,omitempty"`
+}
+
+// Grant allows one thing to an account, or to one of S3's groups, AllUsers and
+// AuthenticatedUsers.
+type Grant struct {
+	Account    string `json:"a,omitempty"`
+	Group      string `json:"gr,omitempty"`
+	Permission string `json:"p"` // READ, WRITE, READ_ACP, WRITE_ACP or FULL_CONTROL
 }
 
 // PartAttrs is what is kept of a part after its upload was completed.

@@ -55,6 +55,9 @@ func (u Update) apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	if u.Attrs != nil {
 		o.Attrs, o.ModifiedAt = *u.Attrs, now
 	}
+	if u.ACL != nil {
+		o.Attrs.ACL = u.ACL
+	}
 	if u.Tags != nil {
 		if o.Tags = *u.Tags; len(o.Tags) == 0 {
 			o.Tags = nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
 
 	"github.com/lethe-storage/lethe"
@@ -50,6 +51,8 @@ type Backend struct {
 	opt   BackendOptions
 	store Store
 	rates *limiters
+	// accounts that lists may grant something to; nil: not looked up.
+	accounts auth.IAMService
 }
 
 var _ backend.Backend = (*Backend)(nil)

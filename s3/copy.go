@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
@@ -43,10 +44,37 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 		return source{}, err
 	}
 	s := source{bucket, key, c}
+	if version != "" {
+		if err := b.maySource(ctx, s); err != nil {
+			return source{}, err
+		}
+	}
 	if want := str(expectedOwner); want != "" {
 		return s, b.checkOwner(ctx, bucket, want)
 	}
 	return s, nil
+}
+
+// maySource asks once more whether the source may be read: versitygw has asked
+// for a key that ends in the version.
+func (b *Backend) maySource(ctx context.Context, s source) error {
+	acct, root := account(ctx)
+	req := requestOf(ctx)
+	if root || req.web == nil {
+		return nil
+	}
+	doc, err := b.GetBucketAcl(ctx, &awss3.GetBucketAclInput{Bucket: &s.bucket})
+	if err != nil {
+		return err
+	}
+	acl, err := auth.ParseACL(doc)
+	if err != nil {
+		return b.fail(&op{req: req, names: names{bucket: s.bucket, key: s.key}}, err)
+	}
+	return auth.VerifyAccess(req.web, b, auth.AccessOptions{
+		Acl: acl, AclPermission: auth.PermissionRead, Acc: acct, Bucket: s.bucket, Object: s.key,
+		Actions: []auth.Action{auth.GetObjectAction}, Iam: b.accounts,
+	})
 }
 
 // checkOwner refuses a bucket that belongs to another than the client thinks.
@@ -60,15 +88,8 @@ func (b *Backend) checkOwner(ctx context.Context, bucket, want string) error {
 
 // bucketOwner returns the owner that the bucket's access control list names.
 func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error) {
-	doc, err := b.document(ctx, bucket, kindACL, 0)
-	if err == nil && doc == nil {
-		doc, err = b.defaultACL(ctx, bucket)
-	}
-	if err != nil {
-		return "", err
-	}
-	acl, err := auth.ParseACL(doc)
-	return acl.Owner, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	acl, err := b.storedACL(ctx, bucket)
+	return acl.Owner, err
 }
 
 // CopyObject copies an object by reference; a copy onto itself changes what
@@ -87,9 +108,13 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
 		return out, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
+	list, err := b.ownACL(ctx, o)
+	if err != nil {
+		return out, err
+	}
 	var res object.PutResult
 	for range copyAttempts {
-		res, err = b.copy(o, src, in)
+		res, err = b.copy(o, src, list, in)
 		if !errors.Is(err, lethe.ErrPreconditionFailed) {
 			break
 		}
@@ -121,7 +146,7 @@ func (b *Backend) missingBucket(o *op, src source) error {
 
 // copy copies the version of the source that is there now, or fails with
 // ErrPreconditionFailed if it is replaced meanwhile.
-func (b *Backend) copy(o *op, src source, in s3response.CopyObjectInput) (res object.PutResult, err error) {
+func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
 	from, err := b.store.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
 	if err != nil {
 		return res, err
@@ -136,6 +161,8 @@ func (b *Backend) copy(o *op, src source, in s3response.CopyObjectInput) (res ob
 	if err := b.copyAttrs(&r, from, in); err != nil {
 		return res, err
 	}
+	// As on S3, a list is not copied.
+	r.Attrs.ACL = list
 	if in.TaggingDirective == types.TaggingDirectiveReplace {
 		tags, err := tagsOf(in.Tagging)
 		if err != nil {

@@ -60,31 +60,24 @@ func (b *Backend) readable(ctx context.Context, bucket string) error {
 	return b.allow(ctx, requestOf(ctx), bucket, false)
 }
 
-// GetBucketAcl returns the bucket's access control list, with the grant of the
-// key that asks. versitygw asks for it before every operation on a bucket.
+// GetBucketAcl returns the access control list that decides on the request, with
+// the grant of the key that asks. versitygw asks for it before every operation.
 func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput) ([]byte, error) {
 	bucket := str(in.Bucket)
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
-	doc, err := b.document(ctx, bucket, kindACL, 0)
+	acl, err := b.storedACL(ctx, bucket)
+	if err == nil {
+		acl, err = b.deciding(ctx, bucket, acl)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if doc == nil {
-		if doc, err = b.defaultACL(ctx, bucket); err != nil {
-			return nil, err
-		}
+	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {
+		acl = grantACL(acl, key)
 	}
-	key := b.grantee(ctx, requestOf(ctx), bucket)
-	if key == nil {
-		return doc, nil
-	}
-	acl, err := auth.ParseACL(doc)
-	if err != nil {
-		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
-	}
-	return json.Marshal(grantACL(acl, key))
+	return json.Marshal(acl)
 }
 
 // defaultACL is the list of a bucket that was made without: all to its owner.

@@ -16,10 +16,16 @@ import (
 // restricted makes an access key for the buckets and its client.
 func (s *site) restricted(id string, readOnly bool, buckets ...string) *awss3.Client {
 	s.t.Helper()
+	return client(s.key(id, readOnly, buckets...), nil)
+}
+
+// key makes an access key for the buckets.
+func (s *site) key(id string, readOnly bool, buckets ...string) s3.Credentials {
+	s.t.Helper()
 	key := meta.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Buckets: buckets, ReadOnly: readOnly}
 	_, err := w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
-	return client(s3.Credentials{Access: key.ID, Secret: key.Secret}, nil)
+	return s3.Credentials{Access: key.ID, Secret: key.Secret}
 }
 
 // everything tries each kind of operation on the bucket and tells what failed.

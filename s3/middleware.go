@@ -36,7 +36,7 @@ var bodied = []string{"acl", "tagging", "retention", "legal-hold", "policy", "co
 // serve wraps every request: before versitygw looks at it, and after it was
 // answered.
 func (s *Server) serve(ctx fiber.Ctx) (err error) {
-	req, start := &request{}, lethe.Monotonic{}.Now()
+	req, start := &request{web: ctx}, lethe.Monotonic{}.Now()
 	ctx.Locals(requestKey{}, req)
 	s.behindProxy(ctx)
 	s.describe(ctx, req)
@@ -185,6 +185,7 @@ func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
 // body report it.
 func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	resp := ctx.Response()
+	req.web = nil
 	if req.event.BytesIn == -1 {
 		// What is left of a body of unknown length must not be read as a request.
 		resp.Header.SetConnectionClose()

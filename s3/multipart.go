@@ -39,6 +39,9 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	if r.Tags, err = tagsOf(in.Tagging); err != nil {
 		return out, err
 	}
+	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
+		return out, err
+	}
 	life, err := b.lifetimeOf(r.Attrs.User)
 	if err != nil {
 		return out, err

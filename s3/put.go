@@ -23,7 +23,7 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 	if err != nil {
 		return s3response.PutObjectOutput{}, err
 	}
-	res, err := b.put(o, in)
+	res, err := b.put(ctx, o, in)
 	if err != nil {
 		return s3response.PutObjectOutput{}, b.putError(o, err, condition{str(in.IfMatch), str(in.IfNoneMatch)})
 	}
@@ -37,7 +37,7 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 	}, nil
 }
 
-func (b *Backend) put(o *op, in s3response.PutObjectInput) (res object.PutResult, err error) {
+func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) (res object.PutResult, err error) {
 	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
 		return res, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
@@ -52,6 +52,9 @@ func (b *Backend) put(o *op, in s3response.PutObjectInput) (res object.PutResult
 		return res, err
 	}
 	r.Attrs = putAttrs(in)
+	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
+		return res, err
+	}
 	if strings.HasSuffix(r.Key, "/") && r.Size == 0 && r.Attrs.ContentType == unsaid {
 		r.Attrs.ContentType = backend.DirContentType
 	}

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 
+	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 
 	"github.com/lethe-storage/lethe/meta"
@@ -17,6 +18,7 @@ const (
 	localIsRoot  = "is-root"
 	localPublic  = "public-bucket"
 	localOwner   = "bucket-owner"
+	localForm    = "object-post-result"
 )
 
 // request is what one request carries between the web server's middleware, the
@@ -33,12 +35,17 @@ type request struct {
 	expires string
 	// unchanged is the object that the client has already, of a 304.
 	unchanged *meta.Object
+	// document takes the place of the response's body.
+	document []byte
 	// referred: the response has marks in place of characters.
 	referred bool
 	// end tells that the body was sent, with its bytes.
 	end func(bytes int64)
 	// streaming: a body is being sent; its end ends the request.
 	streaming bool
+
+	web   fiber.Ctx // while the request is being answered
+	lists int       // access control lists that were asked for, of a copy
 
 	form       bool // an upload by HTML form: the body's length is not known
 	policyRead bool // asks for the bucket's policy itself

@@ -165,6 +165,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	}
 	root := middlewares.RootUserConfig{Access: o.Root.Access, Secret: o.Root.Secret}
 	s.backend, s.iam = NewBackend(b), iam
+	s.backend.accounts = iam
 	gateway, err := s3api.New(s.backend, root, o.Region, iam, nil, nil, nil, recorder{}, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("s3: gateway: %w", err)

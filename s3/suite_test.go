@@ -22,6 +22,9 @@ import (
 // suiteRoot are the credentials that suites are given.
 var suiteRoot = s3.Credentials{Access: "suite", Secret: "suitesecret"}
 
+// suiteAlt is a second account, for suites that want one.
+var suiteAlt = auth.Account{Access: "alt", Secret: "altsecretaltsecret", Role: auth.RoleUserPlus}
+
 // TestServeSuites serves an empty store for other people's test suites until it
 // is interrupted. LETHE_S3_SERVE is the address to listen on, LETHE_S3_OWNERSHIP
 // the ownership of new buckets; the credentials are suiteRoot. Accounts are
@@ -35,7 +38,7 @@ func TestServeSuites(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	own := types.ObjectOwnership(os.Getenv("LETHE_S3_OWNERSHIP"))
-	serveSuites(ctx, t, suiteServer{address: address, ownership: own, ready: func(a []net.Addr) {
+	serveSuites(ctx, t, suiteServer{address: address, ownership: own, accounts: []auth.Account{suiteAlt}, ready: func(a []net.Addr) {
 		fmt.Fprintln(os.Stderr, "serving suites on", a[0])
 	}})
 }

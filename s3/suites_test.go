@@ -49,7 +49,7 @@ func TestS3TestsSuite(t *testing.T) {
 	folder := setting(t, "S3TESTS")
 	addr, stop := suiteServer{
 		ownership: types.ObjectOwnershipBucketOwnerPreferred,
-		accounts:  []auth.Account{{Access: "alt", Secret: "altsecretaltsecret", Role: auth.RoleUserPlus}},
+		accounts:  []auth.Account{suiteAlt},
 	}.start(t)
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -89,10 +89,10 @@ func s3testsConf(t *testing.T, addr string) string {
 	} {
 		key, secret := suiteRoot.Access, suiteRoot.Secret
 		if s.user == "alt" {
-			key, secret = "alt", "altsecretaltsecret"
+			key, secret = suiteAlt.Access, suiteAlt.Secret
 		}
 		fmt.Fprintf(&b, "[%s]\ndisplay_name = %s\nuser_id = %s\nemail = %s@example.com\naccess_key = %s\nsecret_key = %s\n"+
-			"api_name = us-east-1\nlc_debug_interval = 2\ntenant = testx\n", s.section, s.user, key, s.user, key, secret)
+			"api_name = us-east-1\nlc_debug_interval = 2\ntenant = testx\n", s.section, key, key, s.user, key, secret)
 	}
 	path := filepath.Join(t.TempDir(), "s3tests.conf")
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {

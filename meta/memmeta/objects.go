@@ -236,6 +236,9 @@ func (db *DB) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
 	if u.Attrs != nil {
 		o.Attrs, o.ModifiedAt = cloneAttrs(*u.Attrs), db.now
 	}
+	if u.ACL != nil {
+		o.Attrs.ACL = cloneACL(u.ACL)
+	}
 	if u.Tags != nil {
 		o.Tags = cloneMap(*u.Tags)
 	}

@@ -137,7 +137,7 @@ func cloneMap[V any](m map[string]V) map[string]V {
 }
 
 func cloneAttrs(a meta.Attrs) meta.Attrs {
-	a.User, a.Checksums = cloneMap(a.User), cloneMap(a.Checksums)
+	a.User, a.Checksums, a.ACL = cloneMap(a.User), cloneMap(a.Checksums), cloneACL(a.ACL)
 	if len(a.Parts) == 0 {
 		a.Parts = nil
 		return a
@@ -147,6 +147,16 @@ func cloneAttrs(a meta.Attrs) meta.Attrs {
 		a.Parts[i].Checksums = cloneMap(a.Parts[i].Checksums)
 	}
 	return a
+}
+
+func cloneACL(a *meta.ACL) *meta.ACL {
+	if a == nil {
+		return nil
+	}
+	if len(a.Grants) == 0 {
+		return &meta.ACL{}
+	}
+	return &meta.ACL{Grants: slices.Clone(a.Grants)}
 }
 
 func cloneObject(o meta.Object) meta.Object {

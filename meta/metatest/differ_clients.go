@@ -250,9 +250,11 @@ func (h *history) delete() {
 func (h *history) update() {
 	v := h.version()
 	u := meta.Update{Op: h.op(), Bucket: v.Bucket, Key: v.Key, If: h.condition()}
-	switch h.number(3) {
+	switch h.number(4) {
 	case 0:
 		u.Attrs = &meta.Attrs{CacheControl: "no"}
+	case 3:
+		u.ACL = &meta.ACL{Grants: []meta.Grant{{Group: "AllUsers", Permission: "READ"}}}
 	case 1:
 		u.Tags = &map[string]string{}
 	case 2:

@@ -1,6 +1,7 @@
 package metatest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -135,6 +136,15 @@ func updateObject(w *world) {
 	if o.Tags["a"] != "b" || o.ModifiedAt != w.now() || o.Attrs.ContentType != "new" || o.ContentID != old.ContentID {
 		w.Fatalf("object is %+v", o)
 	}
+	changed := o.ModifiedAt
+	w.later(time.Hour)
+	for _, acl := range []*meta.ACL{{Grants: []meta.Grant{{Group: "AllUsers", Permission: "READ"}, {Account: "a", Permission: "WRITE_ACP"}}}, {}} {
+		o = update(meta.Update{ACL: acl})
+		if o.ModifiedAt != changed || o.Attrs.ContentType != "new" || o.Attrs.ACL == nil || !slices.Equal(o.Attrs.ACL.Grants, acl.Grants) {
+			w.Fatalf("object is %+v, its list %+v", o, o.Attrs.ACL)
+		}
+	}
+	equal(w, "list", update(meta.Update{Attrs: &meta.Attrs{}}).Attrs.ACL == nil, true)
 	equal(w, "tags", len(update(meta.Update{Tags: &map[string]string{}}).Tags), 0)
 	w.totals(0, 1, 0, 0)
 }

@@ -1,0 +1,236 @@
+package s3
+
+import (
+	"bytes"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The two groups of S3 that can be granted something: everybody, and everybody
+// who signs.
+const (
+	allUsers           = "AllUsers"
+	authenticatedUsers = "AuthenticatedUsers"
+	groupURI           = "http://acs.amazonaws.com/groups/global/"
+	schemaInstance     = "http://www.w3.org/2001/XMLSchema-instance"
+)
+
+// headerACL names a canned access control list.
+const headerACL = "X-Amz-Acl"
+
+// grantHeader grants one permission.
+type grantHeader struct {
+	name       string
+	permission auth.Permission
+}
+
+var grantHeaders = []grantHeader{
+	{"X-Amz-Grant-Read", auth.PermissionRead},
+	{"X-Amz-Grant-Write", auth.PermissionWrite},
+	{"X-Amz-Grant-Read-Acp", auth.PermissionReadAcp},
+	{"X-Amz-Grant-Write-Acp", auth.PermissionWriteAcp},
+	{"X-Amz-Grant-Full-Control", auth.PermissionFullControl},
+}
+
+// wish is the access control list that a request asks for, in headers or a
+// form.
+type wish struct {
+	canned types.ObjectCannedACL
+	grants []meta.Grant // of headers
+}
+
+// wished reads it; field is what a form says of it.
+func wished(h *fasthttp.RequestHeader, field string) (w wish, err error) {
+	w.canned = types.ObjectCannedACL(strings.Clone(field))
+	if v := h.Peek(headerACL); len(v) > 0 {
+		w.canned = types.ObjectCannedACL(v)
+	}
+	for _, g := range grantHeaders {
+		for _, value := range h.PeekAll(g.name) {
+			list, err := headerGrants(string(value), g.permission)
+			if err != nil {
+				return wish{}, err
+			}
+			w.grants = append(w.grants, list...)
+		}
+	}
+	if w.canned != "" && len(w.grants) > 0 {
+		return wish{}, s3err.GetAPIError(s3err.ErrBothCannedAndHeaderGrants)
+	}
+	return w, nil
+}
+
+// headerGrants reads the grantees of a header: id="..", uri="..", separated by
+// commas.
+func headerGrants(value string, p auth.Permission) (out []meta.Grant, err error) {
+	for part := range strings.SplitSeq(value, ",") {
+		kind, who, ok := strings.Cut(strings.TrimSpace(part), "=")
+		who = strings.Trim(who, `"`)
+		if !ok || who == "" {
+			return nil, invalidGrantee(part)
+		}
+		g, err := grantTo(strings.ToLower(kind), who, p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+// grantTo makes a grant to an account (id) or a group (uri).
+func grantTo(kind, who string, p auth.Permission) (meta.Grant, error) {
+	group, ok := strings.CutPrefix(who, groupURI)
+	switch {
+	case kind == "id":
+		return meta.Grant{Account: strings.Clone(who), Permission: string(p)}, nil
+	case kind == "uri" && ok && (group == allUsers || group == authenticatedUsers):
+		return meta.Grant{Group: strings.Clone(group), Permission: string(p)}, nil
+	case kind == "emailaddress":
+		return meta.Grant{}, s3err.APIError{
+			Code: "UnresolvableGrantByEmailAddress", HTTPStatusCode: http.StatusBadRequest,
+			Description: "The e-mail address that you provided does not match any account on record: accounts have none here. Name them by their ID.",
+		}
+	}
+	return meta.Grant{}, invalidGrantee(who)
+}
+
+func invalidGrantee(who string) error {
+	return s3err.InvalidArgumentError{
+		Description:  `A grantee is id="an account", uri="` + groupURI + allUsers + `" or uri="` + groupURI + authenticatedUsers + `".`,
+		ArgumentName: "Grantee", ArgumentValue: who,
+	}
+}
+
+// policyDocument is S3's AccessControlPolicy.
+type policyDocument struct {
+	XMLName xml.Name     `xml:"AccessControlPolicy"`
+	Owner   documentUser `xml:"Owner"`
+	List    *struct {
+		Grants []struct {
+			Grantee    documentUser `xml:"Grantee"`
+			Permission string       `xml:"Permission"`
+		} `xml:"Grant"`
+	} `xml:"AccessControlList"`
+}
+
+type documentUser struct {
+	Type  string `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
+	ID    string `xml:"ID"`
+	URI   string `xml:"URI"`
+	Email string `xml:"EmailAddress"`
+}
+
+// documentGrants reads a document; the object's owner cannot be changed by it.
+func documentGrants(body []byte, owner string) ([]meta.Grant, error) {
+	var doc policyDocument
+	if err := wellFormed(body); err != nil {
+		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
+	}
+	if err := xml.Unmarshal(body, &doc); err != nil || doc.List == nil || doc.Owner.ID == "" {
+		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
+	}
+	if doc.Owner.ID != owner {
+		return nil, invalidID(doc.Owner.ID)
+	}
+	out := []meta.Grant{}
+	for _, g := range doc.List.Grants {
+		if !slices.ContainsFunc(grantHeaders, func(h grantHeader) bool { return string(h.permission) == g.Permission }) {
+			return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
+		}
+		kind, who := granteeOf(g.Grantee)
+		if who == "" {
+			return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
+		}
+		grant, err := grantTo(kind, who, auth.Permission(g.Permission))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, grant)
+	}
+	return out, nil
+}
+
+// granteeOf says how a grantee is named.
+func granteeOf(u documentUser) (kind, who string) {
+	switch types.Type(u.Type) {
+	case types.TypeGroup:
+		return "uri", u.URI
+	case types.TypeAmazonCustomerByEmail:
+		return "emailaddress", u.Email
+	}
+	return "id", u.ID
+}
+
+func invalidID(id string) error {
+	return s3err.InvalidArgumentError{Description: "Invalid id", ArgumentName: "CanonicalUser/ID", ArgumentValue: id}
+}
+
+// canned are the grants of a canned access control list on an object of owner,
+// written by writer.
+func canned(list types.ObjectCannedACL, owner, writer string) ([]meta.Grant, error) {
+	var out []meta.Grant
+	everybody := func(group string, permissions ...auth.Permission) {
+		for _, p := range permissions {
+			out = append(out, meta.Grant{Group: group, Permission: string(p)})
+		}
+	}
+	switch list {
+	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
+	case types.ObjectCannedACLPublicRead:
+		everybody(allUsers, auth.PermissionRead)
+	case types.ObjectCannedACLPublicReadWrite:
+		everybody(allUsers, auth.PermissionRead, auth.PermissionWrite)
+	case types.ObjectCannedACLAuthenticatedRead:
+		everybody(authenticatedUsers, auth.PermissionRead)
+	case types.ObjectCannedACLBucketOwnerRead, types.ObjectCannedACLAwsExecRead:
+		return nil, s3err.GetNotImplementedErr(headerACL, s3err.NmpAdditionalMessage(list))
+	default:
+		return nil, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, string(list))
+	}
+	for _, who := range slices.Compact([]string{writer, owner}) {
+		if who != "" {
+			out = append(out, meta.Grant{Account: who, Permission: string(auth.PermissionFullControl)})
+		}
+	}
+	return out, nil
+}
+
+// aclXML writes an access control list as S3 does.
+func aclXML(owner string, grants []meta.Grant) []byte {
+	var b bytes.Buffer
+	user := func(id string) {
+		for _, element := range []string{"ID", "DisplayName"} {
+			b.WriteString("<" + element + ">")
+			_ = xml.EscapeText(&b, []byte(id)) // a bytes.Buffer takes everything
+			b.WriteString("</" + element + ">")
+		}
+	}
+	b.WriteString(xml.Header + `<AccessControlPolicy xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Owner>`)
+	user(owner)
+	b.WriteString("</Owner><AccessControlList>")
+	for _, g := range grants {
+		kind := types.TypeCanonicalUser
+		if g.Group != "" {
+			kind = types.TypeGroup
+		}
+		b.WriteString(`<Grant><Grantee xmlns:xsi="` + schemaInstance + `" xsi:type="` + string(kind) + `">`)
+		if g.Group != "" {
+			b.WriteString("<URI>" + groupURI + g.Group + "</URI>")
+		} else {
+			user(g.Account)
+		}
+		b.WriteString("</Grantee><Permission>" + g.Permission + "</Permission></Grant>")
+	}
+	b.WriteString("</AccessControlList></AccessControlPolicy>")
+	return b.Bytes()
+}
