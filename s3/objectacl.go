@@ -197,7 +197,7 @@ func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 // listsOff says that access control lists do not count in a bucket. A bucket of
 // which that cannot be read has none that would be asked.
 func (b *Backend) listsOff(ctx context.Context, bucket string) bool {
-	own, cancel := b.context(false)
+	own, cancel := b.context(requestOf(ctx), false)
 	defer cancel()
 	doc, err := b.store.Document(own, bucket, kindOwnership)
 	return err != nil || types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced
@@ -238,7 +238,7 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (a
 	if _, root := account(ctx); key == "" || root || b.listsOff(ctx, bucket) {
 		return list, nil
 	}
-	own, cancel := b.context(false)
+	own, cancel := b.context(req, false)
 	defer cancel()
 	obj, err := b.store.Head(own, object.GetRequest{Bucket: bucket, Key: key})
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
