@@ -53,6 +53,8 @@ var (
 		register(`UPDATE runs SET finished_at = ?1 WHERE finished_at > ?1`),
 		register(`UPDATE instances SET beat_at = ?1 WHERE beat_at > ?1`),
 		register(`UPDATE restamps SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE walks SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
 	}
 	resetsSoon = []string{
 		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1`),

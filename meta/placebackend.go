@@ -59,6 +59,9 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if _, err := t.exec(dropCounters, backend); err != nil {
 			return err
 		}
+		if err := t.forgetWalks(backend); err != nil {
+			return err
+		}
 		return t.must(1, lethe.ErrFenced, removeBackend, backend)
 	})
 }

@@ -57,6 +57,7 @@ type DB struct {
 	opsByAt   table[*meta.Outcome]
 	runs      table[*meta.Run]
 	places    placements
+	walking   walking
 	solo      map[string]lethe.ID // the last run of a routine that had to be alone
 }
 
@@ -103,6 +104,7 @@ func (db *DB) init() {
 	db.touched.order = uploadsByTouch
 	db.opsByAt.order = outcomesByAt
 	db.runs.order = runsByID
+	db.walking.findings.order = findingsByKey
 	db.open = map[meta.ContentKey]*content{}
 	db.byID = map[lethe.ID]*blob{}
 	db.byContent = map[lethe.ID]*table[*blob]{}

@@ -210,5 +210,6 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 		return fmt.Errorf("memmeta: backend %s still holds %s: %w", name, strings.Join(left, ", "), lethe.ErrBackendInUse)
 	}
 	db.backends.drop(b)
+	db.forgetWalks(name)
 	return nil
 }

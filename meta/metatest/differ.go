@@ -59,6 +59,7 @@ type history struct {
 	trash    []lethe.ID
 	ops      []lethe.ID
 	runs     []lethe.ID
+	planted  []lethe.ID // names without a row
 }
 
 func newHistory(t *testing.T, rt *rapid.T, one, other Open) *history {
@@ -207,7 +208,7 @@ var actions = weigh(map[int][]func(*history){
 	8: {(*history).begin, (*history).commitUploaded},
 	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).clean},
 	3: {(*history).reap, (*history).settleOld, (*history).beginPart, (*history).commitPart, (*history).complete, (*history).listTrash,
-		(*history).place},
+		(*history).place, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
 		(*history).setRules, (*history).restamp},

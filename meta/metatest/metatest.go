@@ -21,6 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Ledger is all that a ledger has to offer.
@@ -28,6 +29,7 @@ type Ledger interface {
 	objectLedger
 	reclaimLedger
 	placement.Ledger
+	reconcile.Ledger
 }
 
 type (
@@ -117,6 +119,7 @@ func Run(t *testing.T, open Open) {
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"place", append(placeTests(), placeRaces()...)},
+		{"walks", walkTests()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -1,0 +1,121 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// condemn returns what condemns the orphans that are ripe, batch by batch, once
+// everything was compared, and then finishes the walk.
+func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
+	after := ""
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		if w.o.DryRun {
+			return w.finish(ctx, c)
+		}
+		epoch, err := w.epoch(ctx)
+		if err != nil {
+			return false, err
+		}
+		may, err := w.mayCondemn(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		left := int64(w.o.MostOrphans) - w.counts.Get(Condemned)
+		if !may || left <= 0 {
+			return w.finish(ctx, c)
+		}
+		out, err := w.o.Ledger.CondemnOrphans(ctx, meta.OrphanRequest{
+			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))),
+		})
+		if err != nil {
+			return false, err
+		}
+		if out.Seen == 0 {
+			return w.finish(ctx, c)
+		}
+		after = out.Last
+		w.freed(c, out.Blobs)
+		w.o.Events.condemned(w.backend, out.Blobs)
+		return true, w.o.Ledger.SaveWalk(ctx, meta.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.row.Place, Counts: w.counts.Map()})
+	}
+}
+
+func (w *walk) freed(c *reclaim.Counts, blobs []meta.Blob) {
+	w.add(c, Condemned, int64(len(blobs)))
+	for _, b := range blobs {
+		w.add(c, Freed, b.Size)
+	}
+}
+
+// mayCondemn says whether orphans can be condemned at all: the pact holds, and
+// they are not too many to be true.
+func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	orphans, keys := w.counts.Get(Orphans), w.counts.Get(Keys)
+	if orphans == 0 {
+		return false, nil
+	}
+	if err := w.trust(ctx); err != nil {
+		return false, err
+	}
+	why := w.doubt
+	if why == "" && orphans > fewOrphans && float64(orphans) > w.o.MostShare*float64(keys) {
+		why = fmt.Sprintf("%d of %d keys have no row, which is too many to be true: is this an older copy of the ledger? "+
+			"If not, raise reclaim.orphans.most_share", orphans, keys)
+	}
+	if why == "" {
+		return true, nil
+	}
+	w.add(c, HeldBack, orphans)
+	w.o.Events.heldBack(w.backend, orphans, why)
+	return false, nil
+}
+
+// epoch is that of the pact, read before the pact is checked: what is condemned
+// under it was checked under it.
+func (w *walk) epoch(ctx context.Context) (int64, error) {
+	backends, err := w.o.Ledger.Backends(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range backends {
+		if b.ID == w.backend {
+			return b.Epoch, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: the ledger does not know it", lethe.ErrBackendMismatch)
+}
+
+// ripen reads, for a dry run, which orphans were seen before, long enough ago.
+func (w *walk) ripen(ctx context.Context) error {
+	w.ripe = map[string]bool{}
+	q := meta.FindingQuery{Backend: w.backend, Kind: meta.FoundOrphan, Limit: w.o.Page}
+	for {
+		page, err := w.o.Ledger.Findings(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, f := range page {
+			if f.FirstAt <= w.o.Clock.Now().Add(-w.o.Grace) {
+				w.ripe[f.Key] = true
+			}
+		}
+		if len(page) < w.o.Page {
+			return nil
+		}
+		q.AfterBackend, q.AfterKey = w.backend, page[len(page)-1].Key
+	}
+}
+
+// countRipe counts the orphans that a walk that is no dry run would condemn.
+func (w *walk) countRipe(c *reclaim.Counts, list []meta.Finding) {
+	for _, f := range list {
+		if w.ripe[f.Key] && f.Kind == meta.FoundOrphan {
+			w.add(c, RipeCount, 1)
+		}
+	}
+}

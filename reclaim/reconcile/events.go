@@ -1,0 +1,75 @@
+package reconcile
+
+import "github.com/lethe-storage/lethe/meta"
+
+// The names of a walk's counts.
+const (
+	Keys      = "keys"       // keys listed
+	Rows      = "rows"       // rows of the backend compared
+	Orphans   = "orphans"    // names of this store without a row
+	Condemned = "condemned"  // orphans that were condemned
+	Freed     = "bytes"      // bytes of the condemned
+	Foreign   = "foreign"    // keys outside our naming
+	Elsewhere = "elsewhere"  // blobs whose row names another backend
+	Missing   = "missing"    // live rows without bytes
+	WrongSize = "wrong_size" // live rows with bytes of another size
+	Lost      = "lost"       // missing or damaged blobs without a sound copy
+	Healing   = "healing"    // missing or damaged blobs that a copy replaces
+	Healed    = "healed"     // found by an earlier walk, sound by now
+	Skipped   = "skipped"    // differences beyond what one walk looks at
+	HeldBack  = "held_back"  // orphans that were spared because they are too many
+	RipeCount = "would_condemn"
+)
+
+// Loss is a live blob whose bytes are missing or damaged.
+type Loss struct {
+	Finding meta.Finding
+	meta.Standing
+}
+
+// Events tells what walks find; logs, audit lines and metrics are made of them
+// elsewhere. Nil funcs are silent. They are called after the ledger's transaction,
+// from several goroutines, and must not block for long.
+type Events struct {
+	// Walked: a walk over a backend ended; counts as named above.
+	Walked func(backend string, counts map[string]int64)
+	// Broken: a walk was cut off; the next run takes it up.
+	Broken func(backend string, err error)
+	// Dangling: a live blob's bytes are missing or damaged. Copies says whether it is
+	// healed or lost.
+	Dangling func(l Loss)
+	// Condemned: orphans were condemned.
+	Condemned func(backend string, blobs []meta.Blob)
+	// HeldBack: orphans were not condemned, and why.
+	HeldBack func(backend string, orphans int64, why string)
+}
+
+func (e *Events) walked(backend string, counts map[string]int64) {
+	if e != nil && e.Walked != nil {
+		e.Walked(backend, counts)
+	}
+}
+
+func (e *Events) broken(backend string, err error) {
+	if e != nil && e.Broken != nil {
+		e.Broken(backend, err)
+	}
+}
+
+func (e *Events) dangling(l Loss) {
+	if e != nil && e.Dangling != nil {
+		e.Dangling(l)
+	}
+}
+
+func (e *Events) condemned(backend string, blobs []meta.Blob) {
+	if e != nil && e.Condemned != nil && len(blobs) > 0 {
+		e.Condemned(backend, blobs)
+	}
+}
+
+func (e *Events) heldBack(backend string, orphans int64, why string) {
+	if e != nil && e.HeldBack != nil {
+		e.HeldBack(backend, orphans, why)
+	}
+}

@@ -1,0 +1,248 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// mostObjects is how many objects a loss names.
+const mostObjects = 20
+
+// judge looks into what a listing and the rows differ in, after the listing, and
+// records what is left of it.
+func (w *walk) judge(ctx context.Context, c *reclaim.Counts, found candidates) error {
+	w.add(c, Keys, found.keys)
+	c.Add(reclaim.Items, found.keys)
+	w.add(c, Skipped, found.skipped)
+	if found.n() == 0 {
+		return nil
+	}
+	for page := range slices.Chunk(found.unknown, w.o.Page) {
+		if err := w.unknown(ctx, c, page); err != nil {
+			return err
+		}
+	}
+	for page := range slices.Chunk(slices.Concat(found.absent, found.resized), w.o.Page) {
+		if err := w.dangling(ctx, c, page); err != nil {
+			return err
+		}
+	}
+	for page := range slices.Chunk(found.foreign, w.o.Page) {
+		if err := w.foreign(ctx, c, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record writes findings down.
+func (w *walk) record(ctx context.Context, list []meta.Finding) error {
+	if len(list) == 0 {
+		return nil
+	}
+	for i := range list {
+		list[i].Backend = w.backend
+	}
+	if !w.o.DryRun {
+		if _, err := w.o.Ledger.Sight(ctx, meta.Sighting{Walk: w.row.ID, Findings: list, Limit: w.o.Keep}); err != nil {
+			return err
+		}
+	}
+	if w.o.Report == nil {
+		return nil
+	}
+	w.report.Lock()
+	defer w.report.Unlock()
+	for _, f := range list {
+		w.o.Report(f)
+	}
+	return nil
+}
+
+func (w *walk) foreign(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
+	list := make([]meta.Finding, len(page))
+	for i, info := range page {
+		list[i] = meta.Finding{Key: told(info.Key), Kind: meta.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
+	}
+	w.add(c, Foreign, int64(len(page)))
+	return w.record(ctx, list)
+}
+
+// told is a key as it can be written down.
+func told(key string) string {
+	if utf8.ValidString(key) && !strings.ContainsRune(key, 0) {
+		return key
+	}
+	return strconv.Quote(key)
+}
+
+// strange says what a foreign key may be.
+func strange(key string) string {
+	if store, _, found := strings.Cut(key, "/"); found {
+		if _, err := lethe.ParseID(store); err == nil {
+			return "looks like another store's; left alone"
+		}
+	}
+	return "not a name of this store; left alone"
+}
+
+// unknown looks up names that were listed, and that the rows read before did not
+// have.
+func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
+	ids := make([]lethe.ID, len(page))
+	for i, info := range page {
+		ids[i], _ = lethe.ParseBlobKey(w.o.Store, info.Key)
+	}
+	rows, err := w.o.Ledger.BlobsByID(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("look up keys: %w", err)
+	}
+	where := make(map[lethe.ID]string, len(rows))
+	for _, b := range rows {
+		where[b.ID] = b.Backend
+	}
+	var list []meta.Finding
+	for i, info := range page {
+		f := meta.Finding{Key: info.Key, Kind: meta.FoundOrphan, Size: info.Size, Detail: "a name of this store without a row"}
+		switch there, known := where[ids[i]]; {
+		case known && there == w.backend:
+			continue // it was written meanwhile
+		case known:
+			f.Kind, f.Detail = meta.FoundElsewhere, "its row says that it lies on "+there+"; left alone"
+		}
+		lies, err := w.lies(ctx, info.Key)
+		if err != nil {
+			return err
+		}
+		if lies == nil {
+			continue // settled between the listing and the look-up
+		}
+		f.Size = lies.Size
+		w.add(c, countOf(f.Kind), 1)
+		list = append(list, f)
+	}
+	w.countRipe(c, list)
+	return w.record(ctx, list)
+}
+
+func countOf(k meta.FindingKind) string {
+	if k == meta.FoundElsewhere {
+		return Elsewhere
+	}
+	return Orphans
+}
+
+// lies asks for a key by name: nil if there are no bytes, for certain.
+func (w *walk) lies(ctx context.Context, key string) (*blob.Info, error) {
+	if err := w.o.Call(ctx); err != nil {
+		return nil, err
+	}
+	info, err := w.store.Stat(ctx, key)
+	switch {
+	case errors.Is(err, blob.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at %s: %w", key, err)
+	}
+	return &info, nil
+}
+
+// dangling asks for blobs by name that were not listed as their rows say. Then it
+// reads their rows: what is live still is missing, or damaged.
+func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) error {
+	lies := make(map[lethe.ID]*blob.Info, len(ids))
+	for _, id := range ids {
+		info, err := w.lies(ctx, lethe.BlobKey(w.o.Store, id))
+		if err != nil {
+			return err
+		}
+		lies[id] = info
+	}
+	if err := w.trust(ctx); err != nil {
+		return err
+	}
+	standing, err := w.o.Ledger.Standings(ctx, ids, mostObjects)
+	if err != nil {
+		return fmt.Errorf("look up rows: %w", err)
+	}
+	var losses []Loss
+	for _, s := range standing {
+		if f := w.finding(s, lies[s.Blob.ID]); f != nil {
+			losses = append(losses, Loss{*f, s})
+		}
+	}
+	return w.lose(ctx, c, losses)
+}
+
+// finding says what is wrong with a live blob; nil if nothing is.
+func (w *walk) finding(s meta.Standing, lies *blob.Info) *meta.Finding {
+	f := &meta.Finding{
+		Key: lethe.BlobKey(w.o.Store, s.Blob.ID), Kind: meta.FoundMissing, Detail: "its bytes are missing",
+		Content: s.Blob.ContentID, Segment: s.Blob.Segment,
+	}
+	switch {
+	case s.Blob.Backend != w.backend || lies != nil && lies.Size == s.Blob.Size:
+		return nil
+	case lies != nil:
+		f.Kind, f.Size = meta.FoundSize, lies.Size
+		f.Detail = fmt.Sprintf("%d bytes lie there, should be %d", lies.Size, s.Blob.Size)
+	}
+	if s.Copies > 0 {
+		f.Detail += fmt.Sprintf("; healed from %d other copies", s.Copies)
+		return f
+	}
+	f.Detail += "; no other copy; lost: " + strings.Join(s.Objects, ", ")
+	if s.More {
+		f.Detail += ", and more"
+	}
+	return f
+}
+
+// lose marks what is missing or damaged suspect, which has placement heal it, and
+// writes it down.
+func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss) error {
+	if len(losses) == 0 {
+		return nil
+	}
+	list, ids := make([]meta.Finding, len(losses)), make([]lethe.ID, len(losses))
+	for i, l := range losses {
+		list[i], ids[i] = l.Finding, l.Blob.ID
+	}
+	if !w.o.DryRun && w.doubt == "" {
+		if _, err := w.o.Ledger.MarkSuspect(ctx, ids, true, "reconcile: missing, or of another size"); err != nil {
+			return fmt.Errorf("mark suspect: %w", err)
+		}
+	}
+	if err := w.record(ctx, list); err != nil {
+		return err
+	}
+	for _, l := range losses {
+		w.count(c, l)
+		if !w.o.DryRun {
+			w.o.Events.dangling(l)
+		}
+	}
+	return nil
+}
+
+func (w *walk) count(c *reclaim.Counts, l Loss) {
+	kind, fate := Missing, Healing
+	if l.Finding.Kind == meta.FoundSize {
+		kind = WrongSize
+	}
+	if l.Copies == 0 {
+		fate = Lost
+	}
+	w.add(c, kind, 1)
+	w.add(c, fate, 1)
+}

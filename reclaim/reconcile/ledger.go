@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Ledger is what the routine needs of the ledger; *meta.DB satisfies it. Every
+// method is atomic, and meta/metatest is the suite that every ledger passes.
+type Ledger interface {
+	WalkLedger
+	FindingLedger
+	RowLedger
+}
+
+// WalkLedger keeps how far walks have come.
+type WalkLedger interface {
+	// BeginWalk begins a walk over a backend, or answers the one that was cut off:
+	// ErrBackendMismatch.
+	BeginWalk(ctx context.Context, s meta.WalkStart) (meta.Walk, error)
+	// SaveWalk moves a walk on: ErrFenced if it has ended, or is elsewhere.
+	SaveWalk(ctx context.Context, s meta.WalkStep) error
+	// FinishWalk ends a walk; if it compared everything, findings that it did not come
+	// upon are forgotten: ErrFenced.
+	FinishWalk(ctx context.Context, e meta.WalkEnd) (meta.WalkEnded, error)
+	// Walks answers the newest walks over a backend, newest first.
+	Walks(ctx context.Context, backend string, limit int) ([]meta.Walk, error)
+}
+
+// FindingLedger keeps what walks found, and acts on it.
+type FindingLedger interface {
+	// Sight records findings of a walk, up to a number of each backend: ErrFenced.
+	Sight(ctx context.Context, s meta.Sighting) (recorded int, err error)
+	Findings(ctx context.Context, q meta.FindingQuery) ([]meta.Finding, error)
+	// CondemnOrphans gives orphans a row, condemned, if all that speaks for it holds
+	// in that transaction: ErrBackendMismatch, ErrClock, ErrFenced.
+	CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error)
+	// Standings answers, for those of the blobs that are live, what depends on them.
+	Standings(ctx context.Context, blobs []lethe.ID, limit int) ([]meta.Standing, error)
+}
+
+// RowLedger reads rows, and marks them.
+type RowLedger interface {
+	// BlobStubs answers a page of all blobs after an id, by id.
+	BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]meta.Stub, error)
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
+	Backends(ctx context.Context) ([]meta.Backend, error)
+}
+
+// Pact tells whether a backend and the ledger belong together; *reclaim.Guard is
+// one.
+type Pact interface {
+	// Check answers ErrBackendMismatch if they do not, or if a person has to decide
+	// that first; another error if it could not be told.
+	Check(ctx context.Context, backend string) error
+}

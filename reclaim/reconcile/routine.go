@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Options of the routine. Ledger, Stores, Pact, Store, Clock and NewID are needed.
+type Options struct {
+	Ledger Ledger
+	Stores map[string]blob.Store
+	Pact   Pact
+	Store  lethe.ID
+	Clock  lethe.Clock
+	NewID  func() lethe.ID // ids of walks
+
+	// Only names the backends to walk over; none: all.
+	Only []string
+	// DryRun changes nothing: no row, no mark, no finding.
+	DryRun bool
+	// Grace is how old an orphan's first sighting and name must be.
+	Grace time.Duration
+	// Chunk is how many rows are held in memory at once, at 24 bytes each (default
+	// 2,000,000), and Small up to how many a backend is listed as one instead of
+	// folder by folder (default 100,000; negative: never).
+	Chunk, Small int
+	// Page is how many rows one transaction reads or changes (default 1,000).
+	Page int
+	// Parallel is how many folders are listed side by side (default 1).
+	Parallel int
+	// Call is waited for before each call to a backend: a page of a listing (1,000
+	// keys), or a look at one key. Nil: no limit.
+	Call func(ctx context.Context) error
+	// Keep is how many findings of each backend are kept (default 10,000).
+	Keep int
+	// MostOrphans is how many orphans one walk condemns (default 10,000); what is
+	// beyond waits for the next. MostShare is the share of the listed keys from which
+	// on orphans are too many to be true, once they are more than a few (default a
+	// tenth): none is condemned before a person raises it.
+	MostOrphans int
+	MostShare   float64
+
+	Events *Events
+	// Report, if set, receives every finding. It is called from one goroutine at a
+	// time.
+	Report func(meta.Finding)
+}
+
+// fewOrphans are too few to be suspicious, whatever their share.
+const fewOrphans = 100
+
+// giveUp is when a walk that was cut off is begun anew instead of taken up: what it
+// had compared is old by then.
+const giveUp = 3 * 24 * time.Hour
+
+// maxPage keeps lists in statements short.
+const maxPage = 10_000
+
+func (o Options) withDefaults() Options {
+	o.Chunk = cmp.Or(max(o.Chunk, 0), 2_000_000)
+	o.Small = cmp.Or(o.Small, 100_000)
+	o.Page = min(cmp.Or(max(o.Page, 0), 1000), maxPage)
+	o.Parallel = max(o.Parallel, 1)
+	o.Keep = cmp.Or(max(o.Keep, 0), 10_000)
+	o.MostOrphans = cmp.Or(max(o.MostOrphans, 0), 10_000)
+	o.MostShare = cmp.Or(max(o.MostShare, 0), 0.1)
+	if o.Call == nil {
+		o.Call = func(context.Context) error { return nil }
+	}
+	return o
+}
+
+// Routine is the routine "reconcile". It walks over everything: one at a time.
+type Routine struct{ o Options }
+
+// New makes the routine.
+func New(o Options) *Routine { return &Routine{o.withDefaults()} }
+
+// Name returns "reconcile".
+func (*Routine) Name() string { return "reconcile" }
+
+// Plan answers nothing: whether there is something to do only a walk can tell.
+func (*Routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// Pass walks over one backend after the other. One that cannot be walked over does
+// not keep the others from it; the pass fails in the end.
+func (r *Routine) Pass(string) reclaim.Step {
+	todo := slices.Sorted(maps.Keys(r.o.Stores))
+	if len(r.o.Only) > 0 {
+		todo = slices.Clone(r.o.Only)
+	}
+	var at *walk
+	var failures []error
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		if at == nil && len(todo) > 0 {
+			at, todo = r.walk(todo[0]), todo[1:]
+		}
+		if at == nil {
+			return false, errors.Join(failures...)
+		}
+		more, err := at.step(ctx, c)
+		if ctx.Err() != nil {
+			return false, ctx.Err() // what failed says nothing
+		}
+		if err != nil {
+			err = fmt.Errorf("reconcile: backend %s: %w", at.backend, err)
+			r.o.Events.broken(at.backend, err)
+			failures = append(failures, err)
+		}
+		if err != nil || !more {
+			at = nil
+		}
+		if at == nil && len(todo) == 0 {
+			return false, errors.Join(failures...)
+		}
+		return true, nil
+	}
+}
+
+func (r *Routine) walk(backend string) *walk {
+	return &walk{o: r.o, backend: backend, store: r.o.Stores[backend], counts: &reclaim.Counts{}}
+}
