@@ -25,10 +25,6 @@ func (u usage) minus(v usage) usage {
 	return usage{u.read - v.read, u.written - v.written, u.cpu - v.cpu}
 }
 
-func (u usage) plus(v usage) usage {
-	return usage{u.read + v.read, u.written + v.written, u.cpu + v.cpu}
-}
-
 // used reads what this process has used. Where there is no /proc the bytes are 0.
 func used() usage {
 	io := keyed("/proc/self/io")

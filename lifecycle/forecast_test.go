@@ -18,7 +18,7 @@ func TestForecast(t *testing.T) {
 		{"b/new", "2031-01-10T00:00:00Z", ""},
 		{"c", "2020-01-01T00:00:00Z", ""},
 	} {
-		ttl := now - now
+		ttl := at("1970-01-01T00:00:00Z")
 		if o.ttl != "" {
 			ttl = at(o.ttl)
 		}

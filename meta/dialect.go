@@ -53,11 +53,6 @@ func sqliteSource(param int, cols []string) string {
 	return fmt.Sprintf("(SELECT %s FROM json_each(?%d)) AS t", strings.Join(out, ", "), param)
 }
 
-// rows turns one parameter, a JSON array of objects, into a row source named t.
-// A column is a name and, for databases that need it, a type: "key text",
-// "n bigint".
-func (d dialect) rows(param int, cols ...string) string { return d.source(param, cols) }
-
 // Statements are package-level texts, written before it is known which database
 // will run them. These stand in them for what the dialect fills in.
 const (
@@ -81,7 +76,8 @@ const (
 // never changes (design rule 16).
 func exclusiveBy(column string) string { return "{exclusive by " + column + "}" }
 
-// rows is dialect.rows for a package-level text.
+// rows is a row source named t of a parameter that is a JSON array of objects. A
+// column is a name and, for databases that need it, a type: "key text", "n bigint".
 func rows(param int, cols ...string) string {
 	return fmt.Sprintf("{rows %d: %s}", param, strings.Join(cols, ", "))
 }

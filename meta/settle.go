@@ -30,7 +30,6 @@ type condemnedRow struct {
 	backend                string
 	size                   int64
 	diedAt, lateUntil, due lethe.Time
-	claimed                lethe.Time
 	claimedAt              lethe.Time // the delete was issued at or after it
 }
 

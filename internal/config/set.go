@@ -45,9 +45,6 @@ func isText(v reflect.Value) bool {
 	return ok
 }
 
-// isSecret reports whether v must not be shown.
-func isSecret(v reflect.Value) bool { return v.Type() == reflect.TypeFor[Secret]() }
-
 // Set sets one key by its path and a text, as the environment and flags do:
 // Set("cache.size", "1GiB"). Lists of texts are separated by commas; backends
 // are written as in the file, on one line.

@@ -64,7 +64,7 @@ const (
 	endOfTime lethe.Time = 221_845_392_000_000_000
 )
 
-var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).
+var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).
 	WithMaxSearchYears(searchYears)
 
 // New checks a Spec. Its errors say what is wrong and what is accepted.
