@@ -67,6 +67,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
+	expandKey(ctx, requestOf(ctx))
 	acl, err := b.storedACL(ctx, bucket)
 	if err == nil {
 		acl, err = b.deciding(ctx, bucket, acl)

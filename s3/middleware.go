@@ -53,6 +53,12 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		req.event.Code = e.BaseError().Code
 		return refuse(ctx, e)
 	}
+	restore, e := s.openForm(ctx, req)
+	defer restore()
+	if e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
 	if err := ctx.Next(); err != nil {
 		return err
 	}

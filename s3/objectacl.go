@@ -44,8 +44,12 @@ func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput)
 	if err != nil {
 		return nil, err
 	}
+	off, err := b.listsOff(ctx, o.names.bucket)
+	if err != nil {
+		return nil, err
+	}
 	grants := grantsOf(list)
-	if own := obj.Attrs.ACL; own != nil && !b.listsOff(ctx, o.names.bucket) {
+	if own := obj.Attrs.ACL; own != nil && !off {
 		grants = own.Grants
 	}
 	o.req.document = aclXML(list.Owner, grants)
@@ -124,7 +128,11 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 // granted turns a wish into a list. What would not hold is refused.
 func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error) {
 	bucket := o.names.bucket
-	if b.listsOff(ctx, bucket) {
+	off, err := b.listsOff(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	if off {
 		if len(w.grants) == 0 && (w.canned == types.ObjectCannedACLPrivate || w.canned == types.ObjectCannedACLBucketOwnerFullControl) {
 			return nil, nil
 		}
@@ -194,13 +202,10 @@ func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 	})
 }
 
-// listsOff says that access control lists do not count in a bucket. A bucket of
-// which that cannot be read has none that would be asked.
-func (b *Backend) listsOff(ctx context.Context, bucket string) bool {
-	own, cancel := b.context(requestOf(ctx), false)
-	defer cancel()
-	doc, err := b.store.Document(own, bucket, kindOwnership)
-	return err != nil || types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced
+// listsOff says that access control lists do not count in a bucket.
+func (b *Backend) listsOff(ctx context.Context, bucket string) (bool, error) {
+	doc, err := b.document(ctx, bucket, kindOwnership, 0)
+	return types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced, err
 }
 
 // storedACL is the bucket's list as it was set.
@@ -235,8 +240,11 @@ func grantsOf(list auth.ACL) []meta.Grant {
 func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (auth.ACL, error) {
 	req := requestOf(ctx)
 	key, settles := req.decidedBy(bucket)
-	if _, root := account(ctx); key == "" || root || b.listsOff(ctx, bucket) {
+	if _, root := account(ctx); key == "" || root {
 		return list, nil
+	}
+	if off, err := b.listsOff(ctx, bucket); off || err != nil {
+		return list, err
 	}
 	own, cancel := b.context(req, false)
 	defer cancel()

@@ -23,6 +23,11 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 	if err != nil {
 		return s3response.PutObjectOutput{}, err
 	}
+	if o.req.form {
+		if err := b.mayPost(ctx, o); err != nil {
+			return s3response.PutObjectOutput{}, err
+		}
+	}
 	res, err := b.put(ctx, o, in)
 	if err != nil {
 		return s3response.PutObjectOutput{}, b.putError(o, err, condition{str(in.IfMatch), str(in.IfNoneMatch)})

@@ -47,9 +47,10 @@ type request struct {
 	web   fiber.Ctx // while the request is being answered
 	lists int       // access control lists that were asked for, of a copy
 
-	form       bool // an upload by HTML form: the body's length is not known
-	policyRead bool // asks for the bucket's policy itself
-	urlEncode  bool // wants names in listings URL-encoded
+	form       bool   // an upload by HTML form: the body's length is not known
+	filename   string // of the form's file
+	policyRead bool   // asks for the bucket's policy itself
+	urlEncode  bool   // wants names in listings URL-encoded
 
 	key     *meta.AccessKey // the restricted key that signed it, once looked up
 	counted bool            // by the rate of its key

@@ -107,6 +107,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{opt: o, stop: stop, guard: &guard{idle: o.IdleTimeout}, addresses: newLimiters(o.AddressRate)}
 	gateway, err := s.gateway(base)
 	if err == nil {
+		err = bodySettable()
+	}
+	if err == nil {
 		s.web, err = webServer(gateway)
 	}
 	if err != nil {
@@ -114,6 +117,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.web.Name, s.web.ErrorHandler = "Lethe", unreadable
+	// It would read a form whole, before anybody knows who sends it.
+	s.web.DisablePreParseMultipartForm = true
 	s.web.ReadTimeout, s.web.IdleTimeout = o.HeaderTimeout, o.IdleTimeout
 	s.web.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 		return fasthttp.RequestConfig{ReadTimeout: longestBody}

@@ -1,0 +1,168 @@
+package s3
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3api/middlewares"
+	"github.com/versity/versitygw/s3err"
+)
+
+// maxForm bounds what precedes the file in an uploaded form, in bytes, as S3 has
+// it: it is held in memory, before anybody knows who sends it.
+const maxForm = 20 << 10
+
+// errFormTooLarge is S3's error for that.
+var errFormTooLarge = s3err.APIError{
+	Code: "MaxPostPreDataLengthExceeded", HTTPStatusCode: http.StatusBadRequest,
+	Description: "Your POST request fields preceding the upload file were too large.",
+}
+
+// openForm reads a form up to its file and puts it before the body again, so that
+// versitygw, which sets no bound, reads it from there. The caller calls restore
+// when the request was answered.
+func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.S3Error) {
+	restore = func() {}
+	stream := ctx.Request().BodyStream()
+	_, params, err := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
+	if !req.form || stream == nil || err != nil || params["boundary"] == "" {
+		return restore, nil
+	}
+	f := formReader{r: bufio.NewReader(stream), boundary: params["boundary"]}
+	if !f.run() {
+		return restore, errFormTooLarge
+	}
+	req.filename = f.filename
+	setBody(ctx.Request(), io.MultiReader(bytes.NewReader(f.head), f.r))
+	return func() { setBody(ctx.Request(), stream) }, nil
+}
+
+// bodyField is the field of a request that holds its body's stream. The web
+// server has no way to put another one in its place and keep the first: that one
+// knows where the next request begins.
+const bodyField = "bodyStream"
+
+// setBody puts a stream in place of the request's body, and leaves it open.
+func setBody(r *fasthttp.Request, to io.Reader) {
+	field := reflect.ValueOf(r).Elem().FieldByName(bodyField)
+	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(to))
+}
+
+// bodySettable says whether this version of the web server keeps a body's stream
+// where setBody looks for it.
+func bodySettable() error {
+	field, ok := reflect.TypeFor[fasthttp.Request]().FieldByName(bodyField)
+	if !ok || field.Type != reflect.TypeFor[io.Reader]() {
+		return errors.New("s3: this version of fasthttp keeps a request's body elsewhere: use the one that go.mod names")
+	}
+	return nil
+}
+
+// formReader reads a form's fields, up to the beginning of its file. Some clients
+// give each field a file name, which would make the first of them the file: only
+// the field "file" is one, as on S3. The head keeps its length, since the file's
+// is computed from it.
+type formReader struct {
+	r        *bufio.Reader
+	boundary string
+
+	head     []byte
+	header   bool // of a field; else its value
+	file     bool
+	filename string
+}
+
+// run reads the head; false: it is too long.
+func (f *formReader) run() bool {
+	for begins := true; len(f.head) <= maxForm; {
+		line, err := f.r.ReadSlice('\n')
+		at := len(f.head)
+		f.head = append(f.head, line...)
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			// Whoever reads on gets the same error, or the end.
+			return true
+		}
+		if begins && f.line(f.head[at:]) {
+			return true
+		}
+		begins = err == nil
+	}
+	return false
+}
+
+// line looks at one line; true: the rest is the file, or nothing.
+func (f *formReader) line(line []byte) bool {
+	text := string(bytes.TrimRight(line, "\r\n"))
+	switch {
+	case text == "--"+f.boundary:
+		f.header = true
+	case text == "--"+f.boundary+"--":
+		return true
+	case !f.header:
+	case text == "":
+		f.header = false
+		return f.file
+	default:
+		if name, value, ok := strings.Cut(text, ":"); ok && strings.EqualFold(strings.TrimSpace(name), fiber.HeaderContentDisposition) {
+			f.field(line, value)
+		}
+	}
+	return false
+}
+
+var filenameParameter = regexp.MustCompile(`(?i)(;\s*filenam)e(\*?\s*=)`)
+
+// field reads a field's name, and hides the file name of what is none.
+func (f *formReader) field(line []byte, disposition string) {
+	_, params, err := mime.ParseMediaType(disposition)
+	if err != nil {
+		return
+	}
+	if strings.EqualFold(params["name"], "file") {
+		f.file, f.filename = true, params["filename"]
+		return
+	}
+	copy(line, filenameParameter.ReplaceAll(line, []byte("${1}_$2")))
+}
+
+// filenameVariable in a form's key stands for the name of the file.
+const filenameVariable = "${filename}"
+
+// expandKey puts the file's name into the key of a form: what stands behind the
+// last slash of it, for browsers may send the whole path.
+func expandKey(ctx context.Context, req *request) {
+	form, ok := ctx.Value(localForm).(middlewares.PostObjectResult)
+	if !ok || req.filename == "" {
+		return
+	}
+	name := req.filename[strings.LastIndexAny(req.filename, `/\`)+1:]
+	form.Fields["key"] = strings.ReplaceAll(form.Fields["key"], filenameVariable, name)
+}
+
+// mayPost asks the bucket's policy about the object that a form makes: versitygw
+// has asked about the bucket alone.
+func (b *Backend) mayPost(ctx context.Context, o *op) error {
+	acct, root := account(ctx)
+	policy, err := b.document(ctx, o.names.bucket, kindPolicy, 0)
+	if root || err != nil || policy == nil || o.req.web == nil {
+		return err
+	}
+	if acct.Access == "" {
+		return auth.VerifyPublicAccess(o.req.web, b, auth.PutObjectAction, auth.PermissionWrite, o.names.bucket, o.names.key)
+	}
+	return auth.VerifyAccess(o.req.web, b, auth.AccessOptions{
+		AclPermission: auth.PermissionWrite, Acc: acct, Bucket: o.names.bucket, Object: o.names.key,
+		Actions: []auth.Action{auth.PutObjectAction}, Iam: b.accounts,
+	})
+}
