@@ -4,9 +4,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lethe-storage/lethe/internal/ratelimit"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // Access says who gets in beside the bearers of tokens in the ledger.
@@ -17,6 +27,17 @@ type Access struct {
 	// that only its owner can open. Empty: nobody does.
 	Open string
 }
+
+// rootName is the name of who brings Access.Token.
+const rootName = "root"
+
+// Failed authorisations that one address, or one token, may make: some at once,
+// then one every ten seconds. Those of an address beyond that are refused before
+// the ledger is asked, and none beyond that leaves an audit line of its own.
+const (
+	failuresAtOnce = 10
+	failuresEvery  = 10 * time.Second
+)
 
 // caller is who makes a call.
 type caller struct {
@@ -41,13 +62,18 @@ func callerOf(ctx context.Context) caller {
 
 // gate lets callers through whom it knows, and to the routes that are theirs.
 type gate struct {
-	s      *Service
-	access Access
-	root   [sha256.Size]byte
+	s        *Service
+	access   Access
+	root     [sha256.Size]byte
+	failures *ratelimit.Limiter
+	untold   atomic.Int64 // failures without an audit line since the last one
 }
 
 func newGate(s *Service, a Access) *gate {
-	return &gate{s: s, access: a, root: sha256.Sum256([]byte(a.Token))}
+	return &gate{
+		s: s, access: a, root: sha256.Sum256([]byte(a.Token)),
+		failures: ratelimit.New(ratelimit.Rate{PerSecond: 1 / failuresEvery.Seconds(), Burst: failuresAtOnce}, s.o.Failures),
+	}
 }
 
 // known lets only callers through whom it knows.
@@ -65,40 +91,101 @@ func (g *gate) known(next http.Handler) http.Handler {
 // denial is why a caller is turned away.
 type denial struct {
 	status int
-	code   string
-	text   string // for the caller
-	why    string // for the audit line
+	Error
+	why   string        // for the audit line
+	again time.Duration // when it may be tried again; 0: nothing is said
 }
 
 // caller finds out who calls.
 func (g *gate) caller(r *http.Request) (caller, *denial) {
 	c := caller{name: "unknown", remote: r.RemoteAddr}
-	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	switch {
-	case !bearer && g.access.Open != "" && r.Header.Get("Authorization") == "":
-		return caller{name: g.access.Open, role: Destroy, remote: r.RemoteAddr}, nil
-	case !bearer || given == "":
+	header := r.Header.Get("Authorization")
+	if header == "" && g.access.Open != "" {
+		return caller{g.access.Open, Destroy, r.RemoteAddr}, nil
+	}
+	given, bearer := strings.CutPrefix(header, "Bearer ")
+	if !bearer || given == "" {
 		return c, unauthorized("no token")
 	}
 	have := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(g.root[:], have[:]) == 1 && g.access.Token != "" {
-		return caller{name: "root", role: Destroy, remote: r.RemoteAddr}, nil
+		return caller{rootName, Destroy, r.RemoteAddr}, nil
 	}
-	return c, unauthorized("unknown token")
+	if wait, spent := g.failures.Spent(addressOf(c)); spent {
+		return c, &denial{http.StatusTooManyRequests, Error{"too_many_attempts",
+			"too many calls from this address came without a token that is known: wait " + wait.Round(time.Second).String()}, "too many attempts", wait}
+	}
+	return g.bearer(r.Context(), c, given)
+}
+
+// bearer finds out whose token is given.
+func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *denial) {
+	id, ok := idOfToken(given)
+	if !ok {
+		return c, unauthorized("not a token")
+	}
+	k, err := g.s.o.Ledger.AdminToken(ctx, id)
+	missing := errors.Is(err, meta.ErrNoSuchToken)
+	if err != nil && !missing {
+		e, status := told(err)
+		return c, &denial{status, Error{e.Code, "the token cannot be looked up now: " + e.Message}, "the ledger does not answer", 0}
+	}
+	// Compared also if there is none, so that both take the same time.
+	same := subtle.ConstantTimeCompare([]byte(k.Hash), []byte(hashOfToken(given))) == 1
+	switch {
+	case missing || !same:
+		return c, unauthorized("unknown token")
+	case k.Expired:
+		c.name = k.Name
+		return c, &denial{http.StatusUnauthorized, Error{"token_expired", fmt.Sprintf(
+			"the token %s expired at %s: make a new one with \"lethe token add\"", k.Name, k.ExpiresAt)}, "expired token", 0}
+	}
+	return caller{k.Name, Role(k.Role), c.remote}, nil
 }
 
 func unauthorized(why string) *denial {
-	return &denial{http.StatusUnauthorized, "unauthorized", "the admin API wants a token: Authorization: Bearer ...; " +
-		"make one with \"lethe token add\", or take that of the data folder, admin.token", why}
+	return &denial{http.StatusUnauthorized, Error{"unauthorized", "the admin API wants a token that it knows: Authorization: Bearer ...; " +
+		"make one with \"lethe token add\", or take that of the data folder, admin.token"}, why, 0}
+}
+
+// addressOf names the allowance of failures of who is not known.
+func addressOf(c caller) string {
+	host, _, err := net.SplitHostPort(c.remote)
+	if err != nil {
+		host = c.remote
+	}
+	return "address " + host
 }
 
 // deny turns a caller away.
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial) {
-	g.s.o.Audit("admin_denied", d.why, append(c.attrs(), slog.String("route", strings.TrimPrefix(r.URL.Path, Prefix)))...)
+	g.tell(r, c, d)
 	if d.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	reply(w, d.status, failure{&Error{d.code, d.text}})
+	if d.again > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(d.again.Seconds()))))
+	}
+	reply(w, d.status, failure{&d.Error})
+}
+
+// tell leaves an audit line about a caller who was turned away, unless there are
+// too many, or it is not the caller's failure.
+func (g *gate) tell(r *http.Request, c caller, d *denial) {
+	allowance := addressOf(c)
+	switch d.status {
+	case http.StatusUnauthorized, http.StatusTooManyRequests:
+	case http.StatusForbidden:
+		allowance = "token " + c.name
+	default:
+		return
+	}
+	if _, ok := g.failures.Allow(allowance); !ok {
+		g.untold.Add(1)
+		return
+	}
+	g.s.o.Audit("admin_denied", d.why, append(c.attrs(), slog.String("route", strings.TrimPrefix(r.URL.Path, Prefix)),
+		slog.Int("status", d.status), slog.Int64("more_untold", g.untold.Swap(0)))...)
 }
 
 // guarded lets a route's callers through whose role allows it.
@@ -107,9 +194,8 @@ func (g *gate) guarded(route Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
 		if !c.role.allows(route.Role) {
-			g.deny(w, r, c, &denial{http.StatusForbidden, "forbidden",
-				"the token " + c.name + " has the role " + string(c.role) + "; " + route.Name + " needs " + string(route.Role),
-				"role too low: needs " + string(route.Role)})
+			g.deny(w, r, c, &denial{http.StatusForbidden, Error{"forbidden", fmt.Sprintf(
+				"the token %s has the role %s; %s needs %s", c.name, c.role, route.Name, route.Role)}, "needs the role " + string(route.Role), 0})
 			return
 		}
 		next(w, r)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // ErrBadRequest is wrapped by errors about what was asked.
@@ -41,6 +42,8 @@ var kinds = []struct {
 	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
 	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
+	{meta.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
+	{meta.ErrTokenExists, "token_exists", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},

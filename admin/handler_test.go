@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func newService(t *testing.T) *admin.Service {
 	return newServiceWith(t, func(string, string, ...slog.Attr) {})
 }
 
-func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog.Attr)) *admin.Service {
+func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog.Attr), failures ...lethe.Clock) *admin.Service {
 	t.Helper()
 	ctx := context.Background()
 	db, err := meta.Open(ctx, meta.Memory, meta.Options{})
@@ -60,8 +61,12 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 			{Routine: verify(false), Timetable: schedule.Schedule{}},
 		},
 	}
+	if len(failures) == 0 {
+		failures = append(failures, nil)
+	}
 	return admin.New(admin.Options{
-		Ledger: db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
+		Failures: failures[0],
+		Ledger:   db, Objects: objects, Backends: backends, Cache: cache.Null{}, Loop: loop, Verify: verify,
 		Guard: &reclaim.Guard{Ledger: db, Stores: backends, Clock: lethe.SystemClock{}}, Clock: lethe.SystemClock{},
 		Scratch: t.TempDir(), Version: "test", Audit: audit,
 	})
@@ -89,9 +94,14 @@ func send(t *testing.T, base, call, body string, header ...string) (int, string)
 	return res.StatusCode, string(text)
 }
 
+// rush is a clock by which failures are always long ago.
+type rush struct{ at atomic.Int64 }
+
+func (c *rush) Now() lethe.Time { return lethe.Time(c.at.Add(int64(time.Hour / time.Microsecond))) }
+
 // No call works without the token, or from a page of another origin.
 func TestEveryCallWantsTheToken(t *testing.T) {
-	srv := httptest.NewServer(admin.Handler(newService(t), admin.Access{Token: "the-token"}))
+	srv := httptest.NewServer(admin.Handler(newServiceWith(t, func(string, string, ...slog.Attr) {}, &rush{}), admin.Access{Token: "the-token"}))
 	defer srv.Close()
 	calls := []string{"no/such/call"}
 	for _, r := range admin.Routes() {

@@ -30,6 +30,9 @@ type Options struct {
 	Serving bool
 	// Around is what the store works with; it may be left out.
 	Around Surroundings
+	// Failures is the clock by which failed authorisations are limited (default:
+	// lethe.Monotonic).
+	Failures lethe.Clock
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
 }

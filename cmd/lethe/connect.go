@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -19,15 +21,28 @@ import (
 // dialTime is how long a server has to take a connection.
 const dialTime = 5 * time.Second
 
+// Variables of the environment that say whom to ask, and as whom.
+const (
+	serverEnv = "LETHE_ADMIN_SERVER"
+	tokenEnv  = "LETHE_ADMIN_TOKEN"
+)
+
 // withAdmin calls fn with a client of the store's admin API: the server's, if one
 // works on the data folder, else one within this process that has the folder for
 // itself. A running server is never worked around.
 func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error {
+	if c.server != "" {
+		client, err := c.remote()
+		if err != nil {
+			return err
+		}
+		return fn(client)
+	}
 	conf, err := c.load()
 	if err != nil {
 		return err
 	}
-	client, err := running(ctx, conf)
+	client, err := c.running(ctx, conf)
 	if err != nil {
 		return err
 	}
@@ -37,9 +52,29 @@ func (c *cli) withAdmin(ctx context.Context, fn func(*admin.Client) error) error
 	return c.offline(ctx, conf, fn)
 }
 
+// remote is a client of the server that was named.
+func (c *cli) remote() (*admin.Client, error) {
+	if path, ok := strings.CutPrefix(c.server, "unix:"); ok {
+		return &admin.Client{Base: "http://lethe", HTTP: admin.Unix(path), Token: c.givenToken()}, nil
+	}
+	u, err := url.Parse(c.server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("--server %q is no URL such as https://lethe.example.org:9003, nor unix: and a path", c.server)
+	}
+	if c.givenToken() == "" {
+		return nil, fmt.Errorf("the admin API of %s wants a token: set %s; \"lethe token add\" there makes one", u.Host, tokenEnv)
+	}
+	return &admin.Client{Base: strings.TrimRight(c.server, "/"), HTTP: admin.TCP(), Token: c.givenToken()}, nil
+}
+
+// givenToken is the token that the command was given, if any.
+func (c *cli) givenToken() string {
+	return strings.TrimSpace(cmp.Or(c.token, os.Getenv(tokenEnv)))
+}
+
 // running answers a client of the server on the data folder, nil if none
 // answers.
-func running(ctx context.Context, conf *config.Config) (*admin.Client, error) {
+func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, error) {
 	l := conf.Server.Admin
 	path, unix := l.Unix()
 	network, address := "tcp", strings.TrimPrefix(strings.TrimPrefix(l.URL(), "https://"), "http://")
@@ -56,7 +91,8 @@ func running(ctx context.Context, conf *config.Config) (*admin.Client, error) {
 	case err != nil:
 		return nil, ctx.Err()
 	}
-	if err := conn.Close(); err != nil || unix {
+	client.Token = c.givenToken()
+	if err := conn.Close(); err != nil || unix || client.Token != "" {
 		return client, err
 	}
 	token, err := os.ReadFile(app.TokenPath(conf.DataDir))

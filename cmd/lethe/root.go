@@ -16,6 +16,8 @@ type cli struct {
 	file     string   // of the configuration
 	dataDir  string   // over that of the configuration
 	settings []string // key=value
+	server   string   // URL of an admin API elsewhere; empty: that of the data folder
+	token    string   // for the admin API; empty: that of the data folder
 }
 
 func newRoot(io streams) *cobra.Command {
@@ -39,9 +41,11 @@ live for each object, and really gives the bytes back.
 	f.StringVarP(&c.file, "config", "c", "", "configuration `file` (default: none, everything has a default)")
 	f.StringVar(&c.dataDir, "data-dir", "", "data `folder` (default: that of the configuration, ./lethe-data)")
 	f.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as cache.size=1GiB")
+	f.StringVar(&c.server, "server", os.Getenv(serverEnv), "`URL` of the admin API of a server elsewhere, such as https://lethe.example.org:9003 (default: $"+serverEnv+", else the server or the data folder here)")
+	f.StringVar(&c.token, "token", "", "`token` for the admin API; better given as $"+tokenEnv+", as others see the arguments of commands")
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(),
-		c.deadCommand(), c.trashCommand(), c.ttlCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.backendCommand(), c.clockCommand(),
+		c.deadCommand(), c.trashCommand(), c.ttlCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(),
 		c.configCommand(), c.demoCommand(), c.versionCommand(),
 	)

@@ -124,7 +124,9 @@ func (p *Problems) addErr(err error) {
 // set nothing, each with what may have been meant. They are worth a warning and
 // no more: container platforms make such names by themselves.
 func UnknownEnviron(environ []string) []string {
-	var names, out []string
+	// What the commands read beside the configuration.
+	names := []string{"LETHE_ADMIN_SERVER", "LETHE_ADMIN_TOKEN"}
+	var out []string
 	for _, l := range Default().leaves() {
 		names = append(names, l.env())
 	}

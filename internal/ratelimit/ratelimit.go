@@ -65,6 +65,22 @@ func (l *Limiter) Allow(name string) (wait time.Duration, ok bool) {
 	return time.Duration(missing / l.rate.PerSecond * float64(time.Second)), false
 }
 
+// Spent says whether the allowance of a name is used up, and how long until it is
+// not; it takes nothing.
+func (l *Limiter) Spent(name string) (wait time.Duration, spent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lim, known := l.by[name]
+	if !known {
+		return 0, false
+	}
+	missing := 1 - lim.TokensAt(l.clock.Now().Time())
+	if missing <= 0 {
+		return 0, false
+	}
+	return time.Duration(missing / l.rate.PerSecond * float64(time.Second)), true
+}
+
 // forget drops the names whose allowance is full, and all if there are none such.
 func (l *Limiter) forget(now time.Time) {
 	for name, lim := range l.by {

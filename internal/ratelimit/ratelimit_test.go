@@ -33,6 +33,29 @@ func TestEachNameHasItsOwnAllowance(t *testing.T) {
 	}
 }
 
+func TestSpentTakesNothing(t *testing.T) {
+	c := &clock{now: 1_800_000_000_000_000}
+	l := New(Rate{PerSecond: 1, Burst: 1}, c)
+	if _, spent := l.Spent("a"); spent {
+		t.Fatal("spent before anything was asked")
+	}
+	l.Allow("a")
+	for range 3 {
+		if wait, spent := l.Spent("a"); !spent || wait != time.Second {
+			t.Fatalf("spent %v, wait %v; want 1s", spent, wait)
+		}
+	}
+	c.now = c.now.Add(time.Second)
+	for range 3 {
+		if _, spent := l.Spent("a"); spent {
+			t.Fatal("spent although a request is allowed again")
+		}
+	}
+	if _, ok := l.Allow("a"); !ok {
+		t.Fatal("refused")
+	}
+}
+
 func TestNoRateIsNoLimit(t *testing.T) {
 	l := New(Rate{}, nil)
 	for range 1000 {

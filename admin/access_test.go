@@ -1,0 +1,183 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// gated is an API that wants tokens, with a bootstrap token and a clock for what
+// failed.
+type gated struct {
+	t     *testing.T
+	srv   *httptest.Server
+	log   *lines
+	clock *stepClock
+}
+
+type stepClock struct{ at lethe.Time }
+
+func (c *stepClock) Now() lethe.Time { return c.at }
+
+func newGated(t *testing.T) *gated {
+	g := &gated{t: t, log: &lines{}, clock: &stepClock{1_800_000_000_000_000}}
+	g.srv = httptest.NewServer(admin.Handler(newServiceWith(t, g.log.audit, g.clock), admin.Access{Token: "bootstrap"}))
+	t.Cleanup(g.srv.Close)
+	return g
+}
+
+func (g *gated) as(token, call, body string) (int, string) {
+	g.t.Helper()
+	return send(g.t, g.srv.URL, call, body, "Authorization", "Bearer "+token)
+}
+
+// token makes a token by the bootstrap one.
+func (g *gated) token(name, role, ttl string) string {
+	g.t.Helper()
+	body, err := json.Marshal(admin.TokenRequest{Name: name, Role: admin.Role(role), TTL: ttl})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	code, answer := g.as("bootstrap", "tokens/add", string(body))
+	var k admin.NewToken
+	if err := json.Unmarshal([]byte(answer), &k); err != nil || code != http.StatusOK {
+		g.t.Fatalf("%d %s %v", code, answer, err)
+	}
+	return k.Text
+}
+
+// Each role opens its own routes and those of the roles before it, and no other.
+func TestRolesOpenTheirRoutes(t *testing.T) {
+	g := newGated(t)
+	order := []admin.Role{admin.Read, admin.Operate, admin.Destroy}
+	for rank, role := range order {
+		token := g.token("of-"+string(role), string(role), "")
+		for needed, which := range order {
+			for _, r := range admin.Routes() {
+				if r.Role != which || r.Request == nil {
+					continue
+				}
+				code, body := g.as(token, r.Name, "{}")
+				if (code == http.StatusForbidden) != (needed > rank) {
+					t.Errorf("%s with the role %s: %d %s", r.Name, role, code, body)
+				}
+				if needed > rank && !strings.Contains(body, "needs "+string(which)) {
+					t.Errorf("%s: the refusal does not say what is needed: %s", r.Name, body)
+				}
+				if code == http.StatusUnauthorized {
+					t.Errorf("%s with the role %s: %d %s", r.Name, role, code, body)
+				}
+			}
+		}
+	}
+	if told := g.log.take("admin_denied"); len(told) == 0 || told[0].attrs["who"] != "of-read" || !strings.Contains(told[0].reason, "needs the role") {
+		t.Errorf("denials are told as %v", told)
+	}
+}
+
+// A token that was removed, has expired, or is almost one opens nothing.
+func TestTokensThatDoNotHold(t *testing.T) {
+	g := newGated(t)
+	token, brief := g.token("watcher", "read", ""), g.token("brief", "destroy", "1us")
+	if code, body := g.as(token, "whoami", ""); code != http.StatusOK || !strings.Contains(body, `"watcher"`) || !strings.Contains(body, `"read"`) {
+		t.Fatalf("%d %s", code, body)
+	}
+	g.token("another", "read", "") // the ledger's clock goes on
+	for name, bad := range map[string]string{
+		"cut": token[:len(token)-1], "longer": token + "a", "upper": strings.ToUpper(token),
+		"id only": strings.Join(strings.Split(token, "_")[:2], "_"), "other secret": token[:len(token)-26] + strings.Repeat("a", 26),
+	} {
+		if code, body := g.as(bad, "whoami", ""); code != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", name, code, body)
+		}
+	}
+	if code, body := g.as(brief, "whoami", ""); code != http.StatusUnauthorized || !strings.Contains(body, "expired") {
+		t.Errorf("expired: %d %s", code, body)
+	}
+	if code, body := g.as("bootstrap", "tokens/remove", `{"name":"watcher"}`); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, body := g.as(token, "whoami", ""); code != http.StatusUnauthorized {
+		t.Errorf("removed: %d %s", code, body)
+	}
+}
+
+// No text of a token is in an answer but the first, nor in an audit line.
+func TestTokensStaySecret(t *testing.T) {
+	g := newGated(t)
+	token := g.token("watcher", "read", "90d")
+	secret := token[len(token)-26:]
+	_, list := g.as("bootstrap", "tokens/list", "")
+	_, again := g.as("bootstrap", "tokens/add", `{"name":"watcher","role":"read"}`)
+	_, _ = g.as(token, "backends/hold", `{"id":"main"}`)
+	if !strings.Contains(list, "watcher") || strings.Contains(list+again, secret) || !strings.Contains(again, "token_exists") {
+		t.Errorf("%s %s", list, again)
+	}
+	g.log.mu.Lock()
+	defer g.log.mu.Unlock()
+	for _, l := range g.log.list {
+		for k, v := range l.attrs {
+			if strings.Contains(v, secret) {
+				t.Errorf("%s: %s holds the token: %s", l.event, k, v)
+			}
+		}
+	}
+}
+
+// Who guesses is slowed down before the ledger is asked, and does not fill the
+// log; who knows a token gets in as soon as the address is clear again, and the
+// bootstrap token always.
+func TestGuessingIsLimited(t *testing.T) {
+	g := newGated(t)
+	token := g.token("watcher", "read", "")
+	g.log.take("")
+	refused := 0
+	for range 100 {
+		if code, _ := g.as("lethe_abcdefghij_wrong", "status", ""); code == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	told := g.log.take("admin_denied")
+	if refused != 90 || len(told) != 10 || told[0].attrs["from"] == "" || told[0].attrs["route"] != "status" {
+		t.Errorf("%d of 100 were refused for being too many, %d left audit lines: %v", refused, len(told), told)
+	}
+	if code, body := g.as(token, "whoami", ""); code != http.StatusTooManyRequests || !strings.Contains(body, "wait") {
+		t.Errorf("a token from that address: %d %s", code, body)
+	}
+	if code, _ := g.as("bootstrap", "whoami", ""); code != http.StatusOK {
+		t.Errorf("the bootstrap token from that address: %d", code)
+	}
+	g.clock.at = g.clock.at.Add(10 * time.Second)
+	if code, _ := g.as(token, "whoami", ""); code != http.StatusOK {
+		t.Errorf("after a while: %d", code)
+	}
+	_, _ = g.as("lethe_abcdefghij_wrong", "status", "")
+	if told = g.log.take("admin_denied"); len(told) != 1 || told[0].attrs["more_untold"] != "91" {
+		t.Errorf("told %v", told)
+	}
+}
+
+// What cannot be meant is refused with what to do.
+func TestTokensAreChecked(t *testing.T) {
+	g := newGated(t)
+	for body, want := range map[string]string{
+		`{}`:                                      "no name of a token",
+		`{"name":"root","role":"read"}`:           "no name of a token",
+		`{"name":"a b","role":"read"}`:            "no name of a token",
+		`{"name":"a","role":"admin"}`:             "read, operate or destroy",
+		`{"name":"a","role":"read","ttl":"soon"}`: "ttl",
+	} {
+		if code, answer := g.as("bootstrap", "tokens/add", body); code != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s", body, code, answer)
+		}
+	}
+	if code, answer := g.as("bootstrap", "tokens/remove", `{"name":"none"}`); code != http.StatusNotFound || !strings.Contains(answer, "no_such_token") {
+		t.Errorf("%d %s", code, answer)
+	}
+}

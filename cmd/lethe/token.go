@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Short: "Make, list and remove tokens of the admin API",
+		Long: `Who brings a token may call the admin API as far as its role goes:
+
+  read      see names, sizes, states and settings
+  operate   let work go on or stand still: run routines, hold and drain
+            backends, requeue dead letters, restore from the trash
+  destroy   end objects and bytes, set what ends them, open what a guard has
+            closed, copy the ledger, and give access to others
+
+Each role includes those before it. The owner of the data folder needs no token.
+A token is given to the commands as LETHE_ADMIN_TOKEN or --token, to the API as
+"Authorization: Bearer ...". All instances that share a ledger know it.`,
+	}
+	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenWhoCommand(), &cobra.Command{
+		Use: "rm name...", Aliases: []string{"remove"}, Short: "Take tokens away, at once", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				for _, name := range names {
+					if _, err := admin.Call[admin.None](cmd.Context(), client, "tokens/remove", admin.TokenName{Name: name}); err != nil {
+						return fmt.Errorf("%s: %w", name, err)
+					}
+					fmt.Fprintf(c.out, "removed %s\n", name)
+				}
+				return nil
+			})
+		},
+	})
+	return cmd
+}
+
+func (c *cli) tokenAddCommand() *cobra.Command {
+	req := admin.TokenRequest{}
+	var role string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "add name", Short: "Make a token; it is shown once", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Name, req.Role = args[0], admin.Role(role)
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				k, err := admin.Call[admin.NewToken](cmd.Context(), client, "tokens/add", req)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, k)
+				}
+				until := "until it is removed"
+				if !k.ExpiresAt.IsZero() {
+					until = "until " + stamp(k.ExpiresAt)
+				}
+				_, err = fmt.Fprintf(c.out, "token  %s\nrole   %s, %s\nThe token is not shown again.\n", k.Text, k.Role, until)
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&role, "role", "read", "what it may do: `read`, operate or destroy")
+	f.StringVar(&req.TTL, "ttl", "", "how long it holds, such as 90d (default: until it is removed)")
+	f.BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) tokenListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tokens, without their texts", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Call[[]admin.Token](cmd.Context(), client, "tokens/list", admin.None{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"TOKEN", "ROLE", "MADE", "BY", "EXPIRES"}}
+				for _, k := range list {
+					expires := stamp(k.ExpiresAt)
+					if k.Expired {
+						expires += " (expired)"
+					}
+					rows = append(rows, []string{k.Name, string(k.Role), stamp(k.CreatedAt), cmp.Or(k.CreatedBy, "-"), expires})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) tokenWhoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "who", Short: "Show as whom the commands ask, and with which role", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				who, err := admin.Call[admin.Caller](cmd.Context(), client, "whoami", admin.None{})
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.out, "%s (%s)\n", who.Name, who.Role)
+				return err
+			})
+		},
+	}
+}

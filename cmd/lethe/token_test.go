@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+)
+
+// The commands ask a server elsewhere with a token, as far as its role goes.
+func TestCommandsOverTheNetwork(t *testing.T) {
+	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
+	server := w.app.Addresses().Admin
+	w.fails("wants a token", "--server", server, "status")
+	root, err := os.ReadFile(app.TokenPath(w.dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LETHE_ADMIN_SERVER", server)
+	t.Setenv("LETHE_ADMIN_TOKEN", string(root))
+	if out := w.ok("token", "who"); out != "root (destroy)\n" {
+		t.Errorf("who: %q", out)
+	}
+	k := asked[admin.NewToken](w, "token", "add", "watcher", "--ttl", "90d")
+	if out := w.ok("token", "list"); !strings.Contains(out, "watcher") || !strings.Contains(out, "read") || strings.Contains(out, k.Text) {
+		t.Errorf("listed as %q", out)
+	}
+	t.Setenv("LETHE_ADMIN_TOKEN", k.Text)
+	if out := w.ok("status"); !strings.Contains(out, "main") {
+		t.Errorf("status: %q", out)
+	}
+	w.fails("has the role read; backends/hold needs operate", "backend", "hold", "main")
+	w.fails("has the role read; backup needs destroy", "backup", t.TempDir()+"/copy")
+	w.fails("has the role read; tokens/remove needs destroy", "token", "rm", "watcher")
+	w.ok("--token", strings.TrimSpace(string(root)), "token", "rm", "watcher")
+	w.fails("wants a token that it knows", "status")
+	w.fails("is no URL", "--server", "lethe.example.org", "status")
+	if strings.Contains(w.log.String(), k.Text) || !strings.Contains(w.log.String(), `"event":"admin_denied"`) {
+		t.Errorf("the log holds the token, or no denial: %s", w.log.String())
+	}
+}
+
+// The owner of the socket needs no token; one that is given counts.
+func TestTokensOverTheSocket(t *testing.T) {
+	w := newWorld(t).start()
+	if out := w.ok("token", "who"); !strings.Contains(out, "owner of the socket (destroy)") {
+		t.Errorf("who: %q", out)
+	}
+	k := asked[admin.NewToken](w, "token", "add", "op", "--role", "operate")
+	if out := w.ok("--token", k.Text, "token", "who"); out != "op (operate)\n" {
+		t.Errorf("who: %q", out)
+	}
+	w.fails("needs destroy", "--token", k.Text, "token", "rm", "op")
+	w.ok("token", "rm", "op")
+	w.fails("no such token", "token", "rm", "op")
+}
