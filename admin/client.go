@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -81,21 +80,7 @@ func Stream[Res any](ctx context.Context, c *Client, name string, req any, each 
 		return out, err
 	}
 	defer res.Body.Close()
-	d := json.NewDecoder(res.Body)
-	for {
-		var ev Event
-		switch err := d.Decode(&ev); {
-		case errors.Is(err, io.EOF):
-			return out, fmt.Errorf("admin API: %s: the server stopped before it was done", name)
-		case err != nil:
-			return out, fmt.Errorf("admin API: %s: the answer breaks off: %w", name, err)
-		case ev.Error != nil:
-			return out, ev.Error
-		case ev.Result != nil:
-			return out, json.Unmarshal(ev.Result, &out)
-		}
-		each(ev)
-	}
+	return readStream[Res](json.NewDecoder(res.Body), name, each)
 }
 
 // Status answers the store at a glance.

@@ -84,11 +84,17 @@ func (s *Service) ShowLifecycle(ctx context.Context, r LifecycleRequest) (Lifecy
 // ErrNoSuchBucket, ErrBadRequest. Objects are stamped by the next pass of
 // lifecycle; what removed rules have stamped stays from now on.
 func (s *Service) SetLifecycle(ctx context.Context, r LifecycleRequest) (Lifecycle, error) {
+	return s.setLifecycle(ctx, r, "")
+}
+
+// setLifecycle replaces rules; seen, unless empty, is the digest of those that may
+// be replaced: ErrPreconditionFailed.
+func (s *Service) setLifecycle(ctx context.Context, r LifecycleRequest, seen string) (Lifecycle, error) {
 	rules, err := parseRules(r.Rules)
 	if err != nil {
 		return Lifecycle{}, err
 	}
-	b, err := s.o.Ledger.SetRules(ctx, meta.RulesChange{Bucket: r.Bucket, Rules: rules, By: byOperator})
+	b, err := s.o.Ledger.SetRules(ctx, meta.RulesChange{Bucket: r.Bucket, Rules: rules, By: byOperator, Seen: seen})
 	if errors.Is(err, meta.ErrRulesConfigured) {
 		return Lifecycle{}, fmt.Errorf("%w: the rules of bucket %s stand in the configuration: change them there and send SIGHUP", ErrBadRequest, r.Bucket)
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
+
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Event is one line of a stream: progress, a finding, and last the result or the
@@ -12,6 +14,7 @@ import (
 type Event struct {
 	Progress *Progress       `json:"progress,omitempty"`
 	Problem  *Problem        `json:"problem,omitempty"`
+	Item     *plan.Result    `json:"item,omitempty"` // of a plan, that was not acted on
 	Result   json.RawMessage `json:"result,omitempty"`
 	Error    *Error          `json:"error,omitempty"`
 }
@@ -49,21 +52,26 @@ func stream[Req, Res any](fn func(context.Context, Req, func(Event)) (Res, error
 			reply(w, status, failure{e})
 			return
 		}
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		w.WriteHeader(http.StatusOK)
-		out := &emitter{w: w}
-		res, err := fn(r.Context(), req, out.emit)
-		if err != nil {
-			e, _ := told(err)
-			out.emit(Event{Error: e})
-			return
-		}
-		raw, err := json.Marshal(res)
-		if err != nil {
-			e, _ := told(err)
-			out.emit(Event{Error: e})
-			return
-		}
-		out.emit(Event{Result: raw})
+		lines(w, func(emit func(Event)) (Res, error) { return fn(r.Context(), req, emit) })
 	}
+}
+
+// lines answers what fn reports, and last its result or its error.
+func lines[Res any](w http.ResponseWriter, fn func(emit func(Event)) (Res, error)) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	out := &emitter{w: w}
+	res, err := fn(out.emit)
+	if err != nil {
+		e, _ := told(err)
+		out.emit(Event{Error: e})
+		return
+	}
+	raw, err := json.Marshal(res)
+	if err != nil {
+		e, _ := told(err)
+		out.emit(Event{Error: e})
+		return
+	}
+	out.emit(Event{Result: raw})
 }

@@ -96,29 +96,51 @@ func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, erro
 		}
 		return err
 	}
-	if len(req.IDs) > 0 {
-		ids, err := parseIDs(req.IDs)
-		if err != nil {
-			return out, err
+	return out, s.eachTrash(ctx, req, func(list []meta.TrashEntry) error {
+		ids := make([]lethe.ID, len(list))
+		for i, e := range list {
+			ids[i] = e.ID
 		}
-		return out, apply(ids)
+		return apply(ids)
+	})
+}
+
+// eachTrash gives the entries that were chosen to fn, page by page. Ids that name
+// no entry are passed over.
+func (s *Service) eachTrash(ctx context.Context, req TrashRequest, fn func([]meta.TrashEntry) error) error {
+	if len(req.IDs) > 0 {
+		return s.trashNamed(ctx, req.IDs, fn)
 	}
 	if !req.All && req.Bucket == "" {
-		return out, fmt.Errorf("%w: name trash entries by id, or choose them by bucket and prefix, or all of them", ErrBadRequest)
+		return fmt.Errorf("%w: name trash entries by id, or choose them by bucket and prefix, or all of them", ErrBadRequest)
 	}
 	q := meta.TrashQuery{Bucket: req.Bucket, Prefix: req.Prefix, Limit: page}
 	for {
 		list, err := s.o.Objects.Trash(ctx, q)
 		if err != nil || len(list) == 0 {
-			return out, err
+			return err
 		}
-		ids := make([]lethe.ID, len(list))
-		for i, e := range list {
-			ids[i] = e.ID
+		if err := fn(list); err != nil {
+			return err
 		}
-		if err := apply(ids); err != nil {
-			return out, err
-		}
-		q.After = ids[len(ids)-1]
+		q.After = list[len(list)-1].ID
 	}
+}
+
+func (s *Service) trashNamed(ctx context.Context, texts []string, fn func([]meta.TrashEntry) error) error {
+	ids, err := parseIDs(texts)
+	if err != nil {
+		return err
+	}
+	var list []meta.TrashEntry
+	for _, id := range ids {
+		e, found, err := s.trashEntry(ctx, id)
+		if err != nil {
+			return err
+		}
+		if found {
+			list = append(list, e)
+		}
+	}
+	return fn(list)
 }

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -130,6 +132,12 @@ func (rs Rules) Encode() string {
 		panic(fmt.Sprintf("lifecycle: encode rules: %v", err)) // no field can fail
 	}
 	return string(b)
+}
+
+// Digest tells rules from others, numbers included.
+func (rs Rules) Digest() string {
+	sum := sha256.Sum256([]byte(rs.Encode()))
+	return hex.EncodeToString(sum[:])
 }
 
 // Decode reads what Encode wrote: lethe.ErrCorrupt.

@@ -58,7 +58,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 		if out.Fence, err = t.newFence(); err != nil {
 			return err
 		}
-		out.Blobs, err = all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, bounded(r.Limit), r.Worker, out.Fence)
+		out.Blobs, err = t.claimDue(r, out.Fence)
 		if err != nil || len(out.Blobs) == 0 {
 			return err
 		}
@@ -67,6 +67,13 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 		return nil
 	})
 	return out, err
+}
+
+func (t *tx) claimDue(r ClaimRequest, fence int64) ([]Blob, error) {
+	if r.Only != nil {
+		return all(t, scanBlob, claimNamed, r.Backend, asJSON(r.Only), t.now, bounded(r.Limit), r.Worker, fence)
+	}
+	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, bounded(r.Limit), r.Worker, fence)
 }
 
 // sortBlobs puts blobs in the order of a time, then of their ids.

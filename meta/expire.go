@@ -35,7 +35,7 @@ var (
 func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 	err = db.batch(ctx, "expire", func(t *tx) error {
 		out = Reclaimed{LastDue: b.After}
-		found, err := all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
+		found, err := t.dueNow(b)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -52,9 +52,18 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if !s.again {
 			out.LastDue = lastDue(found, taken, s)
 		}
+		out.Taken = b.named(taken)
 		return t.expire(taken, s.rules, &out)
 	})
 	return out, err
+}
+
+// dueNow finds the objects that a batch may take, and one more.
+func (t *tx) dueNow(b Batch) ([]dueRow, error) {
+	if b.Only != nil {
+		return all(t, t.scanDueObject, dueNamed, asJSON(b.Only), t.now)
+	}
+	return all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
 }
 
 // lastDue is where the next batch begins: at the last row that was taken, or, if

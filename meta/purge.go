@@ -32,7 +32,7 @@ var (
 func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 	err = db.batch(ctx, "purge", func(t *tx) error {
 		out = Reclaimed{LastDue: b.After}
-		found, err := all(t, scanDueRow, dueTrash, b.After, t.now, oneMore(b.Limit))
+		found, err := t.trashNow(b)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -42,6 +42,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		}
 		out.More = len(taken) < len(found)
 		out.LastDue = taken[len(taken)-1].Due
+		out.Taken = b.named(taken)
 		gone, err := all(t, scanLoss, deleteTrash, asJSON(taken), t.now)
 		if err != nil {
 			return err
@@ -49,6 +50,14 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		return t.reclaim(gone, lethe.ReasonPurge, &out)
 	})
 	return out, err
+}
+
+// trashNow finds the entries that a batch may take, and one more.
+func (t *tx) trashNow(b Batch) ([]dueRow, error) {
+	if b.Only != nil {
+		return all(t, scanDueRow, trashNamed, asJSON(b.Only), t.now)
+	}
+	return all(t, scanDueRow, dueTrash, b.After, t.now, oneMore(b.Limit))
 }
 
 // PurgeBacklog counts trash entries by whether their undo window has passed.

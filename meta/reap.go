@@ -45,7 +45,7 @@ func (db *DB) ClaimIntents(ctx context.Context, r ClaimRequest) (out ClaimedInte
 		if out.Fence, err = t.newFence(); err != nil {
 			return err
 		}
-		blobs, err := all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, out.Fence, t.now)
+		blobs, err := t.claimIdle(r, until, out.Fence)
 		if err != nil {
 			return err
 		}
@@ -54,6 +54,13 @@ func (db *DB) ClaimIntents(ctx context.Context, r ClaimRequest) (out ClaimedInte
 		return err
 	})
 	return out, err
+}
+
+func (t *tx) claimIdle(r ClaimRequest, until lethe.Time, fence int64) ([]Blob, error) {
+	if r.Only != nil {
+		return all(t, scanBlob, claimNamedIntents, asJSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+	}
+	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
 }
 
 // withPromotions adds to intents what proves them, where it still stands.

@@ -223,6 +223,9 @@ type Batch struct {
 	Limit    int        // rows
 	MaxBlobs int        // blobs condemned; a single object's may exceed it
 	After    lethe.Time // resume: only rows due at or after this instant
+	// Only, unless nil, are the rows that may be taken, each once, of those that are
+	// due; After is of no matter then.
+	Only []Named
 }
 
 // Reclaimed is what one step of expire or purge did.
@@ -240,6 +243,7 @@ type Reclaimed struct {
 	Restamped int
 	LastDue   lethe.Time // due time of the last row: the next batch's After
 	More      bool       // more is due now
+	Taken     []Named    // the rows that went, if Batch.Only named them
 }
 
 // ByRules counts the objects that lifecycle rules ended.
@@ -294,6 +298,8 @@ type ClaimRequest struct {
 	Limit   int
 	After   lethe.Time    // condemned: resume from this due time
 	MinAge  time.Duration // pending: heartbeat older than this
+	// Only, unless nil, are the rows that may be claimed, of those that are due.
+	Only []lethe.ID
 }
 
 // Claimed is a claimed batch: all rows carry the fence.

@@ -42,6 +42,9 @@ type RulesChange struct {
 	Bucket string
 	Rules  lifecycle.Rules // complete (lifecycle.Rules.Complete)
 	By     string
+	// Seen, unless empty, is the digest of the rules that are to be replaced
+	// (lifecycle.Rules.Digest): ErrPreconditionFailed if others are there.
+	Seen string
 }
 
 const ruledColumns = `b.name, b.rules, b.rules_by, r.after_key, r.seen, r.changed, r.started_at,
@@ -152,6 +155,9 @@ func (t *tx) setRules(c RulesChange) error {
 	if err != nil {
 		return err
 	}
+	if c.Seen != "" && c.Seen != old.Digest() {
+		return fmt.Errorf("the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+	}
 	rules, last := c.Rules.Succeed(old, last)
 	if len(rules) == 0 {
 		c.By = ""
@@ -220,6 +226,10 @@ type namedRules struct {
 // rulesByID reads the rules of buckets, which do not change before the
 // transaction ends.
 func (t *tx) rulesByID(buckets []lethe.ID) (map[lethe.ID]namedRules, error) {
+	return t.rulesOfBuckets(rulesOf, buckets)
+}
+
+func (t *tx) rulesOfBuckets(query string, buckets []lethe.ID) (map[lethe.ID]namedRules, error) {
 	out := make(map[lethe.ID]namedRules, len(buckets))
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var id lethe.ID
@@ -230,6 +240,6 @@ func (t *tx) rulesByID(buckets []lethe.ID) (map[lethe.ID]namedRules, error) {
 		}
 		out[id] = b
 		return none, err
-	}, rulesOf, asJSON(buckets))
+	}, query, asJSON(buckets))
 	return out, err
 }

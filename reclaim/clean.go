@@ -37,6 +37,7 @@ type Clean struct {
 	// It is asked before the first delete on each backend, until it once agrees:
 	// what cannot be told is refused (design rule 13).
 	Admit func(ctx context.Context, backend string) error
+	Plans PlanLedger // of plans only
 
 	mu       sync.Mutex
 	down     map[string]lethe.Time // backend -> not to be tried before
@@ -131,17 +132,22 @@ func (k *Clean) claim(ctx context.Context, r meta.ClaimRequest, c *Counts) (meta
 
 // finish deletes a batch and settles it.
 func (k *Clean) finish(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) error {
+	_, err := k.deleteAndSettle(ctx, backend, claimed, c)
+	return err
+}
+
+func (k *Clean) deleteAndSettle(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) ([]meta.SettleItem, error) {
 	items, absent := k.delete(ctx, backend, claimed, c)
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: claimed.Fence, Items: items})
 	if err != nil {
-		return fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
+		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
 	}
 	count(c, settled)
 	k.Events.settled(backend, absent, settled)
 	k.Events.results(backend, claimed.Blobs, items)
-	return nil
+	return items, nil
 }
 
 // admit asks once for each backend whether it is the ledger's.

@@ -20,6 +20,7 @@ type Expire struct {
 	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
+	Plans  PlanLedger // of plans only
 }
 
 // Name returns "expire".
@@ -65,16 +66,20 @@ func sweep(batch reclaimer, b meta.Batch, done func(context.Context, meta.Reclai
 			return false, fmt.Errorf("reclaim: batch from due %s: %w", b.After, err)
 		}
 		b.After = r.LastDue
-		c.Add(Items, int64(r.Objects))
-		c.Add("objects", int64(r.Objects))
-		c.Add("by_rules", int64(r.ByRules()))
-		c.Add("restamped", int64(r.Restamped))
-		c.Add("bytes", r.Bytes)
-		c.Add("condemned", int64(r.Blobs))
-		c.Add("condemned_bytes", r.BlobBytes)
+		countReclaimed(c, r)
 		done(ctx, r)
 		return r.More, nil
 	}
+}
+
+func countReclaimed(c *Counts, r meta.Reclaimed) {
+	c.Add(Items, int64(r.Objects))
+	c.Add("objects", int64(r.Objects))
+	c.Add("by_rules", int64(r.ByRules()))
+	c.Add("restamped", int64(r.Restamped))
+	c.Add("bytes", r.Bytes)
+	c.Add("condemned", int64(r.Blobs))
+	c.Add("condemned_bytes", r.BlobBytes)
 }
 
 func drop(ctx context.Context, d Drop, contents []lethe.ID) {

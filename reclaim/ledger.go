@@ -23,6 +23,7 @@ type Ledger interface {
 	GuardLedger
 	DeadLedger
 	VerifyLedger
+	PlanLedger
 }
 
 // ExpireLedger removes objects past their time.
@@ -164,5 +165,16 @@ type VerifyLedger interface {
 	// not live any more are left alone; it returns how many rows it changed.
 	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
 	// BlobsByID answers the rows that exist, in any order.
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+}
+
+// PlanLedger reads what the routines would take now, item by item, by the same
+// conditions under which they take it.
+type PlanLedger interface {
+	DueObjects(ctx context.Context, q meta.DueQuery) (meta.DuePage, error)
+	DueTrash(ctx context.Context, q meta.DueQuery) (meta.DuePage, error)
+	DueBlobs(ctx context.Context, q meta.DueQuery) ([]meta.Blob, error)
+	// ObjectsNamed and BlobsByID read what has become of what a plan names.
+	ObjectsNamed(ctx context.Context, names []meta.Named) ([]meta.Due, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
 }

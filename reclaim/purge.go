@@ -17,6 +17,7 @@ type Purge struct {
 	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
+	Plans  PlanLedger // of plans only
 }
 
 // Name returns "purge".

@@ -35,6 +35,7 @@ type Reap struct {
 	Safety Safety
 	Limit  int // intents per claim
 	Events *Events
+	Plans  PlanLedger // of plans only
 }
 
 // Name returns "reap".
@@ -56,19 +57,28 @@ func (r *Reap) Pass(worker string) Step {
 			return false, fmt.Errorf("reclaim: claim intents: %w", err)
 		}
 		for _, in := range claimed.Intents {
-			res, err := r.resolve(ctx, claimed.Fence, in)
+			res, err := r.finish(ctx, claimed.Fence, in, c)
 			if err != nil {
-				return false, fmt.Errorf("reclaim: intent %s on %s: %w", in.Blob.ID, in.Blob.Backend, err)
+				return false, err
 			}
 			if res == Ambiguous {
 				q.After = in.Blob.BeatAt + 1
 			}
-			c.Add(Items, 1)
-			c.Add(string(res), 1)
-			r.Events.intentResolved(in.Blob, res)
 		}
 		return r.Limit > 0 && len(claimed.Intents) >= r.Limit, nil
 	})
+}
+
+// finish resolves one claimed intent and tells of it.
+func (r *Reap) finish(ctx context.Context, fence int64, in meta.ClaimedIntent, c *Counts) (Resolution, error) {
+	res, err := r.resolve(ctx, fence, in)
+	if err != nil {
+		return "", fmt.Errorf("reclaim: intent %s on %s: %w", in.Blob.ID, in.Blob.Backend, err)
+	}
+	c.Add(Items, 1)
+	c.Add(string(res), 1)
+	r.Events.intentResolved(in.Blob, res)
+	return res, nil
 }
 
 // resolve brings one claimed intent to its end, or gives it back.

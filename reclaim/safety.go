@@ -35,6 +35,9 @@ type Safety struct {
 	// Attempts is how often a delete is tried before it becomes a dead letter:
 	// protects the queue from items that never succeed. Default 10.
 	Attempts int
+	// PlanAge is the age at which a plan is refused unless it is forced: protects from
+	// acting on what somebody looked at too long ago. Default 24 h.
+	PlanAge time.Duration
 	// OpsKept is how long the outcome of an operation can be looked up: protects
 	// clients whose answer was lost. Default 24 h.
 	OpsKept time.Duration
@@ -51,6 +54,7 @@ func (s Safety) WithDefaults() Safety {
 		BackoffMin:     cmp.Or(s.BackoffMin, time.Minute),
 		BackoffMax:     cmp.Or(s.BackoffMax, 24*time.Hour),
 		Attempts:       cmp.Or(s.Attempts, 10),
+		PlanAge:        cmp.Or(s.PlanAge, 24*time.Hour),
 		OpsKept:        cmp.Or(s.OpsKept, 24*time.Hour),
 	}
 }
@@ -64,7 +68,7 @@ func (s Safety) Validate() error {
 	}{
 		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
 		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
-		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept},
+		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge},
 	} {
 		if f.d < 0 {
 			errs = append(errs, fmt.Errorf("%s is %s: it must not be negative", f.name, f.d))

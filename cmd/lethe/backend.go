@@ -23,9 +23,9 @@ configuration of every instance.`,
 	cmd.AddCommand(c.backendListCommand(),
 		c.backendActCommand("accept", "backends/accept", "Let deletes go on: this ledger and this backend belong together", nil),
 		c.backendHoldCommand(),
-		c.backendActCommand("drain", "backends/drain", "Empty a backend: no more writes, and what lies there is copied elsewhere", nil),
+		c.backendEndCommand("drain", "backends/drain", "Empty a backend: no more writes, and what lies there is copied elsewhere"),
 		c.backendActCommand("undrain", "backends/undrain", "Let a backend that was being emptied take writes again", nil),
-		c.backendActCommand("remove", "backends/remove", "Forget a backend that was drained and holds nothing any more", nil))
+		c.backendEndCommand("remove", "backends/remove", "Forget a backend that was drained and holds nothing any more"))
 	return cmd
 }
 
@@ -80,4 +80,26 @@ func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.
 			})
 		},
 	}
+}
+
+// backendEndCommand is one that asks, and makes a plan.
+func (c *cli) backendEndCommand(use, call, short string) *cobra.Command {
+	var file string
+	var yes bool
+	cmd := c.backendActCommand(use, call, short, nil)
+	act := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if file != "" {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "backend " + use, Backend: args[0]}, file)
+			})
+		}
+		if err := c.confirmed(yes, short+": "+args[0]+"?"); err != nil {
+			return err
+		}
+		return act(cmd, args)
+	}
+	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
+	return cmd
 }

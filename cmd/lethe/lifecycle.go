@@ -93,29 +93,45 @@ func (c *cli) rulesFile(name string) (string, error) {
 }
 
 func (c *cli) lifecycleSetCommand() *cobra.Command {
-	return &cobra.Command{
+	var file string
+	var yes bool
+	cmd := &cobra.Command{
 		Use: "set bucket file", Short: "Replace the rules of a bucket by those of a file (- is standard input)", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := c.rulesFile(args[1])
 			if err != nil {
 				return err
 			}
-			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0], Rules: text})
+			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0], Rules: text}, file, yes)
 		},
 	}
+	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
+	return cmd
 }
 
 func (c *cli) lifecycleRemoveCommand() *cobra.Command {
-	return &cobra.Command{
+	var file string
+	var yes bool
+	cmd := &cobra.Command{
 		Use: "rm bucket", Short: "Remove the rules of a bucket: they end nothing from now on", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0]})
+			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0]}, file, yes)
 		},
 	}
+	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
+	return cmd
 }
 
-func (c *cli) setLifecycle(cmd *cobra.Command, r admin.LifecycleRequest) error {
+func (c *cli) setLifecycle(cmd *cobra.Command, r admin.LifecycleRequest, file string, yes bool) error {
 	return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+		if file != "" {
+			return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "lifecycle set", Lifecycle: &r}, file)
+		}
+		if err := c.confirmed(yes, "Replace the lifecycle rules of "+r.Bucket+"? (\"simulate\" says what rules would end)"); err != nil {
+			return err
+		}
 		l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
 		if err == nil {
 			c.printLifecycle(l)

@@ -14,18 +14,25 @@ import (
 func (c *cli) reclaimCommand() *cobra.Command {
 	var req admin.ReclaimRequest
 	var asJSON, once bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "reclaim --once",
 		Short: "Run the routines that reclaim now, or say what they would do",
 		Long: `Run each routine once, until nothing is due for it. Bytes that were condemned
 just now stay for the read grace (reclaim.grace.read_grace), so that readers can
-finish; a later run, or the server, deletes them.`,
+finish; a later run, or the server, deletes them.
+
+--dry-run says what, why, how many and how much would go, with examples and what it
+would cost; --plan writes it down item by item, for "lethe apply".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !once && !req.DryRun {
+			if !once && !req.DryRun && file == "" {
 				return errors.New("say --once to run the routines once, or --dry-run to see what they would do; by themselves they run in \"lethe serve\"")
 			}
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				if file != "" {
+					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reclaim", Only: req.Only}, file)
+				}
 				return c.reclaim(cmd.Context(), client, req, asJSON)
 			})
 		},
@@ -34,6 +41,7 @@ finish; a later run, or the server, deletes them.`,
 	f.BoolVar(&once, "once", false, "run the routines once")
 	f.StringSliceVar(&req.Only, "only", nil, "`routines` by name, as \"lethe status\" shows them (default: all but those that walk over everything, such as verify)")
 	f.BoolVar(&req.DryRun, "dry-run", false, "only say what would go: count, bytes, oldest")
+	planFlag(cmd, &file)
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
@@ -61,7 +69,10 @@ func (c *cli) reclaim(ctx context.Context, client *admin.Client, req admin.Recla
 			}
 			rows = append(rows, []string{p.Name, number(p.Backlog.Due), size(p.Backlog.Bytes), age, number(p.Backlog.Scheduled)})
 		}
-		return table(c.out, rows)
+		if err := table(c.out, rows); err != nil {
+			return err
+		}
+		return c.showReclaimPlan(ctx, client, req.Only)
 	}
 	for _, d := range res.Done {
 		fmt.Fprintf(c.out, "%-10s %s\n", d.Name, counts(d.Counts))

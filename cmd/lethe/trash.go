@@ -95,11 +95,19 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 
 func (c *cli) trashPurgeCommand() *cobra.Command {
 	var req admin.TrashRequest
+	var file string
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "purge [entry...]", Short: "Give up the undo window of entries: the next purge run removes them",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			req.IDs = ids
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				if file != "" {
+					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "trash purge", Trash: &req}, file)
+				}
+				if err := c.confirmed(yes, "Give up the undo window of these entries?"); err != nil {
+					return err
+				}
 				n, err := admin.Call[admin.Count](cmd.Context(), client, "trash/purge", req)
 				if err != nil {
 					return err
@@ -111,5 +119,7 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 	}
 	trashFilter(cmd, &req)
 	cmd.Flags().BoolVar(&req.All, "all", false, "all of them")
+	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
 	return cmd
 }

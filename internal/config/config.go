@@ -203,6 +203,7 @@ type Grace struct {
 	BackoffMax     Duration `yaml:"backoff_max"`
 	Attempts       int      `yaml:"attempts"`
 	OpsKept        Duration `yaml:"ops_kept"`
+	PlanAge        Duration `yaml:"plan_age"`
 }
 
 // Log is what is logged and how.

@@ -70,6 +70,7 @@ func defaultReclaim() Reclaim {
 			BackoffMax:     day,
 			Attempts:       10,
 			OpsKept:        day,
+			PlanAge:        day,
 		},
 	}
 }

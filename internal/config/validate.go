@@ -183,6 +183,7 @@ func (r *Reclaim) validate(p *Problems) {
 		{"min_age", g.MinAge}, {"late_window", g.LateWindow}, {"read_grace", g.ReadGrace},
 		{"claim_grace", g.ClaimGrace}, {"multipart_stale", g.MultipartStale},
 		{"backoff_min", g.BackoffMin}, {"backoff_max", g.BackoffMax}, {"ops_kept", g.OpsKept},
+		{"plan_age", g.PlanAge},
 	} {
 		p.check(d.Duration > 0, "reclaim.grace."+d.key, "is none; use at least 1us")
 	}

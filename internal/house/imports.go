@@ -22,6 +22,8 @@ var rooms = map[string]int{
 	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
 	// The simulation drives the real object and reclaim code together.
 	"reclaim/sim": 25,
+	// A plan is a value: who makes and who applies one know it.
+	"reclaim/plan": 5,
 	// So do the incidents of others, replayed.
 	"reclaim/incidents": 25,
 	// The suite of ledgers knows the interfaces of those who need them.

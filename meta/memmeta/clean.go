@@ -26,13 +26,14 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 		return meta.Claimed{}, fmt.Errorf("memmeta: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
 	}
 	out := meta.Claimed{Now: db.now, LastDue: r.After}
-	rows := b.due.between(
-		func(b *blob) bool { return b.DueAt >= r.After },
-		func(b *blob) bool { return b.DueAt > db.now })
-	if len(rows) == 0 {
+	rows, any := db.unclaimed(b, r)
+	if !any {
 		return out, nil
 	}
 	out.Fence = db.newFence()
+	if len(rows) == 0 {
+		return out, nil
+	}
 	out.Blobs = db.claim(first(rows, r.Limit), r.Worker, out.Fence)
 	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))

@@ -74,13 +74,7 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 		return meta.Reclaimed{}, err
 	}
 	defer db.mu.Unlock()
-	rows := db.due.between(
-		func(o *object) bool { return o.DueAt() >= b.After },
-		func(o *object) bool { return o.DueAt() > db.now })
-	limited := b.Limit > 0 && len(rows) > b.Limit
-	if limited {
-		rows = rows[:b.Limit+1]
-	}
+	rows, limited := db.dueNow(b)
 	if len(rows) == 0 {
 		return meta.Reclaimed{LastDue: b.After}, nil
 	}
@@ -94,11 +88,16 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 	}
 	taken := kept[:len(d.rows)]
 	rules := endedByRules(taken, db.now)
+	var named []meta.Named
 	for _, o := range taken {
+		if b.Only != nil {
+			named = append(named, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
+		}
 		db.supersede(o.bucket, o.Key)
 		db.take(o)
 	}
 	out := db.reclaim(&d, b)
+	out.Taken = named
 	out.Rules, out.Restamped = rules, len(stale)
 	again := db.restampRows(stale)
 	out.More = again || d.more || limited

@@ -20,23 +20,12 @@ func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Claim
 	}
 	defer db.mu.Unlock()
 	out := meta.ClaimedIntents{Now: db.now}
-	var rows []*blob
-	silent := db.pending.between(
-		func(b *blob) bool { return b.BeatAt >= r.After },
-		func(b *blob) bool { return b.BeatAt > db.now.Add(-r.MinAge) })
-	for _, b := range silent {
-		if r.Backend != "" && b.Backend != r.Backend {
-			continue
-		}
-		if rows = append(rows, b); len(rows) == r.Limit {
-			break
-		}
-	}
-	if len(rows) == 0 {
+	rows, any := db.silent(r)
+	if !any {
 		return out, nil
 	}
 	out.Fence = db.newFence()
-	blobs := db.claim(rows, r.Worker, out.Fence)
+	blobs := db.claim(first(rows, r.Limit), r.Worker, out.Fence)
 	slices.SortFunc(blobs, func(a, b meta.Blob) int {
 		return cmp.Or(cmp.Compare(a.BeatAt, b.BeatAt), compareIDs(a.ID, b.ID))
 	})

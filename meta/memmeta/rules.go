@@ -44,6 +44,9 @@ func (db *DB) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRule
 	if b.by == meta.ByConfig && c.By != meta.ByConfig {
 		return meta.BucketRules{}, fmt.Errorf("memmeta: set rules of %s: %w", c.Bucket, meta.ErrRulesConfigured)
 	}
+	if c.Seen != "" && c.Seen != b.rules.Digest() {
+		return meta.BucketRules{}, fmt.Errorf("memmeta: the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+	}
 	old := b.rules
 	b.rules, b.last = c.Rules.Succeed(old, b.last)
 	if b.by = c.By; len(b.rules) == 0 {

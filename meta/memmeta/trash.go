@@ -134,9 +134,8 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 		return meta.Reclaimed{}, err
 	}
 	defer db.mu.Unlock()
-	rows := db.purge.between(
-		func(e *entry) bool { return e.PurgeAt >= b.After },
-		func(e *entry) bool { return e.PurgeAt > db.now })
+	rows := db.trashNow(b)
+	var named []meta.Named
 	var d draft
 	for _, e := range rows {
 		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge}) {
@@ -144,9 +143,14 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 		}
 	}
 	for _, e := range slices.Clone(rows[:len(d.rows)]) {
+		if b.Only != nil {
+			named = append(named, meta.Named{Key: string(e.ID), ID: e.ID})
+		}
 		db.unbin(e)
 	}
-	return db.reclaim(&d, b), nil
+	out := db.reclaim(&d, b)
+	out.Taken = named
+	return out, nil
 }
 
 // PurgeBacklog counts the trash.

@@ -26,6 +26,7 @@ func ruleTests() []test {
 		{name: "restamping goes on where it was", run: rulesResume},
 		{name: "the trash keeps what a rule would have ended", run: rulesTrash},
 		{name: "the configuration's rules are its own", run: rulesConfigured},
+		{name: "rules that were seen are replaced, others are not", run: rulesSeen},
 		{name: "incomplete uploads", run: rulesUploads},
 		{name: "a deleted bucket takes its rules along", run: rulesBucketDeleted},
 	}

@@ -160,3 +160,19 @@ func (s *seam) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
 func (s *seam) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
 	return s.in.BlobsByID(ctx, ids)
 }
+
+func (s *seam) DueObjects(ctx context.Context, q meta.DueQuery) (meta.DuePage, error) {
+	return read(s, "due-objects", "", func() (meta.DuePage, error) { return s.in.DueObjects(ctx, q) })
+}
+
+func (s *seam) DueTrash(ctx context.Context, q meta.DueQuery) (meta.DuePage, error) {
+	return read(s, "due-trash", "", func() (meta.DuePage, error) { return s.in.DueTrash(ctx, q) })
+}
+
+func (s *seam) DueBlobs(ctx context.Context, q meta.DueQuery) ([]meta.Blob, error) {
+	return read(s, "due-blobs", q.Backend, func() ([]meta.Blob, error) { return s.in.DueBlobs(ctx, q) })
+}
+
+func (s *seam) ObjectsNamed(ctx context.Context, names []meta.Named) ([]meta.Due, error) {
+	return s.in.ObjectsNamed(ctx, names)
+}

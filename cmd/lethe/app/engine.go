@@ -59,23 +59,23 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch}
 	switch c.Name {
 	case "expire":
-		return &reclaim.Expire{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events}
+		return &reclaim.Expire{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
-			InFlight: s.inFlight(c),
+			InFlight: s.inFlight(c), Plans: s.engine,
 		}
 	case "reap":
 		return &reclaim.Reap{
-			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events,
+			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Plans: s.engine,
 		}
 	case "multipart":
 		return &reclaim.Uploads{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
 	case "lifecycle":
 		return s.lifecycle(c, events)
 	case "purge":
-		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events}
+		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
 	case "watch":
 		return &reclaim.Watch{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
 	}

@@ -1,0 +1,251 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// maxPlan bounds a plan in bytes, some 20 million items: it is kept in the data
+// folder while it is applied.
+const maxPlan = 8 << 30
+
+// applyBatch is how many items are taken at a time.
+const applyBatch = 500
+
+// planEarly is how far a plan's time may lie ahead of the clock.
+const planEarly = 5 * time.Minute
+
+// ApplyRequest is a plan as it was written, in the body of the call; the parameter
+// force=1 accepts one that is too old.
+type ApplyRequest struct{}
+
+// ApplyResult says what became of a plan's items.
+type ApplyResult struct {
+	Command  string                 `json:"command"`
+	Items    int64                  `json:"items"`
+	Done     plan.Sum               `json:"done"`
+	Outcomes map[plan.Outcome]int64 `json:"outcomes"`
+	// Runs are the counts of the routines that took items, by name.
+	Runs map[string]map[string]int64 `json:"runs,omitempty"`
+}
+
+// apply acts on a plan, and on nothing that is not in it.
+func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
+	audit := s.begin(r.Context(), "apply", ApplyRequest{})
+	f, end, err := s.receive(http.MaxBytesReader(w, r.Body, maxPlan))
+	if err == nil {
+		defer f.Close()
+		audit.request = end.head
+		err = s.fits(r.Context(), end.head, r.URL.Query().Get("force") == "1")
+	}
+	if err != nil {
+		audit.end(err)
+		e, status := told(err)
+		reply(w, status, failure{e})
+		return
+	}
+	lines(w, func(emit func(Event)) (ApplyResult, error) {
+		res, err := s.applyPlan(r.Context(), f, end, emit)
+		audit.after = res
+		audit.end(err)
+		return res, err
+	})
+}
+
+// wholePlan is the beginning and the end of a plan that was read.
+type wholePlan struct {
+	head plan.Header
+	end  plan.End
+}
+
+// receive keeps a plan in a file without a name, and checks it as it comes: nothing
+// is done before the last byte is known to be right.
+func (s *Service) receive(body io.Reader) (*os.File, wholePlan, error) {
+	path := filepath.Join(s.o.Scratch, ".plan-"+string(lethe.RandomID(s.o.Clock.Now())))
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return nil, wholePlan{}, fmt.Errorf("keep the plan while it is applied: %w", err)
+	}
+	head, end, err := plan.Check(io.TeeReader(body, f))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		if errors.Is(err, plan.ErrFormat) || errors.Is(err, plan.ErrAltered) {
+			err = fmt.Errorf("%w: %w", ErrBadRequest, err)
+		}
+		return nil, wholePlan{}, err
+	}
+	return f, wholePlan{head, end}, nil
+}
+
+// fits refuses the plan of another store or ledger, and one that is too old.
+func (s *Service) fits(ctx context.Context, h plan.Header, force bool) error {
+	id, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	age := s.o.Clock.Now().Time().Sub(h.At)
+	switch {
+	case h.Store != string(id.ID):
+		return fmt.Errorf("%w: the plan is of store %s, this is %s", ErrBadRequest, h.Store, id.ID)
+	case h.Ledger != string(id.DB):
+		return fmt.Errorf("%w: the plan was made by another copy of the ledger (%s, this is %s): it was restored since; make a new plan", ErrBadRequest, h.Ledger, id.DB)
+	case commands[h.Command].items == nil:
+		return fmt.Errorf("%w: the plan is of the command %q, which this version does not know", ErrBadRequest, h.Command)
+	case force:
+		return nil
+	case age > s.o.Safety.PlanAge:
+		return fmt.Errorf("%w: the plan is %s old, more than %s (reclaim.grace.plan_age): make a new one, or force it",
+			ErrBadRequest, age.Round(time.Second), lethe.FormatTTL(s.o.Safety.PlanAge))
+	case age < -planEarly:
+		return fmt.Errorf("%w: the plan was made %s from now, by the ledger's clock: check the clock, make a new plan, or force it", ErrBadRequest, (-age).Round(time.Second))
+	}
+	return nil
+}
+
+// applyPlan acts on the items in their order.
+func (s *Service) applyPlan(ctx context.Context, f io.Reader, p wholePlan, emit func(Event)) (ApplyResult, error) {
+	in, err := plan.NewReader(f)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	a := &applying{s: s, command: p.head.Command, src: &source{in: in}, emit: emit, out: ApplyResult{
+		Command: p.head.Command, Items: p.end.Totals.Items, Outcomes: map[plan.Outcome]int64{}, Runs: map[string]map[string]int64{},
+	}}
+	for ctx.Err() == nil {
+		do, err := a.src.do()
+		if errors.Is(err, io.EOF) {
+			return a.out, nil
+		}
+		if err == nil {
+			err = a.next(ctx, do)
+		}
+		if err != nil {
+			return a.out, err
+		}
+	}
+	return a.out, ctx.Err()
+}
+
+// applying is a plan that is being applied.
+type applying struct {
+	s       *Service
+	command string
+	src     *source
+	emit    func(Event)
+	done    int64
+	out     ApplyResult
+}
+
+// each tells what became of items.
+func (a *applying) each(results []plan.Result) {
+	for _, r := range results {
+		a.out.Outcomes[r.Outcome]++
+		if r.Outcome == plan.Done {
+			a.out.Done.Add(r.Item)
+		} else {
+			a.emit(Event{Item: &r})
+		}
+	}
+	a.done += int64(len(results))
+	a.emit(Event{Progress: &Progress{What: "apply", Done: a.done, Total: a.out.Items}})
+}
+
+// next acts on the items that come next, as far as they say to do the same.
+func (a *applying) next(ctx context.Context, do string) error {
+	batch := func() ([]plan.Item, error) { return a.src.batch(do, applyBatch) }
+	apply := commands[a.command].apply
+	switch {
+	case apply == nil:
+		counts, err := a.s.o.Loop.Apply(ctx, reclaim.Application{Routine: do, Next: batch, Each: a.each})
+		a.out.Runs[do] = addCounts(a.out.Runs[do], counts)
+		return err
+	case do != a.command:
+		return fmt.Errorf("%w: the plan of %q has an item of %q", ErrBadRequest, a.command, do)
+	}
+	for ctx.Err() == nil {
+		items, err := batch()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		results, err := apply(a.s, ctx, items)
+		a.each(results)
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func addCounts(sum, more map[string]int64) map[string]int64 {
+	if sum == nil {
+		sum = map[string]int64{}
+	}
+	for k, n := range more {
+		sum[k] += n
+	}
+	return sum
+}
+
+// source reads items in batches of one kind.
+type source struct {
+	in   *plan.Reader
+	next *plan.Item
+}
+
+func (s *source) peek() (*plan.Item, error) {
+	if s.next == nil {
+		i, err := s.in.Next()
+		if err != nil {
+			return nil, err
+		}
+		s.next = &i
+	}
+	return s.next, nil
+}
+
+// do is what the next item says to do: io.EOF.
+func (s *source) do() (string, error) {
+	i, err := s.peek()
+	if err != nil {
+		return "", err
+	}
+	return i.Do, nil
+}
+
+// batch reads up to n items that say to do the same: io.EOF if there is none.
+func (s *source) batch(do string, n int) (out []plan.Item, err error) {
+	for len(out) < n {
+		i, err := s.peek()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err != nil || i.Do != do {
+			break
+		}
+		out = append(out, *i)
+		s.next = nil
+	}
+	if len(out) == 0 {
+		return nil, io.EOF
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// PlanRequest names a destructive command, and what it is to be given.
+type PlanRequest struct {
+	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
+	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
+	// "lifecycle set".
+	Command   string            `json:"command"`
+	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan
+	Trash     *TrashRequest     `json:"trash,omitempty"`
+	Dead      *DeadRequest      `json:"dead,omitempty"`
+	Backend   string            `json:"backend,omitempty"`
+	Lifecycle *LifecycleRequest `json:"lifecycle,omitempty"`
+}
+
+// planned is a command that can say item by item what it would do, and do exactly
+// that.
+type planned struct {
+	items func(s *Service, ctx context.Context, r PlanRequest, yield func(plan.Item) error) error
+	// apply checks each item again where it acts. Nil: a routine does it.
+	apply func(s *Service, ctx context.Context, items []plan.Item) ([]plan.Result, error)
+}
+
+// commands are those that make plans, by what items of theirs say to do.
+var commands = map[string]planned{
+	"reclaim":        {items: (*Service).reclaimItems},
+	"trash purge":    {(*Service).trashItems, (*Service).applyTrash},
+	"dead requeue":   {(*Service).deadItems, (*Service).applyDead},
+	"dead write-off": {(*Service).deadItems, (*Service).applyDead},
+	"backend drain":  {(*Service).backendItems, (*Service).applyBackends},
+	"backend remove": {(*Service).backendItems, (*Service).applyBackends},
+	"lifecycle set":  {(*Service).ruleItems, (*Service).applyRules},
+}
+
+// plan answers the plan of a command, line by line as it is made, so that no plan
+// is too large. It changes nothing.
+func (s *Service) plan(w http.ResponseWriter, r *http.Request) {
+	var req PlanRequest
+	err := decode(w, r, &req)
+	if _, known := commands[req.Command]; err == nil && !known {
+		err = fmt.Errorf("%w: there is no plan of %q; there are those of %v", ErrBadRequest, req.Command, slices.Sorted(maps.Keys(commands)))
+	}
+	var head plan.Header
+	if err == nil {
+		head, err = s.planHeader(r.Context(), req.Command)
+	}
+	if err != nil {
+		e, status := told(err)
+		reply(w, status, failure{e})
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out, err := plan.NewWriter(w, head)
+	if err == nil {
+		err = s.writePlan(r.Context(), req, out)
+	}
+	if err != nil {
+		// The client has gone, or learns it from the plan's last line.
+		_ = out.Fail(err)
+	}
+}
+
+func (s *Service) writePlan(ctx context.Context, req PlanRequest, out *plan.Writer) error {
+	if err := commands[req.Command].items(s, ctx, req, out.Add); err != nil {
+		return err
+	}
+	estimates, err := s.o.Loop.Estimate(ctx, out.Totals())
+	if err != nil {
+		return err
+	}
+	_, err = out.Close(estimates)
+	return err
+}
+
+func (s *Service) planHeader(ctx context.Context, command string) (plan.Header, error) {
+	id, err := s.o.Ledger.Identity(ctx)
+	return plan.Header{
+		Store: string(id.ID), Ledger: string(id.DB), At: s.o.Clock.Now().Time(), Command: command, By: s.o.Version,
+	}, err
+}
+
+// reclaimItems are the items of routines.
+func (s *Service) reclaimItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	names, err := s.planning(r.Only)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.o.Loop.Items(ctx, name, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planning are the routines of a request that make plans; one that is named and
+// makes none is refused.
+func (s *Service) planning(only []string) ([]string, error) {
+	var all, out []string
+	for _, r := range s.o.Loop.Routines {
+		if name := r.Routine.Name(); s.o.Loop.Plans(name) {
+			all = append(all, name)
+			if len(only) == 0 || slices.Contains(only, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("%w: routine %q makes no plan; those that do are %v", ErrBadRequest, name, all)
+		}
+	}
+	return out, nil
+}
+
+func planRoutes() []Route {
+	return []Route{
+		{
+			Name: "plan", Role: Read, Summary: "What a destructive command would do now, item by item, as a file for apply",
+			Request: reflect.TypeFor[PlanRequest](), Media: "application/x-ndjson",
+			serve: func(s *Service) http.HandlerFunc { return s.plan },
+		}, {
+			Name: "apply", Role: Destroy, Summary: "Do what a plan says, as far as each item is still what it was",
+			Request: reflect.TypeFor[ApplyRequest](), Response: reflect.TypeFor[ApplyResult](), Stream: true, Changes: true,
+			serve: func(s *Service) http.HandlerFunc { return s.apply },
+		},
+	}
+}

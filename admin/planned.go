@@ -1,0 +1,287 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// result is what became of an item.
+func result(i plan.Item, o plan.Outcome, detail string) plan.Result {
+	return plan.Result{Item: i, Outcome: o, Detail: detail}
+}
+
+func itemIDs(items []plan.Item) []lethe.ID {
+	out := make([]lethe.ID, len(items))
+	for i, item := range items {
+		out[i] = lethe.ID(item.ID)
+	}
+	return out
+}
+
+// trashItems are the entries that a purge would make due now.
+func (s *Service) trashItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	if r.Trash == nil {
+		r.Trash = &TrashRequest{}
+	}
+	return s.eachTrash(ctx, *r.Trash, func(list []meta.TrashEntry) error {
+		for _, e := range list {
+			i := plan.Item{Do: r.Command, Kind: "trash", ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size,
+				Why: "its undo window is given up", Due: e.PurgeAt.Time()}
+			if err := yield(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// applyTrash makes those of the entries due that are still there.
+func (s *Service) applyTrash(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
+	n, err := s.o.Objects.PurgeTrash(ctx, itemIDs(items))
+	if err != nil {
+		return nil, err
+	}
+	s.audit(ctx, "trash_purged", "plan", slog.Int("count", n), slog.Any("entries", itemIDs(items)))
+	for _, i := range items {
+		_, found, err := s.trashEntry(ctx, lethe.ID(i.ID))
+		switch {
+		case err != nil:
+			return out, err
+		case n == len(items) || found:
+			out = append(out, result(i, plan.Done, ""))
+		default:
+			out = append(out, result(i, plan.Gone, "it was restored or purged"))
+		}
+	}
+	return out, nil
+}
+
+// trashEntry finds an entry by its id.
+func (s *Service) trashEntry(ctx context.Context, id lethe.ID) (meta.TrashEntry, bool, error) {
+	if len(id) < 2 {
+		return meta.TrashEntry{}, false, nil
+	}
+	list, err := s.o.Objects.Trash(ctx, meta.TrashQuery{After: id[:len(id)-1], Limit: 64})
+	for _, e := range list {
+		if e.ID == id {
+			return e, true, err
+		}
+	}
+	return meta.TrashEntry{}, false, err
+}
+
+// deadItems are the dead letters that a command would take.
+func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	if r.Dead == nil {
+		r.Dead = &DeadRequest{}
+	}
+	if len(r.Dead.IDs) == 0 && !r.Dead.All && r.Dead.Backend == "" && r.Dead.Reason == "" {
+		return fmt.Errorf("%w: name dead letters by id, or choose them by backend or reason, or all of them", ErrBadRequest)
+	}
+	each := func(b meta.Blob) error {
+		return yield(plan.Item{Do: r.Command, Kind: "dead", ID: string(b.ID), Backend: b.Backend, Size: b.Size,
+			Why: string(b.Reason) + ", " + fmt.Sprint(b.Attempts) + " attempts failed", Due: b.DueAt.Time()})
+	}
+	if len(r.Dead.IDs) > 0 {
+		return s.deadNamed(ctx, r.Dead.IDs, each)
+	}
+	q := meta.DeadQuery{Backend: r.Dead.Backend, Reason: lethe.Reason(r.Dead.Reason), Limit: page}
+	for {
+		list, err := s.o.Ledger.Dead(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, b := range list {
+			if err := each(b); err != nil {
+				return err
+			}
+			q.After = b.ID
+		}
+		if len(list) < q.Limit {
+			return nil
+		}
+	}
+}
+
+func (s *Service) deadNamed(ctx context.Context, texts []string, each func(meta.Blob) error) error {
+	ids, err := parseIDs(texts)
+	if err != nil {
+		return err
+	}
+	list, err := s.o.Ledger.BlobsByID(ctx, ids)
+	for _, b := range list {
+		if b.State == lethe.Dead {
+			err = errors.Join(err, each(b))
+		}
+	}
+	return err
+}
+
+// applyDead takes those of the dead letters that are still that.
+func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
+	rows, err := s.o.Ledger.BlobsByID(ctx, itemIDs(items))
+	if err != nil {
+		return nil, err
+	}
+	state := map[lethe.ID]lethe.State{}
+	for _, b := range rows {
+		state[b.ID] = b.State
+	}
+	act, event := s.o.Ledger.Requeue, "dead_requeued"
+	if items[0].Do == "dead write-off" {
+		act, event = s.o.Ledger.WriteOff, "dead_written_off"
+	}
+	for _, i := range items {
+		switch st, there := state[lethe.ID(i.ID)]; {
+		case !there:
+			out = append(out, result(i, plan.Gone, "its row is gone"))
+			continue
+		case st != lethe.Dead:
+			out = append(out, result(i, plan.Changed, "it is "+st.String()+" now"))
+			continue
+		}
+		n, err := act(ctx, []lethe.ID{lethe.ID(i.ID)})
+		switch {
+		case err != nil:
+			return out, err
+		case n == 0:
+			out = append(out, result(i, plan.Changed, "another was faster"))
+		default:
+			out = append(out, result(i, plan.Done, ""))
+			s.audit(ctx, event, "plan", slog.Int("count", 1), slog.String("blob", i.ID))
+		}
+	}
+	return out, nil
+}
+
+// backendItems is the one backend that a command is about.
+func (s *Service) backendItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	list, err := s.backendStatus(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range list {
+		if b.ID != r.Backend {
+			continue
+		}
+		i := plan.Item{Do: r.Command, Kind: "backend", ID: b.ID, Backend: b.ID, Seen: drainingWord(b.Draining)}
+		for _, a := range b.States {
+			i.Blobs += a.Blobs
+			i.Size += a.Bytes
+		}
+		i.Why = "nothing is written there any more, and what lies there is copied elsewhere"
+		if r.Command == "backend remove" {
+			i.Why = "the ledger forgets it; refused while anything lies there"
+		}
+		return yield(i)
+	}
+	return s.noBackend(r.Backend)
+}
+
+func drainingWord(draining bool) string {
+	if draining {
+		return "draining"
+	}
+	return "in use"
+}
+
+// applyBackends drains or removes backends that are still as they were seen.
+func (s *Service) applyBackends(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
+	for _, i := range items {
+		list, err := s.o.Ledger.Backends(ctx)
+		if err != nil {
+			return out, err
+		}
+		now := "gone"
+		for _, b := range list {
+			if b.ID == i.ID {
+				now = drainingWord(b.Draining)
+			}
+		}
+		switch {
+		case now == "gone":
+			out = append(out, result(i, plan.Gone, "the ledger knows no such backend"))
+			continue
+		case now != i.Seen:
+			out = append(out, result(i, plan.Changed, "it was "+i.Seen+", and is "+now))
+			continue
+		}
+		act := s.DrainBackend
+		if i.Do == "backend remove" {
+			act = s.RemoveBackend
+		}
+		if _, err := act(ctx, BackendRequest{ID: i.ID}); err != nil {
+			return out, err
+		}
+		out = append(out, result(i, plan.Done, ""))
+	}
+	return out, nil
+}
+
+// ruleItems are the rules that would be set, with what they would end.
+func (s *Service) ruleItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	if r.Lifecycle == nil {
+		return fmt.Errorf("%w: name a bucket", ErrBadRequest)
+	}
+	rules, err := parseRules(r.Lifecycle.Rules)
+	if err != nil {
+		return err
+	}
+	b, err := s.o.Ledger.Rules(ctx, r.Lifecycle.Bucket)
+	if err != nil {
+		return err
+	}
+	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
+		Why: fmt.Sprintf("%d rules are removed, and end nothing from now on", len(b.Rules))}
+	if len(rules) > 0 {
+		f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), 30)
+		if err := s.forecastObjects(ctx, b, f, func(Event) {}); err != nil {
+			return err
+		}
+		if err := s.forecastUploads(ctx, b.Bucket, f); err != nil {
+			return err
+		}
+		i.Why, i.Size = forecastWords(f.Forecasts())
+	}
+	return yield(i)
+}
+
+func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
+	var now, days lifecycle.Amount
+	uploads := int64(0)
+	for _, f := range list {
+		if f.Rule.Disabled {
+			continue
+		}
+		now.Objects += f.Today.Objects
+		now.Bytes += f.Today.Bytes
+		days.Objects += f.Days.Objects
+		uploads += f.Uploads
+	}
+	return fmt.Sprintf("%d rules: they end %d objects today, %d within 30 days, and %d incomplete uploads", len(list), now.Objects, days.Objects, uploads), now.Bytes
+}
+
+// applyRules sets rules where those that were seen are still set.
+func (s *Service) applyRules(ctx context.Context, items []plan.Item) (out []plan.Result, err error) {
+	for _, i := range items {
+		_, err := s.setLifecycle(ctx, LifecycleRequest{Bucket: i.ID, Rules: i.With}, i.Seen)
+		switch {
+		case errors.Is(err, lethe.ErrNoSuchBucket):
+			out = append(out, result(i, plan.Gone, "there is no such bucket"))
+		case errors.Is(err, lethe.ErrPreconditionFailed):
+			out = append(out, result(i, plan.Changed, "other rules were set since"))
+		case err != nil:
+			return out, err
+		default:
+			out = append(out, result(i, plan.Done, ""))
+		}
+	}
+	return out, nil
+}

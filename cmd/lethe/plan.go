@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// planFlag adds --plan to a command that destroys.
+func planFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "plan", "", "change nothing: write what would be done to this `file` (- is standard output), for \"lethe apply\"")
+}
+
+// yesFlag adds --yes to a command that asks.
+func yesFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
+}
+
+// confirmed asks on a terminal whether to go on; elsewhere nobody could answer.
+func (c *cli) confirmed(yes bool, question string) error {
+	if yes || !isTerminal(c.in) || !isTerminal(c.err) {
+		return nil
+	}
+	fmt.Fprintf(c.err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(c.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was done")
+}
+
+// writePlan writes a command's plan to a file, and shows it. What breaks off leaves
+// no file.
+func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) (err error) {
+	if path == "-" {
+		return client.Plan(ctx, req, c.out)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		f.Close()
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	w := bufio.NewWriter(f)
+	if err := client.Plan(ctx, req, w); err != nil {
+		return err
+	}
+	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+		return err
+	}
+	head, end, err := readPlan(f)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "plan of \"%s\" in %s; \"lethe apply %s\" does it\n", head.Command, path, path)
+	return c.printPlan(end)
+}
+
+// readPlan checks a plan from its beginning.
+func readPlan(f io.ReadSeeker) (plan.Header, plan.End, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return plan.Header{}, plan.End{}, err
+	}
+	return plan.Check(f)
+}
+
+// showPlan makes a plan and shows it; no file stays.
+func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(client.Plan(ctx, req, w)) }()
+	defer r.Close()
+	_, end, err := plan.Check(r)
+	if err != nil {
+		return err
+	}
+	return c.printPlan(end)
+}
+
+// showReclaimPlan shows the items of those of the routines that make plans.
+func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []string) error {
+	fmt.Fprintln(c.out)
+	err := c.showPlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
+	if errors.Is(err, admin.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan") {
+		return nil // what walks over everything has no items before it has walked
+	}
+	return err
+}
+
+// printPlan shows what, why, how many, how much, examples, calls and time.
+func (c *cli) printPlan(end plan.End) error {
+	t := end.Totals
+	if t.Items == 0 {
+		_, err := fmt.Fprintln(c.out, "nothing to do")
+		return err
+	}
+	rows := [][]string{{"BY", "WHY", "BACKEND", "ITEMS", "BYTES", "FREES", "OLDEST", "SUCH AS"}}
+	for _, g := range t.Groups {
+		oldest := "-"
+		if !g.Oldest.IsZero() {
+			oldest = stamp(g.Oldest)
+		}
+		rows = append(rows, []string{g.Do, g.Why, orDash(g.Backend), number(g.Items), size(g.Bytes), size(g.Frees), oldest, strings.Join(g.Examples, " ")})
+	}
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	if t.Shared > 0 {
+		fmt.Fprintf(c.out, "%s with others, and are freed when the last of them goes\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
+	}
+	for _, e := range end.Estimates {
+		took := "time unknown: no run of it is recorded"
+		if e.Rate > 0 {
+			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
+		}
+		fmt.Fprintf(c.out, "%s: %s to backends", e.Do, plural(e.Calls, "call", "calls"))
+		if e.Later > 0 {
+			fmt.Fprintf(c.out, ", %s later to delete what is condemned", number(e.Later))
+		}
+		fmt.Fprintf(c.out, "; %s\n", took)
+	}
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func (c *cli) applyCommand() *cobra.Command {
+	var force, yes, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "apply file",
+		Short: "Do what a plan says, as far as each item is still what it was",
+		Long: `A plan is made by --plan of a command that destroys. Each item is checked again in
+the transaction that acts on it: what is gone, was changed, is no longer due or is
+held stays as it is, and is reported. Nothing that is not in the plan is touched.
+A plan of another store or of a ledger before a restore is refused, and so is one
+that was altered, cut off, or is older than reclaim.grace.plan_age.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			head, end, err := readPlan(f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			question := fmt.Sprintf("Do what \"%s\" planned at %s: %s, %s?", head.Command, stamp(head.At),
+				plural(end.Totals.Items, "item", "items"), size(end.Totals.Bytes))
+			if err := c.confirmed(yes, question); err != nil {
+				return err
+			}
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				return c.apply(cmd.Context(), client, f, force, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "accept a plan that is too old")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON: a line per item that was not acted on, then the result")
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+// told bounds the items that apply names on a terminal.
+const told = 20
+
+func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, force, asJSON bool) error {
+	bar := newProgress(c.err, "apply")
+	named := 0
+	res, err := client.Apply(ctx, f, force, func(ev admin.Event) {
+		switch {
+		case ev.Progress != nil:
+			bar.show(ev.Progress)
+		case ev.Item != nil && asJSON:
+			_ = printLine(c.out, ev.Item)
+		case ev.Item != nil:
+			if named++; named <= told {
+				bar.clear()
+				fmt.Fprintf(c.out, "%s: %s", ev.Item.Item.Name(), ev.Item.Outcome)
+				if ev.Item.Detail != "" {
+					fmt.Fprintf(c.out, " (%s)", ev.Item.Detail)
+				}
+				fmt.Fprintln(c.out)
+			}
+		}
+	})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printLine(c.out, res)
+	}
+	if named > told {
+		fmt.Fprintf(c.out, "... and %s more that were left as they are; --json names all\n", number(int64(named-told)))
+	}
+	fmt.Fprintf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
+	for _, o := range []plan.Outcome{plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {
+		if n := res.Outcomes[o]; n > 0 {
+			fmt.Fprintf(c.out, "; %s %s", number(n), o)
+		}
+	}
+	_, err = fmt.Fprintln(c.out)
+	return err
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// planned writes a plan and reads it back.
+func (w *world) planned(args ...string) (path string, end plan.End) {
+	w.t.Helper()
+	path = filepath.Join(w.t.TempDir(), "plan")
+	w.ok(append(args, "--plan", path)...)
+	f, err := os.Open(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, end, err = plan.Check(f); err != nil {
+		w.t.Fatal(err)
+	}
+	return path, end
+}
+
+// applied applies a plan and answers its result.
+func (w *world) applied(path string, args ...string) (res admin.ApplyResult) {
+	w.t.Helper()
+	out := w.ok(append([]string{"apply", path, "--json"}, args...)...)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &res); err != nil {
+		w.t.Fatal(err)
+	}
+	return res
+}
+
+// A plan takes what it names and nothing else, and leaves what has changed.
+func TestPlanAndApply(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	for i := range 6 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "1h")
+	}
+	w.put("first", "shared", "body 0", "")
+	w.clock.advance(2 * time.Hour)
+	path, end := w.planned("reclaim", "--only", "expire")
+	if end.Totals.Items != 6 || end.Totals.Shared != 1 || end.Totals.Groups[0].Why != "time to live is over" || end.Totals.Groups[0].Blobs != 5 || end.Estimates[0].Later != 1 {
+		t.Fatalf("planned %+v %+v", end.Totals, end.Estimates)
+	}
+	w.put("first", "k1", "written again", "1h")
+	w.put("first", "late", "due after the plan", "1m")
+	w.clock.advance(2 * time.Hour)
+	res := w.applied(path)
+	if res.Done.Items != 5 || res.Outcomes[plan.Changed] != 1 || res.Items != 6 {
+		t.Fatalf("applied %+v", res)
+	}
+	if res = w.applied(path); res.Done.Items != 0 || res.Outcomes[plan.Gone] != 5 || res.Outcomes[plan.Changed] != 1 {
+		t.Fatalf("applied again: %+v", res)
+	}
+	if _, end = w.planned("reclaim", "--only", "expire"); end.Totals.Items != 2 {
+		t.Fatalf("what was not in the plan is gone: %+v", end.Totals)
+	}
+	w.clock.advance(time.Minute)
+	path, end = w.planned("reclaim", "--only", "clean")
+	if end.Totals.Items != 5 {
+		t.Fatalf("planned %+v", end.Totals)
+	}
+	if res = w.applied(path); res.Done.Items != 5 || res.Runs["clean"]["gone"] != 5 {
+		t.Fatalf("applied %+v", res)
+	}
+	if out := w.ok("apply", path); !strings.Contains(out, "0 of 5 items done") || !strings.Contains(out, "5 gone already") {
+		t.Errorf("told as %s", out)
+	}
+}
+
+// What is no plan of this very ledger is refused, and nothing is done.
+func TestPlansThatAreRefused(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "k", "body", "1h")
+	w.clock.advance(2 * time.Hour)
+	path, _ := w.planned("reclaim", "--only", "expire")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered := filepath.Join(t.TempDir(), "altered")
+	for _, other := range []string{strings.Replace(string(text), `"key":"k"`, `"key":"l"`, 1), string(text[:len(text)/2]), "hello\n", ""} {
+		if err := os.WriteFile(altered, []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.fails("plan", "apply", altered)
+	}
+	other := newWorld(t).start()
+	other.fails("the plan is of store", "apply", path)
+	w.fails(`routine "verify" makes no plan`, "reclaim", "--only", "verify", "--plan", altered)
+	w.clock.advance(25 * time.Hour)
+	w.fails("force", "apply", path)
+	if res := w.applied(path, "--force"); res.Done.Items != 1 {
+		t.Errorf("applied %+v", res)
+	}
+}
+
+// The other commands that destroy make plans, too.
+func TestPlansOfCommands(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.ok("buckets", "set", "first", "--undo", "7d")
+	w.put("first", "a", "one", "")
+	w.put("first", "b", "two", "")
+	w.remove("first", "a")
+	w.remove("first", "b")
+	path, end := w.planned("trash", "purge", "--bucket", "first")
+	if end.Totals.Items != 2 {
+		t.Fatalf("planned %+v", end.Totals)
+	}
+	list := asked[[]admin.TrashEntry](w, "trash", "list")
+	w.ok("trash", "restore", list[0].ID)
+	if res := w.applied(path); res.Done.Items != 1 || res.Outcomes[plan.Gone] != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	path, end = w.planned("reclaim", "--only", "purge")
+	if res := w.applied(path); end.Totals.Items != 1 || res.Done.Items != 1 {
+		t.Errorf("planned %+v, applied %+v", end.Totals, res)
+	}
+
+	rules := filepath.Join(t.TempDir(), "rules.json")
+	doc := `{"Rules":[{"ID":"r","Status":"Enabled","Filter":{"Prefix":"tmp/"},"Expiration":{"Days":%d}}]}`
+	if err := os.WriteFile(rules, fmt.Appendf(nil, doc, 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, end = w.planned("lifecycle", "set", "first", rules)
+	if !strings.Contains(end.Totals.Groups[0].Why, "1 rules: they end 0 objects today") {
+		t.Errorf("planned %+v", end.Totals)
+	}
+	if res := w.applied(path); res.Done.Items != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	if res := w.applied(path); res.Outcomes[plan.Changed] != 1 {
+		t.Errorf("applied again: %+v", res)
+	}
+	path, _ = w.planned("lifecycle", "rm", "first")
+	if res := w.applied(path); res.Done.Items != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	w.fails("no backend", "backend", "drain", "nowhere", "--plan", path)
+}
+
+// A dry run tells what goes, why and at what cost.
+func TestDryRunTells(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "k", "body", "1h")
+	w.clock.advance(2 * time.Hour)
+	out := w.ok("reclaim", "--dry-run")
+	for _, want := range []string{"time to live is over", "s3://first/k", "1 later to delete", "time unknown"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	w.ok("reclaim", "--once", "--only", "expire")
+	w.put("first", "k", "body", "1h")
+	w.clock.advance(2 * time.Hour)
+	if out = w.ok("reclaim", "--dry-run", "--only", "expire"); !strings.Contains(out, "by run ") {
+		t.Errorf("a measured rate is missing in\n%s", out)
+	}
+}

@@ -1,0 +1,231 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Named is a row that a plan names: an object by bucket, key and the version that
+// was seen there, or a trash entry by its id alone, as ID and Key.
+type Named struct {
+	Bucket lethe.ID `json:"bucket_id"`
+	Key    string   `json:"key"`
+	ID     lethe.ID `json:"id"`
+}
+
+// DueQuery pages through what a routine would take now, in the order in which it
+// would: by due time, size and name. Reading changes nothing.
+type DueQuery struct {
+	State   lethe.State   // of blobs: Condemned, or Pending
+	Backend string        // of blobs; of intents, empty for all
+	MinAge  time.Duration // of intents: silent for so long
+	After   DueMark       // the last row of the page before
+	Limit   int           // rows read; not above zero: all
+}
+
+// DueMark is a place in the order of what is due.
+type DueMark struct {
+	Due    lethe.Time
+	Size   int64
+	Bucket lethe.ID // objects
+	Name   string   // key of an object, id of a trash entry or blob
+}
+
+// Due is an object or a trash entry that is due.
+type Due struct {
+	Named
+	BucketName string // as it is called; empty if it was deleted
+	ObjectKey  string // of a trash entry
+	Size       int64
+	At         lethe.Time // due
+	Rule       string     // the lifecycle rule that alone ends it
+	Refs       int64      // of its content: whoever takes the last one frees the bytes
+	Blobs      int64      // live blobs of its content
+	BlobBytes  int64
+}
+
+// DuePage is a page of what is due. Objects that only a rule ends which is not in
+// force any more are passed over, so a page may be shorter than its limit, and
+// empty; Next is where to go on if More.
+type DuePage struct {
+	Rows []Due
+	Next DueMark
+	More bool
+}
+
+const (
+	// ownBlobs and ownBytes are what goes with the last reference to a content.
+	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
+	ownBytes = `(SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
+	dueFate  = `c.refs, ` + ownBlobs + `, ` + ownBytes
+)
+
+var (
+	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at
+		FROM ` + rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
+		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + locked)
+	trashNamed = register(`SELECT '', r.id, r.purge_at, r.content_id
+		FROM ` + rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
+		ORDER BY r.purge_at, r.size, r.id ` + locked)
+	claimNamed = register(`WITH due AS MATERIALIZED (
+			SELECT b.id FROM ` + ids(2) + ` CROSS JOIN blobs b
+			WHERE b.id = t.id AND b.backend = ?1 AND b.state = 3 AND b.fence = 0 AND b.due_at <= ?3
+			ORDER BY b.due_at, b.size, b.id LIMIT ?4 ` + locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
+		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
+	claimNamedIntents = register(`WITH silent AS MATERIALIZED (
+			SELECT b.id FROM ` + ids(1) + ` CROSS JOIN blobs b
+			WHERE b.id = t.id AND b.state = 1 AND b.fence = 0 AND b.beat_at <= ?2 AND (?3 = '' OR b.backend = ?3)
+			ORDER BY b.beat_at, b.size, b.id LIMIT ?4 ` + locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
+		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
+
+	pageDueObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.due_at IS NOT NULL AND o.due_at <= ?1 AND (o.due_at, o.size, o.bucket_id, o.key) > (?2, ?3, ?4, ?5)
+		ORDER BY o.due_at, o.size, o.bucket_id, o.key LIMIT ?6`)
+	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
+			LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key ORDER BY o.bucket_id, o.key`)
+	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
+		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
+		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
+		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
+	pageDueBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at <= ?2 AND (due_at, size, id) > (?3, ?4, ?5)
+		ORDER BY due_at, size, id LIMIT ?6`)
+	pageIntents = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
+		ORDER BY beat_at, size, id LIMIT ?6`)
+	// As rulesOf, for who changes nothing.
+	readRules = register(`SELECT id, coalesce(name, ''), rules FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+)
+
+// named are the rows that were taken, as the batch names them; nil if it names
+// none.
+func (b Batch) named(taken []dueRow) (out []Named) {
+	if b.Only == nil {
+		return nil
+	}
+	type place struct {
+		bucket lethe.ID
+		key    string
+	}
+	names := make(map[place]Named, len(b.Only))
+	for _, n := range b.Only {
+		names[place{n.Bucket, n.Key}] = n
+	}
+	for _, d := range taken {
+		out = append(out, names[place{d.Bucket, d.Key}])
+	}
+	return out
+}
+
+// DueObjects pages through the objects that Expire would remove now.
+func (db *DB) DueObjects(ctx context.Context, q DueQuery) (out DuePage, err error) {
+	err = db.read(ctx, "objects that are due", func(t *tx) error {
+		found, err := all(t, t.scanDue, pageDueObjects, t.now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+		if err == nil {
+			out, err = t.duePage(q, found)
+		}
+		return err
+	})
+	return out, err
+}
+
+// DueTrash pages through the trash entries that Purge would remove now.
+func (db *DB) DueTrash(ctx context.Context, q DueQuery) (out DuePage, err error) {
+	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
+		found, err := all(t, t.scanDue, pageDueTrash, t.now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
+		if err == nil {
+			out, err = t.duePage(q, found)
+		}
+		return err
+	})
+	return out, err
+}
+
+// DueBlobs pages through the blobs that ClaimCondemned would hand out now of a
+// backend, or, if the state asked for is Pending, ClaimIntents.
+func (db *DB) DueBlobs(ctx context.Context, q DueQuery) (out []Blob, err error) {
+	err = db.read(ctx, "blobs that are due", func(t *tx) error {
+		a := q.After
+		if q.State == lethe.Pending {
+			out, err = all(t, scanBlob, pageIntents, t.now.Add(-q.MinAge), a.Due, a.Size, a.Name, q.Backend, bounded(q.Limit))
+			return err
+		}
+		out, err = all(t, scanBlob, pageDueBlobs, q.Backend, t.now, a.Due, a.Size, a.Name, bounded(q.Limit))
+		return err
+	})
+	return out, err
+}
+
+// ObjectsNamed reads what lies now under the keys of objects that are named: the
+// version in ID, and in At when it is due, 0 for never.
+func (db *DB) ObjectsNamed(ctx context.Context, names []Named) (out []Due, err error) {
+	err = db.read(ctx, "objects by name", func(t *tx) error {
+		found, err := all(t, t.scanDue, objectsNamed, asJSON(names))
+		out = nil
+		for _, d := range found {
+			out = append(out, d.Due)
+		}
+		return err
+	})
+	return out, err
+}
+
+// foundDue is a row that is due, with the number of the rule that alone ends it.
+type foundDue struct {
+	Due
+	rule int64
+}
+
+func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
+	var name sql.NullString
+	var refs, blobs, bytes sql.NullInt64
+	var ttl lethe.Time
+	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &ttl, &refs, &blobs, &bytes)
+	d.BucketName, d.Refs, d.Blobs, d.BlobBytes = name.String, refs.Int64, blobs.Int64, bytes.Int64
+	if ttl != 0 && ttl <= t.now {
+		d.rule = 0
+	}
+	return d, err
+}
+
+// duePage makes a page of rows, without those that only a rule ends which is not
+// in force.
+func (t *tx) duePage(q DueQuery, found []foundDue) (out DuePage, err error) {
+	if out.More = q.Limit > 0 && len(found) > q.Limit; out.More {
+		found = found[:q.Limit]
+	}
+	var buckets []lethe.ID
+	for _, d := range found {
+		if d.rule != 0 && !slices.Contains(buckets, d.Bucket) {
+			buckets = append(buckets, d.Bucket)
+		}
+	}
+	rules := map[lethe.ID]namedRules{}
+	if len(buckets) > 0 {
+		if rules, err = t.rulesOfBuckets(readRules, buckets); err != nil {
+			return out, err
+		}
+	}
+	for _, d := range found {
+		out.Next = DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
+		if d.rule != 0 {
+			r := rules[d.Bucket].rules.InForce(d.rule)
+			if r == nil {
+				continue
+			}
+			d.Due.Rule = r.ID
+		}
+		out.Rows = append(out.Rows, d.Due)
+	}
+	return out, nil
+}

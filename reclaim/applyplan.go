@@ -1,0 +1,112 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// ErrNoPlan: the routine cannot say item by item what it would take.
+var ErrNoPlan = errors.New("the routine makes no plan")
+
+// planner finds a routine that makes plans: ErrNoPlan.
+func (l *Loop) planner(name string) (Scheduled, Planner, error) {
+	chosen, err := l.choose([]string{name})
+	if err != nil {
+		return Scheduled{}, nil, err
+	}
+	p, ok := chosen[0].Routine.(Planner)
+	if !ok {
+		return Scheduled{}, nil, fmt.Errorf("%s: %w", name, ErrNoPlan)
+	}
+	return chosen[0], p, nil
+}
+
+// Plans says whether the routine can say item by item what it would take.
+func (l *Loop) Plans(name string) bool {
+	_, _, err := l.planner(name)
+	return err == nil
+}
+
+// Items gives every item that a routine would take now to yield: ErrNoPlan.
+func (l *Loop) Items(ctx context.Context, name string, yield func(plan.Item) error) error {
+	_, p, err := l.planner(name)
+	if err != nil {
+		return err
+	}
+	if err := p.Items(ctx, yield); err != nil {
+		return fmt.Errorf("plan of %s: %w", name, err)
+	}
+	return nil
+}
+
+// Application is items of one routine to be taken.
+type Application struct {
+	Routine string
+	// Next answers the next items, as many as are taken at a time: io.EOF if there
+	// are no more.
+	Next func() ([]plan.Item, error)
+	// Each is told what became of them.
+	Each func([]plan.Result)
+}
+
+// Apply has a routine take the items of a plan that it still would take, as a run
+// of its own that is recorded, at the routine's rate, and while no other pass of it
+// runs in this process.
+func (l *Loop) Apply(ctx context.Context, a Application) (map[string]int64, error) {
+	s, p, err := l.planner(a.Routine)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := l.enter(ctx, a.Routine)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	run := l.newRun(a.Routine)
+	l.note(a.Routine, func(st *State) { st.Running, st.Counts = true, nil })
+	err = run.alive(ctx, func(ctx context.Context) error { return l.applyAll(ctx, s, p, run, a) })
+	counts := run.finish(ctx, err)
+	l.note(a.Routine, func(st *State) {
+		st.Running, st.LastRun, st.LastErr, st.Counts = false, l.Clock.Now(), "", counts
+		if err != nil {
+			st.LastErr = err.Error()
+		}
+	})
+	return counts, err
+}
+
+func (l *Loop) applyAll(ctx context.Context, s Scheduled, p Planner, run *recorder, a Application) error {
+	for ctx.Err() == nil {
+		items, err := a.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		before := run.counts.Get(Items)
+		results, err := p.Apply(ctx, l.Worker+"/plan", items, run.counts)
+		a.Each(results)
+		if err != nil {
+			return err
+		}
+		run.note(ctx)
+		if s.Throttle != nil {
+			if err := s.Throttle(ctx, int(run.counts.Get(Items)-before)); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (l *Loop) newRun(routine string) *recorder {
+	return &recorder{loop: l, counts: &Counts{}, run: meta.Run{
+		ID: l.NewID(), Routine: routine, Worker: l.Worker, StartedAt: l.Clock.Now(),
+	}}
+}

@@ -1,0 +1,78 @@
+package reclaim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// Estimate says what applying a plan costs: calls to backends, by the size of
+// batches, and time, by what the newest successful run of each routine took for an
+// item. A routine of which no run is known has no time.
+func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, error) {
+	_, runs, err := l.Ledger.LastRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []plan.Estimate
+	for _, do := range t.Does() {
+		e := plan.Estimate{Do: do}
+		for _, g := range t.Groups {
+			if g.Do == do {
+				e.Calls += l.calls(do, g)
+				e.Later += l.later(do, g)
+			}
+		}
+		timed(&e, runs[do], t.By()[do].Items)
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// timed adds how long items take at the rate of a run.
+func timed(e *plan.Estimate, r meta.Run, items int64) {
+	took := r.FinishedAt.Sub(r.StartedAt).Seconds()
+	if done := r.Counts[Items]; done > 0 && took > 0 {
+		e.Rate = float64(done) / took
+		e.Seconds = float64(items) / e.Rate
+		e.Basis = fmt.Sprintf("run %s: %d in %.3g s", r.ID, done, took)
+	}
+}
+
+// calls is how many calls of backends a group of items takes.
+func (l *Loop) calls(do string, g plan.Group) int64 {
+	switch do {
+	case "clean":
+		return batchesOf(g.Items, l.batchOf(do))
+	case "reap":
+		return 2 * g.Items // one that asks for the blob, one that reads it
+	}
+	return 0
+}
+
+// later is how many calls it takes to delete what is condemned with a group.
+func (l *Loop) later(do string, g plan.Group) int64 {
+	if do == "clean" {
+		return 0
+	}
+	return batchesOf(g.Blobs, l.batchOf("clean"))
+}
+
+// batchOf is how many blobs a call deletes.
+func (l *Loop) batchOf(name string) int {
+	for _, s := range l.Routines {
+		if k, ok := s.Routine.(*Clean); ok && k.Name() == name {
+			return k.Limit
+		}
+	}
+	return 0
+}
+
+func batchesOf(items int64, size int) int64 {
+	if size <= 0 || items == 0 {
+		return min(items, 1)
+	}
+	return (items + int64(size) - 1) / int64(size)
+}

@@ -1,0 +1,293 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// blobPages reads blobs that are due page by page.
+func blobPages(ctx context.Context, from PlanLedger, q meta.DueQuery, each func(meta.Blob) error) error {
+	q.Limit = planPage
+	for {
+		list, err := from.DueBlobs(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, b := range list {
+			if err := each(b); err != nil {
+				return err
+			}
+			q.After = meta.DueMark{Due: b.DueAt, Size: b.Size, Name: string(b.ID)}
+			if q.State == lethe.Pending {
+				q.After.Due = b.BeatAt
+			}
+		}
+		if len(list) < planPage {
+			return nil
+		}
+	}
+}
+
+// Items are the condemned blobs that are due, of all backends.
+func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
+	for _, id := range k.backends() {
+		q := meta.DueQuery{State: lethe.Condemned, Backend: id}
+		err := blobPages(ctx, k.Plans, q, func(b meta.Blob) error {
+			return yield(plan.Item{Do: k.Name(), Kind: kindBlob, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
+				Frees: b.Size, Blobs: 1, Why: string(b.Reason), Due: b.DueAt.Time()})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Apply deletes those of the blobs that are still condemned, due and claimed by
+// nobody.
+func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
+	byBackend := map[string][]plan.Item{}
+	for _, i := range items {
+		byBackend[i.Backend] = append(byBackend[i.Backend], i)
+	}
+	var out []plan.Result
+	for _, backend := range slices.Sorted(maps.Keys(byBackend)) {
+		a := applied(byBackend[backend])
+		err := k.applyOn(ctx, meta.ClaimRequest{Worker: worker, Backend: backend, Limit: k.Limit}, a, c)
+		out = append(out, a.out...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (k *Clean) applyOn(ctx context.Context, r meta.ClaimRequest, a *application, c *Counts) error {
+	if k.Stores[r.Backend] == nil {
+		a.rest(plan.Changed, "backend "+r.Backend+" is not configured any more")
+		return nil
+	}
+	for len(a.left) > 0 && ctx.Err() == nil {
+		if k.resting(r.Backend) {
+			a.rest(plan.Busy, "the backend is down")
+			return nil
+		}
+		held := c.Get("held")
+		r.Only = idsOf(a.left)
+		claimed, err := k.claim(ctx, r, c)
+		if err != nil {
+			return err
+		}
+		if len(claimed.Blobs) == 0 {
+			if c.Get("held") > held {
+				a.rest(plan.Held, "deletes on the backend are held")
+				return nil
+			}
+			return a.explain(ctx, k.Plans, lethe.Condemned, claimed.Now)
+		}
+		items, err := k.deleteAndSettle(ctx, r.Backend, claimed, c)
+		if err != nil {
+			return err
+		}
+		a.settled(items)
+	}
+	return ctx.Err()
+}
+
+// settled notes the results of deletes.
+func (a *application) settled(items []meta.SettleItem) {
+	var went []meta.Named
+	for _, item := range items {
+		n := meta.Named{Key: string(item.ID), ID: item.ID}
+		switch item.Result {
+		case meta.Gone, meta.Absent:
+			went = append(went, n)
+		default:
+			a.result(n, plan.Failed, item.Error)
+			a.drop(n)
+		}
+	}
+	a.take(went)
+}
+
+// drop takes an item out of those that are left.
+func (a *application) drop(n meta.Named) {
+	for i, l := range a.left {
+		if l == n {
+			a.left = append(a.left[:i], a.left[i+1:]...)
+			return
+		}
+	}
+}
+
+// rest gives everything that is left the same result.
+func (a *application) rest(o plan.Outcome, detail string) {
+	for _, n := range a.left {
+		a.result(n, o, detail)
+	}
+	a.left = nil
+}
+
+// explain says of the blobs that are left why they could not be claimed in a state.
+func (a *application) explain(ctx context.Context, from PlanLedger, in lethe.State, now lethe.Time) error {
+	rows, err := from.BlobsByID(ctx, idsOf(a.left))
+	if err != nil {
+		return err
+	}
+	there := make(map[lethe.ID]meta.Blob, len(rows))
+	for _, b := range rows {
+		there[b.ID] = b
+	}
+	for _, n := range a.left {
+		b, found := there[n.ID]
+		switch {
+		case !found:
+			a.result(n, plan.Gone, "its row is gone")
+		case b.State != in:
+			a.result(n, plan.Changed, "it is "+b.State.String()+" now")
+		case b.Claim.Fence != 0:
+			a.result(n, plan.Busy, "claimed by "+b.Claim.Worker)
+		case in == lethe.Condemned && b.DueAt > now:
+			a.result(n, plan.NotDue, "it is due "+b.DueAt.String())
+		default:
+			a.result(n, plan.NotDue, "")
+		}
+	}
+	a.left = nil
+	return nil
+}
+
+func idsOf(names []meta.Named) []lethe.ID {
+	out := make([]lethe.ID, len(names))
+	for i, n := range names {
+		out[i] = n.ID
+	}
+	return out
+}
+
+// Items are the intents whose writers have been silent for too long.
+func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
+	q := meta.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge}
+	return blobPages(ctx, r.Plans, q, func(b meta.Blob) error {
+		return yield(plan.Item{Do: r.Name(), Kind: kindIntent, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
+			Why: "its writer is silent: promoted if its bytes prove the write, else condemned", Due: b.BeatAt.Add(r.Safety.MinAge).Time()})
+	})
+}
+
+// Apply resolves those of the intents that are still silent.
+func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
+	a := applied(items)
+	err := unlessDoubted(ctx, r.Ledger, func(ctx context.Context) error {
+		claimed, err := r.Ledger.ClaimIntents(ctx, meta.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
+		if err != nil {
+			return fmt.Errorf("reclaim: claim intents: %w", err)
+		}
+		for _, in := range claimed.Intents {
+			res, err := r.finish(ctx, claimed.Fence, in, c)
+			if err != nil {
+				return err
+			}
+			a.resolved(meta.Named{Key: string(in.Blob.ID), ID: in.Blob.ID}, res)
+		}
+		return a.explain(ctx, r.Plans, lethe.Pending, claimed.Now)
+	})
+	return a.out, err
+}
+
+// resolved notes how an intent was resolved.
+func (a *application) resolved(n meta.Named, res Resolution) {
+	o := plan.Done
+	switch res {
+	case Ambiguous:
+		o = plan.Failed
+	case Vanished:
+		o = plan.Busy
+	}
+	a.result(n, o, string(res))
+	a.drop(n)
+}
+
+func uploadItem(do, why string, u meta.Upload, due lethe.Time) plan.Item {
+	return plan.Item{Do: do, Kind: kindUpload, ID: string(u.ID), Bucket: u.Bucket, Key: u.Key, Why: why, Due: due.Time()}
+}
+
+// Items are the uploads that were left lying.
+func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error {
+	list, err := u.Ledger.StaleUploads(ctx, u.Safety.MultipartStale, 0)
+	for _, up := range list {
+		if err := yield(uploadItem(u.Name(), "untouched for "+lethe.FormatTTL(u.Safety.MultipartStale), up, up.TouchedAt.Add(u.Safety.MultipartStale))); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Apply aborts those of the uploads that are still untouched.
+func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
+	a := applied(items)
+	err := unlessDoubted(ctx, u.Ledger, func(ctx context.Context) error {
+		return a.uploads(func(id lethe.ID) error {
+			err := u.Ledger.AbortStale(ctx, id, u.Safety.MultipartStale)
+			if err == nil {
+				i := a.items[meta.Named{Key: string(id), ID: id}]
+				u.Events.uploadAborted(meta.Upload{ID: id, Bucket: i.Bucket, Key: i.Key})
+			}
+			return err
+		}, c)
+	})
+	return a.out, err
+}
+
+// Items are the uploads that lifecycle rules give up now. Stamping anew destroys
+// nothing, and is no part of a plan.
+func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) error {
+	list, err := l.Ledger.RuledUploads(ctx, 0)
+	for _, up := range list {
+		if err := yield(uploadItem(l.Name(), "rule "+up.Rule, up.Upload, up.At)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Apply gives up those of the uploads that a rule in force still gives up.
+func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
+	a := applied(items)
+	err := unlessDoubted(ctx, l.Ledger, func(ctx context.Context) error {
+		return a.uploads(func(id lethe.ID) error {
+			rule, err := l.Ledger.AbortRuled(ctx, id)
+			if err == nil {
+				i := a.items[meta.Named{Key: string(id), ID: id}]
+				l.Events.uploadRuled(meta.Upload{ID: id, Bucket: i.Bucket, Key: i.Key}, rule)
+			}
+			return err
+		}, c)
+	})
+	return a.out, err
+}
+
+// uploads aborts one after the other.
+func (a *application) uploads(abort func(lethe.ID) error, c *Counts) error {
+	for _, n := range a.left {
+		switch err := abort(n.ID); {
+		case errors.Is(err, lethe.ErrNoSuchUpload):
+			a.result(n, plan.Changed, "it is gone, or was gone on with")
+		case err != nil:
+			return fmt.Errorf("reclaim: abort upload %s: %w", n.ID, err)
+		default:
+			a.result(n, plan.Done, "")
+			c.Add(Items, 1)
+			c.Add("aborted", 1)
+		}
+	}
+	return nil
+}
+
+var _ = []Planner{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}
