@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // ErrBadRequest is wrapped by errors about what was asked.
@@ -47,6 +48,7 @@ var kinds = []struct {
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},
+	{reclaim.ErrRunning, "running", http.StatusConflict},
 	{lethe.ErrQuotaExceeded, "quota_exceeded", http.StatusConflict},
 	{lethe.ErrInvalidTTL, "invalid_ttl", http.StatusBadRequest},
 	{lethe.ErrInvalidKey, "invalid_key", http.StatusBadRequest},

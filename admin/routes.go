@@ -23,6 +23,8 @@ func storeRoutes() []Route {
 		asks("clock/show", Read, "How the ledger's clock stands to the machine's", (*Service).ShowClock),
 		changes("clock/reset", Destroy, "Set the ledger's clock back to the machine's", (*Service).ResetClock, (*Service).clockState),
 		reports("check", Operate, "Recount the books and compare rows with bytes; deletes nothing", (*Service).Check),
+		works("reconcile", Operate, "Compare backends with the ledger now: orphans, foreign keys, missing bytes", (*Service).Reconcile),
+		asks("reconcile/last", Read, "What the last walks over backends found", (*Service).LastReconcile),
 		works("reclaim", Operate, "Run routines now, or say what they would do", (*Service).Reclaim),
 		{
 			// A copy holds the secrets of all access keys.

@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Options of a Service. All but Serving and Around are needed.
@@ -21,8 +22,10 @@ type Options struct {
 	Guard    *reclaim.Guard
 	// Verify makes a pass of the store's fsck.
 	Verify func(checksums bool) *reclaim.Verify
-	Safety reclaim.Safety
-	Clock  lethe.Clock
+	// Reconcile makes a walk over the named backends; nil: there is none.
+	Reconcile func(only []string, dryRun bool, report func(meta.Finding)) *reconcile.Routine
+	Safety    reclaim.Safety
+	Clock     lethe.Clock
 	// Scratch is a folder for backups that are being made.
 	Scratch string
 	Version string

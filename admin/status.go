@@ -56,6 +56,8 @@ type BackendStatus struct {
 	Misplaced string       `json:"misplaced,omitempty"`
 	Epoch     int64        `json:"epoch"`
 	States    []StateTotal `json:"states"`
+	// Walk is the last comparison with the ledger; nil: there was none.
+	Walk *Walk `json:"last_reconcile,omitempty"`
 }
 
 // StateTotal is the exact number and bytes of blobs in a state.
@@ -154,6 +156,9 @@ func (s *Service) backendStatus(ctx context.Context) ([]BackendStatus, error) {
 			bs.BackendFacts = s.o.Around.Backend(b.ID)
 		}
 		if err := s.ages(ctx, b.ID, bs.States); err != nil {
+			return nil, err
+		}
+		if bs.Walk, err = s.lastWalk(ctx, b.ID); err != nil {
 			return nil, err
 		}
 		bs.Missing = s.o.Backends[b.ID] == nil

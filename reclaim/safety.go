@@ -35,6 +35,10 @@ type Safety struct {
 	// Attempts is how often a delete is tried before it becomes a dead letter:
 	// protects the queue from items that never succeed. Default 10.
 	Attempts int
+	// OrphanGrace is how long ago a backend's key without a row must have been seen
+	// first, and its name been made, before it is condemned: protects from a ledger that
+	// is not what it seems, until a person notices. Default 48 h.
+	OrphanGrace time.Duration
 	// PlanAge is the age at which a plan is refused unless it is forced: protects from
 	// acting on what somebody looked at too long ago. Default 24 h.
 	PlanAge time.Duration
@@ -54,6 +58,7 @@ func (s Safety) WithDefaults() Safety {
 		BackoffMin:     cmp.Or(s.BackoffMin, time.Minute),
 		BackoffMax:     cmp.Or(s.BackoffMax, 24*time.Hour),
 		Attempts:       cmp.Or(s.Attempts, 10),
+		OrphanGrace:    cmp.Or(s.OrphanGrace, 48*time.Hour),
 		PlanAge:        cmp.Or(s.PlanAge, 24*time.Hour),
 		OpsKept:        cmp.Or(s.OpsKept, 24*time.Hour),
 	}
@@ -68,7 +73,7 @@ func (s Safety) Validate() error {
 	}{
 		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
 		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
-		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge},
+		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace},
 	} {
 		if f.d < 0 {
 			errs = append(errs, fmt.Errorf("%s is %s: it must not be negative", f.name, f.d))

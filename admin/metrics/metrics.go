@@ -40,6 +40,7 @@ type Metrics struct {
 	latency                      *prometheus.HistogramVec
 	traffic                      *prometheus.CounterVec
 	calls                        calls
+	reconcile                    reconciling
 }
 
 // New makes the metrics of a process.
@@ -48,6 +49,7 @@ func New() *Metrics {
 	m.engine()
 	m.clients()
 	m.calling()
+	m.reconciles()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

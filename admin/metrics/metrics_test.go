@@ -66,6 +66,8 @@ func used() *Metrics {
 	m.IntentResolved(reclaim.Promoted)
 	m.UploadAborted()
 	m.Found(reclaim.Problem{Kind: "missing"})
+	m.Reconciled("main", map[string]int64{"orphans": 1})
+	m.ReconcileBroken("main")
 	m.RunEnded(meta.Run{Routine: "expire", Outcome: "failed: for a reason that is no label"})
 	m.Write("committed")
 	m.Deduped(5)

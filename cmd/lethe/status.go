@@ -89,6 +89,7 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 			"If the machine's clock is right: lethe clock show\n",
 			span(time.Duration(s.ClockBehind*float64(time.Second))))
 	}
+	printTroubles(c.out, s.Backends)
 	for _, b := range s.Backends {
 		switch {
 		case b.Misplaced != "":

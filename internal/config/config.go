@@ -164,6 +164,8 @@ type Reclaim struct {
 	Drain     Routine `yaml:"drain"`
 	Rebalance Routine `yaml:"rebalance"`
 	Survey    Routine `yaml:"survey"`
+	Reconcile Routine `yaml:"reconcile"`
+	Orphans   Orphans `yaml:"orphans"`
 	Yield     float64 `yaml:"yield"` // 0: never slow down for clients
 	Grace     Grace   `yaml:"grace"`
 }
@@ -182,7 +184,7 @@ func (r *Reclaim) Routines() []NamedRoutine {
 	return []NamedRoutine{
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
 		{"purge", r.Purge}, {"watch", r.Watch}, {"verify", r.Verify}, {"checksums", r.Checksums},
-		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey},
+		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
 	}
 }
 
@@ -202,6 +204,7 @@ type Grace struct {
 	BackoffMin     Duration `yaml:"backoff_min"`
 	BackoffMax     Duration `yaml:"backoff_max"`
 	Attempts       int      `yaml:"attempts"`
+	OrphanGrace    Duration `yaml:"orphan_grace"`
 	OpsKept        Duration `yaml:"ops_kept"`
 	PlanAge        Duration `yaml:"plan_age"`
 }

@@ -59,6 +59,8 @@ func defaultReclaim() Reclaim {
 		Drain:     every(time.Minute, 500, 1),
 		Rebalance: off(every(time.Hour, 500, 1)),
 		Survey:    nightly("0 2 * * 0", 500),
+		Reconcile: reconciling(),
+		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),
@@ -69,6 +71,7 @@ func defaultReclaim() Reclaim {
 			BackoffMin:     Duration(time.Minute),
 			BackoffMax:     day,
 			Attempts:       10,
+			OrphanGrace:    2 * day,
 			OpsKept:        day,
 			PlanAge:        day,
 		},

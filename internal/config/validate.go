@@ -175,6 +175,7 @@ func (r *Reclaim) validate(p *Problems) {
 		p.check(n.RatePerSecond >= 0, key+".rate_per_second", "is negative; use 0 for no limit")
 		p.check(n.Workers >= 1 && n.Workers <= maxWorkers, key+".workers", "is %d; use 1 to %d", n.Workers, maxWorkers)
 	}
+	r.Orphans.validate(p)
 	g := r.Grace
 	for _, d := range []struct {
 		key string
@@ -183,6 +184,7 @@ func (r *Reclaim) validate(p *Problems) {
 		{"min_age", g.MinAge}, {"late_window", g.LateWindow}, {"read_grace", g.ReadGrace},
 		{"claim_grace", g.ClaimGrace}, {"multipart_stale", g.MultipartStale},
 		{"backoff_min", g.BackoffMin}, {"backoff_max", g.BackoffMax}, {"ops_kept", g.OpsKept},
+		{"orphan_grace", g.OrphanGrace},
 		{"plan_age", g.PlanAge},
 	} {
 		p.check(d.Duration > 0, "reclaim.grace."+d.key, "is none; use at least 1us")

@@ -86,8 +86,14 @@ type Routine struct{ o Options }
 // New makes the routine.
 func New(o Options) *Routine { return &Routine{o.withDefaults()} }
 
-// Name returns "reconcile".
-func (*Routine) Name() string { return "reconcile" }
+// Name returns "reconcile", or "reconcile-dry" of a dry run: as a run it is no
+// success of the routine.
+func (r *Routine) Name() string {
+	if r.o.DryRun {
+		return "reconcile-dry"
+	}
+	return "reconcile"
+}
 
 // Plan answers nothing: whether there is something to do only a walk can tell.
 func (*Routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }

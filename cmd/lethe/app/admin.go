@@ -15,8 +15,9 @@ const verifyBatch = 500
 func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 	service := admin.New(admin.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
-		Verify: func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
-		Safety: s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
+		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
+		Reconcile: s.Reconciler,
+		Safety:    s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(),
 	})
 	s.watch.metrics.Ask(service)

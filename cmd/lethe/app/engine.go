@@ -22,7 +22,7 @@ const blobsPerObject = 4
 var governed = []string{"expire", "clean", "purge"}
 
 // solo are the routines that walk over everything: of all instances one does.
-var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey"}
+var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey", "reconcile"}
 
 // placing are the routines of package placement, which need several backends.
 var placing = []string{"replicate", "drain", "rebalance", "survey"}
@@ -45,6 +45,10 @@ func (s *Store) makeEngine(context.Context) error {
 			continue
 		}
 		out := scheduled(s.routine(r, events), r)
+		if r.Name == "reconcile" {
+			// Its rate and its workers are those of its calls to backends.
+			out.Workers, out.Throttle = 1, nil
+		}
 		if slices.Contains(governed, r.Name) {
 			out.Governor = s.watch.governor
 		}
@@ -76,6 +80,8 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 		return s.lifecycle(c, events)
 	case "purge":
 		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
+	case "reconcile":
+		return s.Reconciler(nil, false, nil)
 	case "watch":
 		return &reclaim.Watch{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
 	}

@@ -68,6 +68,7 @@ func safetyOf(g config.Grace) reclaim.Safety {
 		MinAge: g.MinAge.Std(), LateWindow: g.LateWindow.Std(), ReadGrace: g.ReadGrace.Std(),
 		ClaimGrace: g.ClaimGrace.Std(), MultipartStale: g.MultipartStale.Std(),
 		BackoffMin: g.BackoffMin.Std(), BackoffMax: g.BackoffMax.Std(), Attempts: g.Attempts, OpsKept: g.OpsKept.Std(),
+		OrphanGrace: g.OrphanGrace.Std(),
 		PlanAge: g.PlanAge.Std(),
 	}.WithDefaults()
 }

@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ReconcileRequest asks for a walk over backends.
+type ReconcileRequest struct {
+	Backend string `json:"backend,omitempty"` // empty: all, one after the other
+	DryRun  bool   `json:"dry_run,omitempty"` // change nothing: no row, no mark, no finding
+}
+
+// ReconcileResult is what a walk found, by the names of package reconcile; a walk
+// that was cut off before and was taken up now counts what this run did.
+type ReconcileResult struct {
+	Counts map[string]int64 `json:"counts,omitempty"`
+}
+
+// LastReconcileRequest asks for what walks found.
+type LastReconcileRequest struct {
+	Backend string `json:"backend,omitempty"` // empty: all
+	Kind    string `json:"kind,omitempty"`    // of findings; empty: all
+	// AfterBackend and AfterKey are those of the last finding of the page before.
+	AfterBackend string `json:"after_backend,omitempty"`
+	AfterKey     string `json:"after_key,omitempty"`
+	Limit        int    `json:"limit,omitempty"` // findings, 1 to 1000; 0: 100
+	Walks        int    `json:"walks,omitempty"` // of each backend, 1 to 30; 0: 1
+}
+
+// LastReconcileResult is the last walks and what is known since.
+type LastReconcileResult struct {
+	Walks    []Walk    `json:"walks"`
+	Findings []Finding `json:"findings"`
+	More     bool      `json:"more,omitempty"` // findings follow
+}
+
+// Walk is one comparison of a backend with the ledger.
+type Walk struct {
+	ID       string    `json:"id"`
+	Backend  string    `json:"backend"`
+	Started  time.Time `json:"started_at"`
+	Saved    time.Time `json:"saved_at"`             // last time that it came on
+	Finished time.Time `json:"finished_at,omitzero"` // zero: it goes on, or was cut off and is taken up by the next run
+	Outcome  string    `json:"outcome,omitempty"`
+	// Compared says that every row and key was looked at.
+	Compared bool             `json:"compared"`
+	Counts   map[string]int64 `json:"counts,omitempty"`
+}
+
+// Finding is something that is wrong with a key of a backend.
+type Finding struct {
+	Backend string    `json:"backend"`
+	Key     string    `json:"key"`
+	Kind    string    `json:"kind"` // orphan, foreign, elsewhere, missing, size
+	Size    int64     `json:"size"` // bytes that lie there
+	Detail  string    `json:"detail"`
+	First   time.Time `json:"first_seen_at"`
+	Last    time.Time `json:"last_seen_at"`
+}
+
+// Reconcile walks over one backend or all now, and reports each finding as a
+// problem. It runs
+// alone: ErrRunning if another walk is under way.
+func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func(Event)) (ReconcileResult, error) {
+	if s.o.Reconcile == nil {
+		return ReconcileResult{}, fmt.Errorf("%w: this process does not reconcile", ErrBadRequest)
+	}
+	var only []string
+	if req.Backend != "" {
+		if s.o.Backends[req.Backend] == nil {
+			return ReconcileResult{}, fmt.Errorf("%w: there is no backend %q in the configuration", ErrBadRequest, req.Backend)
+		}
+		only = []string{req.Backend}
+	}
+	total, err := s.blobsOn(ctx, req.Backend)
+	if err != nil {
+		return ReconcileResult{}, err
+	}
+	r := s.o.Reconcile(only, req.DryRun, func(f meta.Finding) {
+		emit(Event{Problem: &Problem{string(f.Kind), f.Backend, f.Key, f.Detail}})
+	})
+	loop := s.alone(r)
+	// Under a name of its own it is refused while the routine runs by its timetable,
+	// here or on another instance.
+	loop.Worker += "/on-demand"
+	loop.Routines[0].Solo = !req.DryRun
+	stop := s.follow(loop, []string{r.Name()}, 2*total, emit)
+	done, err := loop.Once(ctx, nil)
+	stop()
+	if err == nil {
+		err = ctx.Err()
+	}
+	return ReconcileResult{Counts: countsBut(done[r.Name()], reclaim.Items)}, err
+}
+
+// blobsOn counts the rows of a backend, or of all.
+func (s *Service) blobsOn(ctx context.Context, backend string) (n int64, err error) {
+	totals, err := s.o.Ledger.Totals(ctx)
+	for _, t := range totals {
+		if backend == "" || t.Backend == backend {
+			n += t.Blobs
+		}
+	}
+	return n, err
+}
+
+func countsBut(counts map[string]int64, name string) map[string]int64 {
+	delete(counts, name)
+	return counts
+}
+
+// LastReconcile answers the last walks over backends, and what they found.
+func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (LastReconcileResult, error) {
+	limit, walks := cmp.Or(req.Limit, 100), cmp.Or(req.Walks, 1)
+	if limit < 1 || limit > 1000 || walks < 1 || walks > 30 {
+		return LastReconcileResult{}, fmt.Errorf("%w: limit is 1 to 1000, walks 1 to 30", ErrBadRequest)
+	}
+	out := LastReconcileResult{Walks: []Walk{}, Findings: []Finding{}}
+	backends, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, b := range backends {
+		if req.Backend != "" && req.Backend != b.ID {
+			continue
+		}
+		list, err := s.o.Ledger.Walks(ctx, b.ID, walks)
+		if err != nil {
+			return out, err
+		}
+		for _, w := range list {
+			out.Walks = append(out.Walks, walkOf(w))
+		}
+	}
+	found, err := s.o.Ledger.Findings(ctx, meta.FindingQuery{
+		Backend: req.Backend, Kind: meta.FindingKind(req.Kind), AfterBackend: req.AfterBackend, AfterKey: req.AfterKey, Limit: limit + 1,
+	})
+	if err != nil {
+		return out, err
+	}
+	if out.More = len(found) > limit; out.More {
+		found = found[:limit]
+	}
+	for f := range slices.Values(found) {
+		out.Findings = append(out.Findings, Finding{f.Backend, f.Key, string(f.Kind), f.Size, f.Detail, at(f.FirstAt), at(f.LastAt)})
+	}
+	return out, nil
+}
+
+// lastWalk is the newest walk over a backend, nil if there was none.
+func (s *Service) lastWalk(ctx context.Context, backend string) (*Walk, error) {
+	list, err := s.o.Ledger.Walks(ctx, backend, 1)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	w := walkOf(list[0])
+	return &w, nil
+}
+
+func walkOf(w meta.Walk) Walk {
+	return Walk{
+		ID: string(w.ID), Backend: w.Backend, Started: at(w.StartedAt), Saved: at(w.SavedAt), Finished: at(w.FinishedAt),
+		Outcome: w.Outcome, Compared: w.Place == meta.WalkDone, Counts: w.Counts,
+	}
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"golang.org/x/time/rate"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
+)
+
+// Reconciler makes a walk over the named backends (all if none is named); report,
+// if not nil, receives what it finds.
+func (s *Store) Reconciler(only []string, dry bool, report func(meta.Finding)) *reconcile.Routine {
+	c := s.Config.Reclaim.Reconcile
+	o := reconcile.Options{
+		Ledger: s.Ledger, Stores: s.Backends, Pact: s.Guard, Store: s.Identity.ID, Clock: s.opt.Clock,
+		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
+		Only:  only, DryRun: dry, Grace: s.safety.OrphanGrace, Page: c.Batch, Parallel: c.Workers,
+		MostOrphans: s.Config.Reclaim.Orphans.Most, MostShare: s.Config.Reclaim.Orphans.MostShare,
+		Events: s.watch.reconciling(), Report: report,
+	}
+	if c.RatePerSecond > 0 {
+		o.Call = rate.NewLimiter(rate.Limit(c.RatePerSecond), c.RatePerSecond).Wait
+	}
+	return reconcile.New(o)
+}
+
+// reconciling are the events of package reconcile.
+func (w *observer) reconciling() *reconcile.Events {
+	return &reconcile.Events{
+		Walked: func(backend string, counts map[string]int64) {
+			w.metrics.Reconciled(backend, counts)
+			w.log.Info("a backend was compared with the ledger", "backend", backend, "counts", counts)
+		},
+		Broken: func(backend string, err error) {
+			w.metrics.ReconcileBroken(backend)
+			w.log.Log(context.Background(), w.level(err, slog.LevelWarn), "comparing a backend with the ledger was cut off; it goes on in the next run", "backend", backend, "error", err)
+		},
+		Dangling: func(l reconcile.Loss) {
+			what := "a blob's bytes are missing or damaged; it is healed from another copy"
+			if l.Copies == 0 {
+				what = "a blob's bytes are missing or damaged, and there is no other copy: objects are lost"
+			}
+			w.log.Error(what, "blob", l.Blob.ID, "backend", l.Blob.Backend, "copies", l.Copies, "objects", l.Objects, "more", l.More, "why", l.Finding.Detail)
+		},
+		Condemned: func(backend string, blobs []meta.Blob) {
+			ids := make([]lethe.ID, len(blobs))
+			var bytes int64
+			for i, b := range blobs {
+				ids[i] = b.ID
+				bytes += b.Size
+			}
+			w.audit("orphans_condemned", string(lethe.ReasonOrphan), slog.String("backend", backend),
+				slog.Int("count", len(ids)), slog.Int64("bytes", bytes), w.ids("blobs", ids))
+		},
+		HeldBack: func(backend string, orphans int64, why string) {
+			w.audit("orphans_held_back", why, slog.String("backend", backend), slog.Int64("orphans", orphans))
+		},
+	}
+}

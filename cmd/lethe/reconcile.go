@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
+)
+
+func (c *cli) reconcileCommand() *cobra.Command {
+	var req admin.ReconcileRequest
+	var last admin.LastReconcileRequest
+	var showLast, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reconcile",
+		Short: "Compare what lies on the backends with the ledger, or show what was found",
+		Long: `Compare the listing of each backend with the ledger, as the routine does each
+night. Keys of this store without a row are condemned once they are old enough
+and were seen by two walks; missing or damaged bytes are healed from another
+copy, or reported with the objects that are lost; foreign keys are reported and
+left alone. A walk that is interrupted is taken up by the next one.
+Exit code 0: every byte is accounted for; 1: something was found; 2: it could
+not be done.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showLast {
+				last.Backend = req.Backend
+				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+					return c.lastReconcile(cmd.Context(), client, last, asJSON)
+				})
+			}
+			if last.Kind != "" {
+				return errors.New("--kind goes with --last")
+			}
+			return c.reconciled(cmd.Context(), req, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&req.Backend, "backend", "", "only this `backend`")
+	f.BoolVar(&req.DryRun, "dry-run", false, "change nothing: only say what is found, and what would be condemned")
+	f.BoolVar(&showLast, "last", false, "only show what the last walks found")
+	f.StringVar(&last.Kind, "kind", "", "with --last: only findings of this `kind` (orphan, foreign, elsewhere, missing, size)")
+	f.IntVar(&last.Limit, "limit", 100, "with --last: findings at most, up to 1000")
+	f.BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "last")
+	return cmd
+}
+
+// reconciled walks, and makes the exit code of what was found.
+func (c *cli) reconciled(ctx context.Context, req admin.ReconcileRequest, asJSON bool) error {
+	var res admin.ReconcileResult
+	err := c.withAdmin(ctx, func(client *admin.Client) (err error) {
+		res, err = c.reconcile(ctx, client, req, asJSON)
+		return err
+	})
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	if troubles(res.Counts) > 0 {
+		return &exitError{code: exitProblems}
+	}
+	return nil
+}
+
+func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.ReconcileRequest, asJSON bool) (admin.ReconcileResult, error) {
+	bar := newProgress(c.err, "reconcile")
+	res, err := admin.Stream[admin.ReconcileResult](ctx, client, "reconcile", req, func(ev admin.Event) {
+		switch {
+		case ev.Progress != nil:
+			bar.show(ev.Progress)
+		case ev.Problem != nil && asJSON:
+			_ = printLine(c.out, ev)
+		case ev.Problem != nil:
+			bar.clear()
+			p := ev.Problem
+			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
+		}
+	})
+	bar.done()
+	if err != nil {
+		return res, err
+	}
+	if asJSON {
+		return res, printLine(c.out, res)
+	}
+	n := res.Counts
+	fmt.Fprintf(c.out, "%s compared with %s: ", plural(n[reconcile.Rows], "row", "rows"), plural(n[reconcile.Keys], "key", "keys"))
+	delete(n, reconcile.Rows)
+	delete(n, reconcile.Keys)
+	if troubles(n) == 0 {
+		fmt.Fprintln(c.out, "everything is accounted for")
+		return res, nil
+	}
+	fmt.Fprintln(c.out, counts(n))
+	return res, nil
+}
+
+// troubles adds up what a person should know of.
+func troubles(counts map[string]int64) (n int64) {
+	for _, kind := range []string{reconcile.Orphans, reconcile.Foreign, reconcile.Elsewhere, reconcile.Missing, reconcile.WrongSize, reconcile.Skipped} {
+		n += counts[kind]
+	}
+	return n
+}
+
+func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin.LastReconcileRequest, asJSON bool) error {
+	res, err := admin.Call[admin.LastReconcileResult](ctx, client, "reconcile/last", req)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(c.out, res)
+	}
+	rows := [][]string{{"BACKEND", "BEGUN", "ENDED", "FOUND"}}
+	for _, w := range res.Walks {
+		rows = append(rows, []string{w.Backend, stamp(w.Started), ended(w), counts(w.Counts)})
+	}
+	if err := table(c.out, rows); err != nil || len(res.Findings) == 0 {
+		return err
+	}
+	rows = [][]string{{"KIND", "BACKEND", "KEY", "BYTES", "SEEN SINCE", "WHAT"}}
+	for _, f := range res.Findings {
+		rows = append(rows, []string{f.Kind, f.Backend, fmt.Sprintf("%q", f.Key), number(f.Size), stamp(f.First), f.Detail})
+	}
+	fmt.Fprintln(c.out)
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	if res.More {
+		fmt.Fprintln(c.out, "and more: --limit, --kind, --backend")
+	}
+	return nil
+}
+
+func ended(w admin.Walk) string {
+	switch {
+	case w.Finished.IsZero():
+		return "goes on, or is taken up by the next run"
+	case w.Outcome != "ok":
+		return w.Outcome
+	}
+	return stamp(w.Finished)
+}
+
+// printTroubles tells of backends where the last walk found something.
+func printTroubles(w io.Writer, list []admin.BackendStatus) {
+	for _, b := range list {
+		if b.Walk == nil || troubles(b.Walk.Counts) == 0 {
+			continue
+		}
+		n := b.Walk.Counts
+		fmt.Fprintf(w, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: lethe reconcile --last --backend %s\n", stamp(b.Walk.Started), b.ID, counts(n), b.ID)
+		if n[reconcile.Lost] > 0 {
+			fmt.Fprintf(w, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", b.ID, plural(n[reconcile.Lost], "blob", "blobs"))
+		}
+	}
+}
