@@ -205,32 +205,69 @@ func canned(list types.ObjectCannedACL, owner, writer string) ([]meta.Grant, err
 	return out, nil
 }
 
-// aclXML writes an access control list as S3 does.
+// aclXML writes an object's access control list as S3 does.
 func aclXML(owner string, grants []meta.Grant) []byte {
-	var b bytes.Buffer
-	user := func(id string) {
-		for _, element := range []string{"ID", "DisplayName"} {
-			b.WriteString("<" + element + ">")
-			_ = xml.EscapeText(&b, []byte(id)) // a bytes.Buffer takes everything
-			b.WriteString("</" + element + ">")
-		}
-	}
-	b.WriteString(xml.Header + `<AccessControlPolicy xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Owner>`)
-	user(owner)
-	b.WriteString("</Owner><AccessControlList>")
+	b := openList(owner)
 	for _, g := range grants {
-		kind := types.TypeCanonicalUser
-		if g.Group != "" {
-			kind = types.TypeGroup
-		}
-		b.WriteString(`<Grant><Grantee xmlns:xsi="` + schemaInstance + `" xsi:type="` + string(kind) + `">`)
-		if g.Group != "" {
-			b.WriteString("<URI>" + groupURI + g.Group + "</URI>")
-		} else {
-			user(g.Account)
-		}
-		b.WriteString("</Grantee><Permission>" + g.Permission + "</Permission></Grant>")
+		b.grant(g, "")
 	}
+	return b.end()
+}
+
+// bucketListXML writes a bucket's list as S3 does; groups have an ID besides, as
+// versitygw's have.
+func bucketListXML(list auth.ACL) []byte {
+	b := openList(list.Owner)
+	for _, g := range list.Grantees {
+		b.grant(grantsOf(auth.ACL{Grantees: []auth.Grantee{g}})[0], g.Access)
+	}
+	return b.end()
+}
+
+// listWriter writes an AccessControlPolicy document.
+type listWriter struct{ bytes.Buffer }
+
+func openList(owner string) *listWriter {
+	b := &listWriter{}
+	b.WriteString(xml.Header + `<AccessControlPolicy xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Owner>`)
+	b.account(owner)
+	b.WriteString("</Owner><AccessControlList>")
+	return b
+}
+
+func (b *listWriter) element(name, text string) {
+	b.WriteString("<" + name + ">")
+	_ = xml.EscapeText(b, []byte(text)) // a bytes.Buffer takes everything
+	b.WriteString("</" + name + ">")
+}
+
+// account names one; it has no name but its ID, and clients look for one.
+func (b *listWriter) account(id string) {
+	b.element("ID", id)
+	b.element("DisplayName", id)
+}
+
+func (b *listWriter) grant(g meta.Grant, groupID string) {
+	kind := types.TypeCanonicalUser
+	if g.Group != "" {
+		kind = types.TypeGroup
+	}
+	b.WriteString(`<Grant><Grantee xmlns:xsi="` + schemaInstance + `" xsi:type="` + string(kind) + `">`)
+	switch {
+	case g.Group == "":
+		b.account(g.Account)
+	case groupID != "":
+		b.element("ID", groupID)
+		fallthrough
+	default:
+		b.element("URI", groupURI+g.Group)
+	}
+	b.WriteString("</Grantee>")
+	b.element("Permission", g.Permission)
+	b.WriteString("</Grant>")
+}
+
+func (b *listWriter) end() []byte {
 	b.WriteString("</AccessControlList></AccessControlPolicy>")
 	return b.Bytes()
 }

@@ -33,9 +33,6 @@ func (r *request) amend(resp *fasthttp.Response) {
 	if r.referred {
 		resp.SetBodyRaw(marks.ReplaceAll(resp.Body(), []byte("&#x$1;")))
 	}
-	if r.event.Operation == "GetBucketAcl" {
-		resp.SetBodyRaw(users.ReplaceAll(resp.Body(), []byte("$0<DisplayName>$2</DisplayName>")))
-	}
 	if r.event.Operation == "GetObjectTagging" || r.event.Operation == "GetBucketTagging" {
 		resp.SetBodyRaw(sortTags(resp.Body()))
 	}
@@ -66,10 +63,6 @@ var (
 	mark  = rand.Text()
 	marks = regexp.MustCompile(mark + "([0-9A-F]+);")
 )
-
-// users are the accounts in an access control list: they have no names but their
-// IDs, and clients look for one.
-var users = regexp.MustCompile(`(<Owner>|"CanonicalUser">)<ID>([^<]*)</ID>`)
 
 // refer marks the characters of a name that XML cannot carry.
 func (r *request) refer(s string) string {

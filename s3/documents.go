@@ -20,10 +20,12 @@ const (
 	kindCORS      = "cors"
 	kindOwnership = "ownership"
 	kindTags      = "tags"
+
+	kindPublicAccess = "public-access"
 )
 
 // kinds are all of them.
-var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags}
+var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags, kindPublicAccess}
 
 // document reads a document of an existing bucket; missing is the error if there
 // is none (0: none).
@@ -69,8 +71,16 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	}
 	expandKey(ctx, requestOf(ctx))
 	acl, err := b.storedACL(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	if requestOf(ctx).showsList() {
+		requestOf(ctx).document = bucketListXML(acl)
+	}
+	acct, _ := account(ctx)
+	acl, err = b.deciding(ctx, bucket, admitting(acl, acct.Access))
 	if err == nil {
-		acl, err = b.deciding(ctx, bucket, acl)
+		acl, err = b.unignored(ctx, bucket, acl)
 	}
 	if err != nil {
 		return nil, err
@@ -98,11 +108,6 @@ func ownerACL(owner string) ([]byte, error) {
 	}})
 }
 
-// PutBucketAcl replaces the access control list.
-func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) error {
-	return b.putDocument(ctx, str(&bucket), kindACL, data)
-}
-
 // GetBucketPolicy returns the policy; for a decision about a restricted key with
 // the key's grant, for a reader as it was put.
 func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
@@ -117,8 +122,14 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	req := requestOf(ctx)
 	key := b.grantee(ctx, req, bucket)
 	// The first question is versitygw's own, the second the client's.
-	if key == nil || (req.policyRead && req.decided) {
+	if req.policyRead && req.decided {
 		return doc, nil
+	}
+	if doc, err = b.restricted(ctx, bucket, doc); err == nil && doc == nil {
+		err = s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
+	}
+	if err != nil || key == nil {
+		return doc, err
 	}
 	req.decided = true
 	granted, err := grantPolicy(doc, bucket, key)
@@ -127,6 +138,9 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 
 // PutBucketPolicy replaces the policy.
 func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []byte) error {
+	if err := b.unblockedPolicy(ctx, str(&bucket), policy); err != nil {
+		return err
+	}
 	return b.putDocument(ctx, str(&bucket), kindPolicy, policy)
 }
 

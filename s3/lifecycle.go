@@ -20,15 +20,15 @@ import (
 // byS3 is who set rules that were put here.
 const byS3 = "s3"
 
-// lifecycleAction is one of the three operations on a bucket's lifecycle rules.
-type lifecycleAction struct {
+// bucketAction is an operation on a bucket that versitygw does not have.
+type bucketAction struct {
 	name       string // versitygw's
 	action     auth.Action
 	permission auth.Permission
 	do         func(b *Backend, ctx context.Context, bucket string, body []byte) (*controllers.Response, error)
 }
 
-var lifecycleActions = map[string]lifecycleAction{
+var lifecycleActions = map[string]bucketAction{
 	"PutBucketLifecycleConfiguration": {
 		metrics.ActionPutBucketLifecycleConfiguration, auth.PutLifecycleConfigurationAction, auth.PermissionWrite, (*Backend).putLifecycle,
 	},
@@ -40,19 +40,23 @@ var lifecycleActions = map[string]lifecycleAction{
 	},
 }
 
-// rules says that the request is about lifecycle rules and that versitygw, which
-// has none, let it come to its operation: the signature was verified, the bucket's
-// access control list read. Nothing else is answered here.
-func (s *Server) rules(ctx fiber.Ctx, req *request) bool {
-	_, ours := lifecycleActions[req.event.Operation]
-	return ours && req.routed != "" && req.event.Code == s3err.GetAPIError(s3err.ErrNotImplemented).Code &&
+// ours names the operation if versitygw, which does not have it, let the request
+// come to it: the signature was verified, the bucket's access control list read.
+// Nothing else is answered here.
+func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
+	if s.listRefused(ctx, req) {
+		return bucketLists, true
+	}
+	if a, ok = lifecycleActions[req.event.Operation]; !ok {
+		a, ok = publicAccessActions[req.event.Operation]
+	}
+	return a, ok && req.routed != "" && req.event.Code == s3err.GetAPIError(s3err.ErrNotImplemented).Code &&
 		utils.ContextKeyParsedAcl.IsSet(ctx)
 }
 
-// lifecycle does what versitygw refused, by its own rules: who may do so is
-// decided by access control list and policy, and by the key's list of buckets.
-func (s *Server) lifecycle(ctx fiber.Ctx, req *request) error {
-	a := lifecycleActions[req.event.Operation]
+// act does what versitygw refused, by its own rules: who may do so is decided by
+// access control list and policy, and by the key's list of buckets.
+func (s *Server) act(ctx fiber.Ctx, req *request, a bucketAction) error {
 	req.event.Code = ""
 	ctx.Response().Reset()
 	return controllers.ProcessController(ctx, func(ctx fiber.Ctx) (*controllers.Response, error) {
@@ -69,7 +73,7 @@ func (s *Server) lifecycle(ctx fiber.Ctx, req *request) error {
 }
 
 // mayRule asks the bucket's access control list and policy.
-func (s *Server) mayRule(ctx fiber.Ctx, bucket string, a lifecycleAction) error {
+func (s *Server) mayRule(ctx fiber.Ctx, bucket string, a bucketAction) error {
 	acl, _ := utils.ContextKeyParsedAcl.Get(ctx).(auth.ACL)
 	acct, _ := utils.ContextKeyAccount.Get(ctx).(auth.Account)
 	root, _ := utils.ContextKeyIsRoot.Get(ctx).(bool)

@@ -66,8 +66,8 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		req.event.Code = e.BaseError().Code
 		return refuse(ctx, e)
 	}
-	if s.rules(ctx, req) {
-		return s.lifecycle(ctx, req)
+	if a, ok := s.ours(ctx, req); ok {
+		return s.act(ctx, req, a)
 	}
 	return s.owned(ctx, req)
 }

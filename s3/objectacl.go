@@ -152,16 +152,19 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 			return nil, err
 		}
 	}
-	return &meta.ACL{Grants: w.grants}, b.holdable(ctx, bucket, w.grants)
+	if err := b.unblockedGrants(ctx, bucket, w.grants); err != nil {
+		return nil, err
+	}
+	owner, err := b.bucketOwner(ctx, bucket)
+	if err == nil {
+		err = b.holdable(w.grants, owner)
+	}
+	return &meta.ACL{Grants: w.grants}, err
 }
 
 // holdable refuses grants that nothing would honour: access keys are confined to
 // their buckets, whatever lists say, and accounts have to exist.
-func (b *Backend) holdable(ctx context.Context, bucket string, grants []meta.Grant) error {
-	owner, err := b.bucketOwner(ctx, bucket)
-	if err != nil {
-		return err
-	}
+func (b *Backend) holdable(grants []meta.Grant, owner string) error {
 	var ids []string
 	for _, g := range grants {
 		switch {
@@ -226,7 +229,11 @@ func grantsOf(list auth.ACL) []meta.Grant {
 	var groups, accounts []meta.Grant
 	for _, g := range list.Grantees {
 		if g.Type == types.TypeGroup {
-			groups = append(groups, meta.Grant{Group: allUsers, Permission: string(g.Permission)})
+			group := allUsers
+			if g.Access == versityAuthenticatedUsers {
+				group = authenticatedUsers
+			}
+			groups = append(groups, meta.Grant{Group: group, Permission: string(g.Permission)})
 		} else {
 			accounts = append(accounts, meta.Grant{Account: g.Access, Permission: string(g.Permission)})
 		}
@@ -275,7 +282,7 @@ func granteesOf(grants []meta.Grant, requester string) (out []auth.Grantee) {
 		to := auth.Grantee{Permission: auth.Permission(g.Permission), Access: g.Account, Type: types.TypeCanonicalUser}
 		switch {
 		case g.Group == allUsers:
-			to.Access, to.Type = "all-users", types.TypeGroup
+			to.Access, to.Type = versityAllUsers, types.TypeGroup
 		case g.Group == authenticatedUsers && requester != "":
 			to.Access = requester
 		case g.Account == "":
