@@ -64,6 +64,13 @@ func fatal(err error) bool {
 	return severity == "FATAL" || severity == "PANIC"
 }
 
+// refusal says that an error is the server's own answer to a statement. A pooler
+// speaks in its place when it lost the server (class 08), which tells nothing.
+func refusal(err error) bool {
+	state := sqlState(err)
+	return state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+}
+
 // serverAdvice says per code, or class of codes, what the operator should know.
 var serverAdvice = map[string]struct {
 	kind error

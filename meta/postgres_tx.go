@@ -182,7 +182,7 @@ func (e *server) finish(ctx context.Context, t *tx) (fate, error) {
 	switch {
 	case err != nil && pgconn.SafeToRetry(err):
 		return torn, err
-	case err != nil && sqlState(err) != "" && !fatal(err) && !t.s.broken():
+	case err != nil && refusal(err) && !t.s.broken():
 		return e.failed(t.s, err)
 	case err != nil:
 		t.s.discard()

@@ -1,5 +1,5 @@
-// Package cluster has several real lethe processes at work on one PostgreSQL, one
-// S3 server and one Redis, and breaks what can break: processes are killed and
+// Package cluster has several real lethe processes at work on one PostgreSQL (one of
+// them through a pooler in transaction mode), one S3 server and one Redis, and breaks what can break: processes are killed and
 // stopped for longer than their claims last, the database and Redis are killed
 // and started again, Redis is flushed, and the S3 server answers 503, goes silent
 // after it did the work, and cuts connections. Meanwhile clients put, read and

@@ -27,6 +27,7 @@ type world struct {
 	t        *testing.T
 	postgres *servers.PostgresServer
 	database string // URL
+	pooled   string // URL through a pooler in transaction mode
 	redis    *servers.RedisServer
 	storage  *servers.S3Server
 	shelf    string // the bucket of the backend
@@ -61,6 +62,7 @@ func newWorld(t *testing.T) *world {
 		t: t, postgres: servers.NewPostgres(t, "log_min_messages=panic"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
 	}
 	w.database = w.postgres.Database()
+	w.pooled = servers.PgBouncer(t, w.database)
 	w.shelf = w.storage.Bucket(t)
 	w.answers = newAnswers(w.storage.Endpoint)
 	front := httptest.NewServer(w.answers)
@@ -70,7 +72,11 @@ func newWorld(t *testing.T) *world {
 	})
 	w.network = servers.Proxy(t, front.Listener.Addr().String())
 	for i := range instances {
-		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("node", i+1)))
+		database := w.database
+		if i == instances-1 {
+			database = w.pooled
+		}
+		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("node", i+1), database))
 	}
 	return w
 }
@@ -109,8 +115,8 @@ reclaim:
 log: {format: json, level: info}
 `))
 
-// newNode writes the configuration of an instance.
-func (w *world) newNode(name string) *node {
+// newNode writes the configuration of an instance on the database.
+func (w *world) newNode(name, database string) *node {
 	w.t.Helper()
 	n := &node{world: w, name: name, dir: filepath.Join(w.t.TempDir(), name)}
 	if err := os.MkdirAll(n.dir, 0o700); err != nil {
@@ -120,7 +126,7 @@ func (w *world) newNode(name string) *node {
 	f, err := os.OpenFile(n.config, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		err = configuration.Execute(f, map[string]any{
-			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": w.database, "Lock": len(w.nodes) == 0,
+			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": database, "Lock": len(w.nodes) == 0,
 			"Redis": w.redis.Addr, "Backend": w.network.Addr, "Shelf": w.shelf, "S3": w.storage.S3,
 		})
 	}

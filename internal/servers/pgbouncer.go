@@ -59,6 +59,7 @@ pool_mode = transaction
 max_client_conn = 2000
 default_pool_size = 40
 server_reset_query =
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
 `, to.Hostname(), to.Port(), to.User.Username(), portOf(addr))
 	config := filepath.Join(f.path, "pgbouncer.ini")

@@ -1,0 +1,28 @@
+package meta
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// TestRefusal: only the server's own word says that a COMMIT did nothing; that of a
+// pooler that lost the server, or of a server on its way out, leaves it unknown.
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&pgconn.PgError{Severity: "ERROR", Code: serialization}, true},
+		{&pgconn.PgError{Severity: "ERROR", Code: "23503"}, true},
+		{&pgconn.PgError{Severity: "ERROR", Code: "08006"}, false},
+		{&pgconn.PgError{Severity: "ERROR", Code: "08P01"}, false},
+		{&pgconn.PgError{Severity: "FATAL", Code: "57P01"}, false},
+		{errors.New("connection reset by peer"), false},
+	} {
+		if got := refusal(c.err); got != c.want {
+			t.Errorf("refusal(%v) = %v, want %v", c.err, got, c.want)
+		}
+	}
+}
