@@ -15,7 +15,11 @@ type BackendRequest struct {
 
 // ListBackends answers what lies on each backend.
 func (s *Service) ListBackends(ctx context.Context, _ None) ([]BackendStatus, error) {
-	return s.backendStatus(ctx)
+	depths, err := s.depths(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.backendStatus(ctx, depths)
 }
 
 // AcceptBackend lets deletes on a held backend go on: the operator has decided

@@ -45,6 +45,7 @@ type Options struct {
 type Service struct {
 	o       Options
 	started lethe.Time
+	glance  glance
 }
 
 // New makes a service.

@@ -79,10 +79,13 @@ type RoutineStatus struct {
 	LastGood *Run    `json:"last_good_run,omitempty"`
 	// LookedAt is when it last looked for work, found or not; NextRun when it
 	// does so next. Both are known of a serving process only.
-	LookedAt time.Time        `json:"looked_at,omitzero"`
-	NextRun  time.Time        `json:"next_run,omitzero"`
-	Error    string           `json:"error,omitempty"` // of the last look
-	Counts   map[string]int64 `json:"counts,omitempty"`
+	LookedAt time.Time `json:"looked_at,omitzero"`
+	NextRun  time.Time `json:"next_run,omitzero"`
+	// SucceededAt is when a look last ended without an error, or was not needed as
+	// another instance had made it.
+	SucceededAt time.Time        `json:"succeeded_at,omitzero"`
+	Error       string           `json:"error,omitempty"` // of the last look
+	Counts      map[string]int64 `json:"counts,omitempty"`
 }
 
 // Backlog is what is due now, and what waits.
@@ -117,30 +120,49 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 		Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
 		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(),
 	}
-	if c, ok := s.o.Cache.(cache.Stater); ok {
-		stats := c.Stats()
-		out.Cache = &stats
-	}
-	err = s.eachBucket(ctx, func(b meta.Bucket) error {
-		out.Buckets++
-		out.Objects += b.Objects
-		out.Bytes += b.Bytes
-		return nil
-	})
-	if err == nil {
+	out.Cache = s.cacheStats()
+	if err = s.sumBuckets(ctx, &out); err == nil {
 		err = s.surround(ctx, &out)
 	}
 	if err != nil {
 		return out, err
 	}
-	if out.Backends, err = s.backendStatus(ctx); err != nil {
+	depths, err := s.depths(ctx)
+	if err != nil {
 		return out, err
 	}
-	out.Routines, err = s.routineStatus(ctx)
+	if out.Backends, err = s.backendStatus(ctx, depths); err != nil {
+		return out, err
+	}
+	plan, err := s.o.Loop.Plan(ctx, nil)
+	if err != nil {
+		return out, err
+	}
+	out.Routines, err = s.routineStatus(ctx, plan)
 	return out, err
 }
 
-func (s *Service) backendStatus(ctx context.Context) ([]BackendStatus, error) {
+// cacheStats are those of a cache that keeps some.
+func (s *Service) cacheStats() *cache.Stats {
+	c, ok := s.o.Cache.(cache.Stater)
+	if !ok {
+		return nil
+	}
+	stats := c.Stats()
+	return &stats
+}
+
+// sumBuckets adds up what lies in all buckets.
+func (s *Service) sumBuckets(ctx context.Context, out *Status) error {
+	return s.eachBucket(ctx, func(b meta.Bucket) error {
+		out.Buckets++
+		out.Objects += b.Objects
+		out.Bytes += b.Bytes
+		return nil
+	})
+}
+
+func (s *Service) backendStatus(ctx context.Context, d meta.Depths) ([]BackendStatus, error) {
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
 		return nil, err
@@ -155,7 +177,7 @@ func (s *Service) backendStatus(ctx context.Context) ([]BackendStatus, error) {
 		if s.o.Around.Backend != nil {
 			bs.BackendFacts = s.o.Around.Backend(b.ID)
 		}
-		if err := s.ages(ctx, b.ID, bs.States); err != nil {
+		if err := s.ages(ctx, b.ID, d.Clean[b.ID], bs.States); err != nil {
 			return nil, err
 		}
 		if bs.Walk, err = s.lastWalk(ctx, b.ID); err != nil {
@@ -194,12 +216,8 @@ func statesOf(backend string, totals []meta.Total) []StateTotal {
 }
 
 // ages fills in how old the oldest of what should go is.
-func (s *Service) ages(ctx context.Context, backend string, states []StateTotal) error {
+func (s *Service) ages(ctx context.Context, backend string, queue meta.Backlog, states []StateTotal) error {
 	now := s.o.Clock.Now()
-	queue, err := s.o.Ledger.CleanBacklog(ctx, backend)
-	if err != nil {
-		return err
-	}
 	dead, err := s.o.Ledger.Dead(ctx, meta.DeadQuery{Backend: backend, Limit: 1})
 	if err != nil {
 		return err
@@ -215,12 +233,8 @@ func (s *Service) ages(ctx context.Context, backend string, states []StateTotal)
 	return nil
 }
 
-func (s *Service) routineStatus(ctx context.Context) ([]RoutineStatus, error) {
+func (s *Service) routineStatus(ctx context.Context, plan map[string]meta.Backlog) ([]RoutineStatus, error) {
 	last, good, err := s.o.Ledger.LastRuns(ctx)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := s.o.Loop.Plan(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +246,7 @@ func (s *Service) routineStatus(ctx context.Context) ([]RoutineStatus, error) {
 		st := states[name]
 		rs := RoutineStatus{
 			Name: name, Backlog: backlogOf(plan[name], now), Running: st.Running,
-			LookedAt: at(st.LastRun), Error: st.LastErr, Counts: st.Counts,
+			LookedAt: at(st.LastRun), SucceededAt: at(st.LastGood), Error: st.LastErr, Counts: st.Counts,
 			LastRun: runOf(last, name), LastGood: runOf(good, name),
 		}
 		if s.o.Serving {

@@ -122,7 +122,11 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C); err != nil {
 			return err
 		}
-		if err := t.arrived(backend, size, u.Size); err != nil {
+		how := lethe.Reason("")
+		if p.fence != 0 {
+			how = movePromoted
+		}
+		if err := t.arrived(backend, size, u.Size, how); err != nil {
 			return err
 		}
 	}
@@ -132,13 +136,13 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 
 // arrived moves a blob's bytes in the counters. A writer reserves what it sends
 // before it does; what it did not needs room now: ErrNoRoom.
-func (t *tx) arrived(backend string, reserved, size int64) error {
+func (t *tx) arrived(backend string, reserved, size int64, how lethe.Reason) error {
 	if size > reserved {
 		if err := t.reserve(backend, size-reserved); err != nil {
 			return err
 		}
 	}
-	t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: reserved})
+	t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Reason: how, Blobs: 1, Bytes: reserved})
 	t.counts.blob(backend, lethe.Live, 0, size-reserved)
 	return nil
 }

@@ -14,7 +14,8 @@ type Move struct {
 	From    lethe.State // 0: the row was made
 	To      lethe.State // 0: the row is gone
 	// Reason is why a blob was condemned; for moves out of Condemned and Dead it
-	// says how: "confirmed", "attempts", "requeued" or "written_off".
+	// says how: "confirmed", "attempts", "requeued" or "written_off". For those from
+	// Pending to Live it is "promoted" if a reaper made them, and else empty.
 	Reason lethe.Reason
 	Blobs  int64
 	Bytes  int64 // as reserved or stored before the move, for a new row after it
@@ -26,6 +27,7 @@ const (
 	moveAttempts   lethe.Reason = "attempts"
 	moveRequeued   lethe.Reason = "requeued"
 	moveWrittenOff lethe.Reason = "written_off"
+	movePromoted   lethe.Reason = "promoted"
 )
 
 // OnMoves sets who is told of the moves of each COMMIT, in no particular order

@@ -125,7 +125,7 @@ func (t *tx) storePart(p Part, c PartCommit) error {
 	if err := t.must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C); err != nil {
 		return err
 	}
-	if err := t.arrived(backend, reserved, p.Size); err != nil {
+	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {
 		return err
 	}
 	_, err = t.exec(forgetPromotions, asJSON([]lethe.ID{p.BlobID}))

@@ -17,9 +17,10 @@ const fresh = 5 * time.Second
 // askTime bounds the time that a scrape asks the ledger.
 const askTime = 20 * time.Second
 
-// Asker answers the store at a glance; *admin.Service is one.
+// Asker answers the store at a glance, by reads that may be repeated every few
+// seconds; *admin.Service is one.
 type Asker interface {
-	Status(context.Context, admin.None) (admin.Status, error)
+	Glance(context.Context) (admin.Status, error)
 }
 
 // Ask adds depths, ages and totals, which are asked for at a scrape.
@@ -32,6 +33,8 @@ type collector struct {
 	asked lethe.Time
 	last  admin.Status
 	err   error
+	// drains follow how fast backlogs shrink.
+	drains drains
 }
 
 func gauge(name, help string, labels ...string) *prometheus.Desc {
@@ -48,10 +51,15 @@ var (
 	oldest     = gauge("blob_oldest_age_seconds", "For how long the oldest condemned blob has been due, or the oldest dead letter has been dead.", "backend", "state")
 	held       = gauge("backend_held", "1 while deletes on the backend are stopped.", "backend")
 	free       = gauge("backend_free_bytes", "Room that the backend's disk has.", "backend")
+	orphans    = gauge("orphan_bytes", "Bytes that are logically freed and physically still there: condemned and dead blobs.", "backend")
 	due        = gauge("backlog", "Items that a routine would find to do now.", "routine")
 	dueBytes   = gauge("backlog_bytes", "Bytes of those items.", "routine")
 	age        = gauge("backlog_oldest_age_seconds", "How long the oldest of those items has been due.", "routine")
 	scheduled  = gauge("backlog_scheduled", "Items that are due later.", "routine")
+	emptyIn    = gauge("backlog_empty_seconds", "When the backlog is empty at the pace at which it shrank in the last five minutes; +Inf if it did not.", "routine")
+	lastOK     = gauge("routine_last_success_timestamp_seconds", "When the routine last looked for work and did not fail, here or as a run elsewhere; if it never did, when this process started.", "routine")
+	running    = gauge("routine_running", "1 while the routine runs in this process.", "routine")
+	progress   = gauge("run_progress", "What the run in progress, or the last one, of this process has done, by the name of the count.", "routine", "count")
 	lastGood   = gauge("run_last_success_timestamp_seconds", "When the newest successful run that did something ended.", "routine")
 	lookedAt   = gauge("routine_looked_timestamp_seconds", "When the routine last looked for work.", "routine")
 	cacheHits  = gauge("cache_hits_total", "Reads that the cache answered.")
@@ -64,6 +72,7 @@ var (
 	full       = gauge("ledger_full", "1 while the ledger's disk is full, and only what frees room goes on.")
 	latency    = gauge("ledger_latency_seconds", "How long the ledger took to answer when it was last asked.")
 	instances  = gauge("instances", "Instances that work on the ledger and show signs of life.")
+	silent     = gauge("instances_silent", "Instances that were seen in the last 15 minutes, did not say that they stop, and show no sign of life.")
 	redisUp    = gauge("redis_up", "Whether Redis answers, if there is one.")
 	draining   = gauge("backend_draining", "1 while the backend is being emptied.", "backend")
 	breaker    = gauge("backend_breaker_open", "1 while the backend does not work and is spared.", "backend")
@@ -97,6 +106,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, r := range s.Routines {
 		tellRoutine(tell, r)
+		tell(lastOK, seconds(lastSuccess(r, s.StartedAt)), r.Name)
+		if left, known := c.emptyIn(r.Name); known {
+			tell(emptyIn, left, r.Name)
+		}
 	}
 	count := func(d *prometheus.Desc, v int64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))
@@ -119,23 +132,31 @@ func tellSurroundings(tell teller, s admin.Status) {
 	if s.Redis != nil {
 		tell(redisUp, truth(s.Redis.Up))
 	}
-	n := 0
+	n, quiet := 0, 0
 	for _, i := range s.Instances {
-		if !i.Silent {
+		if i.Silent {
+			quiet++
+		} else {
 			n++
 		}
 	}
 	tell(instances, float64(n))
+	tell(silent, float64(quiet))
 }
 
 func tellBackend(tell teller, b admin.BackendStatus) {
+	orphaned := int64(0)
 	for _, st := range b.States {
+		if st.State == lethe.Condemned.String() || st.State == lethe.Dead.String() {
+			orphaned += st.Bytes
+		}
 		tell(blobs, float64(st.Blobs), b.ID, st.State)
 		tell(blobBytes, float64(st.Bytes), b.ID, st.State)
 		if st.State == lethe.Condemned.String() || st.State == lethe.Dead.String() {
 			tell(oldest, st.Age, b.ID, st.State)
 		}
 	}
+	tell(orphans, float64(orphaned), b.ID)
 	tell(held, truth(b.Held != ""), b.ID)
 	tell(draining, truth(b.Draining), b.ID)
 	tell(unwritable, truth(b.Unwritable != ""), b.ID)
@@ -157,6 +178,22 @@ func tellRoutine(tell teller, r admin.RoutineStatus) {
 	if !r.LookedAt.IsZero() {
 		tell(lookedAt, seconds(r.LookedAt), r.Name)
 	}
+	tell(running, truth(r.Running), r.Name)
+	for name, n := range r.Counts {
+		tell(progress, float64(n), r.Name, name)
+	}
+}
+
+// lastSuccess is the latest instant at which all was well with a routine.
+func lastSuccess(r admin.RoutineStatus, started time.Time) time.Time {
+	latest := started
+	if r.SucceededAt.After(latest) {
+		latest = r.SucceededAt
+	}
+	if r.LastGood != nil && r.LastGood.Finished.After(latest) {
+		latest = r.LastGood.Finished
+	}
+	return latest
 }
 
 func truth(b bool) float64 {
@@ -178,7 +215,10 @@ func (c *collector) status() (admin.Status, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	c.last, c.err = c.asker.Status(ctx, admin.None{})
+	c.last, c.err = c.asker.Glance(ctx)
 	c.asked = lethe.Monotonic{}.Now()
+	if c.err == nil {
+		c.drains.note(c.asked, c.last.Routines)
+	}
 	return c.last, c.err
 }

@@ -22,6 +22,7 @@ import (
 // events of the rooms below bring.
 type Metrics struct {
 	registry *prometheus.Registry
+	outcomes
 
 	transitions, transitionBytes *prometheus.CounterVec
 	died                         prometheus.Histogram
@@ -46,6 +47,7 @@ type Metrics struct {
 // New makes the metrics of a process.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.outcome()
 	m.engine()
 	m.clients()
 	m.calling()
@@ -99,7 +101,7 @@ func (m *Metrics) engine() {
 	m.redisDown = m.plain("redis_down_total", "Times that Redis ceased to answer.")
 	m.staleReads = m.plain("stale_reads_total", "Reads of the ledger that were answered from memory while it did not answer.")
 	m.runs = m.counter("runs_total", "Runs that did something or failed.", "routine", "outcome")
-	m.intents = m.counter("intents_resolved_total", "Intents of silent writers that the reaper resolved.", "resolution")
+	m.intents = m.counter("intents_resolved_total", "Intents by how they ended: committed, duplicate, abandoned by their writer; and of silent writers by the reaper: promoted, dropped, superseded, vanished, or ambiguous for now.", "resolution")
 	m.uploads = m.plain("uploads_aborted_total", "Stale multipart uploads that were aborted.")
 	m.problems = m.counter("verify_problems_total", "Problems that checks have found. Anything but 0 wants a look.", "kind")
 }
@@ -123,6 +125,7 @@ func (m *Metrics) Moved(list []meta.Move) {
 		labels := []string{v.Backend, stateName(v.From), stateName(v.To), string(v.Reason)}
 		m.transitions.WithLabelValues(labels...).Add(float64(v.Blobs))
 		m.transitionBytes.WithLabelValues(labels...).Add(float64(v.Bytes))
+		m.passage(v)
 	}
 }
 
@@ -207,6 +210,7 @@ func (m *Metrics) Found(p reclaim.Problem) { m.problems.WithLabelValues(p.Kind).
 func (m *Metrics) RunEnded(r meta.Run) {
 	outcome, _, _ := strings.Cut(r.Outcome, ":")
 	m.runs.WithLabelValues(r.Routine, outcome).Inc()
+	m.took.WithLabelValues(r.Routine).Observe(max(r.FinishedAt.Sub(r.StartedAt), 0).Seconds())
 }
 
 // Write counts a write's end.

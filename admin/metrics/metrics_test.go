@@ -25,12 +25,12 @@ type asker struct {
 	asked int
 }
 
-func (a *asker) Status(context.Context, admin.None) (admin.Status, error) {
+func (a *asker) Glance(context.Context) (admin.Status, error) {
 	a.asked++
 	free := int64(5)
 	return admin.Status{
 		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
-		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}}}, Cache: &cache.Stats{},
+		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
 		Redis: &admin.RedisStatus{Up: true}, Instances: []admin.Instance{{ID: "a"}, {ID: "b", Silent: true}},
 	}, a.err
 }
@@ -58,6 +58,13 @@ func used() *Metrics {
 	m.BreakerOpened("main")
 	m.Copied("main", 1)
 	m.CopyFailed("main")
+	m.Cleaned("main", []meta.SettleItem{{Result: meta.Absent}, {Result: meta.Failed, Dead: true}, {Result: meta.Failed}})
+	m.Moved([]meta.Move{{Backend: "main", From: lethe.Condemned, To: lethe.Dead, Reason: "attempts", Blobs: 3}, {Backend: "main", From: lethe.Pending, To: lethe.Live, Blobs: 6}})
+	m.IntentAbandoned()
+	m.EnqueueFailed("main", "unknown", "commit")
+	m.Audited("blobs_deleted")
+	m.Routine("expire", 1000, 5*time.Second)
+	m.Backend("main")
 	m.BackendThrottled("main")
 	m.BackendContradicted("main")
 	m.RedisDown()
@@ -91,6 +98,14 @@ func TestWhatIsCounted(t *testing.T) {
 		`lethe_requests_total{front="s3",operation="PutObject",status="200"} 1`,
 		`lethe_request_bytes_total{direction="out",front="s3"} 0`,
 		`lethe_ledger_up 1`,
+		`lethe_cleanup_processed_total{backend="main",outcome="success_absent"} 1`,
+		`lethe_cleanup_processed_total{backend="main",outcome="exhausted"} 1`,
+		`lethe_cleanup_processed_total{backend="main",outcome="success"} 0`,
+		`lethe_dead_letters_total{backend="main"} 3`,
+		`lethe_intents_enqueued_total{backend="main"} 1`,
+		`lethe_intents_resolved_total{resolution="committed"} 6`,
+		`lethe_routine_interval_seconds{routine="expire"} 5`,
+		`lethe_instances_silent 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)

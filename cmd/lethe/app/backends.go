@@ -72,6 +72,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 // alone goes around them.
 func (s *Store) addBackend(id string, st blob.Store) {
 	raw := failpoint.WrapStore(observed.New(st, s.watch.calls(id)))
+	s.watch.metrics.Backend(id)
 	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
 	g := gate.New(b)
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g

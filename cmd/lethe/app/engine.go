@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -53,9 +54,21 @@ func (s *Store) makeEngine(context.Context) error {
 			out.Governor = s.watch.governor
 		}
 		out.Solo = slices.Contains(solo, r.Name)
+		if r.Enabled && s.Config.Has(config.RoleReclaim) {
+			s.watch.metrics.Routine(r.Name, r.Batch, interval(out.Timetable, s.opt.Clock.Now()))
+		}
 		s.Loop.Routines = append(s.Loop.Routines, out)
 	}
 	return nil
+}
+
+// interval is the time between the next two runs of a timetable, 0 if there is none.
+func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
+	first := t.Next(now)
+	if first == lethe.Forever {
+		return 0
+	}
+	return t.Next(first).Sub(first)
 }
 
 // routine makes the routine of a name.

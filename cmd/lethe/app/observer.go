@@ -32,6 +32,7 @@ func newObserver(log *slog.Logger) *observer { return &observer{log: log, metric
 
 // audit writes one line for a destructive decision: what was decided and why.
 func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
+	w.metrics.Audited(event)
 	w.log.LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
 		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
 }
@@ -48,6 +49,9 @@ func (w *observer) objects() object.Events {
 		},
 		Abandoned: func(blob lethe.ID, late, sure bool, cause error) {
 			w.metrics.Write("abandoned")
+			if sure {
+				w.metrics.IntentAbandoned()
+			}
 			w.audit("write_abandoned", cause.Error(), slog.String("blob", string(blob)), slog.Bool("late", late), slog.Bool("sure", sure))
 		},
 		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
@@ -108,7 +112,7 @@ func (w *observer) engine() *reclaim.Events {
 func (w *observer) upkeep(e *reclaim.Events) {
 	e.ClaimsRecovered = func(r meta.Recovered) {
 		w.metrics.Recovered(r)
-		w.log.Warn("claims of a dead worker were taken back", "backend", r.Backend, "state", r.State.String(), "claims", r.Claims)
+		w.audit("claims_recovered", "stale", slog.String("backend", r.Backend), slog.String("state", r.State.String()), slog.Int64("claims", r.Claims))
 	}
 	e.RunTakenOver = func(r meta.Run) {
 		w.metrics.RunTakenOver(r)
@@ -148,6 +152,7 @@ func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 // results leaves an audit line for the blobs of a batch whose bytes are gone, by
 // the reason for which they were condemned.
 func (w *observer) results(backend string, blobs []meta.Blob, items []meta.SettleItem) {
+	w.metrics.Cleaned(backend, items)
 	ids := map[lethe.Reason][]lethe.ID{}
 	bytes := map[lethe.Reason]int64{}
 	for i, item := range items {

@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// How long what is not read from counters or the front of an index is told again:
+// the sums over all buckets, and the exact length of a queue that is longer than
+// meta.MaxDepth.
+const glanceFresh = time.Minute
+
+// glance is what Glance remembers.
+type glance struct {
+	mu      sync.Mutex
+	asked   lethe.Time
+	buckets Status // its sums over buckets
+	exact   map[string]exactly
+}
+
+// counted are the routines without a queue whose plans read counters, and no more
+// rows than there are backends, or buckets whose rules have changed.
+var counted = []string{"lifecycle", "drain", "rebalance"}
+
+// exactly is the length of a long queue when it was last counted.
+type exactly struct {
+	at      lethe.Time
+	backlog meta.Backlog
+}
+
+// Glance is Status for those who ask every few seconds: what is due is counted up
+// to meta.MaxDepth, by the front ends of indexes, and beyond that at most once a
+// minute; routines without a queue have no backlog here.
+func (s *Service) Glance(ctx context.Context) (Status, error) {
+	s.glance.mu.Lock()
+	defer s.glance.mu.Unlock()
+	out := Status{
+		Version: s.o.Version, Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
+		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), Cache: s.cacheStats(),
+	}
+	if err := s.glanceBuckets(ctx, &out); err != nil {
+		return out, err
+	}
+	if err := s.surround(ctx, &out); err != nil {
+		return out, err
+	}
+	depths, err := s.depths(ctx)
+	if err != nil {
+		return out, err
+	}
+	if out.Backends, err = s.backendStatus(ctx, depths); err != nil {
+		return out, err
+	}
+	plan, err := s.glancePlan(ctx, depths)
+	if err != nil {
+		return out, err
+	}
+	out.Routines, err = s.routineStatus(ctx, plan)
+	return out, err
+}
+
+// depths asks for the queues of this store.
+func (s *Service) depths(ctx context.Context) (meta.Depths, error) {
+	q := meta.DepthQuery{MinAge: s.o.Safety.MinAge, Stale: s.o.Safety.MultipartStale}
+	list, err := s.o.Ledger.Backends(ctx)
+	if err != nil {
+		return meta.Depths{}, err
+	}
+	for _, b := range list {
+		q.Backends = append(q.Backends, b.ID)
+	}
+	return s.o.Ledger.Depths(ctx, q)
+}
+
+func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
+	g := &s.glance
+	now := lethe.Monotonic{}.Now()
+	if g.asked == 0 || now.Sub(g.asked) >= glanceFresh {
+		var sums Status
+		if err := s.sumBuckets(ctx, &sums); err != nil {
+			return err
+		}
+		g.buckets, g.asked = sums, now
+	}
+	out.Buckets, out.Objects, out.Bytes = g.buckets.Buckets, g.buckets.Objects, g.buckets.Bytes
+	return nil
+}
+
+// glancePlan is what the routines have to do, exactly where that was counted within
+// the last minute.
+func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]meta.Backlog, error) {
+	plan := make(map[string]meta.Backlog, len(d.Routines))
+	for _, r := range s.o.Loop.Routines {
+		name := r.Routine.Name()
+		b, queued := d.Routines[name]
+		if slices.Contains(counted, name) {
+			all, err := s.o.Loop.Plan(ctx, []string{name})
+			if err != nil {
+				return nil, err
+			}
+			b, queued = all[name], true
+		}
+		if !queued {
+			continue
+		}
+		if b.Count >= d.Limit {
+			exact, err := s.glanceExact(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			b.Count, b.Bytes = max(exact.Count, d.Limit), exact.Bytes
+		}
+		plan[name] = b
+	}
+	return plan, nil
+}
+
+// glanceExact is the length of a long queue, as it was counted within the last
+// minute.
+func (s *Service) glanceExact(ctx context.Context, routine string) (meta.Backlog, error) {
+	g := &s.glance
+	now := lethe.Monotonic{}.Now()
+	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < glanceFresh {
+		return seen.backlog, nil
+	}
+	plan, err := s.o.Loop.Plan(ctx, []string{routine})
+	if err != nil {
+		return meta.Backlog{}, err
+	}
+	if g.exact == nil {
+		g.exact = map[string]exactly{}
+	}
+	g.exact[routine] = exactly{now, plan[routine]}
+	return plan[routine], nil
+}

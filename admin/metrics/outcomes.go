@@ -1,0 +1,108 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// outcomes are the metrics of how the work of routines ended.
+type outcomes struct {
+	cleaned, dead, begun, unrecorded, audits *prometheus.CounterVec
+	took                                     *prometheus.HistogramVec
+	batch, interval                          *prometheus.GaugeVec
+}
+
+// spans are the buckets of how long a run takes.
+var spans = []float64{.01, .1, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600}
+
+func (m *Metrics) outcome() {
+	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lethe_" + name, Help: help}, labels)
+		m.registry.MustRegister(g)
+		return g
+	}
+	m.outcomes = outcomes{
+		cleaned: m.counter("cleanup_processed_total",
+			"Attempts to delete a condemned blob: success, success_absent (it was not there), retry, exhausted (now a dead letter), waits (the backend was down).", "backend", "outcome"),
+		dead:       m.counter("dead_letters_total", "Condemned blobs whose attempts were used up.", "backend"),
+		begun:      m.counter("intents_enqueued_total", "Intents that were committed before a byte was sent.", "backend"),
+		unrecorded: m.counter("enqueue_failures_total", "Results that the ledger may not know: a transaction failed, or its outcome is unknown, after bytes were sent or deleted.", "backend", "reason", "stage"),
+		audits:     m.counter("audit_events_total", "Lines of the audit log.", "event"),
+		batch:      vector("routine_batch", "Items that a routine takes at once, by its configuration.", "routine"),
+		interval:   vector("routine_interval_seconds", "Time between two runs of a routine, by its schedule.", "routine"),
+	}
+	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "lethe_run_seconds", Help: "Time of a run that did something or failed.", Buckets: spans,
+	}, []string{"routine"})
+	m.registry.MustRegister(m.took)
+}
+
+// Cleaned counts the attempts of a batch of deletes.
+func (m *Metrics) Cleaned(backend string, items []meta.SettleItem) {
+	for _, i := range items {
+		m.cleaned.WithLabelValues(backend, cleanOutcome(i)).Inc()
+	}
+}
+
+func cleanOutcome(i meta.SettleItem) string {
+	switch {
+	case i.Result == meta.Gone:
+		return "success"
+	case i.Result == meta.Absent:
+		return "success_absent"
+	case i.Result == meta.Waits:
+		return "waits"
+	case i.Dead:
+		return "exhausted"
+	}
+	return "retry"
+}
+
+// passage counts what a move says of intents and dead letters.
+func (m *Metrics) passage(v meta.Move) {
+	n := float64(v.Blobs)
+	switch {
+	case v.From == 0 && v.To == lethe.Pending:
+		m.begun.WithLabelValues(v.Backend).Add(n)
+	case v.From == lethe.Pending && v.To == lethe.Live && v.Reason == "":
+		m.intents.WithLabelValues("committed").Add(n)
+	case v.From == lethe.Pending && v.To == lethe.Condemned && v.Reason == lethe.ReasonDuplicate:
+		m.intents.WithLabelValues("duplicate").Add(n)
+	case v.To == lethe.Dead:
+		m.dead.WithLabelValues(v.Backend).Add(n)
+	}
+}
+
+// IntentAbandoned counts an intent that its own writer gave up.
+func (m *Metrics) IntentAbandoned() { m.intents.WithLabelValues("abandoned").Inc() }
+
+// EnqueueFailed counts a result that the ledger may not know; stage is the
+// transaction that failed, reason how.
+func (m *Metrics) EnqueueFailed(backend, reason, stage string) {
+	m.unrecorded.WithLabelValues(backend, reason, stage).Inc()
+}
+
+// Audited counts a line of the audit log.
+func (m *Metrics) Audited(event string) { m.audits.WithLabelValues(event).Inc() }
+
+// Routine notes what the configuration says of a routine that runs by itself;
+// interval is the time between two runs.
+func (m *Metrics) Routine(name string, batch int, interval time.Duration) {
+	m.batch.WithLabelValues(name).Set(float64(batch))
+	m.interval.WithLabelValues(name).Set(interval.Seconds())
+}
+
+// Backend makes the counters of a backend known before anything was counted, so
+// that the first of each is a rise.
+func (m *Metrics) Backend(name string) {
+	for _, outcome := range []string{"success", "success_absent", "retry", "exhausted", "waits"} {
+		m.cleaned.WithLabelValues(name, outcome)
+	}
+	for _, v := range []*prometheus.CounterVec{m.dead, m.begun, m.deleteCalls, m.absent, m.down, m.breakers, m.throttled, m.contradicted} {
+		v.WithLabelValues(name)
+	}
+}
