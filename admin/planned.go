@@ -163,7 +163,7 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 
 // backendItems is the one backend that a command is about.
 func (s *Service) backendItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
-	list, err := s.backendStatus(ctx)
+	list, err := s.ListBackends(ctx, None{})
 	if err != nil {
 		return err
 	}
