@@ -85,10 +85,16 @@ type loader struct {
 	rows    []row
 }
 
+// smallChunk is how many rows are read before room for a whole chunk is taken.
+const smallChunk = 50_000
+
 // load reads the chunk after a place.
 func (l *loader) load(ctx context.Context, low lethe.ID) (chunk, error) {
 	c := chunk{rows: l.rows[:0], low: low, high: low}
 	for len(c.rows) < l.o.Chunk {
+		if len(c.rows) > smallChunk && cap(c.rows) < l.o.Chunk {
+			c.rows = slices.Grow(c.rows, l.o.Chunk+l.o.Page-len(c.rows)) // once, instead of by and by
+		}
 		page, err := l.o.Ledger.BlobStubs(ctx, c.high, l.o.Page)
 		if err != nil {
 			return c, err

@@ -1,0 +1,191 @@
+package reconcile_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/fsblob"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
+)
+
+// place is a real backend, and how somebody else writes to it.
+type place struct {
+	store blob.Store
+	plant func(key, body string)
+}
+
+func folder(t *testing.T) place {
+	root := t.TempDir()
+	st, err := fsblob.Open(fsblob.Options{Root: root, Create: true, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return place{st, func(key, body string) {
+		path := filepath.Join(root, filepath.FromSlash(key))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}}
+}
+
+func service(start func(testing.TB) servers.S3) func(t *testing.T) place {
+	return func(t *testing.T) place {
+		at := start(t)
+		bucket := at.Bucket(t)
+		st, err := s3blob.Open(t.Context(), s3blob.Options{Endpoint: at.Endpoint, Region: at.Region, Bucket: bucket, AccessKey: at.Access, SecretKey: at.Secret, PathStyle: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		return place{st, func(key, body string) {
+			in := &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(body)}
+			if _, err := at.Client().PutObject(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	}
+}
+
+// TestReal walks over real backends with a real ledger: an orphan goes, a foreign
+// key stays, what is missing or cut short is named with its object.
+func TestReal(t *testing.T) {
+	places := map[string]func(*testing.T) place{
+		"folder": folder, "gofakes3": service(servers.GoFakeS3), "versitygw": service(servers.VersityGW),
+	}
+	for name, open := range places {
+		for mode, set := range modes {
+			t.Run(name+", "+mode, func(t *testing.T) { explained(newReality(t, open(t)), set) })
+		}
+	}
+}
+
+// reality is a ledger beside a real backend.
+type reality struct {
+	*testing.T
+	place
+	at     *clock
+	db     *meta.DB
+	id     lethe.ID // of the store
+	stores map[string]blob.Store
+	guard  *reclaim.Guard
+}
+
+func newReality(t *testing.T, p place) *reality {
+	t.Helper()
+	r := &reality{T: t, place: p, at: &clock{1_000_000_000_000_000}, stores: map[string]blob.Store{"main": p.store}}
+	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: r.at, ReadGrace: time.Minute, LateWindow: time.Hour})
+	r.must(err)
+	t.Cleanup(func() { _ = db.Close() })
+	store, err := db.Identity(t.Context())
+	r.must(err)
+	r.db, r.id = db, store.ID
+	r.guard = &reclaim.Guard{Ledger: db, Stores: r.stores, Clock: r.at}
+	_, err = db.AddBackend(t.Context(), meta.Backend{ID: "main"})
+	r.must(err)
+	r.must(r.guard.Advance(t.Context(), "main"))
+	_, err = db.CreateBucket(t.Context(), meta.Bucket{Name: bucket, Owner: "me"})
+	r.must(err)
+	return r
+}
+
+func (r *reality) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *reality) newID() lethe.ID { return lethe.RandomID(r.at.now) }
+
+// put stores an object as a writer does, and answers the key of its blob.
+func (r *reality) put(key, body string) string {
+	r.Helper()
+	sum := sha256.Sum256([]byte(body))
+	digest, size, b := hex.EncodeToString(sum[:]), int64(len(body)), r.newID()
+	_, err := r.db.Begin(r.Context(), meta.Intent{ID: b, Backend: "main", Size: size})
+	r.must(err)
+	name := lethe.BlobKey(r.id, b)
+	r.must(r.store.Put(r.Context(), name, strings.NewReader(body), size))
+	_, err = r.db.Commit(r.Context(), meta.Commit{
+		Op: r.newID(), What: "put", Object: meta.Object{Bucket: bucket, Key: key, Size: size},
+		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}, Blobs: []meta.Uploaded{{Blob: b, Size: size, Digest: digest}},
+	})
+	r.must(err)
+	r.at.now = r.at.now.Add(time.Second)
+	return name
+}
+
+// walk walks once, and waits for the grace.
+func (r *reality) walk(set func(*reconcile.Options)) map[string]int64 {
+	o := reconcile.Options{Ledger: r.db, Stores: r.stores, Pact: r.guard, Store: r.id, Clock: r.at, NewID: r.newID, Grace: grace}
+	if set(&o); o.Chunk > 0 { // two chunks: each lists 1,024 folders
+		o.Chunk, o.Parallel = 8, 16
+	}
+	var c reclaim.Counts
+	pass(r.T, reconcile.New(o), &c)
+	r.at.now = r.at.now.Add(grace)
+	return c.Map()
+}
+
+func explained(r *reality, set func(*reconcile.Options)) {
+	var blobs []string
+	for i := range 12 {
+		blobs = append(blobs, r.put(fmt.Sprint("k", i), fmt.Sprint("body ", i)))
+	}
+	orphan := lethe.BlobKey(r.id, r.newID())
+	r.must(r.store.Put(r.Context(), orphan, strings.NewReader("orphan"), 6))
+	r.plant("Photos/Cat 1.JPG", "theirs")
+	_, err := r.store.Delete(r.Context(), []string{blobs[3]})
+	r.must(err)
+	r.plant(blobs[5], "cut")
+	if got := r.walk(set); got[reconcile.Orphans] != 1 || got[reconcile.Foreign] != 1 || got[reconcile.Missing] != 1 || got[reconcile.WrongSize] != 1 || got[reconcile.Lost] != 2 || got[reconcile.Condemned] != 0 {
+		r.Errorf("the first walk counts %v", got)
+	}
+	if got := r.walk(set); got[reconcile.Orphans] != 1 || got[reconcile.Condemned] != 1 || got[reconcile.Missing] != 1 {
+		r.Errorf("the second walk counts %v", got)
+	}
+	pass(r.T, &reclaim.Clean{Ledger: r.db, Stores: r.stores, Store: r.id, Safety: reclaim.Safety{}.WithDefaults(), Limit: 10, Clock: r.at, Admit: r.guard.Check}, &reclaim.Counts{})
+	var keys []string
+	r.must(r.store.List(r.Context(), "", "", func(i blob.Info) error {
+		keys = append(keys, i.Key)
+		return nil
+	}))
+	if len(keys) != 1+11+1 || slices.Contains(keys, orphan) { // an epoch, 11 of 12 blobs, and theirs
+		r.Errorf("what is left is %v", keys)
+	}
+	list, err := r.db.Findings(r.Context(), meta.FindingQuery{Kind: meta.FoundMissing})
+	r.must(err)
+	if len(list) != 1 || !strings.HasSuffix(list[0].Detail, "lost: b/k3") {
+		r.Errorf("findings are %+v", list)
+	}
+}
+
+func pass(t *testing.T, r reclaim.Routine, c *reclaim.Counts) {
+	t.Helper()
+	step := r.Pass("worker")
+	for more := true; more; {
+		var err error
+		if more, err = step(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
