@@ -129,6 +129,8 @@ var (
 	ErrNoRoom             = errors.New("no backend has room")
 	ErrBackendInUse       = errors.New("backend is in use")
 	ErrTrashNotFound      = errors.New("no such trash entry")
+	// ErrHeld: a hold keeps what lies there from being deleted or replaced.
+	ErrHeld = errors.New("held")
 
 	// ErrReaped: the intent was reaped or abandoned before it was committed;
 	// the write must fail, its bytes are already on their way out.

@@ -10,13 +10,15 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-const bucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
+const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
+
+const bucketColumns = newBucketColumns + `, holds`
 
 const bucketTotals = `, (SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = buckets.id),
 	(SELECT coalesce(sum(bytes), 0) FROM bucket_counters WHERE bucket_id = buckets.id)`
 
 var (
-	insertBucket = register(`INSERT INTO buckets (` + bucketColumns + `)
+	insertBucket = register(`INSERT INTO buckets (` + newBucketColumns + `)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`)
 	selectBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1`)
 	countBucket  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets WHERE name = ?1`)
@@ -62,7 +64,7 @@ func (t *tx) createBucket(b Bucket) (Bucket, error) {
 		b.ID = lethe.NewID(t.now, t.random)
 	}
 	b.Domain = cmp.Or(b.Domain, b.Owner)
-	b.CreatedAt, b.Objects, b.Bytes = t.now, 0, 0
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.now, 0, 0, 0
 	_, err := t.exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
 	return b, err
@@ -128,7 +130,8 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 }
 
 // DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
-// while it has visible objects or open uploads. Its row goes when the objects
+// while it has visible objects or open uploads, ErrHeld while anything is held
+// there. Its row goes when the objects
 // that are past their time have been reclaimed.
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
@@ -138,6 +141,9 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		}
 		if err := t.empty(b); err != nil {
 			return err
+		}
+		if b.Holds > 0 {
+			return fmt.Errorf("bucket %s has %d holds; lift them first: %w", name, b.Holds, lethe.ErrHeld)
 		}
 		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endRestamp, unnameBucket} {
 			if _, err := t.exec(query, b.ID); err != nil {
@@ -192,7 +198,7 @@ func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, leth
 func scanBucket(r scanner, b *Bucket, more ...any) error {
 	var deflt, longest, undo int64
 	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
-		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo}, more...)...)
+		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds}, more...)...)
 	b.DefaultTTL, b.MaxTTL, b.Undo = duration(deflt), duration(longest), duration(undo)
 	return err
 }

@@ -17,7 +17,7 @@ var (
 	nextFence      = register(nextFenceMark)
 	claimCondemned = register(`WITH due AS MATERIALIZED (
 			SELECT id FROM blobs
-			WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3
+			WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 AND (?7 = 0 OR late_until = 0)
 			ORDER BY due_at LIMIT ?4 ` + locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
 		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
@@ -41,7 +41,8 @@ func countLater(at, rows string) string {
 
 // ClaimCondemned stamps condemned blobs of one backend that are due and not
 // claimed, oldest first, with a new fence. ErrBackendMismatch while deletes on
-// the backend are held, or if the ledger knows no such backend.
+// the backend are held, or if the ledger knows no such backend. While the clocks
+// are in doubt what may land late waits: when that is over is told by them.
 func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, err error) {
 	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
 		out = Claimed{Now: t.now, LastDue: r.After}
@@ -55,11 +56,22 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 		if found, err := t.exists(anyCondemned, r.Backend, r.After, t.now); err != nil || !found {
 			return err
 		}
+		limit, err := t.mayClaim(r, &out)
+		if err != nil || limit == 0 {
+			return err
+		}
+		doubt, err := t.clockDoubt(r.Backend)
+		if err != nil {
+			return err
+		}
 		if out.Fence, err = t.newFence(); err != nil {
 			return err
 		}
-		out.Blobs, err = t.claimDue(r, out.Fence)
+		out.Blobs, err = t.claimDue(r, out.Fence, limit, doubt != "")
 		if err != nil || len(out.Blobs) == 0 {
+			return err
+		}
+		if _, _, err := t.spend(GuardDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
 			return err
 		}
 		sortBlobs(out.Blobs, func(b Blob) lethe.Time { return b.DueAt })
@@ -69,11 +81,34 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 	return out, err
 }
 
-func (t *tx) claimDue(r ClaimRequest, fence int64) ([]Blob, error) {
+func (t *tx) claimDue(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
 	if r.Only != nil {
-		return all(t, scanBlob, claimNamed, r.Backend, asJSON(r.Only), t.now, bounded(r.Limit), r.Worker, fence)
+		return all(t, scanBlob, claimNamed, r.Backend, asJSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
 	}
-	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, bounded(r.Limit), r.Worker, fence)
+	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, limit, r.Worker, fence, flag(doubt))
+}
+
+// mayClaim is how many blobs may be handed out; if none, it says so in the answer.
+func (t *tx) mayClaim(r ClaimRequest, out *Claimed) (int64, error) {
+	limit := bounded(r.Limit)
+	if !r.Deletes.On() {
+		return limit, nil
+	}
+	g, err := t.guard(GuardDeletes, r.Backend)
+	if err != nil {
+		return 0, err
+	}
+	has, err := t.has(g, r.Deletes)
+	if err != nil {
+		return 0, err
+	}
+	left := g.Left(t.now, r.Deletes, has)
+	if left == 0 && !g.Held(t.now) {
+		g.Stop(t.now, r.Deletes, has, 1)
+		out.Stopped = &g
+		return 0, t.saveGuard(g)
+	}
+	return min(limit, left), nil
 }
 
 // sortBlobs puts blobs in the order of a time, then of their ids.

@@ -120,6 +120,11 @@ func (t *tx) takeKey(c Commit) (*write, error) {
 	if err := c.If.Holds(w.seen()); err != nil {
 		return nil, err
 	}
+	if w.old != nil {
+		if err := t.refuseHeld(b, w.old.Key); err != nil {
+			return nil, err
+		}
+	}
 	w.end, err = b.ends(t.now, TTLChange{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
 	return w, err
 }

@@ -30,7 +30,7 @@ var (
 )
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
-// or whose precondition fails, is answered in its item.
+// whose precondition fails, or that is held (ErrHeld), is answered in its item.
 func (db *DB) Delete(ctx context.Context, d Deletion) (out Deletions, err error) {
 	if len(d.Items) > maxDeletion {
 		return out, fmt.Errorf("meta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
@@ -72,6 +72,10 @@ func (p *deleting) choose(items []DeleteItem) error {
 	if err != nil {
 		return err
 	}
+	held, err := p.held(lies)
+	if err != nil {
+		return err
+	}
 	for i, item := range items {
 		answer := &p.out.Items[i]
 		answer.Key = item.Key
@@ -82,6 +86,10 @@ func (p *deleting) choose(items []DeleteItem) error {
 		if answer.Err = item.If.Holds(o); answer.Err != nil {
 			continue
 		}
+		if h, found := held[item.Key]; found && o != nil {
+			answer.Err = h.refusal(item.Key)
+			continue
+		}
 		p.clear = append(p.clear, item.Key)
 		if o != nil {
 			answer.Existed, answer.ID = true, o.ID
@@ -90,6 +98,23 @@ func (p *deleting) choose(items []DeleteItem) error {
 		}
 	}
 	return nil
+}
+
+// held answers which of the keys are held.
+func (p *deleting) held(lies map[string]*Object) (map[string]Hold, error) {
+	if p.bucket.Holds == 0 {
+		return nil, nil
+	}
+	list := make([]dueRow, 0, len(lies))
+	for key := range lies {
+		list = append(list, dueRow{Bucket: p.bucket.ID, Key: key})
+	}
+	bySpot, err := p.t.heldBy(list)
+	held := make(map[string]Hold, len(bySpot))
+	for at, h := range bySpot {
+		held[at.key] = h
+	}
+	return held, err
 }
 
 // find reads what clients see under the keys. A key past its time is left to

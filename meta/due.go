@@ -69,12 +69,12 @@ var (
 		FROM ` + rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + locked)
-	trashNamed = register(`SELECT '', r.id, r.purge_at, r.content_id
+	trashNamed = register(`SELECT r.id, r.purge_at, r.content_id, r.bucket, r.key
 		FROM ` + rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
 		ORDER BY r.purge_at, r.size, r.id ` + locked)
 	claimNamed = register(`WITH due AS MATERIALIZED (
 			SELECT b.id FROM ` + ids(2) + ` CROSS JOIN blobs b
-			WHERE b.id = t.id AND b.backend = ?1 AND b.state = 3 AND b.fence = 0 AND b.due_at <= ?3
+			WHERE b.id = t.id AND b.backend = ?1 AND b.state = 3 AND b.fence = 0 AND b.due_at <= ?3 AND (?7 = 0 OR b.late_until = 0)
 			ORDER BY b.due_at, b.size, b.id LIMIT ?4 ` + locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
 		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
@@ -104,7 +104,7 @@ var (
 		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
 		ORDER BY beat_at, size, id LIMIT ?6`)
 	// As rulesOf, for who changes nothing.
-	readRules = register(`SELECT id, coalesce(name, ''), rules FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+	readRules = register(`SELECT id, coalesce(name, ''), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
 )
 
 // named are the rows that were taken, as the batch names them; nil if it names

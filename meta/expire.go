@@ -31,7 +31,7 @@ var (
 // transaction that reads the due index and what dies, and nothing that lives.
 // The blobs of what lost its last reference died when the object was due. What
 // only a lifecycle rule ends goes if that rule is in force in this transaction,
-// and is stamped anew otherwise.
+// and is stamped anew otherwise. What is held, or beyond the limits, is parked.
 func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 	err = db.batch(ctx, "expire", func(t *tx) error {
 		out = Reclaimed{LastDue: b.After}
@@ -48,12 +48,17 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 			return err
 		}
 		out.Restamped = s.stale
-		out.More = s.again || len(taken) < len(s.kept) || b.Limit > 0 && len(found) > b.Limit
+		out.More = s.again || len(taken) < len(s.kept) || b.Only == nil && b.Limit > 0 && len(found) > b.Limit
 		if !s.again {
 			out.LastDue = lastDue(found, taken, s)
 		}
-		out.Taken = b.named(taken)
-		return t.expire(taken, s.rules, &out)
+		out.Parked = s.held
+		going, err := t.within(taken, b.Limits, &out)
+		if err != nil {
+			return err
+		}
+		out.Taken = b.named(going)
+		return t.expire(going, s.rules, &out)
 	})
 	return out, err
 }
@@ -163,13 +168,6 @@ func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
 	if d.content = lethe.ID(content.String); ttl != 0 && ttl <= t.now {
 		d.rule = 0
 	}
-	return d, err
-}
-
-func scanDueRow(r *sql.Rows) (d dueRow, err error) {
-	var content sql.NullString
-	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content)
-	d.content = lethe.ID(content.String)
 	return d, err
 }
 

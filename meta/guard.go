@@ -22,6 +22,7 @@ var (
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND intended <= ?2 AND epoch <= ?3 AND ?3 <= ?2`)
 	holdBackend     = register(`UPDATE backends SET held = ?2 WHERE id = ?1`)
+	rehold          = register(`UPDATE backends SET held = ?5 WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
 	holdAllBackends = register(`UPDATE backends SET held = ?1`)
 )
 
@@ -79,6 +80,18 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 			return err
 		}
 		return t.must(1, noBackend(backend), holdBackend, backend, reason)
+	})
+}
+
+// ChangeHold is HoldBackend for who has looked: ErrFenced unless the backend's hold
+// and epoch still are what was seen, so that nobody undoes what another decided
+// meanwhile.
+func (db *DB) ChangeHold(ctx context.Context, seen Backend, reason string) error {
+	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
+		if _, err := t.holdBackend(seen.ID); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, reason)
 	})
 }
 

@@ -2,17 +2,20 @@ package meta
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 )
 
 var (
-	dueTrash = register(`SELECT '', id, purge_at, content_id FROM trash
+	dueTrash = register(`SELECT id, purge_at, content_id, bucket, key FROM trash
 		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + locked)
 	deleteTrash = register(`DELETE FROM trash
 		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
 		RETURNING '', content_id, size, purge_at, 0`)
-	purgeDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
+	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
+	purgeDue     = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)
 	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1`))
 
@@ -32,7 +35,12 @@ var (
 func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 	err = db.batch(ctx, "purge", func(t *tx) error {
 		out = Reclaimed{LastDue: b.After}
-		found, err := t.trashNow(b)
+		entries, err := t.trashNow(b)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		out.LastDue, out.More = entries[len(entries)-1].row.Due, b.Only == nil && b.Limit > 0 && len(entries) > b.Limit
+		found, err := t.unheld(entries, &out)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -40,8 +48,17 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if err != nil {
 			return err
 		}
-		out.More = len(taken) < len(found)
-		out.LastDue = taken[len(taken)-1].Due
+		if len(taken) < len(found) {
+			out.More, out.LastDue = true, taken[len(taken)-1].Due
+		}
+		may, stopped, err := t.spend(GuardPurge, "", b.Limits.Purge, int64(len(taken)))
+		if stopped != nil {
+			out.Stopped = append(out.Stopped, *stopped)
+		}
+		if err != nil || !may {
+			out.More = false
+			return err
+		}
 		out.Taken = b.named(taken)
 		gone, err := all(t, scanLoss, deleteTrash, asJSON(taken), t.now)
 		if err != nil {
@@ -53,11 +70,75 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 }
 
 // trashNow finds the entries that a batch may take, and one more.
-func (t *tx) trashNow(b Batch) ([]dueRow, error) {
+func (t *tx) trashNow(b Batch) ([]dueEntry, error) {
 	if b.Only != nil {
-		return all(t, scanDueRow, trashNamed, asJSON(b.Only), t.now)
+		return all(t, scanDueEntry, trashNamed, asJSON(b.Only), t.now)
 	}
-	return all(t, scanDueRow, dueTrash, b.After, t.now, oneMore(b.Limit))
+	return all(t, scanDueEntry, dueTrash, b.After, t.now, oneMore(b.Limit))
+}
+
+// dueEntry is a trash entry that is due, with what it was.
+type dueEntry struct {
+	row         dueRow // its key is the entry's id
+	bucket, key string
+}
+
+func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
+	var content sql.NullString
+	err = r.Scan(&e.row.Key, &e.row.Due, &content, &e.bucket, &e.key)
+	e.row.content = lethe.ID(content.String)
+	return e, err
+}
+
+// unheld parks entries whose key is held in the bucket that has the name now, and
+// answers the others. The buckets' rows are held, as by Expire (design rule 21).
+func (t *tx) unheld(entries []dueEntry, out *Reclaimed) (free []dueRow, err error) {
+	byName, err := t.holdingBuckets(entries)
+	if err != nil {
+		return nil, err
+	}
+	var asked []dueRow
+	for _, e := range entries {
+		if id, holds := byName[e.bucket]; holds {
+			asked = append(asked, dueRow{Bucket: id, Key: e.key})
+		}
+	}
+	held, err := t.heldBy(asked)
+	if err != nil {
+		return nil, err
+	}
+	var parked []parkedRow
+	for _, e := range entries {
+		if _, found := held[spot{byName[e.bucket], e.key}]; found {
+			parked = append(parked, parkedRow{byName[e.bucket], e.key, lethe.ID(e.row.Key), e.row.Due})
+		} else {
+			free = append(free, e.row)
+		}
+	}
+	out.Parked += len(parked)
+	return free, t.park(parked)
+}
+
+// holdingBuckets answers the buckets that have holds, of those that the entries
+// were deleted from.
+func (t *tx) holdingBuckets(entries []dueEntry) (map[string]lethe.ID, error) {
+	var names []string
+	for _, e := range entries {
+		if !slices.Contains(names, e.bucket) {
+			names = append(names, e.bucket)
+		}
+	}
+	byName := map[string]lethe.ID{}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var name string
+		var id lethe.ID
+		var holds int64
+		if err = r.Scan(&id, &name, &holds); err == nil && holds > 0 {
+			byName[name] = id
+		}
+		return none, err
+	}, bucketsNamed, asJSON(names))
+	return byName, err
 }
 
 // PurgeBacklog counts trash entries by whether their undo window has passed.
@@ -101,8 +182,10 @@ func (t *tx) pruneBuckets(limit int64) (int64, error) {
 		return 0, err
 	}
 	list := asJSON(empty)
-	if _, err := t.exec(deleteBucketCounters, list); err != nil {
-		return 0, err
+	for _, query := range []string{deleteBucketCounters, dropGuards} {
+		if _, err := t.exec(query, list); err != nil {
+			return 0, err
+		}
 	}
 	return t.exec(deleteBuckets, list)
 }

@@ -225,7 +225,8 @@ type Batch struct {
 	After    lethe.Time // resume: only rows due at or after this instant
 	// Only, unless nil, are the rows that may be taken, each once, of those that are
 	// due; After is of no matter then.
-	Only []Named
+	Only   []Named
+	Limits Limits // beyond which nothing goes
 }
 
 // Reclaimed is what one step of expire or purge did.
@@ -241,9 +242,13 @@ type Reclaimed struct {
 	// Restamped counts objects that were due by a rule that is not in force any
 	// more: they stay, with the stamp of the rules of now.
 	Restamped int
-	LastDue   lethe.Time // due time of the last row: the next batch's After
-	More      bool       // more is due now
-	Taken     []Named    // the rows that went, if Batch.Only named them
+	// Parked counts rows that were due and stay: held, or beyond a limit.
+	Parked int
+	// Stopped are the guards that stopped something just now.
+	Stopped []Guard
+	LastDue lethe.Time // due time of the last row: the next batch's After
+	More    bool       // more is due now
+	Taken   []Named    // the rows that went, if Batch.Only named them
 }
 
 // ByRules counts the objects that lifecycle rules ended.
@@ -300,6 +305,8 @@ type ClaimRequest struct {
 	MinAge  time.Duration // pending: heartbeat older than this
 	// Only, unless nil, are the rows that may be claimed, of those that are due.
 	Only []lethe.ID
+	// Deletes bounds what is handed out of condemned blobs.
+	Deletes Limit
 }
 
 // Claimed is a claimed batch: all rows carry the fence.
@@ -308,6 +315,8 @@ type Claimed struct {
 	Blobs   []Blob
 	LastDue lethe.Time
 	Now     lethe.Time
+	// Stopped is the guard that stopped the claim just now, nil if none did.
+	Stopped *Guard
 }
 
 // ClaimedIntent is a pending blob claimed by the reaper. Promotion is nil if the

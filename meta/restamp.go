@@ -151,11 +151,12 @@ func (db *DB) RestampBacklog(ctx context.Context) (b Backlog, err error) {
 }
 
 // sifted are rows that are due, without those that only a rule ends which is not
-// in force any more.
+// in force any more, and those that are held.
 type sifted struct {
 	kept  []dueRow
-	rules map[lethe.ID]namedRules // of the buckets of what only a rule ends
+	rules map[lethe.ID]namedRules // of their buckets
 	stale int                     // rows that were stamped anew
+	held  int                     // rows that were parked, for a hold keeps them
 	again bool                    // some of them are due all the same
 }
 
@@ -165,12 +166,9 @@ type sifted struct {
 func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 	var buckets []lethe.ID
 	for _, d := range found {
-		if d.byRule() && !slices.Contains(buckets, d.Bucket) {
+		if !slices.Contains(buckets, d.Bucket) {
 			buckets = append(buckets, d.Bucket)
 		}
-	}
-	if len(buckets) == 0 {
-		return sifted{kept: found}, nil
 	}
 	if s.rules, err = t.rulesByID(buckets); err != nil {
 		return s, err
@@ -184,9 +182,35 @@ func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 		}
 	}
 	if s.stale = len(stale); s.stale > 0 {
-		s.again, err = t.restampDue(stale, s.rules)
+		if s.again, err = t.restampDue(stale, s.rules); err != nil {
+			return s, err
+		}
 	}
-	return s, err
+	return s, t.parkHeld(&s)
+}
+
+// parkHeld parks the rows that holds keep.
+func (t *tx) parkHeld(s *sifted) error {
+	var asked []dueRow
+	for _, d := range s.kept {
+		if s.rules[d.Bucket].holds > 0 {
+			asked = append(asked, d)
+		}
+	}
+	held, err := t.heldBy(asked)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	var parked, free []dueRow
+	for _, d := range s.kept {
+		if _, found := held[spot{d.Bucket, d.Key}]; found {
+			parked = append(parked, d)
+		} else {
+			free = append(free, d)
+		}
+	}
+	s.kept, s.held = free, len(parked)
+	return t.park(parkedObjects(parked))
 }
 
 func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {

@@ -46,8 +46,8 @@ func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 // Restore puts an entry back under its key, as a new version with the times and
 // attributes that it had: ErrTrashNotFound; ErrNoSuchBucket, also if the bucket
 // was deleted and another, of another dedup domain, has its name;
-// ErrPreconditionFailed if the key is taken and not overwrite. What it replaces
-// goes the ordinary way.
+// ErrPreconditionFailed if the key is taken and not overwrite; ErrHeld. What it
+// replaces goes the ordinary way.
 func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (o Object, err error) {
 	err = db.write(ctx, "restore trash entry "+string(entry), func(t *tx) error {
 		o, err = t.restore(op, entry, overwrite)
@@ -72,6 +72,11 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
 	}
 	if old.visible(t.now) && !overwrite {
 		return o, fmt.Errorf("version %s lies under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
+	}
+	if old != nil {
+		if err := t.refuseHeld(b, o.Key); err != nil {
+			return o, err
+		}
 	}
 	if err := t.roomFor(b, o.Size, old); err != nil {
 		return o, err

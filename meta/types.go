@@ -46,6 +46,8 @@ type Bucket struct {
 	// Objects and Bytes are the exact logical totals (rows in objects, due ones
 	// included until they are reclaimed; trash excluded).
 	Objects, Bytes int64
+	// Holds is how many holds are set in the bucket (Hold).
+	Holds int64
 }
 
 // Attrs is what a client sent along with an object and gets back with it. It is

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -10,7 +11,8 @@ var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_
 	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3`)
 
 // Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
-// ErrPreconditionFailed, ErrInvalidTTL.
+// ErrPreconditionFailed, ErrInvalidTTL; ErrHeld of what is held, if its attributes
+// are to change or its end is to come sooner.
 func (db *DB) Update(ctx context.Context, u Update) (o Object, err error) {
 	err = db.write(ctx, "update "+u.Bucket+"/"+u.Key, func(t *tx) error {
 		o, err = t.update(u)
@@ -28,14 +30,23 @@ func (t *tx) update(u Update) (Object, error) {
 	switch {
 	case err != nil:
 		return Object{}, err
-	case !o.visible(t.now):
+	case o == nil:
 		return Object{}, lethe.ErrNoSuchKey
+	}
+	if err := t.mayUpdate(u, b, o); err != nil {
+		return Object{}, err
 	}
 	if err := t.recordOnce(u.Op, "update", o.ID); err != nil {
 		return Object{}, err
 	}
+	was := *o
 	if err := u.apply(o, b, t.now); err != nil {
 		return Object{}, err
+	}
+	if u.sooner(was.TTLAt, o.TTLAt) {
+		if err := t.refuseHeld(b, o.Key); err != nil {
+			return Object{}, err
+		}
 	}
 	o.stamp(rules)
 	err = t.must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
@@ -45,6 +56,30 @@ func (t *tx) update(u Update) (Object, error) {
 		return Object{}, err
 	}
 	return *o, t.supersede(b.ID, o.Key)
+}
+
+// mayUpdate says whether an object may be changed as asked. One past its time is
+// absent, unless a hold keeps it: it is seen again with a new time to live. What
+// clients sent with the object is part of it, and held with it.
+func (t *tx) mayUpdate(u Update, b Bucket, o *Object) error {
+	if o.visible(t.now) && u.Attrs == nil {
+		return nil
+	}
+	held := t.refuseHeld(b, o.Key)
+	switch {
+	case held != nil && !errors.Is(held, lethe.ErrHeld):
+		return held
+	case !o.visible(t.now) && (held == nil || u.TTL == nil):
+		return lethe.ErrNoSuchKey
+	case u.Attrs != nil:
+		return held
+	}
+	return nil
+}
+
+// sooner says that the update ends the object before its time.
+func (u Update) sooner(was, is lethe.Time) bool {
+	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }
 
 // apply makes the object what the update asks for, if its precondition holds.

@@ -30,6 +30,7 @@ type Ledger interface {
 	UploadLedger
 	UploadLister
 	TrashLedger
+	HoldLedger
 }
 
 // BucketLedger keeps buckets.
@@ -42,7 +43,7 @@ type BucketLedger interface {
 	Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error)
 	ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error)
 	// DeleteBucket: ErrBucketNotEmpty while it has visible objects or open
-	// uploads. Objects that are past their time to live do not count; they stay
+	// uploads, ErrHeld while it has holds. Objects that are past their time to live do not count; they stay
 	// attached to the nameless bucket row until they are reclaimed. Trash entries
 	// keep their undo window. Documents and promotions go with the name.
 	DeleteBucket(ctx context.Context, name string) error
@@ -107,17 +108,19 @@ type CopyLedger interface {
 // ObjectLedger reads and writes objects.
 type ObjectLedger interface {
 	// Commit: ErrInvalidKey, ErrNoSuchBucket, ErrPreconditionFailed, ErrInvalidTTL,
-	// ErrReaped, ErrContentGone, ErrNoSuchKey (Source), ErrQuotaExceeded, found in
+	// ErrHeld, ErrReaped, ErrContentGone, ErrNoSuchKey (Source), ErrQuotaExceeded, found in
 	// this order. An operation that is recorded already is not applied again: the
 	// answer is the object that it made. The content's domain is the bucket's.
 	// Content that is suspect takes no reference without bytes; with bytes they
 	// join it as one more copy. Quotas refuse only what grows.
 	Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
-	// Delete: ErrNoSuchBucket. Items fail alone, with ErrInvalidKey or
+	// Delete: ErrNoSuchBucket. Items fail alone, with ErrInvalidKey, ErrHeld or
 	// ErrPreconditionFailed (a condition on an object fails where none lies). What
 	// is deleted goes into the trash if the bucket has an undo window.
 	Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error)
-	// Update: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL.
+	// Update: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL;
+	// ErrHeld of what is held, if its attributes would change or its end come sooner.
+	// What is held and past its time may be given a new one, and is seen again.
 	Update(ctx context.Context, u meta.Update) (meta.Object, error)
 	// Resolve: ErrNoSuchBucket, ErrNoSuchKey (also from the instant its ttl_at has
 	// passed, by the ledger's clock).
@@ -155,6 +158,19 @@ type UploadLister interface {
 	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error)
 	// UploadByID: ErrNoSuchUpload.
 	UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error)
+}
+
+// HoldLedger keeps holds: what they cover is not deleted, replaced or expired, and
+// not purged from the trash. Every transaction that does any of that reads them
+// (design rule 21): lethe.ErrHeld.
+type HoldLedger interface {
+	// AddHold: ErrNoSuchBucket, ErrInvalidKey. One that is set already is answered.
+	AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error)
+	// LiftHold: ErrNoSuchBucket, meta.ErrNoSuchHold.
+	LiftHold(ctx context.Context, h meta.Hold) error
+	Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error)
+	// HoldsOn lists those that cover a key: ErrNoSuchBucket.
+	HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error)
 }
 
 // TrashLedger keeps what was deleted or replaced and can be restored.

@@ -63,27 +63,34 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	case b.Held == "" && why == "":
 		return nil
 	case b.Held == "":
-		return g.hold(ctx, id, why)
+		return g.hold(ctx, b, why)
 	case why == "" && strings.HasPrefix(b.Held, carriesNone):
-		return g.release(ctx, id)
+		return g.release(ctx, b)
 	}
 	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, b.Held)
 }
 
-func (g *Guard) hold(ctx context.Context, id, why string) error {
-	if err := g.Ledger.HoldBackend(ctx, id, why); err != nil {
+// hold holds the backend as it was seen. If another decided meanwhile nothing is
+// changed, and nothing deleted either before the next look.
+func (g *Guard) hold(ctx context.Context, seen meta.Backend, why string) error {
+	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
+	case err == nil:
+		g.Events.held(seen.ID, why)
+	case !errors.Is(err, lethe.ErrFenced):
 		return err
 	}
-	g.Events.held(id, why)
-	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, why)
+	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, seen.ID, why)
 }
 
-func (g *Guard) release(ctx context.Context, id string) error {
-	if err := g.Ledger.HoldBackend(ctx, id, ""); err != nil {
-		return err
+func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
+	err := g.Ledger.ChangeHold(ctx, seen, "")
+	if errors.Is(err, lethe.ErrFenced) {
+		return fmt.Errorf("%w: backend %s was held or accepted while it was looked at: it is looked at again", lethe.ErrBackendMismatch, seen.ID)
 	}
-	g.Events.released(id)
-	return nil
+	if err == nil {
+		g.Events.released(seen.ID)
+	}
+	return err
 }
 
 // place tells whether the backend is there at all.

@@ -24,6 +24,7 @@ type Ledger interface {
 	DeadLedger
 	VerifyLedger
 	PlanLedger
+	LimitLedger
 }
 
 // ExpireLedger removes objects past their time.
@@ -35,6 +36,30 @@ type ExpireLedger interface {
 	// condemn more than MaxBlobs, but takes one row at least.
 	Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
 	ExpireBacklog(ctx context.Context) (meta.Backlog, error)
+	// Foresee stops what is due beyond the limits before the first of it goes, and
+	// answers what it stopped just now.
+	Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error)
+	// Unpark returns up to limit rows to their due index where something was let go:
+	// what a hold kept that was lifted, or a limit stopped that allows it.
+	Unpark(ctx context.Context, limit int) (meta.Unparked, error)
+}
+
+// LimitLedger keeps what is stopped for its limit, or for a clock in doubt.
+type LimitLedger interface {
+	Guards(ctx context.Context) ([]meta.Guard, error)
+	// AllowGuard ends a stop, and allows so much more.
+	AllowGuard(ctx context.Context, a meta.Allowance) error
+	ClockLedger
+}
+
+// ClockLedger notes that clocks are in doubt.
+type ClockLedger interface {
+	// DoubtClock notes why the clock of a backend, or with none named the ledger's
+	// own, is in doubt, or that it is not, and answers what was noted before.
+	DoubtClock(ctx context.Context, backend, why string) (before string, err error)
+	ClockDoubt(ctx context.Context, backend string) (why string, err error)
+	// LedgerTime is the ledger's now.
+	LedgerTime(ctx context.Context) (lethe.Time, error)
 }
 
 // CleanLedger hands out condemned blobs and records what became of them.
@@ -133,6 +158,7 @@ type SoloLedger interface {
 
 // GuardLedger keeps the pact between ledger and backends (design rule 13).
 type GuardLedger interface {
+	ClockLedger
 	Identity(ctx context.Context) (meta.Store, error)
 	// AddBackend registers a backend or updates its quota.
 	AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error)
@@ -142,6 +168,13 @@ type GuardLedger interface {
 	// HoldBackend stops deletes on a backend with a reason, or lets them go on
 	// with an empty one.
 	HoldBackend(ctx context.Context, backend, reason string) error
+	HoldChanger
+}
+
+// HoldChanger holds backends for those who look at them side by side.
+type HoldChanger interface {
+	// ChangeHold is HoldBackend if hold and epoch are as seen: ErrFenced otherwise.
+	ChangeHold(ctx context.Context, seen meta.Backend, reason string) error
 }
 
 // DeadLedger keeps the dead letters.

@@ -32,7 +32,7 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 	if b.Domain == "" {
 		b.Domain = b.Owner
 	}
-	b.CreatedAt, b.Objects, b.Bytes = db.now, 0, 0
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds = db.now, 0, 0, 0
 	row := &bucket{
 		Bucket:    b,
 		objects:   table[*object]{order: objectsByKey},
@@ -124,6 +124,9 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	}
 	if len(b.uploads.rows) > 0 {
 		return fmt.Errorf("memmeta: delete bucket %s with an upload to %q: %w", name, b.uploads.rows[0].Key, lethe.ErrBucketNotEmpty)
+	}
+	if b.Holds > 0 {
+		return fmt.Errorf("memmeta: bucket %s has %d holds: %w", name, b.Holds, lethe.ErrHeld)
 	}
 	for id, p := range db.promos {
 		if p.bucket == b {

@@ -30,16 +30,56 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 	if !any {
 		return out, nil
 	}
-	out.Fence = db.newFence()
-	if len(rows) == 0 {
+	limit, may := db.mayClaim(r, &out)
+	if !may {
 		return out, nil
 	}
-	out.Blobs = db.claim(first(rows, r.Limit), r.Worker, out.Fence)
+	rows = db.certain(rows, r.Backend)
+	out.Fence = db.newFence()
+	out.Blobs = db.claim(first(rows, limit), r.Worker, out.Fence)
+	if len(out.Blobs) == 0 {
+		return out, nil
+	}
+	db.spend(guarded{meta.GuardDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
 	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
 	})
 	out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
 	return out, nil
+}
+
+// mayClaim is how many blobs may be handed out, 0 for any number; if none may, it
+// says so in the answer.
+func (db *DB) mayClaim(r meta.ClaimRequest, out *meta.Claimed) (limit int, may bool) {
+	if !r.Deletes.On() {
+		return r.Limit, true
+	}
+	at := guarded{meta.GuardDeletes, r.Backend}
+	g, has := db.guard(at), db.has(at, r.Deletes)
+	left := g.Left(db.now, r.Deletes, has)
+	if left == 0 && !g.Held(db.now) {
+		g.Stop(db.now, r.Deletes, has, 1)
+		db.saveGuard(g)
+		out.Stopped = &g
+	}
+	if r.Limit <= 0 || left < int64(r.Limit) {
+		return int(left), left > 0
+	}
+	return r.Limit, true
+}
+
+// certain leaves out what may land late while the clocks are in doubt.
+func (db *DB) certain(rows []*blob, backend string) []*blob {
+	if db.guard(guarded{meta.GuardClock, backend}).Reason == "" {
+		return rows
+	}
+	var out []*blob
+	for _, b := range rows {
+		if b.LateUntil == 0 {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // newFence draws the next fence: every claim has a higher one.

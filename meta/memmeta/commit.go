@@ -71,6 +71,11 @@ func (db *DB) check(c *meta.Commit) (*write, error) {
 	if err := holds(c.If, db.visible(b, c.Object.Key)); err != nil {
 		return nil, err
 	}
+	if w.old != nil {
+		if err := b.held(c.Object.Key); err != nil {
+			return nil, err
+		}
+	}
 	w.key.Domain = b.Domain
 	w.end, err = b.ends(db.now, life{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
 	return w, err

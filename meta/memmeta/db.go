@@ -58,6 +58,9 @@ type DB struct {
 	runs      table[*meta.Run]
 	places    placements
 	walking   walking
+	parked    table[*parked]
+	lifts     table[*lifted]
+	guards    map[guarded]*meta.Guard
 	solo      map[string]lethe.ID // the last run of a routine that had to be alone
 }
 
@@ -111,6 +114,9 @@ func (db *DB) init() {
 	db.uploads = map[lethe.ID]*upload{}
 	db.promos = map[lethe.ID]*promotion{}
 	db.ops = map[lethe.ID]*meta.Outcome{}
+	db.guards = map[guarded]*meta.Guard{}
+	db.parked.order = parkedByPlace
+	db.lifts.order = liftsByPlace
 }
 
 // enter begins a transaction: it takes the lock, which the caller releases, and

@@ -14,7 +14,7 @@ import (
 func (db *DB) dueNow(b meta.Batch) (rows []*object, limited bool) {
 	if b.Only != nil {
 		for _, n := range b.Only {
-			if o := db.version(n); o != nil && o.DueAt() != 0 && o.DueAt() <= db.now {
+			if o := db.version(n); o != nil && !o.parked && o.DueAt() != 0 && o.DueAt() <= db.now {
 				rows = append(rows, o)
 			}
 		}
@@ -223,7 +223,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []meta.Named) (out []meta.
 		if o == nil {
 			continue
 		}
-		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt()}
+		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.indexed()}
 		db.fate(&d, o.content)
 		out = append(out, d)
 	}
@@ -231,4 +231,12 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []meta.Named) (out []meta.
 		return cmp.Or(compareIDs(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key))
 	})
 	return out, nil
+}
+
+// indexed is when the due index has the object due, 0 if it is not in there.
+func (o *object) indexed() lethe.Time {
+	if o.parked {
+		return 0
+	}
+	return o.DueAt()
 }

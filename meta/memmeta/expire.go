@@ -55,20 +55,19 @@ func (db *DB) fits(d *draft, b meta.Batch, row dying) bool {
 
 // reclaim releases the references of a draft, whose rows were removed. A content
 // died when the last of them was due.
-func (db *DB) reclaim(d *draft, b meta.Batch) meta.Reclaimed {
-	out := meta.Reclaimed{Objects: len(d.rows), LastDue: b.After, More: d.more}
+func (db *DB) reclaim(d *draft, out *meta.Reclaimed) {
+	out.Objects = len(d.rows)
 	var g gone
 	for _, row := range d.rows {
 		out.Bytes += row.size
-		out.LastDue = row.due
 		g.add(row.content, db.release(row.content, d.ends[row.content]))
 	}
 	out.Blobs, out.BlobBytes, out.Dropped = g.blobs, g.bytes, g.sorted()
-	return out
 }
 
 // Expire removes up to a batch of objects that are due; what only a rule ends
-// that is not in force any more is stamped anew.
+// that is not in force any more is stamped anew, what is held or beyond a limit is
+// parked.
 func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Reclaimed{}, err
@@ -80,34 +79,44 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 	}
 	last := rows[len(rows)-1].DueAt()
 	kept, stale := db.sift(rows)
+	kept, held := db.parkHeld(kept)
 	var d draft
 	for _, o := range kept {
-		if !db.fits(&d, b, dying{o.content, o.Size, o.DueAt(), o.reason(db.now)}) {
+		if !db.fits(&d, b, o.dying(db.now)) {
 			break
 		}
 	}
 	taken := kept[:len(d.rows)]
-	rules := endedByRules(taken, db.now)
-	var named []meta.Named
-	for _, o := range taken {
+	out := meta.Reclaimed{LastDue: last, Restamped: len(stale), Parked: held}
+	if len(taken) < len(kept) {
+		out.LastDue = taken[len(taken)-1].DueAt()
+	}
+	db.expire(b, db.within(taken, b.Limits, &out), &out)
+	again := db.restampRows(stale)
+	if out.More = again || d.more || limited; again {
+		out.LastDue = b.After
+	}
+	return out, nil
+}
+
+// expire removes objects that are due.
+func (db *DB) expire(b meta.Batch, going []*object, out *meta.Reclaimed) {
+	var d draft
+	out.Rules = endedByRules(going, db.now)
+	for _, o := range going {
+		db.fits(&d, meta.Batch{}, o.dying(db.now))
 		if b.Only != nil {
-			named = append(named, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
+			out.Taken = append(out.Taken, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
 		}
 		db.supersede(o.bucket, o.Key)
 		db.take(o)
 	}
-	out := db.reclaim(&d, b)
-	out.Taken = named
-	out.Rules, out.Restamped = rules, len(stale)
-	again := db.restampRows(stale)
-	out.More = again || d.more || limited
-	switch {
-	case again:
-		out.LastDue = b.After
-	case len(taken) == len(kept):
-		out.LastDue = last
-	}
-	return out, nil
+	db.reclaim(&d, out)
+}
+
+// dying is an object that is due as a batch removes it.
+func (o *object) dying(now lethe.Time) dying {
+	return dying{o.content, o.Size, o.DueAt(), o.reason(now)}
 }
 
 // ExpireBacklog counts the objects that have a time.

@@ -76,6 +76,23 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	return nil
 }
 
+// ChangeHold is HoldBackend unless the backend is not as seen: ErrFenced.
+func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, reason string) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(seen.ID)
+	if b == nil {
+		return noBackend(seen.ID)
+	}
+	if b.Held != seen.Held || b.Intended != seen.Intended || b.Epoch != seen.Epoch {
+		return fmt.Errorf("memmeta: change the hold of backend %s: %w", seen.ID, lethe.ErrFenced)
+	}
+	b.Held = reason
+	return nil
+}
+
 // backend finds a backend among the few that there are.
 func (db *DB) backend(id string) *backend {
 	for _, b := range db.backends.rows {

@@ -26,7 +26,7 @@ func checkKey(key string) error {
 
 // add puts an object row under a key that is free.
 func (db *DB) add(b *bucket, o *object) {
-	o.bucket, o.BucketID, o.Bucket = b, b.ID, ""
+	o.bucket, o.BucketID, o.Bucket, o.parked = b, b.ID, "", false
 	b.byKey[o.Key] = o
 	b.objects.put(o)
 	b.Objects++
@@ -177,7 +177,7 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (meta.Resolved, err
 }
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
-// or whose precondition fails, is answered in its item.
+// whose precondition fails, or that is held, is answered in its item.
 func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
 	if len(d.Items) > maxDeletion {
 		return meta.Deletions{}, fmt.Errorf("memmeta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
@@ -212,6 +212,11 @@ func (db *DB) delete(b *bucket, item meta.DeleteItem, g *gone) meta.Deleted {
 	if out.Err = holds(item.If, o); out.Err != nil {
 		return out
 	}
+	if o != nil {
+		if out.Err = b.held(item.Key); out.Err != nil {
+			return out
+		}
+	}
 	db.supersede(b, item.Key)
 	if o != nil {
 		out.Existed, out.ID = true, o.ID
@@ -221,7 +226,7 @@ func (db *DB) delete(b *bucket, item meta.DeleteItem, g *gone) meta.Deleted {
 }
 
 // Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
-// ErrPreconditionFailed, ErrInvalidTTL.
+// ErrPreconditionFailed, ErrInvalidTTL, ErrHeld.
 func (db *DB) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Object{}, err
@@ -255,9 +260,12 @@ func (db *DB) update(u meta.Update) (*object, lethe.Time, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	o := db.visible(b, u.Key)
-	if o == nil {
+	o, held := b.byKey[u.Key], b.held(u.Key)
+	switch {
+	case o == nil, !o.visible(db.now) && (held == nil || u.TTL == nil):
 		return nil, 0, lethe.ErrNoSuchKey
+	case u.Attrs != nil && held != nil:
+		return nil, 0, held
 	}
 	if err := db.fresh(u.Op); err != nil {
 		return nil, 0, err
@@ -266,5 +274,8 @@ func (db *DB) update(u meta.Update) (*object, lethe.Time, error) {
 		return o, o.TTLAt, err
 	}
 	ttl, err := b.ends(db.now, life{u.TTL.TTL, u.TTL.At}, 0)
+	if err == nil && held != nil && ttl != 0 && (o.TTLAt == 0 || ttl < o.TTLAt) {
+		err = held
+	}
 	return o, ttl, err
 }

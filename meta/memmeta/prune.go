@@ -32,6 +32,7 @@ func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 			return n, nil
 		}
 		if b.Name == "" && len(b.byKey) == 0 {
+			db.forgetParked(b)
 			db.buckets.drop(b)
 			n++
 		}

@@ -79,12 +79,17 @@ func (r *recount) buckets() {
 		for _, o := range b.objects.rows {
 			n++
 			bytes += o.Size
-			if o.DueAt() != 0 {
+			if o.DueAt() != 0 && !o.parked {
 				due++
 			}
 		}
 		if n != b.Objects || bytes != b.Bytes {
 			r.differ("bucket counter", "bucket "+string(b.ID), [2]int64{n, bytes}, [2]int64{b.Objects, b.Bytes})
+		}
+	}
+	for _, b := range r.db.buckets.rows {
+		if b.Holds != int64(len(b.holds)) {
+			r.differ("holds", "bucket "+string(b.ID), len(b.holds), b.Holds)
 		}
 	}
 	if due != len(r.db.due.rows) {

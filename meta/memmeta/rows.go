@@ -33,6 +33,7 @@ type bucket struct {
 	byKey     map[string]*object
 	uploads   table[*upload] // by key, then id
 	documents map[string][]byte
+	holds     []hold
 	ruled
 }
 
@@ -41,6 +42,7 @@ type object struct {
 	meta.Object
 	bucket  *bucket
 	content *content
+	parked  bool // due and held: not in the due index
 }
 
 // visible says that readers see the object at the instant now.

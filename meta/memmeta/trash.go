@@ -87,6 +87,11 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (met
 	if old.visible(db.now) && !overwrite {
 		return meta.Object{}, fmt.Errorf("memmeta: restore %s: key %q is taken: %w", id, e.Object.Key, lethe.ErrPreconditionFailed)
 	}
+	if old != nil {
+		if err := b.held(old.Key); err != nil {
+			return meta.Object{}, err
+		}
+	}
 	if err := b.roomFor(e.Object.Size, old); err != nil {
 		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, err)
 	}
@@ -120,9 +125,7 @@ func (db *DB) PurgeTrash(ctx context.Context, ids []lethe.ID) (int, error) {
 		if e == nil || e.PurgeAt <= db.now {
 			continue
 		}
-		db.purge.drop(e)
-		e.PurgeAt = db.now
-		db.purge.put(e)
+		db.postpone(e, db.now)
 		n++
 	}
 	return n, nil
@@ -134,22 +137,43 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 		return meta.Reclaimed{}, err
 	}
 	defer db.mu.Unlock()
-	rows := db.trashNow(b)
-	var named []meta.Named
+	found := slices.Clone(db.trashNow(b))
+	limited := b.Only == nil && b.Limit > 0 && len(found) > b.Limit
+	if limited {
+		found = found[:b.Limit+1]
+	}
+	if len(found) == 0 {
+		return meta.Reclaimed{LastDue: b.After}, nil
+	}
+	last := found[len(found)-1].PurgeAt
+	rows, held := db.parkHeldEntries(found)
 	var d draft
 	for _, e := range rows {
 		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge}) {
 			break
 		}
 	}
-	for _, e := range slices.Clone(rows[:len(d.rows)]) {
+	out := meta.Reclaimed{LastDue: last, Parked: held, More: limited}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	if n := len(d.rows); n < len(rows) {
+		out.More, out.LastDue = true, rows[n-1].PurgeAt
+	}
+	may, stopped := db.spend(guarded{kind: meta.GuardPurge}, b.Limits.Purge, int64(len(d.rows)))
+	if !may {
+		if out.More = false; stopped != nil {
+			out.Stopped = append(out.Stopped, *stopped)
+		}
+		return out, nil
+	}
+	for _, e := range rows[:len(d.rows)] {
 		if b.Only != nil {
-			named = append(named, meta.Named{Key: string(e.ID), ID: e.ID})
+			out.Taken = append(out.Taken, meta.Named{Key: string(e.ID), ID: e.ID})
 		}
 		db.unbin(e)
 	}
-	out := db.reclaim(&d, b)
-	out.Taken = named
+	db.reclaim(&d, &out)
 	return out, nil
 }
 

@@ -211,11 +211,11 @@ var actions = weigh(map[int][]func(*history){
 		(*history).place, (*history).reconcile},
 	2: {(*history).update, (*history).resolve, (*history).list, (*history).createUpload, (*history).restore, (*history).purge,
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
-		(*history).setRules, (*history).restamp},
+		(*history).setRules, (*history).restamp, (*history).hold, (*history).unpark, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).recordRuns,
 		(*history).guard, (*history).prune, (*history).abandon, (*history).purgeTrash, (*history).ruledUploads,
-		(*history).misplace, (*history).drain, (*history).named},
+		(*history).misplace, (*history).drain, (*history).named, (*history).changeHold},
 })
 
 func weigh(by map[int][]func(*history)) (out []func(*history)) {

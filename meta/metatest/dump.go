@@ -51,6 +51,8 @@ func dump(t testing.TB, l Ledger) string {
 	add("to abort")(wrap(l.UploadBacklog(ctx, time.Hour)))
 	add("to place")(wrap(l.PlaceBacklog(ctx)))
 	add("runs")(runsOf(l))
+	add("holds")(wrap(l.Holds(ctx, meta.HoldQuery{})))
+	add("guards")(wrap(l.Guards(ctx)))
 	return plain(out)
 }
 
@@ -139,7 +141,7 @@ var kinds = []error{
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
 	lethe.ErrPreconditionFailed, lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrReaped,
 	lethe.ErrFenced, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
-	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, context.Canceled,
+	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, meta.ErrNoSuchHold, context.Canceled,
 }
 
 // kind names what an error is, as far as a caller can tell.

@@ -120,6 +120,7 @@ func Run(t *testing.T, open Open) {
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()},
+		{"holds", holdTests()}, {"limits", limitTests()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -1,0 +1,351 @@
+package meta
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+)
+
+const guardColumns = `kind, subject, hour, n, held_at, held_until, reason, free_until, free_n`
+
+// foreseen is how many due rows Foresee looks at.
+const foreseen = 1_000_000
+
+var (
+	selectGuard = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE kind = ?1 AND subject = ?2`)
+	saveGuard   = register(`INSERT INTO guards (` + guardColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT (kind, subject) DO UPDATE SET hour = excluded.hour, n = excluded.n, held_at = excluded.held_at,
+			held_until = excluded.held_until, reason = excluded.reason, free_until = excluded.free_until, free_n = excluded.free_n`)
+	listGuards = register(`SELECT coalesce((SELECT b.name FROM buckets b WHERE b.id = guards.subject), ''), ` + guardColumns + `
+		FROM guards ORDER BY kind, subject`)
+	passedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE held_at > 0 AND held_until <= ?1 ORDER BY kind, subject`)
+	dropGuards   = register(`DELETE FROM guards WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + ids(1) + `)`)
+	bucketHas    = register(`SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1`)
+	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
+	anyRules     = register(`SELECT 1 FROM buckets WHERE rules <> '' LIMIT 1`)
+	dueByBucket  = register(`SELECT bucket_id, rule_no, count(*) FROM (
+			SELECT bucket_id, CASE WHEN ttl_at <> 0 AND ttl_at <= ?1 THEN 0 ELSE rule_no END AS rule_no
+			FROM objects WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2) AS due
+		GROUP BY bucket_id, rule_no ORDER BY bucket_id, rule_no`)
+)
+
+// guard reads a guard, and keeps all others from it until the transaction ends: what
+// it counts is exact, also while many count. The zero guard if it never counted. In
+// the lock order guards come after objects and before contents, sorted.
+func (t *tx) guard(kind GuardKind, subject string) (g Guard, err error) {
+	if t.crowded() {
+		if _, err := t.exists(closeGate, gateOf("guard", string(kind)+"\x00"+subject)); err != nil {
+			return g, err
+		}
+	}
+	g, err = scanGuard(t.row(selectGuard, kind, subject))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Guard{Kind: kind, Subject: subject}, nil
+	}
+	return g, t.failed(err)
+}
+
+func (t *tx) saveGuard(g Guard) error {
+	_, err := t.exec(saveGuard, g.Kind, g.Subject, g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason, g.FreeUntil, g.FreeN)
+	return err
+}
+
+func scanGuard(r scanner) (g Guard, err error) {
+	err = r.Scan(&g.Name, &g.Kind, &g.Subject, &g.Hour, &g.N, &g.HeldAt, &g.HeldUntil, &g.Reason, &g.FreeUntil, &g.FreeN)
+	return g, err
+}
+
+// has is how much a guard's subject has, if the limit asks.
+func (t *tx) has(g Guard, l Limit) (n int64, err error) {
+	if l.Share == 0 {
+		return 0, nil
+	}
+	query := bucketHas
+	if g.Kind == GuardDeletes || g.Kind == GuardOrphans {
+		query = backendHas
+	}
+	return n, t.failed(t.row(query, g.Subject).Scan(&n))
+}
+
+// spend counts want deletions if the limit lets all of them go, and stops the kind
+// otherwise. The answer is nil unless it was stopped just now.
+func (t *tx) spend(kind GuardKind, subject string, l Limit, want int64) (may bool, stopped *Guard, err error) {
+	if !l.On() {
+		return true, nil, nil
+	}
+	g, err := t.guard(kind, subject)
+	if err != nil {
+		return false, nil, err
+	}
+	has, err := t.has(g, l)
+	switch {
+	case err != nil:
+		return false, nil, err
+	case g.Held(t.now):
+		return false, nil, nil
+	case want > g.Left(t.now, l, has):
+		g.Stop(t.now, l, has, want)
+		return false, &g, t.saveGuard(g)
+	}
+	g.Spend(t.now, want)
+	return true, nil, t.saveGuard(g)
+}
+
+// bound counts deletions by whom they are guarded.
+type bound struct {
+	kind    GuardKind
+	subject string
+}
+
+func compareBounds(a, b bound) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
+}
+
+// boundOf is the guard of an object that is due.
+func boundOf(d dueRow) bound {
+	if d.byRule() {
+		return bound{GuardRules, string(d.Bucket)}
+	}
+	return bound{GuardTTL, string(d.Bucket)}
+}
+
+func (l Limits) of(k GuardKind) Limit {
+	switch k {
+	case GuardRules:
+		return l.Rules
+	case GuardTTL:
+		return l.TTL
+	}
+	return Limit{}
+}
+
+// within counts what is about to expire against the limits, and parks what they
+// stop, a bucket's share of the batch at a time.
+func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, err error) {
+	if !l.Rules.On() && !l.TTL.On() {
+		return taken, nil
+	}
+	want := map[bound]int64{}
+	for _, d := range taken {
+		want[boundOf(d)]++
+	}
+	for _, b := range slices.SortedFunc(maps.Keys(want), compareBounds) {
+		may, stopped, err := t.spend(b.kind, b.subject, l.of(b.kind), want[b])
+		if err != nil {
+			return nil, err
+		}
+		if stopped != nil {
+			out.Stopped = append(out.Stopped, *stopped)
+		}
+		if may {
+			delete(want, b)
+		}
+	}
+	var parked []dueRow
+	for _, d := range taken {
+		if _, stop := want[boundOf(d)]; stop {
+			parked = append(parked, d)
+		} else {
+			going = append(going, d)
+		}
+	}
+	out.Parked += len(parked)
+	return going, t.park(parkedObjects(parked))
+}
+
+// Foresee stops, before the first of them goes, what is due beyond the limits: so
+// a mistaken rule is found out while nothing is lost. It looks at the oldest
+// million that are due, and answers what it stopped. What it lets pass is counted
+// as it goes, all the same.
+func (db *DB) Foresee(ctx context.Context, l Limits) (stopped []Guard, err error) {
+	due := map[bound]map[int64]int64{} // by rule
+	err = db.read(ctx, "look ahead", func(t *tx) error {
+		clear(due)
+		ruled, err := t.exists(anyRules)
+		if err != nil || !(ruled && l.Rules.On()) && !l.TTL.On() {
+			return err
+		}
+		return t.dueByBucket(due)
+	})
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	err = db.batch(ctx, "look ahead", func(t *tx) error {
+		stopped, err = t.foresee(due, l)
+		return err
+	})
+	return stopped, err
+}
+
+func (t *tx) dueByBucket(due map[bound]map[int64]int64) error {
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var bucket lethe.ID
+		var rule, n int64
+		if err = r.Scan(&bucket, &rule, &n); err == nil {
+			b := boundOf(dueRow{Bucket: bucket, rule: rule})
+			if due[b] == nil {
+				due[b] = map[int64]int64{}
+			}
+			due[b][rule] += n
+		}
+		return none, err
+	}, dueByBucket, t.now, foreseen)
+	return err
+}
+
+// foresee stops what is beyond its limit. A rule that is not in force ends nothing.
+func (t *tx) foresee(due map[bound]map[int64]int64, l Limits) (stopped []Guard, err error) {
+	for _, b := range slices.SortedFunc(maps.Keys(due), compareBounds) {
+		limit := l.of(b.kind)
+		if !limit.On() {
+			continue
+		}
+		rules, err := t.rulesByID([]lethe.ID{lethe.ID(b.subject)})
+		if err != nil {
+			return nil, err
+		}
+		n := due[b][0]
+		for rule, count := range due[b] {
+			if rule != 0 && rules[lethe.ID(b.subject)].rules.InForce(rule) != nil {
+				n += count
+			}
+		}
+		g, err := t.guard(b.kind, b.subject)
+		if err != nil {
+			return nil, err
+		}
+		has, err := t.has(g, limit)
+		if err != nil {
+			return nil, err
+		}
+		if !g.Foresees(t.now, limit, has, n) {
+			continue
+		}
+		g.Stop(t.now, limit, has, n)
+		if err := t.saveGuard(g); err != nil {
+			return nil, err
+		}
+		stopped = append(stopped, g)
+	}
+	return stopped, nil
+}
+
+// Guards lists what limits have counted and stopped, and the clocks that are in
+// doubt.
+func (db *DB) Guards(ctx context.Context) (list []Guard, err error) {
+	err = db.read(ctx, "guards", func(t *tx) error {
+		list, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, listGuards)
+		return err
+	})
+	return list, err
+}
+
+// Allowance is what a person allows beyond a limit: N more until an instant (any
+// number if N is less than 0). The zero one lets the limit count anew from now.
+type Allowance struct {
+	Kind    GuardKind
+	Subject string
+	Until   lethe.Time
+	N       int64
+}
+
+// AllowGuard ends the stop of a kind of deletion, and allows what is said: what was
+// parked returns by and by (Unpark).
+func (db *DB) AllowGuard(ctx context.Context, a Allowance) error {
+	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
+		g, err := t.guard(a.Kind, a.Subject)
+		if err != nil {
+			return err
+		}
+		g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason = 0, 0, 0, 0, ""
+		g.FreeUntil, g.FreeN = a.Until, a.N
+		return t.freeGuard(g)
+	})
+}
+
+// freeGuard writes a guard that stops nothing any more, and has what it parked
+// looked through.
+func (t *tx) freeGuard(g Guard) error {
+	if err := t.saveGuard(g); err != nil {
+		return err
+	}
+	if g.Kind != GuardRules && g.Kind != GuardTTL {
+		return nil
+	}
+	return t.lift(lethe.ID(g.Subject), "")
+}
+
+// endGuards ends the stops whose time has passed.
+func (t *tx) endGuards() error {
+	list, err := all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, passedGuards, t.now)
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		if g, err = t.guard(g.Kind, g.Subject); err != nil {
+			return err
+		}
+		if g.HeldAt == 0 || t.now < g.HeldUntil {
+			continue
+		}
+		g.HeldAt, g.HeldUntil, g.Reason = 0, 0, ""
+		if err := t.freeGuard(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DoubtClock notes why the clocks of the ledger and of a backend cannot be relied on
+// together, or, empty, that they can; of the ledger's own clock if no backend is
+// named. It answers what was noted before.
+func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before string, err error) {
+	err = db.write(ctx, "doubt the clock of "+backend, func(t *tx) error {
+		g, err := t.guard(GuardClock, backend)
+		if err != nil {
+			return err
+		}
+		if before = g.Reason; why == before {
+			return nil
+		}
+		g.Reason, g.HeldAt, g.HeldUntil = cleanText(why), t.now, lethe.Forever
+		if why == "" {
+			g.HeldAt, g.HeldUntil = 0, 0
+		}
+		return t.saveGuard(g)
+	})
+	return before, err
+}
+
+// ClockDoubt says why the clock of a backend, or with none named the ledger's, is
+// in doubt; empty if it is not.
+func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err error) {
+	err = db.read(ctx, "clock of "+backend, func(t *tx) error {
+		why, err = t.clockDoubt(backend)
+		return err
+	})
+	return why, err
+}
+
+// LedgerTime is the ledger's time (design rule 10).
+func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
+	err = db.read(ctx, "now", func(t *tx) error {
+		now = t.now
+		return nil
+	})
+	return now, err
+}
+
+func (t *tx) clockDoubt(backend string) (string, error) {
+	g, err := scanGuard(t.row(selectGuard, GuardClock, backend))
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return g.Reason, t.failed(err)
+}

@@ -1,0 +1,234 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// HoldScope says what a hold is about.
+type HoldScope int
+
+// The scopes of holds.
+const (
+	HoldObject HoldScope = iota + 1 // one key, whether something lies there or not
+	HoldPrefix                      // every key with the prefix; the empty one is the whole bucket
+	HoldLegal                       // one key, set by a client as a legal hold of S3
+)
+
+// String returns the scope's name as operators see it.
+func (s HoldScope) String() string {
+	switch s {
+	case HoldObject:
+		return "object"
+	case HoldPrefix:
+		return "prefix"
+	case HoldLegal:
+		return "legal"
+	}
+	return fmt.Sprintf("scope(%d)", int(s))
+}
+
+// MaxPrefixHolds is how many holds on prefixes a bucket may have: each is compared
+// with each key that goes there. Holds on objects are looked up, and may be any
+// number.
+const MaxPrefixHolds = 1000
+
+// ErrNoSuchHold: there is no such hold to lift.
+var ErrNoSuchHold = errors.New("no such hold")
+
+// Hold keeps what lies under keys of a bucket from being deleted, replaced or
+// expired, and what was deleted there before from being purged, until it is lifted.
+type Hold struct {
+	Bucket string
+	Scope  HoldScope
+	Key    string // or prefix
+	Reason string
+	By     string // who set it
+	At     lethe.Time
+}
+
+// HoldQuery pages through holds, by bucket, scope and key.
+type HoldQuery struct {
+	Bucket string // empty: of all buckets
+	After  Hold   // exclusive; its Bucket, Scope and Key
+	Limit  int
+}
+
+var (
+	insertHold = register(`INSERT INTO holds (bucket_id, scope, key, reason, set_by, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+		ON CONFLICT (bucket_id, scope, key) DO NOTHING`)
+	selectHold = register(`SELECT ?4, scope, key, reason, set_by, created_at FROM holds WHERE bucket_id = ?1 AND scope = ?2 AND key = ?3`)
+	deleteHold = register(`DELETE FROM holds WHERE bucket_id = ?1 AND scope = ?2 AND key = ?3`)
+	countHolds = register(`UPDATE buckets SET holds = holds + ?2 WHERE id = ?1`)
+	manyHolds  = register(`SELECT count(*) FROM holds WHERE bucket_id = ?1 AND scope = ?2`)
+	pageHolds  = register(`SELECT b.name, h.scope, h.key, h.reason, h.set_by, h.created_at
+		FROM holds h JOIN buckets b ON b.id = h.bucket_id
+		WHERE b.name IS NOT NULL AND (?1 = '' OR b.name = ?1) AND (b.name, h.scope, h.key) > (?2, ?3, ?4)
+		ORDER BY b.name, h.scope, h.key LIMIT ?5`)
+	// CROSS JOIN makes SQLite read the parameter first, and look each key up.
+	heldKeys = register(`SELECT t.bucket_id, t.key, h.scope, h.key, h.reason
+		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
+		WHERE h.bucket_id = t.bucket_id AND h.scope IN (1, 3) AND h.key = t.key
+		UNION ALL SELECT t.bucket_id, t.key, h.scope, h.key, h.reason
+		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
+		WHERE h.bucket_id = t.bucket_id AND h.scope = 2 AND substr(t.key, 1, length(h.key)) = h.key`)
+)
+
+// AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey; of one that is set already
+// it answers that. It takes the bucket alone, so that whoever deletes there has
+// ended before, or sees it (design rule 21).
+func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
+	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
+		if err := h.check(); err != nil {
+			return err
+		}
+		b, err := t.holdBucket(h.Bucket)
+		if err != nil {
+			return err
+		}
+		out, err = t.addHold(b, h)
+		return err
+	})
+	return out, err
+}
+
+// check refuses what can be no hold.
+func (h Hold) check() error {
+	switch h.Scope {
+	case HoldPrefix:
+		if h.Key == "" {
+			return nil
+		}
+	case HoldObject, HoldLegal:
+	default:
+		return fmt.Errorf("a hold is on an object or on a prefix, not on %s", h.Scope)
+	}
+	return checkKey(h.Key)
+}
+
+func (t *tx) addHold(b Bucket, h Hold) (Hold, error) {
+	if err := t.needsRoom(); err != nil {
+		return h, err
+	}
+	if h.Scope == HoldPrefix {
+		var n int64
+		if err := t.row(manyHolds, b.ID, h.Scope).Scan(&n); err != nil {
+			return h, t.failed(err)
+		}
+		if n >= MaxPrefixHolds {
+			return h, fmt.Errorf("bucket %s has %d holds on prefixes, which is as many as there may be: lift some, or hold a shorter prefix", b.Name, n)
+		}
+	}
+	n, err := t.exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.now)
+	if err == nil && n > 0 {
+		_, err = t.exec(countHolds, b.ID, n)
+	}
+	if err != nil {
+		return h, err
+	}
+	found, err := all(t, scanHold, selectHold, b.ID, h.Scope, h.Key, b.Name)
+	if err != nil || len(found) == 0 {
+		return h, either(err, lethe.ErrCorrupt)
+	}
+	return found[0], nil
+}
+
+// LiftHold ends a hold: ErrNoSuchBucket, ErrNoSuchHold. What was due meanwhile,
+// and is held by nothing else, is due again by and by (Unpark).
+func (db *DB) LiftHold(ctx context.Context, h Hold) error {
+	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
+		b, err := t.holdBucket(h.Bucket)
+		if err != nil {
+			return err
+		}
+		if err := t.must(1, ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
+			return err
+		}
+		if _, err := t.exec(countHolds, b.ID, -1); err != nil {
+			return err
+		}
+		return t.lift(b.ID, h.Key)
+	})
+}
+
+// Holds lists holds.
+func (db *DB) Holds(ctx context.Context, q HoldQuery) (list []Hold, err error) {
+	err = db.read(ctx, "holds", func(t *tx) error {
+		list, err = all(t, scanHold, pageHolds, q.Bucket, q.After.Bucket, q.After.Scope, q.After.Key, bounded(q.Limit))
+		return err
+	})
+	return list, err
+}
+
+// HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
+func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []Hold, err error) {
+	err = db.read(ctx, "holds on "+bucket+"/"+key, func(t *tx) error {
+		b, err := t.bucket(bucket)
+		if err != nil || b.Holds == 0 {
+			return err
+		}
+		_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+			var id, k string
+			h := Hold{Bucket: bucket}
+			err = r.Scan(&id, &k, &h.Scope, &h.Key, &h.Reason)
+			list = append(list, h)
+			return none, err
+		}, heldKeys, asJSON([]dueRow{{Bucket: b.ID, Key: key}}))
+		return err
+	})
+	return list, err
+}
+
+func scanHold(r *sql.Rows) (h Hold, err error) {
+	err = r.Scan(&h.Bucket, &h.Scope, &h.Key, &h.Reason, &h.By, &h.At)
+	return h, err
+}
+
+// spot is a key of a bucket.
+type spot struct {
+	bucket lethe.ID
+	key    string
+}
+
+// heldBy answers which of the rows are held, and by what; their buckets are locked.
+func (t *tx) heldBy(list []dueRow) (map[spot]Hold, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	held := map[spot]Hold{}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var at spot
+		var h Hold
+		if err = r.Scan(&at.bucket, &at.key, &h.Scope, &h.Key, &h.Reason); err == nil {
+			held[at] = h
+		}
+		return none, err
+	}, heldKeys, asJSON(list))
+	return held, err
+}
+
+// refuseHeld refuses to delete or replace what lies under a key that is held:
+// ErrHeld. The bucket is locked, so that it stays as it is (design rule 21).
+func (t *tx) refuseHeld(b Bucket, key string) error {
+	if b.Holds == 0 {
+		return nil
+	}
+	held, err := t.heldBy([]dueRow{{Bucket: b.ID, Key: key}})
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return held[spot{b.ID, key}].refusal(key)
+}
+
+// refusal is the error of who is refused by a hold.
+func (h Hold) refusal(key string) error {
+	why := ""
+	if h.Reason != "" {
+		why = " (" + h.Reason + ")"
+	}
+	return fmt.Errorf("%q is held by a hold on the %s %q%s: %w", key, h.Scope, h.Key, why, lethe.ErrHeld)
+}

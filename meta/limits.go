@@ -1,0 +1,157 @@
+package meta
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// GuardKind is a kind of deletion that a guard counts, or what it doubts.
+type GuardKind string
+
+// The kinds of guards.
+const (
+	GuardRules   GuardKind = "rules"   // objects that only a lifecycle rule ends; by bucket
+	GuardTTL     GuardKind = "ttl"     // objects whose own time to live has passed; by bucket
+	GuardPurge   GuardKind = "purge"   // trash entries; the whole store
+	GuardOrphans GuardKind = "orphans" // keys without a row that are to be condemned; by backend
+	GuardDeletes GuardKind = "deletes" // deletes handed out for a backend; by backend
+	GuardClock   GuardKind = "clock"   // the clocks of ledger and backend differ; by backend, or of the ledger
+)
+
+// Limit bounds the deletions of one kind from one subject within an hour of the
+// ledger's clock. What is zero bounds nothing.
+type Limit struct {
+	// Share is how many percent of what the subject had at the hour's beginning may
+	// go, and Floor how many in any case: a small bucket may lose all. Ask is how many
+	// may go. Beyond either a person is asked.
+	Share int
+	Floor int64
+	Ask   int64
+	// PerHour is how many may go until the hour has passed.
+	PerHour int64
+}
+
+// On says that the limit bounds something.
+func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
+
+// Limits are those of what Expire and Purge remove.
+type Limits struct{ Rules, TTL, Purge Limit }
+
+// Guard is what a kind of deletion has taken from a subject, and whether it is
+// stopped.
+type Guard struct {
+	Kind    GuardKind
+	Subject string // id of a bucket or of a backend; empty: the store
+	Name    string // of the bucket, for who reads
+	Hour    int64  // since 1970, that N is of
+	N       int64
+	// HeldAt is when it was stopped, 0 if it is not, for the reason given; that ends
+	// by itself at HeldUntil.
+	HeldAt, HeldUntil lethe.Time
+	Reason            string
+	// FreeUntil: a person has allowed FreeN more until then, whatever the limits; any
+	// number if FreeN is less than 0.
+	FreeUntil lethe.Time
+	FreeN     int64
+}
+
+// Held says that nothing of the kind may go now.
+func (g Guard) Held(now lethe.Time) bool { return g.HeldAt != 0 && now < g.HeldUntil }
+
+const hourMicros = int64(time.Hour / time.Microsecond)
+
+// hour is the hour of an instant, since 1970.
+func hour(at lethe.Time) int64 { return int64(at) / hourMicros }
+
+// taken is how many went within the hour.
+func (g Guard) taken(now lethe.Time) int64 {
+	if g.Hour != hour(now) {
+		return 0
+	}
+	return g.N
+}
+
+// Left is how many may go now of a subject that has so many.
+func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
+	switch {
+	case g.Held(now):
+		return 0
+	case now < g.FreeUntil && g.FreeN < 0:
+		return math.MaxInt64
+	case now < g.FreeUntil:
+		return g.FreeN
+	}
+	left := g.asks(now, l, has)
+	if l.PerHour > 0 {
+		left = min(left, l.PerHour-g.taken(now))
+	}
+	return max(left, 0)
+}
+
+// asks is how many may go before a person is asked.
+func (g Guard) asks(now lethe.Time, l Limit, has int64) int64 {
+	n, left := g.taken(now), int64(math.MaxInt64)
+	if l.Ask > 0 {
+		left = l.Ask - n
+	}
+	if l.Share > 0 {
+		left = min(left, max(l.Floor, g.share(now, l, has))-n)
+	}
+	return left
+}
+
+func (g Guard) share(now lethe.Time, l Limit, has int64) int64 {
+	had := has + g.taken(now)
+	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
+}
+
+// Foresees says that as many as are due are more than may go without being asked.
+func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
+	switch {
+	case g.Held(now), now < g.FreeUntil && (g.FreeN < 0 || due <= g.FreeN):
+		return false
+	}
+	return due > 0 && due > g.asks(now, l, has)
+}
+
+// Spend counts what went.
+func (g *Guard) Spend(now lethe.Time, n int64) {
+	g.Hour, g.N = hour(now), g.taken(now)+n
+	if now < g.FreeUntil && g.FreeN > 0 {
+		g.FreeN -= n
+	}
+}
+
+// Stop holds the kind: want more were about to go, of a subject that has so many.
+func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
+	n := g.taken(now)
+	free := now < g.FreeUntil
+	g.HeldAt, g.HeldUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
+	switch {
+	case free:
+		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more are due", want)
+	case want > g.asks(now, l, has):
+		g.Reason = fmt.Sprintf("%d went within the hour and at least %d more are due, of %d: %s", n, want, has+n, l.asking())
+	default:
+		g.HeldUntil = lethe.Time((hour(now) + 1) * hourMicros)
+		g.Reason = fmt.Sprintf("%d went within the hour, and %d may go in each (per_hour)", n, l.PerHour)
+	}
+}
+
+// asking says beyond what a person is asked.
+func (l Limit) asking() string {
+	text := ""
+	if l.Ask > 0 {
+		text = fmt.Sprintf("more than %d (ask)", l.Ask)
+	}
+	if l.Share > 0 {
+		if text != "" {
+			text += " or "
+		}
+		text += fmt.Sprintf("more than %d %% of them, and %d (share, floor)", l.Share, l.Floor)
+	}
+	return text + " has to be allowed"
+}

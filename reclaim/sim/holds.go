@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The methods that holds and limits need.
+
+func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
+	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{}, func() (meta.Hold, error) { return s.in.AddHold(ctx, h) })
+}
+
+func (s *seam) LiftHold(ctx context.Context, h meta.Hold) error {
+	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{}, func() error { return s.in.LiftHold(ctx, h) })
+}
+
+func (s *seam) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) {
+	return s.in.Holds(ctx, q)
+}
+
+func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error) {
+	return s.in.HoldsOn(ctx, bucket, key)
+}
+
+func (s *seam) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(ctx, limit) })
+}
+
+func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+	return write(s, "foresee", "", scope{}, func() ([]meta.Guard, error) { return s.in.Foresee(ctx, l) })
+}
+
+func (s *seam) Guards(ctx context.Context) ([]meta.Guard, error) { return s.in.Guards(ctx) }
+
+func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
+	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error { return s.in.AllowGuard(ctx, a) })
+}
+
+func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, error) {
+	return s.in.DoubtClock(ctx, backend, why)
+}
+
+func (s *seam) ClockDoubt(ctx context.Context, backend string) (string, error) {
+	return s.in.ClockDoubt(ctx, backend)
+}
+
+func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, reason string) error {
+	return s.in.ChangeHold(ctx, seen, reason)
+}
+
+func (s *seam) LedgerTime(ctx context.Context) (lethe.Time, error) { return s.in.LedgerTime(ctx) }
