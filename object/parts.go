@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -26,6 +27,9 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 		return meta.Part{}, fmt.Errorf("%w: its number is not in 1..%d", lethe.ErrInvalidPart, maxPart)
 	}
 	if _, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); err != nil {
+		return meta.Part{}, err
+	}
+	if err := s.partFits(ctx, r); err != nil {
 		return meta.Part{}, err
 	}
 	part := &meta.Part{UploadID: r.Upload, Number: r.Number}
@@ -55,6 +59,25 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 		u.stream = &streamed{in: in, begun: data}
 	}
 	return s.storePart(ctx, part, u, in)
+}
+
+// partFits spares a client a part that alone takes the bucket beyond its quota,
+// even if the upload replaces what lies under its key. Completing decides on what
+// it lets pass.
+func (s *Store) partFits(ctx context.Context, r *PartRequest) error {
+	b, err := s.ledger.Bucket(ctx, r.Bucket)
+	if err != nil || b.QuotaBytes == 0 || r.Size <= 0 || b.Bytes+r.Size <= b.QuotaBytes {
+		return err
+	}
+	b.QuotaObjects = 0
+	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
+	switch {
+	case errors.Is(err, lethe.ErrNoSuchKey):
+		return fits(b, r.Size, nil)
+	case err != nil:
+		return err
+	}
+	return fits(b, r.Size, &res.Object)
 }
 
 // storePart sends a part's bytes and commits it; the body's end amends the part.

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe"
 )
 
 func TestPutGetHeadListDelete(t *testing.T) {
@@ -102,7 +104,13 @@ func TestConditions(t *testing.T) {
 	head, err := s.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: key, IfMatch: etag})
 	s.must(err)
 	_, err = s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: key, IfModifiedSince: head.LastModified})
-	s.fails(err, 304, "NotModified")
+	if head.LastModified.After(lethe.SystemClock{}.Now().Time()) {
+		// Another test has set the ledger's clock ahead: to the front, whose clock
+		// is the machine's, the date lies in the future and does not count.
+		s.must(err)
+	} else {
+		s.fails(err, 304, "NotModified")
+	}
 	_, err = s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: key, IfUnmodifiedSince: head.LastModified})
 	s.must(err)
 	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: key, IfMatch: aws.String(`"0123"`)})
