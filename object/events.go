@@ -19,6 +19,9 @@ type Events struct {
 	// Deduped: an object references bytes that existed; saved is their number,
 	// uploaded says that they were sent all the same.
 	Deduped func(o meta.Object, saved int64, uploaded bool)
+	// Unrecorded: bytes may lie on a backend of which the ledger says something else
+	// than what happened. The row of their intent is there; the reaper sees to it.
+	Unrecorded func(u Unrecorded)
 	// Unknown: a transaction answered that its outcome is unknown.
 	Unknown func(op lethe.ID, what string)
 	// LookedUp: the outcome of an operation was looked up; err if that failed.
@@ -30,6 +33,21 @@ type Events struct {
 	// Extended: the deletion of a content was put off for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
+}
+
+// Unrecorded is a blob whose fate the ledger was not told, or may not have been.
+type Unrecorded struct {
+	Blob    lethe.ID
+	Backend string
+	Size    int64  // bytes
+	Stage   string // the transaction: "commit" or "abandon"
+	Err     error
+}
+
+func (e Events) unrecorded(u Unrecorded) {
+	if e.Unrecorded != nil {
+		e.Unrecorded(u)
+	}
 }
 
 func (e Events) begun(b meta.Blob, size int64) {

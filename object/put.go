@@ -186,10 +186,13 @@ func (s *Store) made(ctx context.Context, made meta.Committed) PutResult {
 // an unknown one are left to the reaper: they may be live.
 func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 	if errors.Is(cause, lethe.ErrUnknownOutcome) {
+		for _, b := range blobs {
+			s.events.unrecorded(Unrecorded{b.Blob, b.backend, b.Size, "commit", cause})
+		}
 		return cause
 	}
 	for _, b := range blobs {
-		cause = s.giveUp(ctx, abandonment{blob: b.Blob, late: b.Late, promotable: b.promotable, cause: cause})
+		cause = s.giveUp(ctx, abandonment{blob: b.Blob, backend: b.backend, size: b.Size, late: b.Late, promotable: b.promotable, cause: cause})
 	}
 	return cause
 }

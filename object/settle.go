@@ -121,9 +121,11 @@ func (s *Store) lookUp(ctx context.Context, op lethe.ID) (meta.Outcome, bool, er
 // abandonment is an intent that its writer gives up.
 type abandonment struct {
 	blob       lethe.ID
-	late       bool // its bytes may still land
-	promotable bool // the reaper could finish it
-	sure       bool // the ledger has confirmed
+	backend    string // empty: no byte was sent
+	size       int64  // reserved, in bytes
+	late       bool   // its bytes may still land
+	promotable bool   // the reaper could finish it
+	sure       bool   // the ledger has confirmed
 	cause      error
 }
 
@@ -143,13 +145,17 @@ func (s *Store) giveUp(ctx context.Context, a abandonment) error {
 func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
+	var err error
 	for range 2 {
-		err := s.ledger.Abandon(ctx, a.blob, a.late)
+		err = s.ledger.Abandon(ctx, a.blob, a.late)
 		a.sure = err == nil
 		if !unknown(err) {
 			break
 		}
 	}
 	s.events.abandoned(a)
+	if !a.sure && a.backend != "" && unknown(err) {
+		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
+	}
 	return a.sure
 }

@@ -69,6 +69,7 @@ func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
 type sent struct {
 	meta.Uploaded
 	promotable bool
+	backend    string
 }
 
 // send stores a body as a new blob: the intent, then the bytes (design rule 1).
@@ -122,7 +123,7 @@ var errBackend = errors.New("upload failed")
 
 func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u *upload) (sent, error) {
 	id := s.newID()
-	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc}}
+	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc}, backend: backend}
 	in := u.intent
 	in.ID, in.Backend, in.Size = id, backend, u.reserve()
 	if u.promotion != nil {
@@ -136,7 +137,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	s.events.begun(b, in.Size)
 	late, err := s.stream(ctx, store, id, u)
 	if err != nil {
-		return sent{}, s.giveUp(ctx, abandonment{blob: id, late: late, cause: err, promotable: out.promotable})
+		return sent{}, s.giveUp(ctx, abandonment{blob: id, backend: backend, size: in.Size, late: late, cause: err, promotable: out.promotable})
 	}
 	if !u.inMemory() {
 		in := u.stream.in

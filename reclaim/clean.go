@@ -142,6 +142,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, claimed met
 	defer cancel()
 	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: claimed.Fence, Items: items})
 	if err != nil {
+		k.Events.unsettled(backend, claimed.Blobs, err)
 		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
 	}
 	count(c, settled)

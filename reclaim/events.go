@@ -16,6 +16,9 @@ type Events struct {
 	// Settled: the results of a batch were recorded; absent counts the blobs that
 	// the backend said it did not have.
 	Settled func(backend string, absent int, s meta.Settled)
+	// Unsettled: the results of a batch could not be recorded, though bytes may be
+	// gone; its claims go stale and are taken over, and the blobs deleted again.
+	Unsettled func(backend string, blobs []meta.Blob, err error)
 	// Results: the blobs of a batch that was settled, and what was recorded for
 	// each, in the same order.
 	Results func(backend string, blobs []meta.Blob, items []meta.SettleItem)
@@ -60,6 +63,12 @@ func (e *Events) deleting(backend string, n int) {
 func (e *Events) settled(backend string, absent int, s meta.Settled) {
 	if e != nil && e.Settled != nil {
 		e.Settled(backend, absent, s)
+	}
+}
+
+func (e *Events) unsettled(backend string, blobs []meta.Blob, err error) {
+	if e != nil && e.Unsettled != nil {
+		e.Unsettled(backend, blobs, err)
 	}
 }
 

@@ -102,6 +102,10 @@ func (m *Metrics) Backend(name string) {
 	for _, outcome := range []string{"success", "success_absent", "retry", "exhausted", "waits"} {
 		m.cleaned.WithLabelValues(name, outcome)
 	}
+	for _, stage := range []string{"commit", "abandon", "settle"} {
+		m.unrecorded.WithLabelValues(name, "unavailable", stage)
+		m.unrecorded.WithLabelValues(name, "unknown", stage)
+	}
 	for _, v := range []*prometheus.CounterVec{m.dead, m.begun, m.deleteCalls, m.absent, m.down, m.breakers, m.throttled, m.contradicted} {
 		v.WithLabelValues(name)
 	}

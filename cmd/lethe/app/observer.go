@@ -54,6 +54,9 @@ func (w *observer) objects() object.Events {
 			}
 			w.audit("write_abandoned", cause.Error(), slog.String("blob", string(blob)), slog.Bool("late", late), slog.Bool("sure", sure))
 		},
+		Unrecorded: func(u object.Unrecorded) {
+			w.enqueueFailed(u.Backend, u.Stage, u.Err, slog.String("blob", string(u.Blob)), slog.Int64("bytes", u.Size))
+		},
 		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
 		Unknown: func(op lethe.ID, what string) {
 			w.metrics.Write("unknown")
@@ -77,6 +80,12 @@ func (w *observer) objects() object.Events {
 			}
 		},
 	}
+}
+
+// enqueueFailed tells that the ledger may not know what lies on a backend.
+func (w *observer) enqueueFailed(backend, stage string, err error, attrs ...slog.Attr) {
+	w.metrics.EnqueueFailed(backend, outcomeOf(err), stage)
+	w.audit("enqueue_failed", outcomeOf(err), append(attrs, slog.String("backend", backend), slog.String("stage", stage))...)
 }
 
 // engine are the events of package reclaim.
@@ -103,6 +112,14 @@ func (w *observer) engine() *reclaim.Events {
 			w.metrics.UploadAborted()
 			w.audit("upload_aborted", "stale", slog.String("upload", string(u.ID)), slog.String("bucket", u.Bucket), slog.String("key", u.Key))
 		},
+	}
+	e.Unsettled = func(backend string, blobs []meta.Blob, err error) {
+		list, bytes := make([]lethe.ID, len(blobs)), int64(0)
+		for i, b := range blobs {
+			list[i] = b.ID
+			bytes += b.Size
+		}
+		w.enqueueFailed(backend, "settle", err, slog.Int("count", len(list)), slog.Int64("bytes", bytes), w.ids("blobs", list))
 	}
 	w.upkeep(e)
 	return e
