@@ -36,6 +36,8 @@ type Options struct {
 	// Failures is the clock by which failed authorisations are limited (default:
 	// lethe.Monotonic).
 	Failures lethe.Clock
+	// Spool holds results that the ledger may not have recorded; nil: there is none.
+	Spool Spool
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
 }

@@ -42,6 +42,7 @@ type Metrics struct {
 	traffic                      *prometheus.CounterVec
 	calls                        calls
 	reconcile                    reconciling
+	spool                        spooling
 }
 
 // New makes the metrics of a process.
@@ -52,6 +53,7 @@ func New() *Metrics {
 	m.clients()
 	m.calling()
 	m.reconciles()
+	m.spools()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

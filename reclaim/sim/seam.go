@@ -8,7 +8,6 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
-	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Ledger is a whole ledger that lets itself be inspected: memmeta, or SQLite.
@@ -16,7 +15,6 @@ type Ledger interface {
 	object.Ledger
 	reclaim.Ledger
 	placement.Ledger
-	reconcile.Ledger
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
 	Close() error

@@ -18,7 +18,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler,
 		Safety:    s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
-		Around: s.surroundings(),
+		Around: s.surroundings(), Spool: s.spoolOf(),
 	})
 	s.watch.metrics.Ask(service)
 	return admin.Handler(service, access)

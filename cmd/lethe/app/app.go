@@ -116,6 +116,7 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup) {
 	}
 	work.Go(func() { a.router.Run(ctx) })
 	work.Go(func() { a.pulse.run(ctx) })
+	work.Go(func() { a.replaySpool(ctx) })
 	if a.bus != nil {
 		work.Go(func() { a.bus.Run(ctx) })
 	}

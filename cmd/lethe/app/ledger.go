@@ -30,7 +30,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.Ledger.Close)
-	s.rows = failpoint.WrapLedger(s.Ledger)
+	s.rows = s.fates().Ledger(failpoint.WrapLedger(s.Ledger))
 	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)
 		return err
@@ -69,7 +69,7 @@ func safetyOf(g config.Grace) reclaim.Safety {
 		ClaimGrace: g.ClaimGrace.Std(), MultipartStale: g.MultipartStale.Std(),
 		BackoffMin: g.BackoffMin.Std(), BackoffMax: g.BackoffMax.Std(), Attempts: g.Attempts, OpsKept: g.OpsKept.Std(),
 		OrphanGrace: g.OrphanGrace.Std(),
-		PlanAge: g.PlanAge.Std(),
+		PlanAge:     g.PlanAge.Std(),
 	}.WithDefaults()
 }
 

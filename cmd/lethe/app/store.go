@@ -20,7 +20,9 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/internal/redisconn"
+	"github.com/lethe-storage/lethe/internal/spool"
 	"github.com/lethe-storage/lethe/internal/stale"
 	"github.com/lethe-storage/lethe/internal/wake"
 	"github.com/lethe-storage/lethe/meta"
@@ -96,6 +98,8 @@ type Store struct {
 	pulse    *pulse // the ledger's
 	opt      Options
 	watch    *observer
+	fate     *fate.Watch
+	spool    *spool.Spool // nil: this process has the data folder not for itself
 	safety   reclaim.Safety
 	rules    ruleBook
 	verify   func() *reclaim.Verify

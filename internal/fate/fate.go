@@ -1,0 +1,173 @@
+// Package fate watches the transactions that carry the fate of bytes: those that
+// begin, commit, give up, condemn and settle blobs. What the ledger may not know
+// about bytes that lie on a backend, or were deleted there, is told with the blob's
+// backend, name and size, so that it can be counted, audited, noted and looked up.
+// The row was there before the bytes, so nothing is lost by such a failure: the
+// writer looks the outcome up, the reaper and the watch find what was left, and
+// reconcile finds the rest.
+package fate
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Failure is a transaction about a blob, an operation or an upload that failed or
+// whose outcome is unknown.
+type Failure struct {
+	Stage   string // begin, commit, part, complete, abandon, delete, abort, condemn, promote, release, settle, copy, trim
+	Reason  string // unknown, cut off, unavailable, corrupt, other
+	Backend string // empty if it is not known
+	Blob    lethe.ID
+	Size    int64 // bytes
+	Op      lethe.ID
+	Upload  lethe.ID
+	Fence   int64 // of the claim under which it was
+	Err     error
+}
+
+// Watch tells of failures. Failed is called in the goroutine of the transaction,
+// after it, and must not block.
+type Watch struct {
+	Failed func(Failure)
+
+	mu     sync.Mutex
+	places map[lethe.ID]place
+	claims map[int64][]meta.Blob
+}
+
+// place is where a blob lies.
+type place struct {
+	backend string
+	size    int64
+}
+
+// Of what is under way so much is remembered; beyond it some failures are told
+// without their backend.
+const (
+	maxPlaces = 100_000
+	maxClaims = 1_000
+)
+
+func (w *Watch) remember(id lethe.ID, backend string, size int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.places == nil {
+		w.places = map[lethe.ID]place{}
+	}
+	for old := range w.places {
+		if len(w.places) < maxPlaces {
+			break
+		}
+		delete(w.places, old)
+	}
+	w.places[id] = place{backend, size}
+}
+
+func (w *Watch) forget(ids ...lethe.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		delete(w.places, id)
+	}
+}
+
+func (w *Watch) claimed(fence int64, blobs []meta.Blob) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.claims == nil {
+		w.claims = map[int64][]meta.Blob{}
+	}
+	for old := range w.claims {
+		if len(w.claims) < maxClaims {
+			break
+		}
+		delete(w.claims, old)
+	}
+	if len(blobs) > 0 {
+		w.claims[fence] = blobs
+	}
+}
+
+// settled forgets a claim and answers what it held.
+func (w *Watch) settled(fence int64) []meta.Blob {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blobs := w.claims[fence]
+	delete(w.claims, fence)
+	return blobs
+}
+
+// refusals are errors by which the ledger says that it has done nothing because of
+// what it knows: the bytes' fate is in its rows.
+var refusals = []error{
+	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
+	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrReaped, lethe.ErrFenced, lethe.ErrBackendMismatch,
+	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrClock, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
+	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
+}
+
+// reason names how a transaction failed; empty: it did not, or was refused.
+func reason(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, lethe.ErrUnknownOutcome):
+		return "unknown"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "cut off"
+	case errors.Is(err, lethe.ErrUnavailable):
+		return "unavailable"
+	case errors.Is(err, lethe.ErrCorrupt):
+		return "corrupt"
+	}
+	for _, r := range refusals {
+		if errors.Is(err, r) {
+			return ""
+		}
+	}
+	return "other"
+}
+
+// untouched says that what failed has certainly changed nothing, and that no bytes
+// lie anywhere because of it.
+func (f Failure) untouched() bool {
+	switch f.Stage {
+	case "begin", "delete", "complete", "abort":
+		return f.Reason == "unavailable"
+	}
+	return false
+}
+
+// tell tells of a failure, once for each blob, or once if it is about none.
+func (w *Watch) tell(f Failure, err error, blobs ...lethe.ID) {
+	if f.Reason = reason(err); f.Reason == "" || f.untouched() {
+		return
+	}
+	f.Err = err
+	for _, id := range blobs {
+		w.mu.Lock()
+		at, known := w.places[id]
+		w.mu.Unlock()
+		f.Blob = id
+		if known {
+			f.Backend, f.Size = at.backend, at.size
+		}
+		w.Failed(f)
+	}
+	if len(blobs) == 0 {
+		w.Failed(f)
+	}
+}
+
+// ended tells of a failure, and forgets blobs whose fate is certain.
+func (w *Watch) ended(f Failure, err error, blobs ...lethe.ID) {
+	w.tell(f, err, blobs...)
+	if err == nil {
+		w.forget(blobs...)
+	}
+}

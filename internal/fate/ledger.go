@@ -1,0 +1,205 @@
+package fate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/placement"
+)
+
+// ledger is a ledger that is watched.
+type ledger struct {
+	failpoint.Ledger
+	w *Watch
+}
+
+// Ledger watches the ledger of objects and of the engine.
+func (w *Watch) Ledger(l failpoint.Ledger) failpoint.Ledger { return &ledger{l, w} }
+
+// ClockBehind passes the question on: the engine asks it before anything goes for
+// its age.
+func (l *ledger) ClockBehind() time.Duration {
+	if c, ok := l.Ledger.(interface{ ClockBehind() time.Duration }); ok {
+		return c.ClockBehind()
+	}
+	return 0
+}
+
+// Vacuum passes the order on; a ledger without a file of its own says that it is
+// not supported.
+func (l *ledger) Vacuum(ctx context.Context, pages int) (int, error) {
+	if v, ok := l.Ledger.(interface {
+		Vacuum(ctx context.Context, pages int) (int, error)
+	}); ok {
+		return v.Vacuum(ctx, pages)
+	}
+	return 0, errors.ErrUnsupported
+}
+
+func (l *ledger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+	b, err := l.Ledger.Begin(ctx, in)
+	if err == nil {
+		l.w.remember(in.ID, in.Backend, in.Size)
+	}
+	l.w.tell(Failure{Stage: "begin", Backend: in.Backend, Size: in.Size}, err, in.ID)
+	return b, err
+}
+
+func (l *ledger) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
+	err := l.Ledger.Abandon(ctx, blob, late)
+	l.w.tell(Failure{Stage: "abandon"}, err, blob)
+	l.w.forget(blob)
+	return err
+}
+
+func (l *ledger) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+	out, err := l.Ledger.Commit(ctx, c)
+	l.w.ended(Failure{Stage: "commit", Op: c.Op}, err, uploaded(c.Blobs)...)
+	return out, err
+}
+
+func uploaded(blobs []meta.Uploaded) (out []lethe.ID) {
+	for _, b := range blobs {
+		out = append(out, b.Blob)
+	}
+	return out
+}
+
+func (l *ledger) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+	out, err := l.Ledger.CommitPart(ctx, c)
+	var blobs []lethe.ID
+	if c.Part.BlobID != "" {
+		blobs = append(blobs, c.Part.BlobID)
+	}
+	l.w.ended(Failure{Stage: "part", Op: c.Op, Upload: c.Part.UploadID}, err, blobs...)
+	return out, err
+}
+
+func (l *ledger) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
+	out, err := l.Ledger.Complete(ctx, c)
+	l.w.tell(Failure{Stage: "complete", Op: c.Op, Upload: c.UploadID, Size: c.Commit.Object.Size}, err)
+	return out, err
+}
+
+func (l *ledger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+	out, err := l.Ledger.Delete(ctx, d)
+	l.w.tell(Failure{Stage: "delete", Op: d.Op}, err)
+	return out, err
+}
+
+func (l *ledger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
+	err := l.Ledger.AbortUpload(ctx, op, bucket, key, id)
+	l.w.tell(Failure{Stage: "abort", Op: op, Upload: id}, err)
+	return err
+}
+
+func (l *ledger) AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error {
+	err := l.Ledger.AbortStale(ctx, upload, age)
+	l.w.tell(Failure{Stage: "abort", Upload: upload}, err)
+	return err
+}
+
+func (l *ledger) AbortRuled(ctx context.Context, upload lethe.ID) (string, error) {
+	rule, err := l.Ledger.AbortRuled(ctx, upload)
+	l.w.tell(Failure{Stage: "abort", Upload: upload}, err)
+	return rule, err
+}
+
+func (l *ledger) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	out, err := l.Ledger.Expire(ctx, b)
+	l.w.tell(Failure{Stage: "condemn"}, err)
+	return out, err
+}
+
+func (l *ledger) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	out, err := l.Ledger.Purge(ctx, b)
+	l.w.tell(Failure{Stage: "condemn"}, err)
+	return out, err
+}
+
+func (l *ledger) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	out, err := l.Ledger.ClaimCondemned(ctx, r)
+	if err == nil {
+		l.w.claimed(out.Fence, out.Blobs)
+	}
+	return out, err
+}
+
+func (l *ledger) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+	out, err := l.Ledger.Settle(ctx, s)
+	for _, b := range l.w.settled(s.Fence) {
+		if err != nil {
+			l.w.tell(Failure{Stage: "settle", Backend: b.Backend, Size: b.Size, Fence: s.Fence}, err, b.ID)
+		}
+	}
+	return out, err
+}
+
+func (l *ledger) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	out, err := l.Ledger.ClaimIntents(ctx, r)
+	for _, in := range out.Intents {
+		l.w.remember(in.Blob.ID, in.Blob.Backend, in.Blob.Size)
+	}
+	return out, err
+}
+
+func (l *ledger) Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error) {
+	out, err := l.Ledger.Promote(ctx, fence, blob)
+	l.w.ended(Failure{Stage: "promote", Fence: fence}, err, blob)
+	return out, err
+}
+
+func (l *ledger) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error {
+	err := l.Ledger.CondemnIntent(ctx, fence, blob)
+	l.w.tell(Failure{Stage: "condemn", Fence: fence}, err, blob)
+	l.w.forget(blob)
+	return err
+}
+
+func (l *ledger) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error {
+	err := l.Ledger.ReleaseIntent(ctx, fence, blob)
+	l.w.tell(Failure{Stage: "release", Fence: fence}, err, blob)
+	l.w.forget(blob)
+	return err
+}
+
+// copies is the ledger of placement, watched.
+type copies struct {
+	placement.Ledger
+	w *Watch
+}
+
+// Copies watches the ledger of placement.
+func (w *Watch) Copies(l placement.Ledger) placement.Ledger { return &copies{l, w} }
+
+func (c *copies) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {
+	b, err := c.Ledger.BeginCopy(ctx, in)
+	if err == nil {
+		c.w.remember(in.ID, in.Backend, b.Size)
+	}
+	c.w.tell(Failure{Stage: "begin", Backend: in.Backend, Fence: in.Fence}, err, in.ID)
+	return b, err
+}
+
+func (c *copies) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
+	err := c.Ledger.Abandon(ctx, blob, late)
+	c.w.tell(Failure{Stage: "abandon"}, err, blob)
+	c.w.forget(blob)
+	return err
+}
+
+func (c *copies) CommitCopy(ctx context.Context, k meta.CopyCommit) error {
+	err := c.Ledger.CommitCopy(ctx, k)
+	c.w.ended(Failure{Stage: "copy", Fence: k.Fence}, err, k.Blob)
+	return err
+}
+
+func (c *copies) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
+	n, err := c.Ledger.TrimCopies(ctx, r)
+	c.w.tell(Failure{Stage: "trim", Fence: r.Fence}, err, r.Blobs...)
+	return n, err
+}
