@@ -129,7 +129,7 @@ func (d *disk) Stat(ctx context.Context, key string) (blob.Info, error) {
 }
 
 func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
-	return d.in.List(ctx, prefix, after, fn)
+	return d.walkKeys(ctx, prefix, after, fn)
 }
 
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {

@@ -84,7 +84,7 @@ func (w *World) settled() bool {
 			return false
 		}
 	}
-	if w.placedWell() != nil {
+	if w.placedWell() != nil || w.orphansLeft() > 0 {
 		return false
 	}
 	return len(v.Uploads) == 0 && len(v.Trash) == 0 && len(w.late) == 0 && !slices.ContainsFunc(v.Objects, w.oracle.ended)
@@ -119,7 +119,7 @@ func (w *World) remains() string {
 			fmt.Fprintf(&b, "blob %s %s (%s, due %s, late until %s, claim %+v); ", x.ID, x.State, x.Reason, x.DueAt, x.LateUntil, x.Claim)
 		}
 	}
-	fmt.Fprintf(&b, "%d uploads, %d in the trash, %d late effects, placed: %v", len(v.Uploads), len(v.Trash), len(w.late), w.placedWell())
+	fmt.Fprintf(&b, "%d uploads, %d in the trash, %d late effects, %d orphans, placed: %v", len(v.Uploads), len(v.Trash), len(w.late), w.orphansLeft(), w.placedWell())
 	return b.String()
 }
 

@@ -44,10 +44,11 @@ var (
 		"condemn-intent", "release-intent", "abort-stale", "purge", "prune",
 		"set-rules", "restamp", "abort-ruled",
 		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
+		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 	}
 	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads"}
 	blobWrites  = []Step{"put", "unlink"}
-	blobReads   = []Step{"get", "read", "stat"}
+	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 )
 
 var (
@@ -78,6 +79,7 @@ var rare = map[Step]uint64{
 	"extend-grace": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,
+	"begin-walk": 3, "save-walk": 3, "sight": 3, "condemn-orphans": 30, "finish-walk": 3, "walk-keys": 2,
 }
 
 // table is applicable, looked up once.

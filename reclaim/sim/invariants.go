@@ -28,6 +28,10 @@ func (o *oracle) states() error {
 		switch {
 		case !was && o.seen[b.ID]:
 			return fmt.Errorf("blob %s came back: a name was used twice", b.ID)
+		case !was && b.State == lethe.Condemned:
+			if err := o.orphaned(b); err != nil {
+				return err
+			}
 		case old.State != b.State && !allowed(old.State, b.State):
 			return fmt.Errorf("blob %s went from %s to %s", b.ID, old.State, b.State)
 		}
@@ -181,6 +185,9 @@ func (o *oracle) intact(b meta.Blob) error {
 func (o *oracle) explained() error {
 	for _, id := range o.w.backends() {
 		for _, key := range o.w.disks[id].Keys() {
+			if o.w.orphans[blobID(o.w.store, key)] != nil {
+				continue
+			}
 			if err := o.landed(id, key); err != nil {
 				return err
 			}

@@ -58,10 +58,15 @@ func (s *seam) RemoveBackend(ctx context.Context, backend string) error {
 }
 
 func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error) {
-	if !s.w.placed() {
+	if !s.w.placed() && !s.w.reconciled() {
 		return s.in.MarkSuspect(ctx, ids, suspect, why)
 	}
-	return write(s, "mark", fmt.Sprint(suspect, ids), scope{}, func() (int, error) { return s.in.MarkSuspect(ctx, ids, suspect, why) })
+	return write(s, "mark", fmt.Sprint(suspect, ids), scope{}, func() (int, error) {
+		if suspect {
+			s.w.fail(s.w.oracle.doubted(ids, why))
+		}
+		return s.in.MarkSuspect(ctx, ids, suspect, why)
+	})
 }
 
 // What only looks, looks without an effect.

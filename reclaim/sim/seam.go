@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Ledger is a whole ledger that lets itself be inspected: memmeta, or SQLite.
@@ -15,6 +16,7 @@ type Ledger interface {
 	object.Ledger
 	reclaim.Ledger
 	placement.Ledger
+	reconcile.Ledger
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
 	Close() error

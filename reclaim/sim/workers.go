@@ -48,6 +48,7 @@ func (w *World) found() error {
 		return err
 	}
 	w.store = id.ID
+	w.plant()
 	for _, b := range w.backends() {
 		if _, err := in.AddBackend(ctx, meta.Backend{ID: b, Quota: w.quota(b)}); err != nil {
 			return err
@@ -132,7 +133,7 @@ func (w *World) newNode() *node {
 		&reclaim.Lifecycle{Ledger: l, Limit: batch},
 		&reclaim.Purge{Ledger: l, Batch: b, Drop: drop},
 		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
-	}, w.placement(l, stores)...)}
+	}, append(w.placement(l, stores), w.reconcile(l, stores)...)...)}
 }
 
 // sleep is how the real code waits: its actor parks until the time has come.

@@ -67,6 +67,7 @@ type World struct {
 	draining  string // the backend that is being drained in the quiet end
 	undrained bool   // one was, and is no more
 	destroyed bool   // a backend lost its bytes
+	orphans   map[lethe.ID]*planted
 	prey      string // the backend that the operator is about to lose
 
 	trace   hash.Hash

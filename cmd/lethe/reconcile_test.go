@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// plantFile puts a file into the backend's folder, as somebody else does.
+func (w *world) plantFile(key string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "blobs", filepath.FromSlash(key))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("planted"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestReconcile: the command walks over the running store; an orphan goes after two
+// walks and its grace, what is foreign stays, and the object that is lost is named.
+func TestReconcile(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "kept", "kept", "")
+	if text := w.ok("reconcile"); !strings.Contains(text, "everything is accounted for") {
+		t.Fatal(text)
+	}
+	store := lethe.ID(asked[admin.Status](w, "status").Store)
+	orphan := lethe.BlobKey(store, lethe.RandomID(w.clock.Now()))
+	w.plantFile(orphan)
+	w.plantFile("Photos/Cat.JPG")
+	for _, command := range [][]string{{"reconcile", "--dry-run"}, {"reconcile", "--backend", "main"}} {
+		code, out, errs := w.lethe(command...)
+		if code != exitProblems || !strings.Contains(out, "orphan: main") || !strings.Contains(out, "foreign: main") {
+			t.Fatalf("%v: %d %s %s", command, code, out, errs)
+		}
+	}
+	w.fails(`no backend "tape"`, "reconcile", "--backend", "tape")
+	if text := w.ok("status"); !strings.Contains(text, "lethe reconcile --last --backend main") {
+		t.Errorf("status says\n%s", text)
+	}
+	w.clock.advance(49 * time.Hour)
+	_, out, _ := w.lethe("reconcile", "--json")
+	if !strings.Contains(out, `"condemned":1`) {
+		t.Errorf("the second walk says %s", out)
+	}
+	last := asked[admin.LastReconcileResult](w, "reconcile", "--last")
+	if len(last.Walks) != 1 || !last.Walks[0].Compared || last.Walks[0].Outcome != "ok" || len(last.Findings) != 1 || last.Findings[0].Key != "Photos/Cat.JPG" {
+		t.Errorf("the last walk is %+v", last)
+	}
+	w.ok("reclaim", "--once", "--only", "clean")
+	if _, err := os.Stat(filepath.Join(w.dir, "blobs", filepath.FromSlash(orphan))); !os.IsNotExist(err) {
+		t.Errorf("the orphan is there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "blobs", "Photos", "Cat.JPG")); err != nil {
+		t.Error(err)
+	}
+}
