@@ -25,6 +25,9 @@ type InstanceInfo struct {
 	Version string   `json:"version"`
 	Roles   []string `json:"roles"`
 	S3      string   `json:"s3,omitempty"` // address of its S3 endpoint
+	// Digests are those of the parts of its configuration that all instances need
+	// alike, by part; an older instance says none.
+	Digests map[string]string `json:"digests,omitempty"`
 }
 
 var (

@@ -98,6 +98,8 @@ type ReapLedger interface {
 // UploadLedger finds and aborts stale multipart uploads.
 type UploadLedger interface {
 	StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error)
+	// StaleUploadsOn lists those with a part on a backend.
+	StaleUploadsOn(ctx context.Context, r meta.StaleRequest) ([]meta.Upload, error)
 	// AbortStale aborts the upload if it is still untouched for age:
 	// ErrNoSuchUpload otherwise.
 	AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error

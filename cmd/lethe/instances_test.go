@@ -219,3 +219,17 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 	}
 	v.ok("check")
 }
+
+// An instance that is set up otherwise than the others says so in its log.
+func TestInstancesCompareTheirConfiguration(t *testing.T) {
+	w := newWorld(t, shared(t, servers.Postgres(t), "cloud")...).start()
+	v := newWorld(t, append(slices.Clone(w.settings), "reclaim.grace.min_age=7m")...)
+	v.clock = w.clock
+	log := newTail()
+	if err := v.tryStartOn(log); err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := log.await("differ in their configuration"); !ok || !strings.Contains(text, `"part":"reclaim.grace"`) {
+		t.Errorf("the log says %s", text)
+	}
+}

@@ -14,6 +14,8 @@ func (c *Config) validateBackends(p *Problems) {
 		p.check(nameForm.MatchString(b.Name), key+".name", "%q does not do; use lower-case letters, digits and dashes", brief(b.Name))
 		p.check(!names[b.Name], key+".name", "%q is taken by another backend; give each its own", brief(b.Name))
 		p.check(b.Quota >= 0, key+".quota", "is negative; use none for no limit")
+		p.check(b.MultipartStale >= 0 && b.MultipartStale <= c.Reclaim.Grace.MultipartStale, key+".multipart_stale",
+			"is %s; use none, or at most reclaim.grace.multipart_stale (%s)", b.MultipartStale, c.Reclaim.Grace.MultipartStale)
 		names[b.Name] = true
 		switch b.Kind {
 		case "dir":

@@ -146,7 +146,9 @@ type Backend struct {
 	Kind  string `yaml:"kind"`  // "dir", "s3"
 	Path  string `yaml:"path"`  // of a dir, relative to the data directory
 	Quota Size   `yaml:"quota"` // 0: what the disk holds
-	S3    S3     `yaml:"s3"`
+	// MultipartStale is for uploads with parts here; 0: reclaim.grace.multipart_stale.
+	MultipartStale Duration `yaml:"multipart_stale"`
+	S3             S3       `yaml:"s3"`
 }
 
 // Reclaim is the engine's routines and grace periods.
@@ -165,6 +167,7 @@ type Reclaim struct {
 	Rebalance Routine `yaml:"rebalance"`
 	Survey    Routine `yaml:"survey"`
 	Reconcile Routine `yaml:"reconcile"`
+	Recount   Routine `yaml:"recount"`
 	Orphans   Orphans `yaml:"orphans"`
 	Yield     float64 `yaml:"yield"` // 0: never slow down for clients
 	Grace     Grace   `yaml:"grace"`
@@ -185,6 +188,7 @@ func (r *Reclaim) Routines() []NamedRoutine {
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
 		{"purge", r.Purge}, {"watch", r.Watch}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
+		{"recount", r.Recount},
 	}
 }
 

@@ -47,9 +47,9 @@ func Default() *Config {
 func defaultReclaim() Reclaim {
 	return Reclaim{
 		Expire:    every(5*time.Second, 1000, 2),
-		Clean:     every(5*time.Second, 1000, 2),
+		Clean:     every(time.Minute, 1000, 2),
 		Reap:      every(time.Minute, 200, 1),
-		Multipart: every(15*time.Minute, 100, 1),
+		Multipart: every(time.Hour, 100, 1),
 		Lifecycle: every(time.Hour, 1000, 1),
 		Purge:     every(time.Minute, 1000, 1),
 		Watch:     every(time.Minute, 1000, 1),
@@ -60,6 +60,7 @@ func defaultReclaim() Reclaim {
 		Rebalance: off(every(time.Hour, 500, 1)),
 		Survey:    nightly("0 2 * * 0", 500),
 		Reconcile: reconciling(),
+		Recount:   every(time.Hour, 1000, 1),
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
 		Grace: Grace{

@@ -89,6 +89,11 @@ func (h *history) abort() {
 func (h *history) staleUploads() {
 	age := time.Duration(1+h.number(5)) * time.Hour
 	stale, _ := ask(h, "stale uploads", func(l Ledger) ([]meta.Upload, error) { return l.StaleUploads(h.ctx, age, 2) })
+	on := h.one(disk, "none")
+	ask(h, "stale uploads on "+on, func(l Ledger) ([]meta.Upload, error) {
+		return l.StaleUploadsOn(h.ctx, meta.StaleRequest{Backend: on, Age: age, Limit: 2})
+	})
+	ask(h, "tally", func(l Ledger) ([]meta.Tally, error) { return l.TallyOrphans(h.ctx) })
 	ask(h, "upload backlog", func(l Ledger) (meta.Backlog, error) { return l.UploadBacklog(h.ctx, age) })
 	id := pick(h, h.uploads).ID
 	if len(stale) > 0 && h.chance(2) {

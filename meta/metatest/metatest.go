@@ -29,6 +29,7 @@ type Ledger interface {
 	objectLedger
 	reclaimLedger
 	placement.Ledger
+	reclaim.TallyLedger
 	reconcile.Ledger
 }
 

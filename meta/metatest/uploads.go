@@ -243,6 +243,13 @@ func staleUploads(w *world) {
 	stale := must(w.StaleUploads(w.ctx, time.Hour, 9))(w)
 	equal(w, "stale", names(stale, func(u meta.Upload) string { return u.Key }), "b;")
 	w.unchanged(func() { w.fails(w.AbortStale(w.ctx, first.ID, time.Hour), lethe.ErrNoSuchUpload) })
+	on := func(backend string, age time.Duration) string {
+		list := must(w.StaleUploadsOn(w.ctx, meta.StaleRequest{Backend: backend, Age: age, Limit: 9}))(w)
+		return names(list, func(u meta.Upload) string { return u.Key })
+	}
+	equal(w, "stale with a part there", on(disk, time.Second), "a;")
+	equal(w, "stale with a part there, too young", on(disk, time.Hour), "")
+	equal(w, "stale with a part elsewhere", on("none", time.Second), "")
 	w.ok(w.AbortStale(w.ctx, second.ID, time.Hour))
 	w.later(time.Hour)
 	equal(w, "stale", len(must(w.StaleUploads(w.ctx, time.Hour, 1))(w)), 1)

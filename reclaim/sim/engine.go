@@ -74,6 +74,10 @@ func (s *seam) StaleUploads(ctx context.Context, age time.Duration, limit int) (
 	return read(s, "stale-uploads", "", func() ([]meta.Upload, error) { return s.in.StaleUploads(ctx, age, limit) })
 }
 
+func (s *seam) StaleUploadsOn(ctx context.Context, r meta.StaleRequest) ([]meta.Upload, error) {
+	return read(s, "stale-uploads-on", r.Backend, func() ([]meta.Upload, error) { return s.in.StaleUploadsOn(ctx, r) })
+}
+
 func (s *seam) AbortStale(ctx context.Context, id lethe.ID, age time.Duration) error {
 	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(ctx, id, age) })
 }

@@ -32,6 +32,8 @@ type App struct {
 	webs  []*web
 	ready chan struct{}
 	urls  Addresses
+
+	agreement agreement
 }
 
 // Addresses are where an App is reached, once it is ready.

@@ -23,7 +23,7 @@ const blobsPerObject = 4
 var governed = []string{"expire", "clean", "purge"}
 
 // solo are the routines that walk over everything: of all instances one does.
-var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey", "reconcile"}
+var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
 
 // placing are the routines of package placement, which need several backends.
 var placing = []string{"replicate", "drain", "rebalance", "survey"}
@@ -88,7 +88,9 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Plans: s.engine,
 		}
 	case "multipart":
-		return &reclaim.Uploads{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
+		return &reclaim.Uploads{Ledger: s.engine, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
+	case "recount":
+		return &reclaim.Recount{Ledger: s.Ledger, Events: events}
 	case "lifecycle":
 		return s.lifecycle(c, events)
 	case "purge":
@@ -102,6 +104,17 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 		return s.placer(c)
 	}
 	return s.Verifier(c.Batch, c.Name == "checksums")
+}
+
+// staleOn are the backends on which uploads may lie untouched for less long.
+func (s *Store) staleOn() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for _, b := range s.Config.Backends {
+		if b.MultipartStale > 0 {
+			out[b.Name] = b.MultipartStale.Std()
+		}
+	}
+	return out
 }
 
 // Verifier makes a verify pass of the store.

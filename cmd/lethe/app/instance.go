@@ -24,13 +24,18 @@ func (a *App) beat(ctx context.Context) {
 		return
 	}
 	host, _ := os.Hostname() // empty where there is none
+	if err := a.agreement.set(a.Config); err != nil {
+		a.opt.Log.Warn("this instance cannot compare its configuration with the others'", "error", err)
+	}
 	info := meta.InstanceInfo{Host: host, PID: os.Getpid(), Version: a.opt.Version, Roles: a.Config.Roles, S3: a.urls.S3}
 	tick := time.NewTicker(instanceBeat)
 	defer tick.Stop()
 	for {
+		info.Digests = a.agreement.digests()
 		if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
 			a.opt.Log.Debug("this instance could not say that it is there", "error", err)
 		}
+		a.compare(ctx)
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)

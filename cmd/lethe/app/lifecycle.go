@@ -98,7 +98,9 @@ func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rul
 func (a *App) applyRules(ctx context.Context, again *config.Config) {
 	var err error
 	if again != nil {
-		err = a.readRules(again)
+		used := *a.Config
+		used.Lifecycle = again.Lifecycle
+		err = errors.Join(a.readRules(again), a.agreement.set(&used))
 	}
 	if err == nil {
 		err = a.configureRules(ctx)

@@ -143,6 +143,9 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	e.Found = func(p reclaim.Problem) {
 		w.metrics.Found(p)
 		w.log.Error("verify found a problem", "problem", p.String(), "kind", p.Kind)
+		if p.Kind == "counter" {
+			w.audit("counter_differs", p.Detail, slog.String("backend", p.Backend), slog.String("state", p.Name))
+		}
 	}
 	e.RunEnded = func(r meta.Run, err error) {
 		w.metrics.RunEnded(r)
