@@ -31,6 +31,14 @@ func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) 
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: str(&bucket)}}, err)
 	}
+	// versitygw adds the owner's grant also to a list that has it.
+	once := list.Grantees[:0]
+	for _, g := range list.Grantees {
+		if !slices.Contains(once, g) {
+			once = append(once, g)
+		}
+	}
+	list.Grantees = once
 	return b.setBucketList(ctx, str(&bucket), list)
 }
 

@@ -50,7 +50,7 @@ func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (l
 		if err != nil {
 			return listed{}, err
 		}
-		owner = &types.Owner{ID: &id}
+		owner = &types.Owner{ID: &id, DisplayName: &id}
 	}
 	enc := encoderOf(o.req)
 	l := listed{more: page.More, next: page.Next}

@@ -158,7 +158,7 @@ func (l *uploadLister) take(u *meta.Upload) {
 	l.lastKey, l.lastID = u.Key, string(u.ID)
 	up := s3response.Upload{
 		Key: l.enc.name(u.Key), UploadID: string(u.ID), Initiated: u.CreatedAt.Time(), StorageClass: types.StorageClassStandard,
-		Owner: s3response.Owner{ID: u.Owner}, Initiator: s3response.Initiator{ID: u.Owner},
+		Owner: s3response.Owner{ID: u.Owner, DisplayName: u.Owner}, Initiator: s3response.Initiator{ID: u.Owner, DisplayName: u.Owner},
 	}
 	up.ChecksumAlgorithm, up.ChecksumType = chosen(u.Attrs)
 	l.out.Uploads = append(l.out.Uploads, up)

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -13,7 +14,48 @@ func TestRclone(t *testing.T) {
 			c.Errorf("a range came back with %d bytes, want 100, or others", len(got))
 		}
 		c.do([]string{"check", "--download", c.path("tree"), on("tree")})
+	}, rcloneMetadata, rcloneUnderRules)
+}
+
+// rcloneMetadata sets a time to live by rclone's own metadata, reads it back, and
+// keeps it through a change of the date, for which rclone copies the object onto
+// itself.
+func rcloneMetadata(c *session) {
+	data := noise(3000, 71)
+	c.do([]string{"copyto", "--metadata", "--metadata-set", "ttl=2h", c.file("up", data), on("described")})
+	ends := c.header("described", "x-amz-expiration")
+	if !strings.Contains(ends, `rule-id="ttl"`) {
+		c.Errorf("x-amz-expiration is %q", ends)
+	}
+	for range 2 {
+		if out := c.do([]string{"lsjson", "--metadata", on("described")}); !strings.Contains(out, `"ttl":"2h"`) {
+			c.Errorf("the metadata is %s", out)
+		}
+		c.do([]string{"touch", "--timestamp", "2020-02-02T02:02:02", on("described")})
+	}
+	if got := c.header("described", "x-amz-expiration"); !strings.Contains(got, `rule-id="ttl"`) {
+		c.Errorf("after a touch x-amz-expiration is %q, it was %q", got, ends)
+	}
+	c.holds("described", data)
+}
+
+// rcloneUnderRules writes to a prefix that a lifecycle rule ends, and to one
+// beside it.
+func rcloneUnderRules(c *session) {
+	rules := c.file("rules.json", []byte(`{"Rules":[{"ID":"scratch","Status":"Enabled","Filter":{"Prefix":"scratch/"},"Expiration":{"Date":"2020-01-01T00:00:00Z"}}]}`))
+	c.lethe("lifecycle", "set", bucket, rules)
+	data := noise(7000, 72)
+	c.do(c.put(c.file("up", data), "scratch/a"))
+	c.do(c.put(c.file("up", noise(7001, 73)), "scratched/a"))
+	c.eventually("what the rule ends is still there", func() bool {
+		c.lethe("reclaim", "--once")
+		return len(c.keys("scratch/")) == 0 && !c.onDisk(data)
 	})
+	c.holds("scratched/a", noise(7001, 73))
+	c.lethe("lifecycle", "rm", bucket)
+	c.do(c.put(c.file("up", data), "scratch/a"))
+	c.lethe("reclaim", "--once")
+	c.holds("scratch/a", data)
 }
 
 func on(key string) string { return "store:" + bucket + "/" + key }
