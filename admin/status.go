@@ -38,6 +38,10 @@ type Status struct {
 	LedgerLatency float64      `json:"ledger_latency_seconds,omitempty"`
 	Redis         *RedisStatus `json:"redis,omitempty"`     // nil: none
 	Instances     []Instance   `json:"instances,omitempty"` // of a shared ledger
+	// SlowedBy is why the process that answers reclaims more slowly than it could, and
+	// Limits what all instances together may delete, in words.
+	SlowedBy string `json:"slowed_by,omitempty"`
+	Limits   string `json:"limits,omitempty"`
 	// ClockBehind is how far the machine's clock lies behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
 }

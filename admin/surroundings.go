@@ -18,6 +18,9 @@ type Surroundings struct {
 	Latency func() time.Duration
 	// Redis says whether there is one, and whether it answers.
 	Redis func() (configured, up bool)
+	// SlowedBy says why this process reclaims more slowly than it could; empty: it
+	// does not. Limits are those of all backends together, in words.
+	SlowedBy, Limits func() string
 	// Backend tells of one backend.
 	Backend func(id string) BackendFacts
 }
@@ -31,6 +34,10 @@ type BackendFacts struct {
 	Breaker *BreakerFacts `json:"breaker,omitempty"`
 	// Unwritable is why it gets no writes now.
 	Unwritable string `json:"unwritable,omitempty"`
+	// SlowedBy is why deleting there is slower than it could be, and Limits what it
+	// may ask of the backend, in words.
+	SlowedBy string `json:"slowed_by,omitempty"`
+	Limits   string `json:"limits,omitempty"`
 }
 
 // S3Facts are what a service and a bucket can do, and how fast is deleted there.
@@ -90,6 +97,9 @@ func (s *Service) surround(ctx context.Context, out *Status) error {
 	out.Roles, out.LedgerKind = a.Roles, a.Ledger
 	if a.Latency != nil {
 		out.LedgerLatency = a.Latency().Seconds()
+	}
+	if a.SlowedBy != nil {
+		out.SlowedBy, out.Limits = a.SlowedBy(), a.Limits()
 	}
 	if a.Redis != nil {
 		if on, up := a.Redis(); on {

@@ -40,8 +40,8 @@ func countLater(at, rows string) string {
 }
 
 // ClaimCondemned stamps condemned blobs of one backend that are due and not
-// claimed, oldest first, with a new fence. ErrBackendMismatch while deletes on
-// the backend are held, or if the ledger knows no such backend. While the clocks
+// claimed, oldest first or of some buckets by turns, with a new fence.
+// ErrBackendMismatch while deletes on the backend are held, or if the ledger knows no such backend. While the clocks
 // are in doubt what may land late waits: when that is over is told by them.
 func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, err error) {
 	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
@@ -75,7 +75,9 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 			return err
 		}
 		sortBlobs(out.Blobs, func(b Blob) lethe.Time { return b.DueAt })
-		out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+		if len(r.Turns) == 0 {
+			out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+		}
 		return nil
 	})
 	return out, err
@@ -84,6 +86,9 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 func (t *tx) claimDue(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
 	if r.Only != nil {
 		return all(t, scanBlob, claimNamed, r.Backend, asJSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
+	}
+	if len(r.Turns) > 0 {
+		return t.claimByTurns(r, fence, limit, doubt)
 	}
 	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, limit, r.Worker, fence, flag(doubt))
 }

@@ -172,7 +172,7 @@ func (p *deleting) apply() error {
 		keys[i] = o.Key
 		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
 		if p.bucket.Undo == 0 {
-			lost.lose(o.ContentID, p.t.now, lethe.ReasonDelete)
+			lost.lose(o.ContentID, end{p.t.now, lethe.ReasonDelete, p.bucket.ID})
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)

@@ -27,8 +27,9 @@ var (
 	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
 )
 
-// Expire removes up to a batch of objects that are due, oldest first: one
-// transaction that reads the due index and what dies, and nothing that lives.
+// Expire removes up to a batch of objects that are due, oldest first, or of some
+// buckets by turns: one transaction that reads a due index and what dies, and
+// nothing that lives.
 // The blobs of what lost its last reference died when the object was due. What
 // only a lifecycle rule ends goes if that rule is in force in this transaction,
 // and is stamped anew otherwise. What is held, or beyond the limits, is parked.
@@ -49,7 +50,7 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		}
 		out.Restamped = s.stale
 		out.More = s.again || len(taken) < len(s.kept) || b.Only == nil && b.Limit > 0 && len(found) > b.Limit
-		if !s.again {
+		if !s.again && len(b.Turns) == 0 {
 			out.LastDue = lastDue(found, taken, s)
 		}
 		out.Parked = s.held
@@ -67,6 +68,9 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 func (t *tx) dueNow(b Batch) ([]dueRow, error) {
 	if b.Only != nil {
 		return all(t, t.scanDueObject, dueNamed, asJSON(b.Only), t.now)
+	}
+	if len(b.Turns) > 0 {
+		return t.objectsByTurns(b)
 	}
 	return all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
 }
@@ -138,7 +142,7 @@ func scanLoss(r *sql.Rows) (l loss, err error) {
 func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *Reclaimed) error {
 	lost := refs{}
 	for _, g := range gone {
-		lost.lose(g.content, g.died, cmp.Or(g.reason, reason))
+		lost.lose(g.content, end{g.died, cmp.Or(g.reason, reason), g.bucket})
 		out.Bytes += g.size
 	}
 	d, err := t.settleRefs(lost)
@@ -215,7 +219,7 @@ type weight struct{ refs, blobs int }
 func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	lost := refs{}
 	for _, d := range found {
-		lost.lose(d.content, 0, "")
+		lost.lose(d.content, end{})
 	}
 	list := make([]lossRow, 0, len(lost))
 	for id, c := range lost {

@@ -34,11 +34,11 @@ func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
 	case !o.visible(t.now):
-		r.lose(o.ContentID, o.DueAt(), lethe.ReasonExpiry)
+		r.lose(o.ContentID, end{o.DueAt(), lethe.ReasonExpiry, b.ID})
 	case b.Undo > 0:
 		return t.bin(b, o, reason)
 	default:
-		r.lose(o.ContentID, t.now, reason)
+		r.lose(o.ContentID, end{t.now, reason, b.ID})
 	}
 	return nil
 }

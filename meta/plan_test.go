@@ -64,6 +64,10 @@ func TestEnginePlans(t *testing.T) {
 	db := openMemory(t)
 	for text, want := range map[string]string{
 		dueObjects:           "SEARCH objects USING INDEX objects_due",
+		bucketsDue:           "SEARCH o USING COVERING INDEX objects_turns ((bucket_id,due_at)>",
+		bucketsCondemned:     "SEARCH b USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
+		turnObjects:          "SEARCH objects USING INDEX objects_turns ((bucket_id,due_at)>",
+		claimTurn:            "SEARCH blobs USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
 		expireDue:            "USING COVERING INDEX objects_due",
 		expireLater:          "USING COVERING INDEX objects_due",
 		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",

@@ -57,6 +57,10 @@ func TestPostgresPlans(t *testing.T) {
 	}{
 		{dueObjects, "Index Scan using objects_due", []any{0, now, 1000}},
 		{expireDue, "objects_due", []any{now}},
+		{bucketsDue, "objects_turns", []any{`[{"id":"x","past":0}]`, now}},
+		{bucketsCondemned, "blobs_turns", []any{`[{"id":"","past":0}]`, now, "disk"}},
+		{turnObjects, "Index Scan using objects_turns", []any{"x", 0, now, 100}},
+		{claimTurn, "Index Scan using blobs_turns", []any{"disk", 0, now, 100, "w", 1, "", 0}},
 		{deleteDue, "objects_pkey", []any{asJSON(keys), now}},
 		{contentWeights, "contents_pkey", []any{asJSON(contents)}},
 		{heldContents, "contents_pkey", []any{asJSON(names)}},

@@ -13,7 +13,7 @@ var (
 		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + locked)
 	deleteTrash = register(`DELETE FROM trash
 		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
-		RETURNING '', content_id, size, purge_at, 0`)
+		RETURNING coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), ''), content_id, size, purge_at, 0`)
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
 	purgeDue     = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)

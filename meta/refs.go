@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,9 +15,20 @@ type refs map[lethe.ID]change
 
 // change is what happened to one content.
 type change struct {
-	net    int64
-	died   lethe.Time // when the last of the lost references went
+	net int64
+	end end // of the last of the lost references
+}
+
+// end says when, why and in which bucket a reference went.
+type end struct {
+	at     lethe.Time
 	reason lethe.Reason
+	bucket lethe.ID // empty: not known
+}
+
+// after orders what ended in one transaction.
+func (e end) after(o end) bool {
+	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.reason, o.reason), cmp.Compare(e.bucket, o.bucket)) > 0
 }
 
 // gain notes one more reference.
@@ -29,16 +41,16 @@ func (r refs) gain(content lethe.ID) {
 	r[content] = c
 }
 
-// lose notes that one reference went at the instant died. Zero bytes, which
-// have no content, need no note.
-func (r refs) lose(content lethe.ID, died lethe.Time, reason lethe.Reason) {
+// lose notes that one reference went. Zero bytes, which have no content, need no
+// note.
+func (r refs) lose(content lethe.ID, e end) {
 	if content == "" {
 		return
 	}
 	c := r[content]
 	c.net--
-	if died > c.died || died == c.died && reason >= c.reason {
-		c.died, c.reason = died, reason
+	if e.after(c.end) {
+		c.end = e
 	}
 	r[content] = c
 }
@@ -55,6 +67,7 @@ type lossRow struct {
 	N      int64        `json:"n"`
 	Died   lethe.Time   `json:"died"`
 	Reason lethe.Reason `json:"reason"`
+	Bucket lethe.ID     `json:"bucket"`
 }
 
 var (
@@ -80,7 +93,7 @@ func (t *tx) settleRefs(r refs) (out dropped, err error) {
 				return out, err
 			}
 		case c.net < 0:
-			losses = append(losses, lossRow{id, -c.net, c.died, c.reason})
+			losses = append(losses, lossRow{id, -c.net, c.end.at, c.end.reason, c.end.bucket})
 		}
 	}
 	if len(losses) == 0 {

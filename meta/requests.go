@@ -227,6 +227,10 @@ type Batch struct {
 	// due; After is of no matter then.
 	Only   []Named
 	Limits Limits // beyond which nothing goes
+	// Turns, if there are any, take the place of After: of each bucket its share of
+	// the limit, in this order, what one leaves going to those after it. Expire alone
+	// knows them.
+	Turns []Turn
 }
 
 // Reclaimed is what one step of expire or purge did.
@@ -246,8 +250,8 @@ type Reclaimed struct {
 	Parked int
 	// Stopped are the guards that stopped something just now.
 	Stopped []Guard
-	LastDue lethe.Time // due time of the last row: the next batch's After
-	More    bool       // more is due now
+	LastDue lethe.Time // due time of the last row: the next batch's After; by turns: its own
+	More    bool       // more is due now; by turns: of what was found
 	Taken   []Named    // the rows that went, if Batch.Only named them
 }
 
@@ -302,6 +306,7 @@ type ClaimRequest struct {
 	Backend string
 	Limit   int
 	After   lethe.Time    // condemned: resume from this due time
+	Turns   []Turn        // condemned: of these buckets instead, as of a Batch
 	MinAge  time.Duration // pending: heartbeat older than this
 	// Only, unless nil, are the rows that may be claimed, of those that are due.
 	Only []lethe.ID
@@ -313,7 +318,7 @@ type ClaimRequest struct {
 type Claimed struct {
 	Fence   int64
 	Blobs   []Blob
-	LastDue lethe.Time
+	LastDue lethe.Time // by turns: the request's After
 	Now     lethe.Time
 	// Stopped is the guard that stopped the claim just now, nil if none did.
 	Stopped *Guard

@@ -33,6 +33,12 @@ type Clean struct {
 	// it claims the next; by backend id, and one after the other for others. A pass
 	// that works for clients' sake by smaller batches (Size) takes one at a time.
 	InFlight map[string]int
+	// Strain makes batches on a backend smaller, and rests between them, while it is
+	// slow; by backend id. Limits is what the operator allows. Database learns how
+	// long transactions take. All may be nil.
+	Strain   map[string]*Strain
+	Limits   *Limits
+	Database *Strain
 	// Admit, if set, says whether ledger and backend belong together (Guard.Check).
 	// It is asked before the first delete on each backend, until it once agrees:
 	// what cannot be told is refused (design rule 13).
@@ -42,6 +48,7 @@ type Clean struct {
 	mu       sync.Mutex
 	down     map[string]lethe.Time // backend -> not to be tried before
 	admitted map[string]bool
+	rings    map[string]*ring // of buckets, by backend
 }
 
 // Name returns "clean".
@@ -63,7 +70,10 @@ func (k *Clean) Plan(ctx context.Context) (meta.Backlog, error) {
 // Pass goes round the backends, one batch a step, until none has anything due.
 func (k *Clean) Pass(worker string) Step {
 	todo := k.backends()
-	after := make(map[string]lethe.Time)
+	queues := make(map[string]*queue)
+	for _, id := range todo {
+		queues[id] = &queue{ring: k.ring(id), request: meta.ClaimRequest{Worker: worker, Backend: id}}
+	}
 	next := 0
 	return func(ctx context.Context, c *Counts) (bool, error) {
 		if len(todo) == 0 {
@@ -71,17 +81,24 @@ func (k *Clean) Pass(worker string) Step {
 		}
 		next %= len(todo)
 		id := todo[next]
-		limit := k.Size.of(k.Limit, smallestCall)
-		more, last, err := k.batches(ctx, meta.ClaimRequest{Worker: worker, Backend: id, Limit: limit, After: after[id]}, c)
-		switch {
-		case err != nil || !more:
+		q := queues[id]
+		q.request.Limit = k.limit(id)
+		if err := k.batches(ctx, q, c); err != nil || q.empty {
 			todo = slices.Delete(todo, next, next+1)
-		default:
-			after[id] = last
-			next++
+			return len(todo) > 0 && ctx.Err() == nil, err
 		}
-		return len(todo) > 0 && ctx.Err() == nil, err
+		next++
+		return ctx.Err() == nil, nil
 	}
+}
+
+// limit is how many blobs of a backend a batch may have now.
+func (k *Clean) limit(backend string) int {
+	size := k.Size.of(k.Limit, smallestCall)
+	if slow := Size(k.Strain[backend].now().size).of(k.Limit, smallestBatch); slow > 0 {
+		size = min(size, slow)
+	}
+	return k.Limits.Size(backend, size)
 }
 
 func (k *Clean) backends() []string {
@@ -93,61 +110,116 @@ func (k *Clean) backends() []string {
 	return ids
 }
 
-// batches claims, deletes and settles: once, or several times side by side. It
-// answers whether more may be due, and the due time of the last.
-func (k *Clean) batches(ctx context.Context, r meta.ClaimRequest, c *Counts) (more bool, last lethe.Time, err error) {
-	if n := k.InFlight[r.Backend]; n > 1 && r.Limit == k.Limit {
-		return k.overlap(ctx, r, n, c)
+// queue is what a pass knows of the blobs to be deleted on one backend.
+type queue struct {
+	request meta.ClaimRequest // for the oldest: After moves on
+	ring    *ring
+	turns   turns
+	empty   bool // nothing more is due
+}
+
+func (k *Clean) ring(backend string) *ring {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.rings == nil {
+		k.rings = make(map[string]*ring)
 	}
-	claimed, err := k.claim(ctx, r, c)
-	if err != nil || len(claimed.Blobs) == 0 {
-		return false, 0, err
+	if k.rings[backend] == nil {
+		k.rings[backend] = &ring{}
 	}
-	if err := k.finish(ctx, r.Backend, claimed, c); err != nil {
-		return false, 0, err
+	return k.rings[backend]
+}
+
+// batches claims, deletes and settles: once, or several times side by side.
+func (k *Clean) batches(ctx context.Context, q *queue, c *Counts) error {
+	if n := k.InFlight[q.request.Backend]; n > 1 && q.request.Limit == k.Limit {
+		return k.overlap(ctx, q, n, c)
 	}
-	return len(claimed.Blobs) >= r.Limit, claimed.LastDue, nil
+	b, err := k.next(ctx, q, c)
+	if err != nil || len(b.Blobs) == 0 {
+		return err
+	}
+	return k.Strain[q.request.Backend].around(ctx, func() error { return k.finish(ctx, q.request.Backend, b, c) })
+}
+
+// batch is what was claimed to be deleted by one call.
+type batch struct {
+	meta.Claimed
+	ended func(deleted int)
+}
+
+// next claims a batch as soon as the limits allow a call; see claim.
+func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
+	ended, err := k.Limits.Begin(ctx, q.request.Backend)
+	if err != nil {
+		return batch{}, err
+	}
+	claimed, err := k.claim(ctx, q, c)
+	if len(claimed.Blobs) == 0 {
+		ended(0)
+	}
+	return batch{claimed, ended}, err
 }
 
 // claim takes a batch, or none if there is nothing due or the backend must not be
 // deleted on now.
-func (k *Clean) claim(ctx context.Context, r meta.ClaimRequest, c *Counts) (meta.Claimed, error) {
-	if k.resting(r.Backend) {
-		return meta.Claimed{}, nil
+func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Claimed, err error) {
+	backend := q.request.Backend
+	if k.resting(backend) {
+		q.empty = true
+		return claimed, nil
 	}
-	if err := k.admit(ctx, r.Backend); err != nil {
+	if err := k.admit(ctx, backend); err != nil {
+		q.empty = true
 		c.Add("held", 1)
-		return meta.Claimed{}, ignoreMismatch(err)
+		return claimed, ignoreMismatch(err)
 	}
-	claimed, err := k.Ledger.ClaimCondemned(ctx, r)
+	r := q.request
+	if r.Only == nil {
+		if r.Turns, err = q.turns.look(ctx, k.Ledger, q.ring, backend); err != nil {
+			return claimed, fmt.Errorf("reclaim: look for work on %s: %w", backend, err)
+		}
+	}
+	ended := k.Database.Time("claim")
+	claimed, err = k.Ledger.ClaimCondemned(ctx, r)
+	ended(len(claimed.Blobs))
 	if errors.Is(err, lethe.ErrBackendMismatch) {
+		q.empty = true
 		c.Add("held", 1)
 		return meta.Claimed{}, nil
 	}
 	if err != nil {
-		return meta.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", r.Backend, err)
+		return meta.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", backend, err)
+	}
+	if len(r.Turns) == 0 { // only the oldest tell when nothing is left
+		q.request.After = claimed.LastDue
+		q.empty = len(claimed.Blobs) < r.Limit || len(claimed.Blobs) == 0
+		q.turns.oldest(!q.empty)
 	}
 	return claimed, nil
 }
 
 // finish deletes a batch and settles it.
-func (k *Clean) finish(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) error {
-	_, err := k.deleteAndSettle(ctx, backend, claimed, c)
+func (k *Clean) finish(ctx context.Context, backend string, b batch, c *Counts) error {
+	_, err := k.deleteAndSettle(ctx, backend, b, c)
 	return err
 }
 
-func (k *Clean) deleteAndSettle(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) ([]meta.SettleItem, error) {
-	items, absent := k.delete(ctx, backend, claimed, c)
+func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c *Counts) ([]meta.SettleItem, error) {
+	items, absent := k.delete(ctx, backend, b.Claimed, c)
+	b.ended(len(items))
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: claimed.Fence, Items: items})
+	ended := k.Database.Time("settle")
+	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: b.Fence, Items: items})
 	if err != nil {
-		k.Events.unsettled(backend, claimed.Blobs, err)
+		k.Events.unsettled(backend, b.Blobs, err)
 		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
 	}
+	ended(len(items))
 	count(c, settled)
 	k.Events.settled(backend, absent, settled)
-	k.Events.results(backend, claimed.Blobs, items)
+	k.Events.results(backend, b.Blobs, items)
 	return items, nil
 }
 
@@ -187,7 +259,9 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed meta.Claimed
 		keys[i] = lethe.BlobKey(k.Store, b.ID)
 	}
 	k.Events.deleting(backend, len(keys))
+	ended := k.Strain[backend].Time("delete")
 	results, err := k.Stores[backend].Delete(ctx, keys)
+	ended(len(keys))
 	c.Add("calls", 1)
 	said := outcomes(keys, results, err)
 	items := make([]meta.SettleItem, len(keys))

@@ -12,8 +12,9 @@ import (
 // visibility is decided by the object row, always (design rule 11).
 type Drop func(ctx context.Context, contents []lethe.ID)
 
-// Expire removes objects whose time has come, oldest first. What it costs is
-// what expires: it reads the index of due times and nothing that lives.
+// Expire removes objects whose time has come, oldest first, and by turns of the
+// buckets where more is due than a batch. What it costs is what expires: it reads
+// the indexes of due times and nothing that lives.
 type Expire struct {
 	Ledger ExpireLedger
 	Batch  meta.Batch
@@ -21,6 +22,10 @@ type Expire struct {
 	Drop   Drop
 	Events *Events
 	Plans  PlanLedger // of plans only
+	// Database learns how long transactions take. Nil: nobody asks.
+	Database *Strain
+
+	ring ring
 }
 
 // Name returns "expire".
@@ -33,10 +38,31 @@ func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
 
 // Pass begins at the oldest due object; each step is one transaction.
 func (e *Expire) Pass(string) Step {
-	return unlessBehind(e.Ledger, sweep(sized(e.Ledger.Expire, e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	return unlessBehind(e.Ledger, sweep(sized(e.fair(), e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.reclaimed(lethe.ReasonExpiry, r)
 	}))
+}
+
+// fair lets the buckets take turns where more is due than a batch.
+func (e *Expire) fair() reclaimer {
+	var t turns
+	return func(ctx context.Context, b meta.Batch) (out meta.Reclaimed, err error) {
+		if b.Turns, err = t.look(ctx, e.Ledger, &e.ring, ""); err != nil {
+			return out, err
+		}
+		ended := e.Database.Time("expire")
+		if out, err = e.Ledger.Expire(ctx, b); err != nil {
+			return out, err
+		}
+		ended(out.Objects)
+		if len(b.Turns) > 0 {
+			out.More = true // only the oldest tell when nothing is left
+		} else {
+			t.oldest(out.More)
+		}
+		return out, nil
+	}
 }
 
 // reclaimer is a transition that removes a batch of what is due.

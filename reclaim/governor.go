@@ -22,14 +22,25 @@ type Governor struct {
 	// Yield is how many times as long as at rest the slowest hundredth of the
 	// requests may take. 0 is 1.2.
 	Yield float64
+	// Deaf: clients may wait as long as it takes, here and elsewhere.
+	Deaf  bool
 	Clock lethe.Clock // best one that never jumps, lethe.Monotonic
+	// Database, if set, asks for a slower pace while the ledger is busy.
+	Database *Strain
+	// Changed, if set, is told of each change of the pace and what asks for it; it
+	// must not call the governor.
+	Changed func(Pressure)
 
 	mu     sync.Mutex
+	other  foreign
+	told   Pressure
+	last   lethe.Time // when a request was answered
 	window window
 	rest   time.Duration // the slowest hundredth at rest; 0: not known
 	pace   pace
 	began  lethe.Time // of the window; 0: no request yet
 	active int        // steps under way
+	worked bool       // something was reclaimed since Share was asked
 }
 
 // pace is how many steps slower than at full speed reclaiming goes.
@@ -56,6 +67,8 @@ const (
 	windowLeast    = 500 * time.Millisecond
 	windowMost     = 5 * time.Second
 	windowRequests = 200
+	// clientsGone is how long nobody asks for anything before nobody is there.
+	clientsGone = 2 * time.Second
 	// fewRequests in a whole window are nobody to be polite to.
 	fewRequests = 20
 )
@@ -104,12 +117,14 @@ func (p pace) next(w window, rest time.Duration, yield float64) (pace, time.Dura
 
 // Observe tells of a client's request that was answered.
 func (g *Governor) Observe(took time.Duration) {
-	if g == nil {
+	if g == nil || g.Deaf {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.turn()
 	g.window.took = append(g.window.took, took)
+	g.last = g.Clock.Now()
 	g.turn()
 }
 
@@ -119,6 +134,12 @@ func (g *Governor) turn() {
 	if g.began == 0 {
 		g.began = now
 	}
+	if left := now.Sub(g.last); g.last != 0 && left >= clientsGone {
+		// What is left of the window is of clients that are not there any more.
+		g.window.took, g.last = g.window.took[:0], 0
+		g.pace, g.began = 0, now
+		return
+	}
 	age := now.Sub(g.began)
 	if age < windowLeast || age < windowMost && len(g.window.took) < windowRequests {
 		return
@@ -127,7 +148,7 @@ func (g *Governor) turn() {
 	if yield == 0 {
 		yield = 1.2
 	}
-	g.window.busy = g.window.busy || g.active > 0
+	g.window.busy = g.window.busy || g.active > 0 || g.other.busy
 	g.pace, g.rest = g.pace.next(g.window, g.rest, yield)
 	g.window = window{took: g.window.took[:0]}
 	g.began = now
@@ -140,8 +161,7 @@ func (g *Governor) Size(full int) int {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.turn()
-	return g.pace.size(full)
+	return g.asked().size(full)
 }
 
 // run takes a step, and rests after it.
@@ -165,7 +185,8 @@ func (g *Governor) enter(steps int, did bool) pace {
 	defer g.mu.Unlock()
 	g.active += steps
 	g.window.busy = g.window.busy || did
-	return g.pace
+	g.worked = g.worked || did
+	return g.asked()
 }
 
 // Size says how much of a full batch to take now. Nil: all of it.

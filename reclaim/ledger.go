@@ -29,7 +29,8 @@ type Ledger interface {
 
 // ExpireLedger removes objects past their time.
 type ExpireLedger interface {
-	// Expire removes up to a batch of due objects, oldest first: rows deleted,
+	TurnLedger
+	// Expire removes up to a batch of due objects, oldest first or by turns: rows deleted,
 	// references counted down by content, contents without references dropped and
 	// their blobs condemned, counters moved. One transaction. The blobs died when
 	// the last of their references was due. A batch ends before the row that would
@@ -64,6 +65,7 @@ type ClockLedger interface {
 
 // CleanLedger hands out condemned blobs and records what became of them.
 type CleanLedger interface {
+	TurnLedger
 	// ClaimCondemned stamps due, unclaimed condemned blobs of one backend. It
 	// refuses with ErrBackendMismatch while deletes on the backend are held, or if
 	// it is not registered.

@@ -81,18 +81,18 @@ func (k *Clean) applyOn(ctx context.Context, r meta.ClaimRequest, a *application
 		}
 		held := c.Get("held")
 		r.Only = idsOf(a.left)
-		claimed, err := k.claim(ctx, r, c)
+		b, err := k.next(ctx, &queue{request: r}, c)
 		if err != nil {
 			return err
 		}
-		if len(claimed.Blobs) == 0 {
+		if len(b.Blobs) == 0 {
 			if c.Get("held") > held {
 				a.rest(plan.Held, "deletes on the backend are held")
 				return nil
 			}
-			return a.explain(ctx, k.Plans, lethe.Condemned, claimed.Now)
+			return a.explain(ctx, k.Plans, lethe.Condemned, b.Now)
 		}
-		items, err := k.deleteAndSettle(ctx, r.Backend, claimed, c)
+		items, err := k.deleteAndSettle(ctx, r.Backend, b, c)
 		if err != nil {
 			return err
 		}

@@ -149,6 +149,8 @@ type Backend struct {
 	// MultipartStale is for uploads with parts here; 0: reclaim.grace.multipart_stale.
 	MultipartStale Duration `yaml:"multipart_stale"`
 	S3             S3       `yaml:"s3"`
+	// Limits are what all instances together may ask of it.
+	Limits Limits `yaml:"limits"`
 }
 
 // Reclaim is the engine's routines and grace periods.
@@ -169,7 +171,9 @@ type Reclaim struct {
 	Reconcile Routine `yaml:"reconcile"`
 	Recount   Routine `yaml:"recount"`
 	Orphans   Orphans `yaml:"orphans"`
-	Yield     float64 `yaml:"yield"` // 0: never slow down for clients
+	Yield     float64 `yaml:"yield"`  // 0: never slow down for clients
+	Strain    float64 `yaml:"strain"` // 0: never slow down for database or backends
+	Limits    Limits  `yaml:"limits"` // of all backends and instances together
 	Grace     Grace   `yaml:"grace"`
 }
 

@@ -63,6 +63,7 @@ func defaultReclaim() Reclaim {
 		Recount:   every(time.Hour, 1000, 1),
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
+		Strain:    3,
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),
 			LateWindow:     Duration(time.Hour),

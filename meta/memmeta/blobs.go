@@ -1,6 +1,7 @@
 package memmeta
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -108,8 +109,14 @@ func (db *DB) intentOf(b *blob) *upload {
 type death struct {
 	reason lethe.Reason
 	at     lethe.Time // when its last reference went
+	bucket lethe.ID   // where that was; empty: not known
 	late   bool       // an upload under its name may still land
 	silent bool       // its writer does not know: it may be at work still
+}
+
+// after orders what ended in one transaction.
+func (d death) after(o death) bool {
+	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.reason, o.reason), cmp.Compare(d.bucket, o.bucket)) > 0
 }
 
 // condemn moves a pending or live blob to the queue. What was live waits for a
@@ -131,6 +138,7 @@ func (db *DB) condemn(b *blob, d death) {
 	}
 	db.forgetPromotion(b.ID)
 	db.set(b, next)
+	b.bucket = d.bucket
 }
 
 // room checks that a backend can take n more bytes.

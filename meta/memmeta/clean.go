@@ -35,6 +35,9 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 		return out, nil
 	}
 	rows = db.certain(rows, r.Backend)
+	if len(r.Turns) > 0 {
+		rows = blobsByTurns(rows, r.Turns, limit)
+	}
 	out.Fence = db.newFence()
 	out.Blobs = db.claim(first(rows, limit), r.Worker, out.Fence)
 	if len(out.Blobs) == 0 {
@@ -44,7 +47,9 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
 	})
-	out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+	if len(r.Turns) == 0 {
+		out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
+	}
 	return out, nil
 }
 

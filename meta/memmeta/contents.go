@@ -125,7 +125,7 @@ func (db *DB) release(c *content, d death) []*blob {
 		if b.State != lethe.Live && b.State != lethe.Pending {
 			continue
 		}
-		db.condemn(b, death{reason: d.reason, at: d.at, silent: b.State == lethe.Pending})
+		db.condemn(b, death{reason: d.reason, at: d.at, bucket: d.bucket, silent: b.State == lethe.Pending})
 		condemned = append(condemned, b)
 	}
 	if !c.Closed {

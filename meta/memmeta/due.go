@@ -21,9 +21,10 @@ func (db *DB) dueNow(b meta.Batch) (rows []*object, limited bool) {
 		slices.SortFunc(rows, objectsByDue)
 		return rows, false
 	}
-	rows = db.due.between(
-		func(o *object) bool { return o.DueAt() >= b.After },
-		func(o *object) bool { return o.DueAt() > db.now })
+	if len(b.Turns) > 0 {
+		return db.byTurns(b), false
+	}
+	rows = db.dueSince(b.After)
 	if limited = b.Limit > 0 && len(rows) > b.Limit; limited {
 		rows = rows[:b.Limit+1]
 	}
@@ -69,6 +70,9 @@ func (db *DB) unclaimed(b *backend, r meta.ClaimRequest) (rows []*blob, any bool
 	due := b.due.between(
 		func(b *blob) bool { return b.DueAt >= r.After },
 		func(b *blob) bool { return b.DueAt > db.now })
+	if len(r.Turns) > 0 && len(due) > 0 {
+		return b.dueSince(0, db.now), true
+	}
 	if r.Only == nil || len(due) == 0 {
 		return due, len(due) > 0
 	}

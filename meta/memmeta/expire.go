@@ -13,6 +13,7 @@ type dying struct {
 	size    int64
 	due     lethe.Time
 	reason  lethe.Reason
+	bucket  lethe.ID
 }
 
 // draft collects what a batch will remove.
@@ -44,8 +45,8 @@ func (db *DB) fits(d *draft, b meta.Batch, row dying) bool {
 			d.refs, d.ends = map[*content]int64{}, map[*content]death{}
 		}
 		d.refs[row.content]++
-		if last := d.ends[row.content]; row.due > last.at || row.due == last.at && row.reason >= last.reason {
-			d.ends[row.content] = death{reason: row.reason, at: row.due}
+		if end := (death{reason: row.reason, at: row.due, bucket: row.bucket}); end.after(d.ends[row.content]) {
+			d.ends[row.content] = end
 		}
 	}
 	d.rows = append(d.rows, row)
@@ -93,7 +94,7 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 	}
 	db.expire(b, db.within(taken, b.Limits, &out), &out)
 	again := db.restampRows(stale)
-	if out.More = again || d.more || limited; again {
+	if out.More = again || d.more || limited; again || len(b.Turns) > 0 {
 		out.LastDue = b.After
 	}
 	return out, nil
@@ -116,7 +117,7 @@ func (db *DB) expire(b meta.Batch, going []*object, out *meta.Reclaimed) {
 
 // dying is an object that is due as a batch removes it.
 func (o *object) dying(now lethe.Time) dying {
-	return dying{o.content, o.Size, o.DueAt(), o.reason(now)}
+	return dying{o.content, o.Size, o.DueAt(), o.reason(now), o.BucketID}
 }
 
 // ExpireBacklog counts the objects that have a time.

@@ -55,11 +55,11 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	db.take(o)
 	switch {
 	case !o.visible(db.now):
-		g.add(o.content, db.release(o.content, death{reason: lethe.ReasonExpiry, at: o.DueAt()}))
+		g.add(o.content, db.release(o.content, death{reason: lethe.ReasonExpiry, at: o.DueAt(), bucket: o.BucketID}))
 	case o.bucket.Undo > 0:
 		db.bin(o, reason)
 	default:
-		g.add(o.content, db.release(o.content, death{reason: reason, at: db.now}))
+		g.add(o.content, db.release(o.content, death{reason: reason, at: db.now, bucket: o.BucketID}))
 	}
 }
 

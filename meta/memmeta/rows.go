@@ -58,6 +58,7 @@ type content struct {
 type blob struct {
 	meta.Blob
 	backend *backend
+	bucket  lethe.ID // of a condemned one: where its last reference was; empty: not known
 }
 
 // entry is a row of the trash.

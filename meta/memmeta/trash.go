@@ -149,7 +149,7 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	rows, held := db.parkHeldEntries(found)
 	var d draft
 	for _, e := range rows {
-		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge}) {
+		if !db.fits(&d, b, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge, db.idOf(e.Object.Bucket)}) {
 			break
 		}
 	}

@@ -213,7 +213,7 @@ var actions = weigh(map[int][]func(*history){
 		(*history).mark, (*history).claimAndDie, (*history).recover, (*history).configure, (*history).dead,
 		(*history).setRules, (*history).restamp, (*history).hold, (*history).unpark, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
-		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).recordRuns,
+		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
 		(*history).guard, (*history).prune, (*history).abandon, (*history).purgeTrash, (*history).ruledUploads,
 		(*history).misplace, (*history).drain, (*history).named, (*history).changeHold},
 })

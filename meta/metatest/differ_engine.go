@@ -21,6 +21,34 @@ func (h *history) expire() {
 	}
 }
 
+// turns looks at a stretch of the buckets, and lets those with work take turns.
+func (h *history) turns() {
+	q := meta.TurnQuery{Limit: h.number(4)}
+	if h.chance(2) {
+		q.Backend = h.one(disk, "tape")
+	}
+	found, err := ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (meta.Turns, error) { return l.DueBuckets(h.ctx, q) })
+	if err == nil && !found.End {
+		q.From = found.Last
+		found, err = ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (meta.Turns, error) { return l.DueBuckets(h.ctx, q) })
+	}
+	if err != nil || len(found.Due) == 0 {
+		return
+	}
+	if q.Backend == "" {
+		b := h.batch()
+		b.Turns = found.Due
+		ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+		return
+	}
+	r := meta.ClaimRequest{Worker: "w", Backend: q.Backend, Limit: h.number(5), Turns: found.Due}
+	c, err := ask(h, fmt.Sprintf("claim %+v", r), func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
+	if err == nil && len(c.Blobs) > 0 {
+		h.claims = append(h.claims, c)
+		h.settle(c)
+	}
+}
+
 func (h *history) purge() {
 	b := h.batch()
 	ask(h, fmt.Sprintf("purge %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Purge(h.ctx, b) })

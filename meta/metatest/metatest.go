@@ -117,7 +117,7 @@ func Run(t *testing.T, open Open) {
 		{"buckets", bucketTests()}, {"intents", intentTests()}, {"commit", commitTests()},
 		{"dedup", dedupTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()},
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
-		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()},
+		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()},

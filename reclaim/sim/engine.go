@@ -15,6 +15,10 @@ func (s *seam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
 	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true}, func() (meta.Reclaimed, error) { return s.in.Expire(ctx, b) })
 }
 
+func (s *seam) DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, error) {
+	return read(s, "due-buckets", q.Backend, func() (meta.Turns, error) { return s.in.DueBuckets(ctx, q) })
+}
+
 func (s *seam) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
 	return s.in.ExpireBacklog(ctx)
 }

@@ -46,7 +46,7 @@ var (
 		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 )
@@ -76,7 +76,7 @@ func applicable(step Step) []Fault {
 // cell of the matrix is hit in a run of ordinary length.
 var rare = map[Step]uint64{
 	"promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
-	"extend-grace": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
+	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,
 	"begin-walk": 3, "save-walk": 3, "sight": 3, "condemn-orphans": 30, "finish-walk": 3, "walk-keys": 2,

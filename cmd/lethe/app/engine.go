@@ -36,9 +36,7 @@ func (s *Store) makeEngine(context.Context) error {
 		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Spans: s.watch.spans(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 	}
-	if y := s.Config.Reclaim.Yield; y > 0 {
-		s.watch.governor = &reclaim.Governor{Yield: y, Clock: lethe.Monotonic{}}
-	}
+	s.makePressure()
 	s.engine = s.claiming()
 	s.makeBus()
 	for _, r := range s.Config.Reclaim.Routines() {
@@ -76,12 +74,14 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch}
 	switch c.Name {
 	case "expire":
-		return &reclaim.Expire{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
+		return &reclaim.Expire{
+			Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine, Database: s.strain,
+		}
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
-			InFlight: s.inFlight(c), Plans: s.engine,
+			InFlight: s.inFlight(c), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
 		}
 	case "reap":
 		return &reclaim.Reap{

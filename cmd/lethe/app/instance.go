@@ -5,12 +5,17 @@ import (
 	"os"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
 const (
 	// instanceBeat is how often an instance says that it is there.
 	instanceBeat = 10 * time.Second
+	// instanceLook is how often it looks for the others, and tells news.
+	instanceLook = 2 * time.Second
+	// instanceGone is how long an instance may be silent to be reckoned with.
+	instanceGone = 3 * instanceBeat
 	// goodbye bounds the time in which one that stops says so.
 	goodbye = 5 * time.Second
 )
@@ -28,14 +33,21 @@ func (a *App) beat(ctx context.Context) {
 		a.opt.Log.Warn("this instance cannot compare its configuration with the others'", "error", err)
 	}
 	info := meta.InstanceInfo{Host: host, PID: os.Getpid(), Version: a.opt.Version, Roles: a.Config.Roles, S3: a.urls.S3}
-	tick := time.NewTicker(instanceBeat)
+	tick := time.NewTicker(instanceLook)
 	defer tick.Stop()
+	clock, told := lethe.Monotonic{}, lethe.Time(0)
 	for {
-		info.Digests = a.agreement.digests()
-		if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
-			a.opt.Log.Debug("this instance could not say that it is there", "error", err)
+		shared := a.watch.governor.Share()
+		news := shared.Pace != info.Pace || shared.Reclaiming && !info.Reclaiming
+		if now := clock.Now(); news || told == 0 || now.Sub(told) >= instanceBeat {
+			info.Digests = a.agreement.digests()
+			info.Pace, info.Reclaiming, told = shared.Pace, shared.Reclaiming, now
+			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
+				a.opt.Log.Debug("this instance could not say that it is there", "error", err)
+			}
+			a.compare(ctx)
 		}
-		a.compare(ctx)
+		a.hear(ctx)
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
@@ -46,5 +58,18 @@ func (a *App) beat(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// hear looks what the other instances tell. One that cannot ask goes on with what
+// it knew.
+func (a *App) hear(ctx context.Context) {
+	if !a.shared() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, instanceLook)
+	defer cancel()
+	if list, err := a.Ledger.Instances(ctx, instanceGone); err == nil {
+		a.heed(list)
 	}
 }

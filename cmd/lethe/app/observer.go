@@ -22,10 +22,11 @@ type observer struct {
 	metrics *metrics.Metrics
 	// governor slows the engine down by what requests take; nil: it does not.
 	governor *reclaim.Governor
-	pulse    *pulse      // the ledger's
-	drain    atomic.Bool // set once the process stops; then it is not ready
-	slow     throttle    // of what many readers tell at once
-	trace    *tracer     // nil: none
+	slowedBy atomic.Pointer[string] // as told last
+	pulse    *pulse                 // the ledger's
+	drain    atomic.Bool            // set once the process stops; then it is not ready
+	slow     throttle               // of what many readers tell at once
+	trace    *tracer                // nil: none
 }
 
 func newObserver(log *slog.Logger) *observer { return &observer{log: log, metrics: metrics.New()} }

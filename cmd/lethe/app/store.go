@@ -91,9 +91,12 @@ type Store struct {
 	rows     failpoint.Ledger          // Ledger, as objects and the engine's routines see it
 	reads    *stale.Reads              // nil: none are remembered
 	redis    *redisconn.Conn           // nil: none
-	engine   reclaim.Ledger            // rows, as claims go to it
-	bus      *wake.Bus                 // tells routines that there is work
-	copying  *rate.Limiter             // of placement's copies; nil: no limit
+	limits   *reclaim.Limits
+	strain   *reclaim.Strain            // of the ledger; nil: nobody watches it
+	strains  map[string]*reclaim.Strain // of the backends
+	engine   reclaim.Ledger             // rows, as claims go to it
+	bus      *wake.Bus                  // tells routines that there is work
+	copying  *rate.Limiter              // of placement's copies; nil: no limit
 	router   *placement.Router
 	pulse    *pulse // the ledger's
 	opt      Options

@@ -14,6 +14,7 @@ func (s *Store) surroundings() admin.Surroundings {
 	}
 	return admin.Surroundings{
 		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
+		SlowedBy: s.slowedBy, Limits: func() string { return s.limitsOn("") },
 		Redis: func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
 	}
 }
@@ -30,6 +31,7 @@ func (s *Store) facts(id string) admin.BackendFacts {
 			f.Kind, f.Place = b.Kind, s.Config.InDataDir(b.Path)
 		}
 	}
+	f.SlowedBy, f.Limits = s.slowOn(id), s.limitsOn(id)
 	if st := s.buckets[id]; st != nil {
 		c := st.Capabilities()
 		f.S3 = &admin.S3Facts{

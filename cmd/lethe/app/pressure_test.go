@@ -1,0 +1,55 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// limited is a store of one backend with a limit, as far as limits go.
+func limited(deletes int) *Store {
+	c := config.Default()
+	c.Backends[0].Limits.DeletesPerSecond = deletes
+	s := &Store{Config: c, worker: "me", limits: &reclaim.Limits{Clock: lethe.Monotonic{}}, watch: &observer{}}
+	s.limits.Set(limitsOf(c))
+	return s
+}
+
+// TestInstancesShareLimits: those that reclaim divide what is allowed; whoever only
+// serves, and this instance's own sign of life, do not count.
+func TestInstancesShareLimits(t *testing.T) {
+	s := limited(300)
+	name := s.Config.Backends[0].Name
+	both, serves := []string{config.RoleServe, config.RoleReclaim}, []string{config.RoleServe}
+	for _, c := range []struct {
+		list []meta.Instance
+		want int // a batch: what ten seconds allow
+	}{
+		{nil, 3000},
+		{[]meta.Instance{{ID: "me", Info: meta.InstanceInfo{Roles: both}}, {ID: "other", Info: meta.InstanceInfo{Roles: serves}}}, 3000},
+		{[]meta.Instance{{ID: "a", Info: meta.InstanceInfo{Roles: both}}, {ID: "b", Info: meta.InstanceInfo{Roles: both}}}, 1000},
+	} {
+		if s.heed(c.list); s.limits.Size(name, 1_000_000) != c.want {
+			t.Errorf("beside %+v a batch has %d, want %d", c.list, s.limits.Size(name, 1_000_000), c.want)
+		}
+	}
+}
+
+// TestLimitsAreReloaded: limits are in use at once, and nothing of them is said to
+// wait for the next start.
+func TestLimitsAreReloaded(t *testing.T) {
+	s := limited(300)
+	next := config.Default()
+	next.Reclaim.Limits.CallsPerSecond = 5
+	rest := *next
+	s.applyLimits(next, &rest)
+	if waiting := config.Changed(s.Config, &rest); len(waiting) > 0 {
+		t.Errorf("%v wait for the next start", waiting)
+	}
+	if all, own := s.limitsOn(""), s.limitsOn(next.Backends[0].Name); all != "5 calls/s" || own != "" {
+		t.Errorf("limits %q and %q", all, own)
+	}
+}

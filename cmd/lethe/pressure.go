@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// printPressure writes why reclaiming is slower than it could be, and the limits,
+// if it is and there are any.
+func printPressure(w io.Writer, s admin.Status) {
+	line := func(what, of, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s%s: %s\n", what, of, text)
+		}
+	}
+	if pressed(s) {
+		fmt.Fprintln(w)
+	}
+	line("reclaiming is slowed by", "", s.SlowedBy)
+	line("limits of all backends together", "", s.Limits)
+	for _, b := range s.Backends {
+		line("deleting is slowed on ", b.ID, b.SlowedBy)
+		line("limits of ", b.ID, b.Limits)
+	}
+}
+
+func pressed(s admin.Status) bool {
+	for _, b := range s.Backends {
+		if b.SlowedBy != "" || b.Limits != "" {
+			return true
+		}
+	}
+	return s.SlowedBy != "" || s.Limits != ""
+}

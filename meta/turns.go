@@ -1,0 +1,156 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Turn is a bucket of which a batch takes its share.
+type Turn struct {
+	Bucket lethe.ID   // empty: condemned blobs whose bucket is not known
+	After  lethe.Time // resume: only what is due at or after this instant
+}
+
+// TurnQuery asks which buckets have something that is due.
+type TurnQuery struct {
+	Backend string                  // condemned blobs there; empty: objects
+	From    lethe.ID                // only buckets after it, in the order of their ids
+	Limit   int                     // buckets looked at
+	After   map[lethe.ID]lethe.Time // where to begin in a bucket; not there: at its oldest
+}
+
+// Turns are the buckets of a stretch that have something that is due.
+type Turns struct {
+	Due  []Turn   // in the order of their ids; After is when the first of it was due
+	Last lethe.ID // the last bucket looked at: where the next stretch begins
+	End  bool     // no bucket comes after it
+}
+
+// TakeTurns takes from each bucket its share of limit rows; what one does not use
+// up is shared by those after it. The rows come by turns as well, so that whoever
+// cuts them short cuts all alike. A limit that is not above zero is no limit.
+func TakeTurns[T any](turns []Turn, limit int, take func(Turn, int) ([]T, error)) ([]T, error) {
+	lists := make([][]T, len(turns))
+	left, longest := limit, 0
+	for i, turn := range turns {
+		share := 0
+		if limit > 0 {
+			if left == 0 {
+				break
+			}
+			if share = left / (len(turns) - i); left%(len(turns)-i) != 0 {
+				share++
+			}
+		}
+		list, err := take(turn, share)
+		if err != nil {
+			return nil, err
+		}
+		lists[i] = list
+		left -= len(list)
+		longest = max(longest, len(list))
+	}
+	var out []T
+	for n := range longest {
+		for _, list := range lists {
+			if n < len(list) {
+				out = append(out, list[n])
+			}
+		}
+	}
+	return out, nil
+}
+
+// Rows are compared with rows, because the planner of a database that knows little
+// of a bucket would otherwise search the due times of all of them.
+var (
+	bucketsAfter = register(`SELECT id FROM buckets WHERE id > ?1 ORDER BY id LIMIT ?2`)
+	bucketsDue   = register(`SELECT t.id, (SELECT o.due_at FROM objects o
+			WHERE o.due_at IS NOT NULL AND length(o.bucket_id) >= 0
+				AND (o.bucket_id, o.due_at) >= (t.id, t.past) AND (o.bucket_id, o.due_at) <= (t.id, ?2)
+			ORDER BY o.bucket_id, o.due_at LIMIT 1)
+		FROM ` + rows(1, "id text", "past bigint"))
+	bucketsCondemned = register(`SELECT t.id, (SELECT b.due_at FROM blobs b
+			WHERE b.state = 3 AND b.fence = 0 AND length(b.bucket_id) >= 0
+				AND (b.bucket_id, b.backend, b.due_at) >= (t.id, ?3, t.past) AND (b.bucket_id, b.backend, b.due_at) <= (t.id, ?3, ?2)
+			ORDER BY b.bucket_id, b.backend, b.due_at LIMIT 1)
+		FROM ` + rows(1, "id text", "past bigint"))
+	turnObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
+		WHERE due_at IS NOT NULL AND length(bucket_id) >= 0
+			AND (bucket_id, due_at) >= (?1, ?2) AND (bucket_id, due_at) <= (?1, ?3)
+		ORDER BY bucket_id, due_at LIMIT ?4 ` + locked)
+	claimTurn = register(`WITH due AS MATERIALIZED (
+			SELECT id FROM blobs
+			WHERE state = 3 AND fence = 0 AND length(bucket_id) >= 0 AND (?8 = 0 OR late_until = 0)
+				AND (bucket_id, backend, due_at) >= (?7, ?1, ?2) AND (bucket_id, backend, due_at) <= (?7, ?1, ?3)
+			ORDER BY bucket_id, backend, due_at LIMIT ?4 ` + locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
+		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
+)
+
+// turnRow is a bucket to look at.
+type turnRow struct {
+	ID   lethe.ID   `json:"id"`
+	Past lethe.Time `json:"past"`
+}
+
+// DueBuckets looks at a stretch of the buckets, and answers those that have
+// something that is due and, of blobs, not claimed. It costs a look into an index
+// for each bucket, however much of it is due. Blobs whose bucket is not known come
+// first, as if they had one.
+func (db *DB) DueBuckets(ctx context.Context, q TurnQuery) (out Turns, err error) {
+	err = db.walk(ctx, "buckets with work", func(t *tx) error {
+		ids, err := all(t, scanOne[lethe.ID], bucketsAfter, q.From, bounded(q.Limit))
+		if err != nil {
+			return err
+		}
+		out = Turns{Last: q.From, End: q.Limit <= 0 || len(ids) < q.Limit}
+		var look []turnRow
+		if q.From == "" && q.Backend != "" {
+			look = append(look, turnRow{Past: q.After[""]})
+		}
+		for _, id := range ids {
+			out.Last = id
+			look = append(look, turnRow{id, q.After[id]})
+		}
+		out.Due, err = t.dueOf(q.Backend, look)
+		return err
+	})
+	return out, err
+}
+
+// dueOf answers the buckets that have something that is due.
+func (t *tx) dueOf(backend string, look []turnRow) (due []Turn, err error) {
+	if len(look) == 0 {
+		return nil, nil
+	}
+	text, args := bucketsDue, []any{asJSON(look), t.now}
+	if backend != "" {
+		text, args = bucketsCondemned, append(args, backend)
+	}
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var id lethe.ID
+		var at sql.NullInt64
+		if err = r.Scan(&id, &at); err == nil && at.Valid {
+			due = append(due, Turn{id, lethe.Time(at.Int64)})
+		}
+		return none, err
+	}, text, args...)
+	return due, err
+}
+
+// objectsByTurns finds objects that are due, some of each bucket.
+func (t *tx) objectsByTurns(b Batch) ([]dueRow, error) {
+	return TakeTurns(b.Turns, b.Limit, func(turn Turn, n int) ([]dueRow, error) {
+		return all(t, t.scanDueObject, turnObjects, turn.Bucket, turn.After, t.now, bounded(n))
+	})
+}
+
+// claimByTurns stamps condemned blobs, some of each bucket.
+func (t *tx) claimByTurns(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
+	return TakeTurns(r.Turns, int(limit), func(turn Turn, n int) ([]Blob, error) {
+		return all(t, scanBlob, claimTurn, r.Backend, turn.After, t.now, bounded(n), r.Worker, fence, turn.Bucket, flag(doubt))
+	})
+}

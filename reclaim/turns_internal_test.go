@@ -1,0 +1,79 @@
+package reclaim
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// TestTurnsAlternate: nobody is looked for while a batch is all there is; where
+// several have work every second batch takes turns, and who is alone is looked at
+// ever more rarely.
+func TestTurnsAlternate(t *testing.T) {
+	due := func(ids ...lethe.ID) meta.Turns {
+		out := meta.Turns{End: true}
+		for i, id := range ids {
+			out.Due = append(out.Due, meta.Turn{Bucket: id, After: lethe.Time(10 + i)})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name  string
+		more  bool
+		found meta.Turns
+		want  string // batches: o the oldest, l a look in vain and then the oldest, t turns
+	}{
+		{"one batch", false, due("a", "b"), "oooooooooooo"},
+		{"two have work", true, due("a", "b"), "ototototototo"},
+		{"one is alone", true, due("a"), "ollolooolooooooolooooooolooooooo"},
+		{"nobody in this stretch", true, meta.Turns{Last: "m"}, "ollllllll"},
+		{"one in this stretch", true, meta.Turns{Last: "m", Due: due("c").Due}, "otototot"},
+	} {
+		var u turns
+		got := ""
+		for range len(c.want) {
+			step := "o"
+			if u.crowded && u.wait == 0 {
+				if step = "l"; len(u.next("", c.found)) > 0 {
+					step = "t"
+				}
+			}
+			if got += step; step != "t" {
+				u.oldest(c.more)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTurnsLeaveTheRestToTheOldest: what others do not use up of a batch goes to
+// whoever has waited longest, and a bucket is looked at from where it was.
+func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
+	var u turns
+	got := u.next("k", meta.Turns{Due: []meta.Turn{{Bucket: "a", After: 3}, {Bucket: "b", After: 7}, {Bucket: "c", After: 5}}})
+	if want := "[{b 7} {c 5} {a 3}]"; fmt.Sprint(turnsOf(got)) != want {
+		t.Errorf("turns %v, want %s", turnsOf(got), want)
+	}
+	if u.after["c"] != 5 {
+		t.Errorf("it begins in %v", u.after)
+	}
+	var r ring
+	r.moved(meta.Turns{Last: "k"})
+	if at := r.at(); at != "k" {
+		t.Errorf("the ring is at %q", at)
+	}
+	if r.moved(meta.Turns{Last: "z", End: true}); r.at() != "" {
+		t.Errorf("the ring does not begin again: %q", r.at())
+	}
+}
+
+func turnsOf(list []meta.Turn) (out []string) {
+	for _, t := range list {
+		out = append(out, fmt.Sprintf("{%s %d}", t.Bucket, int64(t.After)))
+	}
+	return out
+}
