@@ -160,15 +160,17 @@ func documentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	return out, nil
 }
 
-// granteeOf says how a grantee is named.
+// granteeOf says how a grantee is named; one of no kind has no name.
 func granteeOf(u documentUser) (kind, who string) {
 	switch types.Type(u.Type) {
 	case types.TypeGroup:
 		return "uri", u.URI
 	case types.TypeAmazonCustomerByEmail:
 		return "emailaddress", u.Email
+	case types.TypeCanonicalUser:
+		return "id", u.ID
 	}
-	return "id", u.ID
+	return "", ""
 }
 
 func invalidID(id string) error {

@@ -192,6 +192,7 @@ func TestObjectListsByDocument(t *testing.T) {
 		{document("another", ""), 400, "InvalidArgument"},
 		{document(root.Access, grantee("Group", everybody, "EVERYTHING")), 400, "MalformedACLError"},
 		{document(root.Access, grantee("Group", "", "READ")), 400, "MalformedACLError"},
+		{document(root.Access, grantee("Somebody", "<ID>x</ID>", "READ")), 400, "MalformedACLError"},
 		{document(root.Access, grantee("Group", "<URI>x</URI>", "READ")), 400, "InvalidArgument"},
 		{document(root.Access, grantee("AmazonCustomerByEmail", "<EmailAddress>a@b</EmailAddress>", "READ")), 400, "UnresolvableGrantByEmailAddress"},
 		{document(root.Access, "") + "x", 400, "MalformedACLError"},
