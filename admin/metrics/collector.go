@@ -24,11 +24,15 @@ type Asker interface {
 }
 
 // Ask adds depths, ages and totals, which are asked for at a scrape.
-func (m *Metrics) Ask(a Asker) { m.registry.MustRegister(&collector{asker: a}) }
+// The clock says when what was asked is too old.
+func (m *Metrics) Ask(a Asker, clock lethe.Clock) {
+	m.registry.MustRegister(&collector{asker: a, clock: clock})
+}
 
 // collector asks the ledger at most every few seconds.
 type collector struct {
 	asker Asker
+	clock lethe.Clock
 	mu    sync.Mutex
 	asked lethe.Time
 	last  admin.Status
@@ -209,16 +213,16 @@ func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 func (c *collector) status() (admin.Status, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := lethe.Monotonic{}.Now()
-	if c.asked != 0 && now.Sub(c.asked) < fresh {
+	now := c.clock.Now()
+	if age := now.Sub(c.asked); c.asked != 0 && age >= 0 && age < fresh {
 		return c.last, c.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	c.last, c.err = c.asker.Glance(ctx)
-	c.asked = lethe.Monotonic{}.Now()
+	c.asked = c.clock.Now()
 	if c.err == nil {
-		c.drains.note(c.asked, c.last.Routines)
+		c.drains.note(lethe.Monotonic{}.Now(), c.last.Routines)
 	}
 	return c.last, c.err
 }

@@ -104,6 +104,9 @@ func (m *Metrics) engine() {
 	m.staleReads = m.plain("stale_reads_total", "Reads of the ledger that were answered from memory while it did not answer.")
 	m.runs = m.counter("runs_total", "Runs that did something or failed.", "routine", "outcome")
 	m.intents = m.counter("intents_resolved_total", "Intents by how they ended: committed, duplicate, abandoned by their writer; and of silent writers by the reaper: promoted, dropped, superseded, vanished, or ambiguous for now.", "resolution")
+	for _, r := range []reclaim.Resolution{reclaim.Promoted, reclaim.Dropped, reclaim.Superseded, reclaim.Ambiguous} {
+		m.intents.WithLabelValues(string(r))
+	}
 	m.uploads = m.plain("uploads_aborted_total", "Stale multipart uploads that were aborted.")
 	m.problems = m.counter("verify_problems_total", "Problems that checks have found. Anything but 0 wants a look.", "kind")
 }

@@ -48,7 +48,7 @@ func scrape(t *testing.T, m *Metrics) string {
 // used makes metrics with every series used once.
 func used() *Metrics {
 	m := New()
-	m.Ask(&asker{})
+	m.Ask(&asker{}, lethe.Monotonic{})
 	m.Moved([]meta.Move{{Backend: "main", To: lethe.Pending, Blobs: 1, Bytes: 10}, {Backend: "main", From: lethe.Live, To: lethe.Condemned, Reason: lethe.ReasonExpiry, Blobs: 2}})
 	m.Reclaimed(lethe.ReasonExpiry, meta.Reclaimed{Objects: 4})
 	m.Deleting("main")
@@ -118,7 +118,7 @@ func TestWhatIsCounted(t *testing.T) {
 // The ledger is not asked at every scrape; if it does not answer the rest does.
 func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
 	m, a := New(), &asker{err: errors.New("down")}
-	m.Ask(a)
+	m.Ask(a, lethe.Monotonic{})
 	for range 3 {
 		if text := scrape(t, m); !strings.Contains(text, "lethe_ledger_up 0") || !strings.Contains(text, "go_goroutines") {
 			t.Errorf("the scrape is\n%s", text)

@@ -102,6 +102,9 @@ func (m *Metrics) Backend(name string) {
 	for _, outcome := range []string{"success", "success_absent", "retry", "exhausted", "waits"} {
 		m.cleaned.WithLabelValues(name, outcome)
 	}
+	for _, state := range []lethe.State{lethe.Pending, lethe.Condemned} {
+		m.recovered.WithLabelValues(name, state.String())
+	}
 	for _, stage := range []string{"commit", "abandon", "settle"} {
 		m.unrecorded.WithLabelValues(name, "unavailable", stage)
 		m.unrecorded.WithLabelValues(name, "unknown", stage)

@@ -20,7 +20,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Safety:    s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(), Spool: s.spoolOf(),
 	})
-	s.watch.metrics.Ask(service)
+	s.watch.metrics.Ask(service, s.opt.Clock)
 	return admin.Handler(service, access)
 }
 
