@@ -59,10 +59,10 @@ func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) 
 	if orphans == 0 {
 		return false, nil
 	}
-	if err := w.trust(ctx); err != nil {
+	why, err := w.trust(ctx)
+	if err != nil {
 		return false, err
 	}
-	why := w.doubt
 	if why == "" && orphans > fewOrphans && float64(orphans) > w.o.MostShare*float64(keys) {
 		why = fmt.Sprintf("%d of %d keys have no row, which is too many to be true: is this an older copy of the ledger? "+
 			"If not, raise reclaim.orphans.most_share", orphans, keys)

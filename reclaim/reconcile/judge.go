@@ -119,6 +119,12 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 			continue // it was written meanwhile
 		case known:
 			f.Kind, f.Detail = meta.FoundElsewhere, "its row says that it lies on "+there+"; left alone"
+		case w.counts.Get(Orphans) >= int64(w.o.Keep):
+			// There is no room to write it down: a call for each would take days where the
+			// ledger is an older copy.
+			w.add(c, Orphans, 1)
+			w.add(c, Skipped, 1)
+			continue
 		}
 		lies, err := w.lies(ctx, info.Key)
 		if err != nil {
@@ -168,7 +174,8 @@ func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) 
 		}
 		lies[id] = info
 	}
-	if err := w.trust(ctx); err != nil {
+	doubt, err := w.trust(ctx)
+	if err != nil {
 		return err
 	}
 	standing, err := w.o.Ledger.Standings(ctx, ids, mostObjects)
@@ -181,7 +188,7 @@ func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) 
 			losses = append(losses, Loss{*f, s})
 		}
 	}
-	return w.lose(ctx, c, losses)
+	return w.lose(ctx, c, losses, doubt == "")
 }
 
 // finding says what is wrong with a live blob; nil if nothing is.
@@ -208,9 +215,9 @@ func (w *walk) finding(s meta.Standing, lies *blob.Info) *meta.Finding {
 	return f
 }
 
-// lose marks what is missing or damaged suspect, which has placement heal it, and
-// writes it down.
-func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss) error {
+// lose marks what is missing or damaged suspect if it may, which has placement heal
+// it, and writes it down.
+func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may bool) error {
 	if len(losses) == 0 {
 		return nil
 	}
@@ -218,7 +225,7 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss) error
 	for i, l := range losses {
 		list[i], ids[i] = l.Finding, l.Blob.ID
 	}
-	if !w.o.DryRun && w.doubt == "" {
+	if !w.o.DryRun && may {
 		if _, err := w.o.Ledger.MarkSuspect(ctx, ids, true, "reconcile: missing, or of another size"); err != nil {
 			return fmt.Errorf("mark suspect: %w", err)
 		}

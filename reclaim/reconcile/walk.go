@@ -21,7 +21,6 @@ type walk struct {
 	row    meta.Walk
 	next   func(ctx context.Context, c *reclaim.Counts) (more bool, err error)
 	counts *reclaim.Counts // of the whole walk, earlier runs included
-	doubt  string          // why it only reports
 	load   loader
 	at     chunk
 	folded int // folders of the chunk that are done
@@ -48,7 +47,7 @@ func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	if w.store == nil {
 		return fmt.Errorf("%w: it is not configured", lethe.ErrBackendMismatch)
 	}
-	if err := w.trust(ctx); err != nil {
+	if _, err := w.trust(ctx); err != nil {
 		return err
 	}
 	w.row = meta.Walk{ID: w.o.NewID(), Backend: w.backend}
@@ -68,15 +67,14 @@ func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	return err
 }
 
-// trust looks whether the pact holds. If not, the walk only reports.
-func (w *walk) trust(ctx context.Context) error {
-	w.doubt = ""
-	err := w.o.Pact.Check(ctx, w.backend)
+// trust looks whether the pact holds. If not it answers why, and the walk only
+// reports.
+func (w *walk) trust(ctx context.Context) (doubt string, err error) {
+	err = w.o.Pact.Check(ctx, w.backend)
 	if errors.Is(err, lethe.ErrBackendMismatch) {
-		w.doubt = err.Error()
-		return nil
+		return err.Error(), nil
 	}
-	return err
+	return "", err
 }
 
 // read reads the next chunk of the ledger.
