@@ -12,7 +12,7 @@ import (
 // The methods that the engine uses.
 
 func (s *seam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true}, func() (meta.Reclaimed, error) { return s.in.Expire(ctx, b) })
+	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true, only: b.Only}, func() (meta.Reclaimed, error) { return s.in.Expire(ctx, b) })
 }
 
 func (s *seam) DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, error) {
@@ -91,7 +91,7 @@ func (s *seam) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backl
 }
 
 func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return write(s, "purge", "", scope{}, func() (meta.Reclaimed, error) { return s.in.Purge(ctx, b) })
+	return write(s, "purge", "", scope{only: b.Only}, func() (meta.Reclaimed, error) { return s.in.Purge(ctx, b) })
 }
 
 func (s *seam) PurgeBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PurgeBacklog(ctx) }
@@ -170,15 +170,15 @@ func (s *seam) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, erro
 }
 
 func (s *seam) DueObjects(ctx context.Context, q meta.DueQuery) (meta.DuePage, error) {
-	return read(s, "due-objects", "", func() (meta.DuePage, error) { return s.in.DueObjects(ctx, q) })
+	return s.in.DueObjects(ctx, q)
 }
 
 func (s *seam) DueTrash(ctx context.Context, q meta.DueQuery) (meta.DuePage, error) {
-	return read(s, "due-trash", "", func() (meta.DuePage, error) { return s.in.DueTrash(ctx, q) })
+	return s.in.DueTrash(ctx, q)
 }
 
 func (s *seam) DueBlobs(ctx context.Context, q meta.DueQuery) ([]meta.Blob, error) {
-	return read(s, "due-blobs", q.Backend, func() ([]meta.Blob, error) { return s.in.DueBlobs(ctx, q) })
+	return s.in.DueBlobs(ctx, q)
 }
 
 func (s *seam) ObjectsNamed(ctx context.Context, names []meta.Named) ([]meta.Due, error) {

@@ -277,7 +277,7 @@ func (o *oracle) diff(before View, step Step, sc scope, err error) error {
 		}
 		o.changed[at] = o.w.effects
 	}
-	return o.trash(before, step)
+	return o.trash(before, step, sc)
 }
 
 func byPlace(objects []meta.Object) map[place]meta.Object {
@@ -293,7 +293,7 @@ func (o *oracle) vanished(at place, old meta.Object, step Step, sc scope, err er
 	switch {
 	case err != nil:
 		return fmt.Errorf("%v vanished though the step failed: %w", at, err)
-	case sc.due && o.ended(old):
+	case sc.due && o.ended(old) && sc.names(meta.Named{Bucket: old.BucketID, Key: old.Key, ID: old.ID}):
 		return nil
 	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key):
 		return nil
@@ -333,10 +333,13 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 
 // trash holds the undo window: what was deleted or replaced in a bucket with one
 // lies in the trash, and leaves it by restore or when its time has come.
-func (o *oracle) trash(before View, step Step) error {
+func (o *oracle) trash(before View, step Step, sc scope) error {
 	for _, e := range before.Trash {
 		if slices.ContainsFunc(o.view.Trash, func(x meta.TrashEntry) bool { return x.ID == e.ID }) {
 			continue
+		}
+		if step == "purge" && !sc.names(meta.Named{Key: string(e.ID), ID: e.ID}) {
+			return fmt.Errorf("trash entry %s was purged by a plan that does not name it", e.ID)
 		}
 		if step != "restore" && (step != "purge" || e.PurgeAt > o.w.now) {
 			return fmt.Errorf("trash entry %s (%s/%s) vanished before %s", e.ID, e.Object.Bucket, e.Object.Key, e.PurgeAt)

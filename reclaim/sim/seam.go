@@ -30,9 +30,10 @@ type View = meta.Snapshot
 type scope struct {
 	bucket string
 	keys   []string
-	op     lethe.ID // rows that appear carry this id; empty: any
-	due    bool     // rows that vanish must be due
-	fence  int64    // the claim under which the blobs may change; 0: no matter
+	op     lethe.ID     // rows that appear carry this id; empty: any
+	due    bool         // rows that vanish must be due
+	only   []meta.Named // unless nil: and be named
+	fence  int64        // the claim under which the blobs may change; 0: no matter
 	blobs  []lethe.ID
 }
 

@@ -133,7 +133,7 @@ func (w *World) newNode() *node {
 		&reclaim.Lifecycle{Ledger: l, Limit: batch},
 		&reclaim.Purge{Ledger: l, Batch: b, Drop: drop},
 		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
-	}, append(w.placement(l, stores), w.reconcile(l, stores)...)...)}
+	}, append(w.placement(l, stores), append(w.reconcile(l, stores), w.plans(l, stores)...)...)...)}
 }
 
 // sleep is how the real code waits: its actor parks until the time has come.

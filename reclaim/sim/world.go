@@ -27,6 +27,8 @@ type Config struct {
 	NoFault, NoOp map[int]bool
 	// NewLedger makes the ledger; nil: memmeta.
 	NewLedger func(meta.Options) (Ledger, error)
+	// Plans has plans made and applied beside the routines.
+	Plans bool
 	// Keep keeps the trace as text.
 	Keep bool
 }
