@@ -42,6 +42,8 @@ var kinds = []struct {
 	{lethe.ErrNoSuchBucket, "no_such_bucket", http.StatusNotFound},
 	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
 	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},
+	{lethe.ErrHeld, "held", http.StatusConflict},
+	{meta.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{meta.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{meta.ErrTokenExists, "token_exists", http.StatusConflict},

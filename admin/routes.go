@@ -44,6 +44,11 @@ func bucketRoutes() []Route {
 		changes("lifecycle/set", Destroy, "Replace the lifecycle rules of a bucket", (*Service).SetLifecycle, (*Service).lifecycleState),
 		reports("lifecycle/simulate", Read, "What rules would end today and in the days to come", (*Service).SimulateLifecycle),
 		asks("ttl/show", Read, "When an object ends, and by what", (*Service).ShowTTL),
+		asks("holds/list", Read, "What is held from being deleted", (*Service).ListHolds),
+		changes("holds/add", Operate, "Hold a bucket, a prefix or an object", (*Service).AddHold, (*Service).holdState),
+		changes("holds/remove", Destroy, "Lift a hold", (*Service).RemoveHold, (*Service).holdState),
+		asks("guards/list", Read, "What limits on deletions have counted and stopped", (*Service).ListGuards),
+		changes("guards/allow", Destroy, "Let go on what a limit has stopped", (*Service).AllowGuard, (*Service).guardState),
 		changes("ttl/set", Destroy, "Set or clear the time to live of an object", (*Service).SetTTL, (*Service).ttlState),
 	}
 }

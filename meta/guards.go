@@ -67,7 +67,7 @@ func (t *tx) has(g Guard, l Limit) (n int64, err error) {
 		return 0, nil
 	}
 	query := bucketHas
-	if g.Kind == GuardDeletes || g.Kind == GuardOrphans {
+	if g.Kind == GuardDeletes {
 		query = backendHas
 	}
 	return n, t.failed(t.row(query, g.Subject).Scan(&n))

@@ -16,9 +16,8 @@ const (
 	GuardRules   GuardKind = "rules"   // objects that only a lifecycle rule ends; by bucket
 	GuardTTL     GuardKind = "ttl"     // objects whose own time to live has passed; by bucket
 	GuardPurge   GuardKind = "purge"   // trash entries; the whole store
-	GuardOrphans GuardKind = "orphans" // keys without a row that are to be condemned; by backend
 	GuardDeletes GuardKind = "deletes" // deletes handed out for a backend; by backend
-	GuardClock   GuardKind = "clock"   // the clocks of ledger and backend differ; by backend, or of the ledger
+	GuardClock   GuardKind = "clock"   // the clocks of ledger and backend differ; by backend
 )
 
 // Limit bounds the deletions of one kind from one subject within an hour of the

@@ -72,6 +72,13 @@ func (t *tx) mayCondemn(r OrphanRequest) error {
 	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
 		return fmt.Errorf("the epoch of %s was %d when it was checked, now %d is confirmed and %d intended: %w", r.Backend, r.Epoch, b.Epoch, b.Intended, lethe.ErrFenced)
 	}
+	doubt, err := t.clockDoubt(r.Backend)
+	if err != nil {
+		return err
+	}
+	if doubt != "" {
+		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
+	}
 	w, err := t.holdWalk(r.Walk)
 	if err == nil && (w.Backend != r.Backend || w.Place != WalkDone) {
 		err = fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)

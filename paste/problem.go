@@ -41,6 +41,7 @@ func problemOf(err error) (p *problem, known bool) {
 	}{
 		{lethe.ErrNoSuchKey, *notFound},
 		{lethe.ErrPreconditionFailed, problem{status: http.StatusPreconditionFailed, text: "the paste does not meet the condition of the request"}},
+		{lethe.ErrHeld, problem{status: http.StatusForbidden, text: "the paste is held by the operator and cannot be changed or deleted"}},
 		{lethe.ErrQuotaExceeded, problem{status: http.StatusInsufficientStorage, text: "there is no room for more pastes; try again when others have expired"}},
 		{lethe.ErrNoRoom, problem{status: http.StatusInsufficientStorage, text: "there is no room for more pastes; try again when others have expired"}},
 		{lethe.ErrUnknownOutcome, unavailable("the store did not confirm: it may or may not have happened; try again")},

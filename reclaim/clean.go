@@ -26,9 +26,11 @@ type Clean struct {
 	Store  lethe.ID              // begins the name of every blob
 	Safety Safety
 	Limit  int // blobs per claim and delete call
-	Size   Size
-	Clock  lethe.Clock
-	Events *Events
+	// Deletes bounds what is deleted on each backend.
+	Deletes meta.Limit
+	Size    Size
+	Clock   lethe.Clock
+	Events  *Events
 	// InFlight is how many batches of a backend a pass has under way at once, while
 	// it claims the next; by backend id, and one after the other for others. A pass
 	// that works for clients' sake by smaller batches (Size) takes one at a time.
@@ -175,6 +177,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 		return claimed, ignoreMismatch(err)
 	}
 	r := q.request
+	r.Deletes = k.Deletes
 	if r.Only == nil {
 		if r.Turns, err = q.turns.look(ctx, k.Ledger, q.ring, backend); err != nil {
 			return claimed, fmt.Errorf("reclaim: look for work on %s: %w", backend, err)
@@ -195,6 +198,10 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 		q.request.After = claimed.LastDue
 		q.empty = len(claimed.Blobs) < r.Limit || len(claimed.Blobs) == 0
 		q.turns.oldest(!q.empty)
+	}
+	if claimed.Stopped != nil {
+		c.Add("stopped", 1)
+		k.Events.stopped([]meta.Guard{*claimed.Stopped})
 	}
 	return claimed, nil
 }

@@ -36,6 +36,11 @@ type Events struct {
 	ClaimsRecovered func(r meta.Recovered)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
+	// Stopped: deletions of a kind are beyond their limit, and stop.
+	Stopped func(g meta.Guard)
+	// ClockDoubted: the clocks of ledger and backend differ too much, and why, or,
+	// empty, they do not any more.
+	ClockDoubted func(backend, why string)
 	// Released: deletes on a backend that had carried no epoch go on.
 	Released func(backend string)
 	// RunTakenOver: a run that had shown no sign of life was ended as interrupted.

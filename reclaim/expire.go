@@ -36,12 +36,15 @@ func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
 	return e.Ledger.ExpireBacklog(ctx)
 }
 
-// Pass begins at the oldest due object; each step is one transaction.
+// Pass lets go what is held no more, looks ahead, and begins at the oldest due
+// object; each step is one transaction.
 func (e *Expire) Pass(string) Step {
-	return unlessBehind(e.Ledger, sweep(sized(e.fair(), e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	due := sweep(sized(e.fair(), e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.reclaimed(lethe.ReasonExpiry, r)
-	}))
+		e.Events.stopped(r.Stopped)
+	})
+	return unlessBehind(e.Ledger, inTurn(e.unpark, e.foresee, due))
 }
 
 // fair lets the buckets take turns where more is due than a batch.

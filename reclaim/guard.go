@@ -199,6 +199,10 @@ func (g *Guard) write(ctx context.Context, id string) error {
 	if err := g.Ledger.SetEpoch(ctx, id, next, b.Epoch); err != nil {
 		return err
 	}
+	before, err := g.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return err
+	}
 	e := epoch{Store: store.ID, DB: store.DB, Epoch: next, At: g.Clock.Now()}
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -208,6 +212,9 @@ func (g *Guard) write(ctx context.Context, id string) error {
 		return fmt.Errorf("reclaim: write epoch %d to backend %s: %w", next, id, err)
 	}
 	if err := g.Ledger.SetEpoch(ctx, id, next, next); err != nil {
+		return err
+	}
+	if err := g.compareClocks(ctx, id, epochKey(store.ID, next), before); err != nil {
 		return err
 	}
 	return g.removeBefore(ctx, id, store.ID, next)

@@ -34,6 +34,7 @@ func (p *Purge) Pass(string) Step {
 	trash := sweep(sized(p.Ledger.Purge, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.reclaimed(lethe.ReasonPurge, r)
+		p.Events.stopped(r.Stopped)
 	})
 	return inTurn(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
 }

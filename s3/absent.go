@@ -49,13 +49,3 @@ func (b *Backend) PutObjectRetention(ctx context.Context, bucket, key, _ string,
 func (b *Backend) GetObjectRetention(ctx context.Context, bucket, key, _ string) ([]byte, error) {
 	return nil, b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key)})
 }
-
-// PutObjectLegalHold is refused: the bucket has no locks.
-func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, _ string, _ bool) error {
-	return b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key), write: true})
-}
-
-// GetObjectLegalHold answers that the bucket has no locks.
-func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, _ string) (*bool, error) {
-	return nil, b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key)})
-}

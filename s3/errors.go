@@ -34,6 +34,7 @@ var mappings = []struct {
 	{lethe.ErrPreconditionFailed, func(names, error) s3err.S3Error {
 		return s3err.GetPreconditionFailedErr(s3err.ConditionIfMatch)
 	}},
+	{lethe.ErrHeld, apiError(s3err.ErrObjectLocked)},
 	{lethe.ErrNotModified, apiError(s3err.ErrNotModified)},
 	{lethe.ErrInvalidRange, apiError(s3err.ErrInvalidRange)},
 	{lethe.ErrInvalidPart, apiError(s3err.ErrInvalidPart)},

@@ -17,6 +17,7 @@ type Store interface {
 	ObjectWriter
 	UploadStore
 	UploadLister
+	HoldStore
 }
 
 // BucketStore keeps buckets.
@@ -39,6 +40,13 @@ type DocumentStore interface {
 type RuleStore interface {
 	SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error)
 	Rules(ctx context.Context, bucket string) (meta.BucketRules, error)
+}
+
+// HoldStore keeps holds.
+type HoldStore interface {
+	AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error)
+	LiftHold(ctx context.Context, h meta.Hold) error
+	HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error)
 }
 
 // ObjectReader reads objects.

@@ -64,6 +64,7 @@ func defaultReclaim() Reclaim {
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
 		Strain:    3,
+		Guards:    defaultGuards(),
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),
 			LateWindow:     Duration(time.Hour),

@@ -176,6 +176,7 @@ func (r *Reclaim) validate(p *Problems) {
 		p.check(n.Workers >= 1 && n.Workers <= maxWorkers, key+".workers", "is %d; use 1 to %d", n.Workers, maxWorkers)
 	}
 	r.Orphans.validate(p)
+	r.Guards.validate(p)
 	g := r.Grace
 	for _, d := range []struct {
 		key string

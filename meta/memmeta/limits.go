@@ -34,7 +34,7 @@ func (db *DB) has(at guarded, l meta.Limit) (n int64) {
 	if l.Share == 0 {
 		return 0
 	}
-	if b := db.backend(at.subject); b != nil && (at.kind == meta.GuardDeletes || at.kind == meta.GuardOrphans) {
+	if b := db.backend(at.subject); b != nil && at.kind == meta.GuardDeletes {
 		for _, t := range b.totals {
 			n += t.Blobs
 		}

@@ -48,6 +48,9 @@ func (db *DB) mayCondemn(r meta.OrphanRequest) (*backend, error) {
 	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
 		return nil, fmt.Errorf("memmeta: the epoch of %s moved on: %w", r.Backend, lethe.ErrFenced)
 	}
+	if why := db.guard(guarded{meta.GuardClock, r.Backend}).Reason; why != "" {
+		return nil, fmt.Errorf("memmeta: %s: %w", why, lethe.ErrClock)
+	}
 	w, err := db.walk(r.Walk)
 	if err == nil && (w.Backend != r.Backend || w.Place != meta.WalkDone) {
 		err = fmt.Errorf("memmeta: walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)

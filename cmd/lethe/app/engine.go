@@ -71,7 +71,7 @@ func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 
 // routine makes the routine of a name.
 func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
-	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch}
+	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
 	switch c.Name {
 	case "expire":
 		return &reclaim.Expire{
@@ -82,6 +82,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
 			InFlight: s.inFlight(c), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
+			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes),
 		}
 	case "reap":
 		return &reclaim.Reap{
@@ -115,6 +116,16 @@ func (s *Store) staleOn() map[string]time.Duration {
 		}
 	}
 	return out
+}
+
+// bounds are those of what expires and is purged.
+func (s *Store) bounds() meta.Limits {
+	g := s.Config.Reclaim.Guards
+	return meta.Limits{Rules: boundOf(g.Rules), TTL: boundOf(g.TTL), Purge: boundOf(g.Purge)}
+}
+
+func boundOf(l config.GuardLimit) meta.Limit {
+	return meta.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
 }
 
 // Verifier makes a verify pass of the store.

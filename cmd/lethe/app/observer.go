@@ -138,6 +138,16 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			slog.String("worker", r.Worker), slog.String("last_sign", r.BeatAt.String()))
 	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
+	e.Stopped = func(g meta.Guard) {
+		w.audit("guard_stopped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
+		w.log.Error("deletions are beyond their limit and stopped: see lethe guard show", "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
+	}
+	e.ClockDoubted = func(backend, why string) {
+		w.audit("clock_doubted", why, slog.String("backend", backend))
+		if why != "" {
+			w.log.Error("clocks differ: what may land late and keys without a row wait", "backend", backend, "reason", why)
+		}
+	}
 	e.Released = func(backend string) {
 		w.audit("backend_released", "it carries its epoch again", slog.String("backend", backend))
 	}

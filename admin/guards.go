@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// GuardInfo is what a limit has counted, and whether it has stopped anything.
+type GuardInfo struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`        // id of a bucket, or name of a backend
+	Name    string `json:"name,omitempty"` // of the bucket
+	Count   int64  `json:"count"`          // in the hour that was counted last
+	Held    bool   `json:"held"`
+	Reason  string `json:"reason,omitempty"`
+	// Since and Until are when it was stopped, and when that ends by itself, if it
+	// does; microseconds since 1970.
+	Since     lethe.Time `json:"since,omitempty"`
+	Until     lethe.Time `json:"until,omitempty"`
+	FreeUntil lethe.Time `json:"free_until,omitempty"` // more is allowed until then
+	FreeCount int64      `json:"free_count,omitempty"` // so many; -1: any number
+}
+
+// ListGuards lists what limits have counted and stopped, and clocks in doubt.
+func (s *Service) ListGuards(ctx context.Context, _ None) ([]GuardInfo, error) {
+	list, err := s.o.Ledger.Guards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	out := []GuardInfo{}
+	for _, g := range list {
+		out = append(out, guardInfo(g, now))
+	}
+	return out, err
+}
+
+func guardInfo(g meta.Guard, now lethe.Time) GuardInfo {
+	out := GuardInfo{Kind: string(g.Kind), Subject: g.Subject, Name: g.Name, Count: g.N, Held: g.Held(now), Reason: g.Reason, Since: g.HeldAt}
+	if out.Held && g.HeldUntil != lethe.Forever {
+		out.Until = g.HeldUntil
+	}
+	if now < g.FreeUntil {
+		out.FreeUntil, out.FreeCount = g.FreeUntil, g.FreeN
+	}
+	return out
+}
+
+// AllowRequest allows what a limit has stopped: Count more, or any number, for a
+// time ("1h", the default). With Again the limit counts anew from now instead.
+type AllowRequest struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject,omitempty"` // name of a bucket, name of a backend, or an id
+	Count   int64  `json:"count,omitempty"`
+	For     string `json:"for,omitempty"`
+	Again   bool   `json:"again,omitempty"`
+}
+
+// AllowGuard lets go on what a limit has stopped.
+func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, error) {
+	now, err := s.o.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return GuardInfo{}, err
+	}
+	list, err := s.o.Ledger.Guards(ctx)
+	if err != nil {
+		return GuardInfo{}, err
+	}
+	for _, g := range list {
+		if string(g.Kind) != req.Kind || g.Kind == meta.GuardClock || req.Subject != g.Subject && req.Subject != g.Name {
+			continue
+		}
+		a, err := req.allowance(g, now)
+		if err != nil {
+			return GuardInfo{}, err
+		}
+		if err := s.o.Ledger.AllowGuard(ctx, a); err != nil {
+			return GuardInfo{}, err
+		}
+		s.audit(ctx, "guard_allowed", g.Reason, slog.String("kind", req.Kind), slog.String("subject", cmp.Or(g.Name, g.Subject)),
+			slog.Int64("count", a.N), slog.String("until", a.Until.String()))
+		s.o.Loop.Wake("expire", "purge", "clean")
+		return GuardInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
+	}
+	return GuardInfo{}, fmt.Errorf("%w: nothing of the kind %q is stopped for %q: see lethe guard show", ErrBadRequest, req.Kind, req.Subject)
+}
+
+func (r AllowRequest) allowance(g meta.Guard, now lethe.Time) (meta.Allowance, error) {
+	a := meta.Allowance{Kind: g.Kind, Subject: g.Subject}
+	if r.Again {
+		return a, nil
+	}
+	d, err := lethe.ParseTTL(cmp.Or(r.For, "1h"))
+	if err != nil || r.Count < 0 {
+		return a, fmt.Errorf("%w: allow a number above 0, for a time such as 1h: %v", ErrBadRequest, err)
+	}
+	a.Until, a.N = now.Add(min(d, 365*24*time.Hour)), r.Count
+	if a.N == 0 {
+		a.N = -1
+	}
+	return a, nil
+}
+
+// guardState is what a guard said before and after it was changed.
+func (s *Service) guardState(ctx context.Context, req AllowRequest) (any, error) {
+	list, err := s.ListGuards(ctx, None{})
+	var out []GuardInfo
+	for _, g := range list {
+		if g.Kind == req.Kind && (req.Subject == g.Subject || req.Subject == g.Name) {
+			out = append(out, g)
+		}
+	}
+	return out, err
+}

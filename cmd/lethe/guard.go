@@ -1,0 +1,88 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) guardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "guard", Short: "Show what limits on deletions have stopped, or allow it",
+		Long: `Deletions beyond the limits of the configuration (reclaim.guards) stop by
+themselves, and nothing else does. What is stopped stays until it is allowed; an
+hour's limit (per_hour) ends with the hour.`,
+	}
+	cmd.AddCommand(c.guardShowCommand(), c.guardAllowCommand())
+	return cmd
+}
+
+func (c *cli) guardShowCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Show what was counted and what is stopped", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list, err := admin.Call[[]admin.GuardInfo](cmd.Context(), client, "guards/list", admin.None{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"KIND", "OF", "COUNTED", "STATE", "WHY"}}
+				for _, g := range list {
+					rows = append(rows, []string{g.Kind, cmp.Or(g.Name, g.Subject, "the store"), strconv.FormatInt(g.Count, 10), guardState(g), g.Reason})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func guardState(g admin.GuardInfo) string {
+	switch {
+	case g.Held && g.Until != 0:
+		return "stopped until " + stamp(g.Until.Time())
+	case g.Held:
+		return "stopped"
+	case g.FreeUntil != 0 && g.FreeCount < 0:
+		return "all allowed until " + stamp(g.FreeUntil.Time())
+	case g.FreeUntil != 0:
+		return fmt.Sprintf("%d allowed until %s", g.FreeCount, stamp(g.FreeUntil.Time()))
+	}
+	return "goes on"
+}
+
+func (c *cli) guardAllowCommand() *cobra.Command {
+	var req admin.AllowRequest
+	cmd := &cobra.Command{
+		Use: "allow KIND [BUCKET|BACKEND]", Short: "Let go on what a limit has stopped", Args: cobra.RangeArgs(1, 2),
+		Example: `  lethe guard allow rules invoices --count 20000
+  lethe guard allow ttl sessions --for 6h
+  lethe guard allow rules invoices --again`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Kind = args[0]
+			if len(args) > 1 {
+				req.Subject = args[1]
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				g, err := admin.Call[admin.GuardInfo](cmd.Context(), client, "guards/allow", req)
+				if err == nil {
+					_, err = fmt.Fprintf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&req.Count, "count", 0, "so many more (default: any number)")
+	cmd.Flags().StringVar(&req.For, "for", "", "for so long (default 1h)")
+	cmd.Flags().BoolVar(&req.Again, "again", false, "allow nothing beyond the limit, but count anew from now")
+	return cmd
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) holdCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "hold", Short: "Keep a bucket, a prefix or an object from being deleted",
+		Long: `What a hold covers cannot be deleted or replaced, does not expire, and is not
+purged from the trash, until the hold is lifted; then what was due meanwhile goes.
+Clients are answered AccessDenied. New keys may be written under a hold.
+
+An object whose time to live has passed is hidden from clients all the same;
+"lethe ttl set" with a new time shows it again.`,
+	}
+	cmd.AddCommand(c.holdAddCommand(), c.holdListCommand(), c.holdRemoveCommand())
+	return cmd
+}
+
+func (c *cli) holdAddCommand() *cobra.Command {
+	var req admin.HoldRequest
+	cmd := &cobra.Command{
+		Use: "add BUCKET", Short: "Hold a bucket, or what is named there", Args: cobra.ExactArgs(1),
+		Example: `  lethe hold add invoices --reason "audit 2031"
+  lethe hold add invoices --prefix 2030/
+  lethe hold add invoices --key 2030/17.pdf`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Bucket = args[0]
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				h, err := admin.Call[admin.HoldInfo](cmd.Context(), client, "holds/add", req)
+				if err == nil {
+					_, err = fmt.Fprintf(c.out, "held: %s\n", holdName(h))
+				}
+				return err
+			})
+		},
+	}
+	holdFlags(cmd, &req)
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for who reads it later")
+	return cmd
+}
+
+func holdFlags(cmd *cobra.Command, req *admin.HoldRequest) {
+	cmd.Flags().StringVar(&req.Key, "key", "", "only this `key`")
+	cmd.Flags().StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`")
+}
+
+// holdName says what a hold covers.
+func holdName(h admin.HoldInfo) string {
+	name := "s3://" + h.Bucket + "/" + h.Key
+	if h.Scope == "prefix" {
+		name += "*"
+	}
+	return name
+}
+
+func (c *cli) holdListCommand() *cobra.Command {
+	var req admin.HoldList
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the holds", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				list := []admin.HoldInfo{}
+				for {
+					page, err := admin.Call[admin.Holds](cmd.Context(), client, "holds/list", req)
+					if err != nil {
+						return err
+					}
+					if list = append(list, page.Holds...); !page.More || len(page.Holds) == 0 {
+						break
+					}
+					req.After = page.Holds[len(page.Holds)-1]
+				}
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"HELD", "SCOPE", "SINCE", "BY", "REASON"}}
+				for _, h := range list {
+					rows = append(rows, []string{holdName(h), h.Scope, stamp(h.At.Time()), h.By, strings.TrimSpace(h.Reason)})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only those of this `bucket`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) holdRemoveCommand() *cobra.Command {
+	var req admin.HoldRequest
+	cmd := &cobra.Command{
+		Use: "rm BUCKET", Short: "Lift a hold; what was due meanwhile goes", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Bucket = args[0]
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				_, err := admin.Call[admin.None](cmd.Context(), client, "holds/remove", req)
+				if err == nil {
+					_, err = fmt.Fprintln(c.out, "lifted")
+				}
+				return err
+			})
+		},
+	}
+	holdFlags(cmd, &req)
+	cmd.Flags().BoolVar(&req.Legal, "legal", false, "the legal hold that a client of S3 set on the key")
+	return cmd
+}

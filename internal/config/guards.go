@@ -1,0 +1,33 @@
+package config
+
+// Guards bound deletions, so that a mistaken rule or a clock that runs away stops
+// by itself.
+type Guards struct {
+	Rules   GuardLimit `yaml:"rules"`
+	TTL     GuardLimit `yaml:"ttl"`
+	Purge   GuardLimit `yaml:"purge"`
+	Deletes GuardLimit `yaml:"deletes"`
+}
+
+// GuardLimit bounds the deletions of one kind within an hour; 0 bounds nothing.
+type GuardLimit struct {
+	Share   int   `yaml:"share"` // percent
+	Floor   int64 `yaml:"floor"`
+	Ask     int64 `yaml:"ask"`
+	PerHour int64 `yaml:"per_hour"`
+}
+
+// defaultGuards bound what rules end alone: the rest is what clients asked for.
+func defaultGuards() Guards { return Guards{Rules: GuardLimit{Share: 50, Floor: 1000}} }
+
+func (l Guards) validate(p *Problems) {
+	for _, x := range []struct {
+		key string
+		GuardLimit
+	}{{"rules", l.Rules}, {"ttl", l.TTL}, {"purge", l.Purge}, {"deletes", l.Deletes}} {
+		key := "reclaim.guards." + x.key
+		p.check(x.Share >= 0 && x.Share <= 100, key+".share", "is %d; use 1 to 100 percent, or 0 for no limit", x.Share)
+		p.check(min(x.Floor, x.Ask, x.PerHour) >= 0, key, "has a number below 0; use 0 for no limit")
+		p.check(x.key != "purge" || x.Share == 0, key+".share", "is %d; the trash has no share, use ask or per_hour", x.Share)
+	}
+}
