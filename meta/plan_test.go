@@ -81,7 +81,7 @@ func TestEnginePlans(t *testing.T) {
 		dueTrash:             "SEARCH trash USING INDEX trash_purge",
 		purgeDue:             "USING COVERING INDEX trash_purge",
 		deleteTrash:          "SEARCH trash USING PRIMARY KEY (id=?)",
-		claimCondemned:       "SEARCH blobs USING COVERING INDEX blobs_due",
+		claimCondemned:       "SEARCH blobs USING INDEX blobs_due (backend=? AND due_at>? AND due_at<?)",
 		anyCondemned:         "USING COVERING INDEX blobs_due",
 		cleanDue:             "USING COVERING INDEX blobs_due",
 		cleanLater:           "USING COVERING INDEX blobs_due",

@@ -68,7 +68,7 @@ func TestPostgresPlans(t *testing.T) {
 		{loseRefs, "contents_pkey", []any{asJSON(contents)}},
 		{condemnLive, "blobs_content", []any{asJSON(contents), now}},
 		{anyReplicaPending, "", nil},
-		{claimCondemned, "Index Scan using blobs_due", []any{"disk", 0, now, 100, "w", 1}},
+		{claimCondemned, "Index Scan using blobs_due", []any{"disk", 0, now, 100, "w", 1, 0}},
 		{anyCondemned, "blobs_due", []any{"disk", 0, now}},
 		{cleanDue, "blobs_due", []any{"disk", now}},
 		{claimedRows, "blobs_", []any{asJSON(blobs), 1}},
