@@ -133,10 +133,11 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 		return nil, err
 	}
 	if off {
-		if len(w.grants) == 0 && (w.canned == types.ObjectCannedACLPrivate || w.canned == types.ObjectCannedACLBucketOwnerFullControl) {
-			return nil, nil
+		owner, err := b.bucketOwner(ctx, bucket)
+		if err == nil && !ordinary(w, owner) {
+			err = s3err.GetAPIError(s3err.ErrAclNotSupported)
 		}
-		return nil, s3err.GetAPIError(s3err.ErrAclNotSupported)
+		return nil, err
 	}
 	if w.canned != "" {
 		owner, err := b.bucketOwner(ctx, bucket)
@@ -160,6 +161,18 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 		err = b.holdable(w.grants, owner)
 	}
 	return &meta.ACL{Grants: w.grants}, err
+}
+
+// ordinary says that a wish is for what holds in a bucket without lists, however
+// it is written: clients send back the list that they were shown.
+func ordinary(w wish, owner string) bool {
+	switch w.canned {
+	case "":
+		return len(w.grants) == 1 && w.grants[0] == meta.Grant{Account: owner, Permission: string(auth.PermissionFullControl)}
+	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
+		return len(w.grants) == 0
+	}
+	return false
 }
 
 // holdable refuses grants that nothing would honour: access keys are confined to

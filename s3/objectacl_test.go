@@ -142,6 +142,14 @@ func TestObjectListsThatWouldNotHold(t *testing.T) {
 		off.must(off.setACL("k", list))
 	}
 	off.fails(off.setACL("k", types.ObjectCannedACLPublicRead), 400, "AccessControlListNotSupported")
+	shown, err := off.GetObjectAcl(off.ctx, &awss3.GetObjectAclInput{Bucket: &off.bucket, Key: aws.String("k")})
+	off.must(err)
+	back := awss3.PutObjectAclInput{Bucket: &off.bucket, Key: aws.String("k"), AccessControlPolicy: &types.AccessControlPolicy{Owner: shown.Owner, Grants: shown.Grants}}
+	_, err = off.PutObjectAcl(off.ctx, &back)
+	off.must(err)
+	back.AccessControlPolicy.Grants[0].Permission = types.PermissionRead
+	_, err = off.PutObjectAcl(off.ctx, &back)
+	off.fails(err, 400, "AccessControlListNotSupported")
 	off.fails(off.setACL("none", types.ObjectCannedACLPrivate), 404, "NoSuchKey")
 	on.put("k", "", nil)
 	on.fails(on.setACL("k", types.ObjectCannedACLAuthenticatedRead), 501, "NotImplemented")
@@ -162,7 +170,7 @@ func TestObjectListsThatWouldNotHold(t *testing.T) {
 	if got := on.anonymously("GET", "/k", nil); got != 200 || on.grants("k") != "AllUsers READ" {
 		t.Errorf("granted by a header: %d %s", got, on.grants("k"))
 	}
-	_, err := client(reader, nil).PutObjectAcl(on.ctx, &awss3.PutObjectAclInput{Bucket: &on.bucket, Key: aws.String("k"), ACL: types.ObjectCannedACLPrivate})
+	_, err = client(reader, nil).PutObjectAcl(on.ctx, &awss3.PutObjectAclInput{Bucket: &on.bucket, Key: aws.String("k"), ACL: types.ObjectCannedACLPrivate})
 	on.fails(err, 403, "AccessDenied")
 }
 
