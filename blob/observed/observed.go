@@ -227,12 +227,12 @@ func (s *Store) Down() string {
 	return ""
 }
 
-// InPlace implements blob.Placed.
+// InPlace implements blob.Placed: a backend whose place cannot change is in it.
 func (s *Store) InPlace() error {
 	if p, ok := s.inner.(blob.Placed); ok {
 		return p.InPlace()
 	}
-	return errors.ErrUnsupported
+	return nil
 }
 
 // Reopen implements blob.Placed.

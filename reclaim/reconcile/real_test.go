@@ -91,7 +91,7 @@ type reality struct {
 
 func newReality(t *testing.T, p place) *reality {
 	t.Helper()
-	r := &reality{T: t, place: p, at: &clock{1_000_000_000_000_000}, stores: map[string]blob.Store{"main": p.store}}
+	r := &reality{T: t, place: p, at: &clock{lethe.SystemClock{}.Now()}, stores: map[string]blob.Store{"main": p.store}}
 	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: r.at, ReadGrace: time.Minute, LateWindow: time.Hour})
 	r.must(err)
 	t.Cleanup(func() { _ = db.Close() })
