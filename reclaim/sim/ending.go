@@ -30,6 +30,7 @@ func (w *World) end() {
 	n := w.newNode()
 	w.prepareEnd(n)
 	w.fail(w.movedParts(n))
+	w.fail(w.lifted(n))
 	for range rounds {
 		w.advance(w.now.Add(safety.MultipartStale + time.Hour))
 		w.requeue()

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -11,11 +12,23 @@ import (
 // The methods that holds and limits need.
 
 func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
-	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{}, func() (meta.Hold, error) { return s.in.AddHold(ctx, h) })
+	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{}, func() (meta.Hold, error) {
+		out, err := s.in.AddHold(ctx, h)
+		if o := s.w.oracle; err == nil && !slices.ContainsFunc(o.holds, func(x meta.Hold) bool { return sameHold(x, h) }) {
+			o.holds = append(o.holds, h)
+		}
+		return out, err
+	})
 }
 
 func (s *seam) LiftHold(ctx context.Context, h meta.Hold) error {
-	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{}, func() error { return s.in.LiftHold(ctx, h) })
+	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{}, func() error {
+		err := s.in.LiftHold(ctx, h)
+		if err == nil {
+			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x meta.Hold) bool { return sameHold(x, h) })
+		}
+		return err
+	})
 }
 
 func (s *seam) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) {
@@ -27,7 +40,7 @@ func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, er
 }
 
 func (s *seam) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
-	return s.in.Unpark(ctx, limit)
+	return s.unpark(ctx, limit)
 }
 
 func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {

@@ -45,6 +45,7 @@ type oracle struct {
 	changed  map[place]int            // effect at which a key last changed
 	seen     map[lethe.ID]bool        // blob ids ever
 	rules    map[string]lifecycle.Rules
+	holds    []meta.Hold        // that are set
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
 
 	lost   map[lethe.ID]bool // blobs whose backend was destroyed
@@ -150,6 +151,7 @@ func definite(err error) bool {
 	for _, e := range []error{
 		lethe.ErrPreconditionFailed, lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrQuotaExceeded,
 		lethe.ErrDigestMismatch, lethe.ErrIncompleteBody, lethe.ErrInvalidTTL, lethe.ErrNoRoom, lethe.ErrTrashNotFound,
+		lethe.ErrHeld,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -208,6 +210,9 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 	}
 	if derr := o.diff(before, step, sc, err); derr != nil {
 		return fmt.Errorf("after %s: %w", step, derr)
+	}
+	if kerr := o.kept(before, step); kerr != nil {
+		return fmt.Errorf("after %s: %w", step, kerr)
 	}
 	if rerr := o.stamped(before, step, sc, err); rerr != nil {
 		return fmt.Errorf("after %s: %w", step, rerr)

@@ -98,6 +98,9 @@ func (p *process) boot() {
 	if p.index == 0 && p.w.placed() {
 		p.spawn("operator", p.w.cfg.Clients+p.w.cfg.Workers, operator)
 	}
+	if p.index == 0 && p.w.holding() {
+		p.spawn("warden", p.w.cfg.Clients+p.w.cfg.Workers+1, warden)
+	}
 }
 
 func (p *process) spawn(kind string, index int, body func(*actor)) {

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// holding says that holds are set and lifted in this world.
+func (w *World) holding() bool { return hash2(w.cfg.Seed, 23)%8 == 0 }
+
+// warden sets holds on buckets, prefixes and keys, and lifts them again; some stay
+// until the quiet end.
+func warden(a *actor) {
+	w, objects := a.w, a.proc.node.objects
+	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(6000+a.proc.life)))
+	for {
+		a.pause(time.Duration(rng.IntN(90)) * time.Second)
+		var err error
+		if holds := w.oracle.holds; len(holds) > 0 && rng.IntN(len(holds)+2) > 1 {
+			err = objects.LiftHold(context.Background(), pick(rng, holds))
+		} else {
+			_, err = objects.AddHold(context.Background(), drawHold(rng))
+		}
+		w.note("%s: %s, %d holds", a.name, class(err), len(w.oracle.holds))
+		w.say(err)
+		if rng.IntN(3) == 0 {
+			a.pause(time.Duration(rng.IntN(60)) * time.Minute)
+		}
+	}
+}
+
+func drawHold(rng *rand.Rand) meta.Hold {
+	h := meta.Hold{Bucket: pick(rng, bucketNames), Reason: "simulated", By: "warden"}
+	switch rng.IntN(6) {
+	case 0:
+		h.Scope = meta.HoldPrefix // of the whole bucket
+	case 1, 2:
+		h.Scope, h.Key = meta.HoldPrefix, pick(rng, []string{"a", "a/", "c", "ü"})
+	case 3:
+		h.Scope, h.Key = meta.HoldLegal, pick(rng, keyNames)
+	default:
+		h.Scope, h.Key = meta.HoldObject, pick(rng, keyNames)
+	}
+	return h
+}
+
+// lifted has all that is due come due under the holds that are left, which it must
+// outlive; then it lifts them, and what was kept has to go.
+func (w *World) lifted(n *node) error {
+	if !w.holding() || w.err != nil {
+		return nil
+	}
+	w.advance(w.now.Add(safety.MultipartStale + time.Hour))
+	for _, r := range n.routines {
+		w.drain(r)
+	}
+	for len(w.oracle.holds) > 0 && w.err == nil {
+		if err := n.objects.LiftHold(context.Background(), w.oracle.holds[0]); err != nil {
+			return fmt.Errorf("lift a hold that is set: %w", err)
+		}
+	}
+	return nil
+}
+
+// unpark is a step of its own where there are holds.
+func (s *seam) unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+	if !s.w.holding() {
+		return s.in.Unpark(ctx, limit)
+	}
+	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(ctx, limit) })
+}
+
+// sameHold says that two holds are one: a bucket has a scope and key once.
+func sameHold(a, b meta.Hold) bool {
+	return a.Bucket == b.Bucket && a.Scope == b.Scope && a.Key == b.Key
+}
+
+// heldBy finds a hold on a place, by what holds mean and not by what the ledger says.
+func (o *oracle) heldBy(at place) (meta.Hold, bool) {
+	for _, h := range o.holds {
+		if h.Bucket == at.bucket && (h.Key == at.key || h.Scope == meta.HoldPrefix && strings.HasPrefix(at.key, h.Key)) {
+			return h, true
+		}
+	}
+	return meta.Hold{}, false
+}
+
+// kept: what lies under a hold stays as it is, and where it is, whoever comes.
+func (o *oracle) kept(before View, step Step) error {
+	if len(o.holds) == 0 {
+		return nil
+	}
+	is := byPlace(o.view.Objects)
+	for at, old := range byPlace(before.Objects) {
+		h, held := o.heldBy(at)
+		now, there := is[at]
+		switch {
+		case !held:
+		case !there:
+			return fmt.Errorf("%v vanished under a hold on the %s %q", at, h.Scope, h.Key)
+		case now.ID != old.ID:
+			return fmt.Errorf("%v was replaced under a hold on the %s %q", at, h.Scope, h.Key)
+		case now.ModifiedAt != old.ModifiedAt:
+			return fmt.Errorf("%v was changed under a hold on the %s %q", at, h.Scope, h.Key)
+		case now.TTLAt != 0 && (old.TTLAt == 0 || now.TTLAt < old.TTLAt):
+			return fmt.Errorf("%v ends sooner (%s, was %s) under a hold on the %s %q", at, now.TTLAt, old.TTLAt, h.Scope, h.Key)
+		}
+	}
+	if step != "purge" {
+		return nil
+	}
+	return o.keptTrash(before)
+}
+
+// keptTrash: nothing is purged that lay under a held key.
+func (o *oracle) keptTrash(before View) error {
+	left := map[lethe.ID]bool{}
+	for _, e := range o.view.Trash {
+		left[e.ID] = true
+	}
+	for _, e := range before.Trash {
+		if h, held := o.heldBy(place{e.Object.Bucket, e.Object.Key}); held && !left[e.ID] {
+			return fmt.Errorf("trash entry %s (%s/%s) was purged under a hold on the %s %q", e.ID, e.Object.Bucket, e.Object.Key, h.Scope, h.Key)
+		}
+	}
+	return nil
+}
+
+var _ reclaim.ExpireLedger = (*seam)(nil)
