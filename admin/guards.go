@@ -41,6 +41,17 @@ func (s *Service) ListGuards(ctx context.Context, _ None) ([]GuardInfo, error) {
 	return out, err
 }
 
+// stops lists what is stopped now.
+func (s *Service) stops(ctx context.Context) (out []GuardInfo, err error) {
+	list, err := s.ListGuards(ctx, None{})
+	for _, g := range list {
+		if g.Held {
+			out = append(out, g)
+		}
+	}
+	return out, err
+}
+
 func guardInfo(g meta.Guard, now lethe.Time) GuardInfo {
 	out := GuardInfo{Kind: string(g.Kind), Subject: g.Subject, Name: g.Name, Count: g.N, Held: g.Held(now), Reason: g.Reason, Since: g.HeldAt}
 	if out.Held && g.HeldUntil != lethe.Forever {

@@ -44,6 +44,10 @@ type Status struct {
 	Limits   string `json:"limits,omitempty"`
 	// ClockBehind is how far the machine's clock lies behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
+	// Holds is how many holds are set, and Stops what limits have stopped and which
+	// clocks are in doubt.
+	Holds int64       `json:"holds,omitempty"`
+	Stops []GuardInfo `json:"stops,omitempty"`
 }
 
 // BackendStatus is what lies on a backend.
@@ -128,6 +132,9 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 	if err = s.sumBuckets(ctx, &out); err == nil {
 		err = s.surround(ctx, &out)
 	}
+	if err == nil {
+		out.Stops, err = s.stops(ctx)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -162,6 +169,7 @@ func (s *Service) sumBuckets(ctx context.Context, out *Status) error {
 		out.Buckets++
 		out.Objects += b.Objects
 		out.Bytes += b.Bytes
+		out.Holds += b.Holds
 		return nil
 	})
 }

@@ -82,6 +82,7 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 		return err
 	}
 	printPressure(c.out, s)
+	printStops(c.out, s)
 	if s.Ledger.Full {
 		fmt.Fprintln(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes go on, new objects are refused until there is room again.")
 	}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// TestHoldsFromTheCommandLine: what is held is neither deleted nor replaced nor
+// expired, is listed and counted, and goes once it is let go.
+func TestHoldsFromTheCommandLine(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("bucket")
+	w.put("bucket", "logs/a", "bytes", "1h")
+	w.put("bucket", "logs/b", "others", "1h")
+	w.put("bucket", "one", "single", "")
+	w.put("bucket", "free", "more", "1h")
+	if out := w.ok("hold", "list"); strings.Contains(out, "bucket") {
+		t.Errorf("before any: %s", out)
+	}
+	if out := w.ok("hold", "add", "bucket", "--prefix", "logs/", "--reason", "audit 7"); !strings.Contains(out, "held: s3://bucket/logs/*") {
+		t.Errorf("add says %s", out)
+	}
+	w.ok("hold", "add", "bucket", "--key", "one")
+	w.ok("hold", "add", "bucket", "--key", "one") // as often as you like
+	w.fails("no such bucket", "hold", "add", "nowhere")
+	w.fails("on one key", "hold", "add", "bucket", "--key", "one", "--prefix", "o")
+	list := asked[[]admin.HoldInfo](w, "hold", "list", "--bucket", "bucket")
+	if len(list) != 2 || list[0].Scope != "object" || list[1].Key != "logs/" || list[1].Reason != "audit 7" || list[1].At == 0 {
+		t.Fatalf("listed are %+v", list)
+	}
+	if out := w.ok("status"); !strings.Contains(out, "2 holds are set") {
+		t.Errorf("status says %s", out)
+	}
+	w.refusesToTouch("bucket", "one")
+
+	w.clock.advance(2 * time.Hour)
+	w.ok("reclaim", "--once", "--only", "expire")
+	w.ok("explain", "s3://bucket/logs/a")
+	if s := asked[admin.Status](w, "status"); s.Objects != 3 || s.Holds != 2 {
+		t.Fatalf("%d objects under %d holds", s.Objects, s.Holds)
+	}
+
+	w.fails("no such hold", "hold", "rm", "bucket")
+	for _, args := range [][]string{{"--prefix", "logs/"}, {"--key", "one"}} {
+		if out := w.ok(append([]string{"hold", "rm", "bucket"}, args...)...); !strings.Contains(out, "lifted") {
+			t.Errorf("rm says %s", out)
+		}
+	}
+	w.ok("reclaim", "--once", "--only", "expire")
+	if s := asked[admin.Status](w, "status"); s.Objects != 1 || s.Holds != 0 {
+		t.Fatalf("%d objects under %d holds after they were lifted", s.Objects, s.Holds)
+	}
+	w.remove("bucket", "one")
+}
+
+// refusesToTouch: a client can neither delete nor replace the object.
+func (w *world) refusesToTouch(bucket, key string) {
+	w.t.Helper()
+	ctx, client := context.Background(), w.s3("", "")
+	_, err := client.DeleteObject(ctx, &awss3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		w.t.Errorf("deleting what is held: %v", err)
+	}
+	_, err = client.PutObject(ctx, &awss3.PutObjectInput{Bucket: &bucket, Key: aws.String(key), Body: strings.NewReader("new")})
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		w.t.Errorf("replacing what is held: %v", err)
+	}
+}
+
+// TestGuardsFromTheCommandLine: what goes beyond a limit is stopped before its
+// first object, shown, and goes once a person allows it; the rest goes on.
+func TestGuardsFromTheCommandLine(t *testing.T) {
+	w := newWorld(t, "reclaim.guards.ttl.ask=3").start()
+	w.bucket("big")
+	w.bucket("small")
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		w.put("big", key, "bytes "+key, "1h")
+	}
+	w.put("small", "a", "bytes", "1h")
+	w.put("small", "stays", "bytes", "")
+	w.clock.advance(2 * time.Hour)
+	w.ok("reclaim", "--once", "--only", "expire")
+	s := asked[admin.Status](w, "status")
+	if s.Objects != 6 || len(s.Stops) != 1 || s.Stops[0].Name != "big" || s.Stops[0].Kind != "ttl" {
+		t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
+	}
+	if out := w.ok("status"); !strings.Contains(out, "DELETIONS ARE STOPPED (ttl of big)") || !strings.Contains(out, "lethe guard allow ttl big") {
+		t.Errorf("status says %s", out)
+	}
+	if out := w.ok("guard", "show"); !strings.Contains(out, "stopped") || !strings.Contains(out, "more than 3") {
+		t.Errorf("show says %s", out)
+	}
+	w.fails("guard show", "guard", "allow", "rules", "big")
+	if out := w.ok("guard", "allow", "ttl", "big", "--count", "5"); !strings.Contains(out, "5 allowed until") {
+		t.Errorf("allow says %s", out)
+	}
+	w.ok("reclaim", "--once", "--only", "expire")
+	if s := asked[admin.Status](w, "status"); s.Objects != 1 || len(s.Stops) != 0 {
+		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Stops)
+	}
+}
