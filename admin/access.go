@@ -105,7 +105,7 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	}
 	given, bearer := strings.CutPrefix(header, "Bearer ")
 	if !bearer || given == "" {
-		return c, unauthorized("no token")
+		return c, unauthorized(noToken)
 	}
 	have := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(g.root[:], have[:]) == 1 && g.access.Token != "" {
@@ -122,7 +122,7 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *denial) {
 	id, ok := idOfToken(given)
 	if !ok {
-		return c, unauthorized("not a token")
+		return c, unauthorized(notAToken)
 	}
 	k, err := g.s.o.Ledger.AdminToken(ctx, id)
 	missing := errors.Is(err, meta.ErrNoSuchToken)
@@ -142,6 +142,12 @@ func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *den
 	}
 	return caller{k.Name, Role(k.Role), c.remote}, nil
 }
+
+// Why callers are turned away without a look into the ledger.
+const (
+	noToken   = "no token"
+	notAToken = "not a token"
+)
 
 func unauthorized(why string) *denial {
 	return &denial{http.StatusUnauthorized, Error{"unauthorized", "the admin API wants a token that it knows: Authorization: Bearer ...; " +
@@ -174,7 +180,12 @@ func (g *gate) deny(w http.ResponseWriter, r *http.Request, c caller, d *denial)
 func (g *gate) tell(r *http.Request, c caller, d *denial) {
 	allowance := addressOf(c)
 	switch d.status {
-	case http.StatusUnauthorized, http.StatusTooManyRequests:
+	case http.StatusUnauthorized:
+		if d.why == noToken || d.why == notAToken {
+			// The ledger was not asked: it must not cost those who have a token.
+			allowance = "nobody at " + allowance
+		}
+	case http.StatusTooManyRequests:
 	case http.StatusForbidden:
 		allowance = "token " + c.name
 	default:

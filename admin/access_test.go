@@ -181,3 +181,19 @@ func TestTokensAreChecked(t *testing.T) {
 		t.Errorf("%d %s", code, answer)
 	}
 }
+
+// Who has no token at all costs those nothing who have one.
+func TestCallsWithoutATokenLockNobodyOut(t *testing.T) {
+	g := newGated(t)
+	token := g.token("watcher", "read", "")
+	for range 100 {
+		for _, none := range []string{"", "nonsense"} {
+			if code, _ := g.as(none, "status", ""); code != http.StatusUnauthorized {
+				t.Fatalf("%q: %d", none, code)
+			}
+		}
+	}
+	if code, body := g.as(token, "whoami", ""); code != http.StatusOK {
+		t.Errorf("a token from that address: %d %s", code, body)
+	}
+}

@@ -44,6 +44,8 @@ type Explanation struct {
 	Contents []ContentInfo `json:"contents,omitempty"`
 	// Operations wrote what was found, as far as they are kept.
 	Operations []Operation `json:"operations,omitempty"`
+	// Holds keep what lies under the key, whatever is due or asked for.
+	Holds []HoldInfo `json:"holds,omitempty"`
 }
 
 // ObjectInfo is an object's row.
@@ -136,8 +138,23 @@ func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error
 	if out.Contents, err = s.contents(ctx, contents); err != nil {
 		return out, err
 	}
+	if out.Holds, err = s.holdsOn(ctx, n); err != nil {
+		return out, err
+	}
 	out.Verdict = out.verdict()
 	return out, nil
+}
+
+// holdsOn are the holds on a key; of a bucket that is gone there are none.
+func (s *Service) holdsOn(ctx context.Context, n ObjectName) (out []HoldInfo, err error) {
+	holds, err := s.o.Ledger.HoldsOn(ctx, n.Bucket, n.Key)
+	if errors.Is(err, lethe.ErrNoSuchBucket) {
+		return nil, nil
+	}
+	for _, h := range holds {
+		out = append(out, holdInfo(h))
+	}
+	return out, err
 }
 
 func objectInfo(o meta.Object) *ObjectInfo {
@@ -212,9 +229,29 @@ func blobInfo(store lethe.ID, b meta.Blob) BlobInfo {
 	}
 }
 
+// held names the first hold; empty if there is none.
+func (e Explanation) held() string {
+	if len(e.Holds) == 0 {
+		return ""
+	}
+	h := e.Holds[0]
+	text := "held (" + h.Scope + " " + strconv.Quote(h.Key) + ")"
+	if h.Key == "" {
+		text = "held (the whole bucket)"
+	}
+	if h.Reason != "" {
+		text += " for " + strconv.Quote(h.Reason)
+	}
+	return text
+}
+
 // verdict says in a sentence why it is here, or that it is not.
 func (e Explanation) verdict() string {
-	switch {
+	switch held := e.held(); {
+	case held != "" && e.Object != nil && !e.Visible:
+		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the row and its bytes stay, %s", e.Object.DueAt.Format(time.RFC3339), held)
+	case held != "" && e.Object != nil:
+		return "here, and nobody can delete, replace or expire it: it is " + held
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or its rows are gone; the log's audit lines say when and why bytes were deleted"
 	case e.Object == nil:

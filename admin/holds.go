@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -95,7 +96,7 @@ func (s *Service) AddHold(ctx context.Context, req HoldRequest) (HoldInfo, error
 	if err != nil {
 		return HoldInfo{}, err
 	}
-	h.By = "operator"
+	h.By = callerOf(ctx).name
 	if h, err = s.o.Ledger.AddHold(ctx, h); err != nil {
 		return HoldInfo{}, err
 	}
@@ -109,7 +110,11 @@ func (s *Service) RemoveHold(ctx context.Context, req HoldRequest) (None, error)
 	if err != nil {
 		return None{}, err
 	}
-	if err := s.o.Ledger.LiftHold(ctx, h); err != nil {
+	err = s.o.Ledger.LiftHold(ctx, h)
+	if errors.Is(err, meta.ErrNoSuchHold) && h.Scope == meta.HoldObject {
+		err = fmt.Errorf("%w (a legal hold of a client is another one: --legal)", err)
+	}
+	if err != nil {
 		return None{}, err
 	}
 	s.audit(ctx, "hold_lifted", "operator", slog.String("bucket", h.Bucket), slog.String("scope", h.Scope.String()), slog.String("key", h.Key))

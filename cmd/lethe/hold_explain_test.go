@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// TestExplainTellsOfHolds: who asks why something is here is told what keeps it.
+func TestExplainTellsOfHolds(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.ok("hold", "add", "first", "--key", "a", "--reason", "an audit")
+	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	if !strings.Contains(e.Verdict, `held (object "a") for "an audit"`) || len(e.Holds) != 1 {
+		t.Errorf("explained as %q, holds %+v", e.Verdict, e.Holds)
+	}
+	w.fails("--legal", "hold", "rm", "first", "--key", "none")
+	w.ok("hold", "rm", "first", "--key", "a")
+	if e = asked[admin.Explanation](w, "explain", "s3://first/a"); len(e.Holds) != 0 || strings.Contains(e.Verdict, "held") {
+		t.Errorf("explained as %q, holds %+v", e.Verdict, e.Holds)
+	}
+}
