@@ -48,12 +48,9 @@ type wish struct {
 	grants []meta.Grant // of headers
 }
 
-// wished reads it; field is what a form says of it.
-func wished(h *fasthttp.RequestHeader, field string) (w wish, err error) {
-	w.canned = types.ObjectCannedACL(strings.Clone(field))
-	if v := h.Peek(headerACL); len(v) > 0 {
-		w.canned = types.ObjectCannedACL(v)
-	}
+// wished reads it from a request's headers.
+func wished(h *fasthttp.RequestHeader) (w wish, err error) {
+	w.canned = types.ObjectCannedACL(h.Peek(headerACL))
 	for _, g := range grantHeaders {
 		for _, value := range h.PeekAll(g.name) {
 			list, err := headerGrants(string(value), g.permission)
@@ -67,6 +64,24 @@ func wished(h *fasthttp.RequestHeader, field string) (w wish, err error) {
 		return wish{}, s3err.GetAPIError(s3err.ErrBothCannedAndHeaderGrants)
 	}
 	return w, nil
+}
+
+// wishedByForm reads it from a form's fields. A form's policy covers those alone:
+// whoever holds one for a private object must not make it public by a header.
+func wishedByForm(h *fasthttp.RequestHeader, fields map[string]string) (wish, error) {
+	names := []string{headerACL}
+	for _, g := range grantHeaders {
+		names = append(names, g.name)
+	}
+	for _, name := range names {
+		if len(h.PeekAll(name)) > 0 {
+			return wish{}, s3err.InvalidArgumentError{
+				Description:  "A form asks for an access control list in its field acl, which its policy covers, and not in a header.",
+				ArgumentName: name, ArgumentValue: string(h.Peek(name)),
+			}
+		}
+	}
+	return wish{canned: types.ObjectCannedACL(strings.Clone(fields["acl"]))}, nil
 }
 
 // headerGrants reads the grantees of a header: id="..", uri="..", separated by

@@ -96,7 +96,7 @@ func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (l
 	}
 	var w wish
 	if web := requestOf(ctx).web; web != nil {
-		if w, err = wished(&web.Request().Header, ""); err != nil {
+		if w, err = wished(&web.Request().Header); err != nil {
 			return list, err
 		}
 	}

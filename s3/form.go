@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/textproto"
 	"reflect"
 	"regexp"
 	"strings"
@@ -36,12 +37,13 @@ func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.
 	restore = func() {}
 	stream := ctx.Request().BodyStream()
 	_, params, err := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
-	if !req.form || stream == nil || err != nil || params["boundary"] == "" {
+	boundary := strings.TrimSpace(params["boundary"]) // as versitygw's parser has it
+	if !req.form || stream == nil || err != nil || boundary == "" {
 		return restore, nil
 	}
-	f := formReader{r: bufio.NewReader(stream), boundary: params["boundary"]}
-	if !f.run() {
-		return restore, errFormTooLarge
+	f := formReader{r: bufio.NewReader(stream), boundary: boundary}
+	if e := f.run(); e != nil {
+		return restore, e
 	}
 	req.filename = f.filename
 	setBody(ctx.Request(), io.MultiReader(bytes.NewReader(f.head), f.r))
@@ -69,71 +71,116 @@ func bodySettable() error {
 	return nil
 }
 
-// formReader reads a form's fields, up to the beginning of its file. Some clients
-// give each field a file name, which would make the first of them the file: only
-// the field "file" is one, as on S3. The head keeps its length, since the file's
-// is computed from it.
+// formReader reads a form's fields, up to the beginning of its file. It takes
+// only what versitygw's parser reads in the same way: where the two disagreed on
+// where the file begins, that parser would hold it in memory as a field's value.
+// Some clients give each field a file name, which would make the first of them
+// the file: only the field "file" is one, as on S3. The head keeps its length,
+// since the file's is computed from it.
 type formReader struct {
 	r        *bufio.Reader
 	boundary string
 
 	head     []byte
-	header   bool // of a field; else its value
+	begun    bool            // the first boundary was there
+	headers  map[string]bool // of the field; nil: in its value
 	file     bool
 	filename string
 }
 
-// run reads the head; false: it is too long.
-func (f *formReader) run() bool {
-	for begins := true; len(f.head) <= maxForm; {
-		line, err := f.r.ReadSlice('\n')
-		at := len(f.head)
-		f.head = append(f.head, line...)
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			// Whoever reads on gets the same error, or the end.
-			return true
+// run reads the head, or refuses it.
+func (f *formReader) run() s3err.S3Error {
+	for {
+		line, e := f.next()
+		if e != nil {
+			return e
 		}
-		if begins && f.line(f.head[at:]) {
-			return true
+		done, ok := f.line(line)
+		if !ok {
+			return malformedForm()
 		}
-		begins = err == nil
+		if done {
+			return nil
+		}
 	}
-	return false
 }
 
-// line looks at one line; true: the rest is the file, or nothing.
-func (f *formReader) line(line []byte) bool {
-	text := string(bytes.TrimRight(line, "\r\n"))
-	switch {
-	case text == "--"+f.boundary:
-		f.header = true
-	case text == "--"+f.boundary+"--":
-		return true
-	case !f.header:
-	case text == "":
-		f.header = false
-		return f.file
-	default:
-		if name, value, ok := strings.Cut(text, ":"); ok && strings.EqualFold(strings.TrimSpace(name), fiber.HeaderContentDisposition) {
-			f.field(line, value)
+func malformedForm() s3err.S3Error { return s3err.GetAPIError(s3err.ErrMalformedPOSTRequest) }
+
+// next reads a whole line.
+func (f *formReader) next() ([]byte, s3err.S3Error) {
+	at := len(f.head)
+	for {
+		part, err := f.r.ReadSlice('\n')
+		f.head = append(f.head, part...)
+		switch {
+		case len(f.head) > maxForm:
+			return nil, errFormTooLarge
+		case err == nil:
+			return f.head[at:], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, malformedForm()
 		}
 	}
-	return false
+}
+
+// line takes one line; done: the rest is the file, or nothing.
+func (f *formReader) line(raw []byte) (done, ok bool) {
+	line, ok := bytes.CutSuffix(raw, []byte("\r\n"))
+	if !ok || bytes.IndexByte(line, '\r') >= 0 {
+		return false, false
+	}
+	text, boundary := string(line), "--"+f.boundary
+	switch {
+	case f.headers == nil && text == boundary:
+		f.begun, f.headers = true, map[string]bool{}
+	case f.headers == nil:
+		return text == boundary+"--", f.begun
+	case text == "":
+		ok = f.headers[fiber.HeaderContentDisposition]
+		f.headers = nil
+		return f.file, ok
+	default:
+		return false, f.header(raw)
+	}
+	return false, true
+}
+
+// header takes one header of a field; none may be there twice.
+func (f *formReader) header(line []byte) bool {
+	name, value, ok := strings.Cut(string(line), ":")
+	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
+	if !ok || f.headers[name] {
+		return false
+	}
+	f.headers[name] = true
+	return name != fiber.HeaderContentDisposition || f.field(line, value)
 }
 
 var filenameParameter = regexp.MustCompile(`(?i)(;\s*filenam)e(\*?\s*=)`)
 
 // field reads a field's name, and hides the file name of what is none.
-func (f *formReader) field(line []byte, disposition string) {
-	_, params, err := mime.ParseMediaType(disposition)
-	if err != nil {
-		return
-	}
-	if strings.EqualFold(params["name"], "file") {
+func (f *formReader) field(line []byte, value string) bool {
+	params := disposition(value)
+	if strings.ToLower(params["name"]) == "file" {
 		f.file, f.filename = true, params["filename"]
-		return
+		return true
 	}
 	copy(line, filenameParameter.ReplaceAll(line, []byte("${1}_$2")))
+	_, value, _ = strings.Cut(string(line), ":")
+	hidden := disposition(value)
+	_, shown := hidden["filename"]
+	return !shown && params["name"] != "" && hidden["name"] == params["name"]
+}
+
+// disposition reads the parameters of a field's Content-Disposition; nil: it is
+// none.
+func disposition(value string) map[string]string {
+	kind, params, err := mime.ParseMediaType(strings.TrimSpace(value))
+	if err != nil || kind != "form-data" {
+		return nil
+	}
+	return params
 }
 
 // filenameVariable in a form's key stands for the name of the file.

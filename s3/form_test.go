@@ -23,6 +23,7 @@ type form struct {
 	name     string // of the file
 	body     string
 	fileLike bool // every field has a file name, as some clients' have
+	header   http.Header
 }
 
 // post sends it.
@@ -49,6 +50,7 @@ func (s *site) post(f form) (int, string) {
 	s.must(m.Close())
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, "http://"+s.addr+"/"+s.bucket, &b)
 	s.must(err)
+	maps.Copy(r.Header, f.header)
 	r.Header.Set("Content-Type", m.FormDataContentType())
 	status, _, answer := s.send(r)
 	return status, answer

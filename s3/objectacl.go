@@ -67,7 +67,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 	if !ok {
 		return notImplemented()
 	}
-	w, err := wished(&rc.Request.Header, "")
+	w, err := wished(&rc.Request.Header)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,10 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 	if !ok {
 		return nil, nil
 	}
-	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
-	w, err := wished(&rc.Request.Header, form.Fields["acl"])
+	w, err := wished(&rc.Request.Header)
+	if form, ok := ctx.Value(localForm).(middlewares.PostObjectResult); ok {
+		w, err = wishedByForm(&rc.Request.Header, form.Fields)
+	}
 	if err != nil || (w.canned == "" && len(w.grants) == 0) {
 		return nil, err
 	}
@@ -327,9 +329,13 @@ func (r *request) decidedBy(bucket string) (key string, settles bool) {
 	if r.web == nil {
 		return "", false
 	}
-	q := r.web.Request().URI().QueryArgs()
-	method := r.web.Method()
-	if source := r.web.Get("X-Amz-Copy-Source"); source != "" && method == http.MethodPut {
+	routed := strings.Clone(r.web.Params("bucket"))
+	key, ok := strings.CutPrefix(r.web.Path(), fmt.Sprintf("/%s/", routed))
+	if !ok || key == "" {
+		return "", false
+	}
+	list := listOf(r.web.Method(), r.web.Request().URI().QueryArgs())
+	if source := r.web.Get("X-Amz-Copy-Source"); source != "" && list == sourceDecides {
 		r.lists++
 		from, key, _, err := backend.ParseCopySource(strings.Clone(source))
 		if err != nil || r.lists == 1 || from != bucket {
@@ -337,17 +343,37 @@ func (r *request) decidedBy(bucket string) (key string, settles bool) {
 		}
 		return key, false
 	}
-	routed := strings.Clone(r.web.Params("bucket"))
-	key, ok := strings.CutPrefix(r.web.Path(), fmt.Sprintf("/%s/", routed))
-	reads := method == http.MethodGet || method == http.MethodHead
-	settles = method == http.MethodPut && q.Has("acl")
-	other := slices.ContainsFunc(listedByBucket, q.Has)
-	if !ok || routed != bucket || other || (!reads && !settles) {
+	if routed != bucket || (list != objectDecides && list != objectSettled) {
 		return "", false
 	}
-	return strings.Clone(key), settles
+	return strings.Clone(key), list == objectSettled
 }
 
-// listedByBucket are the sub-resources of an object that its bucket's list
-// decides on.
-var listedByBucket = []string{"uploadId", "uploads", "tagging", "retention", "legal-hold", "torrent"}
+// deciders say whose list decides on a request to an object.
+type deciders int
+
+const (
+	bucketDecides deciders = iota // its bucket's
+	objectDecides                 // its own
+	objectSettled                 // its own, which the request sets
+	sourceDecides                 // its bucket's, and that of a copy's source if there is one
+)
+
+// listOf decides by the operation that versitygw routes a request to, in the
+// order of its routes: of several sub-resources one counts, and HEAD has none.
+func listOf(method string, q *fasthttp.Args) deciders {
+	// These come first, for every method that has them.
+	first := slices.ContainsFunc([]string{"tagging", "retention", "legal-hold"}, q.Has)
+	switch {
+	case method == http.MethodHead:
+		return objectDecides
+	case first:
+	case method == http.MethodGet && (q.Has("acl") || q.Has("attributes") || !q.Has("uploadId")):
+		return objectDecides
+	case method == http.MethodPut && q.Has("acl"):
+		return objectSettled
+	case method == http.MethodPut && q.Has("uploadId") == q.Has("partNumber"):
+		return sourceDecides
+	}
+	return bucketDecides
+}
