@@ -131,8 +131,8 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 
 // DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
 // while it has visible objects or open uploads, ErrHeld while anything is held
-// there. Its row goes when the objects
-// that are past their time have been reclaimed.
+// there. Its row goes when the objects that are past their time have been
+// reclaimed, and what is parked there has been looked through (Unpark).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.holdBucket(name)
@@ -150,7 +150,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 				return err
 			}
 		}
-		return nil
+		return t.lift(b.ID, "")
 	})
 }
 

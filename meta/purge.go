@@ -24,6 +24,7 @@ var (
 	emptyNameless = register(`SELECT b.id FROM buckets b WHERE b.name IS NULL
 		AND NOT EXISTS (SELECT 1 FROM objects o WHERE o.bucket_id = b.id)
 		AND NOT EXISTS (SELECT 1 FROM uploads u WHERE u.bucket_id = b.id)
+		AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.bucket_id = b.id)
 		ORDER BY b.id LIMIT ?1`)
 	deleteBucketCounters = register(`DELETE FROM bucket_counters
 		WHERE bucket_id IN (SELECT id FROM ` + ids(1) + `)`)
@@ -153,7 +154,7 @@ func (db *DB) PurgeBacklog(ctx context.Context) (b Backlog, err error) {
 // Prune drops what bookkeeping keeps for a while, up to limit rows: outcomes of
 // operations older than OpsKept; finished runs beyond the last 1,000 of each
 // routine, its newest successful one excepted; and deleted buckets whose last
-// object was reclaimed. It returns how many rows went.
+// object was reclaimed and whose parked rows were let go. It returns how many rows went.
 func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 	var n int64
 	err := db.batch(ctx, "prune", func(t *tx) error {

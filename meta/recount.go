@@ -137,6 +137,8 @@ var bookRules = []bookRule{
 				due_at IS NULL AND EXISTS (SELECT 1 FROM parked p WHERE p.bucket_id = objects.bucket_id AND p.key = objects.key AND p.entry = '') AS parked
 			FROM objects) AS d
 		WHERE (want <> have OR have < 0) AND NOT (have = 0 AND parked)`),
+	rule("parked", `SELECT 'trash ' || id, 'a parked row, or when it is purged', 'neither'
+		FROM trash WHERE purge_at = 9223372036854775807 AND id NOT IN (SELECT entry FROM parked)`),
 	rule("holds", `SELECT 'bucket ' || b.id, CAST((SELECT count(*) FROM holds h WHERE h.bucket_id = b.id) AS TEXT), CAST(b.holds AS TEXT)
 		FROM buckets b WHERE b.holds <> (SELECT count(*) FROM holds h WHERE h.bucket_id = b.id)`),
 	ofBlobs("owner of a live blob", `SELECT 'blob ' || b.id, 'one content or one part',

@@ -137,6 +137,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	b.Name = ""
 	clear(b.documents)
 	b.ruled = ruled{last: b.last}
+	db.lift(b, "")
 	return nil
 }
 

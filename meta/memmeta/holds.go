@@ -274,6 +274,11 @@ func (db *DB) unpark(p *parked) int {
 	return 1
 }
 
+// parksIn says that something is parked in a bucket.
+func (db *DB) parksIn(b *bucket) bool {
+	return slices.ContainsFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
+}
+
 // forgetParked drops what is kept of a bucket that is gone.
 func (db *DB) forgetParked(b *bucket) {
 	db.parked.rows = slices.DeleteFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })

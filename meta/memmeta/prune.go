@@ -31,7 +31,7 @@ func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 		if n == limit && limit > 0 {
 			return n, nil
 		}
-		if b.Name == "" && len(b.byKey) == 0 {
+		if b.Name == "" && len(b.byKey) == 0 && !db.parksIn(b) {
 			db.forgetParked(b)
 			db.buckets.drop(b)
 			n++

@@ -3,6 +3,7 @@ package memmeta
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -51,6 +52,9 @@ func (r *recount) references() {
 	}
 	for _, e := range r.db.trash.rows {
 		r.reference("trash", &e.Object, e.content)
+		if e.PurgeAt == lethe.Forever && !slices.ContainsFunc(r.db.parked.rows, func(p *parked) bool { return p.entry == e.ID }) {
+			r.differ("parked", "trash "+string(e.ID), "a parked row, or when it is purged", "neither")
+		}
 	}
 	for _, c := range r.db.contents.rows {
 		if c.Refs != c.tally || c.Refs <= 0 {

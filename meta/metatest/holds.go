@@ -21,6 +21,8 @@ func holdTests() []test {
 		{name: "two holds are lifted one by one", run: twoHolds},
 		{name: "letting go resumes where it ended", run: unparkResumes},
 		{name: "a bucket with holds is not deleted", run: heldBucket},
+		{name: "what was parked and is gone does not keep a deleted bucket", run: staleParked},
+		{name: "a deleted bucket keeps what is parked until it is let go", run: parkedBucket},
 		{name: "holds are listed by pages", run: holdPages},
 		{name: "what can be no hold", run: noHold},
 	}
@@ -177,6 +179,35 @@ func heldBucket(w *world) {
 	w.remove("a")
 	w.lift(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
+}
+
+func parkedBucket(w *world) {
+	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.put("a", "body")
+	blob := w.onlyBlob("a").ID
+	w.remove("a")
+	h := w.hold(meta.HoldPrefix, "")
+	w.later(time.Hour)
+	equal(w, "parked", must(w.Purge(w.ctx, meta.Batch{}))(w).Parked, 1)
+	w.lift(h)
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
+	equal(w, "returned", w.unparkAll(0), 1)
+	equal(w, "purged", must(w.Purge(w.ctx, meta.Batch{}))(w).Objects, 1)
+	w.in(blob, lethe.Condemned)
+	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
+}
+
+// staleParked: what was parked and is gone does not keep the bucket's row.
+func staleParked(w *world) {
+	w.putTTL("a", "body", time.Minute)
+	w.later(time.Minute)
+	equal(w, "parked", must(w.Expire(w.ctx, meta.Batch{Limit: 1, Limits: meta.Limits{TTL: meta.Limit{Share: 1}}}))(w).Parked, 1)
+	w.put("a", "another")
+	w.remove("a")
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	equal(w, "returned", w.unparkAll(0), 0)
+	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
 
 func holdPages(w *world) {
