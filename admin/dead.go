@@ -4,26 +4,74 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// DeadRequest chooses dead letters: by their ids, or by backend and reason, or
-// with All every one. For a list, nothing chosen means every one too.
+// DeadRequest chooses dead letters: by their ids, or those that meet all filters
+// that are set, or with All every one. For a list, nothing chosen means every one
+// too.
 type DeadRequest struct {
 	IDs     []string `json:"ids,omitempty"`
 	Backend string   `json:"backend,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
+	Bucket  string   `json:"bucket,omitempty"`   // of the last reference, where the row knows it
+	MinAge  string   `json:"min_age,omitempty"`  // since it was enqueued: 90m, 7d
+	MinSize int64    `json:"min_size,omitempty"` // bytes
+	Error   string   `json:"error,omitempty"`    // occurs in the last error, upper and lower case apart
 	All     bool     `json:"all,omitempty"`
 	After   string   `json:"after,omitempty"` // list: the last id of the page before
 	Limit   int      `json:"limit,omitempty"` // list: default and most 1,000
 }
 
+// filtered says whether a filter is set.
+func (r DeadRequest) filtered() bool {
+	return r.Backend != "" || r.Reason != "" || r.Bucket != "" || r.MinAge != "" || r.MinSize != 0 || r.Error != ""
+}
+
+// chooses checks that a command is told what to take, and in one way.
+func (r DeadRequest) chooses() error {
+	switch {
+	case len(r.IDs) == 0 && !r.filtered() && !r.All:
+		return fmt.Errorf("%w: name dead letters by id, or choose them by backend, reason, bucket, age, size or error, or all of them", ErrBadRequest)
+	case len(r.IDs) > 0 && (r.filtered() || r.All):
+		return fmt.Errorf("%w: name dead letters by id or choose them by filters, not both", ErrBadRequest)
+	}
+	return nil
+}
+
 // DeadList is a page of dead letters, oldest blob first.
 type DeadList struct {
-	Blobs []BlobInfo `json:"blobs"`
+	Blobs []DeadInfo `json:"blobs"`
 	Next  string     `json:"next,omitempty"` // the After of the next page
+}
+
+// DeadInfo is a dead letter: died_at is when its last reference went, by which it
+// was enqueued.
+type DeadInfo struct {
+	BlobInfo
+	Bucket   string `json:"bucket,omitempty"`    // of the last reference; empty: not known, or deleted
+	BucketID string `json:"bucket_id,omitempty"` // empty: not known
+	Content  string `json:"content,omitempty"`   // that it was part of
+	Upload   string `json:"upload,omitempty"`    // that it was a part of
+	Part     int    `json:"part,omitempty"`
+	SHA256   string `json:"sha256,omitempty"` // of the blob's bytes, hex
+}
+
+// DeadName names a dead letter.
+type DeadName struct {
+	ID string `json:"id"`
+}
+
+// DeadDetail is a dead letter, and what becomes of it.
+type DeadDetail struct {
+	DeadInfo
+	Now     time.Time `json:"now"`
+	Planned string    `json:"planned"`        // in words
+	Held    string    `json:"held,omitempty"` // why deletes on its backend are held
 }
 
 // Count answers how many were changed.
@@ -33,74 +81,176 @@ type Count struct {
 
 // Dead lists dead letters.
 func (s *Service) Dead(ctx context.Context, req DeadRequest) (DeadList, error) {
+	out := DeadList{Blobs: []DeadInfo{}}
 	store, err := s.o.Ledger.Identity(ctx)
 	if err != nil {
-		return DeadList{}, err
+		return out, err
 	}
-	limit := req.Limit
-	if limit <= 0 || limit > page {
-		limit = page
+	if len(req.IDs) > 0 {
+		return out, fmt.Errorf("%w: a list is chosen by filters; dead/show tells of one id", ErrBadRequest)
 	}
-	list, err := s.o.Ledger.Dead(ctx, meta.DeadQuery{
-		Backend: req.Backend, Reason: lethe.Reason(req.Reason), After: lethe.ID(req.After), Limit: limit,
-	})
-	out := DeadList{Blobs: []BlobInfo{}}
-	for _, b := range list {
-		out.Blobs = append(out.Blobs, blobInfo(store.ID, b))
+	q, err := s.deadQuery(ctx, req)
+	if err != nil {
+		return out, err
 	}
-	if len(list) == limit {
-		out.Next = string(list[limit-1].ID)
+	list, err := s.o.Ledger.Dead(ctx, q)
+	for _, d := range list {
+		out.Blobs = append(out.Blobs, deadInfo(store.ID, d))
+	}
+	if len(list) == q.Limit {
+		out.Next = string(list[q.Limit-1].ID)
 	}
 	return out, err
 }
 
+// deadQuery is a page of what a request's filters choose: ErrBadRequest,
+// ErrNoSuchBucket.
+func (s *Service) deadQuery(ctx context.Context, r DeadRequest) (meta.DeadQuery, error) {
+	q := meta.DeadQuery{
+		Backend: r.Backend, Reason: lethe.Reason(r.Reason), Bucket: r.Bucket, MinSize: r.MinSize, Error: r.Error,
+		After: lethe.ID(r.After), Limit: r.Limit,
+	}
+	if q.Limit <= 0 || q.Limit > page {
+		q.Limit = page
+	}
+	if r.MinSize < 0 {
+		return q, fmt.Errorf("%w: min_size is %d bytes", ErrBadRequest, r.MinSize)
+	}
+	if r.MinAge != "" {
+		age, err := lethe.ParseTTL(r.MinAge)
+		if err != nil {
+			return q, fmt.Errorf("%w: min_age: %w", ErrBadRequest, err)
+		}
+		q.DiedBy = s.o.Clock.Now().Add(-age)
+	}
+	if r.Bucket != "" {
+		if _, err := s.o.Objects.Bucket(ctx, r.Bucket); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func deadInfo(store lethe.ID, d meta.DeadLetter) DeadInfo {
+	return DeadInfo{
+		BlobInfo: blobInfo(store, d.Blob), Bucket: d.Bucket, BucketID: string(d.BucketID), Content: string(d.ContentID),
+		Upload: string(d.UploadID), Part: d.Part, SHA256: d.Digest,
+	}
+}
+
+// ShowDead answers one dead letter: ErrNoDeadLetter says what the id names instead.
+func (s *Service) ShowDead(ctx context.Context, n DeadName) (DeadDetail, error) {
+	ids, err := parseIDs([]string{n.ID})
+	if err != nil {
+		return DeadDetail{}, err
+	}
+	store, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return DeadDetail{}, err
+	}
+	list, err := s.o.Ledger.DeadByID(ctx, ids)
+	if err == nil && len(list) == 0 {
+		err = s.notDead(ctx, ids[0])
+	}
+	if err != nil {
+		return DeadDetail{}, err
+	}
+	out := DeadDetail{DeadInfo: deadInfo(store.ID, list[0]), Now: at(s.o.Clock.Now())}
+	backends, err := s.o.Ledger.Backends(ctx)
+	for _, b := range backends {
+		if b.ID == out.Backend {
+			out.Held = b.Held
+		}
+	}
+	out.Planned = out.planned()
+	return out, err
+}
+
+func (d DeadDetail) planned() string {
+	words := []string{fmt.Sprintf("nothing by itself: it was given up after %d failed attempts; it is tried again when it is requeued, and leaves the books when it is written off", d.Attempts)}
+	if d.Held != "" {
+		words = append(words, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
+	}
+	if d.LateUntil.After(d.Now) {
+		words = append(words, "its upload may still land until "+d.LateUntil.Format(time.RFC3339)+": bytes that land after a write-off are an orphan")
+	}
+	return strings.Join(words, "; ")
+}
+
+// notDead says what an id is that names no dead letter.
+func (s *Service) notDead(ctx context.Context, id lethe.ID) error {
+	list, err := s.o.Ledger.BlobsByID(ctx, []lethe.ID{id})
+	switch {
+	case err != nil:
+		return err
+	case len(list) == 0:
+		return fmt.Errorf("%w: the ledger has no row of blob %s: its bytes are confirmed gone, it was written off, or it never was", ErrNoDeadLetter, id)
+	}
+	return fmt.Errorf("%w: blob %s is %s", ErrNoDeadLetter, id, list[0].State)
+}
+
 // Requeue condemns dead letters again: due now, attempts at zero.
 func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
-	return s.eachDead(ctx, req, "dead_requeued", s.o.Ledger.Requeue)
+	return s.changeDead(ctx, req, "dead_requeued", s.o.Ledger.Requeue)
 }
 
 // WriteOff removes dead letters from the books: the operator vouches that their
-// bytes are gone.
+// bytes are gone. Bytes that lie there nevertheless have no row any more: reconcile
+// finds them as orphans.
 func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) {
-	return s.eachDead(ctx, req, "dead_written_off", s.o.Ledger.WriteOff)
+	return s.changeDead(ctx, req, "dead_written_off", s.o.Ledger.WriteOff)
 }
 
-// eachDead applies act to the dead letters that were chosen, page by page, and
+// changeDead applies act to the dead letters that were chosen, page by page, and
 // leaves an audit line for each page.
-func (s *Service) eachDead(ctx context.Context, req DeadRequest, event string, act func(context.Context, []lethe.ID) (int, error)) (Count, error) {
+func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func(context.Context, []lethe.ID) (int, error)) (Count, error) {
 	var out Count
-	apply := func(ids []lethe.ID) error {
+	err := s.eachDead(ctx, req, func(list []meta.DeadLetter) error {
+		ids := make([]lethe.ID, len(list))
+		for i, d := range list {
+			ids[i] = d.ID
+		}
 		n, err := act(ctx, ids)
 		out.Count += n
 		if n > 0 {
 			s.audit(ctx, event, "operator", slog.Int("count", n), slog.Any("blobs", ids))
 		}
 		return err
+	})
+	return out, err
+}
+
+// eachDead gives the dead letters that a command chose to fn, page by page. Ids that
+// name none are passed over.
+func (s *Service) eachDead(ctx context.Context, req DeadRequest, fn func([]meta.DeadLetter) error) error {
+	if err := req.chooses(); err != nil {
+		return err
 	}
 	if len(req.IDs) > 0 {
 		ids, err := parseIDs(req.IDs)
 		if err != nil {
-			return out, err
+			return err
 		}
-		return out, apply(ids)
+		list, err := s.o.Ledger.DeadByID(ctx, ids)
+		if err != nil {
+			return err
+		}
+		return fn(list)
 	}
-	if !req.All && req.Backend == "" && req.Reason == "" {
-		return out, fmt.Errorf("%w: name dead letters by id, or choose them by backend or reason, or all of them", ErrBadRequest)
+	req.After, req.Limit = "", page
+	q, err := s.deadQuery(ctx, req)
+	if err != nil {
+		return err
 	}
-	q := meta.DeadQuery{Backend: req.Backend, Reason: lethe.Reason(req.Reason), Limit: page}
 	for {
 		list, err := s.o.Ledger.Dead(ctx, q)
 		if err != nil || len(list) == 0 {
-			return out, err
+			return err
 		}
-		ids := make([]lethe.ID, len(list))
-		for i, b := range list {
-			ids[i] = b.ID
+		if err := fn(list); err != nil {
+			return err
 		}
-		if err := apply(ids); err != nil {
-			return out, err
-		}
-		q.After = ids[len(ids)-1]
+		q.After = list[len(list)-1].ID
 	}
 }
 

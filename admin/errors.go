@@ -12,6 +12,9 @@ import (
 // ErrBadRequest is wrapped by errors about what was asked.
 var ErrBadRequest = errors.New("bad request")
 
+// ErrNoDeadLetter says that no blob of an id is a dead letter.
+var ErrNoDeadLetter = errors.New("no such dead letter")
+
 // Error is a failure as the API tells it. errors.Is finds the sentinel that its
 // code stands for.
 type Error struct {
@@ -45,6 +48,7 @@ var kinds = []struct {
 	{lethe.ErrHeld, "held", http.StatusConflict},
 	{meta.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
+	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
 	{meta.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{meta.ErrTokenExists, "token_exists", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},

@@ -82,46 +82,16 @@ func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.
 	if r.Dead == nil {
 		r.Dead = &DeadRequest{}
 	}
-	if len(r.Dead.IDs) == 0 && !r.Dead.All && r.Dead.Backend == "" && r.Dead.Reason == "" {
-		return fmt.Errorf("%w: name dead letters by id, or choose them by backend or reason, or all of them", ErrBadRequest)
-	}
-	each := func(b meta.Blob) error {
-		return yield(plan.Item{Do: r.Command, Kind: "dead", ID: string(b.ID), Backend: b.Backend, Size: b.Size,
-			Why: string(b.Reason) + ", " + fmt.Sprint(b.Attempts) + " attempts failed", Due: b.DueAt.Time()})
-	}
-	if len(r.Dead.IDs) > 0 {
-		return s.deadNamed(ctx, r.Dead.IDs, each)
-	}
-	q := meta.DeadQuery{Backend: r.Dead.Backend, Reason: lethe.Reason(r.Dead.Reason), Limit: page}
-	for {
-		list, err := s.o.Ledger.Dead(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, b := range list {
-			if err := each(b); err != nil {
+	return s.eachDead(ctx, *r.Dead, func(list []meta.DeadLetter) error {
+		for _, d := range list {
+			i := plan.Item{Do: r.Command, Kind: "dead", ID: string(d.ID), Backend: d.Backend, Bucket: d.Bucket, Size: d.Size,
+				Why: string(d.Reason) + ", " + fmt.Sprint(d.Attempts) + " attempts failed", Due: d.DueAt.Time()}
+			if err := yield(i); err != nil {
 				return err
 			}
-			q.After = b.ID
 		}
-		if len(list) < q.Limit {
-			return nil
-		}
-	}
-}
-
-func (s *Service) deadNamed(ctx context.Context, texts []string, each func(meta.Blob) error) error {
-	ids, err := parseIDs(texts)
-	if err != nil {
-		return err
-	}
-	list, err := s.o.Ledger.BlobsByID(ctx, ids)
-	for _, b := range list {
-		if b.State == lethe.Dead {
-			err = errors.Join(err, each(b))
-		}
-	}
-	return err
+		return nil
+	})
 }
 
 // applyDead takes those of the dead letters that are still that.

@@ -67,6 +67,7 @@ func backendRoutes() []Route {
 func queueRoutes() []Route {
 	return []Route{
 		asks("dead/list", Read, "Dead letters, oldest first", (*Service).Dead),
+		asks("dead/show", Read, "One dead letter: what was tried, and what can be done", (*Service).ShowDead),
 		changes("dead/requeue", Operate, "Condemn dead letters again, due now", (*Service).Requeue, (*Service).deadState),
 		changes("dead/write-off", Destroy, "Take dead letters off the books, as their bytes are gone", (*Service).WriteOff, (*Service).deadState),
 		asks("trash/list", Read, "What can be restored", (*Service).Trash),

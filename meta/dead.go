@@ -1,16 +1,24 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 )
 
 var (
-	selectDead = register(`SELECT ` + blobColumns + ` FROM blobs
-		WHERE state = 4 AND id > ?1 AND (?2 = '' OR backend = ?2) AND (?3 = '' OR reason = ?3)
-		ORDER BY id LIMIT ?4`)
+	// The index holds dead letters only; the filters look at no other row. What is
+	// replaced by nothing and stays the same does not occur.
+	selectDead = register(`SELECT ` + deadColumns + ` FROM blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
+		WHERE b.state = 4 AND b.id > ?1 AND (?2 = '' OR b.backend = ?2) AND (?3 = '' OR b.reason = ?3)
+			AND (?4 = '' OR k.name = ?4) AND b.died_at <= ?5 AND b.size >= ?6
+			AND (?7 = '' OR replace(b.last_error, ?7, '') <> b.last_error)
+		ORDER BY b.id LIMIT ?8`)
+	deadByID = register(`SELECT ` + deadColumns + ` FROM ` + ids(1) + ` CROSS JOIN blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
+		WHERE b.id = t.id AND b.state = 4`)
 	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING backend, size`)
 	writeOffDead = register(`DELETE FROM blobs
@@ -19,13 +27,32 @@ var (
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )
 
-// Dead lists dead letters in the order in which their blobs were made.
-func (db *DB) Dead(ctx context.Context, q DeadQuery) (blobs []Blob, err error) {
+// deadColumns are those of scanDead, of blobs b and buckets k.
+var deadColumns = qualified("b", blobColumns) + `, b.bucket_id, coalesce(k.name, '')`
+
+func scanDead(r *sql.Rows) (d DeadLetter, err error) {
+	d.Blob, err = scanBlobRow(r, &d.BucketID, &d.Bucket)
+	return d, err
+}
+
+// Dead lists dead letters in the order in which their blobs were made. A page
+// reads no more rows than there are dead letters.
+func (db *DB) Dead(ctx context.Context, q DeadQuery) (letters []DeadLetter, err error) {
+	diedBy := cmp.Or(q.DiedBy, lethe.Forever)
 	err = db.read(ctx, "dead letters", func(t *tx) error {
-		blobs, err = all(t, scanBlob, selectDead, q.After, q.Backend, q.Reason, bounded(q.Limit))
+		letters, err = all(t, scanDead, selectDead, q.After, q.Backend, q.Reason, q.Bucket, diedBy, q.MinSize, q.Error, bounded(q.Limit))
 		return err
 	})
-	return blobs, err
+	return letters, err
+}
+
+// DeadByID answers those of the rows that are dead letters, in any order.
+func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []DeadLetter, err error) {
+	err = db.read(ctx, "dead letters by id", func(t *tx) error {
+		letters, err = all(t, scanDead, deadByID, asJSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
+		return err
+	})
+	return letters, err
 }
 
 // Requeue condemns dead blobs again: due now, attempts at zero. Ids that name no

@@ -96,7 +96,8 @@ func TestEnginePlans(t *testing.T) {
 		staleClaims:          "USING INDEX blobs_claimed",
 		staleUploads:         "INDEX uploads_touched",
 		pruneOps:             "INDEX ops_at",
-		selectDead:           "INDEX blobs_dead",
+		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",
+		deadByID:             "SEARCH b USING PRIMARY KEY (id=?)",
 	} {
 		got := strings.Join(plan(t, db, text), "\n")
 		if !strings.Contains(got, want) {

@@ -385,12 +385,23 @@ type Recovered struct {
 	Claims  int64
 }
 
-// DeadQuery filters dead letters, oldest first.
+// DeadQuery chooses dead letters that meet all that is set, oldest first.
 type DeadQuery struct {
 	Backend string
 	Reason  lethe.Reason
+	Bucket  string     // name of the bucket of the last reference
+	DiedBy  lethe.Time // enqueued then or before; 0: whenever
+	MinSize int64      // bytes
+	Error   string     // occurs in the last error, upper and lower case apart
 	After   lethe.ID
 	Limit   int
+}
+
+// DeadLetter is a blob whose deletion was given up.
+type DeadLetter struct {
+	Blob
+	BucketID lethe.ID // of the last reference; empty: not known
+	Bucket   string   // its name; empty: not known, or deleted
 }
 
 // BlobQuery pages through all blobs in id order (which is not key order).

@@ -30,11 +30,12 @@ func qualified(table, columns string) string {
 
 func scanBlob(r *sql.Rows) (Blob, error) { return scanBlobRow(r) }
 
-func scanBlobRow(r scanner) (b Blob, err error) {
+// scanBlobRow scans blobColumns, and what follows them into more.
+func scanBlobRow(r scanner, more ...any) (b Blob, err error) {
 	var content, upload sql.NullString
-	err = r.Scan(&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
+	err = r.Scan(append([]any{&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
 		&b.CreatedAt, &b.BeatAt, &b.DiedAt, &b.Reason, &b.DueAt, &b.LateUntil, &b.Attempts, &b.LastError, &b.Suspect, &b.VerifiedAt,
-		&b.Claim.Worker, &b.Claim.Fence, &b.Claim.At, &b.CRC32C)
+		&b.Claim.Worker, &b.Claim.Fence, &b.Claim.At, &b.CRC32C}, more...)...)
 	b.ContentID, b.UploadID = lethe.ID(content.String), lethe.ID(upload.String)
 	return b, err
 }

@@ -183,7 +183,9 @@ type HoldChanger interface {
 
 // DeadLedger keeps the dead letters.
 type DeadLedger interface {
-	Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error)
+	Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error)
+	// DeadByID answers those of the rows that are dead letters, in any order.
+	DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error)
 	// Requeue condemns dead blobs again, due now, attempts at zero.
 	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
 	// WriteOff removes dead rows: the operator vouches that the bytes are gone.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin"
@@ -12,82 +13,179 @@ import (
 
 func (c *cli) deadCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "dead", Short: "List, requeue or write off deletes that were given up",
+		Use: "dead", Short: "List, show, export, requeue or write off deletes that were given up",
 		Long: `A dead letter is a blob that was to be deleted and whose attempts are used up;
 its bytes still lie on the backend. Requeue it once the cause is mended; write it
 off once you know that the bytes are gone.`,
 	}
-	cmd.AddCommand(c.deadListCommand(),
-		c.deadActCommand("requeue", "dead/requeue", "Try dead letters again, from now, with all attempts", "requeued"),
-		c.deadActCommand("write-off", "dead/write-off", "Take dead letters off the books: you vouch that their bytes are gone", "written off"))
+	cmd.AddCommand(c.deadListCommand(), c.deadShowCommand(), c.deadExportCommand(), c.deadRequeueCommand(), c.deadWriteOffCommand())
 	return cmd
 }
 
-func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) {
-	cmd.Flags().StringVar(&req.Backend, "backend", "", "only those on this `backend`")
-	cmd.Flags().StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
+// deadFilter adds the filters; the function it answers reads those that need it.
+func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) (read func() error) {
+	var least string
+	f := cmd.Flags()
+	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
+	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
+	f.StringVar(&req.Bucket, "bucket", "", "only those whose last reference was in this `bucket`, as far as that is known")
+	f.StringVar(&req.MinAge, "min-age", "", "only those that were enqueued so long ago or longer, as 90m or 7d")
+	f.StringVar(&least, "min-size", "", "only those of this `size` or larger, as 10MiB")
+	f.StringVar(&req.Error, "error", "", "only those with this `text` in the last error, upper and lower case apart")
+	return func() error {
+		if least == "" {
+			return nil
+		}
+		n, err := humanize.ParseBytes(least)
+		if err != nil || n > 1<<62 {
+			return fmt.Errorf("--min-size %q is no size: write a number of bytes, or 64KiB, 10MiB, 1GB", least)
+		}
+		req.MinSize = int64(n)
+		return nil
+	}
 }
 
 func (c *cli) deadListCommand() *cobra.Command {
 	var req admin.DeadRequest
 	var asJSON bool
+	var most int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List dead letters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := allDead(cmd.Context(), client, req)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printJSON(c.out, list)
-				}
-				rows := [][]string{{"BLOB", "BACKEND", "SIZE", "REASON", "DIED", "ATTEMPTS", "LAST ERROR"}}
-				for _, b := range list {
-					rows = append(rows, []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
-				}
-				return table(c.out, rows)
-			})
-		},
+		Use: "list", Short: "List dead letters, oldest first", Args: cobra.NoArgs,
 	}
-	deadFilter(cmd, &req)
+	read := deadFilter(cmd, &req)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := read(); err != nil {
+			return err
+		}
+		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			list, more, err := someDead(cmd.Context(), client, req, most)
+			if err != nil {
+				return err
+			}
+			if more {
+				fmt.Fprintf(c.err, "there are more: --after %s goes on\n", list[len(list)-1].ID)
+			}
+			if asJSON {
+				return printJSON(c.out, list)
+			}
+			rows := [][]string{{"BLOB", "BACKEND", "BUCKET", "SIZE", "REASON", "DIED", "ATTEMPTS", "LAST ERROR"}}
+			for _, b := range list {
+				rows = append(rows, []string{b.ID, b.Backend, orDash(b.Bucket), size(b.Size), b.Reason, stamp(b.DiedAt), strconv.Itoa(b.Attempts), b.LastError})
+			}
+			return table(c.out, rows)
+		})
+	}
+	cmd.Flags().StringVar(&req.After, "after", "", "begin behind the dead letter of this `id`")
+	cmd.Flags().IntVar(&most, "limit", 0, "list no more than this `number`; 0: all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
 
-// allDead asks page by page.
-func allDead(ctx context.Context, client *admin.Client, req admin.DeadRequest) ([]admin.BlobInfo, error) {
-	all := []admin.BlobInfo{}
+// someDead asks page by page for up to most dead letters, 0 for all, and says
+// whether there are more.
+func someDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, most int) (some []admin.DeadInfo, more bool, err error) {
+	some = []admin.DeadInfo{}
+	err = eachDead(ctx, client, req, func(d admin.DeadInfo) (bool, error) {
+		if more = most > 0 && len(some) == most; !more {
+			some = append(some, d)
+		}
+		return !more, nil
+	})
+	return some, more, err
+}
+
+// eachDead gives dead letters to fn as they come, until it says no.
+func eachDead(ctx context.Context, client *admin.Client, req admin.DeadRequest, fn func(admin.DeadInfo) (bool, error)) error {
 	for {
 		list, err := admin.Call[admin.DeadList](ctx, client, "dead/list", req)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, list.Blobs...)
+		for _, d := range list.Blobs {
+			if goOn, err := fn(d); err != nil || !goOn {
+				return err
+			}
+		}
 		if list.Next == "" {
-			return all, nil
+			return nil
 		}
 		req.After = list.Next
 	}
 }
 
-func (c *cli) deadActCommand(use, call, short, done string) *cobra.Command {
+// deadChange is a command that takes dead letters.
+type deadChange struct {
+	use, short, long string
+	call, command    string // of the API, and of its plans
+	done             string
+	after            string // told when something was done
+	question         string // asked on a terminal; empty: not asked
+}
+
+func (c *cli) deadRequeueCommand() *cobra.Command {
+	return c.deadActCommand(deadChange{
+		use: "requeue [id...]", short: "Try dead letters again, from now, with all attempts",
+		call: "dead/requeue", command: "dead requeue", done: "requeued",
+	})
+}
+
+func (c *cli) deadWriteOffCommand() *cobra.Command {
+	const stays = `Bytes that lie there nevertheless are in no book now. "lethe reconcile" finds them as
+orphans, and condemns them again once two walks have seen them that lie
+reclaim.grace.orphan_grace (2 days, unless configured) apart.
+`
+	return c.deadActCommand(deadChange{
+		use: "write-off [id...]", short: "Take dead letters off the books: you vouch that their bytes are gone",
+		long: "Takes exactly the rows that are named or chosen off the books of their backends;\nnothing is deleted on a backend. " + stays,
+		call: "dead/write-off", command: "dead write-off", done: "written off", after: stays,
+		question: "Take these dead letters off the books?",
+	})
+}
+
+func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 	var req admin.DeadRequest
-	cmd := &cobra.Command{
-		Use: use + " [id...]", Short: short,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			req.IDs = ids
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				n, err := admin.Call[admin.Count](cmd.Context(), client, call, req)
-				if err != nil {
+	var file string
+	var dry, yes bool
+	cmd := &cobra.Command{Use: d.use, Short: d.short, Long: d.long}
+	read := deadFilter(cmd, &req)
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		if err := read(); err != nil {
+			return err
+		}
+		req.IDs = ids
+		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			wanted := admin.PlanRequest{Command: d.command, Dead: &req}
+			switch {
+			case dry:
+				return c.showPlan(cmd.Context(), client, wanted)
+			case file != "":
+				return c.writePlan(cmd.Context(), client, wanted, file)
+			case d.question != "":
+				if err := c.confirmed(yes, d.question); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), done)
-				return err
-			})
-		},
+			}
+			return c.changeDead(cmd.Context(), client, d, req)
+		})
 	}
-	deadFilter(cmd, &req)
 	cmd.Flags().BoolVar(&req.All, "all", false, "all of them")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: show what would be done")
+	planFlag(cmd, &file)
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "plan")
+	if d.question != "" {
+		yesFlag(cmd, &yes)
+	}
 	return cmd
+}
+
+func (c *cli) changeDead(ctx context.Context, client *admin.Client, d deadChange, req admin.DeadRequest) error {
+	n, err := admin.Call[admin.Count](ctx, client, d.call, req)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), d.done)
+	if n.Count > 0 {
+		fmt.Fprint(c.out, d.after)
+	}
+	return nil
 }

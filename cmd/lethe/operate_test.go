@@ -112,11 +112,11 @@ func TestDeadLetters(t *testing.T) {
 	w.remove("first", "b")
 	w.clock.advance(time.Minute)
 	w.reclaimed("dead", 2, "clean")
-	list := asked[[]admin.BlobInfo](w, "dead", "list", "--reason", "delete")
+	list := asked[[]admin.DeadInfo](w, "dead", "list", "--reason", "delete")
 	if len(list) != 2 || list[0].LastError == "" || list[0].Attempts != 1 {
 		t.Fatalf("the dead letters are %+v", list)
 	}
-	if other := asked[[]admin.BlobInfo](w, "dead", "list", "--reason", "expiry"); len(other) != 0 {
+	if other := asked[[]admin.DeadInfo](w, "dead", "list", "--reason", "expiry"); len(other) != 0 {
 		t.Errorf("a filter lets through %+v", other)
 	}
 	for _, b := range list {

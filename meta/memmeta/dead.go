@@ -2,27 +2,60 @@ package memmeta
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
 // Dead lists dead letters by id.
-func (db *DB) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error) {
+func (db *DB) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Blob
+	var out []meta.DeadLetter
 	for _, b := range db.dead.from(func(b *blob) bool { return b.ID > q.After }) {
-		if q.Backend != "" && b.Backend != q.Backend || q.Reason != "" && b.Reason != q.Reason {
+		letter := db.letter(b)
+		if !chosen(q, letter) {
 			continue
 		}
-		if out = append(out, b.Blob); len(out) == q.Limit {
+		if out = append(out, letter); len(out) == q.Limit {
 			break
 		}
 	}
 	return out, nil
+}
+
+// DeadByID answers the dead letters among the rows.
+func (db *DB) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []meta.DeadLetter
+	for i, id := range ids {
+		if b := db.byID[id]; b != nil && b.State == lethe.Dead && !slices.Contains(ids[:i], id) {
+			out = append(out, db.letter(b))
+		}
+	}
+	return out, nil
+}
+
+func (db *DB) letter(b *blob) meta.DeadLetter {
+	out := meta.DeadLetter{Blob: b.Blob, BucketID: b.bucket}
+	if k := db.bucketByID(b.bucket); k != nil {
+		out.Bucket = k.Name
+	}
+	return out
+}
+
+// chosen says whether a dead letter meets what is asked for.
+func chosen(q meta.DeadQuery, d meta.DeadLetter) bool {
+	return (q.Backend == "" || d.Backend == q.Backend) && (q.Reason == "" || d.Reason == q.Reason) &&
+		(q.Bucket == "" || d.Bucket == q.Bucket) && (q.DiedBy == 0 || d.DiedAt <= q.DiedBy) &&
+		d.Size >= q.MinSize && strings.Contains(d.LastError, q.Error)
 }
 
 // Requeue condemns dead blobs again: due now, attempts at zero.

@@ -23,6 +23,7 @@ func cleanTests() []test {
 		{name: "taken back", run: recoverClaims},
 		{name: "backlog", run: cleanBacklog},
 		{name: "dead letters", run: deadLetters},
+		{name: "dead letters are chosen", run: chosenLetters},
 		{name: "requeue", run: requeue},
 		{name: "write off", run: writeOff},
 	}
@@ -256,7 +257,7 @@ func (w *world) letters(n int) []lethe.ID {
 func deadLetters(w *world) {
 	ids := w.letters(3)
 	w.corpses(1)
-	page := func(q meta.DeadQuery) string { return fmt.Sprint(blobIDs(must(w.Dead(w.ctx, q))(w))) }
+	page := func(q meta.DeadQuery) string { return fmt.Sprint(w.deadIDs(q)) }
 	equal(w, "all", page(meta.DeadQuery{Limit: 9}), fmt.Sprint(ids))
 	equal(w, "page", page(meta.DeadQuery{After: ids[0], Limit: 1}), fmt.Sprint(ids[1:2]))
 	equal(w, "backend", page(meta.DeadQuery{Backend: disk, Reason: lethe.ReasonUploadOrphan, Limit: 9}), fmt.Sprint(ids))

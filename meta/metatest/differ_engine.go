@@ -161,8 +161,8 @@ func (h *history) mark() {
 }
 
 func (h *history) dead() {
-	q := meta.DeadQuery{Backend: h.one("", disk), Limit: 3}
-	dead, _ := ask(h, "dead", func(l Ledger) ([]meta.Blob, error) { return l.Dead(h.ctx, q) })
+	q := meta.DeadQuery{Backend: h.one("", disk), Bucket: h.one("", bucketName), Limit: 3}
+	dead, _ := ask(h, "dead", func(l Ledger) ([]meta.DeadLetter, error) { return l.Dead(h.ctx, q) })
 	var ids []lethe.ID
 	for _, b := range dead {
 		ids = append(ids, b.ID)
@@ -170,6 +170,7 @@ func (h *history) dead() {
 	if h.chance(3) {
 		ids = append(ids, pick(h, h.uploaded).Blob)
 	}
+	ask(h, "dead by id", func(l Ledger) ([]meta.DeadLetter, error) { return lettersByID(h.ctx, l, ids) })
 	if h.chance(2) {
 		ask(h, fmt.Sprint("requeue ", ids), func(l Ledger) (int, error) { return l.Requeue(h.ctx, ids) })
 		return

@@ -145,8 +145,12 @@ func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
 	return s.in.HoldBackend(ctx, backend, reason)
 }
 
-func (s *seam) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.Blob, error) {
+func (s *seam) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error) {
 	return s.in.Dead(ctx, q)
+}
+
+func (s *seam) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error) {
+	return s.in.DeadByID(ctx, ids)
 }
 
 func (s *seam) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {

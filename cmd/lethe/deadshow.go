@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) deadShowCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show id", Short: "Show one dead letter: what it is, what was tried, what can be done", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				d, err := admin.Call[admin.DeadDetail](cmd.Context(), client, "dead/show", admin.DeadName{ID: args[0]})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, d)
+				}
+				return printDead(c.out, d)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+// printDead writes what is known, a line each.
+func printDead(w io.Writer, d admin.DeadDetail) error {
+	bucket := d.Bucket
+	if bucket == "" && d.BucketID != "" {
+		bucket = "deleted since (" + d.BucketID + ")"
+	}
+	part := ""
+	if d.Upload != "" {
+		part = fmt.Sprintf("part %d of upload %s", d.Part, d.Upload)
+	}
+	verified := ""
+	if !d.VerifiedAt.IsZero() {
+		verified = stamp(d.VerifiedAt)
+	}
+	rows := [][]string{{"blob", d.ID}}
+	for _, r := range [][]string{
+		{"backend", d.Backend}, {"name there", d.Name}, {"size", fmt.Sprintf("%s (%d bytes)", size(d.Size), d.Size)}, {"SHA-256", d.SHA256},
+		{"bucket", bucket}, {"content", d.Content}, {"segment, replica", fmt.Sprintf("%d, %d", d.Segment, d.Replica)}, {"upload", part},
+		{"written", stamp(d.CreatedAt)}, {"last verified", verified}, {"reason", d.Reason},
+		{"enqueued", stamp(d.DiedAt) + " (" + when(d.DiedAt, d.Now) + ")"}, {"last due", stamp(d.DueAt)},
+		{"attempts", strconv.Itoa(d.Attempts)}, {"last error", d.LastError}, {"planned", d.Planned},
+	} {
+		if r[1] != "" {
+			rows = append(rows, r)
+		}
+	}
+	return table(w, rows)
+}
+
+func (c *cli) deadExportCommand() *cobra.Command {
+	var req admin.DeadRequest
+	var format string
+	cmd := &cobra.Command{
+		Use: "export", Short: "Write dead letters to standard output, as JSON lines or CSV", Args: cobra.NoArgs,
+		Long: `Writes what "lethe dead list --json" tells of each dead letter, as it comes: any number
+takes the memory of one page. Times are RFC 3339 in UTC, sizes bytes.`,
+	}
+	read := deadFilter(cmd, &req)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := read(); err != nil {
+			return err
+		}
+		out := bufio.NewWriter(c.out)
+		write, flush, err := deadWriter(out, format)
+		if err != nil {
+			return err
+		}
+		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			err := eachDead(cmd.Context(), client, req, func(d admin.DeadInfo) (bool, error) { return true, write(d) })
+			return errors.Join(err, flush(), out.Flush())
+		})
+	}
+	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl or csv")
+	return cmd
+}
+
+// deadWriter writes dead letters in a format.
+func deadWriter(w io.Writer, format string) (write func(admin.DeadInfo) error, flush func() error, err error) {
+	switch format {
+	case "jsonl":
+		e := json.NewEncoder(w)
+		return func(d admin.DeadInfo) error { return e.Encode(d) }, func() error { return nil }, nil
+	case "csv":
+		out := csv.NewWriter(w)
+		err := out.Write(strings.Split("id,backend,name,bucket,bucket_id,size,sha256,reason,content,segment,replica,upload,part,created_at,died_at,due_at,late_until,attempts,last_error", ","))
+		return func(d admin.DeadInfo) error { return out.Write(deadRecord(d)) }, func() error { out.Flush(); return out.Error() }, err
+	}
+	return nil, nil, fmt.Errorf("--format %q: there are jsonl and csv", format)
+}
+
+func deadRecord(d admin.DeadInfo) []string {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	return []string{
+		d.ID, d.Backend, d.Name, d.Bucket, d.BucketID, strconv.FormatInt(d.Size, 10), d.SHA256, d.Reason, d.Content,
+		strconv.Itoa(d.Segment), strconv.Itoa(d.Replica), d.Upload, strconv.Itoa(d.Part), at(d.CreatedAt), at(d.DiedAt), at(d.DueAt),
+		at(d.LateUntil), strconv.Itoa(d.Attempts), d.LastError,
+	}
+}
