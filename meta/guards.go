@@ -73,28 +73,22 @@ func (t *tx) has(g Guard, l Limit) (n int64, err error) {
 	return n, t.failed(t.row(query, g.Subject).Scan(&n))
 }
 
-// spend counts want deletions if the limit lets all of them go, and stops the kind
-// otherwise. The answer is nil unless it was stopped just now.
-func (t *tx) spend(kind GuardKind, subject string, l Limit, want int64) (may bool, stopped *Guard, err error) {
+// spend counts as many of want deletions as the limit lets go, and stops the kind
+// if those are not all. stopped is nil unless that was just now.
+func (t *tx) spend(kind GuardKind, subject string, l Limit, want int64) (may int64, stopped *Guard, err error) {
 	if !l.On() {
-		return true, nil, nil
+		return want, nil, nil
 	}
 	g, err := t.guard(kind, subject)
 	if err != nil {
-		return false, nil, err
+		return 0, nil, err
 	}
 	has, err := t.has(g, l)
-	switch {
-	case err != nil:
-		return false, nil, err
-	case g.Held(t.now):
-		return false, nil, nil
-	case want > g.Left(t.now, l, has):
-		g.Stop(t.now, l, has, want)
-		return false, &g, t.saveGuard(g)
+	if err != nil || g.Held(t.now) {
+		return 0, nil, err
 	}
-	g.Spend(t.now, want)
-	return true, nil, t.saveGuard(g)
+	may, stopped = g.Let(t.now, l, has, want)
+	return may, stopped, t.saveGuard(g)
 }
 
 // bound counts deletions by whom they are guarded.
@@ -135,24 +129,23 @@ func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, e
 	for _, d := range taken {
 		want[boundOf(d)]++
 	}
+	may := map[bound]int64{}
 	for _, b := range slices.SortedFunc(maps.Keys(want), compareBounds) {
-		may, stopped, err := t.spend(b.kind, b.subject, l.of(b.kind), want[b])
+		n, stopped, err := t.spend(b.kind, b.subject, l.of(b.kind), want[b])
 		if err != nil {
 			return nil, err
 		}
-		if stopped != nil {
+		if may[b] = n; stopped != nil {
 			out.Stopped = append(out.Stopped, *stopped)
-		}
-		if may {
-			delete(want, b)
 		}
 	}
 	var parked []dueRow
 	for _, d := range taken {
-		if _, stop := want[boundOf(d)]; stop {
-			parked = append(parked, d)
-		} else {
+		if b := boundOf(d); may[b] > 0 {
+			may[b]--
 			going = append(going, d)
+		} else {
+			parked = append(parked, d)
 		}
 	}
 	out.Parked += len(parked)

@@ -90,6 +90,15 @@ func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
 	return max(left, 0)
 }
 
+// Most is how many of those that want to go may: none if a person is to be asked
+// before they all do, and else as many as the hour, or what was allowed, has left.
+func (g Guard) Most(now lethe.Time, l Limit, has, want int64) int64 {
+	if now >= g.FreeUntil && want > g.asks(now, l, has) {
+		return 0
+	}
+	return min(want, g.Left(now, l, has))
+}
+
 // asks is how many may go before a person is asked.
 func (g Guard) asks(now lethe.Time, l Limit, has int64) int64 {
 	n, left := g.taken(now), int64(math.MaxInt64)
@@ -122,6 +131,21 @@ func (g *Guard) Spend(now lethe.Time, n int64) {
 	if now < g.FreeUntil && g.FreeN > 0 {
 		g.FreeN -= n
 	}
+}
+
+// Let counts as many of want as may go now, and stops the kind if those are not
+// all: stopped is nil if they are.
+func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stopped *Guard) {
+	may = g.Most(now, l, has, want)
+	if may > 0 {
+		g.Spend(now, may)
+	}
+	if may == want {
+		return may, nil
+	}
+	g.Stop(now, l, has-may, want-may)
+	at := *g
+	return may, &at
 }
 
 // Stop holds the kind: want more were about to go, of a subject that has so many.

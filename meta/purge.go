@@ -56,8 +56,10 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if stopped != nil {
 			out.Stopped = append(out.Stopped, *stopped)
 		}
-		if err != nil || !may {
-			out.More = false
+		if may < int64(len(taken)) {
+			taken, out.More = taken[:may], false
+		}
+		if err != nil || may == 0 {
 			return err
 		}
 		out.Taken = b.named(taken)

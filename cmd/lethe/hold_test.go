@@ -106,3 +106,22 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Stops)
 	}
 }
+
+// TestAnHoursLimit: as many go in each hour as may, however many are due at once.
+func TestAnHoursLimit(t *testing.T) {
+	w := newWorld(t, "reclaim.guards.ttl.per_hour=3").start()
+	w.bucket("bucket")
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		w.put("bucket", key, "bytes "+key, "1h")
+	}
+	for _, left := range []int64{2, 0} {
+		w.clock.advance(2 * time.Hour)
+		w.ok("reclaim", "--once", "--only", "expire")
+		if s := asked[admin.Status](w, "status"); s.Objects != left {
+			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Stops)
+		}
+		if out := w.ok("status"); left > 0 && !strings.Contains(out, "DELETIONS WAIT until") {
+			t.Errorf("status says %s", out)
+		}
+	}
+}

@@ -54,24 +54,19 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 	return rows[0]
 }
 
-// spend counts deletions if the limit lets all of them go, and stops the kind
-// otherwise.
-func (db *DB) spend(at guarded, l meta.Limit, want int64) (may bool, stopped *meta.Guard) {
+// spend counts as many of want deletions as the limit lets go, and stops the kind
+// if those are not all.
+func (db *DB) spend(at guarded, l meta.Limit, want int64) (may int64, stopped *meta.Guard) {
 	if !l.On() {
-		return true, nil
+		return want, nil
 	}
 	g, has := db.guard(at), db.has(at, l)
-	switch {
-	case g.Held(db.now):
-		return false, nil
-	case want > g.Left(db.now, l, has):
-		g.Stop(db.now, l, has, want)
-		db.saveGuard(g)
-		return false, &g
+	if g.Held(db.now) {
+		return 0, nil
 	}
-	g.Spend(db.now, want)
+	may, stopped = g.Let(db.now, l, has, want)
 	db.saveGuard(g)
-	return true, nil
+	return may, stopped
 }
 
 // bound is the guard of an object that is due.
@@ -96,21 +91,20 @@ func (db *DB) within(taken []*object, l meta.Limits, out *meta.Reclaimed) (going
 	for _, o := range taken {
 		want[o.bound(db.now)]++
 	}
+	may := map[guarded]int64{}
 	for _, at := range slices.SortedFunc(maps.Keys(want), compareGuarded) {
-		may, stopped := db.spend(at, limitOf(l, at.kind), want[at])
-		if stopped != nil {
+		n, stopped := db.spend(at, limitOf(l, at.kind), want[at])
+		if may[at] = n; stopped != nil {
 			out.Stopped = append(out.Stopped, *stopped)
-		}
-		if may {
-			delete(want, at)
 		}
 	}
 	for _, o := range taken {
-		if _, stop := want[o.bound(db.now)]; stop {
+		if at := o.bound(db.now); may[at] > 0 {
+			may[at]--
+			going = append(going, o)
+		} else {
 			db.parkObject(o)
 			out.Parked++
-		} else {
-			going = append(going, o)
 		}
 	}
 	return going

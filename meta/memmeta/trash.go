@@ -161,20 +161,27 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 		out.More, out.LastDue = true, rows[n-1].PurgeAt
 	}
 	may, stopped := db.spend(guarded{kind: meta.GuardPurge}, b.Limits.Purge, int64(len(d.rows)))
-	if !may {
-		if out.More = false; stopped != nil {
-			out.Stopped = append(out.Stopped, *stopped)
-		}
-		return out, nil
+	if stopped != nil {
+		out.Stopped = append(out.Stopped, *stopped)
 	}
-	for _, e := range rows[:len(d.rows)] {
+	if may < int64(len(d.rows)) {
+		out.More = false
+	}
+	db.purgeRows(b, rows[:may], &out)
+	return out, nil
+}
+
+// purgeRows removes trash entries that are due.
+func (db *DB) purgeRows(b meta.Batch, rows []*entry, out *meta.Reclaimed) {
+	var d draft
+	for _, e := range rows {
+		db.fits(&d, meta.Batch{}, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge, db.idOf(e.Object.Bucket)})
 		if b.Only != nil {
 			out.Taken = append(out.Taken, meta.Named{Key: string(e.ID), ID: e.ID})
 		}
 		db.unbin(e)
 	}
-	db.reclaim(&d, &out)
-	return out, nil
+	db.reclaim(&d, out)
 }
 
 // PurgeBacklog counts the trash.

@@ -318,11 +318,14 @@ func hourPasses(w *world) {
 	b := meta.Batch{Limit: 3, Limits: meta.Limits{TTL: meta.Limit{PerHour: 4}}}
 	equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 3)
 	r := must(w.Expire(w.ctx, b))(w)
+	equal(w, "the rest of the hour", r.Objects, 1)
+	equal(w, "parked", r.Parked, 2)
 	equal(w, "stopped", len(r.Stopped), 1)
 	equal(w, "returned early", w.unparkAll(0), 0)
 	w.later(r.Stopped[0].HeldUntil.Sub(w.now()))
-	equal(w, "returned", w.unparkAll(0), 3)
-	equal(w, "expired later", must(w.Expire(w.ctx, b))(w).Objects, 3)
+	equal(w, "returned", w.unparkAll(0), 2)
+	b.Limits.TTL.PerHour = 1 // less than a batch
+	equal(w, "expired later", must(w.Expire(w.ctx, b))(w).Objects, 1)
 }
 
 func allowanceEnds(w *world) {
@@ -375,8 +378,10 @@ func otherLimits(w *world) {
 	r := must(w.Purge(w.ctx, purge))(w)
 	equal(w, "purged beyond", r.Objects, 0)
 	equal(w, "stopped", len(r.Stopped), 1)
+	w.ok(w.AllowGuard(w.ctx, meta.Allowance{Kind: meta.GuardPurge, Until: w.now().Add(time.Hour), N: 1}))
+	equal(w, "purged as allowed", must(w.Purge(w.ctx, purge))(w).Objects, 1)
 	w.ok(w.AllowGuard(w.ctx, meta.Allowance{Kind: meta.GuardPurge}))
-	equal(w, "purged anew", must(w.Purge(w.ctx, purge))(w).Objects, 2)
+	equal(w, "purged anew", must(w.Purge(w.ctx, purge))(w).Objects, 1)
 	w.later(readGrace)
 	req := meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 10, Deletes: meta.Limit{Ask: 3}}
 	equal(w, "handed out", len(must(w.ClaimCondemned(w.ctx, req))(w).Blobs), 3)
