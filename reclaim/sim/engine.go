@@ -24,7 +24,15 @@ func (s *seam) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
 }
 
 func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
-	return write(s, "claim", r.Backend, scope{}, func() (meta.Claimed, error) { return s.in.ClaimCondemned(ctx, r) })
+	return write(s, "claim", r.Backend, scope{}, func() (meta.Claimed, error) {
+		out, err := s.in.ClaimCondemned(ctx, r)
+		for _, b := range out.Blobs {
+			if b.DueAt > out.Now {
+				s.w.fail(fmt.Errorf("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
+			}
+		}
+		return out, err
+	})
 }
 
 func (s *seam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, error) {
