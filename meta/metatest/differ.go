@@ -19,9 +19,18 @@ import (
 // kind of every error, and in the end all that can be observed. After every step
 // it recounts both. How many histories, -rapid.checks says; a failure is shrunk
 // to its shortest history.
-func Differ(t *testing.T, steps int, one, other Open) {
+func Differ(t *testing.T, steps int, one, other Open) { differ(t, steps, 0, one, other) }
+
+// DifferApart is Differ with no two steps at the same instant, for ledgers that
+// choose freely among rows that are due at the same time, as PostgreSQL does.
+func DifferApart(t *testing.T, steps int, one, other Open) {
+	differ(t, steps, time.Microsecond, one, other)
+}
+
+func differ(t *testing.T, steps int, apart time.Duration, one, other Open) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHistory(t, rt, one, other)
+		h.apart = apart
 		defer h.end(t)
 		for h.step = 1; h.step <= steps; h.step++ {
 			h.act(rapid.Uint64().Draw(rt, "step"))
@@ -45,7 +54,8 @@ type history struct {
 	ids   *IDs
 	pair  [2]side
 	step  int
-	dice  *rand.Rand // of the step
+	apart time.Duration // of two steps, at least
+	dice  *rand.Rand    // of the step
 	trace []string
 	// questions counts what was asked of the ledgers.
 	questions uint64
@@ -94,6 +104,7 @@ func (h *history) end(t testing.TB) {
 
 // advance moves the clock: not at all, a little, or past one of the graces.
 func (h *history) advance() {
+	h.clock.Advance(h.apart)
 	far := []time.Duration{0, 0, 0, time.Microsecond, time.Second, time.Second, time.Minute, time.Minute, readGrace, lateWindow}
 	switch {
 	case h.chance(60):
