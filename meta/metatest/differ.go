@@ -21,8 +21,8 @@ import (
 // to its shortest history.
 func Differ(t *testing.T, steps int, one, other Open) { differ(t, steps, 0, one, other) }
 
-// DifferApart is Differ with no two steps at the same instant, for ledgers that
-// choose freely among rows that are due at the same time, as PostgreSQL does.
+// DifferApart is Differ with no two steps at the same instant and batches of any
+// size, for ledgers that choose freely among rows that are due at the same time, as PostgreSQL does.
 func DifferApart(t *testing.T, steps int, one, other Open) {
 	differ(t, steps, time.Microsecond, one, other)
 }
@@ -200,6 +200,15 @@ func some[T any](h *history, list []T, n int) (out []T) {
 		}
 	}
 	return out
+}
+
+// most draws how many rows a batch may have; 0, which is any number, where a limit
+// would leave it to the ledger which of those that are due together it takes.
+func (h *history) most(below int) int {
+	if n := h.number(below); h.apart == 0 {
+		return n
+	}
+	return 0
 }
 
 // act takes one step. The number 0, which a failed history is shrunk to, takes

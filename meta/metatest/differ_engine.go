@@ -9,7 +9,7 @@ import (
 )
 
 func (h *history) batch() meta.Batch {
-	return meta.Batch{Limit: h.number(5), MaxBlobs: h.number(4)}
+	return meta.Batch{Limit: h.most(5), MaxBlobs: h.most(4)}
 }
 
 func (h *history) expire() {
@@ -41,7 +41,7 @@ func (h *history) turns() {
 		ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
 		return
 	}
-	r := meta.ClaimRequest{Worker: "w", Backend: q.Backend, Limit: h.number(5), Turns: found.Due}
+	r := meta.ClaimRequest{Worker: "w", Backend: q.Backend, Limit: h.most(5), Turns: found.Due}
 	c, err := ask(h, fmt.Sprintf("claim %+v", r), func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 	if err == nil && len(c.Blobs) > 0 {
 		h.claims = append(h.claims, c)
@@ -55,7 +55,7 @@ func (h *history) purge() {
 }
 
 func (h *history) claimCondemned() meta.Claimed {
-	r := meta.ClaimRequest{Worker: "w", Backend: h.one(disk, "tape"), Limit: h.number(5)}
+	r := meta.ClaimRequest{Worker: "w", Backend: h.one(disk, "tape"), Limit: h.most(5)}
 	c, err := ask(h, "claim on "+r.Backend, func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 	if err == nil && len(c.Blobs) > 0 {
 		h.claims = append(h.claims, c)
@@ -91,7 +91,7 @@ func (h *history) recover() {
 // reap claims silent intents and resolves them, or resolves those of an earlier
 // claim.
 func (h *history) reap() {
-	r := meta.ClaimRequest{Worker: "r", Limit: h.number(4), MinAge: time.Minute}
+	r := meta.ClaimRequest{Worker: "r", Limit: h.most(4), MinAge: time.Minute}
 	if h.chance(3) {
 		r.Backend = disk
 	}
