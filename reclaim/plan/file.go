@@ -184,7 +184,10 @@ func (r *Reader) line() ([]byte, error) {
 func strict(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	switch err := d.Decode(v); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the line is empty, or ends within a value") // not the plan's end
+	case err != nil:
 		return err
 	}
 	if d.More() {

@@ -76,6 +76,7 @@ func TestAnyChangeIsFound(t *testing.T) {
 	for name, other := range map[string]string{
 		"a line left out": lines[0] + lines[1] + lines[3], "a line twice": lines[0] + lines[1] + lines[1] + lines[2] + lines[3],
 		"lines exchanged": lines[0] + lines[2] + lines[1] + lines[3], "something behind": string(text) + "\n",
+		"an empty line": lines[0] + lines[1] + "\n" + lines[2] + lines[3], "an empty line for an end": lines[0] + lines[1] + "\n",
 		"two plans": string(text) + string(text),
 	} {
 		if _, _, err := plan.Check(strings.NewReader(other)); err == nil {
