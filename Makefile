@@ -11,11 +11,11 @@ export PATH := $(CURDIR)/.bin:$(PATH)
 GO ?= go
 STAGE := scripts/stage.sh
 # How long each fuzz target runs.
-FUZZTIME ?= 2s
+FUZZTIME ?= 1s
 # How many seeds the simulation runs; its coverage is demanded of 100,000.
 SCHEDULES ?= 100000
 # How often lethe serve is killed.
-KILLS ?= 400
+KILLS ?= 240
 # How many objects expire on several instances while things break.
 OBJECTS ?= 100000
 # Packages whose tests run under the race detector as well.

@@ -77,7 +77,11 @@ func (n *node) rule(r *Rule) error {
 // each hands each element to the function of its name.
 func (n *node) each(by map[string]func(*node) error) error {
 	for i := range n.children {
-		if err := by[n.children[i].name](&n.children[i]); err != nil {
+		take := by[n.children[i].name]
+		if take == nil {
+			return malformed("there is %q in %s", n.children[i].name, n.name)
+		}
+		if err := take(&n.children[i]); err != nil {
 			return err
 		}
 	}
