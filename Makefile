@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/.bin:$(PATH)
 
 GO ?= go
 STAGE := scripts/stage.sh
-# How long each fuzz target runs.
-FUZZTIME ?= 1s
+# How long each fuzz target runs: so many inputs, or a time such as 30s (a short time fails where a machine is busy).
+FUZZTIME ?= 1000x
 # How many seeds the simulation runs; its coverage is demanded of 100,000.
 SCHEDULES ?= 100000
 # How often lethe serve is killed.
