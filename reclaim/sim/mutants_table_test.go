@@ -1,5 +1,7 @@
 package sim_test
 
+import "github.com/lethe-storage/lethe/reclaim/sim"
+
 // mutant is a planted break of the protocol: a patch on the real code.
 type mutant struct {
 	name string
@@ -13,6 +15,8 @@ type mutant struct {
 	elsewhere map[string][]edit
 	// within is the number of schedules, from seed 1, that must find it.
 	within int
+	// in is the kind of worlds that are searched, if it can be in no others.
+	in sim.Kind
 	// equivalent says why no schedule can find it: it must survive.
 	equivalent string
 	sqlite     bool // run over the shipped SQLite ledger

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lethe-storage/lethe/reclaim/sim"
 )
 
 var (
@@ -118,7 +120,7 @@ func (m mutant) hunt(dir string) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.sqlite="+strconv.FormatBool(m.sqlite))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite))
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err == nil || !errors.As(err, &failed) {
@@ -163,12 +165,20 @@ func (m mutant) build(dir string) (string, error) {
 	return binary, nil
 }
 
-var hunt = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
+var (
+	hunt   = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
+	huntIn = flag.Uint("sim.in", 0, "hunt only in worlds that are of all these kinds")
+)
 
 // TestHunt is what a mutant's binary runs.
 func TestHunt(t *testing.T) {
-	for s := 1; s <= *hunt; s++ {
-		if r := simulate(uint64(s)); r.Err != nil {
+	in := sim.Kind(*huntIn)
+	for s, n := uint64(1), 0; n < *hunt; s++ {
+		if sim.Kinds(s)&in != in {
+			continue
+		}
+		n++
+		if r := simulate(s); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
 		}
 	}

@@ -1,0 +1,30 @@
+package sim
+
+// Kind is what a seed's world has beside clients, workers and faults: a set of bits.
+type Kind uint
+
+// The kinds of worlds.
+const (
+	Placed     Kind = 1 << iota // placement over three backends, one of which may drain
+	Replicated                  // more than one copy of each content
+	Pounced                     // a backend is lost just while a worker looks
+	Lurked                      // a backend is lost while its copy alone is unread
+	Held                        // holds are set and lifted
+	Reconciled                  // backends are compared with the ledger
+)
+
+// Kinds tells what the world of a seed has, without running it: a search for what
+// is rare need not pass through worlds in which it cannot be.
+func Kinds(seed uint64) Kind {
+	w := &World{cfg: Config{Seed: seed}}
+	var out Kind
+	for kind, has := range map[Kind]bool{
+		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
+		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(),
+	} {
+		if has {
+			out |= kind
+		}
+	}
+	return out
+}
