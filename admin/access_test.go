@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // gated is an API that wants tokens, with a bootstrap token and a clock for what
@@ -18,15 +18,11 @@ type gated struct {
 	t     *testing.T
 	srv   *httptest.Server
 	log   *lines
-	clock *stepClock
+	clock *clocktest.Clock
 }
 
-type stepClock struct{ at lethe.Time }
-
-func (c *stepClock) Now() lethe.Time { return c.at }
-
 func newGated(t *testing.T) *gated {
-	g := &gated{t: t, log: &lines{}, clock: &stepClock{1_800_000_000_000_000}}
+	g := &gated{t: t, log: &lines{}, clock: clocktest.At(1_800_000_000_000_000)}
 	g.srv = httptest.NewServer(admin.Handler(newServiceWith(t, g.log.audit, g.clock), admin.Access{Token: "bootstrap"}))
 	t.Cleanup(g.srv.Close)
 	return g
@@ -153,7 +149,7 @@ func TestGuessingIsLimited(t *testing.T) {
 	if code, _ := g.as("bootstrap", "whoami", ""); code != http.StatusOK {
 		t.Errorf("the bootstrap token from that address: %d", code)
 	}
-	g.clock.at = g.clock.at.Add(10 * time.Second)
+	g.clock.Advance(10 * time.Second)
 	if code, _ := g.as(token, "whoami", ""); code != http.StatusOK {
 		t.Errorf("after a while: %d", code)
 	}

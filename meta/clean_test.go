@@ -74,7 +74,7 @@ func TestSettleFailure(t *testing.T) {
 	if c := l.claim(1); len(c.Blobs) != 0 {
 		t.Fatal("claimed before its time")
 	}
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	s = l.settle(l.claim(1).Fence, SettleItem{ID: id, Result: Failed, Error: "denied", RetryAt: l.now()})
 	if b, _ = l.blob(id); s.Retried != 1 || b.Attempts != 1 || b.State != lethe.Condemned {
 		t.Fatalf("a failure burns one: %+v, %+v", s, b)
@@ -97,7 +97,7 @@ func TestSettleLate(t *testing.T) {
 	l.ok(l.Abandon(l.ctx, id, true))
 	until := l.now().Add(lateWindow)
 	c := l.claim(1)
-	l.clock.advance(2 * lateWindow) // the worker was asleep: its delete is older
+	l.clock.Advance(2 * lateWindow) // the worker was asleep: its delete is older
 	s := l.settle(c.Fence, SettleItem{ID: id, Result: Gone})
 	b, _ := l.blob(id)
 	if s.Kept != 1 || s.Gone != 0 || b.DueAt != until || b.Claim != (Claim{}) || b.Attempts != 0 {
@@ -116,7 +116,7 @@ func TestSettleFenced(t *testing.T) {
 	l := newLedger(t)
 	id := l.condemnOne("a").ID
 	c := l.claim(1)
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	if r, err := l.RecoverClaims(l.ctx, 2*time.Minute, 10); err != nil || len(r) != 0 {
 		t.Fatalf("recovered too early: %v, %v", r, err)
 	}

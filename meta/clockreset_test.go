@@ -31,15 +31,15 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	l.putTTL("before", "aa", time.Hour)
 	l.putTTL("gone", "bb", 0)
 	l.putTTL("claimed", "cc", 0)
-	clock.advance(ahead)
+	clock.Advance(ahead)
 	l.putTTL("during", "dd", time.Hour)
 	l.remove("claimed")
-	clock.advance(readGrace)
+	clock.Advance(readGrace)
 	_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10})
 	l.ok(err)
 	l.remove("gone")
 	silent := l.begin(100)
-	clock.advance(-ahead)
+	clock.Advance(-ahead)
 
 	s, err := l.Clock(l.ctx)
 	l.ok(err)
@@ -56,7 +56,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	if _, err := l.ResetClock(l.ctx); err == nil {
 		t.Error("there was something to reset again")
 	}
-	clock.advance(lateWindow)
+	clock.Advance(lateWindow)
 	l.hidden("before", true)
 	l.hidden("during", false)
 	l.dies(silent)

@@ -17,7 +17,7 @@ func TestComplete(t *testing.T) {
 	left := l.part(u.ID, 3, 30, "left out")
 	last := l.part(u.ID, 7, 5, "last")
 	c := l.completion(u, one, empty, last)
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	made, err := l.Complete(l.ctx, c)
 	l.ok(err)
 	o := made.Object
@@ -164,7 +164,7 @@ func TestCompleteTenThousand(t *testing.T) {
 	c := l.parts(u, 10_000)
 	made, err := l.Complete(l.ctx, c)
 	l.ok(err)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	r := l.expire(Batch{Limit: 1000, MaxBlobs: 1000})
 	if made.Object.Size == 0 || r.Blobs != 10_000 {
 		t.Fatalf("made %+v, reclaimed %d", made, r.Blobs)

@@ -23,12 +23,12 @@ func TestExpireLastReference(t *testing.T) {
 	first := l.putTTL("a", "same", time.Minute).Object
 	second := l.putTTL("b", "same", time.Hour).Object
 	l.putTTL("stays", "other", 0)
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	r := l.expire(Batch{Limit: 10})
 	if r.Objects != 1 || r.Bytes != 100 || r.Blobs != 0 || len(r.Dropped) != 0 || r.More || r.LastDue != first.TTLAt {
 		t.Fatalf("first pass: %+v", r)
 	}
-	l.clock.advance(3 * time.Hour)
+	l.clock.Advance(3 * time.Hour)
 	r = l.expire(Batch{Limit: 10, After: r.LastDue})
 	if r.Objects != 1 || r.Blobs != 1 || r.BlobBytes != 100 || !slices.Equal(r.Dropped, []lethe.ID{second.ContentID}) {
 		t.Fatalf("second pass: %+v", r)
@@ -59,7 +59,7 @@ func TestExpireBounds(t *testing.T) {
 	for i := range 7 {
 		l.putTTL(fmt.Sprint("k", i), fmt.Sprint("d", i/2), time.Minute+time.Duration(i)*time.Second)
 	}
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	r := l.expire(Batch{Limit: 2, MaxBlobs: 10})
 	if r.Objects != 2 || r.Blobs != 1 || !r.More {
 		t.Fatalf("by rows: %+v", r)
@@ -82,7 +82,7 @@ func TestExpireTakesLargeObject(t *testing.T) {
 	u := l.upload("large", time.Hour)
 	o, err := l.Complete(l.ctx, l.parts(u, 5))
 	l.ok(err)
-	l.clock.advance(2 * time.Hour)
+	l.clock.Advance(2 * time.Hour)
 	if r := l.expire(Batch{Limit: 10, MaxBlobs: 3}); r.Objects != 1 || r.Blobs != 1 || !r.More {
 		t.Fatalf("the small one alone: %+v", r)
 	}
@@ -98,7 +98,7 @@ func TestExpireSupersedes(t *testing.T) {
 	l := newLedger(t)
 	l.putTTL("k", "old", time.Minute)
 	_, blob := l.promise("k", "new")
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	l.expire(Batch{Limit: 10})
 	c, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "w"})
 	l.ok(err)
@@ -115,7 +115,7 @@ func TestExpireBacklog(t *testing.T) {
 	for i := range 4 {
 		ends = append(ends, l.putTTL(fmt.Sprint("k", i), "d", time.Duration(i)*time.Minute).Object.TTLAt)
 	}
-	l.clock.advance(2 * time.Minute)
+	l.clock.Advance(2 * time.Minute)
 	b, err := l.ExpireBacklog(l.ctx)
 	l.ok(err)
 	if want := (Backlog{Count: 2, Bytes: 200, Oldest: ends[1], NextDue: ends[3], Scheduled: 1}); b != want {

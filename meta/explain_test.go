@@ -11,9 +11,9 @@ func TestFate(t *testing.T) {
 	l := newLedger(t)
 	l.undo()
 	first := l.putTTL("k", "d", 0).Object
-	l.clock.advance(time.Second)
+	l.clock.Advance(time.Second)
 	second := l.putTTL("k", "e", time.Minute).Object
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	f, err := l.Fate(l.ctx, "b", "k")
 	l.ok(err)
 	if f.Object == nil || f.Object.ID != second.ID || f.Object.Bucket != "b" || f.Now != l.now() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // ledger is a ledger under test, with a clock set by hand.
@@ -16,7 +17,7 @@ type ledger struct {
 	*DB
 	t     testing.TB
 	ctx   context.Context
-	clock *testClock
+	clock *clocktest.Clock
 }
 
 const (
@@ -86,7 +87,7 @@ func (l *ledger) condemnOne(key string) Blob {
 	l.t.Helper()
 	o := l.putTTL(key, "digest of "+key, 0)
 	l.remove(key)
-	l.clock.advance(readGrace)
+	l.clock.Advance(readGrace)
 	blobs, err := l.ContentBlobs(l.ctx, o.Object.ContentID)
 	l.ok(err)
 	if len(blobs) != 1 || blobs[0].State != lethe.Condemned || blobs[0].DueAt != l.now() {

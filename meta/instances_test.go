@@ -10,7 +10,7 @@ func TestInstances(t *testing.T) {
 	info := InstanceInfo{Host: "a.example.org", PID: 7, Version: "v1", Roles: []string{"serve"}}
 	began := l.now()
 	l.ok(l.BeatInstance(l.ctx, "a", info))
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	info.S3 = "http://a.example.org:9000"
 	l.ok(l.BeatInstance(l.ctx, "a", info))
 	l.ok(l.BeatInstance(l.ctx, "b", InstanceInfo{Host: "b"}))
@@ -19,13 +19,13 @@ func TestInstances(t *testing.T) {
 	if len(list) != 2 || list[0].ID != "a" || list[0].StartedAt != began || list[0].BeatAt != l.now() || list[0].Info.S3 != info.S3 || list[0].Info.PID != 7 {
 		t.Fatalf("instances %+v", list)
 	}
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	l.ok(l.BeatInstance(l.ctx, "a", info))
 	if list, err = l.Instances(l.ctx, time.Minute-time.Microsecond); err != nil || len(list) != 1 {
 		t.Errorf("fresh instances %+v, %v", list, err)
 	}
 	l.ok(l.RemoveInstance(l.ctx, "a"))
-	l.clock.advance(instancesKept)
+	l.clock.Advance(instancesKept)
 	l.ok(l.BeatInstance(l.ctx, "c", info))
 	if list, err = l.Instances(l.ctx, 10*instancesKept); err != nil || len(list) != 1 || list[0].ID != "c" {
 		t.Errorf("instances at the end %+v, %v", list, err)

@@ -4,24 +4,16 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
-// testClock is set by hand.
-type testClock struct{ us atomic.Int64 }
-
-func newTestClock() *testClock {
-	c := &testClock{}
-	c.us.Store(int64(lethe.FromTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))))
-	return c
+func newTestClock() *clocktest.Clock {
+	return clocktest.At(lethe.FromTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
 }
-
-func (c *testClock) Now() lethe.Time         { return lethe.Time(c.us.Load()) }
-func (c *testClock) advance(d time.Duration) { c.us.Add(d.Microseconds()) }
 
 // openTest opens a ledger that is closed with the test.
 func openTest(t testing.TB, path string, o Options) *DB {

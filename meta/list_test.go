@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // fillKeys puts empty objects under keys; those of hidden are past their time
 // when it returns.
-func fillKeys(t testing.TB, db *DB, clock *testClock, keys []string, hidden func(string) bool) {
+func fillKeys(t testing.TB, db *DB, clock *clocktest.Clock, keys []string, hidden func(string) bool) {
 	t.Helper()
 	for _, k := range keys {
 		c := Commit{Op: lethe.RandomID(clock.Now()), What: "put", Object: Object{Bucket: "b", Key: k}}
@@ -26,7 +27,7 @@ func fillKeys(t testing.TB, db *DB, clock *testClock, keys []string, hidden func
 			t.Fatal(err)
 		}
 	}
-	clock.advance(time.Second)
+	clock.Advance(time.Second)
 }
 
 // listed pages through a listing and answers its entries in order, common

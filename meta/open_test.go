@@ -141,13 +141,13 @@ func TestClockNeverRunsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wall.advance(time.Hour)
+	wall.Advance(time.Hour)
 	high := nowOf(t, db)
-	wall.advance(-30 * time.Second)
+	wall.Advance(-30 * time.Second)
 	if now := nowOf(t, db); now != high || db.ClockBehind() != 0 {
 		t.Error(now, high, db.ClockBehind())
 	}
-	wall.advance(-30 * time.Minute)
+	wall.Advance(-30 * time.Minute)
 	if d := db.ClockBehind(); d != 30*time.Minute+30*time.Second {
 		t.Error(d)
 	}
@@ -158,7 +158,7 @@ func TestClockNeverRunsBack(t *testing.T) {
 	if now := nowOf(t, db); now != high || db.ClockBehind() == 0 {
 		t.Error(now, high, db.ClockBehind())
 	}
-	wall.advance(2 * time.Hour)
+	wall.Advance(2 * time.Hour)
 	if now := nowOf(t, db); now != wall.Now() || db.ClockBehind() != 0 {
 		t.Error(now, wall.Now(), db.ClockBehind())
 	}
@@ -169,7 +169,7 @@ func TestClockNeverRunsBack(t *testing.T) {
 func TestClockSurvivesACrash(t *testing.T) {
 	ctx, path, wall := context.Background(), filePath(t), newTestClock()
 	db := openTest(t, path, Options{Clock: wall})
-	wall.advance(time.Hour)
+	wall.Advance(time.Hour)
 	if err := db.write(ctx, "write", note("a")); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestClaimIntents(t *testing.T) {
 	l := newLedger(t)
 	c, blob := l.promise("k", "d")
 	beating := l.begin(5)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	l.ok(l.Beat(l.ctx, beating, 6))
 	got := l.silent()
 	if len(got.Intents) != 1 || got.Intents[0].Blob.ID != blob || got.Now != l.now() {
@@ -63,7 +63,7 @@ func TestUnreadablePromotion(t *testing.T) {
 		_, err := x.exec("UPDATE promotions SET payload = '{' WHERE blob_id = ?1", broken)
 		return err
 	}))
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	got := l.silent()
 	if len(got.Intents) != 2 {
 		t.Fatalf("claimed %+v", got)
@@ -83,7 +83,7 @@ func TestUnreadablePromotion(t *testing.T) {
 func TestPromote(t *testing.T) {
 	l := newLedger(t)
 	c, blob := l.promise("k", "d")
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	fence := l.silent().Fence
 	_, err := l.Promote(l.ctx, fence+1, blob)
 	l.refused(err, lethe.ErrFenced)
@@ -114,7 +114,7 @@ func TestPromoteSuperseded(t *testing.T) {
 			l := newLedger(t)
 			l.putTTL("k", "older", 0)
 			_, blob := l.promise("k", "d")
-			l.clock.advance(time.Hour)
+			l.clock.Advance(time.Hour)
 			got := l.silent()
 			since(l)
 			_, err := l.Promote(l.ctx, got.Fence, blob)
@@ -132,7 +132,7 @@ func TestPromoteDuplicate(t *testing.T) {
 	l := newLedger(t)
 	l.putTTL("other", "d", 0)
 	_, blob := l.promise("k", "d")
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	made, err := l.Promote(l.ctx, l.silent().Fence, blob)
 	l.ok(err)
 	b, _ := l.blob(blob)
@@ -145,7 +145,7 @@ func TestCondemnIntent(t *testing.T) {
 	l := newLedger(t)
 	blob := l.begin(7)
 	l.refused(l.CondemnIntent(l.ctx, 0, blob), lethe.ErrFenced)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	fence := l.silent().Fence
 	l.refused(l.CondemnIntent(l.ctx, fence+1, blob), lethe.ErrFenced)
 	l.ok(l.CondemnIntent(l.ctx, fence, blob))
@@ -165,7 +165,7 @@ func TestCondemnIntent(t *testing.T) {
 func TestReleaseIntent(t *testing.T) {
 	l := newLedger(t)
 	blob := l.begin(7)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	fence := l.silent().Fence
 	l.ok(l.ReleaseIntent(l.ctx, fence, blob))
 	l.refused(l.ReleaseIntent(l.ctx, fence, blob), lethe.ErrFenced)
@@ -180,9 +180,9 @@ func TestReleaseIntent(t *testing.T) {
 func TestRecoverIntents(t *testing.T) {
 	l := newLedger(t)
 	l.begin(7)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	l.silent()
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	r, err := l.RecoverClaims(l.ctx, time.Minute, 10)
 	l.ok(err)
 	if len(r) != 1 || r[0] != (Recovered{"disk", lethe.Pending, 1}) {
@@ -197,7 +197,7 @@ func TestReapBacklog(t *testing.T) {
 	l := newLedger(t)
 	first := l.now()
 	l.begin(7)
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	l.begin(8)
 	b, err := l.ReapBacklog(l.ctx, time.Hour)
 	l.ok(err)

@@ -11,7 +11,7 @@ import (
 // run records a pass of a routine that ended with the outcome.
 func (l *ledger) run(routine, outcome string) lethe.ID {
 	l.t.Helper()
-	l.clock.advance(time.Second)
+	l.clock.Advance(time.Second)
 	id := l.id()
 	l.ok(l.StartRun(l.ctx, Run{ID: id, Routine: routine, Worker: "w"}))
 	if outcome != "" {
@@ -26,7 +26,7 @@ func TestRuns(t *testing.T) {
 	failed := l.run("expire", "failed: no")
 	open := l.run("clean", "")
 	began := l.now()
-	l.clock.advance(time.Second)
+	l.clock.Advance(time.Second)
 	l.ok(l.BeatRun(l.ctx, open, map[string]int64{"items": 1}))
 	last, succeeded, err := l.LastRuns(l.ctx)
 	l.ok(err)

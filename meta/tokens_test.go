@@ -65,11 +65,11 @@ func TestAdminTokensExpire(t *testing.T) {
 	l := newLedger(t)
 	_, err := l.AddAdminToken(l.ctx, AdminToken{ID: "1", Name: "a", Role: "read", Hash: "aa"}, time.Hour)
 	l.ok(err)
-	l.clock.advance(time.Hour - time.Microsecond)
+	l.clock.Advance(time.Hour - time.Microsecond)
 	if k, err := l.AdminToken(l.ctx, "1"); err != nil || k.Expired {
 		t.Errorf("just before: %+v %v", k, err)
 	}
-	l.clock.advance(time.Microsecond)
+	l.clock.Advance(time.Microsecond)
 	if k, err := l.AdminToken(l.ctx, "1"); err != nil || !k.Expired {
 		t.Errorf("at its time: %+v %v", k, err)
 	}

@@ -209,12 +209,12 @@ func (x *torture) drain() {
 // TestTorture: whatever meets, the books are right after every commit, quotas
 // hold in every snapshot, and no caller sees a deadlock.
 func TestTorture(t *testing.T) {
-	for name, url := range map[string]func() string{
-		"direct": func() string { return servers.Postgres(t) },
-		"pooler": func() string { return servers.PgBouncer(t, servers.Postgres(t)) },
+	for name, url := range map[string]func(testing.TB) string{
+		"direct": func(t testing.TB) string { return servers.Postgres(t) },
+		"pooler": func(t testing.TB) string { return servers.PgBouncer(t, servers.Postgres(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newTorture(t, url())
+			x := newTorture(t, url(t))
 			x.run(16)
 			x.drain()
 			x.report()

@@ -34,7 +34,7 @@ func TestRestore(t *testing.T) {
 	if e.Object.ID != was.ID || e.Object.Bucket != "b" || e.Object.Key != "k" || e.PurgeAt != l.now().Add(time.Hour) || e.Reason != lethe.ReasonDelete {
 		t.Fatalf("entry %+v", e)
 	}
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	op := l.id()
 	o, err := l.Restore(l.ctx, op, e.ID, false)
 	l.ok(err)
@@ -102,7 +102,7 @@ func TestTrashPages(t *testing.T) {
 		key := fmt.Sprint("k", i)
 		l.putTTL(key, "d", 0)
 		l.remove(key)
-		l.clock.advance(time.Second)
+		l.clock.Advance(time.Second)
 	}
 	all := l.trash(TrashQuery{Bucket: "b"})
 	page := l.trash(TrashQuery{Bucket: "b", After: all[1].ID, Limit: 2})
@@ -126,7 +126,7 @@ func TestPurge(t *testing.T) {
 	second := l.putTTL("b", "b", 0).Object
 	l.remove("a")
 	at := l.now()
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	l.remove("b")
 	list := l.trash(TrashQuery{})
 	if n, err := l.PurgeTrash(l.ctx, []lethe.ID{list[1].ID, l.id()}); n != 1 || err != nil {
@@ -146,7 +146,7 @@ func TestPurge(t *testing.T) {
 	if r.Objects != 1 || r.Blobs != 1 || r.More || !slices.Equal(r.Dropped, []lethe.ID{second.ContentID}) {
 		t.Fatalf("purged %+v", r)
 	}
-	l.clock.advance(2 * time.Hour)
+	l.clock.Advance(2 * time.Hour)
 	r, err = l.Purge(l.ctx, Batch{Limit: 10, After: r.LastDue})
 	l.ok(err)
 	if r.Objects != 1 || r.LastDue != at.Add(time.Hour) {
@@ -162,9 +162,9 @@ func TestPurge(t *testing.T) {
 func TestPruneOps(t *testing.T) {
 	l := newLedger(t)
 	old := l.putTTL("a", "a", 0).Object.ID
-	l.clock.advance(24*time.Hour - time.Microsecond)
+	l.clock.Advance(24*time.Hour - time.Microsecond)
 	young := l.putTTL("b", "b", 0).Object.ID
-	l.clock.advance(time.Microsecond)
+	l.clock.Advance(time.Microsecond)
 	n, err := l.Prune(l.ctx, 10)
 	l.ok(err)
 	_, oldFound, _ := l.Outcome(l.ctx, old)
@@ -178,7 +178,7 @@ func TestPruneOps(t *testing.T) {
 func TestPruneBuckets(t *testing.T) {
 	l := newLedger(t)
 	l.putTTL("k", "d", time.Minute)
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	l.ok(l.DeleteBucket(l.ctx, "b"))
 	if n, err := l.Prune(l.ctx, 10); n != 0 || err != nil {
 		t.Fatalf("pruned %d, %v", n, err)

@@ -82,7 +82,7 @@ func TestUpload(t *testing.T) {
 func TestCommitPart(t *testing.T) {
 	l := newLedger(t)
 	u := l.upload("k", 0)
-	l.clock.advance(time.Minute)
+	l.clock.Advance(time.Minute)
 	first := l.part(u.ID, 1, 10, "first")
 	if b := l.want(first.BlobID, lethe.Live, ""); b.Size != 10 || b.UploadID != u.ID || b.Part != 1 {
 		t.Errorf("blob %+v", b)
@@ -149,7 +149,7 @@ func TestStaleUploads(t *testing.T) {
 	began := l.now()
 	u, touched := l.upload("a", 0), l.upload("b", 0)
 	l.part(u.ID, 1, 10, "p")
-	l.clock.advance(time.Hour)
+	l.clock.Advance(time.Hour)
 	l.part(touched.ID, 1, 20, "q")
 	stale, err := l.StaleUploads(l.ctx, time.Hour, 10)
 	l.ok(err)
@@ -172,7 +172,7 @@ func TestListUploads(t *testing.T) {
 	var all []lethe.ID
 	for _, key := range []string{"a", "k1", "k1", "k2", "z"} {
 		all = append(all, l.upload(key, 0).ID)
-		l.clock.advance(time.Second)
+		l.clock.Advance(time.Second)
 	}
 	for name, c := range map[string]struct {
 		q    UploadQuery

@@ -27,7 +27,7 @@ func TestASlowUploadStaysAlive(t *testing.T) {
 		w := newWorld(t, nil)
 		data := noise(100*small, 30)
 		in := body(data, small, func(int) error {
-			w.clock.advance(minAge / 5)
+			w.clock.Advance(minAge / 5)
 			w.reapAll()
 			return nil
 		})
@@ -47,7 +47,7 @@ func TestAReapedUploadFailsCleanly(t *testing.T) {
 	in := body(noise(1000*small, 31), small, func(n int) error {
 		reads = n
 		if n == 100 { // the client stalls
-			w.clock.advance(2 * minAge)
+			w.clock.Advance(2 * minAge)
 			w.reapAll()
 		}
 		return nil
@@ -64,7 +64,7 @@ func TestAReapedUploadFailsCleanly(t *testing.T) {
 func TestReapedBeforeTheCommit(t *testing.T) {
 	w := newWorld(t, nil)
 	w.ledger.on("Commit", func() {
-		w.clock.advance(2 * minAge)
+		w.clock.Advance(2 * minAge)
 		w.reapAll()
 	})
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(5*small, 32)), Size: 5 * small})
@@ -82,7 +82,7 @@ func TestNoHeartbeatForTooLong(t *testing.T) {
 	}
 	began := w.clock.Now()
 	in := body(noise(100*small, 33), small, func(n int) error {
-		w.clock.advance(10 * time.Second)
+		w.clock.Advance(10 * time.Second)
 		return nil
 	})
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: in, Size: 100 * small})
@@ -132,7 +132,7 @@ func TestBackgroundBeatsWhileTheClientStalls(t *testing.T) {
 			return nil
 		}
 		// Time passes while the body stalls; only the goroutine can show life.
-		w.clock.advance(time.Minute)
+		w.clock.Advance(time.Minute)
 		select {
 		case <-beats:
 			return nil
@@ -161,10 +161,10 @@ func TestBackgroundStopsAReapedUpload(t *testing.T) {
 	var reaper sync.WaitGroup
 	reaper.Go(func() {
 		io.WriteString(cut, noise(2*small, 35))
-		w.clock.advance(2 * minAge)
+		w.clock.Advance(2 * minAge)
 		w.reapAll()
 		close(reaped)
-		w.clock.advance(time.Minute)
+		w.clock.Advance(time.Minute)
 	})
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: r, Size: 5 * small})
 	reaper.Wait()

@@ -34,7 +34,7 @@ func TestConcurrentUse(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				w.clock.advance(time.Second)
+				w.clock.Advance(time.Second)
 				w.clean("disk1")
 			}
 		}

@@ -122,7 +122,7 @@ func TestWhatACopyTakesOver(t *testing.T) {
 		Attrs: attrs, Tags: map[string]string{"t": "1"}, TTL: time.Hour})
 	w.must(err)
 	ttlAt := w.clock.Now().Add(time.Hour)
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	other := meta.Attrs{ContentType: "c/d"}
 	tags := map[string]string{"t": "2"}
 	for _, key := range []string{"copy", "k"} {

@@ -124,7 +124,7 @@ func TestAReapedUploadStopsAtItsNextBeat(t *testing.T) {
 	in := body(noise(100*small, 83), small, func(n int) error {
 		if reads = n; n == 10 {
 			w.claim()
-			w.clock.advance(minAge / 10)
+			w.clock.Advance(minAge / 10)
 		}
 		return nil
 	})

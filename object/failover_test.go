@@ -205,7 +205,7 @@ func TestSlowReadersAreNotCutOff(t *testing.T) {
 			var got strings.Builder
 			buf := make([]byte, 10<<10)
 			for err == nil {
-				w.clock.advance(grace / 3)
+				w.clock.Advance(grace / 3)
 				w.clean("disk1")
 				var n int
 				n, err = rd.Body.Read(buf)
@@ -234,7 +234,7 @@ func TestBackgroundExtendsTheGrace(t *testing.T) {
 	extended := make(chan struct{})
 	var once sync.Once
 	w.ledger.on("ExtendGrace", func() { once.Do(func() { close(extended) }) })
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	select {
 	case <-extended:
 	case <-time.After(10 * time.Second):

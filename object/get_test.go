@@ -108,7 +108,7 @@ func TestParts(t *testing.T) {
 
 func TestReadConditions(t *testing.T) {
 	w := newWorld(t, nil)
-	w.clock.advance(700 * time.Millisecond) // HTTP knows whole seconds only
+	w.clock.Advance(700 * time.Millisecond) // HTTP knows whole seconds only
 	o := w.put("k", "data")
 	tag, at := o.ETag, o.ModifiedAt
 	second, failed, same := at.Add(-700*time.Millisecond), lethe.ErrPreconditionFailed, lethe.ErrNotModified
@@ -210,7 +210,7 @@ func TestExpiredIsHiddenEvenIfCached(t *testing.T) {
 	w.must(err)
 	w.put("same", "data")
 	w.has("k", "data")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	_, err = w.get("k")
 	w.wants(err, lethe.ErrNoSuchKey)
 	w.has("same", "data")

@@ -147,7 +147,7 @@ func (m *model) ttl(*rapid.T) {
 }
 
 func (m *model) wait(*rapid.T) {
-	m.clock.advance(time.Duration(rapid.IntRange(1, 120).Draw(m.t, "minutes")) * time.Minute)
+	m.clock.Advance(time.Duration(rapid.IntRange(1, 120).Draw(m.t, "minutes")) * time.Minute)
 }
 
 func (m *model) setUndo(*rapid.T) {

@@ -47,7 +47,7 @@ func TestMultipart(t *testing.T) {
 		sum.Write(raw)
 	}
 	w.part(up, 99, noise(100, 64)) // not named
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	var seen []meta.Part
 	r := complete(up, names...)
 	r.Size = int64(10 + 8*small + 3)

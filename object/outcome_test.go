@@ -129,7 +129,7 @@ func TestUnconfirmedAbandonOfAProvenWrite(t *testing.T) {
 	w.ledger.fails("Abandon", refused, refused, refused)
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrUnknownOutcome)
-	w.clock.advance(2 * minAge)
+	w.clock.Advance(2 * minAge)
 	in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 	w.must(err)
 	if len(in.Intents) != 1 || in.Intents[0].Promotion == nil {
@@ -149,7 +149,7 @@ func TestPromotedInTheWritersPlace(t *testing.T) {
 		if commits++; commits != 2 {
 			return
 		}
-		w.clock.advance(2 * minAge)
+		w.clock.Advance(2 * minAge)
 		in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 		w.must(err)
 		_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID)

@@ -41,7 +41,7 @@ func TestPutAndGet(t *testing.T) {
 					t.Errorf("object is %+v", o)
 				}
 				w.has("k", data)
-				w.clock.advance(time.Hour)
+				w.clock.Advance(time.Hour)
 				w.hasNot("k")
 				w.empty()
 			})

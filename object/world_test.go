@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"pgregory.net/rapid"
@@ -21,6 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
@@ -55,12 +55,6 @@ type checking interface {
 	Identity(context.Context) (meta.Store, error)
 }
 
-// clock is set by the test.
-type clock struct{ now atomic.Int64 }
-
-func (c *clock) Now() lethe.Time         { return lethe.Time(c.now.Load()) }
-func (c *clock) advance(d time.Duration) { c.now.Add(int64(d / time.Microsecond)) }
-
 // grace and minAge are what the tests' ledger and store go by.
 const (
 	grace  = time.Minute
@@ -74,7 +68,7 @@ const (
 type world struct {
 	t      rapid.TB
 	ctx    context.Context
-	clock  *clock
+	clock  *clocktest.Clock
 	books  books
 	ledger *faultyLedger
 	disks  map[string]*memblob.Store
@@ -88,8 +82,7 @@ type world struct {
 // newWorld makes a store with the bucket "b" of owner "alice"; change, if not
 // nil, amends its options.
 func newWorld(t rapid.TB, change func(*object.Options)) *world {
-	c := &clock{}
-	c.now.Store(1_800_000_000_000_000)
+	c := clocktest.New()
 	return worldOn(t, openBooks(t, meta.Options{Clock: c, ReadGrace: grace, LateWindow: late, MaxRefs: 50}), c, change)
 }
 
@@ -97,7 +90,7 @@ func newWorld(t rapid.TB, change func(*object.Options)) *world {
 // TestOnTheDatabase.
 var openBooks = func(_ rapid.TB, o meta.Options) books { return memmeta.New(o) }
 
-func worldOn(t rapid.TB, db books, c *clock, change func(*object.Options)) *world {
+func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Options)) *world {
 	w := &world{
 		t: t, ctx: context.Background(), clock: c, books: db, ledger: &faultyLedger{Ledger: db},
 		disks: map[string]*memblob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
@@ -115,7 +108,7 @@ func worldOn(t rapid.TB, db books, c *clock, change func(*object.Options)) *worl
 		Ledger: w.ledger, Backends: stores, StoreID: who.ID, Clock: c, Monotonic: c,
 		Small: small, MinPart: 5, Beat: 30 * time.Second, MinAge: minAge, ReadGrace: grace,
 		Patience: 5 * time.Second,
-		Sleep:    func(ctx context.Context, d time.Duration) error { c.advance(d); return ctx.Err() },
+		Sleep:    func(ctx context.Context, d time.Duration) error { c.Advance(d); return ctx.Err() },
 		Events:   w.record(),
 	}
 	if change != nil {
@@ -253,7 +246,7 @@ func (w *world) reclaim() {
 	w.t.Helper()
 	w.ledger.heal()
 	for range 4 {
-		w.clock.advance(8 * late) // a day's undo window ends before the last round
+		w.clock.Advance(8 * late) // a day's undo window ends before the last round
 		for _, step := range []func(context.Context, meta.Batch) (meta.Reclaimed, error){w.books.Expire, w.books.Purge} {
 			for more := true; more; {
 				r, err := step(w.ctx, meta.Batch{Limit: 100, MaxBlobs: 1000})

@@ -111,6 +111,6 @@ func TestManyAtOnce(t *testing.T) {
 	if len(seen) != cap(codes)/2+1 {
 		t.Errorf("%d pastes were made, want one per random code and one with the alias: %d", len(seen), cap(codes)/2+1)
 	}
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.wants(s.ask("GET", "/wanted", ""), http.StatusNotFound)
 }

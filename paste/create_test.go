@@ -62,9 +62,9 @@ func TestLivesForEverOnlyWithoutALimit(t *testing.T) {
 func TestGoneAtItsInstant(t *testing.T) {
 	s := newSite(t, nil)
 	m := s.paste("hello", "X-Ttl", "90s")
-	s.clock.advance(90*time.Second - time.Microsecond)
+	s.clock.Advance(90*time.Second - time.Microsecond)
 	s.holds(m.Code, "hello")
-	s.clock.advance(time.Microsecond)
+	s.clock.Advance(time.Microsecond)
 	for _, method := range []string{"GET", "HEAD", "DELETE"} {
 		s.wants(s.ask(method, "/"+m.Code, "", "X-Delete-Token", m.DeleteToken), http.StatusNotFound)
 	}
@@ -96,7 +96,7 @@ func TestAliasIsTakenOnce(t *testing.T) {
 		t.Errorf("the refusal says %q", a.body)
 	}
 	s.holds(m.Code, "first")
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	s.paste("third", "X-Alias", "my_Notes-1")
 	s.holds("my_Notes-1", "third")
 }

@@ -84,7 +84,7 @@ func TestCurlWithWishes(t *testing.T) {
 			t.Errorf("curl %v: %s holds %q", args, at, got)
 		}
 	}
-	s.clock.advance(90 * time.Second)
+	s.clock.Advance(90 * time.Second)
 	for _, alias := range []string{"one", "two", "three", "four", "five", "six"} {
 		if got := s.run("-o", "/dev/null", "-w", "%{http_code}", s.URL+"/"+alias); got != "404" {
 			t.Errorf("%s is still there after its time: %s", alias, got)

@@ -107,7 +107,7 @@ func TestConditionalGet(t *testing.T) {
 			}
 		}
 	}
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	s.wants(s.ask("GET", "/"+m.Code, "", "If-None-Match", etag), http.StatusNotFound)
 }
 

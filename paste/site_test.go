@@ -9,29 +9,22 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/paste"
 )
 
-// clock is set by the test.
-type clock struct{ now atomic.Int64 }
-
-func (c *clock) Now() lethe.Time         { return lethe.Time(c.now.Load()) }
-func (c *clock) advance(d time.Duration) { c.now.Add(int64(d / time.Microsecond)) }
-
 // site is pastes over HTTP, on a store in memory.
 type site struct {
 	t     testing.TB
-	clock *clock
+	clock *clocktest.Clock
 	disk  *memblob.Store
 	store *object.Store
 	paste.Options
@@ -44,8 +37,7 @@ type site struct {
 
 // newSite serves pastes; change, if not nil, amends the options.
 func newSite(t testing.TB, change func(*paste.Options)) *site {
-	s := &site{t: t, clock: &clock{}, disk: memblob.New(memblob.Options{})}
-	s.clock.now.Store(1_800_000_000_000_000)
+	s := &site{t: t, clock: clocktest.New(), disk: memblob.New(memblob.Options{})}
 	db := memmeta.New(meta.Options{Clock: s.clock})
 	ctx := context.Background()
 	_, err := db.AddBackend(ctx, meta.Backend{ID: "disk"})

@@ -69,7 +69,7 @@ func TestACopyGivenUpMeanwhileIsNotSent(t *testing.T) {
 		w.must(err)
 		w.clean()
 		w.clean()
-		w.clock.now = w.clock.now.Add(time.Hour)
+		w.clock.Advance(time.Hour)
 	}}
 	w.replicate()
 	for b := range w.books.EachBlob() {
@@ -89,7 +89,7 @@ func TestARuinedContentLeavesNoRows(t *testing.T) {
 	w.must(err)
 	for range 5 {
 		w.replicate()
-		w.clock.now = w.clock.now.Add(2 * time.Hour)
+		w.clock.Advance(2 * time.Hour)
 	}
 	n := 0
 	for range w.books.EachBlob() {

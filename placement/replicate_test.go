@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/placement"
 )
@@ -114,7 +115,7 @@ func TestNothingIsTrimmedBesideWhatCannotBeRead(t *testing.T) {
 	w.replicate()
 	w.want("copies", w.copies("k"), "a b")
 	clear(w.faults)
-	w.clock.now = w.clock.now.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.replicate()
 	w.want("copies", w.copies("k"), "a")
 }
@@ -127,7 +128,7 @@ func TestNoRoomForCopiesWaits(t *testing.T) {
 	w.want("at once", len(w.replicate()), 0)
 	_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: "b", Quota: 100 * kb})
 	w.must(err)
-	w.clock.now = w.clock.now.Add(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.replicate()
 	w.want("copies", w.copies("k"), "a b")
 }
@@ -141,7 +142,7 @@ func TestACopyThatMayLandLateKeepsItsRow(t *testing.T) {
 	for b := range w.books.EachBlob() {
 		if b.State == lethe.Condemned {
 			found = true
-			w.want("late until", b.LateUntil, w.clock.now.Add(time.Hour))
+			w.want("late until", b.LateUntil, w.clock.Now().Add(time.Hour))
 		}
 	}
 	if !found {
@@ -150,11 +151,11 @@ func TestACopyThatMayLandLateKeepsItsRow(t *testing.T) {
 }
 
 // slow is a clock that moves on whenever it is asked.
-type slow struct{ *clock }
+type slow struct{ *clocktest.Clock }
 
 func (s slow) Now() lethe.Time {
-	s.now = s.now.Add(time.Minute)
-	return s.now
+	s.Advance(time.Minute)
+	return s.Clock.Now()
 }
 
 func TestALongCopyKeepsItsClaim(t *testing.T) {

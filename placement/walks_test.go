@@ -155,7 +155,7 @@ func TestRoutinesOfTwoInstancesShareTheQueue(t *testing.T) {
 		more = a || b
 	}
 	w.want("copies", made, 20)
-	w.clock.now = w.clock.now.Add(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.want("left", len(w.replicate()), 0)
 }
 

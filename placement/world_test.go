@@ -17,21 +17,17 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/placement"
 )
 
-// clock stands until it is set.
-type clock struct{ now lethe.Time }
-
-func (c *clock) Now() lethe.Time { return c.now }
-
 // world is a ledger and some disks whose faults the test decides.
 type world struct {
 	*testing.T
 	ctx    context.Context
-	clock  *clock
+	clock  *clocktest.Clock
 	ids    *rand.ChaCha8
 	books  *memmeta.DB
 	disks  map[string]*memblob.Store
@@ -44,7 +40,7 @@ const kb = 1 << 10
 
 func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 	w := &world{
-		T: t, ctx: t.Context(), clock: &clock{lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))},
+		T: t, ctx: t.Context(), clock: clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))),
 		ids: rand.NewChaCha8([32]byte{1}), disks: map[string]*memblob.Store{}, faults: map[string]blobtest.Fault{},
 	}
 	w.books = memmeta.New(meta.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
@@ -79,7 +75,7 @@ func keys(m map[string]int64) func(func(string) bool) {
 	}
 }
 
-func (w *world) id() lethe.ID { return lethe.NewID(w.clock.now, w.ids) }
+func (w *world) id() lethe.ID { return lethe.NewID(w.clock.Now(), w.ids) }
 
 func (w *world) must(err error) {
 	w.Helper()
@@ -206,7 +202,7 @@ func (w *world) sound() {
 // clean deletes what is condemned and due, after the graces.
 func (w *world) clean() {
 	w.Helper()
-	w.clock.now = w.clock.now.Add(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	for id, disk := range w.disks {
 		claimed, err := w.books.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "c", Backend: id})
 		if errors.Is(err, lethe.ErrBackendMismatch) {

@@ -20,7 +20,7 @@ func TestNothingIsDeletedBeforeTheBackendIsKnown(t *testing.T) {
 	if _, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: "b", Items: []meta.DeleteItem{{Key: "k"}}}); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(w.safety.ReadGrace)
+	w.clock.Advance(w.safety.ReadGrace)
 	clean := &reclaim.Clean{
 		Ledger: w.ledger, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10, Clock: w.clock, Admit: w.guard().Check,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
@@ -92,10 +93,10 @@ func BenchmarkCleanOnABucket(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", ledger, inFlight), func(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
-					clock := &clock{now: 1_000_000_000_000_000}
+					clock := clocktest.At(1_000_000_000_000_000)
 					db, s := open(b, meta.Options{Clock: clock, ReadGrace: time.Minute, LateWindow: time.Hour}), bucket(b, at)
 					store := abandoned(b, db, s, n)
-					clock.advance(24 * time.Hour)
+					clock.Advance(24 * time.Hour)
 					k := &reclaim.Clean{
 						Ledger: db, Stores: map[string]blob.Store{"main": s}, Store: store, Limit: 1000, Clock: clock,
 						Safety: reclaim.Safety{}.WithDefaults(), InFlight: map[string]int{"main": inFlight},

@@ -51,9 +51,9 @@ func TestCleanWaitsForReaders(t *testing.T) {
 	w := newWorld(t)
 	b := w.put("a", "bytes")
 	w.remove("a")
-	w.clock.advance(-time.Second)
+	w.clock.Advance(-time.Second)
 	want(w, "gone", w.pass(w.clean())["gone"], 0)
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	want(w, "gone", w.pass(w.clean())["gone"], 1)
 	want(w, "state", w.state(b), 0)
 }
@@ -72,7 +72,7 @@ func TestCleanRetriesUnknownOutcomes(t *testing.T) {
 		want(w, "attempts", row.Attempts, 1)
 		want(w, "next attempt", row.DueAt.Sub(w.clock.Now()), w.safety.BackoffMin)
 		w.faults(blobtest.Fault{})
-		w.clock.advance(w.safety.BackoffMin)
+		w.clock.Advance(w.safety.BackoffMin)
 		want(w, "gone", w.pass(w.clean())["gone"], 1)
 		w.sound()
 	}
@@ -99,7 +99,7 @@ func TestCleanSettlesEachKeyByItsOwnAnswer(t *testing.T) {
 		want(w, "retried", got["retried"], 2-gone)
 		want(w, "state of the good one", w.state(good), 0)
 		w.faults(blobtest.Fault{})
-		w.clock.advance(w.safety.BackoffMin)
+		w.clock.Advance(w.safety.BackoffMin)
 		want(w, "gone later", w.pass(w.clean())["gone"], 2-gone)
 		want(w, "blobs left", w.bytes.Len(), 0)
 		w.sound()
@@ -117,7 +117,7 @@ func TestCleanGivesUp(t *testing.T) {
 	k.Events = &reclaim.Events{DeleteFailed: func(_ meta.Blob, _ string, dead bool) { failed = append(failed, dead) }}
 	for range w.safety.Attempts {
 		w.pass(k)
-		w.clock.advance(w.safety.BackoffMax)
+		w.clock.Advance(w.safety.BackoffMax)
 	}
 	want(w, "failures", fmt.Sprint(failed), "[false false true]")
 	want(w, "state", w.state(b), lethe.Dead)
@@ -154,7 +154,7 @@ func TestAnOutageBurnsNoAttempts(t *testing.T) {
 	}}
 	for range 20 {
 		w.pass(k)
-		w.clock.advance(w.safety.BackoffMin / 2)
+		w.clock.Advance(w.safety.BackoffMin / 2)
 	}
 	row, _ := w.ledger.Blob(b)
 	want(w, "attempts", row.Attempts, 0)
@@ -162,7 +162,7 @@ func TestAnOutageBurnsNoAttempts(t *testing.T) {
 	want(w, "calls", calls, 10)
 	want(w, "outages told", down, 10)
 	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
-	w.clock.advance(w.safety.BackoffMin)
+	w.clock.Advance(w.safety.BackoffMin)
 	want(w, "gone", w.pass(k)["gone"], 1)
 }
 
@@ -189,7 +189,7 @@ func TestACutOffPassBurnsNoAttempts(t *testing.T) {
 		row, _ := w.ledger.Blob(b)
 		want(w, "attempts", row.Attempts, 0)
 		want(w, "state", row.State, lethe.Condemned)
-		w.clock.advance(w.safety.BackoffMin)
+		w.clock.Advance(w.safety.BackoffMin)
 		want(w, "gone", w.pass(k)["gone"], 1)
 	}
 }
@@ -218,7 +218,7 @@ func TestALateSettleIsFenced(t *testing.T) {
 		if c.Op != blobtest.OpDelete || c.N > 1 {
 			return blobtest.Fault{}
 		}
-		w.clock.advance(w.safety.ClaimGrace)
+		w.clock.Advance(w.safety.ClaimGrace)
 		want(w, "recovered", w.pass(watch)["recovered"], 1)
 		want(w, "gone by the other", w.pass(other)["gone"], 1)
 		return blobtest.Fault{}

@@ -33,7 +33,7 @@ func TestAClockThatRanBackRemovesNothing(t *testing.T) {
 	orphan := w.intent("c", "bytes", false)
 	_, err = w.ledger.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: "d"})
 	w.must(err)
-	w.clock.advance(24 * time.Hour)
+	w.clock.Advance(24 * time.Hour)
 	l := &ranBack{w.ledger, time.Hour}
 	doubted := map[string]reclaim.Routine{
 		"expired":   &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: 10}},

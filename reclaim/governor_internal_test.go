@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // took is a window of n requests of which two in a hundred take longest.
@@ -85,19 +85,14 @@ func TestSizesAreBounded(t *testing.T) {
 	}
 }
 
-// handClock is set by hand.
-type handClock struct{ now lethe.Time }
-
-func (c *handClock) Now() lethe.Time { return c.now }
-
 // TestGovernorWatchesWindows: requests while a step is under way make it slower,
 // requests at rest teach it, and time without requests gives full speed back.
 func TestGovernorWatchesWindows(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	g := &Governor{Clock: clock}
 	requests := func(d time.Duration) {
 		for range windowRequests + 1 {
-			clock.now += lethe.Time(windowLeast/time.Microsecond) / windowRequests
+			clock.Advance(windowLeast / windowRequests)
 			g.Observe(d)
 		}
 	}
@@ -112,7 +107,7 @@ func TestGovernorWatchesWindows(t *testing.T) {
 	if got := g.Size(1000); got != 500 {
 		t.Fatalf("batches of %d while clients wait, want 500", got)
 	}
-	clock.now += lethe.Time(windowMost / time.Microsecond)
+	clock.Advance(windowMost)
 	if got := g.Size(1000); got != 1000 {
 		t.Fatalf("batches of %d after nobody was there, want 1000", got)
 	}
@@ -120,7 +115,7 @@ func TestGovernorWatchesWindows(t *testing.T) {
 
 // TestGovernorCountsFailedSteps: a step that fails is not under way any more.
 func TestGovernorCountsFailedSteps(t *testing.T) {
-	g := &Governor{Clock: &handClock{now: 1}}
+	g := &Governor{Clock: clocktest.At(1)}
 	broken := errors.New("broken")
 	if _, err := g.run(t.Context(), func(context.Context, *Counts) (bool, error) { return false, broken }, &Counts{}); !errors.Is(err, broken) {
 		t.Fatal(err)

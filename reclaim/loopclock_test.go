@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -20,10 +21,10 @@ func (daily) Window(lethe.Time) (bool, lethe.Time) { return true, lethe.Forever 
 
 // waiting runs a loop whose sleeps take no time, but move both clocks on; set is
 // called before each. It returns after how much real time the routine first ran.
-func waiting(t *testing.T, set func(slept time.Duration, wall *clock)) time.Duration {
+func waiting(t *testing.T, set func(slept time.Duration, wall *clocktest.Clock)) time.Duration {
 	w := newWorld(t)
-	w.clock.now = lethe.Time(1000 * 24 * time.Hour / time.Microsecond).Add(time.Hour)
-	real := &clock{now: 1}
+	w.clock.Set(lethe.Time(1000 * 24 * time.Hour / time.Microsecond).Add(time.Hour))
+	real := clocktest.At(1)
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	ran := time.Duration(-1)
@@ -36,8 +37,8 @@ func waiting(t *testing.T, set func(slept time.Duration, wall *clock)) time.Dura
 	l.Monotonic = real
 	l.Sleep = func(ctx context.Context, d time.Duration) bool {
 		set(real.Now().Sub(1), w.clock)
-		w.clock.advance(d)
-		real.advance(d)
+		w.clock.Advance(d)
+		real.Advance(d)
 		if real.Now().Sub(1) > 100*24*time.Hour {
 			cancel()
 		}
@@ -51,10 +52,10 @@ func waiting(t *testing.T, set func(slept time.Duration, wall *clock)) time.Dura
 // a routine from its next time.
 func TestAClockThatIsSetBackWhileTheLoopWaits(t *testing.T) {
 	once := false
-	got := waiting(t, func(slept time.Duration, wall *clock) {
+	got := waiting(t, func(slept time.Duration, wall *clocktest.Clock) {
 		if slept >= 2*time.Hour && !once {
 			once = true
-			wall.advance(-30 * 24 * time.Hour)
+			wall.Advance(-30 * 24 * time.Hour)
 		}
 	})
 	if got < 22*time.Hour || got > 24*time.Hour {
@@ -64,9 +65,9 @@ func TestAClockThatIsSetBackWhileTheLoopWaits(t *testing.T) {
 
 // One that is corrected by seconds, as clocks are, changes nothing.
 func TestAClockThatIsCorrectedWhileTheLoopWaits(t *testing.T) {
-	got := waiting(t, func(slept time.Duration, wall *clock) {
+	got := waiting(t, func(slept time.Duration, wall *clocktest.Clock) {
 		if slept%time.Hour == 0 {
-			wall.advance(-time.Second)
+			wall.Advance(-time.Second)
 		}
 	})
 	if got < 23*time.Hour || got > 23*time.Hour+time.Minute {

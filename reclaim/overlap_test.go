@@ -102,7 +102,7 @@ func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
 		t.Errorf("%d calls, %d blobs wait", got["calls"], got["retried"])
 	}
 	w.faults(blobtest.Fault{})
-	w.clock.advance(w.safety.BackoffMin)
+	w.clock.Advance(w.safety.BackoffMin)
 	want(w, "gone later", w.pass(k)["gone"], 300)
 	w.sound()
 }
@@ -151,7 +151,7 @@ func TestOverlapIsCutOff(t *testing.T) {
 	if counts.Get("calls") > 9 || counts.Get("gone")+counts.Get("retried") != 10*counts.Get("calls") {
 		t.Errorf("%v", counts.Map())
 	}
-	w.clock.advance(w.safety.BackoffMin)
+	w.clock.Advance(w.safety.BackoffMin)
 	w.pass(k)
 	want(w, "blobs left", w.bytes.Len(), 0)
 	w.sound()

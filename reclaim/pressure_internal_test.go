@@ -6,18 +6,16 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
-// by sets a hand clock forward.
-func (c *handClock) by(d time.Duration) { c.now = c.now.Add(d) }
-
 // busyGovernor is one whose clients wait: it goes at the slowest pace.
-func busyGovernor(t *testing.T, clock *handClock) *Governor {
+func busyGovernor(t *testing.T, clock *clocktest.Clock) *Governor {
 	t.Helper()
 	g := &Governor{Clock: clock}
 	requests := func(d time.Duration) {
 		for range windowRequests + 1 {
-			clock.by(windowLeast / windowRequests)
+			clock.Advance(windowLeast / windowRequests)
 			g.Observe(d)
 		}
 	}
@@ -40,12 +38,12 @@ func busyGovernor(t *testing.T, clock *handClock) *Governor {
 // TestGovernorForgetsClientsWhoLeft: what a window has seen of clients who are not
 // there any more does not slow anything down, however many they were.
 func TestGovernorForgetsClientsWhoLeft(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	g := busyGovernor(t, clock)
 	for range windowRequests - 50 { // too few to close the window
 		g.Observe(40 * ms)
 	}
-	clock.by(clientsGone)
+	clock.Advance(clientsGone)
 	if got := g.Size(1000); got != 1000 {
 		t.Errorf("%v after the last client left batches are of %d, want 1000", clientsGone, got)
 	}
@@ -57,7 +55,7 @@ func TestGovernorForgetsClientsWhoLeft(t *testing.T) {
 // TestSlowestPaceOfAll: the slowest pace that anything asks for is taken, and not
 // the sum, so that reclaiming keeps its share.
 func TestSlowestPaceOfAll(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	var told []Pressure
 	g := &Governor{Clock: clock, Database: &Strain{Clock: clock, pace: 2}, Changed: func(p Pressure) { told = append(told, p) }}
 	if p := g.Pressure(); p != (Pressure{2, "database"}) {
@@ -82,7 +80,7 @@ func TestSlowestPaceOfAll(t *testing.T) {
 // TestInstancesShareWhatClientsFeel: one that only serves learns that another
 // reclaims, and asks it to go slower while its clients wait.
 func TestInstancesShareWhatClientsFeel(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	serves, reclaims := &Governor{Clock: clock}, &Governor{Clock: clock}
 	tell := func() {
 		a, b := serves.Share(), reclaims.Share()
@@ -91,7 +89,7 @@ func TestInstancesShareWhatClientsFeel(t *testing.T) {
 	}
 	requests := func(d time.Duration) {
 		for range windowRequests + 1 {
-			clock.by(windowLeast / windowRequests)
+			clock.Advance(windowLeast / windowRequests)
 			serves.Observe(d)
 		}
 	}
@@ -114,7 +112,7 @@ func TestInstancesShareWhatClientsFeel(t *testing.T) {
 	if s := reclaims.Share(); s.Pace != 0 {
 		t.Errorf("it passes on what it was told: %+v", s)
 	}
-	clock.by(clientsGone)
+	clock.Advance(clientsGone)
 	tell()
 	if p := reclaims.Pressure(); p != (Pressure{}) {
 		t.Errorf("after the clients left: %+v", p)
@@ -124,12 +122,12 @@ func TestInstancesShareWhatClientsFeel(t *testing.T) {
 // TestStrain: what takes several times as long as it did makes it slower, what takes
 // as long faster, what is of another size is not compared, and silence forgets.
 func TestStrain(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	s := &Strain{Clock: clock}
 	windows := func(n int, took time.Duration) {
 		for range 10 * enoughStrain {
 			s.Observe("expire", n, took)
-			clock.by(strainWindow / enoughStrain)
+			clock.Advance(strainWindow / enoughStrain)
 		}
 	}
 	for i, c := range []struct {
@@ -146,14 +144,14 @@ func TestStrain(t *testing.T) {
 		}
 	}
 	s.now() // what was left of a window
-	clock.by(calm)
+	clock.Advance(calm)
 	if got := s.now(); got != 0 {
 		t.Errorf("pace %d although nothing was seen for %v", got, calm)
 	}
 	quick := &Strain{Clock: clock, usual: map[work]time.Duration{{"x", 1}: ms / 10}}
 	for range 20 {
 		quick.Observe("x", 1, ms)
-		clock.by(strainWindow / 4)
+		clock.Advance(strainWindow / 4)
 	}
 	if got := quick.now(); got != 0 {
 		t.Errorf("pace %d for what takes a millisecond", got)
@@ -162,13 +160,13 @@ func TestStrain(t *testing.T) {
 
 // TestStrainGetsUsed: what has become slower for good is usual one day.
 func TestStrainGetsUsed(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	s := &Strain{Clock: clock}
 	windows := 0
 	for took := 10 * ms; windows < 10*strainMemory; windows++ {
 		for range enoughStrain {
 			s.Observe("settle", 1000, took)
-			clock.by(strainWindow / enoughStrain)
+			clock.Advance(strainWindow / enoughStrain)
 		}
 		if s.now(); windows == 3 {
 			took = 100 * ms
@@ -200,20 +198,20 @@ func TestLimits(t *testing.T) {
 		{"calls", Limit{}, Limit{Calls: 2}, 1, 100, 20_000},
 		{"less than one a second", Limit{}, Limit{Deletes: 0.1}, 1, 1, 10},
 	} {
-		clock := &handClock{now: 1}
+		clock := clocktest.At(1)
 		l := &Limits{Clock: clock, Sleep: func(_ context.Context, d time.Duration) error {
-			clock.by(d)
+			clock.Advance(d)
 			return nil
 		}}
 		l.Set(c.all, map[string]Limit{"main": c.own})
 		l.Share(c.instances)
 		gone := 0
-		for end := clock.now.Add(100 * time.Second); clock.now < end; {
+		for end := clock.Now().Add(100 * time.Second); clock.Now() < end; {
 			ended, err := l.Begin(t.Context(), "main")
 			if err != nil {
 				t.Fatal(err)
 			}
-			clock.by(ms)
+			clock.Advance(ms)
 			n := l.Size("main", c.batch)
 			ended(n)
 			gone += n
@@ -227,7 +225,7 @@ func TestLimits(t *testing.T) {
 // TestLimitsOfCallsAtOnce: a call waits for one that ends, a claim that found
 // nothing takes nothing away, and limits change while somebody waits.
 func TestLimitsOfCallsAtOnce(t *testing.T) {
-	clock := &handClock{now: 1}
+	clock := clocktest.At(1)
 	l := &Limits{Clock: clock}
 	l.Set(Limit{}, map[string]Limit{"main": {InFlight: 3, Calls: 1}})
 	l.Share(2)
@@ -268,4 +266,4 @@ func TestLimitsOfCallsAtOnce(t *testing.T) {
 	}
 }
 
-var _ lethe.Clock = (*handClock)(nil)
+var _ lethe.Clock = (*clocktest.Clock)(nil)

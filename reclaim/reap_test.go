@@ -16,7 +16,7 @@ func (w *world) reap() *reclaim.Reap {
 }
 
 // silent lets all intents fall silent.
-func (w *world) silent() { w.clock.advance(w.safety.MinAge) }
+func (w *world) silent() { w.clock.Advance(w.safety.MinAge) }
 
 // Only proof promotes: complete bytes with the promised digest.
 func TestReapPromotesProvenIntents(t *testing.T) {
@@ -51,7 +51,7 @@ func TestReapDropsWhatProvesNothing(t *testing.T) {
 			}
 			// The bytes may land late: they are deleted after the late window.
 			want(w, "gone at once", w.pass(w.clean())["gone"], 0)
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			want(w, "gone", w.pass(w.clean())["gone"], 1)
 			want(w, "blobs left", w.bytes.Len(), 0)
 			w.sound()
@@ -64,7 +64,7 @@ func TestReapLeavesNewerVersionsAlone(t *testing.T) {
 	w := newWorld(t)
 	b := w.intent("a", "old bytes", true)
 	w.upload(b, "old bytes")
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	newer := w.put("a", "new bytes")
 	w.silent()
 	want(w, "superseded", w.pass(w.reap())["superseded"], 1)
@@ -99,7 +99,7 @@ func TestReapGoesRoundWhatItCannotTell(t *testing.T) {
 	w := newWorld(t)
 	for i := range 25 {
 		w.intent(fmt.Sprint(i), "bytes", true)
-		w.clock.advance(time.Millisecond)
+		w.clock.Advance(time.Millisecond)
 	}
 	last := w.intent("last", "other bytes", true)
 	w.upload(last, "other bytes")

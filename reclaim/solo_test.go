@@ -28,7 +28,7 @@ func (w *world) instance(name string, step reclaim.Step) *reclaim.Loop {
 	l := w.loop(reclaim.Scheduled{Routine: routine{"verify", step}, Timetable: hourly{}, Solo: true})
 	l.Worker, l.Monotonic = name, w.clock
 	l.Sleep = func(ctx context.Context, d time.Duration) bool {
-		w.clock.advance(d)
+		w.clock.Advance(d)
 		return ctx.Err() == nil
 	}
 	return l
@@ -66,7 +66,7 @@ func TestASoloRunIsAloneAmongInstances(t *testing.T) {
 	}
 	close(end)
 	wg.Wait()
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	_, err = w.instance("b", idle).Once(w.ctx, nil)
 	w.must(err)
 	_, good, err := w.ledger.LastRuns(w.ctx)
@@ -78,7 +78,7 @@ func TestASoloRunIsAloneAmongInstances(t *testing.T) {
 // again; what failed is tried again before the next time.
 func TestASoloRunThatSucceededElsewhere(t *testing.T) {
 	w := newWorld(t)
-	w.clock.now = hourly{}.Next(w.clock.now).Add(30 * time.Minute)
+	w.clock.Set(hourly{}.Next(w.clock.Now()).Add(30 * time.Minute))
 	_, err := w.instance("a", idle).Once(w.ctx, nil)
 	w.must(err)
 	for _, c := range []struct {
@@ -140,7 +140,7 @@ func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 func TestWatchEndsStaleRuns(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "clean", Worker: "dead"}))
-	w.clock.advance(w.safety.ClaimGrace + time.Microsecond)
+	w.clock.Advance(w.safety.ClaimGrace + time.Microsecond)
 	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "expire", Worker: "alive"}))
 	var taken []meta.Run
 	watch := &reclaim.Watch{Ledger: w.ledger, Safety: w.safety, Limit: 10, Events: &reclaim.Events{
@@ -183,8 +183,8 @@ func TestWake(t *testing.T) {
 // does, long before their next time.
 func TestRunsWaitForTheLedger(t *testing.T) {
 	w := newWorld(t)
-	w.clock.now = hourly{}.Next(w.clock.now).Add(-time.Minute)
-	due := hourly{}.Next(w.clock.now)
+	w.clock.Set(hourly{}.Next(w.clock.Now()).Add(-time.Minute))
+	due := hourly{}.Next(w.clock.Now())
 	ctx, cancel := context.WithCancel(w.ctx)
 	var at lethe.Time
 	l := w.instance("a", func(context.Context, *reclaim.Counts) (bool, error) {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,35 +12,18 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
-
-// clock is set by tests.
-type clock struct {
-	mu  sync.Mutex
-	now lethe.Time
-}
-
-func (c *clock) Now() lethe.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // world is a ledger and one backend, "main", in memory; fault decides what its
 // calls do.
 type world struct {
 	*testing.T
 	ctx    context.Context
-	clock  *clock
+	clock  *clocktest.Clock
 	ledger *memmeta.DB
 	bytes  *memblob.Store
 	fault  func(blobtest.Call) blobtest.Fault
@@ -53,7 +35,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		T: t, ctx: t.Context(), clock: &clock{now: 1_000_000_000_000_000}, bytes: memblob.New(memblob.Options{}),
+		T: t, ctx: t.Context(), clock: clocktest.At(1_000_000_000_000_000), bytes: memblob.New(memblob.Options{}),
 		safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
 		fault:  func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} },
 	}
@@ -134,7 +116,7 @@ func (w *world) remove(keys ...string) {
 	}
 	_, err := w.ledger.Delete(w.ctx, d)
 	w.must(err)
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 }
 
 // pass runs a routine until nothing is due, and answers its counts.

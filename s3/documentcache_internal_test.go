@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // shelf is documents in memory, as another process sees them; while reading is
@@ -38,19 +38,15 @@ func (s *shelf) DeleteBucket(_ context.Context, bucket string) error {
 	return nil
 }
 
-type handClock struct{ now lethe.Time }
-
-func (c *handClock) Now() lethe.Time { return c.now }
-
 type cacheTest struct {
 	*testing.T
 	shelf *shelf
-	clock *handClock
+	clock *clocktest.Clock
 	cache *documentCache
 }
 
 func newCacheTest(t *testing.T) *cacheTest {
-	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: &handClock{1}}
+	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
 	c.cache = cacheDocuments(c.shelf)
 	c.cache.clock = c.clock
 	return c
@@ -69,9 +65,9 @@ func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
 	c.reads("", 1)
 	c.reads("", 1)
 	c.shelf.docs[documentName{"b", kindACL}] = []byte("of another process")
-	c.clock.now = c.clock.now.Add(documentsFor - time.Microsecond)
+	c.clock.Advance(documentsFor - time.Microsecond)
 	c.reads("", 1)
-	c.clock.now++
+	c.clock.Advance(time.Microsecond)
 	c.reads("of another process", 2)
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -37,21 +37,12 @@ const (
 
 var root = s3.Credentials{Access: "rootkey", Secret: "rootsecret-rootsecret"}
 
-// clock is the machine's, ahead by what a test says.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) Now() lethe.Time {
-	return lethe.SystemClock{}.Now() + lethe.Time(c.ahead.Load())
-}
-
-func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d / time.Microsecond)) }
-
 // world is the one server of this package's tests, over a real ledger.
 type world struct {
 	db    *meta.DB
 	disk  *memblob.Store
 	store *object.Store
-	clock *clock
+	clock *clocktest.Ahead
 	addr  string
 
 	mu       sync.Mutex
@@ -95,7 +86,7 @@ func run(m *testing.M) (code int, err error) {
 }
 
 func newWorld(dir string) (*world, error) {
-	w := &world{disk: memblob.New(memblob.Options{}), clock: &clock{}}
+	w := &world{disk: memblob.New(memblob.Options{}), clock: &clocktest.Ahead{}}
 	ctx := context.Background()
 	var err error
 	w.db, err = meta.Open(ctx, dir+"/ledger.db", meta.Options{Clock: w.clock})

@@ -66,7 +66,7 @@ func TestExpiredIsGoneAtOnce(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", map[string]string{"ttl": "1h"})
 	s.put("stays", "x", nil)
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	s.missing("k")
 	if keys := s.keys(); len(keys) != 1 || keys[0] != "stays" {
 		t.Errorf("keys: %q", keys)
@@ -109,7 +109,7 @@ func TestCopyOntoItselfChangesTTL(t *testing.T) {
 	})
 	s.must(err)
 	s.expiresIn(out.Expiration, 30*24*time.Hour)
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	if got, _ := s.get("k"); got != "x" {
 		t.Errorf("got %q", got)
 	}
@@ -127,7 +127,7 @@ func TestCopyOntoItselfChangesTTL(t *testing.T) {
 func TestCopyTakesTheRemainingTTLAlong(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", map[string]string{"ttl": "2h"})
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	out, err := s.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("c"), CopySource: aws.String(s.bucket + "/k")})
 	s.must(err)
 	s.expiresIn(out.Expiration, time.Hour)
@@ -137,7 +137,7 @@ func TestMultipartTTLCountsFromCompletion(t *testing.T) {
 	s := newSite(t)
 	up := s.create("k", func(in *awss3.CreateMultipartUploadInput) { in.Metadata = map[string]string{"ttl": "1h"} })
 	up.part(1, pattern(10))
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	out := up.complete()
 	s.expiresIn(out.Expiration, time.Hour)
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 func TestConformance(t *testing.T) {
@@ -22,36 +22,18 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// clock is set by the test.
-type clock struct {
-	mu  sync.Mutex
-	now lethe.Time
-}
-
-func (c *clock) Now() lethe.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // world is a breaker before a store whose faults the test decides.
 type world struct {
 	*breaker.Store
 	t        *testing.T
-	clock    *clock
+	clock    *clocktest.Clock
 	counting *blobtest.Counting
 	fault    blobtest.Fault
 	openings []bool
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, clock: &clock{now: 1}}
+	w := &world{t: t, clock: clocktest.At(1)}
 	w.counting = blobtest.NewCounting(memblob.New(memblob.Options{}))
 	faulty := blobtest.NewFaulty(w.counting, func(blobtest.Call) blobtest.Fault { return w.fault })
 	w.Store = breaker.New(faulty, breaker.Options{Failures: 3, Clock: w.clock, Changed: func(s breaker.State) {
@@ -119,7 +101,7 @@ func list(w *world) error {
 func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
 	w := newWorld(t)
 	w.outages(3)
-	w.clock.pass(time.Second)
+	w.clock.Advance(time.Second)
 	if err := w.Writable(); err != nil {
 		t.Errorf("after the pause it may be tried: %v", err)
 	}
@@ -127,11 +109,11 @@ func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
 		t.Fatalf("while the backend is still down: %v", err)
 	}
 	w.fault = blobtest.Fault{}
-	w.clock.pass(time.Second)
+	w.clock.Advance(time.Second)
 	if err := w.put("store/aa/y"); !errors.Is(err, blob.ErrDown) {
 		t.Fatalf("the pause was not doubled: %v", err)
 	}
-	w.clock.pass(time.Second)
+	w.clock.Advance(time.Second)
 	if err := w.put("store/aa/y"); err != nil {
 		t.Fatalf("after the doubled pause: %v", err)
 	}
@@ -143,7 +125,7 @@ func TestAQuestionClosesItOrDoublesThePause(t *testing.T) {
 func TestOneAsksWhileOthersAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.outages(3)
-	w.clock.pass(time.Second)
+	w.clock.Advance(time.Second)
 	w.fault = blobtest.Fault{}
 	var wg sync.WaitGroup
 	for range 8 {
@@ -193,7 +175,7 @@ func TestItOpensWhenMostCallsFail(t *testing.T) {
 }
 
 func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
-	c := &clock{now: 1}
+	c := clocktest.At(1)
 	s := breaker.New(memblob.New(memblob.Options{Limit: 3}), breaker.Options{Clock: c})
 	if err := s.Put(context.Background(), "store/aa/x", strings.NewReader("bytes"), 5); !errors.Is(err, blob.ErrFull) {
 		t.Fatal(err)
@@ -201,7 +183,7 @@ func TestAFullBackendTakesNoWritesForAWhile(t *testing.T) {
 	if err := s.Writable(); !errors.Is(err, blob.ErrFull) || s.State().Open {
 		t.Errorf("writable: %v", err)
 	}
-	c.pass(30 * time.Second)
+	c.Advance(30 * time.Second)
 	if err := s.Writable(); err != nil {
 		t.Errorf("writable later: %v", err)
 	}

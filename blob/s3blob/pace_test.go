@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 func limits(p *pace) [2]int {
@@ -34,7 +35,7 @@ func enter(t *testing.T, p *pace, n int) []slot {
 }
 
 func TestPaceShrinksAndGrows(t *testing.T) {
-	clock := &manual{now: 1}
+	clock := clocktest.At(1)
 	p := newPace(paceOptions{Batch: 1000, Concurrency: 8, Clock: clock})
 	for i, step := range []struct {
 		v     verdict
@@ -46,7 +47,7 @@ func TestPaceShrinksAndGrows(t *testing.T) {
 	} {
 		for range step.times {
 			enter(t, p, 1)[0].leave(step.v)
-			clock.add(longestPause)
+			clock.Advance(longestPause)
 		}
 		if got := limits(p); got != step.want {
 			t.Errorf("step %d: %v; want %v", i, got, step.want)
@@ -70,7 +71,7 @@ func TestPaceShrinksAndGrows(t *testing.T) {
 }
 
 func TestPacePauses(t *testing.T) {
-	clock := &manual{now: 1}
+	clock := clocktest.At(1)
 	told := 0
 	p := newPace(paceOptions{Batch: 1000, Concurrency: 8, Clock: clock, Changed: func(int, int) { told++ }})
 	// One burst of refusals shrinks once, and pauses once.
@@ -83,26 +84,26 @@ func TestPacePauses(t *testing.T) {
 	if _, err := p.enter(t.Context(), 0); !errors.Is(err, blob.ErrDown) {
 		t.Errorf("it does not pause: %v", err)
 	}
-	clock.add(firstPause)
+	clock.Advance(firstPause)
 	if wait := enter(t, p, 1)[0].leave(throttled); wait != 2*firstPause {
 		t.Errorf("the second pause is %s", wait)
 	}
-	clock.add(longestPause)
+	clock.Advance(longestPause)
 	asked := throttled
 	asked.wait = time.Minute
 	if wait := enter(t, p, 1)[0].leave(asked); wait != time.Minute {
 		t.Errorf("the service asked for a minute, and got %s", wait)
 	}
-	clock.add(59 * time.Second)
+	clock.Advance(59 * time.Second)
 	if _, err := p.enter(t.Context(), 0); !errors.Is(err, blob.ErrDown) {
 		t.Errorf("it does not wait the minute: %v", err)
 	}
-	clock.add(time.Second)
+	clock.Advance(time.Second)
 	enter(t, p, 1)[0].leave(verdict{})
 }
 
 func TestPaceHoldsTheLimit(t *testing.T) {
-	p := newPace(paceOptions{Batch: 10, Concurrency: 3, Clock: &manual{now: 1}})
+	p := newPace(paceOptions{Batch: 10, Concurrency: 3, Clock: clocktest.At(1)})
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	running, most := 0, 0

@@ -12,28 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
-
-type manual struct {
-	mu  sync.Mutex
-	now lethe.Time
-}
-
-func (m *manual) Now() lethe.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now
-}
-
-func (m *manual) add(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.now = m.now.Add(d)
-}
 
 func setVersions(t *testing.T, at servers.S3, bucket string, status types.BucketVersioningStatus) {
 	t.Helper()
@@ -287,24 +270,24 @@ func TestProbeLeavesNothing(t *testing.T) {
 }
 
 func TestProbesAreMadeAgain(t *testing.T) {
-	clock := &manual{now: 1}
+	clock := clocktest.At(1)
 	probes := 0
 	s, n := faulty(t, func(o *Options) {
 		o.Clock = clock
 		o.Events.Probed = func(Capabilities, error) { probes++ }
 	})
 	_ = put(s, "a", 1)
-	clock.add(59 * time.Minute)
+	clock.Advance(59 * time.Minute)
 	_ = put(s, "b", 1)
 	if probes != 1 {
 		t.Errorf("%d probes", probes)
 	}
-	clock.add(2 * time.Minute)
+	clock.Advance(2 * time.Minute)
 	_ = put(s, "c", 1)
 	if probes != 2 {
 		t.Errorf("%d probes after an hour", probes)
 	}
-	clock.add(61 * time.Minute)
+	clock.Advance(61 * time.Minute)
 	n.set(on("list", s3Error(503, "SlowDown")))
 	if err := put(s, "d", 1); err != nil || probes != 3 {
 		t.Errorf("a probe that fails does not take back what is known: %v, %d", err, probes)
@@ -313,7 +296,7 @@ func TestProbesAreMadeAgain(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	_ = put(s, "e", 1)
-	clock.add(retryProbe)
+	clock.Advance(retryProbe)
 	n.set(nil)
 	_ = put(s, "f", 1)
 	if c := s.Capabilities(); probes != 4 || c.LastError != "" {

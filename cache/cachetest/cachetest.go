@@ -6,29 +6,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 )
-
-// Clock is a lethe.Clock that stands still until it is advanced.
-type Clock struct{ now atomic.Int64 }
-
-// NewClock returns a clock that stands at some instant of the present.
-func NewClock() *Clock {
-	c := &Clock{}
-	c.now.Store(1_800_000_000_000_000)
-	return c
-}
-
-// Now returns the instant at which the clock stands.
-func (c *Clock) Now() lethe.Time { return lethe.Time(c.now.Load()) }
-
-// Advance moves the clock on.
-func (c *Clock) Advance(d time.Duration) { c.now.Add(d.Microseconds()) }
 
 // Suite describes an implementation to Run.
 type Suite struct {

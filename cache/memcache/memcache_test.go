@@ -10,10 +10,11 @@ import (
 
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/cache/cachetest"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 func TestConformance(t *testing.T) {
-	clock := cachetest.NewClock()
+	clock := clocktest.New()
 	const maxValue = 64 << 10
 	cachetest.Run(t, cachetest.Suite{
 		New: func(t *testing.T) cache.Cache {

@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/cache/memcache"
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/cache/tiered"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
@@ -91,7 +92,7 @@ func TestConformanceOfACluster(t *testing.T) {
 }
 
 func TestConformanceOfTwoTiers(t *testing.T) {
-	far, clock := suite(t, servers.NewRedis(t), redisconn.Single), cachetest.NewClock()
+	far, clock := suite(t, servers.NewRedis(t), redisconn.Single), clocktest.New()
 	cachetest.Run(t, cachetest.Suite{
 		New: func(t *testing.T) cache.Cache {
 			near, err := memcache.New(memcache.Options{Bytes: 4 << 20, MaxValue: maxValue, Clock: clock})
@@ -109,7 +110,7 @@ func TestConformanceOfTwoTiers(t *testing.T) {
 }
 
 func TestNearNeverHoldsLongerThanFar(t *testing.T) {
-	s, clock := servers.NewRedis(t), cachetest.NewClock()
+	s, clock := servers.NewRedis(t), clocktest.New()
 	conn := connect(t, redisconn.Options{URL: "redis://" + s.Addr})
 	tier := func() cache.Cache {
 		near, err := memcache.New(memcache.Options{Bytes: 4 << 20, Clock: clock})
@@ -183,7 +184,7 @@ func TestValuesLieUnderTheirIdsWithTheirTime(t *testing.T) {
 }
 
 func TestServerAwayIsAMissThatCostsNothing(t *testing.T) {
-	s, monotonic := servers.NewRedis(t), cachetest.NewClock()
+	s, monotonic := servers.NewRedis(t), clocktest.New()
 	var down, up atomic.Int64
 	changed := make(chan struct{}, 10)
 	conn := connect(t, redisconn.Options{URL: "redis://" + s.Addr, Timeout: 200 * time.Millisecond, Monotonic: monotonic,

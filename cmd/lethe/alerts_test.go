@@ -153,9 +153,9 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	w.put("first", "a", "bytes", "1m")
 	w.put("first", "b", "bytes of b", "")
 	w.remove("first", "b")
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once")
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once")
 	_, text := get(t, w.app.Addresses().Metrics+"/metrics")
 	asked := map[string]string{}

@@ -29,10 +29,9 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	w.fails("choose another name", "backup", file)
 	w.put("first", "after", "bytes the backup does not know", "")
 	w.remove("first", "deleted")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("gone", 1, "clean")
 	w.fails("running server", "restore", file)
-	ahead := w.clock.ahead.Load()
 	w.stop()
 	w.fails("--replace", "restore", file)
 
@@ -42,7 +41,6 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	if out := w.ok("restore", file); !strings.Contains(out, "lethe backend accept main") {
 		t.Error(out)
 	}
-	w.clock.ahead.Store(ahead)
 	w.start()
 	if log := w.log.String(); !strings.Contains(log, "DELETES ARE STOPPED") {
 		t.Errorf("no warning in %s", log)
@@ -52,7 +50,7 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	w.finds("orphan", "check")
 	w.finds("missing", "check")
 	w.remove("first", "kept")
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	before := len(files(t, filepath.Join(old, "blobs")))
 	w.reclaimed("gone", 0, "clean")
 	if n := len(files(t, filepath.Join(old, "blobs"))); n != before {

@@ -15,9 +15,9 @@ func TestClockReset(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "before", "bytes", "1h")
 	w.fails("nothing to reset", "clock", "reset", "--to-now")
-	w.clock.advance(240 * time.Hour)
+	w.clock.Advance(240 * time.Hour)
 	w.put("first", "during", "other bytes", "1h")
-	w.clock.advance(-240 * time.Hour)
+	w.clock.Advance(-240 * time.Hour)
 	if text := w.ok("status"); !strings.Contains(text, "lethe clock show") {
 		t.Errorf("status says\n%s", text)
 	}
@@ -33,7 +33,7 @@ func TestClockReset(t *testing.T) {
 	if got, err := w.get("first", "before"); err != nil || got != "bytes" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	w.clock.advance(61 * time.Minute)
+	w.clock.Advance(61 * time.Minute)
 	w.ok("reclaim", "--once")
 	if s := asked[admin.Status](w, "status"); s.ClockBehind != 0 || s.Objects != 1 {
 		t.Errorf("status says %+v", s)

@@ -28,7 +28,7 @@ func (w *world) letters() []admin.DeadInfo {
 	}
 	w.remove("first", "a")
 	w.remove("first", "b")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("dead", 2, "clean")
 	list := asked[[]admin.DeadInfo](w, "dead", "list")
 	if len(list) != 2 || list[0].Bucket != "first" || list[1].Size != 1100 {
@@ -125,7 +125,7 @@ func TestWrittenOffTooSoon(t *testing.T) {
 	if _, out, _ := w.lethe("reconcile"); !strings.Contains(out, "orphan: main") {
 		t.Fatalf("the first walk says %s", out)
 	}
-	w.clock.advance(49 * time.Hour)
+	w.clock.Advance(49 * time.Hour)
 	if _, out, _ := w.lethe("reconcile", "--json"); !strings.Contains(out, `"condemned":1`) {
 		t.Fatalf("the second walk says %s", out)
 	}

@@ -53,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	w.remove("first", "a")
 	w.remove("first", "b")
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once")
 	if n := bytesIn(t, filepath.Join(w.dir, "blobs")); n > 1<<20 {
 		t.Errorf("%d bytes are left on the disk", n)

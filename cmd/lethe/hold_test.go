@@ -40,7 +40,7 @@ func TestHoldsFromTheCommandLine(t *testing.T) {
 	}
 	w.refusesToTouch("bucket", "one")
 
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
 	w.ok("explain", "s3://bucket/logs/a")
 	if s := asked[admin.Status](w, "status"); s.Objects != 3 || s.Holds != 2 {
@@ -85,7 +85,7 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	}
 	w.put("small", "a", "bytes", "1h")
 	w.put("small", "stays", "bytes", "")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	w.ok("reclaim", "--once", "--only", "expire")
 	s := asked[admin.Status](w, "status")
 	if s.Objects != 6 || len(s.Stops) != 1 || s.Stops[0].Name != "big" || s.Stops[0].Kind != "ttl" {
@@ -115,7 +115,7 @@ func TestAnHoursLimit(t *testing.T) {
 		w.put("bucket", key, "bytes "+key, "1h")
 	}
 	for _, left := range []int64{2, 0} {
-		w.clock.advance(2 * time.Hour)
+		w.clock.Advance(2 * time.Hour)
 		w.ok("reclaim", "--once", "--only", "expire")
 		if s := asked[admin.Status](w, "status"); s.Objects != left {
 			t.Fatalf("%d objects are left, want %d: %+v", s.Objects, left, s.Stops)

@@ -29,11 +29,11 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	w.state("live", 2)
 	w.ok("check", "--checksums")
 
-	w.clock.advance(90 * time.Minute)
+	w.clock.Advance(90 * time.Minute)
 	w.gone("first", "a")
 	w.reclaimed("objects", 1, "expire")
 	w.state("live", 2) // b still refers to the bytes
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	if e := asked[admin.Explanation](w, "explain", "s3://first/b"); e.Visible || !strings.Contains(e.Verdict, "ended") {
 		t.Errorf("explained as %+v", e)
 	}
@@ -41,7 +41,7 @@ func TestAnObjectComesAndGoes(t *testing.T) {
 	w.state("condemned", 1)
 	w.reclaimed("gone", 0, "clean") // readers may still be at work
 	w.held(2)
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("gone", 1, "clean")
 	w.held(1)
 	w.state("condemned", 0)
@@ -100,11 +100,11 @@ func TestTheEngineRunsByItself(t *testing.T) {
 		"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 20ms", "reclaim.grace.read_grace=1s").start()
 	w.bucket("first")
 	w.put("first", "a", "bytes", "1h")
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	if log, ok := w.log.await(`"event":"objects_removed"`); !ok {
 		t.Fatal(log)
 	}
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	if log, ok := w.log.await(`"event":"blobs_deleted"`); !ok {
 		t.Fatal(log)
 	}
@@ -116,7 +116,7 @@ func TestDryRun(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "a", "12345", "1h")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	res := asked[admin.ReclaimResult](w, "reclaim", "--dry-run", "--only", "expire")
 	b := res.Plan[0].Backlog
 	if b.Due != 1 || b.Bytes != 5 || b.Age < 3500 || b.Age > 3700 {
@@ -142,6 +142,6 @@ func TestTimesToLiveAreChanged(t *testing.T) {
 	}
 	w.ok("buckets", "set", "first", "--max-ttl", "none")
 	w.ok("ttl", "clear", "s3://first/a")
-	w.clock.advance(48 * time.Hour)
+	w.clock.Advance(48 * time.Hour)
 	w.there("first", "a")
 }

@@ -8,17 +8,15 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/config"
 )
 
@@ -34,15 +32,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
-
-// clock is a clock that tests move on.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) Now() lethe.Time {
-	return lethe.SystemClock{}.Now() + lethe.Time(c.ahead.Load())
-}
-
-func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d / time.Microsecond)) }
 
 // tail is an output that can be read while it is written.
 type tail struct {
@@ -94,7 +83,7 @@ type world struct {
 	t        *testing.T
 	dir      string
 	settings []string // key=value
-	clock    *clock
+	clock    *clocktest.Ahead
 	app      *app.App
 	log      *tail
 	spans    sdktrace.SpanExporter // nil: none
@@ -110,7 +99,7 @@ func newWorld(t *testing.T, settings ...string) *world {
 	for _, r := range config.Default().Reclaim.Routines() {
 		base = append(base, "reclaim."+r.Name+".enabled=false")
 	}
-	return &world{t: t, dir: t.TempDir() + "/d", settings: append(base, settings...), clock: &clock{}}
+	return &world{t: t, dir: t.TempDir() + "/d", settings: append(base, settings...), clock: &clocktest.Ahead{}}
 }
 
 // args puts the world's settings behind a command.

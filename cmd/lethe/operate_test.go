@@ -91,7 +91,7 @@ func TestTrash(t *testing.T) {
 	w.fails("all of them", "trash", "purge")
 	w.ok("trash", "purge", "--all")
 	w.reclaimed("objects", 1, "purge")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("gone", 1, "clean")
 	w.held(1)
 	w.ok("check", "--checksums")
@@ -110,7 +110,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	w.remove("first", "a")
 	w.remove("first", "b")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("dead", 2, "clean")
 	list := asked[[]admin.DeadInfo](w, "dead", "list", "--reason", "delete")
 	if len(list) != 2 || list[0].LastError == "" || list[0].Attempts != 1 {
@@ -183,7 +183,7 @@ func TestHeldBackend(t *testing.T) {
 	w.put("first", "a", "bytes", "")
 	w.ok("backend", "hold", "main", "--reason", "looking into it")
 	w.remove("first", "a")
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	w.reclaimed("gone", 0, "clean")
 	w.held(1)
 	w.put("first", "b", "more", "")

@@ -78,9 +78,9 @@ func (w *world) missing(mount func()) {
 	}
 	w.fails("not in its place", "check", "--checksums")
 	w.remove("first", "b")
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	w.ok("reclaim", "--once")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	mount()
 	if text, ok := w.log.await("is in its place again"); !ok {
 		w.t.Fatal(text)

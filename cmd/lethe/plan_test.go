@@ -48,14 +48,14 @@ func TestPlanAndApply(t *testing.T) {
 		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "1h")
 	}
 	w.put("first", "shared", "body 0", "")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	path, end := w.planned("reclaim", "--only", "expire")
 	if end.Totals.Items != 6 || end.Totals.Shared != 1 || end.Totals.Groups[0].Why != "time to live is over" || end.Totals.Groups[0].Blobs != 5 || end.Estimates[0].Later != 1 {
 		t.Fatalf("planned %+v %+v", end.Totals, end.Estimates)
 	}
 	w.put("first", "k1", "written again", "1h")
 	w.put("first", "late", "due after the plan", "1m")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	res := w.applied(path)
 	if res.Done.Items != 5 || res.Outcomes[plan.Changed] != 1 || res.Items != 6 {
 		t.Fatalf("applied %+v", res)
@@ -66,7 +66,7 @@ func TestPlanAndApply(t *testing.T) {
 	if _, end = w.planned("reclaim", "--only", "expire"); end.Totals.Items != 2 {
 		t.Fatalf("what was not in the plan is gone: %+v", end.Totals)
 	}
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 	path, end = w.planned("reclaim", "--only", "clean")
 	if end.Totals.Items != 5 {
 		t.Fatalf("planned %+v", end.Totals)
@@ -84,7 +84,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "k", "body", "1h")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	path, _ := w.planned("reclaim", "--only", "expire")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 	other := newWorld(t).start()
 	other.fails("the plan is of store", "apply", path)
 	w.fails(`routine "verify" makes no plan`, "reclaim", "--only", "verify", "--plan", altered)
-	w.clock.advance(25 * time.Hour)
+	w.clock.Advance(25 * time.Hour)
 	w.fails("force", "apply", path)
 	if res := w.applied(path, "--force"); res.Done.Items != 1 {
 		t.Errorf("applied %+v", res)
@@ -157,7 +157,7 @@ func TestDryRunTells(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("first")
 	w.put("first", "k", "body", "1h")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	out := w.ok("reclaim", "--dry-run")
 	for _, want := range []string{"time to live is over", "s3://first/k", "1 later to delete", "time unknown"} {
 		if !strings.Contains(out, want) {
@@ -166,7 +166,7 @@ func TestDryRunTells(t *testing.T) {
 	}
 	w.ok("reclaim", "--once", "--only", "expire")
 	w.put("first", "k", "body", "1h")
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	if out = w.ok("reclaim", "--dry-run", "--only", "expire"); !strings.Contains(out, "by run ") {
 		t.Errorf("a measured rate is missing in\n%s", out)
 	}

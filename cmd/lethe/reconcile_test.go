@@ -46,7 +46,7 @@ func TestReconcile(t *testing.T) {
 	if text := w.ok("status"); !strings.Contains(text, "lethe reconcile --last --backend main") {
 		t.Errorf("status says\n%s", text)
 	}
-	w.clock.advance(49 * time.Hour)
+	w.clock.Advance(49 * time.Hour)
 	_, out, _ := w.lethe("reconcile", "--json")
 	if !strings.Contains(out, `"condemned":1`) {
 		t.Errorf("the second walk says %s", out)

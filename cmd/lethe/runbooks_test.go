@@ -84,7 +84,7 @@ func (w *world) ago(text string) string {
 }
 
 // fresh lets what a scrape has asked grow old.
-func (w *world) fresh() { w.clock.advance(10 * time.Second) }
+func (w *world) fresh() { w.clock.Advance(10 * time.Second) }
 
 // trial is an alert whose state is provoked, and whose runbook is followed.
 type trial struct {
@@ -123,7 +123,7 @@ func trials() []trial {
 			blocked = w.blobFile()
 			stuck(w.t, blocked)
 			w.remove("first", "a")
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			w.ok("reclaim", "--once", "--only", "clean")
 			w.ok("dead", "list")
 		}, func(w *world) {
@@ -140,17 +140,17 @@ func trials() []trial {
 					w.t.Fatal(err)
 				}
 			}
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 		}, func(w *world) { w.ok("reclaim", "--once", "--only", "reap") }},
 		{"LetheOldestDueTooOld", nil, func(w *world) {
 			w.one("1m")
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 		}, func(w *world) { w.ok("reclaim", "--once", "--only", "expire") }},
 		{"LetheOrphanBytesNearQuota", []string{"backends=[{name: main, kind: dir, path: blobs, quota: 50B}]"}, func(w *world) {
 			w.one("")
 			w.remove("first", "a")
 		}, func(w *world) {
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			w.ok("reclaim", "--once", "--only", "clean")
 		}},
 	}
@@ -162,7 +162,7 @@ func doubts() []trial {
 		{"LetheBackendHeld", nil, func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },
 			func(w *world) { w.ok("backend", "accept", "main") }},
 		{"LetheRoutineWithoutSuccess", []string{"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h"},
-			func(w *world) { w.clock.advance(72 * time.Hour) },
+			func(w *world) { w.clock.Advance(72 * time.Hour) },
 			func(w *world) { w.ok("reclaim", "--once", "--only", "clean") }},
 		{"LetheProblemsFound", nil, func(w *world) {
 			w.one("")
@@ -172,7 +172,7 @@ func doubts() []trial {
 			w.lethe("check")
 		}, func(w *world) {
 			w.remove("first", "a")
-			w.clock.advance(2 * time.Hour)
+			w.clock.Advance(2 * time.Hour)
 			w.ok("reclaim", "--once", "--only", "clean")
 			w.stop()
 			w.start()
@@ -181,18 +181,18 @@ func doubts() []trial {
 		{"LetheStaleClaims", nil, func(w *world) {
 			w.one("")
 			w.remove("first", "a")
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			if _, err := w.app.Ledger.ClaimCondemned(context.Background(), meta.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1}); err != nil {
 				w.t.Fatal(err)
 			}
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			w.ok("reclaim", "--once", "--only", "watch")
 		}, nil},
 		{"LetheClockInDoubt", nil, func(w *world) {
-			w.clock.advance(24 * time.Hour)
+			w.clock.Advance(24 * time.Hour)
 			w.bucket("first")
 			w.stop()
-			w.clock.advance(-24 * time.Hour)
+			w.clock.Advance(-24 * time.Hour)
 			w.start()
 		}, func(w *world) { w.ok("clock", "reset", "--to-now") }},
 	}

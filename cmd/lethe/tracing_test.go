@@ -129,7 +129,7 @@ func traced(t *testing.T, settings ...string) (*collected, []string) {
 		t.Fatal("an object that is not there was got")
 	}
 	w.remove(bucket, key)
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.ok("reclaim", "--once", "--only", "clean,expire")
 	w.stop()
 	return c, private

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lethe-storage/lethe/cache/cachetest"
 	"github.com/lethe-storage/lethe/internal/claimlock"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/meta"
@@ -150,7 +150,7 @@ func TestClaimsGoOnWithoutRedis(t *testing.T) {
 
 func TestWaitingEnds(t *testing.T) {
 	s := servers.NewRedis(t)
-	clock := cachetest.NewClock()
+	clock := clocktest.New()
 	ctx, cancel := context.WithCancel(t.Context())
 	var lock *claimlock.Lock
 	var without error

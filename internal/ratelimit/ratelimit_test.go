@@ -5,15 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
-type clock struct{ now lethe.Time }
-
-func (c *clock) Now() lethe.Time { return c.now }
-
 func TestEachNameHasItsOwnAllowance(t *testing.T) {
-	c := &clock{now: 1_800_000_000_000_000}
+	c := clocktest.New()
 	l := New(Rate{PerSecond: 2, Burst: 3}, c)
 	for i := range 3 {
 		if _, ok := l.Allow("a"); !ok {
@@ -27,14 +23,14 @@ func TestEachNameHasItsOwnAllowance(t *testing.T) {
 	if _, ok := l.Allow("b"); !ok {
 		t.Fatal("another name was refused")
 	}
-	c.now = c.now.Add(wait)
+	c.Advance(wait)
 	if _, ok := l.Allow("a"); !ok {
 		t.Fatal("refused after the wait that was told")
 	}
 }
 
 func TestSpentTakesNothing(t *testing.T) {
-	c := &clock{now: 1_800_000_000_000_000}
+	c := clocktest.New()
 	l := New(Rate{PerSecond: 1, Burst: 1}, c)
 	if _, spent := l.Spent("a"); spent {
 		t.Fatal("spent before anything was asked")
@@ -45,7 +41,7 @@ func TestSpentTakesNothing(t *testing.T) {
 			t.Fatalf("spent %v, wait %v; want 1s", spent, wait)
 		}
 	}
-	c.now = c.now.Add(time.Second)
+	c.Advance(time.Second)
 	for range 3 {
 		if _, spent := l.Spent("a"); spent {
 			t.Fatal("spent although a request is allowed again")
@@ -66,7 +62,7 @@ func TestNoRateIsNoLimit(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	c := &clock{now: 1_800_000_000_000_000}
+	c := clocktest.New()
 	l := New(Rate{PerSecond: 1, Burst: 1}, c)
 	for i := range 3 * maxNames {
 		l.Allow(fmt.Sprint(i))

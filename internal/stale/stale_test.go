@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
 const window = 30 * time.Second
-
-type clock struct{ now lethe.Time }
-
-func (c *clock) Now() lethe.Time { return c.now }
 
 // flaky is a ledger that can be away.
 type flaky struct {
@@ -51,7 +48,7 @@ func (f *flaky) AccessKey(context.Context, string) (meta.AccessKey, error) {
 type world struct {
 	*testing.T
 	ctx      context.Context
-	clock    *clock
+	clock    *clocktest.Clock
 	raw      *flaky
 	reads    *Reads
 	ledger   *Ledger
@@ -60,7 +57,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, ctx: t.Context(), clock: &clock{1_000_000_000_000}}
+	w := &world{T: t, ctx: t.Context(), clock: clocktest.At(1_000_000_000_000)}
 	w.raw = &flaky{Ledger: memmeta.New(meta.Options{Clock: w.clock})}
 	var err error
 	w.reads, err = New(Options{Window: window, Monotonic: w.clock, Down: func() bool { return w.down }, Answered: func() { w.answered++ }})
@@ -83,7 +80,7 @@ func (w *world) put(past interface {
 	Commit(context.Context, meta.Commit) (meta.Committed, error)
 }, key string, ttl time.Duration) lethe.ID {
 	w.Helper()
-	done, err := past.Commit(w.ctx, meta.Commit{Op: lethe.RandomID(w.clock.now), What: "put", Object: meta.Object{Bucket: "b", Key: key}, TTL: ttl})
+	done, err := past.Commit(w.ctx, meta.Commit{Op: lethe.RandomID(w.clock.Now()), What: "put", Object: meta.Object{Bucket: "b", Key: key}, TTL: ttl})
 	w.must(err)
 	return done.Object.ID
 }
@@ -112,9 +109,9 @@ func TestWhatWasReadWithinTheWindow(t *testing.T) {
 		t.Errorf("got %s, answered %d", got, w.answered)
 	}
 	w.refuses("unread")
-	w.clock.now = w.clock.now.Add(window)
+	w.clock.Advance(window)
 	w.resolves("read")
-	w.clock.now = w.clock.now.Add(time.Microsecond)
+	w.clock.Advance(time.Microsecond)
 	w.refuses("read")
 }
 
@@ -127,7 +124,7 @@ func TestTheLedgerIsAskedWhileItAnswers(t *testing.T) {
 	if got := w.resolves("a"); got != newer || w.answered != 0 {
 		t.Errorf("got %s, answered %d", got, w.answered)
 	}
-	_, err := w.raw.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.now), Bucket: "b", Items: []meta.DeleteItem{{Key: "a"}}})
+	_, err := w.raw.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: "b", Items: []meta.DeleteItem{{Key: "a"}}})
 	w.must(err)
 	if _, err := w.ledger.Resolve(w.ctx, "b", "a"); !errors.Is(err, lethe.ErrNoSuchKey) {
 		t.Errorf("a deleted object: %v", err)
@@ -143,9 +140,9 @@ func TestWhatEndsSoonIsNotAnswered(t *testing.T) {
 	w.resolves("soon")
 	w.resolves("later")
 	w.raw.away = true
-	w.clock.now = w.clock.now.Add(2 * time.Second)
+	w.clock.Advance(2 * time.Second)
 	w.refuses("soon")
-	w.clock.now = w.clock.now.Add(window - 2*time.Second)
+	w.clock.Advance(window - 2*time.Second)
 	w.resolves("later")
 }
 
@@ -155,11 +152,11 @@ func TestOwnChangesAreForgotten(t *testing.T) {
 	changes := map[string]func(key string) error{
 		"commit": func(key string) error { w.put(w.ledger, key, 0); return nil },
 		"delete": func(key string) error {
-			_, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.now), Bucket: "b", Items: []meta.DeleteItem{{Key: key}}})
+			_, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: "b", Items: []meta.DeleteItem{{Key: key}}})
 			return err
 		},
 		"update": func(key string) error {
-			_, err := w.ledger.Update(w.ctx, meta.Update{Op: lethe.RandomID(w.clock.now), Bucket: "b", Key: key, TTL: &meta.TTLChange{TTL: time.Hour}})
+			_, err := w.ledger.Update(w.ctx, meta.Update{Op: lethe.RandomID(w.clock.Now()), Bucket: "b", Key: key, TTL: &meta.TTLChange{TTL: time.Hour}})
 			return err
 		},
 	}

@@ -38,9 +38,9 @@ func TestTransitions(t *testing.T) {
 	ctx := t.Context()
 	put(t, db, "x", "k", time.Minute)
 	put(t, db, "y", "l", time.Minute)
-	c.at += lethe.Time(time.Hour / time.Microsecond)
+	c.Advance(time.Hour)
 	must(t)(db.Expire(ctx, meta.Batch{}))
-	c.at += lethe.Time(time.Hour / time.Microsecond)
+	c.Advance(time.Hour)
 	claimed, err := db.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk"})
 	must(t)(claimed, err)
 	must(t)(db.Settle(ctx, meta.Settlement{Fence: claimed.Fence, Items: []meta.SettleItem{
@@ -66,7 +66,7 @@ func TestAccessors(t *testing.T) {
 	must(t)(db.CommitPart(ctx, meta.PartCommit{Part: meta.Part{UploadID: u.ID, Number: 3}}))
 	must(t)(db.ConfigureBucket(ctx, "b", meta.BucketSettings{Undo: time.Hour}))
 	must(t)(db.Delete(ctx, meta.Deletion{Bucket: "b", Items: []meta.DeleteItem{{Key: "k"}}}))
-	c.at += lethe.Time(time.Hour / time.Microsecond)
+	c.Advance(time.Hour)
 	var have []string
 	see := func(format string, args ...any) { have = append(have, fmt.Sprintf(format, args...)) }
 	for b := range db.EachBlob() {
@@ -99,7 +99,7 @@ func TestAccessors(t *testing.T) {
 		t.Errorf("rows are %v, want %v", have, want)
 	}
 	row, ok := db.Object("b", "a")
-	if !ok || row.ID != o.ID || !db.Promotable("w") || db.Promotable("x") || db.Now() >= c.at {
+	if !ok || row.ID != o.ID || !db.Promotable("w") || db.Promotable("x") || db.Now() >= c.Now() {
 		t.Errorf("object %+v, promotable %v, now %s", row, db.Promotable("w"), db.Now())
 	}
 	if b, ok := db.Blob("x"); !ok || b.State != lethe.Live {

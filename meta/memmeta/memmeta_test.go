@@ -8,22 +8,19 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
-
-type clock struct{ at lethe.Time }
-
-func (c *clock) Now() lethe.Time { return c.at }
 
 // seeded is a source of ids that gives the same ones again for the same seed.
 type seeded struct{ *rand.ChaCha8 }
 
 func newSeeded(seed byte) seeded { return seeded{rand.NewChaCha8([32]byte{seed})} }
 
-func newDB(tb testing.TB, o meta.Options) (*memmeta.DB, *clock) {
+func newDB(tb testing.TB, o meta.Options) (*memmeta.DB, *clocktest.Clock) {
 	tb.Helper()
-	c := &clock{lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
+	c := clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)))
 	o.Clock, o.Random = c, newSeeded(1)
 	db := memmeta.New(o)
 	must(tb)(db.AddBackend(tb.Context(), meta.Backend{ID: "disk"}))
@@ -48,16 +45,16 @@ func BenchmarkBeginCommit(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		c.at += 1000
-		id := lethe.NewID(c.at, ids)
+		c.Advance(time.Millisecond)
+		id := lethe.NewID(c.Now(), ids)
 		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
 		must(b)(db.Commit(ctx, meta.Commit{
-			Op: lethe.NewID(c.at, ids), What: "put", Object: meta.Object{Bucket: "b", Key: keys[i%len(keys)], Size: 9, ETag: "e"},
+			Op: lethe.NewID(c.Now(), ids), What: "put", Object: meta.Object{Bucket: "b", Key: keys[i%len(keys)], Size: 9, ETag: "e"},
 			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
 			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
 		}))
 		if i%10 == 0 {
-			c.at += lethe.Time(time.Hour / time.Microsecond * 2)
+			c.Advance(2 * time.Hour)
 			claimed, err := db.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100})
 			if err != nil {
 				b.Fatal(err)
@@ -76,11 +73,11 @@ func BenchmarkRecount(b *testing.B) {
 	db, c := newDB(b, meta.Options{})
 	ids, ctx := newSeeded(2), context.Background()
 	for i := range 50 {
-		id := lethe.NewID(c.at, ids)
+		id := lethe.NewID(c.Now(), ids)
 		digest := strings.Repeat(string(rune('a'+i%6)), 64)
 		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
 		must(b)(db.Commit(ctx, meta.Commit{
-			Op: lethe.NewID(c.at, ids), What: "put", Object: meta.Object{Bucket: "b", Key: digest[:1+i%20], Size: 9, ETag: "e"},
+			Op: lethe.NewID(c.Now(), ids), What: "put", Object: meta.Object{Bucket: "b", Key: digest[:1+i%20], Size: 9, ETag: "e"},
 			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
 			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
 		}))

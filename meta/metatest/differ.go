@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -50,7 +51,7 @@ type side struct {
 type history struct {
 	*rapid.T
 	ctx   context.Context
-	clock *Clock
+	clock *clocktest.Clock
 	ids   *IDs
 	pair  [2]side
 	step  int
@@ -73,7 +74,7 @@ type history struct {
 }
 
 func newHistory(t *testing.T, rt *rapid.T, one, other Open) *history {
-	h := &history{T: rt, ctx: t.Context(), clock: NewClock(), ids: NewIDs(0)}
+	h := &history{T: rt, ctx: t.Context(), clock: newClock(), ids: NewIDs(0)}
 	h.roll(rapid.Uint64().Draw(rt, "world"))
 	maxRefs := []int64{1, 2, 3, 1000, 1000, 1000}[h.number(6)]
 	for i, open := range []Open{one, other} {
@@ -129,7 +130,7 @@ func ask[T any](h *history, what string, call func(Ledger) (T, error)) (T, error
 		s.ids.Seed(h.questions)
 		answers[i], errs[i] = call(s.l)
 	}
-	h.trace = append(h.trace, fmt.Sprintf("%3d %s %s: %v", h.step, h.clock.at, what, errs[0]))
+	h.trace = append(h.trace, fmt.Sprintf("%3d %s %s: %v", h.step, h.clock.Now(), what, errs[0]))
 	h.same(what+": error", kind(errs[0]), kind(errs[1]))
 	if errs[0] == nil {
 		h.same(what, plain(answers[0]), plain(answers[1]))
@@ -156,7 +157,7 @@ func (h *history) recount() {
 }
 
 // id makes an id; all that a step makes differ.
-func (h *history) id() lethe.ID { return lethe.NewID(h.clock.at, h.ids) }
+func (h *history) id() lethe.ID { return lethe.NewID(h.clock.Now(), h.ids) }
 
 // op makes the id of an operation, now and then one that was used before.
 func (h *history) op() lethe.ID {

@@ -68,7 +68,7 @@ func (h *history) life() (ttl time.Duration, at lethe.Time) {
 	}
 	ttl = lives[h.number(len(lives))]
 	if h.chance(2) {
-		return 0, h.clock.at.Add(ttl - time.Minute)
+		return 0, h.clock.Now().Add(ttl - time.Minute)
 	}
 	return ttl, 0
 }

@@ -78,7 +78,7 @@ func (h *history) allow() {
 	}
 	a := meta.Allowance{Kind: g.Kind, Subject: g.Subject}
 	if !h.chance(3) {
-		a.Until, a.N = h.clock.at.Add(time.Duration(h.number(3))*time.Minute), int64(h.number(4))-1
+		a.Until, a.N = h.clock.Now().Add(time.Duration(h.number(3))*time.Minute), int64(h.number(4))-1
 	}
 	ask(h, fmt.Sprintf("allow %+v", a), func(l Ledger) (any, error) { return nil, l.AllowGuard(h.ctx, a) })
 }

@@ -24,7 +24,7 @@ func (h *history) setRules() {
 
 // rule makes a rule that ends what is written now, after a day at most, or never.
 func (h *history) rule(id string) lifecycle.Rule {
-	today := lethe.FromTime(NewClock().at.Time().Truncate(24 * time.Hour))
+	today := lethe.FromTime(newClock().Now().Time().Truncate(24 * time.Hour))
 	r := lifecycle.Rule{ID: id, Prefix: h.one("", "a", "a/", "b"), Date: today, Disabled: h.chance(6)}
 	switch h.number(5) {
 	case 0:

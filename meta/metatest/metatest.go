@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
@@ -49,19 +50,10 @@ func shut(t testing.TB, l Ledger) {
 	}
 }
 
-// Clock is a clock that stands until it is set.
-type Clock struct{ at lethe.Time }
-
-// NewClock returns a clock at some instant.
-func NewClock() *Clock {
-	return &Clock{lethe.FromTime(time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC))}
+// newClock returns a clock at some instant.
+func newClock() *clocktest.Clock {
+	return clocktest.At(lethe.FromTime(time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)))
 }
-
-// Now returns where the clock stands.
-func (c *Clock) Now() lethe.Time { return c.at }
-
-// Advance moves the clock.
-func (c *Clock) Advance(d time.Duration) { c.at = c.at.Add(d) }
 
 // IDs is a source of random bits that gives the same again for the same seed.
 type IDs struct{ *rand.ChaCha8 }
@@ -97,7 +89,7 @@ type world struct {
 	testing.TB
 	Ledger
 	ctx   context.Context
-	clock *Clock
+	clock *clocktest.Clock
 	ids   *IDs
 }
 
@@ -136,7 +128,7 @@ func Run(t *testing.T, open Open) {
 }
 
 func runOne(t *testing.T, open Open, c test) {
-	w := &world{TB: t, ctx: t.Context(), clock: NewClock(), ids: NewIDs(1)}
+	w := &world{TB: t, ctx: t.Context(), clock: newClock(), ids: NewIDs(1)}
 	o := meta.Options{Clock: w.clock, Random: NewIDs(2), ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept}
 	if c.options != nil {
 		c.options(&o)
@@ -213,9 +205,9 @@ func (w *world) unchanged(call func()) {
 	}
 }
 
-func (w *world) id() lethe.ID          { return lethe.NewID(w.clock.at, w.ids) }
+func (w *world) id() lethe.ID          { return lethe.NewID(w.clock.Now(), w.ids) }
 func (w *world) later(d time.Duration) { w.clock.Advance(d) }
-func (w *world) now() lethe.Time       { return w.clock.at }
+func (w *world) now() lethe.Time       { return w.clock.Now() }
 
 // bucket makes a bucket of the usual owner.
 func (w *world) bucket(name string, s meta.BucketSettings) meta.Bucket {

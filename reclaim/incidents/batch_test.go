@@ -20,7 +20,7 @@ func (w *world) condemnSome(n int) {
 	for at := range w.fill("b", n) {
 		w.delete(at)
 	}
-	w.clock.advance(w.safety.ReadGrace)
+	w.clock.Advance(w.safety.ReadGrace)
 }
 
 // AutoMQ #1027, #1028: a service answers a batch delete without naming what it
@@ -35,7 +35,7 @@ func TestAutoMQ1027_AnswersThatLeaveSuccessesOut(t *testing.T) {
 		equal(w, "to be asked again", counts["retried"], 5)
 		equal(w, "keys left", len(w.keys()), 0)
 		w.heal()
-		w.clock.advance(w.safety.BackoffMin)
+		w.clock.Advance(w.safety.BackoffMin)
 		equal(w, "gone when asked again", w.pass(w.clean())["gone"], 5)
 		w.ends(nil)
 	})
@@ -89,7 +89,7 @@ func TestAWSSDKGo3592_KeysThatXMLCannotHold(t *testing.T) {
 		for _, at := range odd {
 			w.delete(at)
 			delete(alive, at)
-			w.clock.advance(w.safety.ReadGrace)
+			w.clock.Advance(w.safety.ReadGrace)
 			equal(w, fmt.Sprintf("gone with %q", at), w.pass(clean)["gone"], 1)
 			equal(w, "keys left", len(w.keys()), len(alive))
 			for at, body := range alive {
@@ -154,7 +154,7 @@ func TestOrchestrator1101_AnOutageFillsTheDeadLetters(t *testing.T) {
 		w.breaks(blobtest.OpDelete, blobtest.Fault{Kind: blobtest.Down})
 		for range 48 {
 			w.must(w.engine())
-			w.clock.advance(30 * time.Minute)
+			w.clock.Advance(30 * time.Minute)
 		}
 		waiting := w.blobs(lethe.Condemned)
 		equal(w, "rows that wait", len(waiting), rows)
@@ -186,13 +186,13 @@ func TestOrchestrator436_AFailingBatchForEver(t *testing.T) {
 		for _, key := range w.keys() {
 			poisoned[key] = true
 		}
-		w.clock.advance(time.Second) // so that they are due first
+		w.clock.Advance(time.Second) // so that they are due first
 		for i := range 4 {
 			at := fmt.Sprint("b/good ", i)
 			w.put(at, at)
 			w.delete(at)
 		}
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		w.breaks(blobtest.OpDelete, blobtest.Fault{Kind: blobtest.Partial, Key: func(_ int, key string) blobtest.Outcome {
 			if poisoned[key] {
 				return blobtest.KeyRefused
@@ -203,7 +203,7 @@ func TestOrchestrator436_AFailingBatchForEver(t *testing.T) {
 		equal(w, "gone", counts["gone"], 4)
 		equal(w, "put off", counts["retried"], 2*limit)
 		for range w.safety.Attempts {
-			w.clock.advance(w.safety.BackoffMax)
+			w.clock.Advance(w.safety.BackoffMax)
 			w.pass(w.clean())
 		}
 		equal(w, "dead letters", len(w.blobs(lethe.Dead)), 2*limit)
@@ -266,7 +266,7 @@ func exhaust(w *world, leave func(w *world, dead lethe.ID)) {
 	w.delete("b/gone")
 	w.breaks(blobtest.OpDelete, blobtest.Fault{Kind: blobtest.NotDone})
 	for range w.safety.Attempts {
-		w.clock.advance(w.safety.BackoffMax)
+		w.clock.Advance(w.safety.BackoffMax)
 		w.pass(w.clean())
 	}
 	w.heal()

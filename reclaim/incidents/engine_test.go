@@ -116,7 +116,7 @@ func (w *world) ends(alive map[string]string) {
 	w.heal()
 	w.landLate()
 	for range 5 {
-		w.clock.advance(w.safety.MultipartStale + time.Hour)
+		w.clock.Advance(w.safety.MultipartStale + time.Hour)
 		w.must(w.engine())
 	}
 	for at, body := range alive {

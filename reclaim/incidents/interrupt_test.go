@@ -88,7 +88,7 @@ func TestJuiceFS5451_DeletesLostOnInterrupt(t *testing.T) {
 					w.Error("the pass did not die")
 				}
 				w.heal()
-				w.clock.advance(w.safety.ClaimGrace)
+				w.clock.Advance(w.safety.ClaimGrace)
 				w.pass(w.watch())
 				w.pass(w.clean())
 				equal(w, "rows and keys left", fmt.Sprint(len(w.blobs()), len(w.keys())), "0 0")
@@ -150,7 +150,7 @@ func TestOrchestrator1325_DeletedObjectsComeBack(t *testing.T) {
 		w.delete("b/k")
 		w.breaks(blobtest.OpDelete, blobtest.Fault{Kind: blobtest.NotDone})
 		for range w.safety.Attempts {
-			w.clock.advance(w.safety.BackoffMax)
+			w.clock.Advance(w.safety.BackoffMax)
 			w.must(w.engine())
 			w.pass(w.verify(nil)) // which lists the key, queued and then a dead letter
 			w.hasNot("b/k")
@@ -194,7 +194,7 @@ func TestCephRGW_DeletedWhileItIsRead(t *testing.T) {
 			n, err := rd.Body.Read(buf)
 			got = append(got, buf[:n]...)
 			w.must(err)
-			w.clock.advance(w.safety.ReadGrace / 4)
+			w.clock.Advance(w.safety.ReadGrace / 4)
 			w.must(w.engine())
 		}
 		equal(w, "what was read is whole", string(got) == whole.String(), true)

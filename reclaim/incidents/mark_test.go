@@ -78,7 +78,7 @@ func TestHarbor15445_MarkOfOneProjectFailed(t *testing.T) {
 		} {
 			w.put("b/tag", "a body for "+method)
 			w.delete("b/tag")
-			w.clock.advance(w.safety.ReadGrace)
+			w.clock.Advance(w.safety.ReadGrace)
 			w.refuses(method, exhausted)
 			failed := w.engine()
 			_, verified := w.try(w.verify(nil))
@@ -118,7 +118,7 @@ func TestDistribution9755_CollectingWhileClientsWrite(t *testing.T) {
 		client := clientOf(w, alive)
 		for range 30 {
 			client()
-			w.clock.advance(w.safety.ReadGrace)
+			w.clock.Advance(w.safety.ReadGrace)
 			for _, r := range w.routines() {
 				w.interrupts(blobtest.OpDelete, client)
 				w.pass(r)

@@ -19,7 +19,7 @@ func TestSeaweedFS10743_RemovalRacesReinsertion(t *testing.T) {
 		const body = "removed and stored again"
 		w.put("b/a", body)
 		w.delete("b/a")
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		w.interrupts(blobtest.OpDelete, func() { w.put("b/a", body) })
 		equal(w, "gone", w.pass(w.clean())["gone"], 1)
 		w.has("b/a", body)
@@ -46,12 +46,12 @@ func TestOrchestrator_PutDeletePutThenTheQueueRuns(t *testing.T) {
 			each(t, func(w *world) {
 				w.put("b/k", "body")
 				w.delete("b/k")
-				w.clock.advance(w.safety.ReadGrace)
+				w.clock.Advance(w.safety.ReadGrace)
 				w.breaks(blobtest.OpDelete, blobtest.Fault{Kind: kind})
 				equal(w, "queued again", w.pass(w.clean())["retried"], 1)
 				w.heal()
 				w.put("b/k", "body")
-				w.clock.advance(w.safety.BackoffMin)
+				w.clock.Advance(w.safety.BackoffMin)
 				equal(w, "gone", w.pass(w.clean())["gone"], 1)
 				w.has("b/k", "body")
 				w.ends(map[string]string{"b/k": "body"})
@@ -142,9 +142,9 @@ func TestRestic3569_TheLaptopSleeps(t *testing.T) {
 	each(t, func(w *world) {
 		body := strings.Repeat("backup ", small)
 		sleep := func() {
-			w.clock.advance(30 * time.Hour)
+			w.clock.Advance(30 * time.Hour)
 			w.must(w.engine())
-			w.clock.advance(30 * time.Hour)
+			w.clock.Advance(30 * time.Hour)
 			w.must(w.engine())
 		}
 		asleep := func(n int) {
@@ -155,7 +155,7 @@ func TestRestic3569_TheLaptopSleeps(t *testing.T) {
 		_, err := w.objects.Put(w.ctx, w.request("b/snapshot", slowly(body, small, asleep), len(body)))
 		w.wants(err, lethe.ErrReaped)
 		doze := func() {
-			w.clock.advance(w.safety.MinAge)
+			w.clock.Advance(w.safety.MinAge)
 			equal(w, "given up", w.pass(w.reap())["dropped"], 1)
 		}
 		for _, asleep := range []func(){sleep, doze} { // its bytes are complete, then it sleeps
@@ -190,9 +190,9 @@ func TestRestic3569_ThePrunerSleeps(t *testing.T) {
 	each(t, func(w *world) {
 		w.put("b/k", "body")
 		w.delete("b/k")
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		w.interrupts(blobtest.OpDelete, func() {
-			w.clock.advance(w.safety.ClaimGrace)
+			w.clock.Advance(w.safety.ClaimGrace)
 			equal(w, "claims taken over", w.pass(w.watch())["recovered"], 1)
 			equal(w, "gone by the other", w.pass(w.clean())["gone"], 1)
 			w.put("b/k", "body")
@@ -204,10 +204,10 @@ func TestRestic3569_ThePrunerSleeps(t *testing.T) {
 		// And when the other is in the middle of it.
 		w.put("b/other", "other body")
 		w.delete("b/other")
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		var other meta.Claimed
 		w.interrupts(blobtest.OpDelete, func() {
-			w.clock.advance(w.safety.ClaimGrace)
+			w.clock.Advance(w.safety.ClaimGrace)
 			equal(w, "claims taken over", w.pass(w.watch())["recovered"], 1)
 			var err error
 			other, err = w.ledger.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "other", Backend: backend, Limit: limit})
@@ -252,7 +252,7 @@ func TestSeaweedFS9944_ALateDuplicateCommit(t *testing.T) {
 		if _, err := w.ledger.ledger.Delete(w.ctx, deletion); err == nil {
 			w.Error("a deletion was applied twice")
 		}
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		w.pass(w.clean())
 		again, err := w.ledger.ledger.Settle(w.ctx, w.ledger.settlement)
 		w.must(err)

@@ -54,12 +54,12 @@ func TestHarbor23116_ReuseOfAnOldLayer(t *testing.T) {
 // collected at some moment of the push, or after it.
 func reuseOldLayer(w *world, layer string, interleaved func(collect func())) {
 	w.put("b/old image", layer)
-	w.clock.advance(3 * time.Hour)
+	w.clock.Advance(3 * time.Hour)
 	collected := 0
 	collect := func() {
 		collected++
 		w.delete("b/old image")
-		w.clock.advance(w.safety.ReadGrace)
+		w.clock.Advance(w.safety.ReadGrace)
 		w.must(w.engine())
 	}
 	if interleaved != nil {
@@ -82,7 +82,7 @@ func TestQuay6318_CollectedBeforeTheFirstReference(t *testing.T) {
 	each(t, func(w *world) {
 		collect := func() {
 			for range 5 {
-				w.clock.advance(23 * time.Millisecond)
+				w.clock.Advance(23 * time.Millisecond)
 				w.must(w.engine())
 			}
 		}
@@ -117,7 +117,7 @@ func TestSeaweedFS7700_ChunksOfFilesStillOpen(t *testing.T) {
 		m := w.multipart("b/parts")
 		m.part(1, "stored early")
 		pause := func(n int) {
-			w.clock.advance(time.Minute)
+			w.clock.Advance(time.Minute)
 			if n%60 == 0 {
 				w.must(w.engine())
 				w.pass(w.verify(func(p reclaim.Problem) { w.Errorf("fsck found %s", p) }))
@@ -129,7 +129,7 @@ func TestSeaweedFS7700_ChunksOfFilesStillOpen(t *testing.T) {
 		if took := w.clock.Now().Sub(began); took < 6*time.Hour {
 			w.Fatalf("the write took only %s", took)
 		}
-		w.clock.advance(w.safety.MultipartStale - w.clock.Now().Sub(began) - time.Minute)
+		w.clock.Advance(w.safety.MultipartStale - w.clock.Now().Sub(began) - time.Minute)
 		w.must(w.engine())
 		m.complete()
 		w.ends(map[string]string{"b/slow": body, "b/parts": "stored early"})
@@ -155,15 +155,15 @@ func TestOrchestrator_TextTimesDoNotSort(t *testing.T) {
 			Bucket: "b", Key: "short", Body: strings.NewReader("gone soon"), Size: 9, TTL: fraction,
 		})
 		w.must(err)
-		w.clock.advance(fraction - time.Microsecond)
+		w.clock.Advance(fraction - time.Microsecond)
 		w.has("b/short", "gone soon")
 		equal(w, "expired a microsecond early", w.pass(w.expire())["objects"], 0)
-		w.clock.advance(time.Microsecond + time.Millisecond) // x.1 is due, it is x.101
+		w.clock.Advance(time.Microsecond + time.Millisecond) // x.1 is due, it is x.101
 		w.hasNot("b/short")
 		equal(w, "expired", w.pass(w.expire())["objects"], 1)
-		w.clock.advance(w.safety.ReadGrace - time.Microsecond)
+		w.clock.Advance(w.safety.ReadGrace - time.Microsecond)
 		equal(w, "deleted a microsecond early", w.pass(w.clean())["gone"], 0)
-		w.clock.advance(time.Microsecond)
+		w.clock.Advance(time.Microsecond)
 		equal(w, "deleted", w.pass(w.clean())["gone"], 1)
 		w.ends(nil)
 	})
@@ -230,7 +230,7 @@ func TestLakeFS997_DeletedOnOneBranch(t *testing.T) {
 		for _, at := range []string{"b/main", "b2/branch 0", "b2/branch 1"} {
 			w.delete(at)
 			delete(alive, at)
-			w.clock.advance(w.safety.ReadGrace)
+			w.clock.Advance(w.safety.ReadGrace)
 			w.must(w.engine())
 			w.hasNot(at)
 		}

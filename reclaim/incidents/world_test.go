@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,17 +14,12 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
-
-// clock is set by the test.
-type clock struct{ now atomic.Int64 }
-
-func (c *clock) Now() lethe.Time         { return lethe.Time(c.now.Load()) }
-func (c *clock) advance(d time.Duration) { c.now.Add(int64(d / time.Microsecond)) }
 
 // small is the size in bytes above which a body is streamed; backend is the one
 // backend of a world.
@@ -39,7 +33,7 @@ const (
 type world struct {
 	*testing.T
 	ctx     context.Context
-	clock   *clock
+	clock   *clocktest.Clock
 	ledger  *hooked
 	bytes   blob.Store // what really lies on the backend
 	disk    *blobtest.Faulty
@@ -52,11 +46,11 @@ type world struct {
 // each runs the incident in memory, and on SQLite with files.
 func each(t *testing.T, incident func(*world)) {
 	t.Run("in memory", func(t *testing.T) {
-		c := newClock()
+		c := clocktest.New()
 		incident(newWorld(t, c, memmeta.New(options(c)), memblob.New(memblob.Options{Clock: c})))
 	})
 	t.Run("SQLite and files", func(t *testing.T) {
-		c := newClock()
+		c := clocktest.New()
 		db, err := meta.Open(t.Context(), meta.Memory, options(c))
 		if err != nil {
 			t.Fatal(err)
@@ -70,18 +64,12 @@ func each(t *testing.T, incident func(*world)) {
 	})
 }
 
-func newClock() *clock {
-	c := &clock{}
-	c.now.Store(1_800_000_000_000_000)
-	return c
-}
-
-func options(c *clock) meta.Options {
+func options(c *clocktest.Clock) meta.Options {
 	s := reclaim.Safety{}.WithDefaults()
 	return meta.Options{Clock: c, ReadGrace: s.ReadGrace, LateWindow: s.LateWindow}
 }
 
-func newWorld(t *testing.T, c *clock, db ledger, bytes blob.Store) *world {
+func newWorld(t *testing.T, c *clocktest.Clock, db ledger, bytes blob.Store) *world {
 	w := &world{
 		T: t, ctx: t.Context(), clock: c, ledger: &hooked{ledger: db}, bytes: bytes,
 		safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
@@ -100,7 +88,7 @@ func newWorld(t *testing.T, c *clock, db ledger, bytes blob.Store) *world {
 	w.objects, err = object.New(object.Options{
 		Ledger: w.ledger, Backends: map[string]blob.Store{backend: w.disk}, StoreID: w.store,
 		Clock: c, Monotonic: c, Small: small, MinPart: 1, Patience: 5 * time.Second,
-		Sleep: func(ctx context.Context, d time.Duration) error { c.advance(d); return ctx.Err() },
+		Sleep: func(ctx context.Context, d time.Duration) error { c.Advance(d); return ctx.Err() },
 	})
 	w.must(err)
 	for _, name := range []string{"b", "b2"} {

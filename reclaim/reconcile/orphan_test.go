@@ -84,10 +84,10 @@ func TestSeenOnce(t *testing.T) {
 // one of the clocks is wrong.
 func TestYoungName(t *testing.T) {
 	w := newWorld(t)
-	at := w.clock.now
+	at := w.clock.Now()
 	w.later(grace)
 	id := w.id()
-	w.clock.now = at
+	w.clock.Set(at)
 	w.main.Set(w.key(id), []byte("x"))
 	w.want(w.run(), counts{reconcile.Orphans: 1})
 	w.later(grace)

@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -82,7 +83,7 @@ func TestReal(t *testing.T) {
 type reality struct {
 	*testing.T
 	place
-	at     *clock
+	at     *clocktest.Clock
 	db     *meta.DB
 	id     lethe.ID // of the store
 	stores map[string]blob.Store
@@ -91,7 +92,7 @@ type reality struct {
 
 func newReality(t *testing.T, p place) *reality {
 	t.Helper()
-	r := &reality{T: t, place: p, at: &clock{lethe.SystemClock{}.Now()}, stores: map[string]blob.Store{"main": p.store}}
+	r := &reality{T: t, place: p, at: clocktest.At(lethe.SystemClock{}.Now()), stores: map[string]blob.Store{"main": p.store}}
 	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: r.at, ReadGrace: time.Minute, LateWindow: time.Hour})
 	r.must(err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -114,7 +115,7 @@ func (r *reality) must(err error) {
 	}
 }
 
-func (r *reality) newID() lethe.ID { return lethe.RandomID(r.at.now) }
+func (r *reality) newID() lethe.ID { return lethe.RandomID(r.at.Now()) }
 
 // put stores an object as a writer does, and answers the key of its blob.
 func (r *reality) put(key, body string) string {
@@ -130,7 +131,7 @@ func (r *reality) put(key, body string) string {
 		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}, Blobs: []meta.Uploaded{{Blob: b, Size: size, Digest: digest}},
 	})
 	r.must(err)
-	r.at.now = r.at.now.Add(time.Second)
+	r.at.Advance(time.Second)
 	return name
 }
 
@@ -142,7 +143,7 @@ func (r *reality) walk(set func(*reconcile.Options)) map[string]int64 {
 	}
 	var c reclaim.Counts
 	pass(r.T, reconcile.New(o), &c)
-	r.at.now = r.at.now.Add(grace)
+	r.at.Advance(grace)
 	return c.Map()
 }
 

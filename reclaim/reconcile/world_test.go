@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -24,17 +25,12 @@ const (
 	bucket = "b"
 )
 
-// clock stands until it is set.
-type clock struct{ now lethe.Time }
-
-func (c *clock) Now() lethe.Time { return c.now }
-
 // world is a ledger and two backends in memory, "main" and "spare"; fault decides
 // what calls to main do.
 type world struct {
 	*testing.T
 	ctx    context.Context
-	clock  *clock
+	clock  *clocktest.Clock
 	ledger *memmeta.DB
 	main   *memblob.Store
 	spare  *memblob.Store
@@ -50,7 +46,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		T: t, ctx: t.Context(), clock: &clock{1_000_000_000_000_000}, main: memblob.New(memblob.Options{}), spare: memblob.New(memblob.Options{}),
+		T: t, ctx: t.Context(), clock: clocktest.At(1_000_000_000_000_000), main: memblob.New(memblob.Options{}), spare: memblob.New(memblob.Options{}),
 		fault: func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }, set: func(*reconcile.Options) {},
 	}
 	w.ledger = memmeta.New(meta.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
@@ -80,8 +76,8 @@ func (w *world) must(err error) {
 	}
 }
 
-func (w *world) later(d time.Duration) { w.clock.now = w.clock.now.Add(d) }
-func (w *world) id() lethe.ID          { return lethe.RandomID(w.clock.now) }
+func (w *world) later(d time.Duration) { w.clock.Advance(d) }
+func (w *world) id() lethe.ID          { return lethe.RandomID(w.clock.Now()) }
 func (w *world) key(id lethe.ID) string {
 	return lethe.BlobKey(w.store, id)
 }

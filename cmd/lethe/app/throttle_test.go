@@ -3,15 +3,11 @@ package app
 import (
 	"testing"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
-type handClock struct{ now lethe.Time }
-
-func (c *handClock) Now() lethe.Time { return c.now }
-
 func TestThrottle(t *testing.T) {
-	clock := &handClock{1}
+	clock := clocktest.At(1)
 	th := &throttle{clock: clock}
 	for _, want := range []struct {
 		untold int
@@ -21,7 +17,7 @@ func TestThrottle(t *testing.T) {
 			t.Errorf("%d, %v; want %v", untold, ok, want)
 		}
 	}
-	clock.now = clock.now.Add(throttleFor)
+	clock.Advance(throttleFor)
 	if untold, ok := th.tell(); untold != 2 || !ok {
 		t.Errorf("%d, %v", untold, ok)
 	}
