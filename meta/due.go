@@ -65,7 +65,7 @@ const (
 )
 
 var (
-	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at
+	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.id
 		FROM ` + rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + locked)
@@ -113,18 +113,21 @@ func (b Batch) named(taken []dueRow) (out []Named) {
 	if b.Only == nil {
 		return nil
 	}
-	type place struct {
-		bucket lethe.ID
-		key    string
-	}
-	names := make(map[place]Named, len(b.Only))
-	for _, n := range b.Only {
-		names[place{n.Bucket, n.Key}] = n
-	}
 	for _, d := range taken {
-		out = append(out, names[place{d.Bucket, d.Key}])
+		if d.version == "" { // a trash entry
+			d.version = lethe.ID(d.Key)
+		}
+		out = append(out, Named{d.Bucket, d.Key, d.version})
 	}
 	return out
+}
+
+// scanDueNamed is scanDueObject with the version that was named.
+func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
+	var content sql.NullString
+	var ttl lethe.Time
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &d.version)
+	return d.ending(t.now, content, ttl), err
 }
 
 // DueObjects pages through the objects that Expire would remove now.

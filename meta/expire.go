@@ -67,7 +67,7 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 // dueNow finds the objects that a batch may take, and one more.
 func (t *tx) dueNow(b Batch) ([]dueRow, error) {
 	if b.Only != nil {
-		return all(t, t.scanDueObject, dueNamed, asJSON(b.Only), t.now)
+		return all(t, t.scanDueNamed, dueNamed, asJSON(b.Only), t.now)
 	}
 	if len(b.Turns) > 0 {
 		return t.objectsByTurns(b)
@@ -158,7 +158,8 @@ type dueRow struct {
 	Key     string     `json:"key"`
 	Due     lethe.Time `json:"-"`
 	content lethe.ID
-	rule    int64 // of a rule alone: the client's time to live has not passed
+	rule    int64    // of a rule alone: the client's time to live has not passed
+	version lethe.ID // of an object that is named
 }
 
 // byRule says that only a rule ends the row.
@@ -169,10 +170,14 @@ func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
 	var ttl lethe.Time
 	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl)
-	if d.content = lethe.ID(content.String); ttl != 0 && ttl <= t.now {
+	return d.ending(t.now, content, ttl), err
+}
+
+func (d dueRow) ending(now lethe.Time, content sql.NullString, ttl lethe.Time) dueRow {
+	if d.content = lethe.ID(content.String); ttl != 0 && ttl <= now {
 		d.rule = 0
 	}
-	return d, err
+	return d
 }
 
 // oneMore reads one row beyond the limit, to know whether there are more.

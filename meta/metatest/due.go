@@ -14,6 +14,7 @@ func dueTests() []test {
 		{name: "pages in the order in which they go", run: duePages},
 		{name: "what goes with an object", run: dueFate},
 		{name: "expire takes what is named", run: expireNamed},
+		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
 		{name: "expire leaves what is not as it was named", run: expireNamedChanged},
 		{name: "purge takes what is named", run: purgeNamed},
 		{name: "clean claims what is named", run: claimNamed},
@@ -82,6 +83,15 @@ func expireNamed(w *world) {
 	r = must(w.Expire(w.ctx, meta.Batch{Only: due, Limit: 2}))(w)
 	equal(w, "a batch", len(r.Taken), 2)
 	equal(w, "more", r.More, true)
+}
+
+func twoVersionsNamed(w *world) {
+	w.putTTL("k", "body", time.Minute)
+	w.later(time.Minute)
+	there := must(w.DueObjects(w.ctx, meta.DueQuery{}))(w).Rows[0].Named
+	gone := meta.Named{Bucket: there.Bucket, Key: there.Key, ID: w.id()}
+	r := must(w.Expire(w.ctx, meta.Batch{Only: []meta.Named{there, gone}}))(w)
+	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]meta.Named{there}))
 }
 
 // expireNamedChanged: another version, even one that is due as well, a longer
