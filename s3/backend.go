@@ -12,6 +12,7 @@ import (
 	"github.com/versity/versitygw/backend"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
 )
 
 const (
@@ -40,7 +41,7 @@ type BackendOptions struct {
 	// Base ends every operation when it is done (default: never).
 	Base context.Context
 	// KeyRate limits requests per access key.
-	KeyRate Rate
+	KeyRate ratelimit.Rate
 	Events  Events
 }
 
@@ -50,7 +51,7 @@ type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
 	store Store
-	rates *limiters
+	rates *ratelimit.Limiter
 	// accounts that lists may grant something to; nil: not looked up.
 	accounts auth.IAMService
 }
@@ -71,7 +72,7 @@ func NewBackend(o BackendOptions) *Backend {
 	if o.Base == nil {
 		o.Base = context.Background()
 	}
-	return &Backend{opt: o, store: cacheDocuments(o.Store), rates: newLimiters(o.KeyRate)}
+	return &Backend{opt: o, store: cacheDocuments(o.Store), rates: ratelimit.New(o.KeyRate, nil)}
 }
 
 // String names the backend in versitygw's messages.

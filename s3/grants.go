@@ -60,7 +60,7 @@ func (b *Backend) count(req *request, access string) error {
 		return nil
 	}
 	req.counted = true
-	if !b.rates.allow(access) {
+	if _, ok := b.rates.Allow(access); !ok {
 		b.opt.Events.limited("key", access)
 		return s3err.GetAPIError(s3err.ErrSlowDown)
 	}

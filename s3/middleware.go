@@ -136,7 +136,7 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if source := ctx.Request().Header.PeekAll("X-Amz-Copy-Source"); len(source) > 1 || (len(source) == 1 && len(source[0]) == 0) {
 		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
 	}
-	if !s.addresses.allow(req.event.Address) {
+	if _, ok := s.addresses.Allow(req.event.Address); !ok {
 		s.opt.Events.limited("address", req.event.Address)
 		return s3err.GetAPIError(s3err.ErrSlowDown)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/versity/versitygw/s3api/middlewares"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
 )
 
 // Options of a Server. Store and Root are needed.
@@ -48,8 +49,8 @@ type Options struct {
 
 	MaxConnections int            // default 4,096
 	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
-	KeyRate        Rate           // of requests per access key
-	AddressRate    Rate           // of requests per client address, signed or not
+	KeyRate        ratelimit.Rate // of requests per access key
+	AddressRate    ratelimit.Rate // of requests per client address, signed or not
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 
 	HeaderTimeout time.Duration // for the whole header (default 30 s)
@@ -84,7 +85,7 @@ type Server struct {
 	operations controllers.S3ApiController
 	backend    *Backend
 	iam        auth.IAMService
-	addresses  *limiters
+	addresses  *ratelimit.Limiter
 	stop       context.CancelFunc // of operations under way
 }
 
@@ -104,7 +105,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	base, stop := context.WithCancel(context.Background())
-	s := &Server{opt: o, stop: stop, guard: &guard{idle: o.IdleTimeout}, addresses: newLimiters(o.AddressRate)}
+	s := &Server{opt: o, stop: stop, guard: &guard{idle: o.IdleTimeout}, addresses: ratelimit.New(o.AddressRate, nil)}
 	gateway, err := s.gateway(base)
 	if err == nil {
 		err = bodySettable()

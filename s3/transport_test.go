@@ -27,6 +27,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -243,7 +244,7 @@ func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	s := newSite(t)
-	addr, _ := another(t, func(o *s3.Options) { o.KeyRate = s3.Rate{PerSecond: 0.001, Burst: 2} })
+	addr, _ := another(t, func(o *s3.Options) { o.KeyRate = ratelimit.Rate{PerSecond: 0.001, Burst: 2} })
 	c := at("http://"+addr, nil)
 	for range 2 {
 		_, err := c.HeadBucket(s.ctx, &awss3.HeadBucketInput{Bucket: &s.bucket})
@@ -255,7 +256,7 @@ func TestRates(t *testing.T) {
 	_, err = other.ListObjectsV2(s.ctx, &awss3.ListObjectsV2Input{Bucket: &s.bucket}, func(o *awss3.Options) { o.BaseEndpoint = aws.String("http://" + addr) })
 	s.must(err)
 	addr, _ = another(t, func(o *s3.Options) {
-		o.AddressRate = s3.Rate{PerSecond: 0.001, Burst: 1}
+		o.AddressRate = ratelimit.Rate{PerSecond: 0.001, Burst: 1}
 		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	from := func(forwarded string) int {

@@ -47,18 +47,7 @@ row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
 
 func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRequest, asJSON bool) (admin.CheckResult, error) {
 	bar := newProgress(c.err, "check")
-	res, err := client.Check(ctx, req, func(ev admin.Event) {
-		switch {
-		case ev.Progress != nil:
-			bar.show(ev.Progress)
-		case ev.Problem != nil && asJSON:
-			_ = printLine(c.out, ev)
-		case ev.Problem != nil:
-			bar.clear()
-			p := ev.Problem
-			fmt.Fprintf(c.out, "%s: %s %s: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
-		}
-	})
+	res, err := client.Check(ctx, req, c.problems(bar, asJSON))
 	bar.done()
 	if err != nil {
 		return res, err
@@ -73,4 +62,20 @@ func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRe
 	}
 	fmt.Fprintf(c.out, "%s: %s\n", plural(res.Problems, "problem", "problems"), counts(res.Kinds))
 	return res, nil
+}
+
+// problems shows progress and what a walk finds wrong, while it goes on.
+func (c *cli) problems(bar *progress, asJSON bool) func(admin.Event) {
+	return func(ev admin.Event) {
+		switch {
+		case ev.Progress != nil:
+			bar.show(ev.Progress)
+		case ev.Problem != nil && asJSON:
+			_ = printLine(c.out, ev)
+		case ev.Problem != nil:
+			bar.clear()
+			p := ev.Problem
+			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
+		}
+	}
 }

@@ -69,18 +69,7 @@ func (c *cli) reconciled(ctx context.Context, req admin.ReconcileRequest, asJSON
 
 func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.ReconcileRequest, asJSON bool) (admin.ReconcileResult, error) {
 	bar := newProgress(c.err, "reconcile")
-	res, err := admin.Stream[admin.ReconcileResult](ctx, client, "reconcile", req, func(ev admin.Event) {
-		switch {
-		case ev.Progress != nil:
-			bar.show(ev.Progress)
-		case ev.Problem != nil && asJSON:
-			_ = printLine(c.out, ev)
-		case ev.Problem != nil:
-			bar.clear()
-			p := ev.Problem
-			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
-		}
-	})
+	res, err := admin.Stream[admin.ReconcileResult](ctx, client, "reconcile", req, c.problems(bar, asJSON))
 	bar.done()
 	if err != nil {
 		return res, err

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lethe-storage/lethe/internal/instance"
 )
 
 // commandTime bounds every single command of a client.
@@ -19,34 +21,11 @@ const commandTime = 2 * time.Minute
 // mode is what to do about clients that are missing.
 var mode = os.Getenv("LETHE_CLIENTS")
 
-// built makes the binary under test, once.
-var built struct {
-	folder, path string
-	err          error
-}
+// binary is lethe.
+var binary string
 
 func TestMain(m *testing.M) {
-	code := 1
-	defer func() { os.Exit(code) }()
-	folder, err := os.MkdirTemp("", "lethe-clients-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer os.RemoveAll(folder)
-	built.folder, built.path = folder, filepath.Join(folder, "lethe")
-	if mode != "skip" {
-		built.err = build()
-	}
-	code = m.Run()
-}
-
-func build() error {
-	cmd := exec.Command("go", "build", "-o", built.path, "../../cmd/lethe")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build lethe: %w\n%s", err, out)
-	}
-	return nil
+	os.Exit(instance.Main(m, instance.Build{Skip: mode == "skip"}, &binary))
 }
 
 // begin says that the test runs beside others, if it runs at all.
@@ -54,9 +33,6 @@ func begin(t *testing.T) {
 	t.Helper()
 	if mode == "skip" || testing.Short() {
 		t.Skip("tests with real clients are left out: LETHE_CLIENTS is \"skip\", or the run is short")
-	}
-	if built.err != nil {
-		t.Fatal(built.err)
 	}
 	t.Parallel()
 }

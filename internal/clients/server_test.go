@@ -50,7 +50,7 @@ func serve(t *testing.T) *server {
 	s := &server{T: t, home: t.TempDir()}
 	s.data = filepath.Join(s.home, "data")
 	s.must(os.WriteFile(s.path("lethe.yaml"), []byte(configuration), 0o600))
-	cmd := exec.Command(built.path, "serve", "--config", s.path("lethe.yaml"), "--data-dir", s.data)
+	cmd := exec.Command(binary, "serve", "--config", s.path("lethe.yaml"), "--data-dir", s.data)
 	cmd.Env, cmd.Stderr = environment(s.home), s
 	out, err := cmd.StdoutPipe()
 	s.must(err)
@@ -161,7 +161,7 @@ func (s *server) path(parts ...string) string {
 // lethe runs a command of lethe against the server.
 func (s *server) lethe(args ...string) string {
 	s.Helper()
-	args = append([]string{built.path}, append(args, "--config", s.path("lethe.yaml"), "--data-dir", s.data)...)
+	args = append([]string{binary}, append(args, "--config", s.path("lethe.yaml"), "--data-dir", s.data)...)
 	out, err := command{folder: s.home, env: environment(s.home), args: args}.run()
 	s.must(err)
 	return out

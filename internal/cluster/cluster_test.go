@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/instance"
 )
 
 var (
@@ -38,30 +37,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Some machines export a bundle that clients then trust alone.
-	_ = os.Unsetenv("AWS_CA_BUNDLE")
-	code, err := build(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func build(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "lethe-cluster-")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	if *objects > 0 {
-		binary = filepath.Join(dir, "lethe")
-		out, err := exec.Command("go", "build", "-overlay", *overlay, "-o", binary, "github.com/lethe-storage/lethe/cmd/lethe").CombinedOutput()
-		if err != nil {
-			return 1, fmt.Errorf("build lethe: %w\n%s", err, out)
-		}
-	}
-	return m.Run(), nil
+	os.Exit(instance.Main(m, instance.Build{Overlay: *overlay, Skip: *objects == 0}, &binary))
 }
 
 // now is the time by the clock that the instances have, too.

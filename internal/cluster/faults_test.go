@@ -18,7 +18,7 @@ type fault struct {
 var faults = []fault{
 	{"an instance is killed", func(ctx context.Context, w *world, n *node) error {
 		n.kill()
-		return w.mend(ctx, time.Second, func() error { return n.start(ctx) })
+		return w.mend(ctx, time.Second, n.start)
 	}},
 	{"an instance is stopped for longer than its claims", func(ctx context.Context, w *world, n *node) error {
 		if err := n.freeze(); err != nil {
@@ -46,7 +46,7 @@ var faults = []fault{
 		w.network.Delay(2500 * time.Millisecond)
 		pause(ctx, time.Second)
 		n.kill()
-		return w.mend(ctx, 3*time.Second, func() error { return errors.Join(w.healStorage(), n.start(ctx)) })
+		return w.mend(ctx, 3*time.Second, func() error { return errors.Join(w.healStorage(), n.start()) })
 	}},
 	{"the S3 server answers 503", func(ctx context.Context, w *world, _ *node) error {
 		w.answers.refuse.Store(100)

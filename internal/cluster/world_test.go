@@ -146,7 +146,7 @@ func (w *world) newNode(name, database string) *node {
 func (w *world) start(ctx context.Context) error {
 	errs := make(chan error)
 	for _, n := range w.nodes {
-		go func() { errs <- n.start(ctx) }()
+		go func() { errs <- n.start() }()
 	}
 	var failed error
 	for range w.nodes {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/internal/instance"
 )
 
 // TestSystemCallsOfARealServer reads what a server asks the kernel for, and sees
@@ -61,13 +63,13 @@ func (f *folder) traced(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		if pid, err := f.holder(); !s.dead() && err == nil {
+		if pid, err := f.holder(); !s.Dead() && err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // strace alone would leave it
 		}
-		s.kill()
+		s.Kill()
 	}()
-	if s.dead() {
-		return fmt.Errorf("no server under strace:\n%s", s.tail())
+	if s.Dead() {
+		return fmt.Errorf("no server under strace:\n%s", s.Tail())
 	}
 	if err := f.settled(ctx); err != nil {
 		return err
@@ -86,7 +88,7 @@ func (f *folder) traced(ctx context.Context) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		return err
 	}
-	<-s.died
+	<-s.Died()
 	return nil
 }
 
@@ -102,7 +104,7 @@ func (f *folder) holder() (int, error) {
 // settled waits until the first server on the folder has written all the epochs
 // of its start: one when it opens, one when it serves.
 func (f *folder) settled(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, instance.StartTime)
 	defer cancel()
 	for {
 		epochs, err := filepath.Glob(filepath.Join(f.dir, "blobs", "*", "epoch", "*"))

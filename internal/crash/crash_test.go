@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/internal/instance"
 )
 
 var (
@@ -42,30 +41,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Some machines export a bundle that clients then trust alone.
-	_ = os.Unsetenv("AWS_CA_BUNDLE")
-	code, err := build(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func build(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "lethe-crash-")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	if !testing.Short() {
-		binary = filepath.Join(dir, "lethe")
-		out, err := exec.Command("go", "build", "-tags", "failpoints", "-overlay", *killFlaws, "-o", binary, "github.com/lethe-storage/lethe/cmd/lethe").CombinedOutput()
-		if err != nil {
-			return 1, fmt.Errorf("build lethe with failpoints: %w\n%s", err, out)
-		}
-	}
-	return m.Run(), nil
+	os.Exit(instance.Main(m, instance.Build{Tags: "failpoints", Overlay: *killFlaws, Skip: testing.Short()}, &binary))
 }
 
 // TestKills kills servers at every point, and at moments that nobody chose.

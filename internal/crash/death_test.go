@@ -40,7 +40,7 @@ func (k *killer) drive(ctx context.Context, f *folder, d death) error {
 	if err != nil {
 		return err
 	}
-	defer s.kill()
+	defer s.Kill()
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
 	if s.s3 != nil {
@@ -52,7 +52,7 @@ func (k *killer) drive(ctx context.Context, f *folder, d death) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("at %s: %w\nits log:\n%s", armed, err, s.tail())
+		return fmt.Errorf("at %s: %w\nits log:\n%s", armed, err, s.Tail())
 	}
 	where, err := s.diedAt()
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) work(ctx context.Context, turn func(context.Context, *client) e
 	defer limit.Stop()
 	for range turnsMost {
 		err := turn(ctx, c)
-		if c.dead() {
+		if c.Dead() {
 			return nil
 		}
 		if err != nil && !errors.Is(err, errLost) {
@@ -81,7 +81,7 @@ func (c *client) work(ctx context.Context, turn func(context.Context, *client) e
 		}
 		if err != nil {
 			select {
-			case <-c.died:
+			case <-c.Died():
 				return nil
 			case <-limit.C:
 				return fmt.Errorf("the server lives and answers nothing: %w", err)
@@ -97,7 +97,7 @@ func (k *killer) loaded(ctx context.Context, f *folder) error {
 	if err != nil {
 		return err
 	}
-	defer s.kill()
+	defer s.Kill()
 	var wg sync.WaitGroup
 	errs := make([]error, 3)
 	for i := range errs {
@@ -105,10 +105,10 @@ func (k *killer) loaded(ctx context.Context, f *folder) error {
 		wg.Go(func() { errs[i] = c.work(ctx, mixedTurn) })
 	}
 	wait(ctx, 5*time.Millisecond+time.Duration(f.random.Int64N(int64(300*time.Millisecond))))
-	s.kill()
+	s.Kill()
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w\nits log:\n%s", err, s.tail())
+		return fmt.Errorf("%w\nits log:\n%s", err, s.Tail())
 	}
 	f.deaths++
 	k.died(underLoad)

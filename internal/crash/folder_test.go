@@ -60,11 +60,11 @@ func (f *folder) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.kill()
+	defer s.Kill()
 	c := f.client(s, "x")
 	for _, bucket := range []string{plainBucket, undoBucket} {
 		if _, err := c.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
-			return fmt.Errorf("create bucket: %w\n%s", err, s.tail())
+			return fmt.Errorf("create bucket: %w\n%s", err, s.Tail())
 		}
 		f.journal.buckets[bucket] = acked
 	}
@@ -78,13 +78,13 @@ func (f *folder) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.kill()
-	if s.dead() {
-		return fmt.Errorf("the folder is not served any more:\n%s", s.tail())
+	defer s.Kill()
+	if s.Dead() {
+		return fmt.Errorf("the folder is not served any more:\n%s", s.Tail())
 	}
 	c := f.client(s, "v")
 	if err := errors.Join(c.checkUploads(ctx, false), c.checkAll(ctx), f.check(ctx)); err != nil {
-		return fmt.Errorf("%w\nthe log since:\n%s", err, s.tail())
+		return fmt.Errorf("%w\nthe log since:\n%s", err, s.Tail())
 	}
 	return nil
 }
@@ -179,19 +179,19 @@ func (f *folder) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.kill()
+	defer s.Kill()
 	c := f.client(s, "v")
 	steps := []func() error{
 		func() error { return c.drain(ctx) },
 		func() error { return c.checkUploads(ctx, true) },
 		func() error { return c.checkAll(ctx) },
 		func() error { return f.check(ctx) },
-		s.stop,
+		s.Stop,
 		func() error { return f.compare(ctx) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return fmt.Errorf("at the end: %w\nthe log since:\n%s", err, s.tail())
+			return fmt.Errorf("at the end: %w\nthe log since:\n%s", err, s.Tail())
 		}
 	}
 	if left := f.journal.overdue(); len(left) > 0 {

@@ -1,19 +1,15 @@
 package crash_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,12 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/admin"
-)
-
-const (
-	startTime = time.Minute      // in which a server has to serve
-	stopTime  = 20 * time.Second // in which it has to end when asked to
-	logKept   = 40               // lines
+	"github.com/lethe-storage/lethe/internal/instance"
 )
 
 // settings make everything happen on demand, and soon.
@@ -53,14 +44,11 @@ var often = []string{
 
 // server is a lethe serve at work on a folder.
 type server struct {
-	cmd   *exec.Cmd
-	died  chan struct{} // closed once the process is gone
-	s3    *s3.Client
+	*instance.Process
+	s3    *s3.Client // nil: it died instead of serving
 	admin *admin.Client
 
-	mu      sync.Mutex
-	log     []string
-	reached string // the failpoint that killed it
+	reached atomic.Value // the failpoint that killed it
 }
 
 // start runs a server on the folder, with a failpoint if one is named, and waits
@@ -70,55 +58,28 @@ func (f *folder) start(ctx context.Context, point string, sets ...string) (*serv
 	for _, s := range slices.Concat(settings, sets) {
 		args = append(args, "--set", s)
 	}
-	s := &server{cmd: exec.CommandContext(ctx, args[0], args[1:]...), died: make(chan struct{})}
-	s.cmd.Env = append(os.Environ(), "LETHE_FAILPOINT="+point)
-	out, err := s.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "LETHE_FAILPOINT="+point)
+	s := &server{}
+	s.reached.Store("")
 	begun := now()
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
+	var err error
+	if s.Process, err = instance.Start(cmd, s.read); err != nil || s.Dead() {
+		return s, err
 	}
-	url := make(chan string, 1)
-	go s.watch(out, url)
-	limit := time.NewTimer(startTime)
-	defer limit.Stop()
-	select {
-	case u := <-url:
-		f.took = now().Sub(begun)
-		return s, s.connect(f.dir, u)
-	case <-s.died:
-		return s, nil
-	case <-limit.C:
-		s.kill()
-		return nil, fmt.Errorf("a server did not serve within %s:\n%s", startTime, s.tail())
-	}
+	f.took = now().Sub(begun)
+	return s, s.connect(f.dir)
 }
 
-// watch reads the log of the process until its end.
-func (s *server) watch(out io.Reader, url chan<- string) {
-	defer close(s.died)
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := lines.Text()
-		var told struct{ Msg, S3 string }
-		if json.Unmarshal([]byte(line), &told) == nil && told.Msg == "serving" {
-			url <- told.S3
-		}
-		s.mu.Lock()
-		if point, ok := strings.CutPrefix(line, "failpoint "); ok {
-			s.reached = strings.TrimSuffix(point, " reached")
-		}
-		s.log = append(s.log, line)
-		s.log = s.log[max(0, len(s.log)-logKept):]
-		s.mu.Unlock()
+// read looks for the failpoint in a line of the log.
+func (s *server) read(line string) {
+	if point, ok := strings.CutPrefix(line, "failpoint "); ok {
+		s.reached.Store(strings.TrimSuffix(point, " reached"))
 	}
-	// How it ended is in the state of the process.
-	_ = s.cmd.Wait()
 }
 
 // connect makes the clients, with the root key of the folder.
-func (s *server) connect(dir, url string) error {
+func (s *server) connect(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "credentials"))
 	if err != nil {
 		return err
@@ -133,70 +94,21 @@ func (s *server) connect(dir, url string) error {
 			key.SecretAccessKey = value
 		}
 	}
-	s.s3 = s3.New(s3.Options{
-		Region: "us-east-1", BaseEndpoint: &url, UsePathStyle: true, RetryMaxAttempts: 1,
-		HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}, Timeout: time.Minute},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return key, nil
-		}),
-	})
+	s.s3 = s.Client(key, 4, time.Minute)
 	s.admin = &admin.Client{Base: "http://lethe", HTTP: admin.Unix(filepath.Join(dir, "admin.sock"))}
-	return nil
-}
-
-// dead says whether the process is gone.
-func (s *server) dead() bool {
-	select {
-	case <-s.died:
-		return true
-	default:
-		return false
-	}
-}
-
-// kill ends the process as kill -9 does.
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill() // it may be dead already
-	<-s.died
-}
-
-// stop asks the process to end, which it has to do well.
-func (s *server) stop() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	limit := time.NewTimer(stopTime)
-	defer limit.Stop()
-	select {
-	case <-s.died:
-	case <-limit.C:
-		s.kill()
-		return fmt.Errorf("the server did not stop within %s", stopTime)
-	}
-	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("the server stopped with exit code %d:\n%s", code, s.tail())
-	}
 	return nil
 }
 
 // diedAt answers the point at which the process died, an error if it died in any
 // other way than by kill -9.
 func (s *server) diedAt() (string, error) {
-	<-s.died
-	s.mu.Lock()
-	point := s.reached
-	s.mu.Unlock()
-	status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	<-s.Died()
+	point := s.reached.Load().(string)
+	status, ok := s.State().Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
-		return point, fmt.Errorf("the server ended by itself (%s):\n%s", s.cmd.ProcessState, s.tail())
+		return point, fmt.Errorf("the server ended by itself (%s):\n%s", s.State(), s.Tail())
 	}
 	return point, nil
-}
-
-func (s *server) tail() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.log, "\n")
 }
 
 // check runs lethe check on the folder, which has to find nothing.

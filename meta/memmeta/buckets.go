@@ -47,15 +47,9 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 
 // Bucket finds a bucket by name: ErrNoSuchBucket.
 func (db *DB) Bucket(ctx context.Context, name string) (meta.Bucket, error) {
-	if err := db.enter(ctx); err != nil {
-		return meta.Bucket{}, err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return meta.Bucket{}, err
-	}
-	return b.Bucket, nil
+	var out meta.Bucket
+	err := db.inBucket(ctx, name, func(b *bucket) { out = b.Bucket })
+	return out, err
 }
 
 // Buckets lists buckets by name.
@@ -149,6 +143,20 @@ func (db *DB) named(name string) *bucket {
 	return rows[0]
 }
 
+// inBucket runs do on a bucket: ErrNoSuchBucket.
+func (db *DB) inBucket(ctx context.Context, name string, do func(*bucket)) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(name)
+	if err != nil {
+		return err
+	}
+	do(b)
+	return nil
+}
+
 // find answers the bucket of a name or ErrNoSuchBucket.
 func (db *DB) find(name string) (*bucket, error) {
 	if b := db.named(name); b != nil {
@@ -159,55 +167,22 @@ func (db *DB) find(name string) (*bucket, error) {
 
 // PutDocument stores a document of a bucket: ErrNoSuchBucket.
 func (db *DB) PutDocument(ctx context.Context, name, kind string, body []byte) error {
-	if err := db.enter(ctx); err != nil {
-		return err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return err
-	}
-	b.documents[kind] = append([]byte{}, body...)
-	return nil
+	return db.inBucket(ctx, name, func(b *bucket) { b.documents[kind] = append([]byte{}, body...) })
 }
 
 // Document reads a document of a bucket, nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {
-	if err := db.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Clone(b.documents[kind]), nil
+	var out []byte
+	err := db.inBucket(ctx, name, func(b *bucket) { out = bytes.Clone(b.documents[kind]) })
+	return out, err
 }
 
 // DeleteDocument removes a document of a bucket, if it is there: ErrNoSuchBucket.
 func (db *DB) DeleteDocument(ctx context.Context, name, kind string) error {
-	if err := db.enter(ctx); err != nil {
-		return err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return err
-	}
-	delete(b.documents, kind)
-	return nil
+	return db.inBucket(ctx, name, func(b *bucket) { delete(b.documents, kind) })
 }
 
 // SetBucketOwner changes the owner; the dedup domain stays: ErrNoSuchBucket.
 func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
-	if err := db.enter(ctx); err != nil {
-		return err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return err
-	}
-	b.Owner = owner
-	return nil
+	return db.inBucket(ctx, name, func(b *bucket) { b.Owner = owner })
 }

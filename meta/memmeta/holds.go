@@ -152,21 +152,15 @@ func (db *DB) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) 
 
 // HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
 func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]meta.Hold, error) {
-	if err := db.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(name)
-	if err != nil {
-		return nil, err
-	}
 	var out []meta.Hold
-	for _, h := range b.holds {
-		if h.covers(key) {
-			out = append(out, meta.Hold{Bucket: name, Scope: h.Scope, Key: h.Key, Reason: h.Reason})
+	err := db.inBucket(ctx, name, func(b *bucket) {
+		for _, h := range b.holds {
+			if h.covers(key) {
+				out = append(out, meta.Hold{Bucket: name, Scope: h.Scope, Key: h.Key, Reason: h.Reason})
+			}
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // park takes a row that is due out of its index.

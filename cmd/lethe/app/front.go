@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -39,8 +40,8 @@ func (a *App) openFront(context.Context) (err error) {
 		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
-		KeyRate:        s3.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
-		AddressRate:    s3.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
+		KeyRate:        ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
+		AddressRate:    ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
 		TrustedProxies: prefixes(c.TrustedProxies),
 		Events:         a.watch.front(),
 		Ready:          func(addrs []net.Addr) { a.front.ready(addrs[0]) },

@@ -105,7 +105,6 @@ type Store struct {
 	spool    *spool.Spool // nil: this process has the data folder not for itself
 	safety   reclaim.Safety
 	rules    ruleBook
-	verify   func() *reclaim.Verify
 	worker   string
 	closes   []func() error
 }
