@@ -15,13 +15,14 @@ import (
 type PlanRequest struct {
 	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
 	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
-	// "lifecycle set".
+	// "lifecycle set", "import".
 	Command   string            `json:"command"`
 	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan
 	Trash     *TrashRequest     `json:"trash,omitempty"`
 	Dead      *DeadRequest      `json:"dead,omitempty"`
 	Backend   string            `json:"backend,omitempty"`
 	Lifecycle *LifecycleRequest `json:"lifecycle,omitempty"`
+	Import    *ImportRequest    `json:"import,omitempty"`
 }
 
 // planned is a command that can say item by item what it would do, and do exactly
@@ -41,6 +42,7 @@ var commands = map[string]planned{
 	"backend drain":  {(*Service).backendItems, (*Service).applyBackends},
 	"backend remove": {(*Service).backendItems, (*Service).applyBackends},
 	"lifecycle set":  {(*Service).ruleItems, (*Service).applyRules},
+	importName:       {(*Service).importItems, (*Service).applyImport},
 }
 
 // plan answers the plan of a command, line by line as it is made, so that no plan

@@ -24,6 +24,7 @@ func storeRoutes() []Route {
 		changes("clock/reset", Destroy, "Set the ledger's clock back to the machine's", (*Service).ResetClock, (*Service).clockState),
 		reports("check", Operate, "Recount the books and compare rows with bytes; deletes nothing", (*Service).Check),
 		works("reconcile", Operate, "Compare backends with the ledger now: orphans, foreign keys, missing bytes", (*Service).Reconcile),
+		works("import", Destroy, "Make objects of foreign keys of a backend, which stay as they are", (*Service).Import),
 		asks("reconcile/last", Read, "What the last walks over backends found", (*Service).LastReconcile),
 		works("reclaim", Operate, "Run routines now, or say what they would do", (*Service).Reclaim),
 		{

@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/object/importer"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -24,8 +25,10 @@ type Options struct {
 	Verify func(checksums bool) *reclaim.Verify
 	// Reconcile makes a walk over the named backends; nil: there is none.
 	Reconcile func(only []string, dryRun bool, report func(meta.Finding)) *reconcile.Routine
-	Safety    reclaim.Safety
-	Clock     lethe.Clock
+	// Importer makes objects of the foreign keys of a backend; nil: there is none.
+	Importer func(backend string) (*importer.Importer, error)
+	Safety   reclaim.Safety
+	Clock    lethe.Clock
 	// Scratch is a folder for backups that are being made.
 	Scratch string
 	Version string

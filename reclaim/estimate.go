@@ -48,6 +48,8 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 		return batchesOf(g.Items, l.batchOf(do))
 	case "reap":
 		return 2 * g.Items // one that asks for the blob, one that reads it
+	case "import":
+		return 4 * g.Items // two that ask for the foreign key, one that reads it, one that puts the blob
 	}
 	return 0
 }

@@ -224,7 +224,7 @@ func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, forc
 		fmt.Fprintf(c.out, "... and %s more that were left as they are; --json names all\n", number(int64(named-told)))
 	}
 	fmt.Fprintf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
-	for _, o := range []plan.Outcome{plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {
+	for _, o := range []plan.Outcome{plan.Already, plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {
 		if n := res.Outcomes[o]; n > 0 {
 			fmt.Fprintf(c.out, "; %s %s", number(n), o)
 		}

@@ -44,7 +44,7 @@ live for each object, and really gives the bytes back.
 	f.StringVar(&c.server, "server", os.Getenv(serverEnv), "`URL` of the admin API of a server elsewhere, such as https://lethe.example.org:9003 (default: $"+serverEnv+", else the server or the data folder here)")
 	f.StringVar(&c.token, "token", "", "`token` for the admin API; better given as $"+tokenEnv+", as others see the arguments of commands")
 	root.AddCommand(
-		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.spoolCommand(), c.reconcileCommand(),
+		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.spoolCommand(), c.reconcileCommand(), c.importCommand(),
 		c.deadCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.guardCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(),
 		c.configCommand(), c.demoCommand(), c.versionCommand(),

@@ -10,10 +10,11 @@ import (
 type Item struct {
 	// Do is who takes it: the name of a routine, or of a command.
 	Do string `json:"do"`
-	// Kind is what it is: object, trash, blob, intent, upload, dead, backend, rules.
+	// Kind is what it is: object, trash, blob, intent, upload, dead, backend, rules,
+	// foreign.
 	Kind string `json:"kind"`
 	// ID names it for ever: the version of an object, the id of an entry, blob or
-	// upload; the name of a backend or a bucket.
+	// upload; the name of a backend or a bucket; the key of what is foreign.
 	ID       string    `json:"id"`
 	Bucket   string    `json:"bucket,omitempty"`
 	BucketID string    `json:"bucket_id,omitempty"`
@@ -37,6 +38,7 @@ type Outcome string
 // The outcomes. Everything but Done left the item as it was.
 const (
 	Done    Outcome = "done"
+	Already Outcome = "done before"
 	Gone    Outcome = "gone already"
 	Changed Outcome = "changed since"
 	NotDue  Outcome = "no longer due"

@@ -16,8 +16,8 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 	service := admin.New(admin.Options{
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
-		Reconcile: s.Reconciler,
-		Safety:    s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
+		Reconcile: s.Reconciler, Importer: s.importers(),
+		Safety: s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(), Spool: s.spoolOf(),
 	})
 	s.watch.metrics.Ask(service, s.opt.Clock)

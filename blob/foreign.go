@@ -1,0 +1,67 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrChanged: other bytes lie under a foreign key than those that were asked for.
+var ErrChanged = errors.New("it was changed meanwhile")
+
+// ForeignInfo describes bytes that somebody else keeps on a backend.
+type ForeignInfo struct {
+	Info
+	// Tag changes with the bytes: their ETag on S3, the time of the last change and the
+	// size of a file. It is not empty.
+	Tag string
+	// MD5 of the bytes, in hex; empty if the backend does not tell it.
+	MD5 string
+	// Headers are what an S3 service keeps beside the bytes, by the names of HTTP.
+	Headers map[string]string
+	// User is the metadata that their owner gave them, by lower-case names.
+	User map[string]string
+}
+
+// Foreign is the optional ability to read what somebody else keeps on a backend,
+// under whatever name. Nothing of it is ever changed. Errors: ErrNotExist;
+// ErrInvalidKey of a name that cannot be asked for unmistakably (CheckForeign), or
+// that no bytes lie under (a link, a device).
+type Foreign interface {
+	StatForeign(ctx context.Context, key string) (ForeignInfo, error)
+	// OpenForeign opens the bytes that StatForeign described: ErrChanged if others lie
+	// there. The body has at most as many bytes as were described; whether its owner
+	// changed them while they were read another StatForeign tells. The caller closes
+	// it.
+	OpenForeign(ctx context.Context, seen ForeignInfo) (io.ReadCloser, error)
+}
+
+// maxForeign is the longest name of S3, in bytes.
+const maxForeign = 1024
+
+// CheckForeign returns an error that wraps ErrInvalidKey for a name that not every
+// backend and every proxy before it reads in the same way: with an empty segment,
+// one of dots, a control character, or bytes that are not UTF-8. Asked for it, a
+// backend may answer with something else.
+func CheckForeign(key string) error {
+	switch {
+	case key == "" || len(key) > maxForeign:
+		return fmt.Errorf("%w: %d bytes, not 1 to %d", ErrInvalidKey, len(key), maxForeign)
+	case !utf8.ValidString(key):
+		return fmt.Errorf("%w: %q is not UTF-8", ErrInvalidKey, key)
+	}
+	for _, r := range key {
+		if r < ' ' || r == 0x7f || r == '\\' || r == 0xfffe || r == 0xffff {
+			return fmt.Errorf("%w: %q has the character %U", ErrInvalidKey, key, r)
+		}
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return fmt.Errorf("%w: %q has the segment %q", ErrInvalidKey, key, segment)
+		}
+	}
+	return nil
+}

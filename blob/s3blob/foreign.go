@@ -1,0 +1,123 @@
+package s3blob
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+var _ blob.Foreign = (*Store)(nil)
+
+// StatForeign implements blob.Foreign.
+func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, error) {
+	if err := s.checkForeign(ctx, key); err != nil {
+		return blob.ForeignInfo{}, err
+	}
+	asked, cancel := s.bounded(ctx, 0)
+	defer cancel()
+	out, err := s.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &s.o.Bucket, Key: s.name(key)})
+	if err != nil {
+		return blob.ForeignInfo{}, s.noForeign(ctx, "stat", key, err)
+	}
+	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
+		return blob.ForeignInfo{}, fmt.Errorf("s3blob: stat foreign %q: the service does not say how long it is, or which", key)
+	}
+	info := blob.ForeignInfo{
+		Info: blob.Info{Key: key, Size: *out.ContentLength}, Tag: *out.ETag, MD5: md5Of(out), User: out.Metadata,
+		Headers: headersOf(out),
+	}
+	if out.LastModified != nil {
+		info.ModTime = lethe.FromTime(*out.LastModified)
+	}
+	return info, nil
+}
+
+func headersOf(out *s3.HeadObjectOutput) map[string]string {
+	all := map[string]string{}
+	for name, v := range map[string]*string{
+		"Content-Type": out.ContentType, "Content-Encoding": out.ContentEncoding, "Content-Disposition": out.ContentDisposition,
+		"Content-Language": out.ContentLanguage, "Cache-Control": out.CacheControl, "Expires": out.ExpiresString,
+	} {
+		if aws.ToString(v) != "" {
+			all[name] = *v
+		}
+	}
+	return all
+}
+
+// md5Of is the ETag where that is the MD5 of the bytes: not of an upload in parts,
+// nor under a key of KMS or of the customer's (AWS: "Common response headers").
+func md5Of(out *s3.HeadObjectOutput) string {
+	etag := strings.ToLower(strings.Trim(aws.ToString(out.ETag), `"`))
+	sum, err := hex.DecodeString(etag)
+	if err != nil || len(sum) != 16 || out.SSECustomerAlgorithm != nil ||
+		out.ServerSideEncryption != "" && out.ServerSideEncryption != types.ServerSideEncryptionAes256 {
+		return ""
+	}
+	return etag
+}
+
+// OpenForeign implements blob.Foreign: the service is asked for the very ETag, and
+// what it answers is compared, as not every one looks at the condition.
+func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
+	if err := s.checkForeign(ctx, seen.Key); err != nil {
+		return nil, err
+	}
+	reading, stop := context.WithCancelCause(ctx)
+	late := time.AfterFunc(s.o.Timeout, func() { stop(errSlow) })
+	out, err := s.client.GetObject(reading, &s3.GetObjectInput{Bucket: &s.o.Bucket, Key: s.name(seen.Key), IfMatch: &seen.Tag})
+	late.Stop()
+	if err != nil {
+		err = errors.Join(err, context.Cause(reading))
+		stop(nil)
+		return nil, s.noForeign(ctx, "open", seen.Key, err)
+	}
+	if aws.ToString(out.ETag) != seen.Tag || out.ContentLength == nil || *out.ContentLength != seen.Size {
+		stop(nil)
+		_ = out.Body.Close()
+		return nil, fmt.Errorf("s3blob: open foreign %q: %w", seen.Key, blob.ErrChanged)
+	}
+	b := &body{s: s, ctx: ctx, key: seen.Key, from: out.Body, left: seen.Size, stop: stop}
+	b.idle = time.AfterFunc(s.o.Timeout, func() { stop(errSlow) })
+	return b, nil
+}
+
+// checkForeign refuses names that a service could take for others, and those of
+// probes.
+func (s *Store) checkForeign(ctx context.Context, key string) error {
+	if err := blob.CheckForeign(key); err != nil {
+		return err
+	}
+	if _, ok := s.key(s.o.Prefix + key); !ok {
+		return fmt.Errorf("%w: %q is not a backend's to tell", blob.ErrInvalidKey, key)
+	}
+	if err := s.ready(ctx); err != nil {
+		return fmt.Errorf("s3blob: foreign %q: %w", key, err)
+	}
+	return nil
+}
+
+// noForeign is the error of a look at a foreign key. Nothing is concluded from an
+// absence, so that a 404 needs no second question.
+func (s *Store) noForeign(ctx context.Context, op, key string, err error) error {
+	v := judge(ctx, err)
+	switch v.status {
+	case http.StatusNotFound:
+		return fmt.Errorf("s3blob: %s foreign %q: %w", op, key, blob.ErrNotExist)
+	case http.StatusPreconditionFailed:
+		return fmt.Errorf("s3blob: %s foreign %q: %w", op, key, blob.ErrChanged)
+	}
+	return s.reading(op+" foreign", fmt.Sprintf("%q", key), v)
+}
