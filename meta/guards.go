@@ -14,9 +14,6 @@ import (
 
 const guardColumns = `kind, subject, hour, n, held_at, held_until, reason, free_until, free_n`
 
-// foreseen is how many due rows Foresee looks at.
-const foreseen = 1_000_000
-
 var (
 	selectGuard = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE kind = ?1 AND subject = ?2`)
 	saveGuard   = register(`INSERT INTO guards (` + guardColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -28,11 +25,6 @@ var (
 	dropGuards   = register(`DELETE FROM guards WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + ids(1) + `)`)
 	bucketHas    = register(`SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1`)
 	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
-	anyRules     = register(`SELECT 1 FROM buckets WHERE rules <> '' LIMIT 1`)
-	dueByBucket  = register(`SELECT bucket_id, rule_no, count(*) FROM (
-			SELECT bucket_id, CASE WHEN ttl_at <> 0 AND ttl_at <= ?1 THEN 0 ELSE rule_no END AS rule_no
-			FROM objects WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2) AS due
-		GROUP BY bucket_id, rule_no ORDER BY bucket_id, rule_no`)
 )
 
 // guard reads a guard, and keeps all others from it until the transaction ends: what
@@ -150,83 +142,6 @@ func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, e
 	}
 	out.Parked += len(parked)
 	return going, t.park(parkedObjects(parked))
-}
-
-// Foresee stops, before the first of them goes, what is due beyond the limits: so
-// a mistaken rule is found out while nothing is lost. It looks at the oldest
-// million that are due, and answers what it stopped. What it lets pass is counted
-// as it goes, all the same.
-func (db *DB) Foresee(ctx context.Context, l Limits) (stopped []Guard, err error) {
-	due := map[bound]map[int64]int64{} // by rule
-	err = db.read(ctx, "look ahead", func(t *tx) error {
-		clear(due)
-		ruled, err := t.exists(anyRules)
-		if err != nil || !(ruled && l.Rules.On()) && !l.TTL.On() {
-			return err
-		}
-		return t.dueByBucket(due)
-	})
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	err = db.batch(ctx, "look ahead", func(t *tx) error {
-		stopped, err = t.foresee(due, l)
-		return err
-	})
-	return stopped, err
-}
-
-func (t *tx) dueByBucket(due map[bound]map[int64]int64) error {
-	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
-		var bucket lethe.ID
-		var rule, n int64
-		if err = r.Scan(&bucket, &rule, &n); err == nil {
-			b := boundOf(dueRow{Bucket: bucket, rule: rule})
-			if due[b] == nil {
-				due[b] = map[int64]int64{}
-			}
-			due[b][rule] += n
-		}
-		return none, err
-	}, dueByBucket, t.now, foreseen)
-	return err
-}
-
-// foresee stops what is beyond its limit. A rule that is not in force ends nothing.
-func (t *tx) foresee(due map[bound]map[int64]int64, l Limits) (stopped []Guard, err error) {
-	for _, b := range slices.SortedFunc(maps.Keys(due), compareBounds) {
-		limit := l.of(b.kind)
-		if !limit.On() {
-			continue
-		}
-		rules, err := t.rulesByID([]lethe.ID{lethe.ID(b.subject)})
-		if err != nil {
-			return nil, err
-		}
-		n := due[b][0]
-		for rule, count := range due[b] {
-			if rule != 0 && rules[lethe.ID(b.subject)].rules.InForce(rule) != nil {
-				n += count
-			}
-		}
-		g, err := t.guard(b.kind, b.subject)
-		if err != nil {
-			return nil, err
-		}
-		has, err := t.has(g, limit)
-		if err != nil {
-			return nil, err
-		}
-		if !g.Foresees(t.now, limit, has, n) {
-			continue
-		}
-		g.Stop(t.now, limit, has, n)
-		if err := t.saveGuard(g); err != nil {
-			return nil, err
-		}
-		stopped = append(stopped, g)
-	}
-	return stopped, nil
 }
 
 // Guards lists what limits have counted and stopped, and the clocks that are in

@@ -90,9 +90,10 @@ func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
 	return max(left, 0)
 }
 
-// Most is how many of those that want to go may: none if a person is to be asked
+// Take is how many of those that want to go may: none if a person is to be asked
 // before they all do, and else as many as the hour, or what was allowed, has left.
-func (g Guard) Most(now lethe.Time, l Limit, has, want int64) int64 {
+// Whoever removes, and whoever looks ahead, decides by it.
+func (g Guard) Take(now lethe.Time, l Limit, has, want int64) int64 {
 	if now >= g.FreeUntil && want > g.asks(now, l, has) {
 		return 0
 	}
@@ -116,13 +117,11 @@ func (g Guard) share(now lethe.Time, l Limit, has int64) int64 {
 	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
 }
 
-// Foresees says that as many as are due are more than may go without being asked.
+// Foresees says that so many are due that none of them may go: they are to be
+// stopped now. As long as some may, for the hour or for what was allowed, those go
+// first.
 func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
-	switch {
-	case g.Held(now), now < g.FreeUntil && (g.FreeN < 0 || due <= g.FreeN):
-		return false
-	}
-	return due > 0 && due > g.asks(now, l, has)
+	return due > 0 && !g.Held(now) && g.Take(now, l, has, due) == 0
 }
 
 // Spend counts what went.
@@ -136,7 +135,7 @@ func (g *Guard) Spend(now lethe.Time, n int64) {
 // Let counts as many of want as may go now, and stops the kind if those are not
 // all: stopped is nil if they are.
 func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stopped *Guard) {
-	may = g.Most(now, l, has, want)
+	may = g.Take(now, l, has, want)
 	if may > 0 {
 		g.Spend(now, may)
 	}

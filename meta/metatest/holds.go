@@ -246,6 +246,8 @@ func limitTests() []test {
 		{name: "no batch goes beyond a limit", run: countedExactly},
 		{name: "an hour's limit ends with the hour", run: hourPasses},
 		{name: "what is allowed is used up", run: allowanceEnds},
+		{name: "looking ahead leaves an allowance to be used up", run: allowanceForeseen},
+		{name: "looking ahead leaves what the hour has left", run: hourForeseen},
 		{name: "a stop ends nothing but its kind and its bucket", run: othersGoOn},
 		{name: "deletes and purges have limits", run: otherLimits},
 		{name: "what may land late waits while the clock is in doubt", run: doubtWaits},
@@ -351,6 +353,38 @@ func allowanceEnds(w *world) {
 	if !strings.Contains(g.Reason, "used up") {
 		w.Errorf("stopped for %q", g.Reason)
 	}
+}
+
+func allowanceForeseen(w *world) {
+	w.manyDue("k", 6)
+	w.later(time.Minute)
+	limits := meta.Limits{TTL: meta.Limit{Ask: 1}}
+	stopped := must(w.Foresee(w.ctx, limits))(w)
+	equal(w, "stopped", len(stopped), 1)
+	b := meta.Batch{Limit: 2, Limits: limits}
+	must(w.Expire(w.ctx, meta.Batch{Limits: limits}))(w)
+	w.ok(w.AllowGuard(w.ctx, meta.Allowance{Kind: stopped[0].Kind, Subject: stopped[0].Subject, Until: w.now().Add(time.Hour), N: 4}))
+	equal(w, "returned", w.unparkAll(0), 6)
+	for range 2 {
+		equal(w, "stopped while it is allowed", len(must(w.Foresee(w.ctx, limits))(w)), 0)
+		equal(w, "expired", must(w.Expire(w.ctx, b))(w).Objects, 2)
+	}
+	stopped = must(w.Foresee(w.ctx, limits))(w)
+	if len(stopped) != 1 || !strings.Contains(stopped[0].Reason, "used up") {
+		w.Fatalf("stopped %+v", stopped)
+	}
+	equal(w, "expired beyond", must(w.Expire(w.ctx, b))(w).Objects, 0)
+}
+
+func hourForeseen(w *world) {
+	w.manyDue("k", 3)
+	w.later(time.Minute)
+	limits := meta.Limits{TTL: meta.Limit{PerHour: 2}}
+	equal(w, "stopped early", len(must(w.Foresee(w.ctx, limits))(w)), 0)
+	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{Limit: 2, Limits: limits}))(w).Objects, 2)
+	stopped := must(w.Foresee(w.ctx, limits))(w)
+	equal(w, "stopped", len(stopped), 1)
+	equal(w, "until the hour ends", stopped[0].HeldUntil.Sub(w.now()) <= time.Hour, true)
 }
 
 func othersGoOn(w *world) {
