@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -67,7 +68,7 @@ func guardInfo(g meta.Guard, now lethe.Time) GuardInfo {
 // time ("1h", the default). With Again the limit counts anew from now instead.
 type AllowRequest struct {
 	Kind    string `json:"kind"`
-	Subject string `json:"subject,omitempty"` // name of a bucket, name of a backend, or an id
+	Subject string `json:"subject,omitempty"` // name or id of a bucket, name of a backend; none for purge, which is of the store
 	Count   int64  `json:"count,omitempty"`
 	For     string `json:"for,omitempty"`
 	Again   bool   `json:"again,omitempty"`
@@ -83,23 +84,48 @@ func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, 
 	if err != nil {
 		return GuardInfo{}, err
 	}
-	for _, g := range list {
-		if string(g.Kind) != req.Kind || g.Kind == meta.GuardClock || req.Subject != g.Subject && req.Subject != g.Name {
-			continue
-		}
-		a, err := req.allowance(g, now)
-		if err != nil {
-			return GuardInfo{}, err
-		}
-		if err := s.o.Ledger.AllowGuard(ctx, a); err != nil {
-			return GuardInfo{}, err
-		}
-		s.audit(ctx, "guard_allowed", g.Reason, slog.String("kind", req.Kind), slog.String("subject", cmp.Or(g.Name, g.Subject)),
-			slog.Int64("count", a.N), slog.String("until", a.Until.String()))
-		s.o.Loop.Wake("expire", "purge", "clean")
-		return GuardInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
+	g, err := req.choose(list)
+	if err != nil {
+		return GuardInfo{}, err
 	}
-	return GuardInfo{}, fmt.Errorf("%w: nothing of the kind %q is stopped for %q: see lethe guard show", ErrBadRequest, req.Kind, req.Subject)
+	a, err := req.allowance(g, now)
+	if err != nil {
+		return GuardInfo{}, err
+	}
+	if err := s.o.Ledger.AllowGuard(ctx, a); err != nil {
+		return GuardInfo{}, err
+	}
+	s.audit(ctx, "guard_allowed", g.Reason, slog.String("kind", req.Kind), slog.String("subject", cmp.Or(g.Name, g.Subject)),
+		slog.Int64("count", a.N), slog.String("until", a.Until.String()))
+	s.o.Loop.Wake("expire", "purge", "clean")
+	return GuardInfo{Kind: req.Kind, Subject: g.Subject, Name: g.Name, FreeUntil: a.Until, FreeCount: a.N}, nil
+}
+
+// choose finds the one guard that is meant, by its id or by the name of its bucket;
+// otherwise the error says what there is.
+func (r AllowRequest) choose(list []meta.Guard) (meta.Guard, error) {
+	var found []meta.Guard
+	var others []string
+	for _, g := range list {
+		switch {
+		case string(g.Kind) != r.Kind || g.Kind == meta.GuardClock:
+		case r.Subject == g.Subject || r.Subject != "" && r.Subject == g.Name:
+			found = append(found, g)
+		default:
+			others = append(others, cmp.Or(g.Name, g.Subject, "the store, by no name"))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return meta.Guard{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids that lethe guard show --json tells", ErrBadRequest, r.Subject)
+	case r.Subject == "" && len(others) > 0:
+		return meta.Guard{}, fmt.Errorf("%w: say which %s to allow: %s", ErrBadRequest, r.Kind, strings.Join(others, ", "))
+	case len(others) > 0:
+		return meta.Guard{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
+	}
+	return meta.Guard{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe guard show", ErrBadRequest, r.Kind)
 }
 
 func (r AllowRequest) allowance(g meta.Guard, now lethe.Time) (meta.Allowance, error) {
@@ -123,7 +149,7 @@ func (s *Service) guardState(ctx context.Context, req AllowRequest) (any, error)
 	list, err := s.ListGuards(ctx, None{})
 	var out []GuardInfo
 	for _, g := range list {
-		if g.Kind == req.Kind && (req.Subject == g.Subject || req.Subject == g.Name) {
+		if g.Kind == req.Kind && (req.Subject == g.Subject || req.Subject != "" && req.Subject == g.Name) {
 			out = append(out, g)
 		}
 	}

@@ -64,6 +64,8 @@ func (c *cli) guardAllowCommand() *cobra.Command {
 	var req admin.AllowRequest
 	cmd := &cobra.Command{
 		Use: "allow KIND [BUCKET|BACKEND]", Short: "Let go on what a limit has stopped", Args: cobra.RangeArgs(1, 2),
+		Long: `Kinds are rules and ttl (of a bucket), deletes (of a backend) and purge (of the
+store, without a name). Where one is left out or unknown the answer lists them.`,
 		Example: `  lethe guard allow rules invoices --count 20000
   lethe guard allow ttl sessions --for 6h
   lethe guard allow rules invoices --again`,

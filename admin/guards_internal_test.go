@@ -1,0 +1,44 @@
+package admin
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// What is allowed is what was named, and nothing that only comes first.
+func TestAllowChoosesExactly(t *testing.T) {
+	list := []meta.Guard{
+		{Kind: meta.GuardClock, Subject: "east"},
+		{Kind: meta.GuardDeletes, Subject: "east"}, {Kind: meta.GuardDeletes, Subject: "west"},
+		{Kind: meta.GuardPurge},
+		{Kind: meta.GuardRules, Subject: "id1"}, // of a bucket that was deleted
+		{Kind: meta.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: meta.GuardTTL, Subject: "id3", Name: "id2"},
+	}
+	for _, c := range []struct{ kind, subject, want, says string }{
+		{"deletes", "west", "west", ""},
+		{"deletes", "", "", "east, west"},
+		{"deletes", "north", "", "east, west"},
+		{"purge", "", "", ""},
+		{"purge", "invoices", "", "the store, by no name"},
+		{"rules", "", "", "say which rules to allow: id1"},
+		{"rules", "id1", "id1", ""},
+		{"rules", "invoices", "", "id1"},
+		{"ttl", "invoices", "id2", ""},
+		{"ttl", "id2", "", "id of another"},
+		{"clock", "east", "", "guard show"},
+		{"nonsense", "", "", "guard show"},
+	} {
+		g, err := AllowRequest{Kind: c.kind, Subject: c.subject}.choose(list)
+		switch {
+		case c.says != "":
+			if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s of %q: %v, want it to say %q", c.kind, c.subject, err, c.says)
+			}
+		case err != nil || string(g.Kind) != c.kind || g.Subject != c.want:
+			t.Errorf("%s of %q: %+v, %v", c.kind, c.subject, g, err)
+		}
+	}
+}
