@@ -17,7 +17,7 @@ type PlanRequest struct {
 	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
 	// "lifecycle set", "import".
 	Command   string            `json:"command"`
-	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan
+	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
 	Trash     *TrashRequest     `json:"trash,omitempty"`
 	Dead      *DeadRequest      `json:"dead,omitempty"`
 	Backend   string            `json:"backend,omitempty"`
@@ -113,7 +113,7 @@ func (s *Service) planning(only []string) ([]string, error) {
 	for _, r := range s.o.Loop.Routines {
 		if name := r.Routine.Name(); s.o.Loop.Plans(name) {
 			all = append(all, name)
-			if len(only) == 0 || slices.Contains(only, name) {
+			if len(only) == 0 && !r.Solo || slices.Contains(only, name) {
 				out = append(out, name)
 			}
 		}

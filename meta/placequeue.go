@@ -142,6 +142,18 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (ou
 	return out, err
 }
 
+// Placed answers where the bytes of subjects lie, each named once, in their order.
+func (db *DB) Placed(ctx context.Context, subjects []Subject) (out []Placement, err error) {
+	err = db.read(ctx, "where subjects lie", func(t *tx) error {
+		out = make([]Placement, len(subjects))
+		for i, s := range subjects {
+			out[i].Subject = s
+		}
+		return t.placed(out)
+	})
+	return out, err
+}
+
 // Misplace queues subjects to be looked at now. What is queued already stays as it
 // is; it returns how many were not.
 func (db *DB) Misplace(ctx context.Context, subjects []Subject) (n int, err error) {

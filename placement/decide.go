@@ -21,21 +21,27 @@ type site struct {
 type aims struct {
 	replicas  int
 	threshold float64 // difference of ratios that is left alone
-	sites     []site  // in the order of preference
+	spread    bool
+	sites     []site // in the order of preference
 }
 
 func newAims(o *Options, figures []Usage) aims {
-	a := aims{replicas: max(o.Replicas, 1), threshold: o.Threshold}
+	a := aims{replicas: max(o.Replicas, 1), threshold: o.Threshold, spread: o.Strategy == Spread}
 	for _, u := range figures {
 		a.sites = append(a.sites, site{Usage: u, use: u.Known && !u.Draining})
 	}
-	if o.Strategy == Spread {
+	a.order()
+	return a
+}
+
+// order puts the sites in the order of preference.
+func (a *aims) order() {
+	if a.spread {
 		slices.SortStableFunc(a.sites, func(x, y site) int { return cmp.Compare(x.Ratio(), y.Ratio()) })
 	}
 	for i := range a.sites {
 		a.sites[i].rank = i
 	}
-	return a
 }
 
 func (a *aims) site(id string) *site {

@@ -72,6 +72,9 @@ type UsageLedger interface {
 type WalkLedger interface {
 	// PlacedContents answers a page of all contents by id.
 	PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]meta.Placement, error)
+	// Placed answers where the bytes of subjects lie, each named once, in their order.
+	Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error)
 	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
 	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
 }

@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -44,6 +45,60 @@ func (o *Options) misplace(ctx context.Context, blobs []meta.Blob, leave string)
 	return int64(n), nil
 }
 
+// leaving is a walk over the live blobs that are to leave their backends.
+type leaving struct {
+	o     *Options
+	from  []string // backends, the first of which is walked over now
+	even  string   // names that one if a copy leaves it only to even out
+	left  int64    // bytes that are to leave
+	after lethe.ID
+}
+
+func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
+
+// next answers the next of them, by id.
+func (l *leaving) next(ctx context.Context) ([]meta.Blob, error) {
+	blobs, err := l.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
+	if err != nil {
+		return nil, fmt.Errorf("placement: blobs of %s: %w", l.from[0], err)
+	}
+	take := 0
+	for take < len(blobs) && l.left > 0 {
+		l.left -= blobs[take].Size
+		take++
+	}
+	if len(blobs) < l.o.page() {
+		l.from, l.after = l.from[1:], ""
+	} else {
+		l.after = blobs[len(blobs)-1].ID
+	}
+	return blobs[:take], nil
+}
+
+// queueing queues what is to leave, a page in each step.
+func (o *Options) queueing(begin func(context.Context) (*leaving, error)) Step {
+	var l *leaving
+	return func(ctx context.Context, add func(string, int64)) (_ bool, err error) {
+		if l == nil {
+			if l, err = begin(ctx); err != nil {
+				return false, err
+			}
+		}
+		full, err := o.full(ctx)
+		if err != nil || full || l.done() {
+			return false, err
+		}
+		blobs, err := l.next(ctx)
+		if err != nil {
+			return false, err
+		}
+		n, err := o.misplace(ctx, blobs, l.even)
+		add(items, int64(len(blobs)))
+		add(queued, n)
+		return !l.done(), err
+	}
+}
+
 // Drain queues what lies on backends that are being drained, until nothing does:
 // contents and the parts of open uploads. What is still on its way there is found
 // by the next pass.
@@ -78,40 +133,20 @@ func (d *Drain) Plan(ctx context.Context) (meta.Backlog, error) {
 }
 
 // Pass walks the blobs of each draining backend once.
-func (d *Drain) Pass(string) Step {
-	var todo []string
-	begun, after := false, lethe.ID("")
-	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		if !begun {
-			a, err := d.o.aims(ctx)
-			if err != nil {
-				return false, err
-			}
-			for _, s := range a.sites {
-				if s.Draining && s.Live > 0 {
-					todo = append(todo, s.ID)
-				}
-			}
-			begun = true
-		}
-		full, err := d.o.full(ctx)
-		if err != nil || full || len(todo) == 0 {
-			return false, err
-		}
-		blobs, err := d.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: todo[0], States: []lethe.State{lethe.Live}, After: after, Limit: d.o.page()})
-		if err != nil {
-			return false, fmt.Errorf("placement: blobs of %s: %w", todo[0], err)
-		}
-		n, err := d.o.misplace(ctx, blobs, "")
-		add(items, int64(len(blobs)))
-		add(queued, n)
-		if len(blobs) < d.o.page() {
-			todo, after = todo[1:], ""
-		} else {
-			after = blobs[len(blobs)-1].ID
-		}
-		return len(todo) > 0, err
+func (d *Drain) Pass(string) Step { return d.o.queueing(d.begin) }
+
+func (d *Drain) begin(ctx context.Context) (*leaving, error) {
+	a, err := d.o.aims(ctx)
+	if err != nil {
+		return nil, err
 	}
+	l := &leaving{o: d.o, left: math.MaxInt64}
+	for _, s := range a.sites {
+		if s.Draining && s.Live > 0 {
+			l.from = append(l.from, s.ID)
+		}
+	}
+	return l, nil
 }
 
 // Rebalance queues what is to leave the fullest backend by ratio, as long as the
@@ -161,40 +196,18 @@ func (a *aims) uneven(most int64) (from string, bytes int64) {
 }
 
 // Pass queues what is to leave the fullest backend.
-func (r *Rebalance) Pass(string) Step {
-	from, left, after := "", int64(0), lethe.ID("")
-	begun := false
-	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		if !begun {
-			a, err := r.o.aims(ctx)
-			if err != nil {
-				return false, err
-			}
-			from, left = a.uneven(r.o.MaxMove)
-			begun = true
-		}
-		full, err := r.o.full(ctx)
-		if err != nil || full || left <= 0 {
-			return false, err
-		}
-		blobs, err := r.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: from, States: []lethe.State{lethe.Live}, After: after, Limit: r.o.page()})
-		if err != nil {
-			return false, fmt.Errorf("placement: blobs of %s: %w", from, err)
-		}
-		take := 0
-		for take < len(blobs) && left > 0 {
-			left -= blobs[take].Size
-			take++
-		}
-		n, err := r.o.misplace(ctx, blobs[:take], from)
-		add(items, int64(take))
-		add(queued, n)
-		if take == 0 || len(blobs) < r.o.page() {
-			return false, err
-		}
-		after = blobs[take-1].ID
-		return left > 0, err
+func (r *Rebalance) Pass(string) Step { return r.o.queueing(r.begin) }
+
+func (r *Rebalance) begin(ctx context.Context) (*leaving, error) {
+	a, err := r.o.aims(ctx)
+	if err != nil {
+		return nil, err
 	}
+	l := &leaving{o: r.o}
+	if l.even, l.left = a.uneven(r.o.MaxMove); l.even != "" {
+		l.from = []string{l.even}
+	}
+	return l, nil
 }
 
 // Survey walks all contents and queues those whose copies are not as wanted: what

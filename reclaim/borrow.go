@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // Borrowed is a routine of a package that does not know this one: its steps tell a
@@ -14,8 +15,36 @@ type Borrowed interface {
 	Plan(ctx context.Context) (meta.Backlog, error)
 }
 
-// Borrow makes a Routine of one that is borrowed.
-func Borrow(b Borrowed) Routine { return borrowed{b} }
+// borrowedPlans is what one that makes plans has beside that.
+type borrowedPlans interface {
+	Borrowed
+	Items(ctx context.Context, yield func(plan.Item) error) error
+	Apply(ctx context.Context, worker string, items []plan.Item, add func(name string, n int64)) ([]plan.Result, error)
+}
+
+// Borrow makes a Routine of one that is borrowed, and a Planner of one that makes
+// plans.
+func Borrow(b Borrowed) Routine {
+	if p, ok := b.(borrowedPlans); ok {
+		return borrowedPlanner{borrowed{b}, p}
+	}
+	return borrowed{b}
+}
+
+type borrowedPlanner struct {
+	borrowed
+	p borrowedPlans
+}
+
+// Items implements Planner.
+func (r borrowedPlanner) Items(ctx context.Context, yield func(plan.Item) error) error {
+	return r.p.Items(ctx, yield)
+}
+
+// Apply implements Planner.
+func (r borrowedPlanner) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
+	return r.p.Apply(ctx, worker, items, c.Add)
+}
 
 type borrowed struct{ b Borrowed }
 

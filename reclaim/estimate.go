@@ -25,16 +25,27 @@ func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, e
 				e.Later += l.later(do, g)
 			}
 		}
-		timed(&e, runs[do], t.By()[do].Items)
+		by, count := pacedBy(do)
+		timed(&e, runs[by], count, t.By()[do].Items)
 		out = append(out, e)
 	}
 	return out, nil
 }
 
+// pacedBy names the routine whose runs say how long items take, and its count of
+// them. What drain and rebalance queue replicate copies.
+func pacedBy(do string) (routine, count string) {
+	switch do {
+	case "drain", "rebalance":
+		return "replicate", "copies"
+	}
+	return do, Items
+}
+
 // timed adds how long items take at the rate of a run.
-func timed(e *plan.Estimate, r meta.Run, items int64) {
+func timed(e *plan.Estimate, r meta.Run, count string, items int64) {
 	took := r.FinishedAt.Sub(r.StartedAt).Seconds()
-	if done := r.Counts[Items]; done > 0 && took > 0 {
+	if done := r.Counts[count]; done > 0 && took > 0 {
 		e.Rate = float64(done) / took
 		e.Seconds = float64(items) / e.Rate
 		e.Basis = fmt.Sprintf("run %s: %d in %.3g s", r.ID, done, took)
@@ -48,6 +59,8 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 		return batchesOf(g.Items, l.batchOf(do))
 	case "reap":
 		return 2 * g.Items // one that asks for the blob, one that reads it
+	case "drain", "rebalance":
+		return 3 * g.Blobs // one that reads the copy, one that puts the new one, one that verifies it
 	case "import":
 		return 4 * g.Items // two that ask for the foreign key, one that reads it, one that puts the blob
 	}

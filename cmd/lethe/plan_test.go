@@ -171,3 +171,37 @@ func TestDryRunTells(t *testing.T) {
 		t.Errorf("a measured rate is missing in\n%s", out)
 	}
 }
+
+// Drain and rebalance plan what moves where; applied, it is queued for replicate.
+func TestPlansOfMoves(t *testing.T) {
+	w := newWorld(t, "backends=[{name: old, kind: dir, path: old, quota: 1MiB}, {name: new, kind: dir, path: new, quota: 1MiB}]").start()
+	w.bucket("first")
+	for i := range 3 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "")
+	}
+	w.ok("backend", "drain", "old")
+	if out := w.ok("reclaim", "--dry-run", "--only", "drain"); !strings.Contains(out, "copied to new, then condemned") || !strings.Contains(out, "9 calls") {
+		t.Errorf("a dry run says\n%s", out)
+	}
+	path, end := w.planned("reclaim", "--only", "drain")
+	if end.Totals.Items != 3 || end.Totals.Groups[0].Frees != 18 {
+		t.Fatalf("planned %+v", end.Totals)
+	}
+	w.remove("first", "k0")
+	if res := w.applied(path); res.Done.Items != 2 || res.Outcomes[plan.Changed] != 1 {
+		t.Fatalf("applied %+v", res)
+	}
+	w.reclaimed("copies", 2, "replicate")
+	if res := w.applied(path); res.Outcomes[plan.Changed] != 3 {
+		t.Errorf("applied again: %+v", res)
+	}
+	if _, end = w.planned("reclaim"); len(end.Totals.Does()) != 0 {
+		t.Errorf("what walks over everything plans unless it is named: %+v", end.Totals)
+	}
+	if _, end = w.planned("reclaim", "--only", "rebalance"); end.Totals.Items != 0 {
+		t.Errorf("planned %+v", end.Totals)
+	}
+	if got, err := w.get("first", "k2"); got != "body 2" {
+		t.Errorf("it holds %q, %v", got, err)
+	}
+}

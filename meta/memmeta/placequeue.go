@@ -117,6 +117,19 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]
 	return out, nil
 }
 
+// Placed answers where the bytes of subjects lie.
+func (db *DB) Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	out := make([]meta.Placement, len(subjects))
+	for i, s := range subjects {
+		out[i] = db.placed(s, 0)
+	}
+	return out, nil
+}
+
 // Misplace queues subjects to be looked at now; it returns how many were not
 // queued yet.
 func (db *DB) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {

@@ -100,7 +100,14 @@ func placeQueued(w *world) {
 func placeUnqueued(w *world) {
 	w.put("k", "body")
 	equal(w, "due", len(w.placements().Items), 0)
-	equal(w, "all", len(must(w.PlacedContents(w.ctx, "", 10))(w)), 1)
+	all := must(w.PlacedContents(w.ctx, "", 10))(w)
+	equal(w, "all", len(all), 1)
+	part := w.part(w.open("m"), 1, "part")
+	named := must(w.Placed(w.ctx, []meta.Subject{{ID: part.BlobID, Part: true, Leave: "a"}, {ID: all[0].ID}, {ID: w.id()}}))(w)
+	if len(named) != 3 || len(named[0].Blobs) != 1 || named[0].Leave != "a" || named[1].Content.ID != all[0].ID || len(named[1].Blobs) != 1 || len(named[2].Blobs) != 0 {
+		w.Errorf("subjects %+v", named)
+	}
+	equal(w, "due", len(w.placements().Items), 0)
 }
 
 func placeClaims(w *world) {

@@ -1,0 +1,187 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	moves "github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// Items are the copies that leave draining backends, and what becomes of them. It
+// decides as Replicate does once they are queued, of what lies there now; what a
+// move fills counts for the next.
+func (d *Drain) Items(ctx context.Context, yield func(moves.Item) error) error {
+	return d.o.leavers(ctx, d.Name(), d.begin, yield)
+}
+
+// Items are the copies that one pass has leave the fullest backend.
+func (r *Rebalance) Items(ctx context.Context, yield func(moves.Item) error) error {
+	return r.o.leavers(ctx, r.Name(), r.begin, yield)
+}
+
+// leavers decides on what a walk has leave.
+func (o *Options) leavers(ctx context.Context, do string, begin func(context.Context) (*leaving, error), yield func(moves.Item) error) error {
+	a, err := o.aims(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := begin(ctx)
+	for err == nil && !l.done() {
+		var blobs []meta.Blob
+		if blobs, err = l.next(ctx); err == nil {
+			err = o.decideOn(ctx, &a, blobs, l.even, func(i moves.Item) error {
+				i.Do = do
+				return yield(i)
+			})
+		}
+	}
+	return err
+}
+
+// decideOn decides on a page of blobs.
+func (o *Options) decideOn(ctx context.Context, a *aims, blobs []meta.Blob, leave string, yield func(moves.Item) error) error {
+	var subjects []meta.Subject
+	known := map[lethe.ID]int{}
+	for _, b := range blobs {
+		s := subjectOf(b, leave)
+		if _, twice := known[s.ID]; !twice {
+			known[s.ID] = len(subjects)
+			subjects = append(subjects, s)
+		}
+	}
+	placed, err := o.Ledger.Placed(ctx, subjects)
+	if err != nil {
+		return fmt.Errorf("placement: where they lie: %w", err)
+	}
+	for _, b := range blobs {
+		p := a.decide(placed[known[subjectOf(b, leave).ID]])
+		i, leaves := a.item(&p, b)
+		if !leaves {
+			continue
+		}
+		if err := yield(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// item says what a plan has become of a copy; leaves is false if it stays where it
+// is. The aims then count the move as made.
+func (a *aims) item(p *plan, b meta.Blob) (i moves.Item, leaves bool) {
+	i = moves.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
+	for _, r := range p.copies {
+		if r.segment == b.Segment || b.ContentID == "" {
+			i.Why, i.With = "copied to "+r.to[0]+", then condemned", r.to[0]
+			a.moved(b, r.to[0])
+			return i, true
+		}
+	}
+	for _, t := range p.trims {
+		for _, over := range t.blobs {
+			if over.ID == b.ID {
+				i.Why = "condemned, as enough copies lie elsewhere"
+				return i, true
+			}
+		}
+	}
+	i.Why, i.Blobs, i.Frees = "waits: too few backends take a copy now", 0, 0
+	return i, p.stuck != ""
+}
+
+// moved counts a copy as made elsewhere, and the old one as condemned.
+func (a *aims) moved(b meta.Blob, to string) {
+	if s := a.site(b.Backend); s != nil {
+		s.Live -= b.Size
+		s.Orphan += b.Size
+	}
+	if s := a.site(to); s != nil {
+		s.Live += b.Size
+	}
+	a.order()
+}
+
+// Apply queues those of the copies that still lie on a backend that drains.
+// Replicate then decides on each anew, under its claim.
+func (d *Drain) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
+	a, err := d.o.aims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.o.leave(ctx, list, add, func(i moves.Item) string {
+		if s := a.site(i.Backend); s == nil || !s.Draining {
+			return "the backend is not drained any more"
+		}
+		return ""
+	}, false)
+}
+
+// Apply queues those of the copies that still lie where they were. Replicate
+// moves them if that still makes the backends more alike.
+func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) ([]moves.Result, error) {
+	a, err := r.o.aims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.o.leave(ctx, list, add, func(i moves.Item) string {
+		if from, _ := a.uneven(r.o.MaxMove); from != i.Backend {
+			return "the backend is not the fullest any more, or the others are as full"
+		}
+		return ""
+	}, true)
+}
+
+// leave queues the copies of a plan that still lie where they were seen, unless
+// refuse says why not; even says that they leave only to even out.
+func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string, int64), refuse func(moves.Item) string, even bool) (out []moves.Result, err error) {
+	ids := make([]lethe.ID, len(list))
+	for n, i := range list {
+		ids[n] = lethe.ID(i.ID)
+	}
+	rows, err := o.Ledger.BlobsByID(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("placement: read blobs: %w", err)
+	}
+	there := make(map[lethe.ID]meta.Blob, len(rows))
+	for _, b := range rows {
+		there[b.ID] = b
+	}
+	for _, i := range list {
+		res, err := o.leaveOne(ctx, i, there[lethe.ID(i.ID)], refuse(i), even)
+		if err != nil {
+			return out, err
+		}
+		add(items, 1)
+		if res.Outcome == moves.Done {
+			add(queued, 1)
+		}
+		out = append(out, res)
+	}
+	return out, nil
+}
+
+func (o *Options) leaveOne(ctx context.Context, i moves.Item, b meta.Blob, refused string, even bool) (moves.Result, error) {
+	res := moves.Result{Item: i, Outcome: moves.Done}
+	switch {
+	case b.ID == "":
+		res.Outcome, res.Detail = moves.Gone, "its row is gone"
+		return res, nil
+	case b.State != lethe.Live || b.Backend != i.Backend:
+		res.Outcome, res.Detail = moves.Changed, "it is "+b.State.String()+" on "+b.Backend
+		return res, nil
+	case refused != "":
+		res.Outcome, res.Detail = moves.Changed, refused
+		return res, nil
+	}
+	leave := ""
+	if even {
+		leave = i.Backend
+	}
+	n, err := o.misplace(ctx, []meta.Blob{b}, leave)
+	if n == 0 {
+		res.Outcome, res.Detail = moves.Already, "it is queued already"
+	}
+	return res, err
+}
