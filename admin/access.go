@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
 )
@@ -84,7 +85,8 @@ func (g *gate) known(next http.Handler) http.Handler {
 			g.deny(w, r, c, refused)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		ctx := lethe.WithCaller(context.WithValue(r.Context(), callerKey{}, c), lethe.Caller{Key: c.name})
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 

@@ -42,6 +42,10 @@ type Explanation struct {
 	Trash []TrashEntry `json:"trash,omitempty"`
 	// Contents are the bytes behind Object and Trash.
 	Contents []ContentInfo `json:"contents,omitempty"`
+	// Gone are the last versions that are gone, by their receipts, in the order in
+	// which they went; GoneEarlier counts those before them.
+	Gone        []Gone `json:"gone,omitempty"`
+	GoneEarlier int    `json:"gone_earlier,omitempty"`
 	// Operations wrote what was found, as far as they are kept.
 	Operations []Operation `json:"operations,omitempty"`
 	// Holds keep what lies under the key, whatever is due or asked for.
@@ -139,6 +143,9 @@ func (s *Service) Explain(ctx context.Context, n ObjectName) (Explanation, error
 		return out, err
 	}
 	if out.Holds, err = s.holdsOn(ctx, n); err != nil {
+		return out, err
+	}
+	if out.Gone, out.GoneEarlier, err = s.gone(ctx, n); err != nil {
 		return out, err
 	}
 	out.Verdict = out.verdict()
@@ -252,8 +259,11 @@ func (e Explanation) verdict() string {
 		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the row and its bytes stay, %s", e.Object.DueAt.Format(time.RFC3339), held)
 	case held != "" && e.Object != nil:
 		return "here, and nobody can delete, replace or expire it: it is " + held
+	case e.Object == nil && len(e.Trash) == 0 && len(e.Gone) > 0:
+		last := e.Gone[len(e.Gone)-1]
+		return fmt.Sprintf("not here: it went at %s: %s; %s", at(lethe.Time(last.Receipt.At)).Format(time.RFC3339), last.Why, last.Fate)
 	case e.Object == nil && len(e.Trash) == 0:
-		return "not here: it was never stored, or its rows are gone; the log's audit lines say when and why bytes were deleted"
+		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:
 		return fmt.Sprintf("deleted, but %d earlier version(s) lie in the trash: each keeps its bytes until it is restored or purged", len(e.Trash))
 	case !e.Visible:

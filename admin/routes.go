@@ -20,6 +20,8 @@ func storeRoutes() []Route {
 	return []Route{
 		asks("status", Read, "The store at a glance", (*Service).Status),
 		asks("explain", Read, "What the ledger knows of a key, and why it is here or not", (*Service).Explain),
+		asks("receipts/list", Read, "Receipts of what is gone, segment by segment", (*Service).Receipts),
+		asks("receipts/verify", Read, "Recompute the chain of receipts", (*Service).VerifyReceipts),
 		asks("clock/show", Read, "How the ledger's clock stands to the machine's", (*Service).ShowClock),
 		changes("clock/reset", Destroy, "Set the ledger's clock back to the machine's", (*Service).ResetClock, (*Service).clockState),
 		reports("check", Operate, "Recount the books and compare rows with bytes; deletes nothing", (*Service).Check),

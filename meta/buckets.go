@@ -31,7 +31,7 @@ var (
 	ownBucket     = register(`UPDATE buckets SET owner = ?2 WHERE name = ?1`)
 	visibleObject = register(`SELECT key FROM objects WHERE bucket_id = ?1 AND (ttl_at = 0 OR ttl_at > ?2) LIMIT 1`)
 	uploadInto    = register(`SELECT key FROM uploads WHERE bucket_id = ?1 LIMIT 1`)
-	unnameBucket  = register(`UPDATE buckets SET name = NULL, rules = '', rules_by = '' WHERE id = ?1`)
+	unnameBucket  = register(`UPDATE buckets SET was = name, name = NULL, rules = '', rules_by = '' WHERE id = ?1`)
 
 	deleteBucketDocuments  = register(`DELETE FROM documents WHERE bucket_id = ?1`)
 	deleteBucketPromotions = register(`DELETE FROM promotions WHERE bucket_id = ?1`)

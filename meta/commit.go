@@ -27,6 +27,9 @@ func (db *DB) Commit(ctx context.Context, c Commit) (out Committed, err error) {
 // commit makes an object of uploaded blobs that carry the fence: 0, or that of
 // the reaper who finishes the write.
 func (t *tx) commit(c Commit, fence int64) (Committed, error) {
+	if c.By != (lethe.Caller{}) {
+		t.by = c.By
+	}
 	if err := checkKey(c.Object.Key); err != nil {
 		return Committed{}, err
 	}

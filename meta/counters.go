@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // counters collects what a transaction adds to and takes from the totals; the
@@ -16,6 +17,7 @@ type counters struct {
 	buckets map[lethe.ID]sum
 	moves   moves             // for those who count them
 	places  map[lethe.ID]bool // contents that placement has to look at
+	gone    []receipt.Receipt
 }
 
 type blobCounter struct {
@@ -83,8 +85,9 @@ func (c *counters) flush(t *tx) error {
 			}
 		}
 	}
+	err := c.flushReceipts(t)
 	*c = counters{moves: c.moves}
-	return nil
+	return err
 }
 
 // slot chooses the stripe of this transaction.

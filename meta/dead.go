@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 var (
@@ -20,9 +21,9 @@ var (
 	deadByID = register(`SELECT ` + deadColumns + ` FROM ` + ids(1) + ` CROSS JOIN blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
 		WHERE b.id = t.id AND b.state = 4`)
 	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING backend, size`)
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
 	writeOffDead = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING backend, size`)
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
 	selectTotals = register(`SELECT backend, state, sum(n), sum(bytes) FROM blob_counters
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )
@@ -78,20 +79,18 @@ func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error)
 // leaveDead runs a statement that takes rows out of the dead letters and moves
 // the counters by exactly those; to 0 means out of the books.
 func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
-	type row struct {
-		backend string
-		size    int64
-	}
-	rows, err := all(t, func(r *sql.Rows) (x row, err error) {
-		err = r.Scan(&x.backend, &x.size)
-		return x, err
+	rows, err := all(t, func(r *sql.Rows) (b Blob, err error) {
+		err = r.Scan(&b.ID, &b.Backend, &b.Size, &b.ContentID, &b.Reason)
+		return b, err
 	}, query, args...)
 	for _, r := range rows {
 		how := moveWrittenOff
 		if to != 0 {
 			how = moveRequeued
+		} else {
+			t.goneBytes(r, receipt.WrittenOff)
 		}
-		t.counts.move(Move{r.backend, lethe.Dead, to, how, 1, r.size})
+		t.counts.move(Move{r.Backend, lethe.Dead, to, how, 1, r.Size})
 	}
 	return len(rows), err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // maxDeletion is the most keys that one Deletion may name.
@@ -21,9 +22,9 @@ var (
 		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) LIMIT 1`)
 	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
 	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
-			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason)
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
-			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6
+			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6, ?7, ?8
 		FROM ` + rows(1, "id text", "key text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.key`)
 	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
@@ -173,6 +174,8 @@ func (p *deleting) apply() error {
 		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
 		if p.bucket.Undo == 0 {
 			lost.lose(o.ContentID, end{p.t.now, lethe.ReasonDelete, p.bucket.ID})
+			o.BucketID = p.bucket.ID
+			p.t.gone(p.bucket.Name, o, receipt.Receipt{Reason: lethe.ReasonDelete})
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
@@ -195,6 +198,7 @@ func (p *deleting) bin() error {
 	for i, o := range p.take {
 		list[i] = row{lethe.NewID(p.t.now, p.t.random), o.Key}
 	}
-	_, err := p.t.exec(binKeys, asJSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete)
+	_, err := p.t.exec(binKeys, asJSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete,
+		p.t.op, encodeCaller(p.t.by))
 	return err
 }

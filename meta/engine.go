@@ -40,6 +40,7 @@ type engine interface {
 type job struct {
 	what string // for messages
 	fn   func(*tx) error
+	by   lethe.Caller
 
 	random *replay // on PostgreSQL
 }
@@ -63,7 +64,7 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
 	ctx, fn, ended := db.watched(ctx, true, fn)
-	err := db.engine.run(ctx, k, job{what: what, fn: fn})
+	err := db.engine.run(ctx, k, job{what: what, fn: fn, by: lethe.CallerOf(ctx)})
 	ended(err)
 	if err != nil {
 		return fmt.Errorf("meta: %s: %w", what, err)

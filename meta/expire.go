@@ -18,7 +18,7 @@ var (
 	deleteDue = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)
 			AND due_at IS NOT NULL AND due_at <= ?2
-		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END`)
+		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag`)
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)`)
@@ -104,10 +104,14 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed)
 		t.counts.bucket(g.bucket, -1, -g.size)
 		if r := rules[g.bucket].rules.InForce(g.rule); r != nil {
 			gone[i].reason = lethe.ReasonLifecycle
+			gone[i].ruleID = r.ID
 			out.byRule(rules[g.bucket].name, r.ID, g.size)
 		}
 	}
 	out.sortRules()
+	if err := t.goneByAge(gone); err != nil {
+		return err
+	}
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }
 
@@ -128,11 +132,14 @@ type loss struct {
 	died            lethe.Time
 	rule            int64        // the rule that ended it, 0 for none
 	reason          lethe.Reason // empty: as of the batch
+	ruleID          string
+	key, etag       string
+	version         lethe.ID
 }
 
 func scanLoss(r *sql.Rows) (l loss, err error) {
 	var content sql.NullString
-	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule)
+	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag)
 	l.content = lethe.ID(content.String)
 	return l, err
 }

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 var (
@@ -9,8 +10,8 @@ var (
 	insertObject = register(`INSERT INTO objects (` + objectColumns + `, due_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`)
 	insertTrash = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
-			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)`)
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)`)
 	supersedeKey = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
 )
 
@@ -35,10 +36,12 @@ func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
 	switch {
 	case !o.visible(t.now):
 		r.lose(o.ContentID, end{o.DueAt(), lethe.ReasonExpiry, b.ID})
+		t.gone(b.Name, o, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
 	case b.Undo > 0:
 		return t.bin(b, o, reason)
 	default:
 		r.lose(o.ContentID, end{t.now, reason, b.ID})
+		t.gone(b.Name, o, receipt.Receipt{Reason: reason})
 	}
 	return nil
 }
@@ -52,7 +55,7 @@ func (t *tx) bin(b Bucket, o Object, reason lethe.Reason) error {
 		purge = min(purge, o.TTLAt)
 	}
 	_, err := t.exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason)
+		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason, t.op, encodeCaller(t.by))
 	return err
 }
 

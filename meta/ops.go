@@ -20,6 +20,7 @@ func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err 
 	if op == "" {
 		return true, nil
 	}
+	t.op = op
 	n, err := t.exec(recordOp, op, what, object, t.now)
 	return n == 1, err
 }

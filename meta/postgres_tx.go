@@ -101,7 +101,7 @@ func (e *server) try(ctx context.Context, k kind, j job) (fate, error) {
 	if err != nil {
 		return f, err
 	}
-	t.writes, t.random = true, j.random
+	t.writes, t.random, t.by = true, j.random, j.by
 	e.count.members.Add(1)
 	if err := runJob(t, j); err != nil {
 		return e.failed(s, err)

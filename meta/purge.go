@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 var (
@@ -13,7 +14,7 @@ var (
 		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + locked)
 	deleteTrash = register(`DELETE FROM trash
 		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
-		RETURNING coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), ''), content_id, size, purge_at, 0`)
+		RETURNING ` + trashColumns + `, coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '')`)
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
 	purgeDue     = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)
@@ -63,9 +64,20 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 			return err
 		}
 		out.Taken = b.named(taken)
-		gone, err := all(t, scanLoss, deleteTrash, asJSON(taken), t.now)
+		var buckets []lethe.ID
+		went, err := all(t, func(r *sql.Rows) (TrashEntry, error) {
+			var bucket string
+			e, err := scanTrashRow(named{r, &bucket})
+			buckets = append(buckets, lethe.ID(bucket))
+			return e, err
+		}, deleteTrash, asJSON(taken), t.now)
 		if err != nil {
 			return err
+		}
+		gone := make([]loss, len(went))
+		for i, e := range went {
+			gone[i] = loss{bucket: buckets[i], content: e.Object.ContentID, size: e.Object.Size, died: e.PurgeAt}
+			t.gone(e.Object.Bucket, e.Object, receipt.Receipt{Reason: lethe.ReasonPurge, Due: receipt.Instant(e.PurgeAt), Trash: e.receipt("")})
 		}
 		return t.reclaim(gone, lethe.ReasonPurge, &out)
 	})

@@ -55,6 +55,9 @@ type Commit struct {
 	// absolute. The bucket's default applies when both are zero, its maximum
 	// always: a longer wish is refused with ErrInvalidTTL.
 	TTL time.Duration `json:"ttl,omitempty"`
+	// By is on whose behalf, for who finishes the write in its place; the context's
+	// caller otherwise.
+	By lethe.Caller `json:"by,omitzero"`
 	// Reach, if set, names the backends that the writer can read now: known content
 	// is referenced only if all of it lies there; elsewhere it is as good as lost, and
 	// what was uploaded joins it as one more copy (design rule 20). Copies of objects
@@ -458,6 +461,8 @@ type Options struct {
 	// Replicas is how many copies of each content placement keeps (default 1). New
 	// contents are queued for it if that is more than one.
 	Replicas int
+	// NoReceipts writes no receipts of what goes.
+	NoReceipts bool
 	// NoSync leaves out every flush, for benchmarks: a loss of power then loses
 	// what was committed, or the file.
 	NoSync bool

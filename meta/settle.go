@@ -10,7 +10,7 @@ import (
 
 var (
 	// CROSS JOIN makes SQLite read the parameter first, and look each row up.
-	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at
+	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason
 		FROM ` + ids(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)
 	// The sums keep PostgreSQL from the index of claims: it would compare each claimed
@@ -31,6 +31,8 @@ type condemnedRow struct {
 	size                   int64
 	diedAt, lateUntil, due lethe.Time
 	claimedAt              lethe.Time // the delete was issued at or after it
+	content                lethe.ID
+	reason                 lethe.Reason
 }
 
 // settleRow is what is written on a row that stays.
@@ -93,7 +95,7 @@ func (t *tx) claimedRows(s Settlement) (map[lethe.ID]condemnedRow, error) {
 		names[i] = item.ID
 	}
 	list, err := all(t, func(r *sql.Rows) (c condemnedRow, err error) {
-		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt)
+		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason)
 		return c, err
 	}, claimedRows, asJSON(names), s.Fence)
 	held := make(map[lethe.ID]condemnedRow, len(list))
@@ -111,7 +113,7 @@ func (p *settling) item(item SettleItem, row condemnedRow) error {
 	switch item.Result {
 	case Gone, Absent:
 		if row.lateUntil <= row.claimedAt {
-			p.remove(row)
+			p.remove(row, item.Result)
 			return nil
 		}
 		next.Due = row.lateUntil
@@ -135,8 +137,9 @@ func (p *settling) item(item SettleItem, row condemnedRow) error {
 }
 
 // remove takes a row out of the books: its bytes are confirmed gone.
-func (p *settling) remove(row condemnedRow) {
+func (p *settling) remove(row condemnedRow, how Result) {
 	p.gone = append(p.gone, row.id)
+	p.t.goneBytes(Blob{ID: row.id, Backend: row.backend, Size: row.size, ContentID: row.content, Reason: row.reason}, left[how])
 	p.t.counts.move(Move{row.backend, lethe.Condemned, 0, moveConfirmed, 1, row.size})
 	p.out.Gone++
 	p.out.GoneBytes += row.size

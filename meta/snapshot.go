@@ -3,6 +3,8 @@ package meta
 import (
 	"context"
 	"database/sql"
+
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Snapshot is every row of the ledger's protocol at one instant, for checkers
@@ -15,6 +17,8 @@ type Snapshot struct {
 	Uploads  []Upload
 	Parts    []Part
 	Totals   []Total
+	// Receipts are those of what is gone, in the order in which it went.
+	Receipts []receipt.Receipt
 }
 
 var (
@@ -48,7 +52,10 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Totals, err = db.Totals(ctx)
+	if s.Totals, err = db.Totals(ctx); err != nil {
+		return s, err
+	}
+	s.Receipts, err = db.allReceipts(ctx)
 	return s, err
 }
 

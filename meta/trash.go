@@ -7,10 +7,11 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 const trashColumns = `id, bucket, key, object_id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags,
-	deleted_at, purge_at, reason`
+	deleted_at, purge_at, reason, gone_op, gone_by, ended_by`
 
 var (
 	pageTrash = register(`SELECT ` + trashColumns + ` FROM trash
@@ -18,7 +19,7 @@ var (
 		ORDER BY id LIMIT ?4`)
 	takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
 	contentOfDomain = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2`)
-	hastenPurge     = register(`UPDATE trash SET purge_at = ?2
+	hastenPurge     = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND purge_at > ?2`)
 )
 
@@ -37,7 +38,7 @@ func (db *DB) Trash(ctx context.Context, q TrashQuery) (list []TrashEntry, err e
 func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	var n int64
 	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
-		n, err = t.exec(hastenPurge, asJSON(entries), t.now)
+		n, err = t.exec(hastenPurge, asJSON(entries), t.now, encodeCaller(t.by))
 		return err
 	})
 	return int(n), err
@@ -66,6 +67,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
 	if err := t.recordOnce(op, "restore", op); err != nil {
 		return o, err
 	}
+	t.gone(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.receipt(op)})
 	old, err := t.oneObject(b, takeObject, b.ID, o.Key)
 	if err != nil {
 		return o, err
@@ -116,16 +118,18 @@ func (t *tx) unbin(entry lethe.ID) (TrashEntry, Bucket, lifecycle.Rules, error) 
 	return e, b, rules, err
 }
 
-func scanTrash(r *sql.Rows) (e TrashEntry, err error) {
+func scanTrash(r *sql.Rows) (TrashEntry, error) { return scanTrashRow(r) }
+
+func scanTrashRow(r scanner) (e TrashEntry, err error) {
 	var content sql.NullString
-	var attrs, tags string
+	var attrs, tags, by, ended string
 	o := &e.Object
 	err = r.Scan(&e.ID, &o.Bucket, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt, &attrs, &tags,
-		&e.DeletedAt, &e.PurgeAt, &e.Reason)
+		&e.DeletedAt, &e.PurgeAt, &e.Reason, &e.Op, &by, &ended)
 	if err != nil {
 		return e, err
 	}
-	o.ContentID = lethe.ID(content.String)
+	o.ContentID, e.By, e.EndedBy = lethe.ID(content.String), decodeCaller(by), decodeCaller(ended)
 	if o.Attrs, o.Tags, err = decodeAttrs(attrs, tags); err != nil {
 		return e, fmt.Errorf("trash entry %s: %w", e.ID, err)
 	}

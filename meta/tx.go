@@ -73,6 +73,8 @@ type tx struct {
 	// after it, because that would be committed by itself.
 	spoilt error
 	counts counters
+	by     lethe.Caller
+	op     lethe.ID          // the operation that it records, if it does
 	held   map[lethe.ID]bool // contents that are locked
 }
 

@@ -213,7 +213,10 @@ type TrashEntry struct {
 	ID        lethe.ID // unique; names the entry to restore or purge
 	Object    Object
 	DeletedAt lethe.Time
+	Op        lethe.ID     // the operation that deleted or replaced it
+	By        lethe.Caller // on whose behalf
 	PurgeAt   lethe.Time
+	EndedBy   lethe.Caller // who asked for it to be purged before its time
 	Reason    lethe.Reason // delete or overwrite
 }
 

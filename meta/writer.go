@@ -153,7 +153,7 @@ func (w *writer) reopen() {
 
 // runOne runs fn in the transaction at hand. A panic becomes an error.
 func (w *writer) runOne(m *member) (err error) {
-	t := &tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s, random: w.db.random, writes: true}
+	t := &tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s, random: w.db.random, writes: true, by: m.by}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

@@ -72,7 +72,7 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 			return res, err
 		}
 	}
-	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(c)}
+	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(lethe.CallerOf(ctx), c)}
 	return w.upload(ctx, u)
 }
 
@@ -95,7 +95,7 @@ func (w *write) large(ctx context.Context, begun []byte) (PutResult, error) {
 	u := &upload{size: w.in.want.size, stream: &streamed{in: w.in, begun: begun}}
 	if w.fixed() {
 		c := w.plan()
-		u.digest, u.promotion = c.Content.Digest, promotion(c)
+		u.digest, u.promotion = c.Content.Digest, promotion(lethe.CallerOf(ctx), c)
 	}
 	return w.upload(ctx, u)
 }
@@ -145,10 +145,10 @@ func (w *write) plan() meta.Commit {
 }
 
 // promotion returns what the reaper needs to make the commit c with one blob.
-func promotion(c meta.Commit) func(meta.Uploaded) *meta.Promotion {
+func promotion(by lethe.Caller, c meta.Commit) func(meta.Uploaded) *meta.Promotion {
 	return func(b meta.Uploaded) *meta.Promotion {
 		c := c
-		c.Blobs, c.Reach = []meta.Uploaded{b}, nil // who finishes it may reach others
+		c.Blobs, c.Reach, c.By = []meta.Uploaded{b}, nil, by // who finishes it may reach others
 		return &meta.Promotion{Commit: c}
 	}
 }

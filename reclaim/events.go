@@ -3,6 +3,7 @@ package reclaim
 import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Events tells what the engine does; logs, audit lines and metrics are made of
@@ -49,6 +50,8 @@ type Events struct {
 	Found func(p Problem)
 	// RunEnded: a run that did something, or failed, ended.
 	RunEnded func(r meta.Run, err error)
+	// Sealed: receipts of deletion were sealed as a link of their chain.
+	Sealed func(s receipt.Seal)
 	// BookkeepingFailed: a run could not be recorded; the work itself is done.
 	BookkeepingFailed func(what string, err error)
 }
@@ -146,6 +149,12 @@ func (e *Events) found(p Problem) {
 func (e *Events) runEnded(r meta.Run, err error) {
 	if e != nil && e.RunEnded != nil {
 		e.RunEnded(r, err)
+	}
+}
+
+func (e *Events) sealed(s receipt.Seal) {
+	if e != nil && e.Sealed != nil {
+		e.Sealed(s)
 	}
 }
 

@@ -25,6 +25,7 @@ type Ledger interface {
 	VerifyLedger
 	PlanLedger
 	LimitLedger
+	ReceiptLedger
 }
 
 // ExpireLedger removes objects past their time.
@@ -205,6 +206,7 @@ type VerifyLedger interface {
 	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
 	// BlobsByID answers the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	ReceiptReader
 }
 
 // PlanLedger reads what the routines would take now, item by item, by the same

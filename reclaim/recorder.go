@@ -28,9 +28,12 @@ type recorder struct {
 var errTakenOver = errors.New("taken over by another instance: this one had shown no sign of life")
 
 // alive runs work, and shows meanwhile that the run lives, even while a step takes
-// long. A run that was taken over is broken off.
+// long. A run that was taken over is broken off. What it takes away, it takes on
+// behalf of the run, and of who asked for it.
 func (r *recorder) alive(ctx context.Context, work func(context.Context) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
+	by := lethe.CallerOf(ctx)
+	by.Run = r.run.ID
+	ctx, stop := context.WithCancelCause(lethe.WithCaller(ctx, by))
 	defer stop(nil)
 	var beats sync.WaitGroup
 	defer beats.Wait()

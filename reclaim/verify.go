@@ -13,11 +13,12 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Problem is something verify found wrong.
 type Problem struct {
-	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable"
+	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable", "receipts"
 	Backend string
 	Name    string // the row or key concerned
 	Detail  string
@@ -49,6 +50,7 @@ type Verify struct {
 
 	mu      sync.Mutex
 	stopped map[string]lethe.ID // backend -> last row of a walk that was cut off
+	head    receipt.Head        // of the receipts, as the last pass found it
 }
 
 // Name returns "verify", or "checksums" if it reads them.
@@ -62,7 +64,7 @@ func (v *Verify) Name() string {
 // Plan answers nothing: verify has no backlog.
 func (*Verify) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
 
-// Pass recounts first, then goes through the rows of each backend, then through
+// Pass recounts first, then recomputes the chain of receipts, then goes through the rows of each backend, then through
 // the keys of each backend.
 func (v *Verify) Pass(string) Step {
 	ids := make([]string, 0, len(v.Stores))
@@ -70,7 +72,7 @@ func (v *Verify) Pass(string) Step {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	stages := []Step{v.books}
+	stages := []Step{v.books, v.receipts()}
 	for _, id := range ids {
 		stages = append(stages, v.rows(id), v.keys(id))
 	}
@@ -95,6 +97,36 @@ func (v *Verify) books(ctx context.Context, c *Counts) (bool, error) {
 		v.problem(c, Problem{Kind: "books", Name: d.Name, Detail: fmt.Sprintf("%s is %s, should be %s", d.What, d.Have, d.Want)})
 	}
 	return false, nil
+}
+
+// receipts recomputes the chain of receipts, a segment in each step, and holds it
+// against the head that the pass before found.
+func (v *Verify) receipts() Step {
+	w := ChainWalk{Ledger: v.Ledger, Store: v.Store}
+	v.mu.Lock()
+	if v.head.Seq > 0 {
+		w.Noted = map[receipt.Head]string{v.head: "an earlier check"}
+	}
+	v.mu.Unlock()
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		before := w.Checked().Receipts
+		head, more, err := w.Next(ctx)
+		if n := w.Checked().Receipts - before; n > 0 {
+			c.Add(Items, n)
+			c.Add("receipts_checked", n)
+		}
+		var broken *receipt.Broken
+		if errors.As(err, &broken) {
+			v.problem(c, Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", broken.Seq), Detail: broken.What})
+			return false, nil
+		}
+		if err == nil && !more {
+			v.mu.Lock()
+			v.head = head
+			v.mu.Unlock()
+		}
+		return more, err
+	}
 }
 
 // rows compares live rows with the bytes: each must be there, in its size, and

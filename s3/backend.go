@@ -116,7 +116,9 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 			return o, err
 		}
 	}
+	acct, _ := account(rctx)
 	o.ctx, o.cancel = b.context(o.req, n.body)
+	o.ctx = lethe.WithCaller(o.ctx, lethe.Caller{Key: strings.Clone(acct.Access), Request: o.req.event.ID})
 	return o, nil
 }
 

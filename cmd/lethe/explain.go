@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
 )
 
@@ -64,8 +66,31 @@ func (c *cli) explain(e admin.Explanation) {
 	for _, content := range e.Contents {
 		c.explainContent(e, content)
 	}
+	if e.GoneEarlier > 0 {
+		fmt.Fprintf(c.out, "\ngone     %s before those below: lethe receipts export --bucket %s\n",
+			plural(int64(e.GoneEarlier), "version", "versions"), e.Bucket)
+	}
+	for _, g := range e.Gone {
+		c.explainGone(g)
+	}
 	for _, op := range e.Operations {
 		fmt.Fprintf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
+	}
+}
+
+// explainGone tells of a version that is gone.
+func (c *cli) explainGone(g admin.Gone) {
+	r := g.Receipt
+	fmt.Fprintf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
+		lethe.Time(r.At).Time().Format(time.RFC3339), g.Why, g.Fate)
+	if t := r.Trash; t != nil {
+		fmt.Fprintf(c.out, "         it was in the trash from %s (%s)\n", lethe.Time(t.At).Time().Format(time.RFC3339), t.Reason)
+	}
+	for _, b := range g.Confirmed {
+		fmt.Fprintf(c.out, "  blob   %s on %s: %s at %s\n", b.Blob, b.Backend, b.How, lethe.Time(b.At).Time().Format(time.RFC3339))
+	}
+	for _, b := range g.Left {
+		fmt.Fprintf(c.out, "  blob   %s on %s: %s\n", b.ID, b.Backend, b.State)
 	}
 }
 

@@ -26,8 +26,14 @@ type Config struct {
 	// Lifecycle are rules of buckets, which nobody else can change then.
 	Lifecycle LifecycleRules `yaml:"lifecycle"`
 	Reclaim   Reclaim        `yaml:"reclaim"`
+	Receipts  Receipts       `yaml:"receipts"`
 	Log       Log            `yaml:"log"`
 	Tracing   Tracing        `yaml:"tracing"`
+}
+
+// Receipts are kept of what is deleted.
+type Receipts struct {
+	Keep Duration `yaml:"keep"` // 0: none are written
 }
 
 // Root is the access key that may do everything; if both are empty it is
@@ -162,6 +168,7 @@ type Reclaim struct {
 	Lifecycle Routine `yaml:"lifecycle"`
 	Purge     Routine `yaml:"purge"`
 	Watch     Routine `yaml:"watch"`
+	Receipts  Routine `yaml:"receipts"`
 	Verify    Routine `yaml:"verify"`
 	Checksums Routine `yaml:"checksums"`
 	Replicate Routine `yaml:"replicate"`
@@ -191,7 +198,7 @@ type Routine struct {
 func (r *Reclaim) Routines() []NamedRoutine {
 	return []NamedRoutine{
 		{"expire", r.Expire}, {"clean", r.Clean}, {"reap", r.Reap}, {"multipart", r.Multipart}, {"lifecycle", r.Lifecycle},
-		{"purge", r.Purge}, {"watch", r.Watch}, {"verify", r.Verify}, {"checksums", r.Checksums},
+		{"purge", r.Purge}, {"watch", r.Watch}, {"receipts", r.Receipts}, {"verify", r.Verify}, {"checksums", r.Checksums},
 		{"replicate", r.Replicate}, {"drain", r.Drain}, {"rebalance", r.Rebalance}, {"survey", r.Survey}, {"reconcile", r.Reconcile},
 		{"recount", r.Recount},
 	}

@@ -39,6 +39,7 @@ func Default() *Config {
 		Placement: Placement{Strategy: "pack", Replicas: 1, Threshold: 0.1, MaxMove: 10 << 30},
 		Lifecycle: LifecycleRules{},
 		Reclaim:   defaultReclaim(),
+		Receipts:  Receipts{Keep: 30 * day},
 		Log:       Log{Level: "info", Format: "auto"},
 		Tracing:   Tracing{SampleRatio: 0.1, AcceptParent: true},
 	}
@@ -53,6 +54,7 @@ func defaultReclaim() Reclaim {
 		Lifecycle: every(time.Hour, 1000, 1),
 		Purge:     every(time.Minute, 1000, 1),
 		Watch:     every(time.Minute, 1000, 1),
+		Receipts:  every(time.Minute, 1000, 1),
 		Verify:    nightly("0 3 * * *", 500),
 		Checksums: nightly("0 3 * * 0", 100),
 		Replicate: every(10*time.Second, 16, 2),

@@ -18,7 +18,9 @@ var rooms = map[string]int{
 	"": 0,
 	// Lifecycle rules are values, which the ledger evaluates where it writes.
 	"lifecycle": 5,
-	"blob":      10, "meta": 10, "cache": 10,
+	// So are receipts of deletion, which the ledger writes where it deletes.
+	"receipt": 5,
+	"blob":    10, "meta": 10, "cache": 10,
 	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
 	// The simulation drives the real object and reclaim code together.
 	"reclaim/sim": 25,

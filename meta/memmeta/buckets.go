@@ -128,7 +128,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 		}
 	}
 	db.names.drop(b)
-	b.Name = ""
+	b.was, b.Name = b.Name, ""
 	clear(b.documents)
 	b.ruled = ruled{last: b.last}
 	db.lift(b, "")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // ClaimCondemned stamps condemned blobs of one backend that are due and
@@ -17,7 +18,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 	if err := db.enter(ctx); err != nil {
 		return meta.Claimed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b := db.backend(r.Backend)
 	if b == nil {
 		return meta.Claimed{}, noBackend(r.Backend)
@@ -120,7 +121,7 @@ func (db *DB) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, erro
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	for _, item := range s.Items {
 		if (item.Result < meta.Gone || item.Result > meta.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
 			return out, fmt.Errorf("memmeta: settle: blob %s has no result of a delete (%d)", item.ID, item.Result)
@@ -136,6 +137,9 @@ func (db *DB) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, erro
 	}
 	return out, nil
 }
+
+// left says how a settled blob left the books.
+var left = map[meta.Result]string{meta.Gone: receipt.Deleted, meta.Absent: receipt.Absent}
 
 // settle records the result of one delete. Bytes that may still land are gone
 // only if the delete was issued, hence claimed, after the late window.
@@ -162,6 +166,7 @@ func (db *DB) settle(b *blob, item meta.SettleItem, out *meta.Settled) {
 		out.Gone++
 		out.GoneBytes += b.Size
 		out.DiedAt = append(out.DiedAt, b.DiedAt)
+		db.lostBytes(b, left[item.Result])
 		db.remove(b)
 		return
 	}
@@ -173,7 +178,7 @@ func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int)
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	var out []meta.Recovered
 	stale := db.claimed.until(func(b *blob) bool { return b.Claim.At > db.now.Add(-grace) })
 	for _, b := range slices.Clone(first(stale, limit)) {
@@ -203,7 +208,7 @@ func (db *DB) CleanBacklog(ctx context.Context, name string) (meta.Backlog, erro
 	if err := db.enter(ctx); err != nil {
 		return meta.Backlog{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b := db.backend(name)
 	if b == nil {
 		return meta.Backlog{}, nil

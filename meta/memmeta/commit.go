@@ -25,7 +25,7 @@ func (db *DB) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
 	if err := db.enter(ctx); err != nil {
 		return meta.Committed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	out, err := db.commit(&c, 0)
 	if err != nil {
 		return out, fmt.Errorf("memmeta: commit %s/%s: %w", c.Object.Bucket, c.Object.Key, err)
@@ -36,6 +36,9 @@ func (db *DB) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
 // commit checks and applies a commit whose blobs carry the fence. An operation
 // that is recorded is not applied again.
 func (db *DB) commit(c *meta.Commit, fence int64) (meta.Committed, error) {
+	if c.By != (lethe.Caller{}) {
+		db.receipts.by = c.By
+	}
 	if err := checkKey(c.Object.Key); err != nil {
 		return meta.Committed{}, err
 	}
@@ -189,6 +192,7 @@ func (b *bucket) roomFor(size int64, old *object) error {
 func (db *DB) apply(w *write) meta.Committed {
 	out := meta.Committed{Replaced: w.old.visible(db.now)}
 	db.supersede(w.bucket, w.Object.Key)
+	db.receipts.op = w.Op
 	c := w.refer
 	if c != nil {
 		c.Refs++

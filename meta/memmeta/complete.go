@@ -16,7 +16,7 @@ func (db *DB) Complete(ctx context.Context, c meta.Completion) (meta.Committed, 
 	if err := db.enter(ctx); err != nil {
 		return meta.Committed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	out, err := db.complete(c)
 	if err != nil {
 		return out, fmt.Errorf("memmeta: complete upload %s to %s/%s: %w", c.UploadID, c.Bucket, c.Key, err)

@@ -62,6 +62,7 @@ type DB struct {
 	lifts     table[*lifted]
 	guards    map[guarded]*meta.Guard
 	solo      map[string]lethe.ID // the last run of a routine that had to be alone
+	receipts  receipts
 }
 
 // New makes an empty ledger; zero options take meta's defaults.
@@ -127,6 +128,7 @@ func (db *DB) enter(ctx context.Context) error {
 	}
 	db.mu.Lock()
 	db.now = max(db.now, db.opts.Clock.Now())
+	db.receipts.by = lethe.CallerOf(ctx)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Dead lists dead letters by id.
@@ -69,7 +70,10 @@ func (db *DB) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
 
 // WriteOff removes dead rows: the operator vouches that their bytes are gone.
 func (db *DB) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
-	return db.leaveDead(ctx, ids, db.remove)
+	return db.leaveDead(ctx, ids, func(b *blob) {
+		db.lostBytes(b, receipt.WrittenOff)
+		db.remove(b)
+	})
 }
 
 // leaveDead applies leave to those of the blobs that are dead letters.
@@ -77,7 +81,7 @@ func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, leave func(*blob)) 
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	n := 0
 	for _, id := range ids {
 		if b := db.byID[id]; b != nil && b.State == lethe.Dead {
@@ -94,7 +98,7 @@ func (db *DB) Totals(ctx context.Context) ([]meta.Total, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	var out []meta.Total
 	for _, b := range db.backends.rows {
 		for _, t := range b.totals[lethe.Pending:] {

@@ -73,7 +73,7 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 	if err := db.enter(ctx); err != nil {
 		return meta.Reclaimed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	rows, limited := db.dueNow(b)
 	if len(rows) == 0 {
 		return meta.Reclaimed{LastDue: b.After}, nil
@@ -110,6 +110,7 @@ func (db *DB) expire(b meta.Batch, going []*object, out *meta.Reclaimed) {
 			out.Taken = append(out.Taken, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
 		}
 		db.supersede(o.bucket, o.Key)
+		db.lostByAge(o)
 		db.take(o)
 	}
 	db.reclaim(&d, out)
@@ -125,6 +126,6 @@ func (db *DB) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Backlog{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	return backlog(db.due.rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size }), nil
 }

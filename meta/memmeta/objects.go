@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // maxKey is the longest key in bytes, as S3 has it.
@@ -56,10 +57,12 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	switch {
 	case !o.visible(db.now):
 		g.add(o.content, db.release(o.content, death{reason: lethe.ReasonExpiry, at: o.DueAt(), bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
 	case o.bucket.Undo > 0:
 		db.bin(o, reason)
 	default:
 		g.add(o.content, db.release(o.content, death{reason: reason, at: db.now, bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: reason})
 	}
 }
 
@@ -160,7 +163,7 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (meta.Resolved, err
 	if err := db.enter(ctx); err != nil {
 		return meta.Resolved{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b, err := db.find(name)
 	if err != nil {
 		return meta.Resolved{}, err
@@ -185,7 +188,7 @@ func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, erro
 	if err := db.enter(ctx); err != nil {
 		return meta.Deletions{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b, err := db.find(d.Bucket)
 	if err == nil {
 		err = db.fresh(d.Op)
@@ -193,6 +196,7 @@ func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, erro
 	if err != nil {
 		return meta.Deletions{}, err
 	}
+	db.receipts.op = d.Op
 	var g gone
 	out := meta.Deletions{Items: make([]meta.Deleted, len(d.Items))}
 	for i, item := range d.Items {
@@ -231,7 +235,7 @@ func (db *DB) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Object{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	o, ttl, err := db.update(u)
 	if err != nil {
 		return meta.Object{}, fmt.Errorf("memmeta: update %s/%s: %w", u.Bucket, u.Key, err)

@@ -18,7 +18,7 @@ func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Claim
 	if err := db.enter(ctx); err != nil {
 		return meta.ClaimedIntents{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	out := meta.ClaimedIntents{Now: db.now}
 	rows, any := db.silent(r)
 	if !any {
@@ -45,7 +45,7 @@ func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Commi
 	if err := db.enter(ctx); err != nil {
 		return meta.Committed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b, err := db.reaping(id, fence)
 	if err != nil {
 		return meta.Committed{}, err
@@ -79,7 +79,7 @@ func (db *DB) CondemnIntent(ctx context.Context, fence int64, id lethe.ID) error
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b, err := db.reaping(id, fence)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (db *DB) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	b, err := db.reaping(id, fence)
 	if err != nil {
 		return err
@@ -109,6 +109,6 @@ func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backl
 	if err := db.enter(ctx); err != nil {
 		return meta.Backlog{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	return backlog(db.pending.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.BeatAt.Add(minAge), b.Size }), nil
 }

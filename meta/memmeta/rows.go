@@ -34,6 +34,7 @@ type bucket struct {
 	uploads   table[*upload] // by key, then id
 	documents map[string][]byte
 	holds     []hold
+	was       string // the name of a deleted one
 	ruled
 }
 

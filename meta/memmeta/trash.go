@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // bin moves an object that was taken from its key into the trash, with its
@@ -15,6 +16,7 @@ import (
 func (db *DB) bin(o *object, reason lethe.Reason) {
 	e := &entry{content: o.content, TrashEntry: meta.TrashEntry{
 		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: db.now.Add(o.bucket.Undo), Reason: reason,
+		Op: db.receipts.op, By: db.receipts.by,
 	}}
 	if o.TTLAt != 0 {
 		e.PurgeAt = min(e.PurgeAt, o.TTLAt) // it stays no longer than the client had it live
@@ -49,7 +51,7 @@ func (db *DB) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, 
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	var out []meta.TrashEntry
 	for _, e := range db.trash.from(func(e *entry) bool { return e.ID > q.After }) {
 		if q.Bucket != "" && e.Object.Bucket != q.Bucket || !strings.HasPrefix(e.Object.Key, q.Prefix) {
@@ -68,7 +70,7 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (met
 	if err := db.enter(ctx); err != nil {
 		return meta.Object{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	e := db.entry(id)
 	if e == nil {
 		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, lethe.ErrTrashNotFound)
@@ -99,6 +101,8 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (met
 }
 
 func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) meta.Object {
+	db.receipts.op = op
+	db.lost(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.binned(op)})
 	db.supersede(b, e.Object.Key)
 	if old != nil {
 		db.discard(old, lethe.ReasonOverwrite, &gone{})
@@ -118,13 +122,14 @@ func (db *DB) PurgeTrash(ctx context.Context, ids []lethe.ID) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	n := 0
 	for _, id := range ids {
 		e := db.entry(id)
 		if e == nil || e.PurgeAt <= db.now {
 			continue
 		}
+		e.EndedBy = db.receipts.by
 		db.postpone(e, db.now)
 		n++
 	}
@@ -136,7 +141,7 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Reclaimed{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	found := slices.Clone(db.trashNow(b))
 	limited := b.Only == nil && b.Limit > 0 && len(found) > b.Limit
 	if limited {
@@ -180,6 +185,7 @@ func (db *DB) purgeRows(b meta.Batch, rows []*entry, out *meta.Reclaimed) {
 			out.Taken = append(out.Taken, meta.Named{Key: string(e.ID), ID: e.ID})
 		}
 		db.unbin(e)
+		db.lost(e.Object.Bucket, e.Object, receipt.Receipt{Reason: lethe.ReasonPurge, Due: receipt.Instant(e.PurgeAt), Trash: e.binned("")})
 	}
 	db.reclaim(&d, out)
 }
@@ -189,6 +195,6 @@ func (db *DB) PurgeBacklog(ctx context.Context) (meta.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Backlog{}, err
 	}
-	defer db.mu.Unlock()
+	defer db.leave()
 	return backlog(db.purge.rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size }), nil
 }

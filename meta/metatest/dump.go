@@ -53,6 +53,7 @@ func dump(t testing.TB, l Ledger) string {
 	add("runs")(runsOf(l))
 	add("holds")(wrap(l.Holds(ctx, meta.HoldQuery{})))
 	add("guards")(wrap(l.Guards(ctx)))
+	add("receipts")(receiptsOf(t, l), nil)
 	return plain(out)
 }
 

@@ -111,7 +111,7 @@ func Run(t *testing.T, open Open) {
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
-		{"solo", soloTests()}, {"place", append(placeTests(), placeRaces()...)},
+		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()},
 		{"holds", holdTests()}, {"limits", limitTests()},
 	}

@@ -46,6 +46,7 @@ func (w *World) end() {
 	w.fail(w.retire())
 	w.fail(w.readable(n))
 	w.fail(w.verified())
+	w.fail(w.sealedAll())
 }
 
 // requeue plays the operator who looks after the dead letters.

@@ -46,8 +46,9 @@ var (
 		"claim-place", "settle-place", "keep-place", "misplace", "begin-copy", "commit-copy", "trim", "set-draining", "mark",
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 		"add-hold", "lift-hold", "unpark",
+		"seal", "drop-receipts",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets", "unsealed"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 )
@@ -76,7 +77,7 @@ func applicable(step Step) []Fault {
 // rare steps meet faults so many times more often than others, so that every
 // cell of the matrix is hit in a run of ordinary length.
 var rare = map[Step]uint64{
-	"promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
+	"seal": 20, "drop-receipts": 10, "unsealed": 10, "promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,

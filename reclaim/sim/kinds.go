@@ -11,6 +11,7 @@ const (
 	Lurked                      // a backend is lost while its copy alone is unread
 	Held                        // holds are set and lifted
 	Reconciled                  // backends are compared with the ledger
+	Sealed                      // receipts of deletion are sealed and dropped
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -20,7 +21,7 @@ func Kinds(seed uint64) Kind {
 	var out Kind
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
-		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(),
+		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
 	} {
 		if has {
 			out |= kind

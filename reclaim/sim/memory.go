@@ -42,5 +42,6 @@ func (m inMemory) Inspect(v *View) error {
 	for t := range m.EachTotal() {
 		v.Totals = append(v.Totals, t)
 	}
+	v.Receipts = m.EachReceipt()
 	return nil
 }

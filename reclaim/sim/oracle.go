@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // place is a key of a bucket.
@@ -36,6 +37,7 @@ type oracle struct {
 	// spare is the view before, whose memory the next one takes.
 	spare View
 	last  map[lethe.ID]meta.Blob // blob rows after the last effect
+	head  receipt.Head           // the chain of receipts after the last seal
 
 	byOp     map[lethe.ID]*operation
 	done     map[lethe.ID]bool // operations that the ledger said it applied
@@ -205,6 +207,9 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
 		return fmt.Errorf("inspect after %s: %w", step, ierr)
 	}
+	if cerr := o.chained(before, step); cerr != nil {
+		return fmt.Errorf("after %s: %w", step, cerr)
+	}
 	if same(before, o.view) {
 		return nil
 	}
@@ -213,6 +218,9 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 	}
 	if kerr := o.kept(before, step); kerr != nil {
 		return fmt.Errorf("after %s: %w", step, kerr)
+	}
+	if gerr := o.receipted(before); gerr != nil {
+		return fmt.Errorf("after %s: %w", step, gerr)
 	}
 	if rerr := o.stamped(before, step, sc, err); rerr != nil {
 		return fmt.Errorf("after %s: %w", step, rerr)

@@ -101,6 +101,9 @@ func (p *process) boot() {
 	if p.index == 0 && p.w.holding() {
 		p.spawn("warden", p.w.cfg.Clients+p.w.cfg.Workers+1, warden)
 	}
+	if p.w.sealing() {
+		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
+	}
 }
 
 func (p *process) spawn(kind string, index int, body func(*actor)) {

@@ -23,7 +23,7 @@ const blobsPerObject = 4
 var governed = []string{"expire", "clean", "purge"}
 
 // solo are the routines that walk over everything: of all instances one does.
-var solo = []string{"lifecycle", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
+var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
 
 // placing are the routines of package placement, which need several backends.
 var placing = []string{"replicate", "drain", "rebalance", "survey"}
@@ -98,6 +98,10 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
 	case "reconcile":
 		return s.Reconciler(nil, false, nil)
+	case "receipts":
+		return &reclaim.Receipts{
+			Ledger: s.engine, Store: s.Identity.ID, Keep: s.Config.Receipts.Keep.Std(), Safety: s.safety, Events: events,
+		}
 	case "watch":
 		return &reclaim.Watch{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -136,6 +137,9 @@ func (w *observer) upkeep(e *reclaim.Events) {
 		w.metrics.RunTakenOver(r)
 		w.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)),
 			slog.String("worker", r.Worker), slog.String("last_sign", r.BeatAt.String()))
+	}
+	e.Sealed = func(s receipt.Seal) {
+		w.audit("receipts_sealed", "the chain of receipts goes on", slog.Int64("seal", s.Seq), slog.String("hash", s.Hash), slog.Int64("receipts", s.Count))
 	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
 	e.Stopped = func(g meta.Guard) {

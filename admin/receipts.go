@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// ReceiptRequest asks for a page of receipts: those of a segment of the chain, and
+// at its end those that are not sealed.
+type ReceiptRequest struct {
+	After  int64     `json:"after,omitempty"`  // the Next of the page before
+	Batch  int64     `json:"batch,omitempty"`  // the NextBatch of the page before
+	Bucket string    `json:"bucket,omitempty"` // only receipts of objects of this bucket
+	Since  time.Time `json:"since,omitzero"`   // only of what went at or after it
+}
+
+// ReceiptPage is receipts of one segment.
+type ReceiptPage struct {
+	Receipts []receipt.Receipt `json:"receipts"`
+	// Seal covers them, whole, whatever was filtered out; nil: they are not sealed.
+	Seal *receipt.Seal `json:"seal,omitempty"`
+	// Next and NextBatch ask for the page after this one; both 0: it was the last.
+	Next      int64 `json:"next,omitempty"`
+	NextBatch int64 `json:"next_batch,omitempty"`
+}
+
+// unsealedPage is how many transactions' receipts a page has at most of those that
+// are not sealed.
+const unsealedPage = 50
+
+// Receipts reads a page. What was not sealed when it was read and is sealed before
+// the next page is asked for is in both: an export misses nothing that was there
+// when it began.
+func (s *Service) Receipts(ctx context.Context, req ReceiptRequest) (ReceiptPage, error) {
+	out := ReceiptPage{Receipts: []receipt.Receipt{}}
+	seals, err := s.o.Ledger.Seals(ctx, req.After, 1)
+	if err != nil {
+		return out, err
+	}
+	if len(seals) == 0 {
+		return out, s.unsealed(ctx, req, &out)
+	}
+	out.Seal, out.Next = &seals[0], seals[0].Seq
+	if lethe.Time(seals[0].Until).Time().Before(req.Since) {
+		return out, nil
+	}
+	pages, err := s.o.Ledger.ReceiptPages(ctx, seals[0].Seq)
+	for _, p := range pages {
+		list, broken := receipt.Decode(p.Body)
+		err = errors.Join(err, broken)
+		out.add(req, list)
+	}
+	return out, err
+}
+
+// unsealed adds a page of what is not sealed.
+func (s *Service) unsealed(ctx context.Context, req ReceiptRequest, out *ReceiptPage) error {
+	batches, err := s.o.Ledger.UnsealedPage(ctx, req.Batch, unsealedPage)
+	for _, b := range batches {
+		out.add(req, b.Receipts)
+	}
+	if len(batches) == unsealedPage {
+		out.Next, out.NextBatch = req.After, batches[len(batches)-1].ID
+	}
+	return err
+}
+
+func (p *ReceiptPage) add(req ReceiptRequest, list []receipt.Receipt) {
+	for _, r := range list {
+		if req.Bucket != "" && r.Bucket != req.Bucket || lethe.Time(r.At).Time().Before(req.Since) {
+			continue
+		}
+		p.Receipts = append(p.Receipts, r)
+	}
+}
+
+// ChainRequest may name a head of the chain that was noted elsewhere.
+type ChainRequest struct {
+	Seq  int64  `json:"seq,omitempty"`
+	Hash string `json:"hash,omitempty"`
+}
+
+// Chain is what a check of the chain of receipts found.
+type Chain struct {
+	Segments int64        `json:"segments"`
+	Receipts int64        `json:"receipts"`
+	Unsealed int64        `json:"unsealed"` // not covered yet
+	Head     receipt.Head `json:"head"`
+	// DroppedUntil: receipts of what went until then were dropped by their age.
+	DroppedUntil time.Time `json:"dropped_until,omitzero"`
+	// Broken says where the chain does not hold; empty: it does.
+	Broken string `json:"broken,omitempty"`
+	At     int64  `json:"at,omitempty"` // the seal at which it does not
+}
+
+// VerifyReceipts recomputes the chain of receipts from its anchor to its head.
+func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, error) {
+	if (req.Seq == 0) != (req.Hash == "") {
+		return Chain{}, fmt.Errorf("%w: a head has a number and a hash, such as 42:9f86d081...", ErrBadRequest)
+	}
+	store, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return Chain{}, err
+	}
+	w := reclaim.ChainWalk{Ledger: s.o.Ledger, Store: store.ID}
+	if req.Seq > 0 {
+		w.Noted = map[receipt.Head]string{{Seq: req.Seq, Hash: req.Hash}: "the head that was given"}
+	}
+	out := Chain{}
+	for more := true; more && err == nil; {
+		out.Head, more, err = w.Next(ctx)
+	}
+	var broken *receipt.Broken
+	if errors.As(err, &broken) {
+		out.Broken, out.At, err = broken.Error(), broken.Seq, nil
+	}
+	c := w.Checked()
+	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
+	if err == nil {
+		var b meta.Backlog
+		b, err = s.o.Ledger.ReceiptBacklog(ctx)
+		out.Unsealed = b.Count
+	}
+	return out, err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+func (c *cli) receiptsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "receipts", Short: "Export and check the receipts of what was deleted",
+		Long: `A receipt says of each version of an object that is gone when it went, why, at
+whose request or by which rule, and when its bytes were confirmed gone. Receipts
+are sealed in a chain of hashes: one that is changed, added or taken away later is
+found. "lethe explain" tells the receipts of one key.`,
+	}
+	cmd.AddCommand(c.receiptsExportCommand(), c.receiptsVerifyCommand())
+	return cmd
+}
+
+func (c *cli) receiptsExportCommand() *cobra.Command {
+	var req admin.ReceiptRequest
+	var since string
+	cmd := &cobra.Command{
+		Use: "export", Short: "Write receipts as lines of JSON, to standard output", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if since != "" {
+				if req.Since, err = time.Parse(time.RFC3339, since); err != nil {
+					return fmt.Errorf("--since %q is no time such as 2030-01-31T12:00:00Z", since)
+				}
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				out := json.NewEncoder(c.out)
+				for {
+					page, err := admin.Call[admin.ReceiptPage](cmd.Context(), client, "receipts/list", req)
+					if err != nil {
+						return err
+					}
+					for _, r := range page.Receipts {
+						if err := out.Encode(r); err != nil {
+							return err
+						}
+					}
+					if page.Next == 0 && page.NextBatch == 0 {
+						return nil
+					}
+					req.After, req.Batch = page.Next, page.NextBatch
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only objects of this `bucket`")
+	cmd.Flags().StringVar(&since, "since", "", "only what went at or after this `time`, such as 2030-01-31T12:00:00Z")
+	return cmd
+}
+
+func (c *cli) receiptsVerifyCommand() *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Recompute the chain of receipts, and name the first link that does not hold", Args: cobra.NoArgs,
+		Long: `It recomputes every hash of the chain. Who can write to the ledger's database can
+also compute a whole new chain: that is found by a head that was noted elsewhere,
+such as in the log's audit lines "receipts_sealed" or an earlier answer of this
+command, given with --head.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var req admin.ChainRequest
+			if head != "" {
+				seq, hash, _ := strings.Cut(head, ":")
+				n, err := strconv.ParseInt(seq, 10, 64)
+				if err != nil || n < 1 || hash == "" {
+					return fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081...", head)
+				}
+				req.Seq, req.Hash = n, hash
+			}
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				chain, err := admin.Call[admin.Chain](cmd.Context(), client, "receipts/verify", req)
+				if err != nil {
+					return err
+				}
+				if chain.Broken != "" {
+					return errors.New(chain.Broken)
+				}
+				if !chain.DroppedUntil.IsZero() {
+					fmt.Fprintf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
+				}
+				_, err = fmt.Fprintf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
+					plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
+					plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` that was noted elsewhere")
+	return cmd
+}

@@ -1,0 +1,116 @@
+package meta
+
+import (
+	"database/sql"
+	"encoding/json"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+var (
+	insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2, ?3)`)
+	bucketNames    = register(`SELECT b.id, coalesce(b.name, b.was) FROM ` + ids(1) + ` CROSS JOIN buckets b WHERE b.id = t.id`)
+)
+
+// gone notes that a version of an object went, for good: it lies under no key and
+// not in the trash. The receipt says why; the rest is filled in.
+func (t *tx) gone(bucket string, o Object, r receipt.Receipt) {
+	if t.db.o.NoReceipts {
+		return
+	}
+	r.Kind, r.At, r.Size, r.Content = receipt.Object, receipt.Instant(t.now), o.Size, o.ContentID
+	r.Bucket, r.BucketID, r.Key, r.Version, r.ETag = bucket, o.BucketID, o.Key, o.ID, o.ETag
+	r.Op, r.By = t.op, t.by
+	t.counts.gone = append(t.counts.gone, r)
+}
+
+// goneByAge notes objects that expire removed.
+func (t *tx) goneByAge(list []loss) error {
+	if t.db.o.NoReceipts {
+		return nil
+	}
+	names, err := t.bucketNames(list)
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		r := receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(g.died)}
+		if g.reason != "" {
+			r.Reason, r.Rule, r.RuleNumber = g.reason, g.ruleID, g.rule
+		}
+		t.gone(names[g.bucket], Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
+	}
+	return nil
+}
+
+// bucketNames answers the names of the buckets of what went; that which it had, of
+// one that was deleted.
+func (t *tx) bucketNames(list []loss) (map[lethe.ID]string, error) {
+	names := map[lethe.ID]string{}
+	for _, g := range list {
+		names[g.bucket] = ""
+	}
+	ids := make([]lethe.ID, 0, len(names))
+	for id := range names {
+		ids = append(ids, id)
+	}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var id lethe.ID
+		var name string
+		err = r.Scan(&id, &name)
+		names[id] = name
+		return none, err
+	}, bucketNames, asJSON(ids))
+	return names, err
+}
+
+// left says how a settled blob left the books.
+var left = map[Result]string{Gone: receipt.Deleted, Absent: receipt.Absent}
+
+// goneBytes notes that a blob left the books: a content's, a part of an upload, what
+// was given up, or an orphan.
+func (t *tx) goneBytes(b Blob, how string) {
+	if t.db.o.NoReceipts {
+		return
+	}
+	t.counts.gone = append(t.counts.gone, receipt.Receipt{
+		Kind: receipt.Bytes, At: receipt.Instant(t.now), Reason: b.Reason, Size: b.Size, Content: b.ContentID,
+		Blob: b.ID, Backend: b.Backend, How: how, By: t.by,
+	})
+}
+
+// receipt is how the entry came into the trash.
+func (e TrashEntry) receipt(as lethe.ID) *receipt.Trash {
+	return &receipt.Trash{At: receipt.Instant(e.DeletedAt), Reason: e.Reason, Op: e.Op, By: e.By, EndedBy: e.EndedBy, As: as}
+}
+
+// flushReceipts writes what went as one row: what it costs is a row for each
+// transaction, not one for each object.
+func (c *counters) flushReceipts(t *tx) error {
+	if len(c.gone) == 0 {
+		return nil
+	}
+	body, err := receipt.Encode(c.gone)
+	if err == nil {
+		_, err = t.exec(insertReceipts, t.now, len(c.gone), body)
+	}
+	return err
+}
+
+// encodeCaller is empty for nobody.
+func encodeCaller(c lethe.Caller) string {
+	if c == (lethe.Caller{}) {
+		return ""
+	}
+	return asJSON(c)
+}
+
+// decodeCaller is the inverse of encodeCaller; what cannot be read is nobody: no
+// decision hangs on it.
+func decodeCaller(text string) (c lethe.Caller) {
+	if text != "" && json.Unmarshal([]byte(text), &c) != nil {
+		return lethe.Caller{}
+	}
+	return c
+}

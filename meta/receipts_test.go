@@ -1,0 +1,60 @@
+package meta
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+// What receipts cost does not grow with what goes: a row for each transaction, and
+// in it some dozens of bytes for each thing; sealed, still fewer.
+func TestReceiptsAreCheap(t *testing.T) {
+	const n = 1000
+	l := newLedger(t)
+	for i := range n {
+		key := fmt.Sprintf("logs/2030/01/31/%06d.json", i)
+		c := commitOf(l.DB, key, Uploaded{Blob: l.begin(100), Size: 100, Digest: hexSum(key)})
+		c.TTL, c.Object.ETag = time.Minute, hexSum(key)[:32]
+		_, err := l.Commit(l.ctx, c)
+		l.ok(err)
+	}
+	rows := func(table string) (count, bytes int64) {
+		l.ok(l.read(l.ctx, "receipts", func(t *tx) error {
+			return t.row("SELECT count(*), coalesce(sum(length(body)), 0) FROM "+table).Scan(&count, &bytes)
+		}))
+		return count, bytes
+	}
+	l.clock.Advance(time.Hour)
+	l.expire(Batch{Limit: n})
+	count, bytes := rows("receipts")
+	t.Logf("%d objects expired: %d row, %d bytes each", n, count, bytes/n)
+	if count != 1 || bytes > 200*n {
+		t.Errorf("%d rows with %d bytes", count, bytes)
+	}
+	l.clock.Advance(readGrace)
+	claimed, err := l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Worker: "w", Limit: n})
+	l.ok(err)
+	s := Settlement{Fence: claimed.Fence}
+	for _, b := range claimed.Blobs {
+		s.Items = append(s.Items, SettleItem{ID: b.ID, Result: Gone})
+	}
+	_, err = l.Settle(l.ctx, s)
+	l.ok(err)
+	count, bytes2 := rows("receipts")
+	t.Logf("%d blobs settled: %d row, %d bytes each", n, count-1, (bytes2-bytes)/n)
+	if count != 2 || bytes2 > 300*n {
+		t.Errorf("%d rows with %d bytes", count, bytes2)
+	}
+	u, err := l.UnsealedReceipts(l.ctx, 50_000)
+	l.ok(err)
+	seg, err := receipt.Cut("store", u.Last, u.Batches, u.Now)
+	l.ok(err)
+	l.ok(l.SealReceipts(l.ctx, seg))
+	count, bytes = rows("receipt_pages")
+	t.Logf("%d receipts sealed: %d pages, %d bytes each", 2*n, count, bytes/(2*n))
+	if count > 20 || bytes > 2*n*150 {
+		t.Errorf("%d pages with %d bytes", count, bytes)
+	}
+}

@@ -1,0 +1,154 @@
+package receipt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/lethe-storage/lethe"
+)
+
+const (
+	// plainBelow is the size in bytes below which compressing saves nothing.
+	plainBelow = 512
+	// pageSize is how many bytes of text a page holds at least, but for the last:
+	// a look-up reads one.
+	pageSize = 64 << 10
+	// maxText bounds what a body may unpack to: a page, or what one transaction
+	// deleted.
+	maxText = 64 << 20
+)
+
+// codec compresses and unpacks bodies; it is made once, at its first use.
+var codec = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
+	enc, encErr := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	dec, decErr := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxText))
+	if encErr != nil || decErr != nil {
+		panic(fmt.Sprintf("receipt: zstd refuses fixed options: %v, %v", encErr, decErr))
+	}
+	return enc, dec
+})
+
+// Encode writes receipts as one body, in their order: lines of JSON, compressed
+// if they are many.
+func Encode(list []Receipt) ([]byte, error) {
+	var text []byte
+	for i := range list {
+		line, err := list[i].line()
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, line...)
+	}
+	return pack(text), nil
+}
+
+func pack(text []byte) []byte {
+	if len(text) < plainBelow {
+		return text
+	}
+	enc, _ := codec()
+	return enc.EncodeAll(text, nil)
+}
+
+// unpack is the inverse of pack; lines of JSON begin with a brace, which zstd does
+// not.
+func unpack(body []byte) ([]byte, error) {
+	if len(body) == 0 || body[0] == '{' {
+		return body, nil
+	}
+	_, dec := codec()
+	text, err := dec.DecodeAll(body, nil)
+	if err != nil {
+		return nil, fmt.Errorf("receipt: unpack %d bytes: %w (%w)", len(body), lethe.ErrCorrupt, err)
+	}
+	return text, nil
+}
+
+// Decode reads a body: ErrCorrupt if it is none.
+func Decode(body []byte) ([]Receipt, error) {
+	text, err := unpack(body)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
+}
+
+func parse(text []byte) ([]Receipt, error) {
+	var out []Receipt
+	for line := range bytes.Lines(text) {
+		var r Receipt
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("receipt: %w (%w)", lethe.ErrCorrupt, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Page is a part of a segment: receipts in the order of their names.
+type Page struct {
+	Number int  // from 0
+	Lowest Name // of the first receipt
+	Count  int
+	Body   []byte
+}
+
+// text is what the page holds: ErrCorrupt if it is not what its numbers say, by
+// which it is looked up.
+func (p Page) text() ([]byte, error) {
+	text, err := unpack(p.Body)
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	list, err := parse(first)
+	if err == nil && (len(list) != 1 || list[0].Name() != p.Lowest || bytes.Count(text, []byte("\n")) != p.Count) {
+		err = fmt.Errorf("receipt: page %d is not what its numbers say: %w", p.Number, lethe.ErrCorrupt)
+	}
+	return text, err
+}
+
+// named is a line with what it is looked up by.
+type named struct {
+	name Name
+	line []byte
+}
+
+// pages cuts receipts into pages by name.
+func pages(list []Receipt) ([]Page, [][]byte, error) {
+	lines := make([]named, len(list))
+	for i := range list {
+		line, err := list[i].line()
+		if err != nil {
+			return nil, nil, err
+		}
+		lines[i] = named{list[i].Name(), line}
+	}
+	slices.SortStableFunc(lines, func(a, b named) int {
+		switch {
+		case a.name < b.name:
+			return -1
+		case a.name > b.name:
+			return 1
+		}
+		return bytes.Compare(a.line, b.line)
+	})
+	var out []Page
+	var texts [][]byte
+	for len(lines) > 0 {
+		p := Page{Number: len(out), Lowest: lines[0].name}
+		var text []byte
+		for len(lines) > 0 && len(text) < pageSize {
+			text, lines = append(text, lines[0].line...), lines[1:]
+			p.Count++
+		}
+		p.Body = pack(text)
+		out, texts = append(out, p), append(texts, text)
+	}
+	return out, texts, nil
+}

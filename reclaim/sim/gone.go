@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+// receipted holds receipts against what went in a step: each version that is
+// neither under a key nor in the trash any more has one, with the right reason;
+// what is there has none; and each blob that left the books has one.
+func (o *oracle) receipted(before View) error {
+	here := map[lethe.ID]bool{}
+	for _, x := range o.view.Objects {
+		here[x.ID] = true
+	}
+	for _, e := range o.view.Trash {
+		here[e.Object.ID] = true
+	}
+	blobs := map[lethe.ID]bool{}
+	for _, b := range o.view.Blobs {
+		blobs[b.ID] = true
+	}
+	told := map[lethe.ID]receipt.Receipt{}
+	for _, r := range o.view.Receipts {
+		id := r.Version + r.Blob
+		if _, twice := told[id]; twice {
+			return fmt.Errorf("%s has two receipts", id)
+		}
+		if here[id] || blobs[id] {
+			return fmt.Errorf("%s is here and has a receipt: %+v", id, r)
+		}
+		told[id] = r
+	}
+	return o.missing(before, here, told)
+}
+
+// missing looks at what the step took.
+func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]receipt.Receipt) error {
+	for _, x := range before.Objects {
+		if here[x.ID] {
+			continue
+		}
+		if err := o.reasoned(x, told[x.ID]); err != nil {
+			return err
+		}
+	}
+	for _, e := range before.Trash {
+		if r := told[e.Object.ID]; !here[e.Object.ID] && (r.Reason != lethe.ReasonPurge && r.Reason != receipt.ReasonRestored || r.Trash == nil) {
+			return fmt.Errorf("version %s left the trash with the receipt %+v", e.Object.ID, r)
+		}
+	}
+	now := map[lethe.ID]bool{}
+	for _, b := range o.view.Blobs {
+		now[b.ID] = true
+	}
+	for _, b := range before.Blobs {
+		if r := told[b.ID]; !now[b.ID] && (r.Kind != receipt.Bytes || r.Content != b.ContentID) {
+			return fmt.Errorf("blob %s of content %s left the books with the receipt %+v", b.ID, b.ContentID, r)
+		}
+	}
+	return nil
+}
+
+// reasoned holds the reason of a receipt against the object as it was.
+func (o *oracle) reasoned(x meta.Object, r receipt.Receipt) error {
+	late := x.TTLAt != 0 && x.TTLAt <= o.w.now
+	right := false
+	switch r.Reason {
+	case lethe.ReasonExpiry:
+		right = late
+	case lethe.ReasonLifecycle:
+		right = !late && r.RuleNumber == x.RuleNumber && r.Rule != ""
+	case lethe.ReasonDelete, lethe.ReasonOverwrite:
+		right = !late && r.Op != "" && (r.Reason == lethe.ReasonOverwrite) == o.taken(x)
+	}
+	if r.Kind != receipt.Object || r.Key != x.Key || r.Content != x.ContentID || r.Size != x.Size || !right {
+		return fmt.Errorf("version %s of %s/%s went with the receipt %+v", x.ID, x.Bucket, x.Key, r)
+	}
+	return nil
+}
+
+// taken says that another version lies under the key of x now.
+func (o *oracle) taken(x meta.Object) bool {
+	for _, now := range o.view.Objects {
+		if now.Bucket == x.Bucket && now.Key == x.Key {
+			return now.ID != x.ID
+		}
+	}
+	return false
+}
