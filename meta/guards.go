@@ -107,6 +107,10 @@ func (l Limits) of(k GuardKind) Limit {
 		return l.Rules
 	case GuardTTL:
 		return l.TTL
+	case GuardPurge:
+		return l.Purge
+	case GuardDeletes:
+		return l.Deletes
 	}
 	return Limit{}
 }

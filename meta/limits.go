@@ -36,8 +36,9 @@ type Limit struct {
 // On says that the limit bounds something.
 func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
 
-// Limits are those of what Expire and Purge remove.
-type Limits struct{ Rules, TTL, Purge Limit }
+// Limits are those of what Expire and Purge remove, and, for EndStops, of the
+// deletes handed out.
+type Limits struct{ Rules, TTL, Purge, Deletes Limit }
 
 // Guard is what a kind of deletion has taken from a subject, and whether it is
 // stopped.
@@ -148,19 +149,31 @@ func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stoppe
 }
 
 // Stop holds the kind: want more were about to go, of a subject that has so many.
+// Without a person that ends only where none would be asked: with the hour.
 func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	n := g.taken(now)
-	free := now < g.FreeUntil
+	free, asks := now < g.FreeUntil, want > g.asks(now, l, has)
 	g.HeldAt, g.HeldUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
+	if !asks {
+		g.HeldUntil = lethe.Time((hour(now) + 1) * hourMicros)
+	}
 	switch {
 	case free:
 		g.Reason = fmt.Sprintf("what was allowed is used up, and at least %d more are due", want)
-	case want > g.asks(now, l, has):
+	case asks:
 		g.Reason = fmt.Sprintf("%d went within the hour and at least %d more are due, of %d: %s", n, want, has+n, l.asking())
 	default:
-		g.HeldUntil = lethe.Time((hour(now) + 1) * hourMicros)
 		g.Reason = fmt.Sprintf("%d went within the hour, and %d may go in each (per_hour)", n, l.PerHour)
 	}
+}
+
+// Upholds says that a limit, as it is now, is one for which the guard may be
+// stopped as it is: by asking a person, or until the hour has passed.
+func (l Limit) Upholds(g Guard) bool {
+	if g.HeldUntil == lethe.Forever {
+		return l.Share > 0 || l.Ask > 0
+	}
+	return l.On()
 }
 
 // asking says beyond what a person is asked.

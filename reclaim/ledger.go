@@ -51,6 +51,8 @@ type LimitLedger interface {
 	Guards(ctx context.Context) ([]meta.Guard, error)
 	// AllowGuard ends a stop, and allows so much more.
 	AllowGuard(ctx context.Context, a meta.Allowance) error
+	// EndStops ends the stops for limits that there are no more, and answers them.
+	EndStops(ctx context.Context, l meta.Limits) (ended []meta.Guard, err error)
 	ClockLedger
 }
 

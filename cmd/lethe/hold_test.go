@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,37 @@ func TestGuardsFromTheCommandLine(t *testing.T) {
 	if s := asked[admin.Status](w, "status"); s.Objects != 1 || len(s.Stops) != 0 {
 		t.Fatalf("%d objects after it was allowed, stopped are %+v", s.Objects, s.Stops)
 	}
+}
+
+// TestStopsEndWithTheirLimit: what a limit stopped goes once the configuration has
+// the limit no more, and the log says so.
+func TestStopsEndWithTheirLimit(t *testing.T) {
+	w := newWorld(t, "reclaim.guards.ttl.ask=1").start()
+	w.bucket("bucket")
+	w.put("bucket", "a", "bytes a", "1h")
+	w.put("bucket", "b", "bytes b", "1h")
+	w.clock.Advance(2 * time.Hour)
+	w.ok("reclaim", "--once", "--only", "expire")
+	left := func(objects int64, stopped bool) {
+		t.Helper()
+		s := asked[admin.Status](w, "status")
+		found := slices.ContainsFunc(s.Stops, func(g admin.GuardInfo) bool { return g.Kind == "ttl" })
+		if s.Objects != objects || found != stopped {
+			t.Fatalf("%d objects, stopped are %+v", s.Objects, s.Stops)
+		}
+	}
+	left(2, true)
+	w.stop()
+	w.start()
+	left(2, true)
+	w.stop()
+	w.settings = append(w.settings, "reclaim.guards.ttl.ask=0")
+	w.start()
+	if !strings.Contains(w.log.String(), "guard_ended") || !strings.Contains(w.log.String(), "more than 1 (ask)") {
+		t.Errorf("the log does not say what was let go, and why: %s", w.log)
+	}
+	w.ok("reclaim", "--once", "--only", "expire")
+	left(0, false)
 }
 
 // TestAnHoursLimit: as many go in each hour as may, however many are due at once.

@@ -171,6 +171,28 @@ func (db *DB) freeGuard(g meta.Guard) {
 	}
 }
 
+// EndStops ends the stops for limits that there are no more, and answers them as
+// they were.
+func (db *DB) EndStops(ctx context.Context, l meta.Limits) (ended []meta.Guard, err error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
+		g := *db.guards[at]
+		limit := map[meta.GuardKind]meta.Limit{
+			meta.GuardRules: l.Rules, meta.GuardTTL: l.TTL, meta.GuardPurge: l.Purge, meta.GuardDeletes: l.Deletes,
+		}[g.Kind]
+		if g.Kind == meta.GuardClock || g.HeldAt == 0 || limit.Upholds(g) {
+			continue
+		}
+		ended = append(ended, g)
+		g.HeldAt, g.HeldUntil, g.Reason = 0, 0, ""
+		db.freeGuard(g)
+	}
+	return ended, nil
+}
+
 // endGuards ends the stops whose time has passed.
 func (db *DB) endGuards() {
 	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {

@@ -59,6 +59,8 @@ func (h *history) limited() {
 		}
 	case 3:
 		h.allow()
+		b.Limits.Deletes = h.limit()
+		ask(h, fmt.Sprintf("end stops %+v", b.Limits), func(l Ledger) ([]meta.Guard, error) { return l.EndStops(h.ctx, b.Limits) })
 	case 4:
 		id, why := h.one("", disk), h.one("", "skew")
 		ask(h, "doubt the clock of "+id, func(l Ledger) (string, error) { return l.DoubtClock(h.ctx, id, why) })

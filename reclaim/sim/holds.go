@@ -53,6 +53,10 @@ func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
 	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error { return s.in.AllowGuard(ctx, a) })
 }
 
+func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+	return s.in.EndStops(ctx, l)
+}
+
 func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, error) {
 	return s.in.DoubtClock(ctx, backend, why)
 }

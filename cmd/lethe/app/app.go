@@ -70,6 +70,7 @@ func (a *App) settle(ctx context.Context) (err error) {
 	a.sweepUnfinished(ctx, a.unfinishedBefore())
 	a.advancePact(ctx)
 	a.applyRules(ctx, nil)
+	a.endStops(ctx)
 	return nil
 }
 

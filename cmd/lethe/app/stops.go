@@ -1,0 +1,26 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/lethe-storage/lethe/internal/config"
+)
+
+// endStops ends what is stopped for limits that the configuration has no more. What
+// fails waits for the next start: nothing goes for it.
+func (a *App) endStops(ctx context.Context) {
+	if !a.Config.Has(config.RoleReclaim) {
+		return
+	}
+	limits := a.bounds()
+	limits.Deletes = boundOf(a.Config.Reclaim.Guards.Deletes)
+	ended, err := a.Ledger.EndStops(ctx, limits)
+	if err != nil {
+		a.opt.Log.Error("what limits stopped that are switched off now was not let go: see lethe guard show", "error", err)
+	}
+	for _, g := range ended {
+		a.watch.audit("guard_ended", "its limit is gone from the configuration", slog.String("kind", string(g.Kind)),
+			slog.String("subject", g.Subject), slog.String("stopped_for", g.Reason))
+	}
+}
