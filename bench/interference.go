@@ -3,12 +3,10 @@ package bench
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +28,9 @@ type Interference struct {
 	Clients int
 	Time    time.Duration // of load, at rest and in a wave
 	Yields  []float64     // of reclaim.yield, compared
+	Rate    float64       // requests per second; 0: as many as the clients can
 	Dir     string
+	Servers *Servers // nil: SQLite and files
 }
 
 // Felt is what one wave measured.
@@ -60,15 +60,21 @@ func (f Interference) one(ctx context.Context, yield float64) (felt []Felt, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := (Dataset{Living: f.Objects * (f.Waves + 1), Size: f.Size}).Fill(ctx, dir, lethe.SystemClock{}.Now()); err != nil {
+	at, err := f.ground(ctx, dir)
+	if at.end != nil {
+		defer func() { err = errors.Join(err, at.end()) }()
+	}
+	if err != nil {
 		return nil, err
 	}
 	const start = 20 * time.Second
 	first := lethe.SystemClock{}.Now().Add(start + f.Time)
-	if err := f.schedule(ctx, LedgerPath(dir), first); err != nil {
-		return nil, err
+	for n := range f.Waves + 1 {
+		if err := at.schedule(n*f.Objects, (n+1)*f.Objects, first.Add(time.Duration(n)*f.Every)); err != nil {
+			return nil, err
+		}
 	}
-	r := felting{Interference: f, dir: dir}
+	r := felting{Interference: f, dir: dir, env: at.env}
 	srv, err := r.serve(ctx, yield)
 	if err != nil {
 		return nil, err
@@ -91,27 +97,11 @@ func (f Interference) one(ctx context.Context, yield float64) (felt []Felt, err 
 	return felt, err
 }
 
-// schedule gives each wave its due time.
-func (f Interference) schedule(ctx context.Context, ledger string, first lethe.Time) error {
-	pool, err := sql.Open("sqlite", "file:"+filepath.ToSlash(ledger)+"?mode=rw")
-	if err != nil {
-		return err
-	}
-	for n := range f.Waves + 1 {
-		due := first.Add(time.Duration(n) * f.Every)
-		_, err := pool.ExecContext(ctx, `UPDATE objects SET ttl_at = ?1, due_at = ?1 WHERE key >= ?2 AND key < ?3`,
-			due, fmt.Sprintf(keyPattern, n*f.Objects), fmt.Sprintf(keyPattern, (n+1)*f.Objects))
-		if err != nil {
-			return errors.Join(err, pool.Close())
-		}
-	}
-	return pool.Close()
-}
-
 // felting is one run.
 type felting struct {
 	Interference
 	dir     string
+	env     []string // says where the store lies
 	metrics string
 }
 
@@ -122,11 +112,11 @@ func (r *felting) serve(ctx context.Context, yield float64) (*server, error) {
 		return nil, err
 	}
 	r.metrics = "http://" + addr + "/metrics"
-	return Lethe(r.Binary, true,
+	return Lethe(r.Binary, true, append(r.env,
 		"LETHE_SERVER_METRICS_LISTEN="+addr, "LETHE_RECLAIM_GRACE_READ_GRACE=1us",
 		"LETHE_RECLAIM_YIELD="+strconv.FormatFloat(yield, 'g', -1, 64),
 		"LETHE_RECLAIM_EXPIRE_SCHEDULE=every 100ms", "LETHE_RECLAIM_CLEAN_SCHEDULE=every 100ms",
-	).start(ctx, r.dir, r.Clients)
+	)...).start(ctx, r.dir, r.Clients)
 }
 
 // load puts and gets for a while, the one half of the clients beside the other.
@@ -138,7 +128,7 @@ func (r *felting) load(ctx context.Context, srv *server, prefix string) (put, ge
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Time)
 	defer cancel()
-	load.Objects = 0
+	load.Objects, load.Rate = 0, r.Rate/2
 	read := make(chan error, 1)
 	go func() {
 		var err error
@@ -249,8 +239,12 @@ func (r *felting) reclaimed(ctx context.Context) (n float64, at lethe.Time, err 
 
 // Table reports the runs.
 func (f Interference) Table(runs [][]Felt) *Table {
-	t := &Table{Title: fmt.Sprintf("%d clients beside the reclaiming of %d objects, %v at rest and in each of %d waves, median (smallest..largest)",
-		f.Clients, f.Objects*f.Waves, f.Time, f.Waves)}
+	pace := ""
+	if f.Rate > 0 {
+		pace = fmt.Sprintf(" and %g requests/s", f.Rate)
+	}
+	t := &Table{Title: fmt.Sprintf("%d clients%s beside the reclaiming of %d objects, %v at rest and in each of %d waves, median (smallest..largest)",
+		f.Clients, pace, f.Objects*f.Waves, f.Time, f.Waves)}
 	for i, y := range f.Yields {
 		own := runs[i]
 		name := fmt.Sprintf("reclaim.yield %g: ", y)

@@ -74,6 +74,9 @@ type Load struct {
 	Bucket  string
 	Prefix  string // of the keys
 	Seed    uint64 // of the contents
+	// Rate is how many requests begin in each second, whatever the answers do: what
+	// waits for a client waits on the clock. 0: as many as the clients can.
+	Rate float64
 }
 
 // Latencies are how long requests took.
@@ -127,7 +130,8 @@ func (l Load) Get(ctx context.Context, t *Target, n int) (Latencies, error) {
 	})
 }
 
-// each runs do with the numbers 0, 1, 2, ... by all clients.
+// each runs do with the numbers 0, 1, 2, ... by all clients. With a rate, latencies
+// count from the time at which a request should have begun.
 func (l Load) each(ctx context.Context, do func(ctx context.Context, i int64) error) (Latencies, error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -143,6 +147,10 @@ func (l Load) each(ctx context.Context, do func(ctx context.Context, i int64) er
 					return
 				}
 				at := clock.Now()
+				if l.Rate > 0 {
+					at = began.Add(time.Duration(float64(i) / l.Rate * float64(time.Second)))
+					time.Sleep(at.Sub(clock.Now()))
+				}
 				if errs[c] = do(context.WithoutCancel(ctx), i); errs[c] == nil {
 					lists[c] = append(lists[c], clock.Now().Sub(at))
 				}

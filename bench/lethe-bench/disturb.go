@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/bench"
+	"github.com/lethe-storage/lethe/internal/servers"
 )
 
 func disturbing(ctx context.Context, args []string) error {
@@ -18,13 +19,24 @@ func disturbing(ctx context.Context, args []string) error {
 	f.IntVar(&d.Size, "size", 1024, "bytes of each")
 	f.IntVar(&d.Clients, "clients", 16, "clients: half of them put, half of them get")
 	f.DurationVar(&d.Time, "time", 6*time.Second, "of load, at rest and in each wave")
+	f.Float64Var(&d.Rate, "rate", 0, "requests per second, half of them puts; 0: as many as the clients can")
+	binary := f.String("versitygw", "", "the versitygw binary: measure on PostgreSQL, it as the S3 server, and Redis; empty: on SQLite and files")
 	f.StringVar(&d.Dir, "dir", "", "folder on the disk to measure (default: the system's for temporary files)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	runs, err := d.Run(ctx)
-	if err != nil {
-		return err
-	}
-	return d.Table(runs).Write(os.Stdout)
+	t := &starter{ctx: ctx}
+	defer t.end()
+	return t.run(func() error {
+		if *binary != "" {
+			d.Servers = &bench.Servers{
+				Postgres: servers.NewPostgres(t).URL, Redis: "redis://" + servers.NewRedis(t).Addr, S3: bench.Versitygw(*binary, true),
+			}
+		}
+		runs, err := d.Run(ctx)
+		if err != nil {
+			return err
+		}
+		return d.Table(runs).Write(os.Stdout)
+	})
 }

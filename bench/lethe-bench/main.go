@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-const usage = "usage: lethe-bench reclaim|cluster|serve|list|disturb|memory [flags]; -h after the command lists its flags"
+const usage = "usage: lethe-bench reclaim|cluster|serve|list|disturb|intent|memory [flags]; -h after the command lists its flags"
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -39,6 +39,8 @@ func run(ctx context.Context, args []string) error {
 		return clustered(ctx, args[1:])
 	case "disturb":
 		return disturbing(ctx, args[1:])
+	case "intent":
+		return intents(ctx, args[1:])
 	case "memory":
 		return memory(ctx, args[1:])
 	}
