@@ -49,6 +49,10 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 	if err := s.surround(ctx, &out); err != nil {
 		return out, err
 	}
+	var err error
+	if out.Stops, err = s.stops(ctx); err != nil {
+		return out, err
+	}
 	depths, err := s.depths(ctx)
 	if err != nil {
 		return out, err
@@ -87,7 +91,7 @@ func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
 		}
 		g.buckets, g.asked = sums, now
 	}
-	out.Buckets, out.Objects, out.Bytes = g.buckets.Buckets, g.buckets.Objects, g.buckets.Bytes
+	out.Buckets, out.Objects, out.Bytes, out.Holds = g.buckets.Buckets, g.buckets.Objects, g.buckets.Bytes, g.buckets.Holds
 	return nil
 }
 

@@ -42,6 +42,8 @@ type Status struct {
 	// Limits what all instances together may delete, in words.
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Limits   string `json:"limits,omitempty"`
+	// Pace is by how many steps it is slowed: 0 at full speed, 4 at the slowest.
+	Pace int `json:"pace,omitempty"`
 	// ClockBehind is how far the machine's clock lies behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
 	// Holds is how many holds are set, and Stops what limits have stopped and which

@@ -105,8 +105,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(behind, s.ClockBehind)
 	tell(full, truth(s.Ledger.Full))
 	tellSurroundings(tell, s)
+	tellGuards(tell, s)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
+		tellPace(tell, b)
 	}
 	for _, r := range s.Routines {
 		tellRoutine(tell, r)

@@ -146,6 +146,14 @@ func trials() []trial {
 			w.one("1m")
 			w.clock.Advance(time.Hour)
 		}, func(w *world) { w.ok("reclaim", "--once", "--only", "expire") }},
+		{"LetheDeletionsStopped", []string{"reclaim.guards.ttl.ask=3"}, func(w *world) {
+			w.bucket("first")
+			for _, key := range []string{"a", "b", "c", "d", "e"} {
+				w.put("first", key, "bytes "+key, "1h")
+			}
+			w.clock.Advance(2 * time.Hour)
+			w.ok("reclaim", "--once", "--only", "expire")
+		}, func(w *world) { w.ok("guard", "allow", "ttl", "first") }},
 		{"LetheOrphanBytesNearQuota", []string{"backends=[{name: main, kind: dir, path: blobs, quota: 50B}]"}, func(w *world) {
 			w.one("")
 			w.remove("first", "a")
@@ -161,6 +169,14 @@ func doubts() []trial {
 	return []trial{
 		{"LetheBackendHeld", nil, func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },
 			func(w *world) { w.ok("backend", "accept", "main") }},
+		{"LetheBackendClockInDoubt", nil, func(w *world) {
+			if _, err := w.app.Ledger.DoubtClock(context.Background(), "main", "its clock is an hour ahead"); err != nil {
+				w.t.Fatal(err)
+			}
+		}, func(w *world) {
+			w.stop()
+			w.start()
+		}},
 		{"LetheRoutineWithoutSuccess", []string{"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h"},
 			func(w *world) { w.clock.Advance(72 * time.Hour) },
 			func(w *world) { w.ok("reclaim", "--once", "--only", "clean") }},
