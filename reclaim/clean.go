@@ -44,8 +44,9 @@ type Clean struct {
 	// Admit, if set, says whether ledger and backend belong together (Guard.Check).
 	// It is asked before the first delete on each backend, until it once agrees:
 	// what cannot be told is refused (design rule 13).
-	Admit func(ctx context.Context, backend string) error
-	Plans PlanLedger // of plans only
+	Admit  func(ctx context.Context, backend string) error
+	Plans  PlanLedger // of plans only
+	Rounds Rounds
 
 	mu       sync.Mutex
 	down     map[string]lethe.Time // backend -> not to be tried before
@@ -69,8 +70,13 @@ func (k *Clean) Plan(ctx context.Context) (meta.Backlog, error) {
 	return sum, nil
 }
 
-// Pass goes round the backends, one batch a step, until none has anything due.
+// Pass goes round the backends, one batch a step, until none has anything due. After
+// Rounds.Time it begins anew.
 func (k *Clean) Pass(worker string) Step {
+	return k.Rounds.of(func() Step { return k.round(worker) })
+}
+
+func (k *Clean) round(worker string) Step {
 	todo := k.backends()
 	queues := make(map[string]*queue)
 	for _, id := range todo {

@@ -22,6 +22,7 @@ type Expire struct {
 	Drop   Drop
 	Events *Events
 	Plans  PlanLedger // of plans only
+	Rounds Rounds
 	// Database learns how long transactions take. Nil: nobody asks.
 	Database *Strain
 
@@ -37,8 +38,10 @@ func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
 }
 
 // Pass lets go what is held no more, looks ahead, and begins at the oldest due
-// object; each step is one transaction.
-func (e *Expire) Pass(string) Step {
+// object; each step is one transaction. After Rounds.Time it begins anew.
+func (e *Expire) Pass(string) Step { return e.Rounds.of(e.round) }
+
+func (e *Expire) round() Step {
 	due := sweep(sized(e.fair(), e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.reclaimed(lethe.ReasonExpiry, r)

@@ -18,6 +18,7 @@ type Purge struct {
 	Drop   Drop
 	Events *Events
 	Plans  PlanLedger // of plans only
+	Rounds Rounds
 }
 
 // Name returns "purge".
@@ -29,8 +30,10 @@ func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
 }
 
 // Pass prunes, gives unused room of the ledger's file back to the disk, and
-// removes due entries batch by batch.
-func (p *Purge) Pass(string) Step {
+// removes due entries batch by batch. After Rounds.Time it begins anew.
+func (p *Purge) Pass(string) Step { return p.Rounds.of(p.round) }
+
+func (p *Purge) round() Step {
 	trash := sweep(sized(p.Ledger.Purge, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.reclaimed(lethe.ReasonPurge, r)

@@ -45,6 +45,10 @@ type Safety struct {
 	// OpsKept is how long the outcome of an operation can be looked up: protects
 	// clients whose answer was lost. Default 24 h.
 	OpsKept time.Duration
+	// PassTime is how long a pass goes on from where it is before it begins again at
+	// the oldest: bounds how long what became due behind its place waits while more
+	// and more is due before it. Default 1 min.
+	PassTime time.Duration
 	// SealAfter is how long a receipt of deletion waits at most to be sealed, where
 	// few things go: it keeps segments few, which every look-up reads. Default 10 min.
 	SealAfter time.Duration
@@ -64,6 +68,7 @@ func (s Safety) WithDefaults() Safety {
 		OrphanGrace:    cmp.Or(s.OrphanGrace, 48*time.Hour),
 		PlanAge:        cmp.Or(s.PlanAge, 24*time.Hour),
 		OpsKept:        cmp.Or(s.OpsKept, 24*time.Hour),
+		PassTime:       cmp.Or(s.PassTime, time.Minute),
 		SealAfter:      cmp.Or(s.SealAfter, 10*time.Minute),
 	}
 }
@@ -77,7 +82,7 @@ func (s Safety) Validate() error {
 	}{
 		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
 		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
-		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace}, {"seal_after", s.SealAfter},
+		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace}, {"seal_after", s.SealAfter}, {"pass_time", s.PassTime},
 	} {
 		if f.d < 0 {
 			errs = append(errs, fmt.Errorf("%s is %s: it must not be negative", f.name, f.d))

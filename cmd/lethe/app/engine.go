@@ -76,13 +76,14 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	case "expire":
 		return &reclaim.Expire{
 			Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine, Database: s.strain,
+			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
 			InFlight: s.inFlight(c), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
-			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes),
+			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reap":
 		return &reclaim.Reap{
@@ -95,7 +96,10 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	case "lifecycle":
 		return s.lifecycle(c, events)
 	case "purge":
-		return &reclaim.Purge{Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine}
+		return &reclaim.Purge{
+			Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine,
+			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
+		}
 	case "reconcile":
 		return s.Reconciler(nil, false, nil)
 	case "receipts":

@@ -1,0 +1,39 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Rounds makes a pass that goes on for long begin again at the front. A pass takes
+// the oldest first and remembers how far it came, so as not to read again what it
+// left dead behind it; what became due behind its place, because a hold was lifted,
+// a claim was taken over or a limit allows it again, would otherwise wait until
+// nothing more is due at all. Beginning again costs a few transactions, whatever
+// the number of objects. The zero value never begins again.
+type Rounds struct {
+	// Time is Safety.PassTime. 0: a pass goes on from where it is.
+	Time time.Duration
+	// Clock never jumps (default lethe.Monotonic).
+	Clock lethe.Clock
+}
+
+// of makes one pass of many.
+func (r Rounds) of(begin func() Step) Step {
+	step := begin()
+	if r.Time <= 0 {
+		return step
+	}
+	clock := cmp.Or[lethe.Clock](r.Clock, lethe.Monotonic{})
+	began := clock.Now()
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		if now := clock.Now(); now.Sub(began) >= r.Time {
+			step, began = begin(), now
+			c.Add("rounds", 1)
+		}
+		return step(ctx, c)
+	}
+}

@@ -1,0 +1,144 @@
+package reclaim_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// counted counts the transactions that a pass asks for.
+type counted struct {
+	*memmeta.DB
+	batches, others int
+}
+
+func (c *counted) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	c.batches++
+	return c.DB.Expire(ctx, b)
+}
+
+func (c *counted) Unpark(ctx context.Context, n int) (meta.Unparked, error) {
+	c.others++
+	return c.DB.Unpark(ctx, n)
+}
+
+func (c *counted) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	c.batches++
+	return c.DB.ClaimCondemned(ctx, r)
+}
+
+// dying stores an object that is due in a microsecond.
+func (w *world) dying(key string) {
+	w.Helper()
+	b := w.intent(key, key, false)
+	w.upload(b, key)
+	c := w.commit(key, key, b)
+	c.TTL = time.Microsecond
+	_, err := w.ledger.Commit(w.ctx, c)
+	w.must(err)
+}
+
+const (
+	inBatch  = 4
+	stepTime = 10 * time.Second
+	roundOf  = 5 // steps
+	allSteps = 30
+)
+
+// endless takes steps of a pass that always finds more than a batch, and answers
+// after how many of them, from the one on at which the work behind its place turned
+// up, that was done; 0: never.
+func (w *world) endless(r reclaim.Routine, more, behind func(), done func() bool) (took int) {
+	w.Helper()
+	step, counts := r.Pass("worker"), &reclaim.Counts{}
+	for i := range allSteps {
+		more()
+		w.clock.Advance(stepTime)
+		if i == 3 {
+			behind()
+		}
+		on, err := step(w.ctx, counts)
+		w.must(err)
+		if !on {
+			w.Fatalf("the pass ended after %d steps: %v", i, counts.Map())
+		}
+		if i >= 3 && done() {
+			return i - 2
+		}
+	}
+	return 0
+}
+
+// What becomes due behind the place of a pass that finds more and more waits for no
+// longer than a round, and the rounds cost nothing by the object.
+func TestPassesBeginAgainAtTheFront(t *testing.T) {
+	for _, lasting := range []time.Duration{0, roundOf * stepTime} {
+		t.Run(lasting.String(), func(t *testing.T) {
+			expireEndlessly(newWorld(t), lasting)
+			cleanEndlessly(newWorld(t), lasting)
+		})
+	}
+}
+
+func within(w *world, lasting time.Duration, took int) {
+	w.Helper()
+	if want := lasting > 0; (took > 0) != want || took > 2*roundOf {
+		w.Errorf("done after %d steps", took)
+	}
+}
+
+func expireEndlessly(w *world, lasting time.Duration) {
+	l := &counted{DB: w.ledger}
+	r := &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: inBatch}, Rounds: reclaim.Rounds{Time: lasting, Clock: w.clock}}
+	h := meta.Hold{Bucket: "b", Scope: meta.HoldObject, Key: "held"}
+	_, err := w.ledger.AddHold(w.ctx, h)
+	w.must(err)
+	w.dying("held")
+	w.clock.Advance(time.Second)
+	n := 0
+	more := func() {
+		for range 3 * inBatch {
+			w.dying(fmt.Sprint("k", n))
+			n++
+		}
+	}
+	there := func() bool { _, found := w.ledger.Object("b", "held"); return found }
+	took := w.endless(r, more, func() { w.must(w.ledger.LiftHold(w.ctx, h)) }, func() bool { return !there() })
+	within(w, lasting, took)
+	if steps := l.batches + l.others; l.others > steps/roundOf+3 {
+		w.Errorf("%d batches, and %d transactions beside them", l.batches, l.others)
+	}
+}
+
+func cleanEndlessly(w *world, lasting time.Duration) {
+	l := &counted{DB: w.ledger}
+	r := w.clean()
+	each := time.Duration(roundOf) * (stepTime + time.Minute) // remove waits, too
+	r.Ledger, r.Limit, r.Rounds = l, inBatch, reclaim.Rounds{Time: min(lasting*roundOf*10, each), Clock: w.clock}
+	n := 0
+	more := func() {
+		var keys []string
+		for range 3 * inBatch {
+			key := fmt.Sprint("k", n)
+			w.put(key, key)
+			keys = append(keys, key)
+			n++
+		}
+		w.remove(keys...)
+	}
+	left := w.put("left", "by a dead worker")
+	w.remove("left")
+	_, err := w.ledger.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1})
+	w.must(err)
+	took := w.endless(r, more, func() {
+		_, err := w.ledger.RecoverClaims(w.ctx, 0, 0)
+		w.must(err)
+	}, func() bool { return w.state(left) == lethe.State(0) })
+	within(w, lasting, took)
+}
