@@ -21,14 +21,21 @@ func (c *cli) configCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "validate", Short: "Check file, environment and flags", Args: cobra.NoArgs,
+			Long: `Check file, environment and flags. What is wrong is an error; what is allowed and
+likely a mistake is warned of: an admin listener that others reach without TLS,
+and variables of the environment that set nothing.`,
 			RunE: func(*cobra.Command, []string) error {
-				if _, err := c.load(); err != nil {
+				conf, err := c.load()
+				if err != nil {
 					return err
+				}
+				for _, text := range conf.Warnings() {
+					fmt.Fprintf(c.err, "warning: %s\n", text)
 				}
 				for _, name := range config.UnknownEnviron(os.Environ()) {
 					fmt.Fprintf(c.err, "warning: the variable %s sets nothing\n", name)
 				}
-				_, err := fmt.Fprintln(c.out, "the configuration is valid")
+				_, err = fmt.Fprintln(c.out, "the configuration is valid")
 				return err
 			},
 		},

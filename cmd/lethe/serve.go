@@ -40,6 +40,9 @@ func (c *cli) serve(ctx context.Context) (err error) {
 	}
 	level := new(slog.LevelVar)
 	log := app.NewLogger(conf.Log, c.err, level)
+	for _, text := range conf.Warnings() {
+		log.Warn(text)
+	}
 	for _, name := range config.UnknownEnviron(os.Environ()) {
 		log.Warn("a variable of the environment sets nothing", "variable", name)
 	}

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Warnings are what is valid and still likely a mistake, each with what to do.
+func (c *Config) Warnings() []string {
+	var out []string
+	if l := c.Server.Admin; l.open() {
+		out = append(out, fmt.Sprintf("server.admin.listen is %s without TLS: tokens that let their holders delete everything cross the network in the clear; "+
+			"set server.admin.tls, listen on unix: or 127.0.0.1, or name the https:// address of the proxy before it as server.admin.public_url", l.Listen))
+	}
+	return out
+}
+
+// open says that others than this machine reach the listener, and no TLS protects
+// what they say: neither its own nor, for all that is said, a proxy's.
+func (l Listener) open() bool {
+	if _, unix := l.Unix(); unix || l.Off() || l.TLS.On() || strings.HasPrefix(strings.ToLower(l.PublicURL), "https://") {
+		return false
+	}
+	host, _, err := net.SplitHostPort(l.Listen)
+	if err != nil || strings.EqualFold(host, "localhost") {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
+}
