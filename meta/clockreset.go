@@ -54,6 +54,9 @@ var (
 		register(`UPDATE instances SET beat_at = ?1 WHERE beat_at > ?1`),
 		register(`UPDATE restamps SET started_at = ?1 WHERE started_at > ?1`),
 		register(`UPDATE walks SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE guards SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
+		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
+		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
 		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
 	}
 	resetsSoon = []string{

@@ -35,8 +35,11 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	l.putTTL("during", "dd", time.Hour)
 	l.remove("claimed")
 	clock.Advance(readGrace)
-	_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10})
-	l.ok(err)
+	for range 2 { // the second is beyond the hour's limit
+		_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10, Deletes: Limit{PerHour: 1}})
+		l.ok(err)
+		l.condemnOne("another")
+	}
 	l.remove("gone")
 	silent := l.begin(100)
 	clock.Advance(-ahead)
@@ -55,6 +58,11 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	}
 	if _, err := l.ResetClock(l.ctx); err == nil {
 		t.Error("there was something to reset again")
+	}
+	guards, err := l.Guards(l.ctx)
+	l.ok(err)
+	if g := guards[0]; g.Hour > hour(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
+		t.Errorf("the hour's limit: %+v", g)
 	}
 	clock.Advance(lateWindow)
 	l.hidden("before", true)
@@ -84,7 +92,7 @@ func (l *ledger) dies(silent lethe.ID) {
 	l.ok(err)
 	got, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10})
 	l.ok(err)
-	if len(got.Blobs) != 2 {
+	if len(got.Blobs) != 4 {
 		l.t.Errorf("%d condemned blobs are due", len(got.Blobs))
 	}
 	intents, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10, MinAge: 5 * time.Minute})

@@ -66,9 +66,13 @@ const hourMicros = int64(time.Hour / time.Microsecond)
 // hour is the hour of an instant, since 1970.
 func hour(at lethe.Time) int64 { return int64(at) / hourMicros }
 
+// hour is the hour to count in: of a transaction that waited for another, which
+// began later and has counted in the next hour, that one. It does not go back.
+func (g Guard) hour(now lethe.Time) int64 { return max(g.Hour, hour(now)) }
+
 // taken is how many went within the hour.
 func (g Guard) taken(now lethe.Time) int64 {
-	if g.Hour != hour(now) {
+	if g.Hour != g.hour(now) {
 		return 0
 	}
 	return g.N
@@ -127,7 +131,7 @@ func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
 
 // Spend counts what went.
 func (g *Guard) Spend(now lethe.Time, n int64) {
-	g.Hour, g.N = hour(now), g.taken(now)+n
+	g.Hour, g.N = g.hour(now), g.taken(now)+n
 	if now < g.FreeUntil && g.FreeN > 0 {
 		g.FreeN -= n
 	}
@@ -155,7 +159,7 @@ func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	free, asks := now < g.FreeUntil, want > g.asks(now, l, has)
 	g.HeldAt, g.HeldUntil, g.FreeUntil, g.FreeN = now, lethe.Forever, 0, 0
 	if !asks {
-		g.HeldUntil = lethe.Time((hour(now) + 1) * hourMicros)
+		g.HeldUntil = lethe.Time((g.hour(now) + 1) * hourMicros)
 	}
 	switch {
 	case free:

@@ -25,6 +25,7 @@ func limitTests() []test {
 		{name: "deletes and purges have limits", run: otherLimits},
 		{name: "what may land late waits while the clock is in doubt", run: doubtWaits},
 		{name: "a share is of what was there", run: shareOf},
+		{name: "an hour that has begun does not end again", run: hourStays},
 		{name: "a hold is changed only as it was seen", run: seenHold},
 	}
 }
@@ -267,6 +268,20 @@ func shareOf(w *world) {
 	equal(w, "rest", g.Left(now, l, 70), 20)
 	equal(w, "the next hour", g.Left(now.Add(time.Hour), l, 70), 35)
 	equal(w, "no limit", g.Left(now, meta.Limit{}, 70), math.MaxInt64)
+}
+
+// hourStays: who began before the hour's turn and counts after it, counts in the
+// hour that others have begun.
+func hourStays(w *world) {
+	turn := lethe.FromTime(w.now().Time().Truncate(time.Hour).Add(time.Hour))
+	g := meta.Guard{Kind: meta.GuardTTL}
+	l := meta.Limit{PerHour: 5}
+	g.Spend(turn, 3)
+	may, stopped := g.Let(turn-1, l, 0, 4)
+	equal(w, "may go", may, 2)
+	equal(w, "counted", g.N, 5)
+	equal(w, "until the hour ends that has begun", stopped.HeldUntil, turn.Add(time.Hour))
+	equal(w, "then", g.Left(turn.Add(time.Hour), l, 0), 5)
 }
 
 func seenHold(w *world) {
