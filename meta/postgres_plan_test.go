@@ -23,7 +23,9 @@ INSERT INTO blobs (id, backend, state, size, digest, content_id, segment, replic
 	SELECT 'b' || to_char(i, 'FM000000000'), 'disk', CASE WHEN i %% 100 = 0 THEN 3 WHEN i %% 100 = 1 THEN 1 ELSE 2 END, 100, '',
 		to_char(i, 'FM000000000'), 0, 0, 0, 1, i, 0, CASE WHEN i %% 100 = 0 THEN 'x' ELSE '' END, i, 0, 0, '', 0, 0, '', 0, 0
 	FROM generate_series(1, %[1]d) AS i;
-ANALYZE contents; ANALYZE objects; ANALYZE blobs;`
+INSERT INTO receipt_seals SELECT i, i, 1, i, i, i, '', '', '', 0 FROM generate_series(1, %[1]d / 10) AS i;
+INSERT INTO receipt_pages SELECT i / 10 + 1, hashint8extended(i, 0), i %% 10, 200, decode(repeat(md5(i::text), 20), 'hex') FROM generate_series(1, %[1]d) AS i;
+ANALYZE contents; ANALYZE objects; ANALYZE blobs; ANALYZE receipt_seals; ANALYZE receipt_pages;`
 
 // TestPostgresPlans: on tables of many rows the engine's statements, planned for
 // their very parameters, use the indexes that were made for them and read no table
@@ -50,7 +52,7 @@ func TestPostgresPlans(t *testing.T) {
 	for i, c := range contents {
 		names[i] = c.ID
 	}
-	whole := regexp.MustCompile(`Seq Scan on (objects|contents|blobs)\b`)
+	whole := regexp.MustCompile(`Seq Scan on (objects|contents|blobs|receipt_pages)\b`)
 	for _, c := range []struct {
 		text, want string
 		args       []any
@@ -76,6 +78,9 @@ func TestPostgresPlans(t *testing.T) {
 		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
 		{reapDue, "blobs_pending", []any{100}},
 		{staleClaims, "blobs_claimed", []any{now, 100}},
+		{namedPages, "receipt_pages_pkey", []any{4711}},
+		{segmentPages, "receipt_pages_pkey", []any{17}},
+		{dropPages, "receipt_pages_pkey", []any{3, 19}},
 	} {
 		got := serverPlan(t, conn, c.text, c.args)
 		if !strings.Contains(got, c.want) || whole.MatchString(got) {

@@ -26,12 +26,10 @@ var (
 	takeUnsealed  = register(`DELETE FROM receipts WHERE id IN (SELECT id FROM ` + rows(1, "id bigint") + `)`)
 	segmentPages  = register(`SELECT page, lowest, n, body FROM receipt_pages WHERE seq = ?1 ORDER BY page`)
 	// Of each segment one page can hold a name's first receipt, the last that begins
-	// below it; further ones begin with it.
-	namedPages = register(`SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p
-			WHERE p.seq = s.seq AND p.lowest = ?1
-		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p
-			WHERE p.seq = s.seq AND p.lowest = (SELECT q.lowest FROM receipt_pages q
-				WHERE q.seq = s.seq AND q.lowest < ?1 ORDER BY q.lowest DESC LIMIT 1)`)
+	// below it; further ones begin with it. NULL: none begins below it.
+	namedPages = register(`SELECT (SELECT p.body FROM receipt_pages p
+			WHERE p.seq = s.seq AND p.lowest < ?1 ORDER BY p.lowest DESC, p.page DESC LIMIT 1) FROM receipt_seals s
+		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p WHERE p.seq = s.seq AND p.lowest = ?1`)
 	oldestSeals = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE dropped = 0 ORDER BY seq LIMIT ?1`)
 	dropPages   = register(`DELETE FROM receipt_pages WHERE seq BETWEEN ?1 AND ?2`)
 	keepAnchor  = register(`UPDATE receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`)

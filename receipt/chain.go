@@ -60,33 +60,23 @@ type Segment struct {
 func Cut(store lethe.ID, last Seal, batches []Batch, now lethe.Time) (Segment, error) {
 	s := Segment{Seal: Seal{Seq: last.Seq + 1, First: last.First + last.Count, SealedAt: Instant(now), Prev: last.Hash}}
 	s.First = max(s.First, 1)
-	var list []Receipt
 	for _, b := range batches {
 		s.Batches = append(s.Batches, b.ID)
-		list = append(list, b.Receipts...)
-	}
-	for _, r := range list {
-		if s.Since == 0 || r.At < s.Since {
-			s.Since = r.At
+		for _, r := range b.Receipts {
+			if s.Since == 0 || r.At < s.Since {
+				s.Since = r.At
+			}
+			s.Until = max(s.Until, r.At)
 		}
-		s.Until = max(s.Until, r.At)
 	}
-	var texts [][]byte
-	var err error
-	if s.Pages, texts, err = pages(list); err != nil {
+	list, err := lines(batches)
+	if err != nil {
 		return s, err
 	}
-	s.Count, s.Digest = int64(len(list)), digest(texts)
+	s.Count = int64(len(list))
+	s.Pages, s.Digest = pages(list)
 	s.Hash = s.sum(store)
 	return s, nil
-}
-
-func digest(texts [][]byte) string {
-	h := sha256.New()
-	for _, t := range texts {
-		h.Write(t)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Broken says where a chain does not hold any more.
@@ -150,16 +140,17 @@ func (c *Checker) Next(s Seal, pages []Page) error {
 }
 
 func (c *Checker) pages(s Seal, pages []Page) error {
-	texts := make([][]byte, len(pages))
+	h := sha256.New()
 	var count int64
 	for i, p := range pages {
 		text, err := p.text()
 		if err != nil || p.Number != i {
 			return &Broken{s.Seq, fmt.Sprintf("page %d of its receipts cannot be read", p.Number)}
 		}
-		texts[i], count = text, count+int64(p.Count)
+		h.Write(text)
+		count += int64(p.Count)
 	}
-	if d := digest(texts); d != s.Digest {
+	if hex.EncodeToString(h.Sum(nil)) != s.Digest {
 		return &Broken{s.Seq, "its receipts are not those that were sealed"}
 	}
 	if count != s.Count {

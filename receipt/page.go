@@ -2,6 +2,9 @@ package receipt
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -119,36 +122,45 @@ type named struct {
 	line []byte
 }
 
-// pages cuts receipts into pages by name.
-func pages(list []Receipt) ([]Page, [][]byte, error) {
-	lines := make([]named, len(list))
-	for i := range list {
-		line, err := list[i].line()
-		if err != nil {
-			return nil, nil, err
-		}
-		lines[i] = named{list[i].Name(), line}
+// lines are receipts as they are stored, in the order of their names.
+func lines(batches []Batch) ([]named, error) {
+	n := 0
+	for _, b := range batches {
+		n += len(b.Receipts)
 	}
-	slices.SortStableFunc(lines, func(a, b named) int {
-		switch {
-		case a.name < b.name:
-			return -1
-		case a.name > b.name:
-			return 1
+	out := make([]named, 0, n)
+	for _, b := range batches {
+		for i := range b.Receipts {
+			line, err := b.Receipts[i].line()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, named{b.Receipts[i].Name(), line})
 		}
-		return bytes.Compare(a.line, b.line)
+	}
+	slices.SortStableFunc(out, func(a, b named) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), bytes.Compare(a.line, b.line))
 	})
+	return out, nil
+}
+
+// pages cuts lines into pages, and answers the digest of all their text.
+func pages(list []named) ([]Page, string) {
 	var out []Page
-	var texts [][]byte
-	for len(lines) > 0 {
-		p := Page{Number: len(out), Lowest: lines[0].name}
-		var text []byte
-		for len(lines) > 0 && len(text) < pageSize {
-			text, lines = append(text, lines[0].line...), lines[1:]
+	var text []byte
+	h := sha256.New()
+	for len(list) > 0 {
+		p := Page{Number: len(out), Lowest: list[0].name}
+		text = text[:0]
+		for len(list) > 0 && len(text) < pageSize {
+			text, list = append(text, list[0].line...), list[1:]
 			p.Count++
 		}
-		p.Body = pack(text)
-		out, texts = append(out, p), append(texts, text)
+		h.Write(text)
+		if p.Body = pack(text); len(text) < plainBelow {
+			p.Body = bytes.Clone(text)
+		}
+		out = append(out, p)
 	}
-	return out, texts, nil
+	return out, hex.EncodeToString(h.Sum(nil))
 }

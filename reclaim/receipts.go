@@ -51,8 +51,8 @@ type Receipts struct {
 
 const (
 	// segmentSize is how many receipts a segment has at most, but for the rest of its
-	// last transaction's: some 15 MB of memory while it is cut, and a write of some 4.
-	segmentSize = 50_000
+	// last transaction's: some 20 MB of memory while it is cut, and a write of 1.
+	segmentSize = 20_000
 	// segmentWorth is how many are sealed without waiting for more.
 	segmentWorth = 10_000
 	// dropStep is how many segments are dropped in a step.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // What is gone is told of: by whom it was deleted, and when its bytes were
@@ -67,4 +70,86 @@ func TestReceiptsInPages(t *testing.T) {
 	if len(lines) != many+1 || strings.Count(out, "\n") != many+1 {
 		t.Errorf("%d lines, %d of them different, want %d", strings.Count(out, "\n"), len(lines), many+1)
 	}
+}
+
+// explainedGone explains a key of which nothing is left, and answers the last version that went.
+func (w *world) explainedGone(bucket, key string) admin.Gone {
+	w.t.Helper()
+	e := asked[admin.Explanation](w, "explain", "s3://"+bucket+"/"+key)
+	if e.Object != nil || len(e.Gone) == 0 {
+		w.t.Fatalf("explained as %+v", e)
+	}
+	return e.Gone[len(e.Gone)-1]
+}
+
+// What an operator, a rule or the end of its time took is told as such.
+func TestReceiptsSayWhy(t *testing.T) {
+	w := newWorld(t, "reclaim.grace.attempts=1").start()
+	list := w.letters()
+	g := w.explainedGone("first", "a")
+	if !strings.Contains(g.Fate, "dead letters") || len(g.Left) != 1 {
+		t.Errorf("a dead letter is told as %+v", g)
+	}
+	w.ok("dead", "write-off", list[0].ID, list[1].ID)
+	g = w.explainedGone("first", "a")
+	if !strings.Contains(g.Fate, "written off") || g.Confirmed[0].How != receipt.WrittenOff || g.Confirmed[0].By.Key == "" {
+		t.Errorf("what was written off is told as %+v", g)
+	}
+	w.bucket("second")
+	w.put("second", "short", "x", "1m")
+	w.put("second", "ruled", "y", "")
+	rules := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"Rules":[{"ID":"old drafts","Status":"Enabled","Filter":{"Prefix":"ruled"},"Expiration":{"Days":1}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("lifecycle", "set", "second", rules)
+	w.ok("reclaim", "--once", "--only", "lifecycle")
+	w.clock.Advance(72 * time.Hour)
+	w.reclaimed("objects", 2, "expire")
+	if g = w.explainedGone("second", "short"); !strings.Contains(g.Why, "time to live ended, by run") || g.Receipt.By.Run == "" {
+		t.Errorf("what expired is told as %+v", g)
+	}
+	if g = w.explainedGone("second", "ruled"); !strings.Contains(g.Why, `rule "old drafts" (number 1)`) {
+		t.Errorf("what a rule ended is told as %+v", g)
+	}
+	w.ok("buckets", "set", "second", "--undo", "7d")
+	w.put("second", "binned", "z", "")
+	w.remove("second", "binned")
+	w.ok("trash", "purge", asked[[]admin.TrashEntry](w, "trash", "list")[0].ID)
+	w.ok("reclaim", "--once", "--only", "purge")
+	if g = w.explainedGone("second", "binned"); !strings.Contains(g.Why, "had asked") || g.Receipt.Trash.EndedBy.Key == "" {
+		t.Errorf("what was purged on request is told as %+v", g)
+	}
+}
+
+// Of a key that was written over often the last versions are told, and how many went
+// before.
+func TestManyVersionsGone(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	for i := range 25 {
+		w.put("first", "a", fmt.Sprint("version ", i), "")
+	}
+	e := asked[admin.Explanation](w, "explain", "s3://first/a")
+	if len(e.Gone) != 20 || e.GoneEarlier != 4 || e.Object == nil || e.Gone[0].Receipt.At > e.Gone[19].Receipt.At {
+		t.Errorf("%d versions are told, %d went before", len(e.Gone), e.GoneEarlier)
+	}
+	if text := w.ok("explain", "s3://first/a"); !strings.Contains(text, "4 versions before those below") {
+		t.Errorf("explained as\n%s", text)
+	}
+}
+
+// A receipt that somebody has rewritten in the ledger's file is found by the check.
+func TestRewrittenReceipt(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes", "")
+	w.remove("first", "a")
+	w.clock.Advance(time.Hour)
+	w.reclaimed("seals", 1, "receipts")
+	w.ok("check")
+	w.stop()
+	execute(t, filepath.Join(w.dir, "ledger.db"), `UPDATE receipt_seals SET until_at = until_at - 1`)
+	w.finds("receipts", "check")
+	w.fails("broken at seal 1", "receipts", "verify")
 }

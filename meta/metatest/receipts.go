@@ -28,6 +28,7 @@ func receiptTests() []test {
 		{name: "sealed twice", run: receiptSealedTwice},
 		{name: "dropped by age", run: receiptDropped},
 		{name: "look-ups over many segments", run: receiptLookUps},
+		{name: "look-ups in many pages", run: receiptPages},
 		{name: "switched off", run: receiptOff, options: func(o *meta.Options) { o.NoReceipts = true }},
 	}
 }
@@ -333,6 +334,31 @@ func receiptLookUps(w *world) {
 	equal(w, "receipts of nothing", len(w.story("never")), 0)
 	both := must(w.Receipts(w.ctx, receipt.OfObject(bucketName, "once 1"), receipt.OfObject(bucketName, "once 25")))(w)
 	equal(w, "receipts of two keys", len(both), 2)
+}
+
+// receiptPages: what is kept of one key fills several pages of a segment.
+func receiptPages(w *world) {
+	w.put("k", "")
+	w.remove("k")
+	u := must(w.UnsealedReceipts(w.ctx, 0))(w)
+	one := u.Batches[0].Receipts[0]
+	var list []receipt.Receipt
+	for i := range 900 {
+		r := one
+		r.Version, r.Key = lethe.ID(fmt.Sprint("v", i)), "often"
+		if i%3 == 0 {
+			r.Key = fmt.Sprint("once ", i)
+		}
+		list = append(list, r)
+	}
+	u.Batches[0].Receipts = list
+	s := must(receipt.Cut("store", u.Last, u.Batches, u.Now))(w)
+	w.ok(w.SealReceipts(w.ctx, s))
+	equal(w, "receipts of a key", len(w.story("often")), 600)
+	for i := 0; i < 900; i += 3 {
+		equal(w, "receipts of a key", len(w.story(fmt.Sprint("once ", i))), 1)
+	}
+	w.chained()
 }
 
 func receiptOff(w *world) {

@@ -77,7 +77,7 @@ func applicable(step Step) []Fault {
 // rare steps meet faults so many times more often than others, so that every
 // cell of the matrix is hit in a run of ordinary length.
 var rare = map[Step]uint64{
-	"seal": 20, "drop-receipts": 10, "unsealed": 10, "promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
+	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,
