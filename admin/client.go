@@ -93,11 +93,6 @@ func (c *Client) Explain(ctx context.Context, n ObjectName) (Explanation, error)
 	return Call[Explanation](ctx, c, "explain", n)
 }
 
-// Check checks the whole store.
-func (c *Client) Check(ctx context.Context, req CheckRequest, each func(Event)) (CheckResult, error) {
-	return Stream[CheckResult](ctx, c, "check", req, each)
-}
-
 // Reclaim runs routines now, or says what they would do.
 func (c *Client) Reclaim(ctx context.Context, req ReclaimRequest, each func(Event)) (ReclaimResult, error) {
 	return Stream[ReclaimResult](ctx, c, "reclaim", req, each)

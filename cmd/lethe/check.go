@@ -46,9 +46,7 @@ row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
 }
 
 func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRequest, asJSON bool) (admin.CheckResult, error) {
-	bar := newProgress(c.err, "check")
-	res, err := client.Check(ctx, req, c.problems(bar, asJSON))
-	bar.done()
+	res, err := walked[admin.CheckResult](ctx, c, client, walk{"check", req, asJSON})
 	if err != nil {
 		return res, err
 	}
@@ -64,18 +62,27 @@ func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRe
 	return res, nil
 }
 
-// problems shows progress and what a walk finds wrong, while it goes on.
-func (c *cli) problems(bar *progress, asJSON bool) func(admin.Event) {
-	return func(ev admin.Event) {
+// walk is a call that takes long, and tells meanwhile what it finds wrong.
+type walk struct {
+	name   string
+	req    any
+	asJSON bool
+}
+
+// walked calls, and shows progress and what is found while it goes on.
+func walked[Res any](ctx context.Context, c *cli, client *admin.Client, w walk) (Res, error) {
+	bar := newProgress(c.err, w.name)
+	defer bar.done()
+	return admin.Stream[Res](ctx, client, w.name, w.req, func(ev admin.Event) {
 		switch {
 		case ev.Progress != nil:
 			bar.show(ev.Progress)
-		case ev.Problem != nil && asJSON:
+		case ev.Problem != nil && w.asJSON:
 			_ = printLine(c.out, ev)
 		case ev.Problem != nil:
 			bar.clear()
 			p := ev.Problem
 			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
 		}
-	}
+	})
 }

@@ -83,20 +83,7 @@ func (c *cli) imported(ctx context.Context, req admin.ImportRequest, asJSON bool
 }
 
 func (c *cli) importing(ctx context.Context, client *admin.Client, req admin.ImportRequest, asJSON bool) (admin.ImportResult, error) {
-	bar := newProgress(c.err, "import")
-	res, err := admin.Stream[admin.ImportResult](ctx, client, "import", req, func(ev admin.Event) {
-		switch {
-		case ev.Progress != nil:
-			bar.show(ev.Progress)
-		case ev.Problem != nil && asJSON:
-			_ = printLine(c.out, ev)
-		case ev.Problem != nil:
-			bar.clear()
-			p := ev.Problem
-			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
-		}
-	})
-	bar.done()
+	res, err := walked[admin.ImportResult](ctx, c, client, walk{"import", req, asJSON})
 	if err != nil {
 		return res, err
 	}

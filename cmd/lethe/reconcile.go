@@ -68,9 +68,7 @@ func (c *cli) reconciled(ctx context.Context, req admin.ReconcileRequest, asJSON
 }
 
 func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.ReconcileRequest, asJSON bool) (admin.ReconcileResult, error) {
-	bar := newProgress(c.err, "reconcile")
-	res, err := admin.Stream[admin.ReconcileResult](ctx, client, "reconcile", req, c.problems(bar, asJSON))
-	bar.done()
+	res, err := walked[admin.ReconcileResult](ctx, c, client, walk{"reconcile", req, asJSON})
 	if err != nil {
 		return res, err
 	}
