@@ -174,7 +174,7 @@ func TestLocalAndRemoteAgree(t *testing.T) {
 		if s, err := c.Status(ctx); err != nil || s.Version != "test" || len(s.Backends) != 1 {
 			t.Errorf("%s: status %+v, %v", name, s, err)
 		}
-		if res, err := c.Check(ctx, admin.CheckRequest{Checksums: true}, func(admin.Event) {}); err != nil || res.Problems != 0 {
+		if res, err := admin.Stream[admin.CheckResult](ctx, c, "check", admin.CheckRequest{Checksums: true}, func(admin.Event) {}); err != nil || res.Problems != 0 {
 			t.Errorf("%s: check %+v, %v", name, res, err)
 		}
 		_, err := admin.Call[admin.ObjectInfo](ctx, c, "ttl/show", admin.ObjectName{Bucket: "none", Key: "k"})
@@ -197,7 +197,7 @@ func TestBrokenStreams(t *testing.T) {
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 		c := &admin.Client{Base: srv.URL, HTTP: admin.TCP()}
-		if _, err := c.Check(context.Background(), admin.CheckRequest{}, func(admin.Event) {}); err == nil {
+		if _, err := admin.Stream[admin.CheckResult](context.Background(), c, "check", admin.CheckRequest{}, func(admin.Event) {}); err == nil {
 			t.Errorf("%s: taken for a result", name)
 		}
 		if _, err := c.Backup(context.Background(), io.Discard); err == nil {
