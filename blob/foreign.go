@@ -15,8 +15,8 @@ var ErrChanged = errors.New("it was changed meanwhile")
 // ForeignInfo describes bytes that somebody else keeps on a backend.
 type ForeignInfo struct {
 	Info
-	// Tag changes with the bytes: their ETag on S3, the time of the last change and the
-	// size of a file. It is not empty.
+	// Tag changes with the bytes: their ETag on S3, the times of the last changes and
+	// the size of a file. It is not empty.
 	Tag string
 	// MD5 of the bytes, in hex; empty if the backend does not tell it.
 	MD5 string

@@ -48,10 +48,12 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 	}{io.LimitReader(file, seen.Size), file}, nil
 }
 
+// foreignInfo has a tag by which other bytes are told also if they have the time and
+// the size of those before, as after a copy that keeps times.
 func foreignInfo(key string, e Entry) blob.ForeignInfo {
 	return blob.ForeignInfo{
 		Info: blob.Info{Key: key, Size: e.Size, ModTime: e.ModTime},
-		Tag:  fmt.Sprintf("%d-%d", e.ModTime, e.Size),
+		Tag:  fmt.Sprintf("%d-%d-%d", e.ModTime, e.Changed, e.Size),
 	}
 }
 

@@ -195,6 +195,7 @@ func entryOf(name string, st *unix.Stat_t) Entry {
 		Name:    name,
 		Size:    st.Size,
 		ModTime: lethe.FromTime(time.Unix(st.Mtim.Unix())),
+		Changed: lethe.FromTime(time.Unix(st.Ctim.Unix())),
 		Dir:     kind == unix.S_IFDIR,
 		Regular: kind == unix.S_IFREG,
 	}

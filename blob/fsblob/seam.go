@@ -63,6 +63,9 @@ type Entry struct {
 	Name    string
 	Size    int64 // bytes
 	ModTime lethe.Time
+	// Changed is when the file was last changed in any way, as the system notes it:
+	// nobody can set it.
+	Changed lethe.Time
 	Dir     bool // a folder
 	Regular bool // an ordinary file: neither folder nor link, pipe, device
 }

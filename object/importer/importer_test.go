@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
@@ -194,6 +196,31 @@ func TestSourcesThatChange(t *testing.T) {
 	w.plant("x", "and again")
 	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Taken || w.body("x") != "settled" {
 		t.Errorf("changed afterwards: %s, %q", outcome, w.body("x"))
+	}
+}
+
+// A file that took the place of one that was imported is another one, even if it has
+// its size and its time: what was imported would else be taken for a copy of it.
+func TestSourcesThatKeepTheirTime(t *testing.T) {
+	w := newWorld(t)
+	w.plant("x", "first")
+	item, err := w.importer().Look(t.Context(), importer.Item{Source: "x", Bucket: "b", Key: "planned"})
+	w.must(err)
+	w.run(importer.Request{Bucket: "b"})
+	path := filepath.Join(w.root, "x")
+	before, err := os.Stat(path)
+	w.must(err)
+	var was, is unix.Stat_t
+	w.must(unix.Stat(path, &was))
+	for is = was; is.Ctim == was.Ctim; { // until the system's clock has ticked
+		w.plant("x", "other")
+		w.must(errors.Join(os.Chtimes(path, before.ModTime(), before.ModTime()), unix.Stat(path, &is)))
+	}
+	if outcome := w.run(importer.Request{Bucket: "b"})["x"]; outcome != importer.Taken {
+		t.Errorf("another file: %s", outcome)
+	}
+	if res, err := w.importer().Import(t.Context(), item); err != nil || res.Outcome != importer.Changed {
+		t.Errorf("another file than was planned: %+v, %v", res, err)
 	}
 }
 
