@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -56,8 +57,9 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []meta.Blob, leav
 		return fmt.Errorf("placement: where they lie: %w", err)
 	}
 	for _, b := range blobs {
-		p := a.decide(placed[known[subjectOf(b, leave).ID]])
-		i, leaves := a.item(&p, b)
+		lies := placed[known[subjectOf(b, leave).ID]]
+		p := a.decide(lies)
+		i, leaves := a.item(&p, b, a.before(lies, b))
 		if !leaves {
 			continue
 		}
@@ -69,15 +71,26 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []meta.Blob, leav
 }
 
 // item says what a plan has become of a copy; leaves is false if it stays where it
-// is. The aims then count the move as made.
-func (a *aims) item(p *plan, b meta.Blob) (i moves.Item, leaves bool) {
+// is. Of several copies of the same bytes that leave, each is told another of the
+// new ones; before says how many come before it. The aims then count the move as made.
+func (a *aims) item(p *plan, b meta.Blob, before int) (i moves.Item, leaves bool) {
 	i = moves.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
+	var to []string
 	for _, r := range p.copies {
 		if r.segment == b.Segment || b.ContentID == "" {
-			i.Why, i.With = "copied to "+r.to[0]+", then condemned", r.to[0]
-			a.moved(b, r.to[0])
-			return i, true
+			to = append(to, r.to[0])
 		}
+	}
+	slices.Sort(to) // in an order that what was moved meanwhile does not change
+	switch {
+	case before < len(to):
+		i.Why, i.With = "copied to "+to[before]+", then condemned", to[before]
+	case len(to) > 0:
+		i.Why = "condemned, once copies lie elsewhere"
+	}
+	if i.Why != "" {
+		a.moved(b, i.With)
+		return i, true
 	}
 	for _, t := range p.trims {
 		for _, over := range t.blobs {
@@ -91,7 +104,18 @@ func (a *aims) item(p *plan, b meta.Blob) (i moves.Item, leaves bool) {
 	return i, p.stuck != ""
 }
 
-// moved counts a copy as made elsewhere, and the old one as condemned.
+// before counts the copies of a blob's bytes that have to leave their backends, and
+// come before it.
+func (a *aims) before(p meta.Placement, b meta.Blob) (n int) {
+	for _, c := range p.Blobs {
+		if s := a.site(c.Backend); c.Segment == b.Segment && c.State == lethe.Live && (s == nil || !s.use) && c.ID < b.ID {
+			n++
+		}
+	}
+	return n
+}
+
+// moved counts a copy as made elsewhere, if one is, and the old one as condemned.
 func (a *aims) moved(b meta.Blob, to string) {
 	if s := a.site(b.Backend); s != nil {
 		s.Live -= b.Size

@@ -85,6 +85,47 @@ func TestAPlanOfADrain(t *testing.T) {
 	w.want("after they are gone", w.applied(drain, items), map[plan.Outcome]int{plan.Gone: 31})
 }
 
+// twice stores an object on the backends a and b.
+func (w *world) twice(key string) {
+	w.Helper()
+	w.put("a", key, kb)
+	w.replicate()
+	w.want("copies", w.copies(key), "a b")
+}
+
+// Copies that leave two backends at once are not planned for one place.
+func TestAPlanOfTwoDrains(t *testing.T) {
+	for _, strategy := range []placement.Strategy{placement.Pack, placement.Spread} {
+		w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb, "c": 100 * kb, "d": 100 * kb})
+		w.twice("k")
+		w.opt.Strategy = strategy
+		for _, id := range []string{"a", "b"} {
+			w.must(w.books.SetDraining(w.ctx, id, true))
+		}
+		moves := map[string]string{}
+		for _, i := range w.items(placement.NewDrain(w.opt)) {
+			moves[i.With] += i.Backend
+		}
+		if len(moves) != 2 || moves["c"] == "" || moves["d"] == "" {
+			t.Errorf("%s: moves %v", strategy, moves)
+		}
+	}
+}
+
+// One copy is made of two that leave where no more are wanted.
+func TestAPlanOfTwoDrainsToOneCopy(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb, "c": 100 * kb})
+	w.twice("k")
+	for _, id := range []string{"a", "b"} {
+		w.must(w.books.SetDraining(w.ctx, id, true))
+	}
+	moves := map[string]int{}
+	for _, i := range w.items(placement.NewDrain(w.opt)) {
+		moves[i.With]++
+	}
+	w.want("moves", moves, map[string]int{"c": 1, "": 1})
+}
+
 // What cannot leave is said, and a plan whose drain has ended does nothing.
 func TestAPlanOfADrainThatHasNowhereToGo(t *testing.T) {
 	w := newWorld(t, 1, map[string]int64{"a": 100 * kb, "b": kb})
