@@ -22,6 +22,15 @@ const maxPlan = 8 << 30
 // applyBatch is how many items are taken at a time.
 const applyBatch = 500
 
+// batchOf is how many of what a routine does are taken at a time: as many as fit
+// where it walks over everything for each batch.
+func batchOf(do string) int {
+	if do == "reconcile" {
+		return 200 * applyBatch
+	}
+	return applyBatch
+}
+
 // planEarly is how far a plan's time may lie ahead of the clock.
 const planEarly = 5 * time.Minute
 
@@ -168,7 +177,7 @@ func (a *applying) each(results []plan.Result) {
 
 // next acts on the items that come next, as far as they say to do the same.
 func (a *applying) next(ctx context.Context, do string) error {
-	batch := func() ([]plan.Item, error) { return a.src.batch(do, applyBatch) }
+	batch := func() ([]plan.Item, error) { return a.src.batch(do, batchOf(do)) }
 	apply := commands[a.command].apply
 	switch {
 	case apply == nil:

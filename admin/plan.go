@@ -15,7 +15,7 @@ import (
 type PlanRequest struct {
 	// Command is "reclaim", or one of the commands of "lethe" that destroy: "trash
 	// purge", "dead requeue", "dead write-off", "backend drain", "backend remove",
-	// "lifecycle set", "import".
+	// "lifecycle set", "import", "reconcile".
 	Command   string            `json:"command"`
 	Only      []string          `json:"only,omitempty"` // routines of reclaim; none: all that plan but those that walk over everything
 	Trash     *TrashRequest     `json:"trash,omitempty"`
@@ -42,6 +42,7 @@ var commands = map[string]planned{
 	"backend drain":  {(*Service).backendItems, (*Service).applyBackends},
 	"backend remove": {(*Service).backendItems, (*Service).applyBackends},
 	"lifecycle set":  {(*Service).ruleItems, (*Service).applyRules},
+	"reconcile":      {items: (*Service).reconcileItems},
 	importName:       {(*Service).importItems, (*Service).applyImport},
 }
 

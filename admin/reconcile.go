@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // ReconcileRequest asks for a walk over backends.
@@ -98,6 +99,22 @@ func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func
 		err = ctx.Err()
 	}
 	return ReconcileResult{Counts: countsBut(done[r.Name()], reclaim.Items)}, err
+}
+
+// reconcileItems are what a walk over one backend or all would change. They are
+// known once it has walked, as a dry run.
+func (s *Service) reconcileItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
+	if s.o.Reconcile == nil {
+		return fmt.Errorf("%w: this process does not reconcile", ErrBadRequest)
+	}
+	var only []string
+	if r.Backend != "" {
+		if s.o.Backends[r.Backend] == nil {
+			return fmt.Errorf("%w: there is no backend %q in the configuration", ErrBadRequest, r.Backend)
+		}
+		only = []string{r.Backend}
+	}
+	return s.o.Reconcile(only, true, nil).Items(ctx, yield)
 }
 
 // blobsOn counts the rows of a backend, or of all.

@@ -8,11 +8,13 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// Old enough, seen in two walks, the last of which is the one that asks.
+const ripe = `SELECT key, size FROM findings
+		WHERE backend = ?1 AND kind = 'orphan' AND key > ?2 AND last_walk = ?3 AND first_walk <> last_walk AND first_at <= ?4`
+
 var (
-	// Old enough, seen in two walks, the last of which is the one that asks.
-	ripeOrphans = register(`SELECT key, size FROM findings
-		WHERE backend = ?1 AND kind = 'orphan' AND key > ?2 AND last_walk = ?3 AND first_walk <> last_walk AND first_at <= ?4
-		ORDER BY key LIMIT ?5 ` + exclusive)
+	ripeOrphans    = register(ripe + ` ORDER BY key LIMIT ?5 ` + exclusive)
+	ripeNamed      = register(ripe + ` AND key IN (SELECT id FROM ` + ids(6) + `) ORDER BY key LIMIT ?5 ` + exclusive)
 	condemnOrphans = register(`INSERT INTO blobs (id, backend, state, size, digest, segment, replica, part,
 			created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
 			worker, fence, claimed_at)
@@ -47,7 +49,11 @@ func (db *DB) CondemnOrphans(ctx context.Context, r OrphanRequest) (out Orphans,
 		if err != nil {
 			return err
 		}
-		ripe, err := all(t, scanSized, ripeOrphans, r.Backend, r.After, r.Walk, t.now.Add(-r.Grace), bounded(r.Limit))
+		query, args := ripeOrphans, []any{r.Backend, r.After, r.Walk, t.now.Add(-r.Grace), bounded(r.Limit)}
+		if r.Only != nil {
+			query, args = ripeNamed, append(args, asJSON(r.Only))
+		}
+		ripe, err := all(t, scanSized, query, args...)
 		if err != nil || len(ripe) == 0 {
 			return err
 		}

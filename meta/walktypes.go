@@ -91,6 +91,8 @@ type OrphanRequest struct {
 	Grace   time.Duration // age of the first sighting, and of the name
 	After   string        // key
 	Limit   int
+	// Only, unless nil, are the keys that may be condemned, of those that are ripe.
+	Only []string
 }
 
 // Orphans are orphans that were condemned.

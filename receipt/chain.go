@@ -101,7 +101,6 @@ type Checker struct {
 	Until Instant
 
 	last  Seal
-	first int64 // number of the first seal
 	begun bool
 	// Segments and Receipts count what was checked.
 	Segments, Receipts int64
@@ -120,8 +119,6 @@ func (c *Checker) Next(s Seal, pages []Page) error {
 		return broken("it follows seal %d: those between are missing", c.last.Seq)
 	case c.begun && s.Dropped:
 		return broken("it says that its receipts were dropped by their age, and older ones are there")
-	case s.Dropped && len(pages) > 0:
-		return broken("it says that its receipts were dropped by their age, and some are there")
 	case c.begun && s.Prev != c.last.Hash:
 		return broken("it was sealed after another seal %d than the one that is here", c.last.Seq)
 	case c.begun && s.First != c.last.First+c.last.Count:
@@ -134,10 +131,7 @@ func (c *Checker) Next(s Seal, pages []Page) error {
 			return broken("%s has noted hash %s, here it is %s: it was rewritten since", where, noted.Hash, s.Hash)
 		}
 	}
-	if !c.begun {
-		c.begun, c.first = true, s.Seq
-	}
-	c.last = s
+	c.begun, c.last = true, s
 	if s.Dropped {
 		c.Until = s.Until
 		return nil
@@ -165,17 +159,6 @@ func (c *Checker) pages(s Seal, pages []Page) error {
 	c.Segments++
 	c.Receipts += count
 	return nil
-}
-
-// Unheld are those of the noted heads that nothing could be held against: the chain
-// begins after them, as all before was dropped by its age, or somebody says so.
-func (c *Checker) Unheld() (list []Head) {
-	for noted := range c.Noted {
-		if noted.Seq < c.first {
-			list = append(list, noted)
-		}
-	}
-	return list
 }
 
 // End checks that the chain reaches as far as what was noted elsewhere, and

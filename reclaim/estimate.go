@@ -48,6 +48,9 @@ func timed(e *plan.Estimate, r meta.Run, count string, items int64) {
 	if done := r.Counts[count]; done > 0 && took > 0 {
 		e.Rate = float64(done) / took
 		e.Seconds = float64(items) / e.Rate
+		if e.Do == "reconcile" {
+			e.Seconds = took // it walks over everything all the same
+		}
 		e.Basis = fmt.Sprintf("run %s: %d in %.3g s", r.ID, done, took)
 	}
 }
@@ -59,6 +62,8 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 		return batchesOf(g.Items, l.batchOf(do))
 	case "reap":
 		return 2 * g.Items // one that asks for the blob, one that reads it
+	case "reconcile":
+		return g.Items // one that asks for the key, beside the listing
 	case "drain", "rebalance":
 		return 3 * g.Blobs // one that reads the copy, one that puts the new one, one that verifies it
 	case "import":

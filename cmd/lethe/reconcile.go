@@ -16,6 +16,7 @@ func (c *cli) reconcileCommand() *cobra.Command {
 	var req admin.ReconcileRequest
 	var last admin.LastReconcileRequest
 	var showLast, asJSON bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Compare what lies on the backends with the ledger, or show what was found",
@@ -37,6 +38,11 @@ not be done.`,
 			if last.Kind != "" {
 				return errors.New("--kind goes with --last")
 			}
+			if file != "" {
+				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reconcile", Backend: req.Backend}, file)
+				})
+			}
 			return c.reconciled(cmd.Context(), req, asJSON)
 		},
 	}
@@ -47,7 +53,8 @@ not be done.`,
 	f.StringVar(&last.Kind, "kind", "", "with --last: only findings of this `kind` (orphan, foreign, elsewhere, missing, size)")
 	f.IntVar(&last.Limit, "limit", 100, "with --last: findings at most, up to 1000")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
-	cmd.MarkFlagsMutuallyExclusive("dry-run", "last")
+	planFlag(cmd, &file)
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "last", "plan")
 	return cmd
 }
 

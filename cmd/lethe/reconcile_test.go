@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // plantFile puts a file into the backend's folder, as somebody else does.
@@ -47,9 +48,16 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("status says\n%s", text)
 	}
 	w.clock.Advance(49 * time.Hour)
-	_, out, _ := w.lethe("reconcile", "--json")
-	if !strings.Contains(out, `"condemned":1`) {
-		t.Errorf("the second walk says %s", out)
+	path, end := w.planned("reconcile")
+	if end.Totals.Items != 1 || end.Totals.Groups[0].Frees != 7 || end.Estimates[0].Calls != 1 {
+		t.Errorf("planned %+v", end.Totals)
+	}
+	w.fails(`no backend "tape"`, "reconcile", "--backend", "tape", "--plan", path+"2")
+	if res := w.applied(path); res.Done.Items != 1 || res.Runs["reconcile"]["condemned"] != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	if res := w.applied(path); res.Outcomes[plan.Gone] != 1 {
+		t.Errorf("applied again: %+v", res)
 	}
 	last := asked[admin.LastReconcileResult](w, "reconcile", "--last")
 	if len(last.Walks) != 1 || !last.Walks[0].Compared || last.Walks[0].Outcome != "ok" || len(last.Findings) != 1 || last.Findings[0].Key != "Photos/Cat.JPG" {

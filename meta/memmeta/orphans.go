@@ -23,7 +23,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Or
 	}
 	for _, f := range slices.Clone(db.findingsOf(r.Backend)) {
 		ripe := f.Kind == meta.FoundOrphan && f.Key > r.After && f.LastWalk == r.Walk && f.FirstWalk != f.LastWalk &&
-			f.FirstAt <= db.now.Add(-r.Grace)
+			f.FirstAt <= db.now.Add(-r.Grace) && (r.Only == nil || slices.Contains(r.Only, f.Key))
 		if !ripe {
 			continue
 		}

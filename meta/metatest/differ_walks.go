@@ -24,6 +24,9 @@ func (h *history) reconcile() {
 	step := meta.WalkStep{ID: walk.ID, From: walk.Place, To: meta.WalkDone, Counts: map[string]int64{"keys": int64(h.step)}}
 	ask(h, "save walk", func(l Ledger) (any, error) { return nil, l.SaveWalk(h.ctx, step) })
 	r := meta.OrphanRequest{Walk: walk.ID, Backend: disk, Grace: time.Duration(h.number(3)) * time.Minute, Limit: h.number(3)}
+	if h.step%3 == 0 {
+		r.Only = []string{s.Findings[0].Key, "no such key"}
+	}
 	ask(h, fmt.Sprintf("condemn orphans %+v", r), func(l Ledger) (meta.Orphans, error) { return l.CondemnOrphans(h.ctx, r) })
 	end := meta.WalkEnd{ID: walk.ID, Outcome: "ok", Counts: step.Counts}
 	ask(h, "finish walk", func(l Ledger) (meta.WalkEnded, error) { return l.FinishWalk(h.ctx, end) })

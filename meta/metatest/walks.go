@@ -204,11 +204,18 @@ func orphans(w *world) {
 	w.later(orphanGrace)
 	walk := w.walked(keys...)
 	r := meta.OrphanRequest{Walk: walk.ID, Backend: disk, Epoch: 4, Grace: orphanGrace, Limit: 2}
+	r.Only = []string{}
+	equal(w, "none of them", must(w.CondemnOrphans(w.ctx, r))(w).Seen, 0)
+	r.Only = []string{keys[1], w.orphanKey()}
+	only := must(w.CondemnOrphans(w.ctx, r))(w)
+	equal(w, "only this", only.Seen, 1)
+	equal(w, "only this", lethe.BlobKey(must(w.Identity(w.ctx))(w).ID, only.Blobs[0].ID), keys[1])
+	r.Only, r.Limit = nil, 1
 	one := must(w.CondemnOrphans(w.ctx, r))(w)
-	equal(w, "seen", one.Seen, 2)
+	equal(w, "seen", one.Seen, 1)
 	r.After = one.Last
 	two := must(w.CondemnOrphans(w.ctx, r))(w)
-	equal(w, "condemned", len(one.Blobs)+len(two.Blobs), 3)
+	equal(w, "condemned", len(only.Blobs)+len(one.Blobs)+len(two.Blobs), 3)
 	b := w.row(two.Blobs[0].ID)
 	equal(w, "row", b, meta.Blob{
 		ID: b.ID, Backend: disk, State: lethe.Condemned, Size: 7, Reason: lethe.ReasonOrphan,

@@ -15,7 +15,7 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 	after := ""
 	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
 		if w.o.DryRun {
-			return w.finish(ctx, c)
+			return w.foretell(ctx, c)
 		}
 		epoch, err := w.epoch(ctx)
 		if err != nil {
@@ -30,7 +30,7 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 			return w.finish(ctx, c)
 		}
 		out, err := w.o.Ledger.CondemnOrphans(ctx, meta.OrphanRequest{
-			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))),
+			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))), Only: w.chosen(),
 		})
 		if err != nil {
 			return false, err
@@ -41,6 +41,7 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 		after = out.Last
 		w.freed(c, out.Blobs)
 		w.o.Events.condemned(w.backend, out.Blobs)
+		w.did(orphansOf(w.o.Store, out.Blobs)...)
 		return true, w.o.Ledger.SaveWalk(ctx, meta.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.row.Place, Counts: w.counts.Map()})
 	}
 }
@@ -71,7 +72,9 @@ func (w *walk) mayCondemn(ctx context.Context, c *reclaim.Counts) (bool, error) 
 		return true, nil
 	}
 	w.add(c, HeldBack, orphans)
-	w.o.Events.heldBack(w.backend, orphans, why)
+	if !w.o.DryRun {
+		w.o.Events.heldBack(w.backend, orphans, why)
+	}
 	return false, nil
 }
 
@@ -114,8 +117,14 @@ func (w *walk) ripen(ctx context.Context) error {
 // countRipe counts the orphans that a walk that is no dry run would condemn.
 func (w *walk) countRipe(c *reclaim.Counts, list []meta.Finding) {
 	for _, f := range list {
-		if w.ripe[f.Key] && f.Kind == meta.FoundOrphan {
-			w.add(c, RipeCount, 1)
+		id, _ := lethe.ParseBlobKey(w.o.Store, f.Key)
+		if !w.ripe[f.Key] || f.Kind != meta.FoundOrphan || id.Made() > w.o.Clock.Now().Add(-w.o.Grace) {
+			continue
 		}
+		w.add(c, RipeCount, 1)
+		f.Backend = w.backend
+		w.report.Lock()
+		w.would = append(w.would, Change{Finding: f})
+		w.report.Unlock()
 	}
 }

@@ -221,14 +221,12 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may b
 	if len(losses) == 0 {
 		return nil
 	}
-	list, ids := make([]meta.Finding, len(losses)), make([]lethe.ID, len(losses))
+	list := make([]meta.Finding, len(losses))
 	for i, l := range losses {
-		list[i], ids[i] = l.Finding, l.Blob.ID
+		list[i] = l.Finding
 	}
-	if !w.o.DryRun && may {
-		if _, err := w.o.Ledger.MarkSuspect(ctx, ids, true, "reconcile: missing, or of another size"); err != nil {
-			return fmt.Errorf("mark suspect: %w", err)
-		}
+	if err := w.suspect(ctx, losses, may); err != nil {
+		return err
 	}
 	if err := w.record(ctx, list); err != nil {
 		return err
@@ -239,6 +237,30 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may b
 			w.o.Events.dangling(l)
 		}
 	}
+	return nil
+}
+
+// suspect marks what is missing or damaged, or tells that it would.
+func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
+	var ids []lethe.ID
+	var changes []Change
+	for _, l := range losses {
+		if w.may(l.Finding.Key) && !(w.o.DryRun && l.Blob.Suspect) { // one that is nothing new
+			ids = append(ids, l.Blob.ID)
+			changes = append(changes, Change{l.Finding, l.Copies})
+		}
+	}
+	switch {
+	case !may || len(ids) == 0:
+		return nil
+	case w.o.DryRun:
+		w.tell(w.o.Would, changes...)
+		return nil
+	}
+	if _, err := w.o.Ledger.MarkSuspect(ctx, ids, true, "reconcile: missing, or of another size"); err != nil {
+		return fmt.Errorf("mark suspect: %w", err)
+	}
+	w.did(changes...)
 	return nil
 }
 

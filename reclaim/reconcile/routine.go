@@ -51,9 +51,27 @@ type Options struct {
 	MostShare   float64
 
 	Events *Events
+	// Would, if set, receives what a walk of a dry run would change if it were none. It
+	// is called from one goroutine at a time.
+	Would func(Change)
+	// Only these are changed, if it is not nil: the others are only found.
+	Chosen map[Place]bool
+	// Did, if set, receives what was changed.
+	Did func(Change)
 	// Report, if set, receives every finding. It is called from one goroutine at a
 	// time.
 	Report func(meta.Finding)
+}
+
+// Place is a key of a backend.
+type Place struct{ Backend, Key string }
+
+// Change is what a walk does about a finding: an orphan is condemned, a dangling
+// blob becomes suspect.
+type Change struct {
+	meta.Finding
+	// Copies are the other copies of a dangling blob, from which it is healed.
+	Copies int
 }
 
 // fewOrphans are too few to be suspicious, whatever their share.
@@ -92,7 +110,7 @@ func (r *Routine) Name() string {
 	if r.o.DryRun {
 		return "reconcile-dry"
 	}
-	return "reconcile"
+	return name
 }
 
 // Plan answers nothing: whether there is something to do only a walk can tell.

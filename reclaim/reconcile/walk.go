@@ -27,6 +27,7 @@ type walk struct {
 
 	report sync.Mutex
 	ripe   map[string]bool // of a dry run: orphans that were seen before, long enough ago
+	would  []Change        // of a dry run: those of them that were seen again
 }
 
 // step does the next part.

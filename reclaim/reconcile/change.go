@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// foretell tells, at the end of a dry run, which orphans would be condemned: those
+// that are ripe, unless they are too many to be true, and as many as one walk takes.
+func (w *walk) foretell(ctx context.Context, c *reclaim.Counts) (bool, error) {
+	if w.o.Would == nil || len(w.would) == 0 {
+		return w.finish(ctx, c)
+	}
+	may, err := w.mayCondemn(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	slices.SortFunc(w.would, func(a, b Change) int { return cmp.Compare(a.Key, b.Key) })
+	if may {
+		w.tell(w.o.Would, w.would[:min(len(w.would), w.o.MostOrphans)]...)
+	}
+	return w.finish(ctx, c)
+}
+
+// tell tells of changes, one after the other.
+func (w *walk) tell(fn func(Change), list ...Change) {
+	if fn == nil {
+		return
+	}
+	w.report.Lock()
+	defer w.report.Unlock()
+	for _, ch := range list {
+		ch.Backend = w.backend
+		fn(ch)
+	}
+}
+
+func (w *walk) did(list ...Change) { w.tell(w.o.Did, list...) }
+
+// may says that a key may be changed.
+func (w *walk) may(key string) bool {
+	return w.o.Chosen == nil || w.o.Chosen[Place{w.backend, key}]
+}
+
+// chosen are the keys of the backend that alone may be changed; nil: all may.
+func (w *walk) chosen() []string {
+	if w.o.Chosen == nil {
+		return nil
+	}
+	out := []string{}
+	for p := range w.o.Chosen {
+		if p.Backend == w.backend {
+			out = append(out, p.Key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func orphansOf(store lethe.ID, blobs []meta.Blob) []Change {
+	out := make([]Change, len(blobs))
+	for i, b := range blobs {
+		out[i].Finding = meta.Finding{Key: lethe.BlobKey(store, b.ID), Kind: meta.FoundOrphan, Size: b.Size}
+	}
+	return out
+}
