@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		defer f.Close()
 		audit.request = end.head
-		err = s.fits(r.Context(), end.head, r.URL.Query().Get("force") == "1")
+		err = cmp.Or(s.fits(r.Context(), end.head, r.URL.Query().Get("force") == "1"), end.strange)
 	}
 	if err != nil {
 		audit.end(err)
@@ -65,6 +66,9 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 	}
 	lines(w, func(emit func(Event)) (ApplyResult, error) {
 		res, err := s.applyPlan(r.Context(), f, end, emit)
+		if err != nil {
+			err = fmt.Errorf("%d of %d items were done before it stopped; what is left can be applied again: %w", res.Done.Items, res.Items, err)
+		}
 		audit.after = res
 		audit.end(err)
 		return res, err
@@ -73,8 +77,9 @@ func (s *Service) apply(w http.ResponseWriter, r *http.Request) {
 
 // wholePlan is the beginning and the end of a plan that was read.
 type wholePlan struct {
-	head plan.Header
-	end  plan.End
+	head    plan.Header
+	end     plan.End
+	strange error // of the first item that this version would not act on
 }
 
 // receive keeps a plan in a file without a name, and checks it as it comes: nothing
@@ -88,7 +93,7 @@ func (s *Service) receive(body io.Reader) (*os.File, wholePlan, error) {
 	if err != nil {
 		return nil, wholePlan{}, fmt.Errorf("keep the plan while it is applied: %w", err)
 	}
-	head, end, err := plan.Check(io.TeeReader(body, f))
+	p, err := s.readAll(io.TeeReader(body, f))
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -99,7 +104,40 @@ func (s *Service) receive(body io.Reader) (*os.File, wholePlan, error) {
 		}
 		return nil, wholePlan{}, err
 	}
-	return f, wholePlan{head, end}, nil
+	return f, p, nil
+}
+
+// readAll reads a plan to its end, and looks at each of its items.
+func (s *Service) readAll(body io.Reader) (p wholePlan, err error) {
+	in, err := plan.NewReader(body)
+	if err != nil {
+		return p, err
+	}
+	p.head = in.Header
+	for n := 1; ; n++ {
+		i, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			p.end = in.End
+			return p, nil
+		}
+		if err != nil {
+			return p, err
+		}
+		if p.strange == nil && !s.acts(p.head.Command, i) {
+			p.strange = fmt.Errorf("%w: nothing was done: item %d of the plan of %q is to be taken by %q (%s), which does not act on it here", ErrBadRequest, n, p.head.Command, i.Do, i.Kind)
+		}
+	}
+}
+
+// acts says that somebody acts on an item of a command's plan.
+func (s *Service) acts(command string, i plan.Item) bool {
+	switch {
+	case i.ID == "" || i.Kind == "":
+		return false
+	case commands[command].apply != nil:
+		return i.Do == command
+	}
+	return s.o.Loop.Plans(i.Do)
 }
 
 // fits refuses the plan of another store or ledger, and one that is too old.

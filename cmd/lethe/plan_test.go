@@ -107,6 +107,51 @@ func TestPlansThatAreRefused(t *testing.T) {
 	}
 }
 
+// A plan with an item that nobody acts on is refused before the first goes.
+func TestPlansWithStrangeItems(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "k", "body", "1h")
+	w.clock.Advance(2 * time.Hour)
+	path, _ := w.planned("reclaim", "--only", "expire")
+	from, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	in, err := plan.NewReader(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	item, err := in.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange := item
+	strange.Do = "verify"
+	to, err := os.Create(filepath.Join(t.TempDir(), "strange"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	out, err := plan.NewWriter(to, in.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []plan.Item{item, strange} {
+		if err := out.Add(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	w.fails("nothing was done: item 2", "apply", to.Name())
+	if res := w.applied(path); res.Done.Items != 1 || res.Items != 1 {
+		t.Errorf("applied %+v", res)
+	}
+}
+
 // The other commands that destroy make plans, too.
 func TestPlansOfCommands(t *testing.T) {
 	w := newWorld(t).start()
