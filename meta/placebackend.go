@@ -14,6 +14,7 @@ var (
 	holdings    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
 		GROUP BY state HAVING sum(n) <> 0 ORDER BY state`)
 	dropCounters  = register(`DELETE FROM blob_counters WHERE backend = ?1`)
+	dropStops     = register(`DELETE FROM guards WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
 	removeBackend = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
 )
 
@@ -62,8 +63,23 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 		if err := t.forgetWalks(backend); err != nil {
 			return err
 		}
+		if err := t.forgetStops(backend); err != nil {
+			return err
+		}
 		return t.must(1, lethe.ErrFenced, removeBackend, backend)
 	})
+}
+
+// forgetStops forgets what was counted, stopped and doubted of a backend: nobody
+// compares its clock any more, so that the doubt would never end.
+func (t *tx) forgetStops(backend string) error {
+	for _, k := range []GuardKind{GuardClock, GuardDeletes} {
+		if _, err := t.guard(k, backend); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(dropStops, backend)
+	return err
 }
 
 // drained refuses a backend on which blobs have rows.

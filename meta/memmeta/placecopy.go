@@ -211,5 +211,8 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 	}
 	db.backends.drop(b)
 	db.forgetWalks(name)
+	for _, k := range []meta.GuardKind{meta.GuardClock, meta.GuardDeletes} {
+		delete(db.guards, guarded{k, name})
+	}
 	return nil
 }
