@@ -48,7 +48,7 @@ func (s *Service) Receipts(ctx context.Context, req ReceiptRequest) (ReceiptPage
 		return out, s.unsealed(ctx, req, &out)
 	}
 	out.Seal, out.Next = &seals[0], seals[0].Seq
-	if lethe.Time(seals[0].Until).Time().Before(req.Since) {
+	if seals[0].Dropped || lethe.Time(seals[0].Until).Time().Before(req.Since) {
 		return out, nil
 	}
 	pages, err := s.o.Ledger.ReceiptPages(ctx, seals[0].Seq)
@@ -122,6 +122,10 @@ func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, 
 		out.Broken, out.At, err = broken.Error(), broken.Seq, nil
 	}
 	c := w.Checked()
+	if lost := c.Unheld(); err == nil && out.Broken == "" && len(lost) > 0 {
+		return Chain{}, fmt.Errorf("%w: seal %d was dropped by its age, or somebody says so: the chain begins after it, with what went after %s; "+
+			"give a head that was noted later", ErrBadRequest, lost[0].Seq, at(lethe.Time(c.Until)).Format(time.RFC3339))
+	}
 	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
 	if err == nil {
 		var b meta.Backlog

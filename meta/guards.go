@@ -171,47 +171,24 @@ type Allowance struct {
 // parked returns by and by (Unpark).
 func (db *DB) AllowGuard(ctx context.Context, a Allowance) error {
 	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
-		g, err := t.guard(a.Kind, a.Subject)
-		if err != nil {
-			return err
-		}
-		g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason = 0, 0, 0, 0, ""
-		g.FreeUntil, g.FreeN = a.Until, a.N
-		return t.freeGuard(g)
+		_, err := t.freeGuards([]Guard{{Kind: a.Kind, Subject: a.Subject}}, func(g *Guard) bool {
+			*g = Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N}
+			return true
+		})
+		return err
 	})
 }
 
-// freeGuard writes a guard that stops nothing any more, and has what it parked
-// looked through.
-func (t *tx) freeGuard(g Guard) error {
-	if err := t.saveGuard(g); err != nil {
-		return err
-	}
-	if g.Kind != GuardRules && g.Kind != GuardTTL {
-		return nil
-	}
-	return t.lift(lethe.ID(g.Subject), "")
-}
-
 // endGuards ends the stops whose time has passed.
-func (t *tx) endGuards() error {
-	list, err := all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, passedGuards, t.now)
-	if err != nil {
-		return err
-	}
-	for _, g := range list {
-		if g, err = t.guard(g.Kind, g.Subject); err != nil {
-			return err
-		}
+func (t *tx) endGuards(passed []Guard) error {
+	_, err := t.freeGuards(passed, func(g *Guard) bool {
 		if g.HeldAt == 0 || t.now < g.HeldUntil {
-			continue
+			return false
 		}
-		g.HeldAt, g.HeldUntil, g.Reason = 0, 0, ""
-		if err := t.freeGuard(g); err != nil {
-			return err
-		}
-	}
-	return nil
+		g.end()
+		return true
+	})
+	return err
 }
 
 // DoubtClock notes why the clocks of the ledger and of a backend cannot be relied on

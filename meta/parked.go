@@ -27,7 +27,7 @@ var (
 		ON CONFLICT (bucket_id, key, entry) DO UPDATE SET due_at = excluded.due_at`)
 	liftPrefix = register(`INSERT INTO lifts (bucket_id, prefix, after_key, after_entry) SELECT id, ?2, '', '' FROM buckets WHERE id = ?1
 		ON CONFLICT (bucket_id, prefix) DO UPDATE SET after_key = '', after_entry = ''`)
-	anyLift   = register(`SELECT 1 FROM lifts UNION ALL SELECT 1 FROM guards WHERE held_at > 0 AND held_until <= ?1 LIMIT 1`)
+	anyLift   = register(`SELECT 1 FROM lifts LIMIT 1`)
 	nextLift  = register(`SELECT bucket_id, prefix FROM lifts ORDER BY bucket_id, prefix LIMIT 1`)
 	otherLift = register(`SELECT 1 FROM lifts WHERE bucket_id <> ?1 OR prefix <> ?2 LIMIT 1`)
 	takeLift  = register(`SELECT after_key, after_entry FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + exclusive)
@@ -89,22 +89,30 @@ func (t *tx) lift(bucket lethe.ID, prefix string) error {
 // Unpark returns up to limit rows, which were parked where a hold was lifted or a
 // limit allows it again, to their due index, unless something else holds them. It
 // notes how far it came in the same transaction. Nothing changes where nothing was
-// let go.
+// let go. Stops whose time has passed end in a transaction before: who holds guards
+// waits for no bucket (design rule 16).
 func (db *DB) Unpark(ctx context.Context, limit int) (out Unparked, err error) {
+	var passed []Guard
 	idle := false
 	err = db.read(ctx, "look for what is let go", func(t *tx) error {
-		found, err := t.exists(anyLift, t.now)
-		idle = !found
+		found, err := t.exists(anyLift)
+		if err != nil {
+			return err
+		}
+		passed, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, passedGuards, t.now)
+		idle = !found && len(passed) == 0
 		return err
 	})
 	if err != nil || idle {
 		return out, err
 	}
+	if len(passed) > 0 {
+		if err := db.batch(ctx, "end what has stopped long enough", func(t *tx) error { return t.endGuards(passed) }); err != nil {
+			return out, err
+		}
+	}
 	err = db.batch(ctx, "let go what was held", func(t *tx) error {
 		out = Unparked{}
-		if err := t.endGuards(); err != nil {
-			return err
-		}
 		found, err := all(t, func(r *sql.Rows) (s spot, err error) {
 			err = r.Scan(&s.bucket, &s.key)
 			return s, err

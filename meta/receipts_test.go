@@ -58,3 +58,33 @@ func TestReceiptsAreCheap(t *testing.T) {
 		t.Errorf("%d pages with %d bytes", count, bytes)
 	}
 }
+
+// What somebody puts under the anchor, whose receipts are past their time, is told
+// to nobody who asks for a key.
+func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
+	l := newLedger(t)
+	_, err := l.Commit(l.ctx, commitOf(l.DB, "k", Uploaded{Blob: l.begin(5), Size: 5, Digest: hexSum("k")}))
+	l.ok(err)
+	l.remove("k")
+	u, err := l.UnsealedReceipts(l.ctx, 10)
+	l.ok(err)
+	seg, err := receipt.Cut("store", u.Last, u.Batches, u.Now)
+	l.ok(err)
+	l.ok(l.SealReceipts(l.ctx, seg))
+	l.clock.Advance(time.Hour)
+	n, err := l.DropReceipts(l.ctx, time.Minute, 10)
+	l.ok(err)
+	if n != 1 {
+		t.Fatalf("%d segments were dropped", n)
+	}
+	forged := seg.Pages[0]
+	l.ok(l.write(l.ctx, "forge", func(t *tx) error {
+		_, err := t.exec(insertPage, seg.Seq, int64(forged.Lowest), forged.Number, forged.Count, forged.Body)
+		return err
+	}))
+	list, err := l.Receipts(l.ctx, forged.Lowest)
+	l.ok(err)
+	if len(list) != 0 {
+		t.Errorf("told %+v", list)
+	}
+}

@@ -28,8 +28,9 @@ var (
 	// Of each segment one page can hold a name's first receipt, the last that begins
 	// below it; further ones begin with it. NULL: none begins below it.
 	namedPages = register(`SELECT (SELECT p.body FROM receipt_pages p
-			WHERE p.seq = s.seq AND p.lowest < ?1 ORDER BY p.lowest DESC, p.page DESC LIMIT 1) FROM receipt_seals s
-		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p WHERE p.seq = s.seq AND p.lowest = ?1`)
+			WHERE p.seq = s.seq AND p.lowest < ?1 ORDER BY p.lowest DESC, p.page DESC LIMIT 1) FROM receipt_seals s WHERE s.dropped = 0
+		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p
+			WHERE s.dropped = 0 AND p.seq = s.seq AND p.lowest = ?1`)
 	oldestSeals = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE dropped = 0 ORDER BY seq LIMIT ?1`)
 	dropPages   = register(`DELETE FROM receipt_pages WHERE seq BETWEEN ?1 AND ?2`)
 	keepAnchor  = register(`UPDATE receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`)

@@ -101,6 +101,7 @@ type Checker struct {
 	Until Instant
 
 	last  Seal
+	first int64 // number of the first seal
 	begun bool
 	// Segments and Receipts count what was checked.
 	Segments, Receipts int64
@@ -119,6 +120,8 @@ func (c *Checker) Next(s Seal, pages []Page) error {
 		return broken("it follows seal %d: those between are missing", c.last.Seq)
 	case c.begun && s.Dropped:
 		return broken("it says that its receipts were dropped by their age, and older ones are there")
+	case s.Dropped && len(pages) > 0:
+		return broken("it says that its receipts were dropped by their age, and some are there")
 	case c.begun && s.Prev != c.last.Hash:
 		return broken("it was sealed after another seal %d than the one that is here", c.last.Seq)
 	case c.begun && s.First != c.last.First+c.last.Count:
@@ -131,7 +134,10 @@ func (c *Checker) Next(s Seal, pages []Page) error {
 			return broken("%s has noted hash %s, here it is %s: it was rewritten since", where, noted.Hash, s.Hash)
 		}
 	}
-	c.begun, c.last = true, s
+	if !c.begun {
+		c.begun, c.first = true, s.Seq
+	}
+	c.last = s
 	if s.Dropped {
 		c.Until = s.Until
 		return nil
@@ -159,6 +165,17 @@ func (c *Checker) pages(s Seal, pages []Page) error {
 	c.Segments++
 	c.Receipts += count
 	return nil
+}
+
+// Unheld are those of the noted heads that nothing could be held against: the chain
+// begins after them, as all before was dropped by its age, or somebody says so.
+func (c *Checker) Unheld() (list []Head) {
+	for noted := range c.Noted {
+		if noted.Seq < c.first {
+			list = append(list, noted)
+		}
+	}
+	return list
 }
 
 // End checks that the chain reaches as far as what was noted elsewhere, and

@@ -126,11 +126,15 @@ var rewriting = map[string]rewritten{
 	"a page is damaged":                    second(func(s *receipt.Segment) { s.Pages[0].Body = s.Pages[0].Body[:100] }),
 	"a time":                               second(func(s *receipt.Segment) { s.SealedAt++ }),
 	"one says that it was dropped":         second(func(s *receipt.Segment) { s.Dropped, s.Pages = true, nil }),
-	"a segment is missing":                 {3, func(l []receipt.Segment) []receipt.Segment { return slices.Delete(l, 1, 2) }},
-	"the first is missing":                 {2, func(l []receipt.Segment) []receipt.Segment { return l[1:] }},
-	"one was sealed anew":                  again(1),
-	"the last one was sealed anew":         again(2),
-	"it was cut short":                     {2, func(l []receipt.Segment) []receipt.Segment { return l[:2] }},
+	"receipts under the anchor": {1, func(l []receipt.Segment) []receipt.Segment {
+		l[0].Dropped = true
+		return l
+	}},
+	"a segment is missing":         {3, func(l []receipt.Segment) []receipt.Segment { return slices.Delete(l, 1, 2) }},
+	"the first is missing":         {2, func(l []receipt.Segment) []receipt.Segment { return l[1:] }},
+	"one was sealed anew":          again(1),
+	"the last one was sealed anew": again(2),
+	"it was cut short":             {2, func(l []receipt.Segment) []receipt.Segment { return l[:2] }},
 }
 
 // Each way of rewriting a chain is found, and at the seal where it was.
@@ -145,6 +149,29 @@ func TestRewrittenChain(t *testing.T) {
 				t.Fatalf("answered %v, want a break at seal %d", err, r.at)
 			}
 		})
+	}
+}
+
+// A head that was noted before the anchor proves nothing of what is there: who
+// drops all that it covers can put any chain behind it.
+func TestHeadBeforeTheAnchor(t *testing.T) {
+	list := chain(t, 3, 5, 5)
+	noted := list[0].Head()
+	anchor := list[1]
+	anchor.Dropped, anchor.Pages = true, nil
+	for _, c := range []struct {
+		chain  []receipt.Segment
+		unheld int
+	}{{list, 0}, {list[:1], 0}, {[]receipt.Segment{anchor}, 1}} {
+		k := receipt.Checker{Store: store, Noted: map[receipt.Head]string{noted: "a note"}}
+		for _, s := range c.chain {
+			if err := k.Next(s.Seal, s.Pages); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := k.End(); err != nil || len(k.Unheld()) != c.unheld {
+			t.Errorf("%d seals from %d on: %v, and %d heads are held against nothing", len(c.chain), c.chain[0].Seq, err, len(k.Unheld()))
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *Receipts) Plan(ctx context.Context) (meta.Backlog, error) {
 }
 
 // Pass seals what there is, then drops what is past its time.
-func (r *Receipts) Pass(string) Step { return inTurn(r.seal, r.drop) }
+func (r *Receipts) Pass(string) Step { return inTurn(r.seal, unlessBehind(r.Ledger, r.drop)) }
 
 // seal seals one segment, if there is enough for one or it has waited long enough.
 func (r *Receipts) seal(ctx context.Context, c *Counts) (bool, error) {

@@ -2,6 +2,7 @@ package reclaim_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -126,6 +127,54 @@ func TestVerifyRemembersTheHead(t *testing.T) {
 	w.one(w.verify(v, other.ledger), "receipts") // cut short
 	other.chain(1)
 	w.one(w.verify(v, other.ledger), "receipts") // rewritten
+}
+
+// A chain that begins after what was checked before, and not for its age, may be
+// any chain.
+func TestVerifyMissesTheHead(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		found int
+	}{{24 * time.Hour, 1}, {month, 0}} {
+		w := newWorld(t)
+		w.chain(1)
+		v := &reclaim.Verify{Store: w.store, Keep: month, Clock: w.clock}
+		want(w, "problems", len(w.verify(v, w.ledger)), 0)
+		w.chain(2)
+		w.clock.Advance(c.after)
+		_, err := w.ledger.DropReceipts(w.ctx, time.Second, 2)
+		w.must(err)
+		for range 2 { // it does not forget what it has noted
+			want(w, "problems after "+c.after.String(), len(w.verify(v, w.ledger)), c.found)
+		}
+	}
+}
+
+// behind is a ledger that has seen a later time than the machine's clock shows.
+type behind struct{ *memmeta.DB }
+
+func (behind) ClockBehind() time.Duration { return time.Hour }
+
+// While the clock is in doubt receipts are sealed, and none is dropped for its age.
+func TestNoReceiptIsDroppedByAClockInDoubt(t *testing.T) {
+	w := newWorld(t)
+	w.chain(1)
+	w.put("k", "")
+	w.remove("k")
+	w.clock.Advance(month)
+	step := (&reclaim.Receipts{Ledger: behind{w.ledger}, Store: w.store, Keep: time.Hour, Safety: w.safety}).Pass("w")
+	var err error
+	for more := true; more && err == nil; {
+		more, err = step(w.ctx, &reclaim.Counts{})
+	}
+	if !errors.Is(err, lethe.ErrClock) {
+		t.Errorf("answered %v", err)
+	}
+	seals, err := w.ledger.Seals(w.ctx, 0, 10)
+	w.must(err)
+	if len(seals) != 2 || seals[0].Dropped {
+		t.Errorf("the chain is %+v", seals)
+	}
 }
 
 // Segments that are dropped by their age while the chain is walked are no break.

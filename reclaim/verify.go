@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -45,12 +46,17 @@ type Verify struct {
 	Checksums bool
 	Limit     int // rows per step
 	Events    *Events
+	// Keep is how long receipts are kept. The chain of receipts begins after what a
+	// pass before has found only if that is as long ago.
+	Keep  time.Duration
+	Clock lethe.Clock
 	// Report, if set, receives every problem as it is found.
 	Report func(Problem)
 
 	mu      sync.Mutex
 	stopped map[string]lethe.ID // backend -> last row of a walk that was cut off
 	head    receipt.Head        // of the receipts, as the last pass found it
+	headAt  lethe.Time          // when that was
 }
 
 // Name returns "verify", or "checksums" if it reads them.
@@ -64,8 +70,8 @@ func (v *Verify) Name() string {
 // Plan answers nothing: verify has no backlog.
 func (*Verify) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
 
-// Pass recounts first, then recomputes the chain of receipts, then goes through the rows of each backend, then through
-// the keys of each backend.
+// Pass recounts first, then recomputes the chain of receipts, then goes through the
+// rows of each backend, then through the keys of each backend.
 func (v *Verify) Pass(string) Step {
 	ids := make([]string, 0, len(v.Stores))
 	for id := range v.Stores {
@@ -121,12 +127,27 @@ func (v *Verify) receipts() Step {
 			return false, nil
 		}
 		if err == nil && !more {
-			v.mu.Lock()
-			v.head = head
-			v.mu.Unlock()
+			v.heads(c, w.Checked(), head)
 		}
 		return more, err
 	}
+}
+
+// heads remembers where the chain ends, if it goes on from where it ended before.
+func (v *Verify) heads(c *Counts, walked receipt.Checker, head receipt.Head) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var now lethe.Time
+	if v.Clock != nil {
+		now = v.Clock.Now()
+	}
+	if lost := walked.Unheld(); len(lost) > 0 && now.Sub(v.headAt) < v.Keep {
+		v.problem(c, Problem{Kind: "receipts", Name: fmt.Sprintf("seal %d", lost[0].Seq), Detail: fmt.Sprintf(
+			"an earlier check has noted it, and the chain begins after it: what went until %s is said to be past its time",
+			lethe.Time(walked.Until).Time().Format(time.RFC3339))})
+		return
+	}
+	v.head, v.headAt = head, now
 }
 
 // rows compares live rows with the bytes: each must be there, in its size, and

@@ -41,6 +41,13 @@ func TestReceipts(t *testing.T) {
 		t.Errorf("verified as\n%s", out)
 	}
 	w.fails("was rewritten since", "receipts", "verify", "--head", "1:0000")
+	w.remove("first", "b")
+	w.clock.Advance(time.Hour)
+	w.reclaimed("seals", 1, "receipts")
+	w.clock.Advance(60 * 24 * time.Hour)
+	w.reclaimed("dropped", 2, "receipts")
+	w.fails("seal 1 was dropped", "receipts", "verify", "--head", "1:0000") // what could it be held against?
+	w.fails("was rewritten since", "receipts", "verify", "--head", "2:0000")
 }
 
 // What is not sealed is exported page by page, all of it and once; what an operator

@@ -140,6 +140,7 @@ func boundOf(l config.GuardLimit) meta.Limit {
 func (s *Store) Verifier(batch int, checksums bool) *reclaim.Verify {
 	return &reclaim.Verify{
 		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Checksums: checksums, Limit: batch, Events: s.watch.engine(),
+		Keep: s.Config.Receipts.Keep.Std(), Clock: s.opt.Clock,
 	}
 }
 
