@@ -58,6 +58,7 @@ var (
 		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
 		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
 		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
+		register(`UPDATE receipts SET at = ?1 WHERE at > ?1`),
 	}
 	resetsSoon = []string{
 		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1`),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 func TestResetClock(t *testing.T) {
@@ -100,4 +101,50 @@ func (l *ledger) dies(silent lethe.ID) {
 	if len(intents.Intents) != 1 || intents.Intents[0].Blob.ID != silent {
 		l.t.Errorf("silent writers: %+v", intents.Intents)
 	}
+}
+
+// Receipts of what went while the clock was ahead are sealed and dropped in their
+// turn after it was reset, and hold nothing up.
+func TestReceiptsOfAResetClock(t *testing.T) {
+	const ahead, keep = 90 * 24 * time.Hour, 24 * time.Hour
+	clock := newTestClock()
+	l := &ledger{DB: openTest(t, Memory, Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}), t: t, ctx: context.Background(), clock: clock}
+	setUp(t, l.DB)
+	clock.Advance(ahead)
+	l.putTTL("sealed", "aa", 0)
+	l.remove("sealed")
+	l.seal()
+	l.putTTL("waiting", "bb", 0)
+	l.remove("waiting")
+	clock.Advance(-ahead)
+	l.ok(errorOf(l.ResetClock(l.ctx)))
+	u, err := l.UnsealedReceipts(l.ctx, 10)
+	l.ok(err)
+	if u.Oldest > l.now() {
+		t.Errorf("receipts wait since %d, it is %d", u.Oldest, l.now())
+	}
+	l.seal()
+	n, err := l.DropReceipts(l.ctx, keep, 10)
+	l.ok(err)
+	if n != 0 {
+		t.Errorf("%d segments were dropped before their time", n)
+	}
+	clock.Advance(keep)
+	n, err = l.DropReceipts(l.ctx, keep, 10)
+	l.ok(err)
+	if n != 2 {
+		t.Errorf("%d segments were dropped", n)
+	}
+}
+
+func errorOf(_ ClockState, err error) error { return err }
+
+// seal seals what there is.
+func (l *ledger) seal() {
+	l.t.Helper()
+	u, err := l.UnsealedReceipts(l.ctx, 10)
+	l.ok(err)
+	s, err := receipt.Cut("store", u.Last, u.Batches, u.Now)
+	l.ok(err)
+	l.ok(l.SealReceipts(l.ctx, s))
 }

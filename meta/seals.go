@@ -32,6 +32,7 @@ var (
 		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p
 			WHERE s.dropped = 0 AND p.seq = s.seq AND p.lowest = ?1`)
 	oldestSeals = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE dropped = 0 ORDER BY seq LIMIT ?1`)
+	sealedBy    = register(`SELECT coalesce(max(seq), 0) FROM receipt_seals WHERE sealed_at <= ?1`)
 	dropPages   = register(`DELETE FROM receipt_pages WHERE seq BETWEEN ?1 AND ?2`)
 	keepAnchor  = register(`UPDATE receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`)
 	dropSeals   = register(`DELETE FROM receipt_seals WHERE seq < ?1`)
@@ -153,7 +154,15 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 		if err != nil {
 			return err
 		}
-		for n < len(list) && lethe.Time(list[n].Until) <= t.now.Add(-keep) {
+		old, reach := t.now.Add(-keep), int64(0)
+		if len(list) > 0 && lethe.Time(list[0].Until) > t.now {
+			// The clock was ahead and was set back: they are at least as old as the last seal
+			// that was made with the right one.
+			if err := t.row(sealedBy, old).Scan(&reach); err != nil {
+				return t.failed(err)
+			}
+		}
+		for n < len(list) && (lethe.Time(list[n].Until) <= old || list[n].Seq <= reach) {
 			n++
 		}
 		if n == 0 {
@@ -178,11 +187,16 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receipt.Receipt, err error) {
 	err = db.read(ctx, "look for receipts", func(t *tx) error {
 		out = nil
-		if err := t.receipts(&out, func(n receipt.Name) bool { return slices.Contains(names, n) }, allUnsealed); err != nil {
+		wanted := func(body []byte) ([]receipt.Receipt, error) {
+			list, err := receipt.Decode(body)
+			return slices.DeleteFunc(list, func(r receipt.Receipt) bool { return !slices.Contains(names, r.Name()) }), err
+		}
+		if err := t.receipts(&out, wanted, allUnsealed); err != nil {
 			return err
 		}
 		for _, name := range names {
-			if err := t.receipts(&out, func(n receipt.Name) bool { return n == name }, namedPages, int64(name)); err != nil {
+			find := func(body []byte) ([]receipt.Receipt, error) { return receipt.Search(body, name) }
+			if err := t.receipts(&out, find, namedPages, int64(name)); err != nil {
 				return err
 			}
 		}
@@ -192,20 +206,16 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receip
 	return out, err
 }
 
-// receipts adds those of the bodies that a query answers which are wanted. It
-// keeps no body while it reads the next.
-func (t *tx) receipts(out *[]receipt.Receipt, wanted func(receipt.Name) bool, query string, args ...any) error {
+// receipts adds what is read of each body that a query answers. It keeps no body
+// while it reads the next.
+func (t *tx) receipts(out *[]receipt.Receipt, read func(body []byte) ([]receipt.Receipt, error), query string, args ...any) error {
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var body []byte
 		if err = r.Scan(&body); err != nil {
 			return none, err
 		}
-		list, err := receipt.Decode(body)
-		for _, x := range list {
-			if wanted(x.Name()) {
-				*out = append(*out, x)
-			}
-		}
+		list, err := read(body)
+		*out = append(*out, list...)
 		return none, err
 	}, query, args...)
 	return err
@@ -268,11 +278,10 @@ var everyPage = register(`SELECT body FROM receipt_pages ORDER BY seq, page`)
 func (db *DB) allReceipts(ctx context.Context) (out []receipt.Receipt, err error) {
 	err = db.walk(ctx, "all receipts", func(t *tx) error {
 		out = nil
-		every := func(receipt.Name) bool { return true }
-		if err := t.receipts(&out, every, everyPage); err != nil {
+		if err := t.receipts(&out, receipt.Decode, everyPage); err != nil {
 			return err
 		}
-		return t.receipts(&out, every, allUnsealed)
+		return t.receipts(&out, receipt.Decode, allUnsealed)
 	})
 	receipt.Sort(out)
 	return out, err

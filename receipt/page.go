@@ -81,6 +81,35 @@ func Decode(body []byte) ([]Receipt, error) {
 	return parse(text)
 }
 
+// Search reads of a page's body the receipts of one name: ErrCorrupt if what it had
+// to read is none. It reads a few of its lines, for they are in the order of names.
+func Search(body []byte, name Name) ([]Receipt, error) {
+	text, err := unpack(body)
+	if err != nil {
+		return nil, err
+	}
+	lines := slices.Collect(bytes.Lines(text))
+	read := func(line []byte) (r Receipt) {
+		if e := json.Unmarshal(line, &r); e != nil && err == nil {
+			err = fmt.Errorf("receipt: %w (%w)", lethe.ErrCorrupt, e)
+		}
+		return r
+	}
+	at, _ := slices.BinarySearchFunc(lines, name, func(line []byte, name Name) int {
+		r := read(line)
+		return cmp.Compare(r.Name(), name)
+	})
+	var out []Receipt
+	for _, line := range lines[at:] {
+		r := read(line)
+		if r.Name() != name {
+			break
+		}
+		out = append(out, r)
+	}
+	return out, err
+}
+
 func parse(text []byte) ([]Receipt, error) {
 	var out []Receipt
 	for line := range bytes.Lines(text) {

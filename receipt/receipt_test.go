@@ -244,3 +244,27 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// What is looked for in a page is found, all of it and nothing else, where a name
+// has many and where it has none.
+func TestSearch(t *testing.T) {
+	for _, p := range chain(t, 1500)[0].Pages {
+		list, err := receipt.Decode(p.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[receipt.Name][]receipt.Receipt{p.Lowest - 1: nil, list[len(list)-1].Name() + 1: nil, list[0].Name() + 1: nil}
+		for _, r := range list {
+			want[r.Name()] = append(want[r.Name()], r)
+		}
+		for name, all := range want {
+			got, err := receipt.Search(p.Body, name)
+			if err != nil || !slices.Equal(got, all) {
+				t.Fatalf("of %d receipts %d were found: %v", len(all), len(got), err)
+			}
+		}
+	}
+	if _, err := receipt.Search([]byte("{"), 5); !errors.Is(err, lethe.ErrCorrupt) {
+		t.Errorf("a damaged page is searched with %v", err)
+	}
+}
