@@ -145,6 +145,9 @@ func (db *DB) LiftHold(ctx context.Context, h Hold) error {
 		if err != nil {
 			return err
 		}
+		if h.check() != nil {
+			return ErrNoSuchHold // what can be none is not asked for: PostgreSQL has no text for some keys
+		}
 		if err := t.must(1, ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package metatest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/meta"
@@ -21,6 +22,9 @@ func (h *history) hold() {
 			x = pick(h, list)
 		}
 		ask(h, fmt.Sprintf("lift %+v", x), func(l Ledger) (any, error) { return nil, l.LiftHold(h.ctx, x) })
+	}
+	if strings.Contains(x.Key, "\x00") {
+		return // no place to go on from
 	}
 	q := meta.HoldQuery{Bucket: h.one("", x.Bucket), After: x, Limit: h.number(3)}
 	ask(h, "holds after", func(l Ledger) ([]meta.Hold, error) { return l.Holds(h.ctx, q) })
