@@ -1,10 +1,13 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -86,5 +89,34 @@ func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	l.ok(err)
 	if len(list) != 0 {
 		t.Errorf("told %+v", list)
+	}
+}
+
+// A row that cannot be read is named, and once it is set aside the others are sealed.
+func TestUnreadableReceipts(t *testing.T) {
+	l := newLedger(t)
+	for _, key := range []string{"a", "b"} {
+		l.putTTL(key, "digest "+key, time.Minute)
+		l.clock.Advance(time.Hour)
+		l.expire(Batch{Limit: 1})
+	}
+	write := func(query string) {
+		l.ok(l.batch(l.ctx, "damage", func(t *tx) error { _, err := t.exec(query); return err }))
+	}
+	write(`UPDATE receipts SET body = CAST('damaged' AS BLOB) WHERE id = (SELECT min(id) FROM receipts)`)
+	_, unsealed := l.UnsealedReceipts(l.ctx, 100)
+	_, found := l.Receipts(l.ctx, receipt.OfObject("b", "b"))
+	for _, err := range []error{unsealed, found} {
+		if !errors.Is(err, lethe.ErrCorrupt) || !strings.Contains(err.Error(), "row 1 of the table receipts") || !strings.Contains(err.Error(), "docs/receipts.md") {
+			t.Errorf("the error does not say what to do: %v", err)
+		}
+	}
+	write(`DELETE FROM receipts WHERE id = 1`)
+	u, err := l.UnsealedReceipts(l.ctx, 100)
+	l.ok(err)
+	list, err := l.Receipts(l.ctx, receipt.OfObject("b", "b"))
+	l.ok(err)
+	if len(u.Batches) != 1 || len(list) != 1 {
+		t.Errorf("%d batches, %d receipts of b", len(u.Batches), len(list))
 	}
 }

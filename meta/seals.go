@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ var (
 	unsealedSizes = register(`SELECT id, at, n FROM receipts ORDER BY id LIMIT ?1`)
 	unsealedUntil = register(`SELECT id, body FROM receipts WHERE id <= ?1 ORDER BY id`)
 	unsealedAfter = register(`SELECT id, body FROM receipts WHERE id > ?1 ORDER BY id LIMIT ?2`)
-	allUnsealed   = register(`SELECT body FROM receipts ORDER BY id`)
+	allUnsealed   = register(`SELECT id, body FROM receipts ORDER BY id`)
 	unsealedSum   = register(`SELECT coalesce(sum(n), 0), coalesce(min(at), 0) FROM receipts`)
 	lastSeal      = register(`SELECT ` + sealColumns + ` FROM receipt_seals ORDER BY seq DESC LIMIT 1`)
 	pageSeals     = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE seq > ?1 ORDER BY seq LIMIT ?2`)
@@ -94,6 +95,9 @@ func scanBatch(r *sql.Rows) (b receipt.Batch, err error) {
 	var body []byte
 	if err = r.Scan(&b.ID, &body); err == nil {
 		b.Receipts, err = receipt.Decode(body)
+	}
+	if errors.Is(err, lethe.ErrCorrupt) {
+		err = fmt.Errorf("row %d of the table receipts: %w; nothing is sealed until it is restored or set aside, see docs/receipts.md", b.ID, err)
 	}
 	return b, err
 }
@@ -187,11 +191,8 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receipt.Receipt, err error) {
 	err = db.read(ctx, "look for receipts", func(t *tx) error {
 		out = nil
-		wanted := func(body []byte) ([]receipt.Receipt, error) {
-			list, err := receipt.Decode(body)
-			return slices.DeleteFunc(list, func(r receipt.Receipt) bool { return !slices.Contains(names, r.Name()) }), err
-		}
-		if err := t.receipts(&out, wanted, allUnsealed); err != nil {
+		wanted := func(r receipt.Receipt) bool { return slices.Contains(names, r.Name()) }
+		if err := t.unsealed(&out, wanted); err != nil {
 			return err
 		}
 		for _, name := range names {
@@ -204,6 +205,21 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receip
 	})
 	receipt.Sort(out)
 	return out, err
+}
+
+// unsealed adds the wanted ones of what no seal covers. It keeps no batch while it
+// reads the next.
+func (t *tx) unsealed(out *[]receipt.Receipt, wanted func(receipt.Receipt) bool) error {
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		b, err := scanBatch(r)
+		for _, x := range b.Receipts {
+			if wanted(x) {
+				*out = append(*out, x)
+			}
+		}
+		return none, err
+	}, allUnsealed)
+	return err
 }
 
 // receipts adds what is read of each body that a query answers. It keeps no body
@@ -281,7 +297,7 @@ func (db *DB) allReceipts(ctx context.Context) (out []receipt.Receipt, err error
 		if err := t.receipts(&out, receipt.Decode, everyPage); err != nil {
 			return err
 		}
-		return t.receipts(&out, receipt.Decode, allUnsealed)
+		return t.unsealed(&out, func(receipt.Receipt) bool { return true })
 	})
 	receipt.Sort(out)
 	return out, err
