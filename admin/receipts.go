@@ -129,7 +129,7 @@ func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, 
 	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
 	if err == nil {
 		var b meta.Backlog
-		b, err = s.o.Ledger.ReceiptBacklog(ctx)
+		b, err = s.o.Ledger.ReceiptBacklog(ctx, meta.Sealing{})
 		out.Unsealed = b.Count
 	}
 	return out, err

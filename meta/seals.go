@@ -279,11 +279,34 @@ func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (batches
 	return batches, err
 }
 
+// Sealing says when receipts are to be sealed: at once if they are worth a segment,
+// else when the oldest has waited. The zero value: at once.
+type Sealing struct {
+	Worth int64
+	After time.Duration
+}
+
+// Backlog is that of receipts of which none is sealed, the first since a time.
+func (s Sealing) Backlog(n int64, since, now lethe.Time) Backlog {
+	switch end := since.Add(s.After); {
+	case n == 0:
+		return Backlog{}
+	case n < s.Worth && end > now:
+		return Backlog{Scheduled: n, NextDue: end}
+	case n < s.Worth:
+		return Backlog{Count: n, Oldest: end}
+	}
+	return Backlog{Count: n, Oldest: since}
+}
+
 // ReceiptBacklog counts the receipts that are not sealed.
-func (db *DB) ReceiptBacklog(ctx context.Context) (b Backlog, err error) {
+func (db *DB) ReceiptBacklog(ctx context.Context, s Sealing) (b Backlog, err error) {
 	err = db.read(ctx, "receipt backlog", func(t *tx) error {
-		b = Backlog{}
-		return t.failed(t.row(unsealedSum).Scan(&b.Count, &b.Oldest))
+		var n int64
+		var since lethe.Time
+		err := t.failed(t.row(unsealedSum).Scan(&n, &since))
+		b = s.Backlog(n, since, t.now)
+		return err
 	})
 	return b, err
 }

@@ -22,7 +22,7 @@ type ReceiptLedger interface {
 	// DropReceipts drops up to limit of the oldest segments of which every receipt is
 	// older than keep; the last of their seals stays as the anchor.
 	DropReceipts(ctx context.Context, keep time.Duration, limit int) (segments int, err error)
-	ReceiptBacklog(ctx context.Context) (meta.Backlog, error)
+	ReceiptBacklog(ctx context.Context, s meta.Sealing) (meta.Backlog, error)
 	ReceiptReader
 }
 
@@ -62,9 +62,9 @@ const (
 // Name returns "receipts".
 func (*Receipts) Name() string { return "receipts" }
 
-// Plan counts the receipts that are to be sealed.
+// Plan counts the receipts that are to be sealed, and those that wait for more.
 func (r *Receipts) Plan(ctx context.Context) (meta.Backlog, error) {
-	return r.Ledger.ReceiptBacklog(ctx)
+	return r.Ledger.ReceiptBacklog(ctx, meta.Sealing{Worth: segmentWorth, After: r.Safety.SealAfter})
 }
 
 // Pass seals what there is, then drops what is past its time.

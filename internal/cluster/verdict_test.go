@@ -40,7 +40,8 @@ func (w *world) drain(ctx context.Context) error {
 
 func idle(st admin.Status) error {
 	for _, r := range st.Routines {
-		if r.Backlog.Due > 0 || r.Backlog.Scheduled > 0 {
+		// Receipts of deletion wait for more of them, for longer than this test lasts.
+		if r.Backlog.Due > 0 || r.Backlog.Scheduled > 0 && r.Name != "receipts" {
 			return fmt.Errorf("%s has %d due and %d scheduled", r.Name, r.Backlog.Due, r.Backlog.Scheduled)
 		}
 	}

@@ -252,19 +252,20 @@ func (db *DB) ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, erro
 }
 
 // ReceiptBacklog counts the receipts that are not sealed.
-func (db *DB) ReceiptBacklog(ctx context.Context) (meta.Backlog, error) {
+func (db *DB) ReceiptBacklog(ctx context.Context, s meta.Sealing) (meta.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Backlog{}, err
 	}
 	defer db.leave()
-	var b meta.Backlog
+	var n int64
+	var since lethe.Time
 	for i, x := range db.receipts.batches {
 		if i == 0 {
-			b.Oldest = x.at
+			since = x.at
 		}
-		b.Count += int64(len(x.Receipts))
+		n += int64(len(x.Receipts))
 	}
-	return b, nil
+	return s.Backlog(n, since, db.now), nil
 }
 
 // EachReceipt answers all receipts, sealed ones first, for checkers: to be read only.

@@ -196,7 +196,7 @@ func receiptBytes(w *world) {
 			Content: o.ContentID, Blob: id, Backend: disk, How: want,
 		}}))
 	}
-	equal(w, "receipts in all", must(w.ReceiptBacklog(w.ctx))(w).Count, 6)
+	equal(w, "receipts in all", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w).Count, 6)
 }
 
 // receiptNobodys: what never was a content's, and what no row was of.
@@ -222,7 +222,7 @@ func receiptRefused(w *world) {
 	c := w.written("k", "another")
 	c.If.IfNoneMatch = "*"
 	w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrPreconditionFailed)
-	equal(w, "receipts", must(w.ReceiptBacklog(w.ctx))(w).Count, 0)
+	equal(w, "receipts", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w).Count, 0)
 }
 
 // seal seals what there is, up to limit.
@@ -263,9 +263,17 @@ func receiptSealed(w *world) {
 	pages[0] = append(pages[0], must(w.UnsealedPage(w.ctx, pages[0][3].ID, 4))(w)...)
 	equal(w, "batches page by page", plain(pages[0]), plain(pages[1]))
 	one := w.seal(3)
+	worth := meta.Sealing{Worth: 3, After: time.Hour}
+	waits := must(w.ReceiptBacklog(w.ctx, worth))(w)
+	equal(w, "receipts that wait for more", waits.Scheduled, 2)
+	equal(w, "and for no longer than this is due", waits.Count, 0)
+	equal(w, "so few are enough", must(w.ReceiptBacklog(w.ctx, meta.Sealing{Worth: 2, After: time.Hour}))(w).Count, 2)
+	w.later(time.Hour)
+	late := must(w.ReceiptBacklog(w.ctx, worth))(w)
+	equal(w, "receipts that have waited", late, meta.Backlog{Count: 2, Oldest: waits.NextDue})
 	equal(w, "batches left after a seal", plain(must(w.UnsealedPage(w.ctx, 0, 4))(w)), plain(pages[1][3:]))
 	two := w.seal(0)
-	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w), meta.Backlog{})
 	equal(w, "second segment", fmt.Sprint(two.Seq, two.First, two.Count, two.Prev), fmt.Sprint(2, 4, 2, one.Hash))
 	equal(w, "head", w.chained(), two.Head())
 	equal(w, "receipt after it was sealed", plain(w.story("k1")), plain(before))
@@ -367,7 +375,7 @@ func receiptOff(w *world) {
 	w.later(readGrace)
 	w.clean()
 	equal(w, "receipts", len(w.story("k")), 0)
-	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w), meta.Backlog{})
 }
 
 // receiptsOf is all receipts of a ledger, in an order of their own, and its chain.

@@ -85,7 +85,7 @@ func (w *World) sealedAll() error {
 	}
 	w.advance(w.now.Add(safety.SealAfter + time.Second))
 	w.drain(w.sealer())
-	b, err := w.ledger.ReceiptBacklog(context.Background())
+	b, err := w.ledger.ReceiptBacklog(context.Background(), meta.Sealing{})
 	if err == nil && b.Count > 0 {
 		err = fmt.Errorf("%d receipts are not sealed after the time for which one may wait", b.Count)
 	}
@@ -111,8 +111,8 @@ func (s *seam) DropReceipts(ctx context.Context, keep time.Duration, limit int) 
 	return write(s, "drop-receipts", "", scope{}, func() (int, error) { return s.in.DropReceipts(ctx, keep, limit) })
 }
 
-func (s *seam) ReceiptBacklog(ctx context.Context) (meta.Backlog, error) {
-	return s.in.ReceiptBacklog(ctx)
+func (s *seam) ReceiptBacklog(ctx context.Context, when meta.Sealing) (meta.Backlog, error) {
+	return s.in.ReceiptBacklog(ctx, when)
 }
 
 func (s *seam) Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Receipt, error) {
