@@ -84,7 +84,7 @@ func (h *history) settle(c meta.Claimed) {
 }
 
 func (h *history) recover() {
-	grace, limit := time.Duration(h.number(3))*time.Minute, h.number(3)
+	grace, limit := time.Duration(h.number(3))*time.Minute, h.most(3)
 	ask(h, "recover claims", func(l Ledger) ([]meta.Recovered, error) { return l.RecoverClaims(h.ctx, grace, limit) })
 }
 

@@ -46,24 +46,34 @@ func (h *history) limit() meta.Limit {
 	return meta.Limit{Share: h.number(3) * 30, Floor: int64(h.number(2)), Ask: int64(h.number(3)), PerHour: int64(h.number(4))}
 }
 
+// cutting is a limit that lets some go and others not: which of those that are due
+// at once is the ledger's right, so that two of them may differ.
+func (h *history) cutting() meta.Limit {
+	if l := h.limit(); h.apart == 0 {
+		return l
+	}
+	return meta.Limit{}
+}
+
 // limited expires, purges or claims within limits, or allows what is beyond them.
 func (h *history) limited() {
 	b := h.batch()
-	b.Limits = meta.Limits{Rules: h.limit(), TTL: h.limit(), Purge: h.limit()}
+	b.Limits = meta.Limits{Rules: h.cutting(), TTL: h.cutting(), Purge: h.cutting()}
 	switch h.number(6) {
 	case 0:
+		b.Limits.Rules, b.Limits.TTL = h.limit(), h.limit()
 		ask(h, fmt.Sprintf("foresee %+v", b.Limits), func(l Ledger) ([]meta.Guard, error) { return l.Foresee(h.ctx, b.Limits) })
 	case 1:
 		ask(h, fmt.Sprintf("purge within %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Purge(h.ctx, b) })
 	case 2:
-		r := meta.ClaimRequest{Worker: "w", Backend: disk, Limit: h.number(4), Deletes: h.limit()}
+		r := meta.ClaimRequest{Worker: "w", Backend: disk, Limit: h.most(4), Deletes: h.cutting()}
 		c, err := ask(h, fmt.Sprintf("claim within %+v", r), func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 		if err == nil && len(c.Blobs) > 0 {
 			h.claims = append(h.claims, c)
 		}
 	case 3:
 		h.allow()
-		b.Limits.Deletes = h.limit()
+		b.Limits = meta.Limits{Rules: h.limit(), TTL: h.limit(), Purge: h.limit(), Deletes: h.limit()}
 		ask(h, fmt.Sprintf("end stops %+v", b.Limits), func(l Ledger) ([]meta.Guard, error) { return l.EndStops(h.ctx, b.Limits) })
 	case 4:
 		id, why := h.one("", disk), h.one("", "skew")

@@ -10,7 +10,7 @@ import (
 
 // place looks after some of what is due, well and badly.
 func (h *history) place() {
-	r := meta.PlacementClaim{Worker: "p", Limit: h.number(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
+	r := meta.PlacementClaim{Worker: "p", Limit: h.most(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
 	claimed, err := ask(h, "claim placements", func(l Ledger) (meta.Placements, error) { return l.ClaimPlacements(h.ctx, r) })
 	if err != nil {
 		return
