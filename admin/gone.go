@@ -105,11 +105,11 @@ func fateOf(blobs []meta.Blob, confirmed []receipt.Receipt) string {
 	}
 	switch {
 	case dead > 0:
-		return fmt.Sprintf("%d of its blobs are dead letters: their deletes were given up, and their bytes still lie there", dead)
+		return fmt.Sprintf("its bytes still lie there: their deletes were given up (dead letters: %d)", dead)
 	case len(blobs) > 0:
-		return fmt.Sprintf("%d of its blobs are still to be deleted", len(blobs))
+		return fmt.Sprintf("its bytes are still to be deleted (blobs: %d)", len(blobs))
 	case off > 0:
-		return fmt.Sprintf("%d of its blobs were written off: nobody has confirmed that their bytes are gone", off)
+		return fmt.Sprintf("nobody has confirmed that its bytes are gone (blobs written off: %d)", off)
 	case len(confirmed) > 0:
 		return "its bytes were confirmed gone, the last of them at " + lethe.Time(last).Time().Format(time.RFC3339)
 	}

@@ -179,7 +179,11 @@ func (v *Verify) rows(backend string) Step {
 			case p != nil && p.Kind == "unreadable":
 				v.problem(c, *p)
 			case p != nil:
-				if still, err := v.stillLive(ctx, b.ID); err != nil || !still {
+				still, err := v.stillLive(ctx, b.ID)
+				if err != nil {
+					return false, err
+				}
+				if !still {
 					continue // it was deleted meanwhile: nothing is missing
 				}
 				bad = append(bad, b.ID)
@@ -261,7 +265,7 @@ func (v *Verify) stillSound(ctx context.Context, read []meta.Blob) ([]lethe.ID, 
 func (v *Verify) stillLive(ctx context.Context, id lethe.ID) (bool, error) {
 	now, err := v.Ledger.BlobsByID(ctx, []lethe.ID{id})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("reclaim: look at a row again: %w", err)
 	}
 	return len(now) == 1 && now[0].State == lethe.Live, nil
 }

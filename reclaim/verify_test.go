@@ -1,11 +1,14 @@
 package reclaim_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -167,4 +170,28 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 	want(newWorld(t), "text", p.String(), "missing: blob 1 on main: live row without bytes")
 	p = reclaim.Problem{Kind: "books", Name: "content 1", Detail: "refs is 1, should be 2"}
 	want(newWorld(t), "text", p.String(), "books: content 1: refs is 1, should be 2")
+}
+
+// mute is a ledger that does not answer when it is asked for rows by id.
+type mute struct {
+	reclaim.VerifyLedger
+	err error
+}
+
+func (m mute) BlobsByID(context.Context, []lethe.ID) ([]meta.Blob, error) { return nil, m.err }
+
+// Whether bytes that are missing still have a row must be known: a pass that could
+// not ask is no pass.
+func TestVerifyDoesNotPassOverWhatItCannotTell(t *testing.T) {
+	w := newWorld(t)
+	w.bytes.Lose(w.name(w.put("a", "bytes")))
+	v := &reclaim.Verify{Ledger: mute{w.ledger, lethe.ErrUnavailable}, Stores: w.stores, Store: w.store, Limit: 2}
+	step := v.Pass("test")
+	var err error
+	for more := true; more && err == nil; {
+		more, err = step(w.ctx, &reclaim.Counts{})
+	}
+	if !errors.Is(err, lethe.ErrUnavailable) {
+		t.Errorf("the pass ended with %v, want %v", err, lethe.ErrUnavailable)
+	}
 }
