@@ -104,7 +104,7 @@ var (
 		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
 		ORDER BY beat_at, size, id LIMIT ?6`)
 	// As rulesOf, for who changes nothing.
-	readRules = register(`SELECT id, coalesce(name, ''), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
 )
 
 // named are the rows that were taken, as the batch names them; nil if it names

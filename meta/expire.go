@@ -109,9 +109,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed)
 		}
 	}
 	out.sortRules()
-	if err := t.goneByAge(gone); err != nil {
-		return err
-	}
+	t.goneByAge(gone, rules)
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }
 

@@ -83,7 +83,15 @@ func (t *tx) beyond(l Limits) (out []bound, err error) {
 		return nil, err
 	}
 	for _, b := range list {
-		_, stops, err := t.stops(b, l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
+		limit, n := l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)])
+		if !limit.On() || n == 0 {
+			continue
+		}
+		g, err := t.guard(b.kind, b.subject)
+		if err != nil {
+			return nil, err
+		}
+		stops, err := t.stop(&g, limit, n)
 		if err != nil {
 			return nil, err
 		}
@@ -102,14 +110,15 @@ func (t *tx) foresee(list []bound, l Limits) (stopped []Guard, err error) {
 		return nil, err
 	}
 	for _, b := range list {
-		if _, err := t.guard(b.kind, b.subject); err != nil {
+		g, err := t.guard(b.kind, b.subject)
+		if err != nil {
 			return nil, err
 		}
 		due, err := t.countDue(dueOfBucket, t.now, foreseen, b.subject)
 		if err != nil {
 			return nil, err
 		}
-		g, stops, err := t.stops(b, l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
+		stops, err := t.stop(&g, l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
 		if err != nil {
 			return nil, err
 		}
@@ -124,20 +133,15 @@ func (t *tx) foresee(list []bound, l Limits) (stopped []Guard, err error) {
 	return stopped, nil
 }
 
-// stops answers a guard as it is once so many are due, and whether that stops it.
-func (t *tx) stops(b bound, l Limit, due int64) (g Guard, stops bool, err error) {
-	if !l.On() || due == 0 {
-		return g, false, nil
-	}
-	if g, err = t.guard(b.kind, b.subject); err != nil {
-		return g, false, err
-	}
-	has, err := t.has(g, l)
+// stop makes a guard one that stops, if the limit does not let so many go that are
+// due, and answers whether it does.
+func (t *tx) stop(g *Guard, l Limit, due int64) (stops bool, err error) {
+	has, err := t.has(*g, l)
 	if err != nil || !g.Foresees(t.now, l, has, due) {
-		return g, false, err
+		return false, err
 	}
 	g.Stop(t.now, l, has, due)
-	return g, true, nil
+	return true, nil
 }
 
 // subjects are the buckets of guards, each once.

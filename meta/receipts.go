@@ -1,17 +1,13 @@
 package meta
 
 import (
-	"database/sql"
 	"encoding/json"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-var (
-	insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2, ?3)`)
-	bucketNames    = register(`SELECT b.id, coalesce(b.name, b.was) FROM ` + ids(1) + ` CROSS JOIN buckets b WHERE b.id = t.id`)
-)
+var insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2, ?3)`)
 
 // gone notes that a version of an object went, for good: it lies under no key and
 // not in the trash. The receipt says why; the rest is filled in.
@@ -25,44 +21,15 @@ func (t *tx) gone(bucket string, o Object, r receipt.Receipt) {
 	t.counts.gone = append(t.counts.gone, r)
 }
 
-// goneByAge notes objects that expire removed.
-func (t *tx) goneByAge(list []loss) error {
-	if t.db.o.NoReceipts {
-		return nil
-	}
-	names, err := t.bucketNames(list)
-	if err != nil {
-		return err
-	}
+// goneByAge notes objects that expire removed, of buckets with these rules.
+func (t *tx) goneByAge(list []loss, of map[lethe.ID]namedRules) {
 	for _, g := range list {
 		r := receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(g.died)}
 		if g.reason != "" {
 			r.Reason, r.Rule, r.RuleNumber = g.reason, g.ruleID, g.rule
 		}
-		t.gone(names[g.bucket], Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
+		t.gone(of[g.bucket].was, Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
 	}
-	return nil
-}
-
-// bucketNames answers the names of the buckets of what went; that which it had, of
-// one that was deleted.
-func (t *tx) bucketNames(list []loss) (map[lethe.ID]string, error) {
-	names := map[lethe.ID]string{}
-	for _, g := range list {
-		names[g.bucket] = ""
-	}
-	ids := make([]lethe.ID, 0, len(names))
-	for id := range names {
-		ids = append(ids, id)
-	}
-	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
-		var id lethe.ID
-		var name string
-		err = r.Scan(&id, &name)
-		names[id] = name
-		return none, err
-	}, bucketNames, asJSON(ids))
-	return names, err
 }
 
 // left says how a settled blob left the books.

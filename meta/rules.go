@@ -57,7 +57,7 @@ var (
 	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id WHERE b.name = ?1`)
 	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id
 		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
-	rulesOf = register(`SELECT id, coalesce(name, ''), rules, holds FROM buckets
+	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
 )
 
@@ -220,6 +220,7 @@ func (t *tx) scanRules(r *sql.Rows) (out BucketRules, err error) {
 // if it was deleted.
 type namedRules struct {
 	name  string
+	was   string // the name, or that which it had
 	rules lifecycle.Rules
 	holds int64
 }
@@ -236,7 +237,7 @@ func (t *tx) rulesOfBuckets(query string, buckets []lethe.ID) (map[lethe.ID]name
 		var id lethe.ID
 		var b namedRules
 		var text string
-		if err = r.Scan(&id, &b.name, &text, &b.holds); err == nil {
+		if err = r.Scan(&id, &b.name, &b.was, &text, &b.holds); err == nil {
 			b.rules, err = t.db.rules.decode(text)
 		}
 		out[id] = b
