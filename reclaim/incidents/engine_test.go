@@ -2,19 +2,21 @@ package incidents_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // limit is the engine's batch size: small, so that a pass has several steps.
 const limit = 3
 
-func (w *world) stores() map[string]blob.Store { return map[string]blob.Store{backend: w.disk} }
+func (w *world) stores() map[string]blob.Store { return w.disks }
 
 func (w *world) clean() *reclaim.Clean {
 	return &reclaim.Clean{Ledger: w.ledger, Stores: w.stores(), Store: w.store, Safety: w.safety, Limit: limit, Clock: w.clock}
@@ -34,13 +36,33 @@ func (w *world) reap() *reclaim.Reap {
 
 // routines is the engine: everything that can reclaim.
 func (w *world) routines() []reclaim.Routine {
-	return []reclaim.Routine{
+	all := []reclaim.Routine{
 		w.expire(), w.reap(),
 		&reclaim.Uploads{Ledger: w.ledger, Safety: w.safety, Limit: limit},
 		&reclaim.Purge{Ledger: w.ledger, Batch: meta.Batch{Limit: limit}},
 		w.watch(), w.clean(),
 	}
+	if len(w.order) > 1 {
+		o := w.placing()
+		all = append(all, reclaim.Borrow(placement.NewDrain(o)), reclaim.Borrow(placement.NewReplicate(o)))
+	}
+	return all
 }
+
+// placing is what is wanted of copies.
+func (w *world) placing() placement.Options {
+	return placement.Options{
+		Ledger: w.ledger, Stores: w.stores(), Store: w.store, Order: w.order, Replicas: w.replicas, Clock: w.clock, NewID: w.newID,
+		Health: func(id string) error {
+			if id == w.down {
+				return blob.ErrDown
+			}
+			return nil
+		},
+	}
+}
+
+func (w *world) newID() lethe.ID { return lethe.RandomID(w.clock.Now()) }
 
 // verify is the fsck, telling each problem to report.
 func (w *world) verify(report func(reclaim.Problem)) *reclaim.Verify {
@@ -87,10 +109,15 @@ func (w *world) blobs(states ...lethe.State) []meta.Blob {
 }
 
 // keys lists what really lies on the backend.
-func (w *world) keys() (keys []string) {
+func (w *world) keys() []string { return w.keysOn(backend) }
+
+// keysOn does so for any backend; the guard's own are left out.
+func (w *world) keysOn(id string) (keys []string) {
 	w.Helper()
-	w.must(w.bytes.List(w.ctx, "", "", func(i blob.Info) error {
-		keys = append(keys, i.Key)
+	w.must(w.lies[id].List(w.ctx, "", "", func(i blob.Info) error {
+		if !reclaim.IsPactKey(w.store, i.Key) {
+			keys = append(keys, i.Key)
+		}
 		return nil
 	}))
 	return keys
@@ -128,11 +155,31 @@ func (w *world) ends(alive map[string]string) {
 	for _, d := range wrong {
 		w.Errorf("the books are wrong: %+v", d)
 	}
-	rows, live := w.blobs(), w.blobs(lethe.Live)
-	if len(rows) != len(live) || len(w.keys()) != len(live) {
-		w.Errorf("%d blobs live, but there are %d rows, and %d keys on the backend: %v", len(live), len(rows), len(w.keys()), rows)
+	w.lives()
+	w.pass(w.verify(func(p reclaim.Problem) {
+		if p.Kind != "foreign" || !slices.Contains(w.theirs, p.Name) {
+			w.Errorf("fsck found %s", p)
+		}
+	}))
+}
+
+// lives fails unless all rows are of living blobs, and the backends hold just
+// those, and what is not ours.
+func (w *world) lives() {
+	w.Helper()
+	want := map[string][]string{backend: slices.Clone(w.theirs)}
+	for _, b := range w.blobs() {
+		if b.State != lethe.Live {
+			w.Errorf("a row is left: %+v", b)
+		}
+		want[b.Backend] = append(want[b.Backend], lethe.BlobKey(w.store, b.ID))
 	}
-	w.pass(w.verify(func(p reclaim.Problem) { w.Errorf("fsck found %s", p) }))
+	for _, id := range w.order {
+		slices.Sort(want[id])
+		if keys := w.keysOn(id); !slices.Equal(keys, want[id]) {
+			w.Errorf("on backend %s lies %q, want %q", id, keys, want[id])
+		}
+	}
 }
 
 // counted fails unless the buckets list exactly these objects.

@@ -8,13 +8,17 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
-// ledger is a whole ledger: the one in memory, or SQLite.
+// ledger is a whole ledger: the one in memory, SQLite, or PostgreSQL.
 type ledger interface {
 	object.Ledger
 	reclaim.Ledger
+	placement.Ledger
+	reconcile.Ledger
 }
 
 // hooked lets a test stand around the ledger's methods.
@@ -116,6 +120,15 @@ func (h *hooked) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, er
 	return hook(h, "blobs by id", func() ([]meta.Blob, error) { return h.ledger.BlobsByID(ctx, ids) })
 }
 
+func (h *hooked) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+	_, err := hook(h, "commit copy", func() (struct{}, error) { return struct{}{}, h.ledger.CommitCopy(ctx, c) })
+	return err
+}
+
+func (h *hooked) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
+	return hook(h, "trim", func() (int, error) { return h.ledger.TrimCopies(ctx, r) })
+}
+
 // during calls fn once, before the next call of the ledger's method.
 func (w *world) during(method string, fn func()) {
 	w.ledger.around = func(m string, do func() error) error {
@@ -159,7 +172,10 @@ func (w *world) interrupts(op blobtest.Op, fn func()) {
 }
 
 // heal ends all faults.
-func (w *world) heal() { w.fault, w.ledger.around = nil, nil }
+func (w *world) heal() {
+	w.fault, w.ledger.around = nil, nil
+	clear(w.faults)
+}
 
 // landLate lets happen what was given up on, after everything else.
 func (w *world) landLate() {

@@ -12,90 +12,100 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// small is the size in bytes above which a body is streamed; backend is the one
-// backend of a world.
+// small is the size in bytes above which a body is streamed; backend is the first
+// backend of a world, and in most the only one.
 const (
 	small   = 1 << 10
 	backend = "main"
 )
 
-// world is a store on one backend, with the engine's routines, and hooks at
-// which things go wrong.
+// world is a store with the engine's routines, and hooks at which things go wrong.
 type world struct {
 	*testing.T
+	setting
 	ctx     context.Context
 	clock   *clocktest.Clock
 	ledger  *hooked
-	bytes   blob.Store // what really lies on the backend
+	bytes   blob.Store // what really lies on the first backend
 	disk    *blobtest.Faulty
-	fault   func(blobtest.Call) blobtest.Fault // nil: none
+	fault   func(blobtest.Call) blobtest.Fault // of the first backend; nil: none
 	objects *object.Store
 	store   lethe.ID
 	safety  reclaim.Safety
+
+	order  []string              // all backends
+	lies   map[string]blob.Store // what really lies on them
+	disks  map[string]blob.Store // and as the code sees them
+	faults map[string]func(blobtest.Call) blobtest.Fault
+	guard  *reclaim.Guard
+	theirs []string // keys on the first backend that are not ours
+	down   string   // the backend that placement knows to be down
 }
 
-// each runs the incident in memory, and on SQLite with files.
-func each(t *testing.T, incident func(*world)) {
-	t.Run("in memory", func(t *testing.T) {
-		c := clocktest.New()
-		incident(newWorld(t, c, memmeta.New(options(c)), memblob.New(memblob.Options{Clock: c})))
-	})
-	t.Run("SQLite and files", func(t *testing.T) {
-		c := clocktest.New()
-		db, err := meta.Open(t.Context(), meta.Memory, options(c))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		files, err := fsblob.Open(fsblob.Options{Root: t.TempDir(), NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		incident(newWorld(t, c, db, files))
-	})
-}
-
-func options(c *clocktest.Clock) meta.Options {
-	s := reclaim.Safety{}.WithDefaults()
-	return meta.Options{Clock: c, ReadGrace: s.ReadGrace, LateWindow: s.LateWindow}
-}
-
-func newWorld(t *testing.T, c *clocktest.Clock, db ledger, bytes blob.Store) *world {
+func newWorld(t *testing.T, s setting, c *clocktest.Clock, db ledger, place func() blob.Store) *world {
 	w := &world{
-		T: t, ctx: t.Context(), clock: c, ledger: &hooked{ledger: db}, bytes: bytes,
-		safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
+		T: t, setting: s, ctx: t.Context(), clock: c, ledger: &hooked{ledger: db}, safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
+		order: []string{backend, "second", "third"}[:max(s.backends, 1)],
+		lies:  map[string]blob.Store{}, disks: map[string]blob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
 	}
-	w.disk = blobtest.NewFaulty(bytes, func(call blobtest.Call) blobtest.Fault {
-		if w.fault == nil {
-			return blobtest.Fault{}
-		}
-		return w.fault(call)
-	})
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	w.store = who.ID
-	_, err = db.AddBackend(w.ctx, meta.Backend{ID: backend})
-	w.must(err)
-	w.objects, err = object.New(object.Options{
-		Ledger: w.ledger, Backends: map[string]blob.Store{backend: w.disk}, StoreID: w.store,
-		Clock: c, Monotonic: c, Small: small, MinPart: 1, Patience: 5 * time.Second,
-		Sleep: func(ctx context.Context, d time.Duration) error { c.Advance(d); return ctx.Err() },
-	})
-	w.must(err)
+	w.guard = &reclaim.Guard{Ledger: db, Stores: w.lies, Clock: c}
+	for _, id := range w.order {
+		w.addBackend(id, place())
+	}
+	w.objects = w.instance(w.ledger)
 	for _, name := range []string{"b", "b2"} {
 		_, err = w.objects.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: "alice"})
 		w.must(err)
 	}
 	return w
+}
+
+func (w *world) addBackend(id string, bytes blob.Store) {
+	w.Helper()
+	disk := blobtest.NewFaulty(bytes, func(call blobtest.Call) blobtest.Fault {
+		fault := w.faults[id]
+		if id == backend {
+			fault = w.fault
+		}
+		if fault == nil {
+			return blobtest.Fault{}
+		}
+		return fault(call)
+	})
+	if id == backend {
+		w.bytes, w.disk = bytes, disk
+	}
+	w.lies[id], w.disks[id] = bytes, disk
+	_, err := w.ledger.AddBackend(w.ctx, meta.Backend{ID: id})
+	w.must(err)
+	if w.pact {
+		w.must(w.guard.Advance(w.ctx, id))
+	}
+}
+
+// instance is a front door of its own on the world's backends.
+func (w *world) instance(l ledger) *object.Store {
+	w.Helper()
+	o := object.Options{
+		Ledger: l, Backends: w.disks, StoreID: w.store,
+		Clock: w.clock, Monotonic: w.clock, Small: small, MinPart: 1, Patience: 5 * time.Second,
+		Sleep: func(ctx context.Context, d time.Duration) error { w.clock.Advance(d); return ctx.Err() },
+	}
+	if w.cache != nil {
+		o.Cache = w.cache(w.T)
+	}
+	s, err := object.New(o)
+	w.must(err)
+	return s
 }
 
 func (w *world) must(err error) {
@@ -213,4 +223,9 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	b.n++
 	b.before(b.n)
 	return b.Reader.Read(p[:min(len(p), b.step)])
+}
+
+// deleteAll deletes keys in one request.
+func (w *world) deleteAll(bucket string, items []meta.DeleteItem) ([]meta.Deleted, error) {
+	return w.objects.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: items})
 }
