@@ -20,6 +20,7 @@ type actor struct {
 	name    string
 	index   int
 	effects int        // effects reached so far: numbers the decisions
+	looked  bool       // ahead, in the pass under way
 	asleep  lethe.Time // a zombie does not run before this instant
 	dead    bool
 	done    bool

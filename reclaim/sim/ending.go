@@ -31,9 +31,11 @@ func (w *World) end() {
 	w.prepareEnd(n)
 	w.fail(w.movedParts(n))
 	w.fail(w.lifted(n))
-	for range rounds {
+	n = w.unlimited(n)
+	for range w.rounds() {
 		w.advance(w.now.Add(safety.MultipartStale + time.Hour))
 		w.requeue()
+		w.permit(n)
 		for _, r := range n.routines {
 			w.drain(r)
 		}

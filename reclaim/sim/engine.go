@@ -12,7 +12,12 @@ import (
 // The methods that the engine uses.
 
 func (s *seam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true, only: b.Only}, func() (meta.Reclaimed, error) { return s.in.Expire(ctx, b) })
+	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true, only: b.Only}, func() (meta.Reclaimed, error) {
+		s.looked(b)
+		out, err := s.in.Expire(ctx, b)
+		s.w.oracle.stops(out.Stopped...)
+		return out, err
+	})
 }
 
 func (s *seam) DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, error) {
@@ -26,6 +31,9 @@ func (s *seam) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
 func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
 	return write(s, "claim", r.Backend, scope{}, func() (meta.Claimed, error) {
 		out, err := s.in.ClaimCondemned(ctx, r)
+		if out.Stopped != nil {
+			s.w.oracle.stops(*out.Stopped)
+		}
 		for _, b := range out.Blobs {
 			if b.DueAt > out.Now {
 				s.w.fail(fmt.Errorf("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
@@ -99,7 +107,11 @@ func (s *seam) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backl
 }
 
 func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return write(s, "purge", "", scope{only: b.Only}, func() (meta.Reclaimed, error) { return s.in.Purge(ctx, b) })
+	return write(s, "purge", "", scope{only: b.Only}, func() (meta.Reclaimed, error) {
+		out, err := s.in.Purge(ctx, b)
+		s.w.oracle.stops(out.Stopped...)
+		return out, err
+	})
 }
 
 func (s *seam) PurgeBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PurgeBacklog(ctx) }

@@ -69,9 +69,9 @@ func (w *World) lifted(n *node) error {
 	return nil
 }
 
-// unpark is a step of its own where there are holds.
+// unpark is a step of its own where there are holds or limits.
 func (s *seam) unpark(ctx context.Context, limit int) (meta.Unparked, error) {
-	if !s.w.holding() {
+	if !s.w.holding() && !s.w.limited() {
 		return s.in.Unpark(ctx, limit)
 	}
 	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(ctx, limit) })

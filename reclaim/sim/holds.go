@@ -2,14 +2,13 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// The methods that holds and limits need.
+// The methods that holds need.
 
 func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
 	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{}, func() (meta.Hold, error) {
@@ -41,20 +40,6 @@ func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, er
 
 func (s *seam) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
 	return s.unpark(ctx, limit)
-}
-
-func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
-	return s.in.Foresee(ctx, l)
-}
-
-func (s *seam) Guards(ctx context.Context) ([]meta.Guard, error) { return s.in.Guards(ctx) }
-
-func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
-	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error { return s.in.AllowGuard(ctx, a) })
-}
-
-func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
-	return s.in.EndStops(ctx, l)
 }
 
 func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, error) {

@@ -12,6 +12,7 @@ const (
 	Held                        // holds are set and lifted
 	Reconciled                  // backends are compared with the ledger
 	Sealed                      // receipts of deletion are sealed and dropped
+	Limited                     // deletions are limited, and the limits change
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -22,6 +23,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
+		Limited: w.limited(),
 	} {
 		if has {
 			out |= kind

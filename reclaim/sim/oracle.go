@@ -48,6 +48,8 @@ type oracle struct {
 	seen     map[lethe.ID]bool        // blob ids ever
 	rules    map[string]lifecycle.Rules
 	holds    []meta.Hold        // that are set
+	tallies  map[guarded]*tally // of what is limited
+	stopping []meta.Guard       // by the step under way
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
 
 	lost   map[lethe.ID]bool // blobs whose backend was destroyed
@@ -62,7 +64,7 @@ func newOracle(w *World) *oracle {
 	return &oracle{
 		w: w, last: map[lethe.ID]meta.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]meta.Commit{}, begunAt: map[lethe.ID]int{},
-		changed: map[place]int{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, proven: map[lethe.ID]*byte{},
+		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
 		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
 	}
@@ -202,6 +204,7 @@ func (o *oracle) listed(bucket string, got []meta.Object) error {
 // wrote is called after every transaction that may have changed something: what
 // changed must be within its scope, and every invariant must hold.
 func (o *oracle) wrote(step Step, sc scope, err error) error {
+	defer func() { o.w.fail(o.stop()) }()
 	before := o.view
 	o.view, o.spare = emptied(o.spare), before
 	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
@@ -218,6 +221,9 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 	}
 	if kerr := o.kept(before, step); kerr != nil {
 		return fmt.Errorf("after %s: %w", step, kerr)
+	}
+	if lerr := o.within(before, step, sc); lerr != nil {
+		return fmt.Errorf("after %s: %w", step, lerr)
 	}
 	if gerr := o.receipted(before); gerr != nil {
 		return fmt.Errorf("after %s: %w", step, gerr)

@@ -18,6 +18,8 @@ type node struct {
 	objects  *object.Store
 	routines []reclaim.Routine
 	stores   map[string]blob.Store
+	ledger   *seam
+	limits   meta.Limits // it was started with
 }
 
 // batch is the engine's batch size in a simulated world: small, so that a pass
@@ -49,6 +51,9 @@ func (w *World) found() error {
 	}
 	w.store = id.ID
 	w.plant()
+	if w.limited() {
+		w.configure(rand.New(rand.NewPCG(w.cfg.Seed, 8)))
+	}
 	for _, b := range w.backends() {
 		if _, err := in.AddBackend(ctx, meta.Backend{ID: b, Quota: w.quota(b)}); err != nil {
 			return err
@@ -104,6 +109,9 @@ func (p *process) boot() {
 	if p.w.sealing() {
 		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
 	}
+	if p.w.limited() {
+		p.spawn("keeper", p.w.cfg.Clients+p.w.cfg.Workers+4+p.index, keeper)
+	}
 }
 
 func (p *process) spawn(kind string, index int, body func(*actor)) {
@@ -130,10 +138,10 @@ func (w *World) newNode() *node {
 		panic(err)
 	}
 	drop := func(context.Context, []lethe.ID) {}
-	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch}
-	return &node{objects: objects, stores: stores, routines: append([]reclaim.Routine{
+	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch, Limits: w.limits}
+	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, routines: append([]reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: b, Drop: drop},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Clock: w},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Deletes: w.limits.Deletes, Clock: w},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: batch},
 		&reclaim.Lifecycle{Ledger: l, Limit: batch},
@@ -158,6 +166,7 @@ func worker(index int) func(*actor) {
 			a.pause(time.Duration(rng.IntN(60)) * time.Second)
 			r := pick(rng, a.proc.node.routines)
 			step := r.Pass(a.name)
+			a.looked = false
 			var counts reclaim.Counts
 			for more := true; more; {
 				var err error

@@ -72,6 +72,8 @@ type World struct {
 	orphans   map[lethe.ID]*planted
 	prey      string // the backend that the operator is about to lose
 
+	limits meta.Limits // that processes are started with
+
 	trace   hash.Hash
 	lines   []string
 	line    []byte

@@ -1,0 +1,264 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The methods that limits need.
+
+func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+	if !s.w.limited() {
+		return s.in.Foresee(ctx, l)
+	}
+	return write(s, "foresee", "", scope{}, func() ([]meta.Guard, error) {
+		stopped, err := s.in.Foresee(ctx, l)
+		if err == nil {
+			s.w.fail(s.w.oracle.foreseen(stopped))
+			s.looks()
+		}
+		return stopped, err
+	})
+}
+
+// looks notes that the actor has looked ahead in its pass.
+func (s *seam) looks() {
+	if a := s.w.cur; a != nil {
+		a.looked = true
+	}
+}
+
+// looked: whoever lets objects expire has looked ahead in that pass.
+func (s *seam) looked(b meta.Batch) {
+	l := s.w.limitsNow()
+	if a := s.w.cur; s.w.limited() && a != nil && !a.looked && b.Only == nil && (l.Rules.On() || l.TTL.On()) {
+		s.w.fail(fmt.Errorf("%s lets objects expire and has not looked ahead", a.name))
+	}
+}
+
+func (s *seam) Guards(ctx context.Context) ([]meta.Guard, error) { return s.in.Guards(ctx) }
+
+func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
+	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error {
+		err := s.in.AllowGuard(ctx, a)
+		if err == nil {
+			*s.w.oracle.tally(a.Kind, a.Subject) = tally{freeUntil: a.Until, free: a.N}
+		}
+		return err
+	})
+}
+
+func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+	return write(s, "end-stops", "", scope{}, func() ([]meta.Guard, error) {
+		ended, err := s.in.EndStops(ctx, l)
+		for _, g := range ended {
+			s.w.fail(s.w.oracle.endedFor(g, limitOf(l, g.Kind)))
+		}
+		return ended, err
+	})
+}
+
+// guarded is a kind of deletion, and from what.
+type guarded struct {
+	kind    meta.GuardKind
+	subject string
+}
+
+// tally is what the oracle counts by itself: of what went in the hour, or since a
+// person allowed something; until when nothing may go; and what was allowed.
+type tally struct {
+	hour      int64
+	n         int64
+	stopped   lethe.Time // until then; 0: not
+	freeUntil lethe.Time
+	free      int64 // below 0: any number
+}
+
+func (o *oracle) tally(kind meta.GuardKind, subject string) *tally {
+	at := guarded{kind, subject}
+	if o.tallies[at] == nil {
+		o.tallies[at] = &tally{}
+	}
+	return o.tallies[at]
+}
+
+// within: no more went in this step than the limits let go.
+func (o *oracle) within(before View, step Step, sc scope) error {
+	if !o.w.limited() {
+		return nil
+	}
+	limits := o.w.limitsNow()
+	for at, k := range o.departed(before, step, sc) {
+		t, l := o.tally(at.kind, at.subject), limitOf(limits, at.kind)
+		if err := t.take(o.w.now, l, has(before, at), k); err != nil {
+			return fmt.Errorf("%d %s of %q: %w", k, at.kind, at.subject, err)
+		}
+	}
+	return nil
+}
+
+// departed counts what went in a step by whose limit it is under. A plan was decided
+// by a person.
+func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
+	out := map[guarded]int64{}
+	if sc.only != nil {
+		return out
+	}
+	switch step {
+	case "expire":
+		here := byPlace(o.view.Objects)
+		for at, x := range byPlace(before.Objects) {
+			if here[at].ID == x.ID {
+				continue
+			}
+			kind := meta.GuardRules
+			if x.TTLAt != 0 && x.TTLAt <= o.w.now {
+				kind = meta.GuardTTL
+			}
+			out[guarded{kind, string(x.BucketID)}]++
+		}
+	case "purge":
+		if n := len(before.Trash) - len(o.view.Trash); n > 0 {
+			out[guarded{kind: meta.GuardPurge}] = int64(n)
+		}
+	case "claim":
+		was := map[lethe.ID]int64{}
+		for _, b := range before.Blobs {
+			was[b.ID] = b.Claim.Fence
+		}
+		for _, b := range o.view.Blobs {
+			if b.Claim.Fence != was[b.ID] {
+				out[guarded{meta.GuardDeletes, b.Backend}]++
+			}
+		}
+	}
+	return out
+}
+
+// has is how much a subject has.
+func has(v View, at guarded) (n int64) {
+	if at.kind == meta.GuardDeletes {
+		for _, b := range v.Blobs {
+			if b.Backend == at.subject {
+				n++
+			}
+		}
+		return n
+	}
+	for _, x := range v.Objects {
+		if string(x.BucketID) == at.subject {
+			n++
+		}
+	}
+	return n
+}
+
+// take counts k that went of a subject that had so many.
+func (t *tally) take(now lethe.Time, l meta.Limit, has, k int64) error {
+	if !l.On() {
+		return nil
+	}
+	if hour := hourOf(now); hour != t.hour {
+		t.hour, t.n = hour, 0
+	}
+	free := now < t.freeUntil
+	switch {
+	case now < t.stopped:
+		return fmt.Errorf("went although it was stopped until %s", t.stopped)
+	case free && t.free >= 0 && k > t.free:
+		return fmt.Errorf("went, and %d more were allowed", t.free)
+	case free && t.free >= 0:
+		t.free -= k
+	case free:
+	case t.n+k > t.asks(l, has):
+		return fmt.Errorf("went after %d of %d in the hour, and nobody was asked (limit %+v)", t.n, has+t.n, l)
+	case l.PerHour > 0 && t.n+k > l.PerHour:
+		return fmt.Errorf("went after %d in the hour, and %d may go in each", t.n, l.PerHour)
+	}
+	t.n += k
+	return nil
+}
+
+// asks is how many may go in the hour before a person is asked.
+func (t *tally) asks(l meta.Limit, has int64) int64 {
+	most := int64(1) << 62
+	if l.Ask > 0 {
+		most = l.Ask
+	}
+	if l.Share > 0 {
+		most = min(most, max(l.Floor, (has+t.n)*int64(l.Share)/100))
+	}
+	return most
+}
+
+// foreseen holds what looking ahead stopped against what is due: all of that must
+// be stopped of which a person is to be asked, and nothing of which some may go.
+func (o *oracle) foreseen(stopped []meta.Guard) error {
+	page, err := o.w.ledger.DueObjects(context.Background(), meta.DueQuery{})
+	if err != nil {
+		return err
+	}
+	due := map[guarded]int64{}
+	for _, d := range page.Rows {
+		kind := meta.GuardTTL
+		if d.Rule != "" {
+			kind = meta.GuardRules
+		}
+		due[guarded{kind, string(d.Bucket)}]++
+	}
+	stops := map[guarded]bool{}
+	for _, g := range stopped {
+		stops[guarded{g.Kind, g.Subject}] = true
+		o.stops(g)
+	}
+	for at, n := range due {
+		t, l := *o.tally(at.kind, at.subject), limitOf(o.w.limitsNow(), at.kind)
+		if t.hour != hourOf(o.w.now) {
+			t.n = 0
+		}
+		asks := t.n+n > t.asks(l, has(o.view, at))
+		switch free := o.w.now < t.freeUntil; {
+		case !l.On() || o.w.now < t.stopped:
+		case stops[at] && (free && t.free != 0 || !free && !asks && (l.PerHour == 0 || t.n < l.PerHour)):
+			return fmt.Errorf("%d %s of %q are due, and were stopped although some may go", n, at.kind, at.subject)
+		case !stops[at] && !free && asks:
+			return fmt.Errorf("%d %s of %q are due, a person is to be asked, and nothing was stopped", n, at.kind, at.subject)
+		}
+	}
+	return nil
+}
+
+// stops notes what was stopped in the step under way: from its end on nothing goes.
+func (o *oracle) stops(list ...meta.Guard) { o.stopping = append(o.stopping, list...) }
+
+// stop holds the kinds that were stopped in the step that ended.
+func (o *oracle) stop() error {
+	list := o.stopping
+	o.stopping = nil
+	for _, g := range list {
+		t, l := o.tally(g.Kind, g.Subject), limitOf(o.w.limitsNow(), g.Kind)
+		end := lethe.Time((hourOf(o.w.now) + 1) * hourMicros)
+		switch asks := l.Share > 0 || l.Ask > 0; {
+		case g.HeldUntil == end && l.PerHour > 0:
+		case g.HeldUntil == lethe.Forever && asks:
+		case o.w.now < t.freeUntil && g.HeldUntil == end: // what was allowed is used up
+		default:
+			return fmt.Errorf("%s of %q was stopped until %s by the limit %+v", g.Kind, g.Subject, g.HeldUntil, l)
+		}
+		t.stopped, t.freeUntil, t.free = g.HeldUntil, 0, 0
+	}
+	return nil
+}
+
+// endedFor: no stop ends for which there is a limit.
+func (o *oracle) endedFor(g meta.Guard, l meta.Limit) error {
+	t := o.tally(g.Kind, g.Subject)
+	if t.stopped == lethe.Forever && (l.Share > 0 || l.Ask > 0) || o.w.now < t.stopped && t.stopped != lethe.Forever && l.On() {
+		return fmt.Errorf("the stop of %s of %q was ended, and its limit is there: %+v", g.Kind, g.Subject, l)
+	}
+	t.stopped = 0
+	return nil
+}
