@@ -40,13 +40,18 @@ func TestMutants(t *testing.T) {
 	if !*runMutants && *onlyMutant == "" {
 		t.Skip("the patches apply; run them with -sim.mutants")
 	}
+	if t.Failed() {
+		return
+	}
+	chosen := slices.DeleteFunc(all, func(m mutant) bool { return !strings.Contains(m.name, *onlyMutant) })
+	field := sow(t, chosen)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	work := make(chan mutant)
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for m := range work {
-				found, err := m.hunt(t.TempDir())
+				found, err := field.hunt(t.TempDir(), m)
 				mu.Lock()
 				v := m.verdict(found, err)
 				t.Log(v.text)
@@ -57,13 +62,52 @@ func TestMutants(t *testing.T) {
 			}
 		})
 	}
-	for _, m := range all {
-		if strings.Contains(m.name, *onlyMutant) {
-			work <- m
-		}
+	for _, m := range chosen {
+		work <- m
 	}
 	close(work)
 	wg.Wait()
+}
+
+// field is where mutants are hunted: most of them in one build.
+type field struct {
+	shared string
+	alone  map[string]bool
+}
+
+// sow builds what the mutants share, and sees that it is sound while they sleep.
+func sow(t *testing.T, list []mutant) field {
+	files, alone, err := plant(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := field{alone: map[string]bool{}}
+	for _, m := range alone {
+		out.alone[m.name] = true
+	}
+	if out.shared, err = build(t.TempDir(), files); err != nil {
+		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
+	}
+	none := mutant{within: 500}
+	if found, err := none.hunt(out.shared); found != 0 || err != nil {
+		t.Fatalf("a build whose mutants sleep: seed %d, %v", found, err)
+	}
+	t.Logf("%d of %d mutants share a build", len(list)-len(alone), len(list))
+	return out
+}
+
+func (f field) hunt(dir string, m mutant) (int, error) {
+	binary := f.shared
+	if f.alone[m.name] {
+		files, err := m.patches()
+		if err != nil {
+			return 0, err
+		}
+		if binary, err = build(dir, files); err != nil {
+			return 0, err
+		}
+	}
+	return m.hunt(binary)
 }
 
 type judgement struct {
@@ -111,16 +155,13 @@ func (m mutant) patches() (map[string]string, error) {
 	return files, nil
 }
 
-// hunt builds the simulation with the mutant in it and runs it; it returns the
-// first seed that fails, 0 if none does.
-func (m mutant) hunt(dir string) (int, error) {
-	binary, err := m.build(dir)
-	if err != nil {
-		return 0, err
-	}
+// hunt runs the simulation with the mutant awake; it returns the first seed that
+// fails, 0 if none does.
+func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite))
+	cmd.Env = append(os.Environ(), wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err == nil || !errors.As(err, &failed) {
@@ -133,11 +174,8 @@ func (m mutant) hunt(dir string) (int, error) {
 	return strconv.Atoi(string(seed[1]))
 }
 
-func (m mutant) build(dir string) (string, error) {
-	files, err := m.patches()
-	if err != nil {
-		return "", err
-	}
+// build makes the simulation with other texts of these files.
+func build(dir string, files map[string]string) (string, error) {
 	here, err := filepath.Abs(root)
 	if err != nil {
 		return "", err

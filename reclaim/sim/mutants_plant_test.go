@@ -1,0 +1,219 @@
+package sim_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// wakes is the variable of the environment that names the mutant which a process is.
+const wakes = "LETHE_MUTANT"
+
+// plant puts many mutants into one build, to compile and link once: each function
+// that one of them changes is there as it is and as they have it, and under its name
+// one that looks which mutant is awake. What changes more than the bodies of
+// functions has to be built alone.
+func plant(list []mutant) (files map[string]string, alone []mutant, err error) {
+	beds := map[string]*bed{}
+	for _, m := range list {
+		changed, err := m.patches()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		bodies, err := m.bodies(changed, beds)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if bodies == nil {
+			alone = append(alone, m)
+		}
+		for place, text := range bodies {
+			b := beds[place.file]
+			b.variants[place.function] = append(b.variants[place.function], variant{m.name, text})
+		}
+	}
+	files = map[string]string{}
+	for name, b := range beds {
+		if len(b.variants) > 0 {
+			files[name] = b.text()
+			files[path.Join(path.Dir(name), "awake_mutant.go")] = fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar awakeMutant = os.Getenv(%q)\n", b.own.name, wakes)
+		}
+	}
+	return files, alone, nil
+}
+
+// bed is a source file into which mutants are planted.
+type bed struct {
+	own      source
+	variants map[string][]variant // by function
+}
+
+// variant is a function as a mutant has it.
+type variant struct{ mutant, text string }
+
+type place struct{ file, function string }
+
+// bodies answers the functions that a mutant changes; nil: it changes other things.
+func (m mutant) bodies(changed map[string]string, beds map[string]*bed) (map[place]string, error) {
+	out := map[place]string{}
+	for name, text := range changed {
+		if beds[name] == nil {
+			own, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				return nil, err
+			}
+			b := &bed{variants: map[string][]variant{}}
+			if b.own, err = read(string(own)); err != nil {
+				return nil, err
+			}
+			beds[name] = b
+		}
+		theirs, err := read(text)
+		if err != nil {
+			return nil, err
+		}
+		own := beds[name].own
+		if own.rest != theirs.rest || !slices.Equal(own.order, theirs.order) {
+			return nil, nil
+		}
+		for _, fn := range own.order {
+			before, after := own.functions[fn], theirs.functions[fn]
+			switch {
+			case before.text == after.text:
+			case before.head != after.head || before.generic:
+				return nil, nil
+			default:
+				out[place{name, fn}] = after.named(m.name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// source is a file taken apart into its functions, in order, and the rest.
+type source struct {
+	name      string // of the package
+	all, rest string
+	order     []string
+	functions map[string]function
+}
+
+// function is a function or method.
+type function struct {
+	text, head string // head: without the body
+	at         int    // where it begins in the file
+	nameAt     int    // where its name begins in its text
+	name       string
+	generic    bool
+	receiver   string   // its type; empty: it has none
+	params     []string // their types
+	results    string
+}
+
+func read(text string) (source, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, "", text, parser.ParseComments)
+	if err != nil {
+		return source{}, err
+	}
+	out := source{name: f.Name.Name, all: text, functions: map[string]function{}}
+	offset := func(p token.Pos) int { return set.Position(p).Offset }
+	cut := func(n ast.Node) string { return text[offset(n.Pos()):offset(n.End())] }
+	end := 0
+	for _, d := range f.Decls {
+		decl, ok := d.(*ast.FuncDecl)
+		if !ok || decl.Body == nil {
+			continue
+		}
+		fn := function{
+			text: cut(decl), at: offset(decl.Pos()), name: decl.Name.Name, nameAt: offset(decl.Name.Pos()) - offset(decl.Pos()),
+			head: text[offset(decl.Pos()):offset(decl.Body.Pos())], generic: decl.Type.TypeParams != nil,
+		}
+		if decl.Recv != nil {
+			fn.receiver = cut(decl.Recv.List[0].Type)
+		}
+		for _, p := range decl.Type.Params.List {
+			fn.params = append(fn.params, slices.Repeat([]string{cut(p.Type)}, max(1, len(p.Names)))...)
+		}
+		if decl.Type.Results != nil {
+			fn.results = cut(decl.Type.Results)
+		}
+		key := fn.receiver + "." + fn.name
+		out.order = append(out.order, key)
+		out.functions[key] = fn
+		out.rest += text[end:fn.at]
+		end = fn.at + len(fn.text)
+	}
+	out.rest += text[end:]
+	return out, nil
+}
+
+// named is the function's text under the name that it has for a mutant; that of none
+// is its own.
+func (f function) named(mutant string) string {
+	return f.text[:f.nameAt] + f.as(mutant) + f.text[f.nameAt+len(f.name):]
+}
+
+func (f function) as(mutant string) string {
+	return f.name + "_" + strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, mutant)
+}
+
+// dispatch is the function that calls the one of the mutant which is awake.
+func (f function) dispatch(list []variant) string {
+	var params, args []string
+	for i, p := range f.params {
+		name := fmt.Sprintf("arg%d", i)
+		params = append(params, name+" "+p)
+		if strings.HasPrefix(p, "...") {
+			name += "..."
+		}
+		args = append(args, name)
+	}
+	receiver, prefix := "", ""
+	if f.receiver != "" {
+		receiver, prefix = "(self "+f.receiver+") ", "self."
+	}
+	call := func(mutant string) string {
+		c := prefix + f.as(mutant) + "(" + strings.Join(args, ", ") + ")"
+		if f.results == "" {
+			return c + "; return"
+		}
+		return "return " + c
+	}
+	out := "func " + receiver + f.name + "(" + strings.Join(params, ", ") + ") " + f.results + " {\n"
+	for _, v := range list {
+		out += fmt.Sprintf("if awakeMutant == %q { %s }\n", v.mutant, call(v.mutant))
+	}
+	return out + call("") + "\n}\n"
+}
+
+// text is the file with its mutants.
+func (b *bed) text() string {
+	out, end := "", 0
+	for _, key := range b.own.order {
+		list := b.variants[key]
+		if len(list) == 0 {
+			continue
+		}
+		fn := b.own.functions[key]
+		out += b.own.all[end:fn.at] + fn.named("") + "\n\n"
+		for _, v := range list {
+			out += v.text + "\n\n"
+		}
+		out += fn.dispatch(list)
+		end = fn.at + len(fn.text)
+	}
+	return out + b.own.all[end:]
+}
