@@ -236,6 +236,40 @@ func TestServerAwayIsAMissThatCostsNothing(t *testing.T) {
 	}
 }
 
+func TestAReplicaTakesOver(t *testing.T) {
+	pair, monotonic := servers.NewRedisPair(t), clocktest.New()
+	conn := connect(t, redisconn.Options{
+		URL: "redis://" + pair.Sentinel + "?master_name=" + pair.Master, Kind: redisconn.Sentinel, Monotonic: monotonic,
+	})
+	c, ctx := open(t, conn), t.Context()
+	kept := func(key string) bool {
+		monotonic.Advance(time.Minute)
+		c.Put(ctx, key, []byte("value of "+key), time.Hour)
+		got, ok := c.Get(ctx, key)
+		if ok && string(got) != "value of "+key {
+			t.Fatalf("%s reads %q", key, got)
+		}
+		return ok
+	}
+	until := func(key string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		for !kept(key) {
+			if ctx.Err() != nil {
+				t.Fatalf("%s is not kept", key)
+			}
+		}
+	}
+	until("before")
+	pair.Primary.Kill()
+	kept("meanwhile") // or not: nobody has to wait for it
+	pair.AwaitFailover()
+	until("after")
+	pair.Primary.Restart() // it becomes the other's replica, which refuses writes
+	until("later")
+}
+
 func TestCallersThatGiveUpDoNotCount(t *testing.T) {
 	s := servers.NewRedis(t)
 	conn := connect(t, redisconn.Options{URL: "redis://" + s.Addr})
