@@ -31,9 +31,11 @@ standard)
   serve -size 8388608 -objects 24 -gets 300 -warm 2
   "$bench" list -lethe "$lethe" -dir "$dir"
   "$bench" disturb -lethe "$lethe" -dir "$dir"
+  "$bench" intent -dir "$dir"
   if command -v versitygw >/dev/null; then
     "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -workers 2,1,4
     "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -shared 80 -one 0
+    "$bench" disturb -lethe "$lethe" -dir "$dir" -versitygw "$(command -v versitygw)" -rate 200 -objects 100000 -waves 3 -every 60s
   fi
   "$bench" memory -lethe "$lethe" -dir "$dir"
   ;;
