@@ -21,8 +21,9 @@ OBJECTS ?= 100000
 # Packages whose tests run under the race detector as well.
 RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config ./internal/ratelimit ./internal/wake ./internal/claimlock ./paste
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat chart clean
 
 build:
 	$(GO) build ./...
@@ -116,6 +117,15 @@ conformance:
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.
 compat:
 	@set -o pipefail; LETHE_COMPAT=1 $(GO) test -count=1 -v -timeout 20m -run '^TestCompatibility$$' ./blob/s3blob | grep -Ev '^(=== | +--- PASS)'
+
+# The Helm chart lints, and what it makes of its values is a configuration that
+# lethe takes. Not part of make test: helm compiles for minutes.
+chart: .bin/helm
+	.bin/helm lint --strict deploy/helm/lethe
+	scripts/chart.sh .bin/helm
+
+.bin/helm:
+	GOBIN=$(CURDIR)/.bin $(GO) install $(HELM)
 
 clean:
 	rm -rf .bin .cache bench/out lethe
