@@ -166,9 +166,11 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 	switch {
 	case errors.Is(err, errProtocol):
 		s.o.Events.protocol("delete", err)
-		slot.leave(verdict{})
+		// An answer that breaks off may be the end of a service's patience: fewer keys pass.
+		broken := errors.Is(err, errBroken)
+		slot.leave(verdict{slow: broken && len(batch) > 1})
 		for _, t := range batch {
-			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), errors.Is(err, errBroken)
+			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w", t.key, blob.ErrUnknown, err), broken
 		}
 	case err != nil:
 		s.batchFailed(ctx, batch, err, slot)
@@ -192,7 +194,8 @@ func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slo
 	case v.certain && v.is(unable...) || v.status == http.StatusMethodNotAllowed:
 		s.singly()
 		again = true
-	case v.is("MalformedXML", "InvalidRequest", "InvalidArgument", "EntityTooLarge", "MaxMessageLengthExceeded", "InternalError") && len(batch) > 1:
+	case (v.is("MalformedXML", "InvalidRequest", "InvalidArgument", "EntityTooLarge", "MaxMessageLengthExceeded", "InternalError") ||
+		v.status == http.StatusRequestEntityTooLarge) && len(batch) > 1:
 		// Fewer keys may pass, or show the one that does not.
 		v.slow, again = true, true
 	}

@@ -226,6 +226,42 @@ func TestOrchestrator1468_ADrainRevertsAWrite(t *testing.T) {
 	}
 }
 
+// s3-orchestrator #1527 as it was found: a copy beside the first was given up, its
+// clean-up was queued by backend and key, the next attempt put a copy there, and the
+// clean-up deleted that; the row said that there was one. Here each attempt has a name
+// of its own, and keeps its row until nothing of it can land any more.
+func TestOrchestrator1527_CleanupOfADiscardedCopy(t *testing.T) {
+	setting{backends: 2, replicas: 2}.each(t, func(w *world) {
+		w.put("b/k", "body")
+		w.faults["second"] = func(c blobtest.Call) blobtest.Fault {
+			if c.Op == blobtest.OpPut {
+				return blobtest.Fault{Kind: blobtest.Late}
+			}
+			return blobtest.Fault{}
+		}
+		w.must(w.engine())
+		equal(w, "copies on the second", len(w.keysOn("second")), 0)
+		w.heal()
+		w.clock.Advance(lease) // and the next attempt comes before the clean-up
+		w.replicate(w.order...)
+		w.copied()
+		w.pass(w.clean())
+		w.copied()
+		for _, p := range w.disks["second"].(*blobtest.Faulty).Late() {
+			w.must(p.Release(w.ctx)) // the first attempt lands after all
+		}
+		w.has("b/k", "body")
+		w.ends(map[string]string{"b/k": "body"})
+		w.copied()
+	})
+
+	n := newNaive()
+	n.queue = append(n.queue, "second/k") // of the attempt that was given up
+	n.put("k", "second/k", "body")
+	n.drain()
+	n.loses(t, "k")
+}
+
 // s3-orchestrator #1388: each instance counted what it had written itself since it
 // last read the usage, and together they wrote beyond the quota. Here room is taken
 // in the transaction that makes the intent, exactly, whoever else takes some.

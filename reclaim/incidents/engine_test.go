@@ -170,7 +170,7 @@ func (w *world) lives() {
 	want := map[string][]string{backend: slices.Clone(w.theirs)}
 	for _, b := range w.blobs() {
 		if b.State != lethe.Live {
-			w.Errorf("a row is left: %+v", b)
+			w.Errorf("blob %s is still %s: %s", b.ID, b.State, b.LastError)
 		}
 		want[b.Backend] = append(want[b.Backend], lethe.BlobKey(w.store, b.ID))
 	}

@@ -199,15 +199,19 @@ func TestS3FS838_AServiceThatErrsWithinASuccess(t *testing.T) {
 	})
 }
 
-// s5cmd #579, pgbackrest #1807, delta-rs #407: a thousand keys are more than some
-// services stand: they refuse, or do not answer in time, are asked again for just as
-// many, and nothing is ever deleted. Here what a service stands is found out: batches
-// shrink until it answers.
+// s5cmd #579, pgbackrest #1807, #1978, delta-rs #407, clickhouse-backup #1532: a
+// thousand keys are more than some services stand: they refuse, or do not answer in
+// time, or break the answer off, are asked again for just as many, and nothing is ever
+// deleted. Here what a service stands is found out: batches shrink until it answers.
 func TestS5cmd579_ServicesThatStandFewKeys(t *testing.T) {
 	const keys, stands = 24, 7
 	for name, too := range map[string]func(r *http.Request) *http.Response{
 		"refused":     func(r *http.Request) *http.Response { return refusal(r, http.StatusBadRequest, "MalformedXML") },
 		"out of time": func(r *http.Request) *http.Response { return refusal(r, http.StatusServiceUnavailable, "SlowDown") },
+		"by a proxy": func(r *http.Request) *http.Response {
+			return answered(r, http.StatusRequestEntityTooLarge, "Payload too large")
+		},
+		"broken off": func(r *http.Request) *http.Response { return answered(r, http.StatusOK, "<DeleteResult><Deleted>") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
