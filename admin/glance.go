@@ -83,7 +83,7 @@ func (s *Service) depths(ctx context.Context) (meta.Depths, error) {
 
 func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
 	g := &s.glance
-	now := lethe.Monotonic{}.Now()
+	now := s.o.Stopwatch.Now()
 	if g.asked == 0 || now.Sub(g.asked) >= glanceFresh {
 		var sums Status
 		if err := s.sumBuckets(ctx, &sums); err != nil {
@@ -128,7 +128,7 @@ func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]met
 // minute.
 func (s *Service) glanceExact(ctx context.Context, routine string) (meta.Backlog, error) {
 	g := &s.glance
-	now := lethe.Monotonic{}.Now()
+	now := s.o.Stopwatch.Now()
 	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < glanceFresh {
 		return seen.backlog, nil
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/lethe-storage/lethe"
@@ -39,6 +40,9 @@ type Options struct {
 	// Failures is the clock by which failed authorisations are limited (default:
 	// lethe.Monotonic).
 	Failures lethe.Clock
+	// Stopwatch says when what takes long to count is counted anew (default:
+	// lethe.Monotonic).
+	Stopwatch lethe.Clock
 	// Spool holds results that the ledger may not have recorded; nil: there is none.
 	Spool Spool
 	// Audit records a destructive decision.
@@ -54,4 +58,7 @@ type Service struct {
 }
 
 // New makes a service.
-func New(o Options) *Service { return &Service{o: o, started: o.Clock.Now()} }
+func New(o Options) *Service {
+	o.Stopwatch = cmp.Or[lethe.Clock](o.Stopwatch, lethe.Monotonic{})
+	return &Service{o: o, started: o.Clock.Now()}
+}

@@ -24,9 +24,10 @@ type Asker interface {
 }
 
 // Ask adds depths, ages and totals, which are asked for at a scrape.
-// The clock says when what was asked is too old.
-func (m *Metrics) Ask(a Asker, clock lethe.Clock) {
-	m.registry.MustRegister(&collector{asker: a, clock: clock})
+// The clock says when what was asked is too old, the stopwatch how fast backlogs
+// shrink.
+func (m *Metrics) Ask(a Asker, clock, stopwatch lethe.Clock) {
+	m.registry.MustRegister(&collector{asker: a, clock: clock, stopwatch: stopwatch})
 }
 
 // collector asks the ledger at most every few seconds.
@@ -37,6 +38,8 @@ type collector struct {
 	asked lethe.Time
 	last  admin.Status
 	err   error
+
+	stopwatch lethe.Clock
 	// drains follow how fast backlogs shrink.
 	drains drains
 }
@@ -224,7 +227,7 @@ func (c *collector) status() (admin.Status, error) {
 	c.last, c.err = c.asker.Glance(ctx)
 	c.asked = c.clock.Now()
 	if c.err == nil {
-		c.drains.note(lethe.Monotonic{}.Now(), c.last.Routines)
+		c.drains.note(c.stopwatch.Now(), c.last.Routines)
 	}
 	return c.last, c.err
 }

@@ -49,7 +49,7 @@ func scrape(t *testing.T, m *Metrics) string {
 // used makes metrics with every series used once.
 func used() *Metrics {
 	m := New()
-	m.Ask(&asker{}, lethe.Monotonic{})
+	m.Ask(&asker{}, lethe.Monotonic{}, lethe.Monotonic{})
 	m.Moved([]meta.Move{{Backend: "main", To: lethe.Pending, Blobs: 1, Bytes: 10}, {Backend: "main", From: lethe.Live, To: lethe.Condemned, Reason: lethe.ReasonExpiry, Blobs: 2}})
 	m.Reclaimed(lethe.ReasonExpiry, meta.Reclaimed{Objects: 4})
 	m.Deleting("main")
@@ -119,7 +119,7 @@ func TestWhatIsCounted(t *testing.T) {
 // The ledger is not asked at every scrape; if it does not answer the rest does.
 func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
 	m, a := New(), &asker{err: errors.New("down")}
-	m.Ask(a, lethe.Monotonic{})
+	m.Ask(a, lethe.Monotonic{}, lethe.Monotonic{})
 	for range 3 {
 		if text := scrape(t, m); !strings.Contains(text, "lethe_ledger_up 0") || !strings.Contains(text, "go_goroutines") {
 			t.Errorf("the scrape is\n%s", text)

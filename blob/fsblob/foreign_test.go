@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/breaker"
@@ -50,7 +51,7 @@ func TestForeignBehindWrappers(t *testing.T) {
 	}
 	blobtest.Foreign(t, func(t *testing.T) (blob.Store, blobtest.Planter) {
 		root := t.TempDir()
-		return gate.New(breaker.New(observed.New(openRoot(t, root), watch), breaker.Options{})), foreignIn(root)
+		return gate.New(breaker.New(observed.New(openRoot(t, root), watch, lethe.Monotonic{}), breaker.Options{})), foreignIn(root)
 	})
 }
 

@@ -49,6 +49,7 @@ type Watch func(ctx context.Context, op string) (context.Context, func(Call))
 type Store struct {
 	inner blob.Store
 	watch Watch
+	clock lethe.Clock
 }
 
 var (
@@ -59,19 +60,20 @@ var (
 	_ blob.Placed     = (*Store)(nil)
 )
 
-// New observes a store.
-func New(inner blob.Store, w Watch) *Store { return &Store{inner, w} }
+// New observes a store; the clock, best one that never jumps, measures its calls.
+func New(inner blob.Store, w Watch, clock lethe.Clock) *Store { return &Store{inner, w, clock} }
 
 // call is a call under way.
 type call struct {
 	Call
 	began lethe.Time
+	clock lethe.Clock
 	ended func(Call)
 }
 
 func (s *Store) begin(ctx context.Context, op, key string) (context.Context, *call) {
 	ctx, ended := s.watch(ctx, op)
-	c := &call{Call: Call{Op: op, Key: key}, began: lethe.Monotonic{}.Now(), ended: ended}
+	c := &call{Call: Call{Op: op, Key: key}, began: s.clock.Now(), clock: s.clock, ended: ended}
 	if key != "" {
 		c.Keys = 1
 	}
@@ -80,7 +82,7 @@ func (s *Store) begin(ctx context.Context, op, key string) (context.Context, *ca
 
 // answered notes when the backend answered, and what.
 func (c *call) answered(err error) *call {
-	c.Took, c.Err = lethe.Monotonic{}.Now().Sub(c.began), err
+	c.Took, c.Err = c.clock.Now().Sub(c.began), err
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
@@ -36,14 +37,14 @@ func (c *calls) watch(ctx context.Context, _ string) (context.Context, func(obse
 
 func TestItIsAStore(t *testing.T) {
 	blobtest.Run(t, func(*testing.T) blob.Store {
-		return observed.New(memblob.New(memblob.Options{}), new(calls).watch)
+		return observed.New(memblob.New(memblob.Options{}), new(calls).watch, lethe.Monotonic{})
 	})
 }
 
 // Every call is told once, when it ended, with what it was.
 func TestWhatIsTold(t *testing.T) {
 	ctx, c := context.Background(), &calls{}
-	s := observed.New(memblob.New(memblob.Options{}), c.watch)
+	s := observed.New(memblob.New(memblob.Options{}), c.watch, lethe.Monotonic{})
 	if err := s.Put(ctx, "a/b", strings.NewReader("bytes"), 5); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ func TestFullDisk(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		w.put("first", key, rand.Text()+strings.Repeat(key, 4<<20), "")
 	}
+	well := w.scrape()
 	stuff, err := os.Create(filepath.Join(disk, "stuff"))
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +52,8 @@ func TestFullDisk(t *testing.T) {
 	if status := w.ok("status"); !strings.Contains(status, "DISK IS FULL") {
 		t.Errorf("nobody is told:\n%s", status)
 	}
+	w.fresh()
+	bad := w.scrape()
 	w.remove("first", "a")
 	w.remove("first", "b")
 	w.clock.Advance(time.Hour)
@@ -72,6 +75,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	w.put("first", "c", "there is room again", "")
 	w.ok("check", "--checksums")
+	w.fresh()
+	good := w.scrape()
+	w.judge(course{alert: "LetheLedgerFull", well: well, bad: []moment{bad}, good: &good})
 }
 
 // hasNoRoom puts an object, which must be refused for want of room.

@@ -129,6 +129,7 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 	w.put("first", "a", "bytes", "")
 	w.ok("reclaim", "--once", "--only", "replicate")
 	w.state("live", 1)
+	open := course{alert: "LetheBreakerOpen", well: w.scrape()}
 	way.Down()
 	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
 	answer(t, ready, http.StatusOK, "")
@@ -138,6 +139,8 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 		}
 		w.put("first", fmt.Sprint("b", i), fmt.Sprint("more bytes ", i), "")
 	}
+	w.fresh()
+	open.bad = append(open.bad, w.scrape())
 	way.Up()
 	for range 1000 { // the breaker lets a question through once its pause is over
 		if code, _, _ := w.lethe("check"); code == 0 {
@@ -146,6 +149,10 @@ func TestOneOfTwoServicesGoes(t *testing.T) {
 	}
 	w.ok("reclaim", "--once", "--only", "replicate")
 	w.ok("check", "--checksums")
+	w.fresh()
+	good := w.scrape()
+	open.good = &good
+	w.judge(open)
 }
 
 // While the database is away requests are told so, what was read lately is
@@ -159,6 +166,7 @@ func TestTheDatabaseGoesAndComes(t *testing.T) {
 	if _, err := w.get("first", "read"); err != nil {
 		t.Fatal(err)
 	}
+	well := w.scrape()
 	pg.Kill()
 	if text, ok := w.log.await("THE DATABASE DOES NOT ANSWER"); !ok {
 		t.Fatal(text)
@@ -172,6 +180,14 @@ func TestTheDatabaseGoesAndComes(t *testing.T) {
 	answer(t, w.app.Addresses().S3+"/first/unread", http.StatusServiceUnavailable, "Retry-After")
 	ready := strings.TrimSuffix(w.app.Addresses().Metrics, "/metrics") + "/readyz"
 	answer(t, ready, http.StatusServiceUnavailable, "")
+	var bad []moment
+	for range 3 {
+		for range 6 {
+			answer(t, w.app.Addresses().S3+"/first/unread", http.StatusServiceUnavailable, "")
+		}
+		w.fresh()
+		bad = append(bad, w.scrape())
+	}
 	pg.Restart()
 	if text, ok := w.log.await("the database answers again"); !ok {
 		t.Fatal(text)
@@ -182,6 +198,11 @@ func TestTheDatabaseGoesAndComes(t *testing.T) {
 		t.Errorf("afterwards: %q, %v", got, err)
 	}
 	w.ok("check")
+	w.fresh()
+	good := w.scrape()
+	for _, alert := range []string{"LetheDatabaseDown", "LetheDatabaseErrors"} {
+		w.judge(course{alert: alert, well: well, bad: bad, good: &good, samples: 8})
+	}
 }
 
 // answer checks the status of an answer, and that it has a header.

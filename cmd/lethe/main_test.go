@@ -87,7 +87,10 @@ type world struct {
 	app      *app.App
 	log      *tail
 	spans    sdktrace.SpanExporter // nil: none
-	stop     func()
+	// stopwatch measures how long things take, if a test has it stand still.
+	stopwatch *clocktest.Clock
+	metrics   string // where they are, or were before the server was stopped
+	stop      func()
 }
 
 func newWorld(t *testing.T, settings ...string) *world {
@@ -130,9 +133,14 @@ func (w *world) tryStartOn(log *tail) error {
 		return err
 	}
 	w.log = log
-	a, err := app.New(context.Background(), conf, app.Options{
+	o := app.Options{
 		Log: app.NewLogger(conf.Log, w.log, newLevel()), Clock: w.clock, Version: "test", Spans: w.spans,
-	})
+		Reload: func() (*config.Config, error) { return config.Load("", nil, append(w.settings, "data_dir="+w.dir)...) },
+	}
+	if w.stopwatch != nil {
+		o.Stopwatch = w.stopwatch
+	}
+	a, err := app.New(context.Background(), conf, o)
 	if err != nil {
 		return err
 	}
@@ -156,7 +164,7 @@ func (w *world) tryStartOn(log *tail) error {
 		ended <- nil
 		return err
 	}
-	w.app = a
+	w.app, w.metrics = a, a.Addresses().Metrics+"/metrics"
 	return nil
 }
 

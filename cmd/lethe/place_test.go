@@ -58,7 +58,7 @@ func (w *world) get(bucket, key string) (string, error) {
 
 // missing checks what a store says and does while its disk is not mounted, and
 // that it goes on by itself once it is.
-func (w *world) missing(mount func()) {
+func (w *world) missing(well moment, mount func()) {
 	w.t.Helper()
 	if text, ok := w.log.await("THE BACKEND IS NOT IN ITS PLACE"); !ok {
 		w.t.Fatal(text)
@@ -81,6 +81,7 @@ func (w *world) missing(mount func()) {
 	w.clock.Advance(2 * time.Minute)
 	w.ok("reclaim", "--once")
 	w.clock.Advance(2 * time.Hour)
+	bad := w.scrape()
 	mount()
 	if text, ok := w.log.await("is in its place again"); !ok {
 		w.t.Fatal(text)
@@ -100,6 +101,9 @@ func (w *world) missing(mount func()) {
 			w.t.Errorf("%d blobs were not deleted from the disk", st.Blobs)
 		}
 	}
+	w.fresh()
+	good := w.scrape()
+	w.judge(course{alert: "LetheBackendUnwritable", well: well, bad: []moment{bad}, good: &good})
 }
 
 func TestStartedWithoutTheDisk(t *testing.T) {
@@ -107,10 +111,11 @@ func TestStartedWithoutTheDisk(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.put("first", "b", "bytes that go", "")
+	well := w.scrape()
 	w.stop()
 	mount := w.unmount()
 	w.start()
-	w.missing(mount)
+	w.missing(well, mount)
 }
 
 func TestTheDiskGoesWhileServing(t *testing.T) {
@@ -118,7 +123,7 @@ func TestTheDiskGoesWhileServing(t *testing.T) {
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.put("first", "b", "bytes that go", "")
-	w.missing(w.unmount())
+	w.missing(w.scrape(), w.unmount())
 }
 
 // What is lost for good a person accepts.

@@ -71,7 +71,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 // addBackend puts a breaker before a backend, and a gate before that. The guard
 // alone goes around them.
 func (s *Store) addBackend(id string, st blob.Store) {
-	raw := failpoint.WrapStore(observed.New(st, s.watch.calls(id)))
+	raw := failpoint.WrapStore(observed.New(st, s.watch.calls(id), s.opt.Stopwatch))
 	s.watch.metrics.Backend(id)
 	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
 	g := gate.New(b)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -16,19 +15,19 @@ import (
 // makePressure makes what slows the engine down: what its clients and those of
 // other instances feel, how long database and backends take, and the limits.
 func (s *Store) makePressure() {
-	s.limits = &reclaim.Limits{Clock: lethe.Monotonic{}}
+	s.limits = &reclaim.Limits{Clock: s.opt.Stopwatch}
 	s.limits.Set(limitsOf(s.Config))
 	r := s.Config.Reclaim
 	if r.Strain > 0 {
-		s.strain = &reclaim.Strain{Limit: r.Strain, Clock: lethe.Monotonic{}}
+		s.strain = &reclaim.Strain{Limit: r.Strain, Clock: s.opt.Stopwatch}
 		s.strains = make(map[string]*reclaim.Strain)
 		for _, b := range s.Config.Backends {
-			s.strains[b.Name] = &reclaim.Strain{Limit: r.Strain, Clock: lethe.Monotonic{}}
+			s.strains[b.Name] = &reclaim.Strain{Limit: r.Strain, Clock: s.opt.Stopwatch}
 		}
 	}
 	if r.Yield > 0 || r.Strain > 0 {
 		s.watch.governor = &reclaim.Governor{
-			Yield: r.Yield, Deaf: r.Yield == 0, Clock: lethe.Monotonic{}, Database: s.strain, Changed: s.watch.pressed,
+			Yield: r.Yield, Deaf: r.Yield == 0, Clock: s.opt.Stopwatch, Database: s.strain, Changed: s.watch.pressed,
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Options struct {
 	Log   *slog.Logger
 	Level *slog.LevelVar // of Log; set again at a reload
 	Clock lethe.Clock    // tests set their own
+	// Stopwatch measures how long things take, for what slows down by that and for
+	// metrics (default lethe.Monotonic).
+	Stopwatch lethe.Clock
 	// Version is what status and metrics call this build.
 	Version string
 	// Create makes the data folder and its store if there is none; otherwise that
@@ -56,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
+	}
+	if o.Stopwatch == nil {
+		o.Stopwatch = lethe.Monotonic{}
 	}
 	return o
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// await waits for a line of the server's log.
+func (w *world) await(line string) {
+	w.t.Helper()
+	if text, ok := w.log.await(line); !ok {
+		w.t.Fatalf("no %q in %s", line, text)
+	}
+}
+
+// orphaned is the intent of a writer that died after it had promised its bytes.
+func (w *world) orphaned() {
+	w.t.Helper()
+	w.bucket("first")
+	id, digest := lethe.RandomID(w.clock.Now()), strings.Repeat("0", 64)
+	_, err := w.app.Ledger.Begin(context.Background(), meta.Intent{ID: id, Backend: "main", Size: 10, Promotion: &meta.Promotion{Commit: meta.Commit{
+		Op: lethe.RandomID(w.clock.Now()), Object: meta.Object{Bucket: "first", Key: "a", Size: 10},
+		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 10}, Blobs: []meta.Uploaded{{Blob: id, Size: 10, Digest: digest}},
+	}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until writes and reads objects that no cache has until the server's log has a
+// line.
+func (w *world) until(line string) {
+	w.t.Helper()
+	for n := 0; !strings.Contains(w.log.String(), line); n++ {
+		body := fmt.Sprint(line, n)
+		w.put("first", "b", body, "")
+		if got, err := w.get("first", "b"); err != nil || got != body {
+			w.t.Fatalf("read %q, %v", got, err)
+		}
+	}
+}
+
+// breaks has each settle of a delete fail, as on a database that is not well.
+func (w *world) breaks(how string) {
+	execute(w.t, app.LedgerPath(w.dir), how)
+}
+
+// manyDue makes 10,001 empty objects that have been due for a while, as in a ledger
+// that was away for long.
+func (w *world) manyDue() {
+	w.bucket("first")
+	due := int64(w.clock.Now())
+	execute(w.t, app.LedgerPath(w.dir), fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+		INSERT INTO objects (bucket_id, key, id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags)
+		SELECT b.id, 'k' || i, 'object' || i, 0, 'd41d8cd98f00b204e9800998ecf8427e', %d, %d, 0, %d, '{}', '{}' FROM n, buckets b WHERE b.name = 'first';
+		INSERT INTO bucket_counters (bucket_id, slot, n, bytes) SELECT id, 0, 10001, 0 FROM buckets WHERE name = 'first'
+		ON CONFLICT DO UPDATE SET n = n + 10001`, due, due, due))
+	w.clock.Advance(time.Hour)
+}
+
+// failures are trials of services that do not do what they should.
+func failures() []trial {
+	var mount func()
+	var blocked, bytes string
+	reap := func(w *world) { w.ok("reclaim", "--once", "--only", "reap") }
+	return []trial{
+		{alert: "LetheDown", provoke: func(w *world) { w.stop() }, mend: func(w *world) { w.start() }},
+		{alert: "LetheIntentsAmbiguous", samples: 10, provoke: func(w *world) {
+			w.orphaned()
+			w.clock.Advance(time.Hour)
+			mount = w.unmount()
+			w.await("THE BACKEND IS NOT IN ITS PLACE")
+			reap(w)
+		}, again: reap, mend: func(w *world) {
+			mount()
+			w.await("is in its place again")
+			reap(w)
+		}},
+		{alert: "LetheEnqueueFailures", provoke: func(w *world) {
+			w.one("")
+			w.remove("first", "a")
+			w.clock.Advance(time.Hour)
+			w.breaks(`CREATE TRIGGER unwell BEFORE DELETE ON blobs BEGIN SELECT RAISE(ABORT, 'not well'); END`)
+			w.fails("not well", "reclaim", "--once", "--only", "clean")
+		}, mend: func(w *world) {
+			w.breaks(`DROP TRIGGER unwell`)
+			w.clock.Advance(2 * time.Hour)
+			w.ok("reclaim", "--once", "--only", "watch,reap,clean")
+			w.held(0)
+		}},
+		{alert: "LetheBacklogDoesNotShrink", samples: 70, provoke: func(w *world) {
+			w.manyDue()
+			w.scrape()
+			w.stopwatch.Advance(time.Minute)
+		}, mend: func(w *world) {
+			w.ok("reclaim", "--once", "--only", "expire")
+			w.ok("check")
+		}},
+		{alert: "LetheObjectsLost", provoke: func(w *world) {
+			w.one("")
+			blocked = w.blobFile()
+			text, err := os.ReadFile(blocked)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			bytes = string(text)
+			if err := os.Remove(blocked); err != nil {
+				w.t.Fatal(err)
+			}
+			w.finds("lost", "reconcile")
+		}, mend: func(w *world) {
+			if err := os.WriteFile(blocked, []byte(bytes), 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+			w.ok("reconcile")
+			w.there("first", "a")
+		}},
+	}
+}
+
+// absences are trials of others that are not there.
+func absences() []trial {
+	var redis *servers.RedisServer
+	return []trial{
+		{alert: "LetheRedisDown", services: func(w *world) []string {
+			redis = servers.NewRedis(w.t)
+			return []string{"redis.url=redis://" + redis.Addr}
+		}, provoke: func(w *world) {
+			redis.Kill()
+			w.bucket("first")
+			w.until("Redis does not answer")
+		}, mend: func(w *world) {
+			redis.Restart()
+			w.until("Redis answers again")
+		}},
+		{alert: "LetheInstanceSilent", services: func(w *world) []string { return shared(w.t, servers.Postgres(w.t), "cloud") },
+			provoke: func(w *world) {
+				w.instance(meta.InstanceInfo{Host: "killed"})
+				w.clock.Advance(2 * time.Minute)
+			}, mend: func(w *world) { w.clock.Advance(16 * time.Minute) }},
+	}
+}
+
+// instance is a sign of life of another instance.
+func (w *world) instance(info meta.InstanceInfo) {
+	w.t.Helper()
+	if err := w.app.Ledger.BeatInstance(context.Background(), "another", info); err != nil {
+		w.t.Fatal(err)
+	}
+}
