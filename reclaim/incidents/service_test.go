@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -28,10 +30,14 @@ type wire struct {
 	request func(r *http.Request, body string) *http.Response
 	// answer, if set, changes what the service says.
 	answer func(body string) string
+	dead   bool // no upload in parts is completed or aborted any more
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.cuts(r) {
+		return nil, errors.New("the process is dead")
+	}
 	if r.Method != http.MethodPost || !r.URL.Query().Has("delete") {
 		return http.DefaultTransport.RoundTrip(r)
 	}
@@ -58,6 +64,19 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return answered(r, said.StatusCode, w.answer(string(text))), nil
+}
+
+// cuts says that the request is never sent.
+func (w *wire) cuts(r *http.Request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead && r.URL.Query().Has("uploadId") && (r.Method == http.MethodPost || r.Method == http.MethodDelete)
+}
+
+func (w *wire) die(dead bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = dead
 }
 
 // set says what happens from now on.
@@ -281,4 +300,56 @@ func TestJuiceFS7043_VersionsKeepTheBytes(t *testing.T) {
 	wrong, err := w.ledger.Recount(w.ctx)
 	w.must(err)
 	equal(w, "books that are wrong", len(wrong), 0)
+}
+
+// Quay PROJQUAY-12557: parts of uploads that were begun and never ended are paid for,
+// no listing shows them, and nobody looked for them. Here they are asked for by what
+// they are, at every start and hourly, and given up once they are old; one that is
+// under way goes on.
+func TestQuay12557_PartsThatNoListingShows(t *testing.T) {
+	const part = 5 << 20 // S3 takes no smaller ones
+	services(t, func(o *s3blob.Options) { o.PartSize = part }, func(w *world, s *service) {
+		body := strings.Repeat("0123456789abcdef", (2*part+small)/16)
+		uploads := func() int {
+			out, err := s.Client().ListMultipartUploads(w.ctx, &s3.ListMultipartUploadsInput{Bucket: &s.bucket})
+			w.must(err)
+			return len(out.Uploads)
+		}
+		sweep := func() int {
+			n, _, err := w.bytes.(blob.Unfinished).SweepUnfinished(w.ctx, lethe.Time(math.MaxInt64))
+			w.must(err)
+			return n
+		}
+		s.die(true)
+		if err := w.tryPut("b/large", body); err == nil {
+			w.Error("an upload that was never completed was acknowledged")
+		}
+		s.die(false)
+		for range 3 {
+			w.clock.Advance(w.safety.LateWindow + time.Hour)
+			w.must(w.engine())
+		}
+		equal(w, "rows, keys and uploads left", fmt.Sprint(len(w.blobs()), len(w.keys()), uploads()), "0 0 1")
+		equal(w, "swept", sweep(), 1)
+		equal(w, "uploads left", uploads(), 0)
+		looked := 0
+		during := func(int) {
+			if uploads() == 1 {
+				looked++
+				equal(w, "swept of what is under way", sweep(), 0)
+			}
+		}
+		_, err := w.objects.Put(w.ctx, w.request("b/large", slowly(body, part, during), len(body)))
+		w.must(err)
+		equal(w, "looks at what is under way", looked > 0, true)
+		w.ends(map[string]string{"b/large": body})
+		equal(w, "uploads in the end", uploads(), 0)
+	})
+
+	n := newNaive()
+	parts := map[string]string{"upload 1": "a part"} // beside what is listed
+	sweep(n, map[string]bool{})
+	if len(parts) == 0 {
+		t.Error("the naive design swept the part: this scenario proves nothing")
+	}
 }
