@@ -92,6 +92,23 @@ func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error)
 	return nil
 }
 
+// glance runs fn, which asks for a few rows by their keys, one statement at a time:
+// each sees a snapshot of its own. Where the database lies in this process that
+// saves the two statements around them, and those that watch ctx: a look for a few
+// rows is over before it could be broken off.
+func (db *DB) glance(ctx context.Context, what string, fn func(*tx) error) error {
+	if db.file == nil {
+		return db.read(ctx, what, fn)
+	}
+	ctx, fn, ended := db.watched(ctx, false, fn)
+	err := db.file.glance(ctx, fn)
+	ended(err)
+	if err != nil {
+		return fmt.Errorf("meta: %s: %w", what, err)
+	}
+	return nil
+}
+
 // Stats returns counts since Open.
 func (db *DB) Stats() Stats { return db.engine.stats() }
 

@@ -25,6 +25,8 @@ type Fate struct {
 const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at`
 
 var (
+	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b
+		JOIN objects o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1`)
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)
@@ -108,9 +110,13 @@ func (f Fate) versions() []lethe.ID {
 }
 
 func (t *tx) fateObject(bucket, key string) (*Object, error) {
-	o, err := t.scanResolved(t.row(resolveObject, bucket, key))
+	var rules string
+	o, err := scanObject(t.row(ruledObject, bucket, key), &rules)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
+	}
+	if err == nil {
+		err = t.nameRule(&o, rules)
 	}
 	o.Bucket = bucket
 	return &o, err

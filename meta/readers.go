@@ -96,3 +96,25 @@ func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
 	defer func() { sound = s.exec("ROLLBACK") == nil }()
 	return fn(&tx{ctx: ctx, now: f.clock.now(), db: f.db, s: s})
 }
+
+// glance runs fn without a transaction, and without a caller's context: what is
+// asked for is a few rows by their keys.
+func (f *file) glance(ctx context.Context, fn func(*tx) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := f.r.get(ctx)
+	if err != nil {
+		return err
+	}
+	sound := false
+	defer func() { f.r.put(s, sound) }()
+	if f.path == Memory {
+		f.r.memory.RLock()
+		defer f.r.memory.RUnlock()
+	}
+	t := &tx{ctx: context.Background(), now: f.clock.now(), db: f.db, s: s}
+	err = fn(t)
+	sound = t.spoilt == nil
+	return err
+}

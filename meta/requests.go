@@ -144,7 +144,9 @@ type TTLChange struct {
 }
 
 // Segment is one piece of a content, with the blobs that hold it, best first
-// (live and not suspect before suspect; condemned and pending are left out).
+// (live and not suspect before suspect; condemned and pending are left out). Of
+// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C,
+// ContentID, Segment, Replica and Suspect.
 type Segment struct {
 	Size   int64
 	Digest string

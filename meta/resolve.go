@@ -3,50 +3,122 @@ package meta
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
 )
 
+// copyColumns are what reading needs of a blob, in the order of copied.
+const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c`
+
 var (
-	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b
-		JOIN objects o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1`)
-	liveBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
-		WHERE content_id = ?1 AND state = 2 ORDER BY segment, suspect, replica, id`)
+	// resolveObject answers the object with each copy of its first segment: nearly
+	// always that is all of it, in one row.
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
+		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
+		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
+		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
+	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c
+		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
 )
 
 // Resolve finds an object and where its bytes lie, in one snapshot:
 // ErrNoSuchBucket, ErrNoSuchKey (also from the instant its time has passed),
 // ErrCorrupt if its segments do not make up its content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, err error) {
-	err = db.read(ctx, "resolve "+bucket+"/"+key, func(t *tx) error {
-		o, err := t.scanResolved(t.row(resolveObject, bucket, key))
-		if errors.Is(err, sql.ErrNoRows) || err == nil && !o.visible(t.now) {
-			_, err := t.bucket(bucket)
+	what, found := "resolve "+bucket+"/"+key, false
+	err = db.glance(ctx, what, func(t *tx) error {
+		out, found, err = t.resolve(bucket, key)
+		return err
+	})
+	if err != nil || found && out.covered() {
+		return out, err
+	}
+	err = db.read(ctx, what, func(t *tx) error {
+		out, found, err = t.resolve(bucket, key)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			_, err = t.bucket(bucket)
 			return either(err, lethe.ErrNoSuchKey)
 		}
-		if err != nil {
-			return t.failed(err)
-		}
-		o.Bucket = bucket
-		out = Resolved{Object: o, Now: t.now}
-		out.Segments, err = t.segments(o)
+		out.Segments, err = t.segments(out.Object)
 		return err
 	})
 	return out, err
 }
 
-// scanResolved scans objectColumns and the rules of the object's bucket.
-func (t *tx) scanResolved(r scanner) (Object, error) {
-	var text string
-	o, err := scanObject(r, &text)
-	if err != nil || o.RuleNumber == 0 {
-		return o, err
+// resolve finds an object that is visible, and its first segment.
+func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
+	var first []Blob
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		c, err := t.scanResolved(r, &out.Object)
+		if err == nil && c.ID != "" {
+			first = append(first, c)
+		}
+		found = true
+		return none, err
+	}, resolveObject, bucket, key)
+	if err != nil || !found || !out.Object.visible(t.now) {
+		return Resolved{}, false, err
+	}
+	out.Object.Bucket, out.Now = bucket, t.now
+	out.Segments = bySegment(first, out.Object.ContentID)
+	return out, true, nil
+}
+
+// covered says that the segments are all of the object.
+func (r Resolved) covered() bool {
+	size := int64(0)
+	for _, s := range r.Segments {
+		size += s.Size
+	}
+	return size == r.Object.Size
+}
+
+// scanResolved scans a row of resolveObject; a copy without an id is none.
+func (t *tx) scanResolved(r *sql.Rows, o *Object) (c Blob, err error) {
+	var rules string
+	var into copied
+	if *o, err = scanObject(r, append([]any{&rules}, into.columns()...)...); err != nil {
+		return c, err
+	}
+	return into.blob(), t.nameRule(o, rules)
+}
+
+// nameRule names the rule that ends an object, of the rules of its bucket.
+func (t *tx) nameRule(o *Object, text string) error {
+	if o.RuleNumber == 0 {
+		return nil
 	}
 	rules, err := t.db.rules.decode(text)
 	o.name(rules)
-	return o, err
+	return err
+}
+
+// copied is a row of copyColumns, which are null where there is no copy.
+type copied struct {
+	id, backend, digest         sql.NullString
+	size, segment, replica, crc sql.NullInt64
+	suspect                     sql.NullBool
+}
+
+func (c *copied) columns() []any {
+	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc}
+}
+
+func (c *copied) blob() Blob {
+	return Blob{
+		ID: lethe.ID(c.id.String), Backend: c.backend.String, State: lethe.Live, Size: c.size.Int64, Digest: c.digest.String,
+		Segment: int(c.segment.Int64), Replica: int(c.replica.Int64), Suspect: c.suspect.Bool, CRC32C: uint32(c.crc.Int64),
+	}
+}
+
+func scanCopy(r *sql.Rows) (Blob, error) {
+	var into copied
+	err := r.Scan(into.columns()...)
+	return into.blob(), err
 }
 
 // segments lists the copies of an object's bytes, best first.
@@ -54,24 +126,29 @@ func (t *tx) segments(o Object) ([]Segment, error) {
 	if o.ContentID == "" {
 		return nil, nil
 	}
-	blobs, err := all(t, scanBlob, liveBlobs, o.ContentID)
+	blobs, err := all(t, scanCopy, liveBlobs, o.ContentID)
 	if err != nil {
 		return nil, err
 	}
-	var out []Segment
-	var size int64
+	r := Resolved{Object: o, Segments: bySegment(blobs, o.ContentID)}
+	if !r.covered() {
+		return nil, fmt.Errorf("content %s has segments that do not make up its %d bytes: %w", o.ContentID, o.Size, lethe.ErrCorrupt)
+	}
+	return r.Segments, nil
+}
+
+// bySegment puts the copies of a content together by segment, as far as none is
+// missing.
+func bySegment(blobs []Blob, content lethe.ID) (out []Segment) {
 	for _, b := range blobs {
 		if b.Segment > len(out) {
 			break
 		}
+		b.ContentID = content
 		if b.Segment == len(out) {
 			out = append(out, Segment{Size: b.Size, Digest: b.Digest})
-			size += b.Size
 		}
 		out[b.Segment].Blobs = append(out[b.Segment].Blobs, b)
 	}
-	if size != o.Size {
-		return nil, fmt.Errorf("content %s of %d bytes has segments of %d: %w", o.ContentID, o.Size, size, lethe.ErrCorrupt)
-	}
-	return out, nil
+	return out
 }

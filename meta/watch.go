@@ -57,9 +57,9 @@ func (db *DB) watched(ctx context.Context, write bool, fn func(*tx) error) (cont
 var callers sync.Map
 
 // between are the functions that lie between a transition and its transaction.
-var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "batch": true, "read": true, "walk": true}
+var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "batch": true, "read": true, "walk": true, "glance": true}
 
-// callerName is the name of the method that called write, batch, read or walk. It
+// callerName is the name of the method that called write, batch, read, walk or glance. It
 // is taken from the program and not from the message, in which names of buckets
 // and keys stand, so that it may become a label.
 func callerName() string {

@@ -145,7 +145,9 @@ func (w *world) blob(key, backend string) meta.Blob {
 	w.must(err)
 	for _, b := range res.Segments[0].Blobs {
 		if b.Backend == backend {
-			return b
+			rows, err := w.books.BlobsByID(w.ctx, []lethe.ID{b.ID})
+			w.must(err)
+			return rows[0]
 		}
 	}
 	w.Fatalf("%s has no copy on %s", key, backend)

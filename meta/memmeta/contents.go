@@ -186,7 +186,10 @@ func (db *DB) segments(c *content) ([]meta.Segment, error) {
 			out = append(out, meta.Segment{Size: b.Size, Digest: b.Digest})
 		}
 		s := &out[b.Segment]
-		s.Blobs = append(s.Blobs, b.Blob)
+		s.Blobs = append(s.Blobs, meta.Blob{
+			ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size, Digest: b.Digest, CRC32C: b.CRC32C,
+			ContentID: b.ContentID, Segment: b.Segment, Replica: b.Replica, Suspect: b.Suspect,
+		})
 	}
 	var size int64
 	for i := range out {

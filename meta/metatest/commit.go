@@ -44,7 +44,7 @@ func commitObject(w *world) {
 	equal(w, "now", r.Now, w.now())
 	equal(w, "size", r.Segments[0].Size, 4)
 	equal(w, "digest", r.Segments[0].Digest, sum("body"))
-	have := w.onlyBlob("k")
+	have := w.row(w.onlyBlob("k").ID)
 	if have.State != lethe.Live || have.ContentID != o.ContentID || have.Segment != 0 || have.Replica != 0 || have.Suspect || have.DueAt != 0 {
 		w.Fatalf("blob is %+v", have)
 	}

@@ -106,8 +106,8 @@ func promote(w *world) {
 	w.later(time.Minute)
 	done := must(w.Promote(w.ctx, w.silent().Fence, id))(w)
 	equal(w, "object", done.Object.ID, c.Op)
-	b := w.onlyBlob("k")
-	equal(w, "blob", b.ID, id)
+	equal(w, "blob", w.onlyBlob("k").ID, id)
+	b := w.row(id)
 	equal(w, "claim", b.Claim, meta.Claim{})
 	equal(w, "late until", b.LateUntil, w.now().Add(lateWindow))
 	if out, found, _ := w.Outcome(w.ctx, c.Op); !found || out.ObjectID != c.Op {

@@ -119,7 +119,7 @@ var mutants = []mutant{
 		also: []edit{{"			AND due_at IS NOT NULL AND due_at <= ?2\n", "			AND due_at IS NOT NULL AND due_at <= ?2 + 600000000\n"}},
 	}, {
 		name: "expired objects stay visible", rule: "hidden at once when its ttl_at has passed", within: 2000, sqlite: true,
-		file: "meta/resolve.go", old: "|| err == nil && !o.visible(t.now) {", new: "{",
+		file: "meta/resolve.go", old: "|| !out.Object.visible(t.now) {", new: "{",
 	}, {
 		name: "a reaped intent is due at once", rule: "9: its bytes may still land", within: 2000, sqlite: true,
 		file: "meta/condemn.go", old: "	if d.late || d.silent {", new: "	if d.late {",
