@@ -46,6 +46,7 @@ var (
 		WHERE blobs.content_id = t.id AND blobs.state = 1
 		RETURNING blobs.backend, blobs.size, blobs.reason`)
 	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + ids(1) + `)`)
+	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
 )
 
 // condemn moves those of the blobs that are in state from and carry the fence

@@ -58,7 +58,7 @@ func (w *write) losing() lethe.ID {
 // Known says whether content can be referenced in a bucket without its bytes. By
 // the time that it is, this may have changed. ErrNoSuchBucket.
 func (db *DB) Known(ctx context.Context, bucket string, k ContentKey) (sound bool, err error) {
-	err = db.read(ctx, "look for content in "+bucket, func(t *tx) error {
+	err = db.glance(ctx, "look for content in "+bucket, func(t *tx) error {
 		var id sql.Null[lethe.ID]
 		err := t.row(knownContent, bucket, k.Digest, k.Size, k.Kind).Scan(&id)
 		if err != nil {
@@ -129,6 +129,11 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 		if err := t.arrived(backend, size, u.Size, how); err != nil {
 			return err
 		}
+	}
+	if len(up) == 1 {
+		// Nearly every write has one blob, and opening a list costs more than the row.
+		_, err := t.exec(forgetPromotion, up[0].Blob)
+		return err
 	}
 	_, err := t.exec(forgetPromotions, asJSON(blobsOf(up)))
 	return err
