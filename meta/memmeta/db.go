@@ -132,6 +132,21 @@ func (db *DB) enter(ctx context.Context) error {
 	return nil
 }
 
+// ClockBehind is by how much the clock lies behind the latest time that was used, 0
+// if by no more than a minute.
+func (db *DB) ClockBehind() time.Duration {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.behind()
+}
+
+func (db *DB) behind() time.Duration {
+	if d := db.now.Sub(db.opts.Clock.Now()); d > time.Minute {
+		return d
+	}
+	return 0
+}
+
 func (db *DB) newID() lethe.ID { return lethe.NewID(db.now, db.random) }
 
 // Identity returns who this ledger is.

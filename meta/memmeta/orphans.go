@@ -40,7 +40,9 @@ func (db *DB) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Or
 
 func (db *DB) mayCondemn(r meta.OrphanRequest) (*backend, error) {
 	b := db.backend(r.Backend)
-	switch {
+	switch d := db.behind(); {
+	case d > 0:
+		return nil, fmt.Errorf("memmeta: the machine's clock lies %s behind the ledger's: %w", d, lethe.ErrClock)
 	case b == nil:
 		return nil, noBackend(r.Backend)
 	case b.Held != "":

@@ -255,6 +255,9 @@ func orphansRefused(w *world) {
 	w.ok(w.SetEpoch(w.ctx, disk, 5, 5))
 	w.unchanged(func() { w.fails(try(), lethe.ErrFenced) })
 	r.Epoch = 5
+	w.later(-2 * time.Minute)
+	w.unchanged(func() { w.fails(try(), lethe.ErrClock) }) // the machine's clock ran back
+	w.later(2 * time.Minute)
 	must(w.AddBackend(w.ctx, meta.Backend{ID: "tape"}))(w)
 	r.Backend = "tape"
 	w.unchanged(func() { w.fails(try(), lethe.ErrFenced) })

@@ -19,8 +19,11 @@ type actor struct {
 	proc    *process
 	name    string
 	index   int
-	effects int        // effects reached so far: numbers the decisions
-	looked  bool       // ahead, in the pass under way
+	effects int  // effects reached so far: numbers the decisions
+	looked  bool // ahead, in the pass under way
+	began   int  // the turn in which the step under way began
+	asked   int  // the turn in which it asked the guard
+	askedAt lethe.Time
 	asleep  lethe.Time // a zombie does not run before this instant
 	dead    bool
 	done    bool

@@ -68,7 +68,9 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 	}
 	if fault == Partial {
 		data = data[:len(data)/2]
-		_ = put()
+		if _ = put(); d.w.isEpoch(key) {
+			d.w.tampered(d.id, "has a torn epoch")
+		}
 		if draw(d.w.cfg.Seed, uint64(d.w.effects))%2 == 0 { // torn because its writer died
 			d.w.cur.proc.die()
 			panic(errCrash)
@@ -133,7 +135,7 @@ func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info
 }
 
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
-	d.w.fail(d.w.oracle.deleting(keys))
+	d.w.fail(d.w.oracle.deleting(d.id, keys))
 	fault := d.arrive("unlink", fmt.Sprint(keys))
 	if err := refusal("unlink", fault); err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ func (w *World) end() {
 		p.bury()
 	}
 	n := w.newNode()
+	w.trusted(n)
 	w.prepareEnd(n)
 	w.fail(w.movedParts(n))
 	w.fail(w.lifted(n))
@@ -107,7 +108,7 @@ func (w *World) spotless() error {
 	}
 	keys := 0
 	for _, id := range w.backends() {
-		keys += w.disks[id].Len()
+		keys += w.disks[id].Len() - len(w.epochs(id))
 	}
 	if live := len(w.oracle.view.Blobs); keys != live && len(w.oracle.ruined) == 0 {
 		return fmt.Errorf("%d keys lie on the backends, %d blobs live", keys, live)

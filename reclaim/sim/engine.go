@@ -34,6 +34,7 @@ func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 		if out.Stopped != nil {
 			s.w.oracle.stops(*out.Stopped)
 		}
+		s.w.fail(s.handedOut(r.Backend, out.Blobs))
 		for _, b := range out.Blobs {
 			if b.DueAt > out.Now {
 				s.w.fail(fmt.Errorf("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
@@ -149,21 +150,11 @@ func (s *seam) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	return s.in.InterruptRuns(ctx, worker)
 }
 
-func (s *seam) Identity(ctx context.Context) (meta.Store, error) { return s.in.Identity(ctx) }
-
 func (s *seam) AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error) {
 	return s.in.AddBackend(ctx, b)
 }
 
 func (s *seam) Backends(ctx context.Context) ([]meta.Backend, error) { return s.in.Backends(ctx) }
-
-func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
-	return s.in.SetEpoch(ctx, backend, intended, epoch)
-}
-
-func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
-	return s.in.HoldBackend(ctx, backend, reason)
-}
 
 func (s *seam) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error) {
 	return s.in.Dead(ctx, q)

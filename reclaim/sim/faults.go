@@ -47,6 +47,7 @@ var (
 		"begin-walk", "save-walk", "sight", "condemn-orphans", "finish-walk",
 		"add-hold", "lift-hold", "unpark",
 		"foresee", "allow", "end-stops",
+		"set-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",
 	}
 	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets", "unsealed"}
@@ -83,7 +84,7 @@ var rare = map[Step]uint64{
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,
 	"add-hold": 6, "lift-hold": 6, "unpark": 6,
-	"foresee": 6, "allow": 4, "end-stops": 2,
+	"foresee": 6, "allow": 4, "end-stops": 2, "hold-backend": 10, "doubt-clock": 4,
 	"begin-walk": 3, "save-walk": 3, "sight": 3, "condemn-orphans": 30, "finish-walk": 3, "walk-keys": 2,
 }
 

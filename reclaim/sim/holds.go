@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -41,17 +40,3 @@ func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, er
 func (s *seam) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
 	return s.unpark(ctx, limit)
 }
-
-func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, error) {
-	return s.in.DoubtClock(ctx, backend, why)
-}
-
-func (s *seam) ClockDoubt(ctx context.Context, backend string) (string, error) {
-	return s.in.ClockDoubt(ctx, backend)
-}
-
-func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, reason string) error {
-	return s.in.ChangeHold(ctx, seen, reason)
-}
-
-func (s *seam) LedgerTime(ctx context.Context) (lethe.Time, error) { return s.in.LedgerTime(ctx) }

@@ -185,7 +185,7 @@ func (o *oracle) intact(b meta.Blob) error {
 func (o *oracle) explained() error {
 	for _, id := range o.w.backends() {
 		for _, key := range o.w.disks[id].Keys() {
-			if o.w.orphans[blobID(o.w.store, key)] != nil {
+			if o.w.orphans[blobID(o.w.store, key)] != nil || o.w.isEpoch(key) {
 				continue
 			}
 			if err := o.landed(id, key); err != nil {
@@ -198,6 +198,9 @@ func (o *oracle) explained() error {
 
 // landed: bytes appear only under a name that has a row on that backend.
 func (o *oracle) landed(backend, key string) error {
+	if o.w.isEpoch(key) {
+		return nil
+	}
 	if b, ok := o.last[blobID(o.w.store, key)]; !ok || b.Backend != backend {
 		return fmt.Errorf("key %s on %s has no row", key, backend)
 	}
@@ -205,8 +208,14 @@ func (o *oracle) landed(backend, key string) error {
 }
 
 // deleting: a delete is issued for blobs that are durably condemned and claimed.
-func (o *oracle) deleting(keys []string) error {
+func (o *oracle) deleting(backend string, keys []string) error {
 	for _, key := range keys {
+		if o.w.isEpoch(key) {
+			if err := o.w.confirmedBeyond(backend, key); err != nil {
+				return err
+			}
+			continue
+		}
 		b, ok := o.last[blobID(o.w.store, key)]
 		if !ok || b.State != lethe.Condemned || b.Claim.Fence == 0 {
 			return fmt.Errorf("a delete was issued for %s, which is %s (fence %d)", key, b.State, b.Claim.Fence)

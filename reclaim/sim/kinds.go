@@ -13,6 +13,7 @@ const (
 	Reconciled                  // backends are compared with the ledger
 	Sealed                      // receipts of deletion are sealed and dropped
 	Limited                     // deletions are limited, and the limits change
+	Pacted                      // the guard is at work, epochs and clocks go wrong
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -23,7 +24,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(),
+		Limited: w.limited(), Pacted: w.pacted(),
 	} {
 		if has {
 			out |= kind

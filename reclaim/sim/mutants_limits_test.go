@@ -13,6 +13,9 @@ var limitMutants = []mutant{
 	}, {
 		name: "limits: nobody looks ahead", rule: "stopped before the first of them goes", within: 2000, in: sim.Limited,
 		file: "meta/limits.go", old: "	return due > 0 && !g.Held(now) && g.Take(now, l, has, due) == 0\n", new: "	return false\n",
+	}, {
+		name: "limits: stops end when a process starts", rule: "a stop ends when its limit is gone", within: 1000, in: sim.Limited,
+		file: "meta/limits.go", old: "		return l.Share > 0 || l.Ask > 0\n", new: "		return false\n",
 	},
 }
 

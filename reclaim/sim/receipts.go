@@ -33,6 +33,7 @@ func sealer(a *actor) {
 		var counts reclaim.Counts
 		var err error
 		for more := true; more && err == nil; {
+			a.began = a.w.turn
 			more, err = step(context.Background(), &counts)
 		}
 		a.w.note("%s: %s %v", a.name, class(err), counts.Map())

@@ -40,18 +40,13 @@ func (w *World) plant() {
 	}
 }
 
-// trusting is the pact of a world in which nobody copies ledgers.
-type trusting struct{}
-
-func (trusting) Check(context.Context, string) error { return nil }
-
 // reconcile makes the routine of a node.
-func (w *World) reconcile(l *seam, stores map[string]blob.Store) []reclaim.Routine {
+func (w *World) reconcile(l *seam, stores map[string]blob.Store, p *pact) []reclaim.Routine {
 	if !w.reconciled() {
 		return nil
 	}
 	return []reclaim.Routine{reconcile.New(reconcile.Options{
-		Ledger: l, Stores: stores, Pact: trusting{}, Store: w.store, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
+		Ledger: l, Stores: stores, Pact: p, Store: w.store, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
 		Grace: safety.OrphanGrace, Page: batch,
 	})}
 }
@@ -165,7 +160,11 @@ func (s *seam) Sight(ctx context.Context, g meta.Sighting) (int, error) {
 }
 
 func (s *seam) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error) {
-	return write(s, "condemn-orphans", r.Backend, scope{}, func() (meta.Orphans, error) { return s.in.CondemnOrphans(ctx, r) })
+	return write(s, "condemn-orphans", r.Backend, scope{}, func() (meta.Orphans, error) {
+		out, err := s.in.CondemnOrphans(ctx, r)
+		s.w.fail(s.mayOrphan(r.Backend, out.Blobs))
+		return out, err
+	})
 }
 
 // What only looks, looks without an effect.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -17,6 +18,7 @@ type Ledger interface {
 	reclaim.Ledger
 	placement.Ledger
 	reconcile.Ledger
+	ClockBehind() time.Duration
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
 	Close() error
@@ -58,6 +60,7 @@ func write[T any](s *seam, step Step, detail string, sc scope, fn func() (T, err
 	case Undone:
 		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
 	}
+	s.w.fail(s.w.aged(a, step))
 	out, err := fn()
 	s.w.fail(s.w.oracle.wrote(step, sc, err))
 	switch {

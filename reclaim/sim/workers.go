@@ -20,6 +20,7 @@ type node struct {
 	stores   map[string]blob.Store
 	ledger   *seam
 	limits   meta.Limits // it was started with
+	pact     *pact
 }
 
 // batch is the engine's batch size in a simulated world: small, so that a pass
@@ -37,7 +38,7 @@ func (w *World) found() error {
 		make = newMemory
 	}
 	in, err := make(meta.Options{
-		Clock: w, Random: w.source("ledger"), MaxRefs: 4,
+		Clock: machine{w}, Random: w.source("ledger"), MaxRefs: 4,
 		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(),
 	})
 	if err != nil {
@@ -49,7 +50,7 @@ func (w *World) found() error {
 	if err != nil {
 		return err
 	}
-	w.store = id.ID
+	w.store, w.identity = id.ID, id
 	w.plant()
 	if w.limited() {
 		w.configure(rand.New(rand.NewPCG(w.cfg.Seed, 8)))
@@ -112,6 +113,12 @@ func (p *process) boot() {
 	if p.w.limited() {
 		p.spawn("keeper", p.w.cfg.Clients+p.w.cfg.Workers+4+p.index, keeper)
 	}
+	if p.w.pacted() {
+		p.spawn("envoy", p.w.cfg.Clients+p.w.cfg.Workers+6+p.index, envoy)
+		if p.index == 0 {
+			p.spawn("meddler", p.w.cfg.Clients+p.w.cfg.Workers+8, meddler)
+		}
+	}
 }
 
 func (p *process) spawn(kind string, index int, body func(*actor)) {
@@ -138,16 +145,17 @@ func (w *World) newNode() *node {
 		panic(err)
 	}
 	drop := func(context.Context, []lethe.ID) {}
+	p := w.newPact(l, stores)
 	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch, Limits: w.limits}
-	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, routines: append([]reclaim.Routine{
+	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, routines: append([]reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: b, Drop: drop},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Deletes: w.limits.Deletes, Clock: w},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Deletes: w.limits.Deletes, Clock: w, Admit: p.admit()},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: batch},
 		&reclaim.Lifecycle{Ledger: l, Limit: batch},
 		&reclaim.Purge{Ledger: l, Batch: b, Drop: drop},
 		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
-	}, append(w.placement(l, stores), append(w.reconcile(l, stores), w.plans(l, stores)...)...)...)}
+	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }
 
 // sleep is how the real code waits: its actor parks until the time has come.
@@ -170,6 +178,7 @@ func worker(index int) func(*actor) {
 			var counts reclaim.Counts
 			for more := true; more; {
 				var err error
+				a.began = a.w.turn
 				if more, err = step(context.Background(), &counts); err != nil {
 					a.w.note("%s %s: %s", a.name, r.Name(), class(err))
 					a.w.say(err)

@@ -51,20 +51,21 @@ var safety = reclaim.Safety{Attempts: 3}.WithDefaults()
 
 // World is one run.
 type World struct {
-	cfg    Config
-	rng    *rand.Rand // the schedule
-	ids    *rand.ChaCha8
-	now    lethe.Time
-	begin  lethe.Time
-	ledger Ledger
-	store  lethe.ID
-	disks  map[string]*memblob.Store
-	procs  []*process
-	cur    *actor
-	late   []*landing
-	oracle *oracle
-	script []*script // of each client
-	quiet  bool      // faults have stopped
+	cfg      Config
+	rng      *rand.Rand // the schedule
+	ids      *rand.ChaCha8
+	now      lethe.Time
+	begin    lethe.Time
+	ledger   Ledger
+	store    lethe.ID
+	identity meta.Store
+	disks    map[string]*memblob.Store
+	procs    []*process
+	cur      *actor
+	late     []*landing
+	oracle   *oracle
+	script   []*script // of each client
+	quiet    bool      // faults have stopped
 
 	draining  string // the backend that is being drained in the quiet end
 	undrained bool   // one was, and is no more
@@ -73,6 +74,8 @@ type World struct {
 	prey      string // the backend that the operator is about to lose
 
 	limits meta.Limits // that processes are started with
+	doubts doubts
+	turn   int // counts how often an actor went on
 
 	trace   hash.Hash
 	lines   []string
@@ -117,12 +120,12 @@ func newWorld(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: rand.New(rand.NewPCG(s, 5)),
 		now:   lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
-		disks: map[string]*memblob.Store{}, trace: sha256.New(),
+		disks: map[string]*memblob.Store{}, trace: sha256.New(), doubts: newDoubts(),
 	}
 	w.begin = w.now
 	w.ids = w.source("nodes")
 	for _, id := range w.backends() {
-		w.disks[id] = memblob.New(memblob.Options{Clock: w})
+		w.disks[id] = memblob.New(memblob.Options{Clock: apart{w, id}})
 	}
 	w.err = w.found()
 	return w
@@ -160,6 +163,7 @@ func (w *World) play() {
 // run lets one actor go on to its next effect.
 func (w *World) run(a *actor) {
 	w.cur = a
+	w.turn++
 	_, alive := a.step()
 	w.cur = nil
 	if !alive {
@@ -229,7 +233,7 @@ func (w *World) tick() {
 
 // advance sets the clock; late effects land before their last instant.
 func (w *World) advance(to lethe.Time) {
-	if to <= w.now {
+	if to = w.caughtUp(to); to <= w.now {
 		return
 	}
 	for _, l := range w.late {

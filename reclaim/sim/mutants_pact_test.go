@@ -1,0 +1,35 @@
+package sim_test
+
+import "github.com/lethe-storage/lethe/reclaim/sim"
+
+// pactMutants break what the guard and doubtful clocks promise.
+var pactMutants = []mutant{
+	{
+		name: "pact: what is held is handed out", rule: "13: refuse on doubt", within: 500, in: sim.Pacted,
+		file: "meta/memmeta/clean.go", old: "	if b.Held != \"\" {", new: "	if false {",
+	}, {
+		name: "pact: late uploads are handed out whatever the clocks say", rule: "13: refuse on doubt", within: 4000, in: sim.Pacted,
+		file: "meta/memmeta/clean.go", old: "	if db.guard(guarded{meta.GuardClock, backend}).Reason == \"\" {", new: "	if true {",
+	}, {
+		name: "pact: a clock that ran back is believed", rule: "13: refuse on doubt", within: 1000, in: sim.Pacted,
+		file: "reclaim/doubt.go", old: "		if d := c.ClockBehind(); d > 0 {", new: "		if d := c.ClockBehind(); false {",
+	}, {
+		name: "pact: nobody looks before the first delete", rule: "13: no process deletes before it has seen an epoch that fits", within: 1000, in: sim.Pacted,
+		file: "reclaim/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {", new: "	if err := k.admit(ctx, backend); false {",
+	}, {
+		name: "pact: a newer epoch is taken for ours", rule: "13: the ledger is an older copy", within: 1000, in: sim.Pacted,
+		file: "reclaim/guard.go", old: "	case found.Epoch > b.Intended:", new: "	case false:",
+	}, {
+		name: "pact: a refusal is not noted", rule: "13: held, durably", within: 500, in: sim.Pacted,
+		file: "reclaim/guard.go", old: "	switch err := g.Ledger.ChangeHold(ctx, seen, why); {", new: "	switch err := error(nil); {",
+	}, {
+		name: "pact: a hold ends without a person", rule: "13: until a person decides", within: 1000, in: sim.Pacted,
+		file: "reclaim/guard.go", old: "	case why == \"\" && strings.HasPrefix(b.Held, carriesNone):", new: "	case why == \"\":",
+	}, {
+		name: "pact: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, in: sim.Pacted | sim.Reconciled,
+		file: "meta/memmeta/orphans.go", old: "	case b.Held != \"\":", new: "	case false:",
+		also: []edit{{"Reason; why != \"\" {", "Reason; false {"}, {"	case d > 0:", "	case false:"}},
+	},
+}
+
+func init() { mutants = append(mutants, pactMutants...) }

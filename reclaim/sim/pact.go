@@ -1,0 +1,386 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// pacted says that the real guard keeps the pact of ledger and backends in this
+// world, that copies of the ledger and of backends are about, and that clocks go
+// wrong.
+func (w *World) pacted() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 80)%8 == 0 }
+
+// doubts is what is wrong with epochs and clocks, and what of it is known. Turns
+// number the moments at which an actor went on.
+type doubts struct {
+	skew     map[string]time.Duration     // of the backends' clocks
+	skewed   map[string]int               // in which turn that changed
+	behind   time.Duration                // the machine's clock, of the ledger's
+	since    int                          // in which turn it was set back
+	touched  map[string]int               // when the epochs of a backend changed by other hands
+	hidden   map[string]map[string][]byte // epochs of a backend that is not mounted
+	held     map[string]string            // why deletes are held, as the ledger was told
+	moves    map[string][]move            // of that, and of the epoch in the ledger
+	unlike   map[string]bool              // clocks that are noted as being in doubt
+	accepted map[string]bool              // by a person, who is at it
+}
+
+func newDoubts() doubts {
+	return doubts{
+		skew: map[string]time.Duration{}, skewed: map[string]int{}, touched: map[string]int{}, hidden: map[string]map[string][]byte{},
+		held: map[string]string{}, moves: map[string][]move{}, unlike: map[string]bool{}, accepted: map[string]bool{},
+	}
+}
+
+// move is a change of what the ledger says of a backend.
+type move struct {
+	turn int
+	by   *actor
+}
+
+func (d *doubts) move(backend string, w *World) {
+	d.moves[backend] = append(d.moves[backend], move{w.turn, w.cur})
+}
+
+// moved says whether that changed since a turn, and whether nobody else did it.
+func (d *doubts) moved(backend string, turn int, a *actor) (moved, alone bool) {
+	alone = true
+	for _, m := range d.moves[backend] {
+		if m.turn >= turn {
+			moved, alone = true, alone && m.by == a
+		}
+	}
+	return moved, alone
+}
+
+// machine is the clock of the machine of the ledger, which may have been set back.
+type machine struct{ w *World }
+
+func (m machine) Now() lethe.Time { return m.w.now.Add(-m.w.doubts.behind) }
+
+// apart is a backend's clock.
+type apart struct {
+	w  *World
+	id string
+}
+
+func (c apart) Now() lethe.Time { return c.w.now.Add(c.w.doubts.skew[c.id]) }
+
+// caughtUp is how far the ledger's clock goes on when the machine's does: not at all
+// before that has caught up.
+func (w *World) caughtUp(to lethe.Time) lethe.Time {
+	d := max(0, min(to.Sub(w.now), w.doubts.behind))
+	w.doubts.behind -= d
+	return to.Add(-d)
+}
+
+// pact is the real guard of a node, and whom it has seen to fit.
+type pact struct {
+	w    *World
+	g    *reclaim.Guard
+	seen map[string]bool
+}
+
+func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
+	return &pact{w: w, g: &reclaim.Guard{Ledger: l, Stores: stores, Clock: w}, seen: map[string]bool{}}
+}
+
+// Check asks the guard, and holds what it says against what is.
+func (p *pact) Check(ctx context.Context, id string) error {
+	if !p.w.pacted() {
+		return nil
+	}
+	return p.ask(ctx, id, p.g.Check)
+}
+
+// admit is what Clean asks before its first delete.
+func (p *pact) admit() func(context.Context, string) error {
+	if !p.w.pacted() {
+		return nil
+	}
+	return p.Check
+}
+
+func (p *pact) ask(ctx context.Context, id string, call func(context.Context, string) error) error {
+	w, turn, before := p.w, p.w.turn, p.w.misfit(id)
+	w.asks()
+	err := call(ctx, id)
+	moved, alone := w.doubts.moved(id, turn, w.cur)
+	still := before != "" && w.doubts.touched[id] <= turn && alone
+	switch {
+	case err == nil && still && (moved || w.misfit(id) != ""):
+		w.fail(fmt.Errorf("the guard trusts backend %s: %s", id, before))
+	case errors.Is(err, lethe.ErrBackendMismatch) && still && w.doubts.held[id] == "":
+		w.fail(fmt.Errorf("the guard refuses backend %s, and does not hold it: %s", id, before))
+	}
+	if err == nil {
+		p.seen[id] = true
+	}
+	return err
+}
+
+// asks notes when an actor begins to ask.
+func (w *World) asks() {
+	if a := w.cur; a != nil {
+		a.asked, a.askedAt = w.turn, w.now
+	}
+}
+
+// accept is the person's decision, with what is to be done by hand before it.
+func (p *pact) accept(id string) error {
+	w, turn := p.w, p.w.turn
+	for _, key := range w.epochs(id) {
+		if _, ok := w.epoch(id, key); !ok {
+			w.disks[id].Lose(key)
+		}
+	}
+	w.asks()
+	w.doubts.accepted[id] = true
+	err := p.g.Accept(context.Background(), id)
+	w.doubts.accepted[id] = false
+	_, alone := w.doubts.moved(id, turn, w.cur)
+	if why := w.misfit(id); err == nil && why != "" && w.doubts.touched[id] <= turn && alone {
+		w.fail(fmt.Errorf("backend %s was accepted, and does not fit: %s", id, why))
+	}
+	return err
+}
+
+// envoy keeps the pact of a process, at its start and hourly.
+func envoy(a *actor) {
+	for {
+		p := a.proc.node.pact
+		for _, id := range a.w.backends() {
+			err := p.ask(context.Background(), id, p.g.Advance)
+			a.w.note("%s: %s %s", a.name, id, class(err))
+			a.w.say(err)
+		}
+		a.pause(time.Hour)
+	}
+}
+
+// meddler is who copies ledgers and backends, unmounts disks and sets clocks; and the
+// person who looks into it and decides.
+func meddler(a *actor) {
+	w := a.w
+	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(9000+a.proc.life)))
+	for {
+		a.pause(time.Duration(rng.IntN(30*60)) * time.Second)
+		id := pick(rng, w.backends())
+		switch n := rng.IntN(12); {
+		case n < 2:
+			w.usurp(id, rng.IntN(2) == 0)
+		case n == 2:
+			w.unmount(id)
+		case n == 3:
+			w.putBack(id)
+		case n < 6:
+			w.doubts.skew[id], w.doubts.skewed[id] = drawSkew(rng), w.turn
+			w.note("the clock of backend %s is off by %s", id, w.doubts.skew[id])
+		case n < 8:
+			w.setBack(time.Duration(rng.IntN(180)) * time.Minute)
+		default:
+			w.settle(a, id)
+		}
+	}
+}
+
+func drawSkew(rng *rand.Rand) time.Duration {
+	d := time.Duration(rng.IntN(12)) * time.Minute
+	switch rng.IntN(3) {
+	case 0:
+		d = time.Duration(20+rng.IntN(300)) * time.Minute
+	case 1:
+		return 0
+	}
+	if rng.IntN(2) == 0 {
+		return -d
+	}
+	return d
+}
+
+// settle mounts what is not mounted, or accepts what is held.
+func (w *World) settle(a *actor, id string) {
+	if w.mount(id) || w.doubts.held[id] == "" {
+		return
+	}
+	err := a.proc.node.pact.accept(id)
+	w.note("%s accepts %s: %s", a.name, id, class(err))
+	w.say(err)
+}
+
+// usurp has a copy of the ledger take the backend over, under its own name or
+// another.
+func (w *World) usurp(id string, same bool) {
+	n := int64(1)
+	for _, key := range w.epochs(id) {
+		if e, ok := w.epoch(id, key); ok {
+			n = max(n, e.Epoch+1)
+		}
+	}
+	e := epoch{w.identity.ID, w.identity.DB, n}
+	if !same {
+		e.DB = "another"
+	}
+	body, err := json.Marshal(e)
+	w.fail(err)
+	w.disks[id].Set(w.epochKey(n), body)
+	w.tampered(id, "is taken over by a copy")
+}
+
+// unmount hides the epochs of a backend, mount brings them back.
+func (w *World) unmount(id string) {
+	if len(w.doubts.hidden[id]) > 0 {
+		return
+	}
+	hidden := map[string][]byte{}
+	for _, key := range w.epochs(id) {
+		hidden[key], _ = w.disks[id].Bytes(key)
+		w.disks[id].Lose(key)
+	}
+	w.doubts.hidden[id] = hidden
+	w.tampered(id, "is not mounted")
+}
+
+func (w *World) mount(id string) bool {
+	hidden := w.doubts.hidden[id]
+	if len(hidden) == 0 {
+		return false
+	}
+	for key, body := range hidden {
+		w.disks[id].Set(key, body)
+	}
+	delete(w.doubts.hidden, id)
+	w.tampered(id, "is mounted again")
+	return true
+}
+
+// putBack puts an older copy in a backend's place, as far as its epoch tells.
+func (w *World) putBack(id string) {
+	keys := w.epochs(id)
+	if len(keys) == 0 {
+		return
+	}
+	e, ok := w.epoch(id, keys[len(keys)-1])
+	if !ok || e.Epoch < 2 {
+		return
+	}
+	for _, key := range keys {
+		w.disks[id].Lose(key)
+	}
+	e.Epoch--
+	body, err := json.Marshal(e)
+	w.fail(err)
+	w.disks[id].Set(w.epochKey(e.Epoch), body)
+	w.tampered(id, "is an older copy")
+}
+
+func (w *World) tampered(id, how string) {
+	w.doubts.touched[id] = w.turn
+	w.note("backend %s %s", id, how)
+}
+
+// setBack sets the clock of the ledger's machine back: the ledger's own stands still
+// until it has caught up.
+func (w *World) setBack(by time.Duration) {
+	_, err := w.ledger.LedgerTime(context.Background())
+	w.fail(err)
+	w.doubts.behind, w.doubts.since = by, w.turn
+	w.note("the machine's clock is set back by %s", by)
+}
+
+// trusted ends all doubts, as a person would.
+func (w *World) trusted(n *node) {
+	if !w.pacted() || w.err != nil {
+		return
+	}
+	w.doubts.behind = 0
+	clear(w.doubts.skew)
+	for _, id := range w.backends() {
+		w.mount(id)
+		if err := n.pact.ask(context.Background(), id, n.pact.g.Advance); err != nil {
+			w.say(err)
+			w.fail(n.pact.accept(id))
+			w.fail(n.pact.ask(context.Background(), id, n.pact.g.Advance))
+		}
+		if w.doubts.held[id] != "" || w.doubts.unlike[id] {
+			w.fail(fmt.Errorf("backend %s stays in doubt: %q, its clock: %v", id, w.doubts.held[id], w.doubts.unlike[id]))
+		}
+	}
+}
+
+// epoch is what an epoch object says.
+type epoch struct {
+	Store lethe.ID `json:"store"`
+	DB    lethe.ID `json:"db"`
+	Epoch int64    `json:"epoch"`
+}
+
+func (w *World) epochKey(n int64) string { return fmt.Sprintf("%s/epoch/%019d", w.store, n) }
+
+func (w *World) isEpoch(key string) bool { return strings.HasPrefix(key, string(w.store)+"/epoch/") }
+
+// epochs are the epoch objects of a backend, oldest first.
+func (w *World) epochs(id string) (keys []string) {
+	if !w.pacted() {
+		return nil
+	}
+	for _, key := range w.disks[id].Keys() {
+		if w.isEpoch(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (w *World) epoch(id, key string) (e epoch, ok bool) {
+	body, _ := w.disks[id].Bytes(key)
+	err := json.Unmarshal(body, &e)
+	return e, err == nil && w.epochKey(e.Epoch) == key
+}
+
+// misfit says why ledger and backend do not belong together, or nothing.
+func (w *World) misfit(id string) string {
+	rows, err := w.ledger.Backends(context.Background())
+	w.fail(err)
+	keys := w.epochs(id)
+	for _, b := range rows {
+		switch {
+		case b.ID != id:
+		case len(keys) == 0 && b.Epoch > 0:
+			return fmt.Sprintf("it carries no epoch, %d was confirmed", b.Epoch)
+		case len(keys) > 0:
+			return misfit(w.identity.DB, b.Epoch, b.Intended, func() (epoch, bool) { return w.epoch(id, keys[len(keys)-1]) })
+		}
+	}
+	return ""
+}
+
+func misfit(db lethe.ID, confirmed, intended int64, read func() (epoch, bool)) string {
+	switch e, ok := read(); {
+	case !ok:
+		return "its epoch cannot be read"
+	case e.DB != db || e.Epoch < confirmed || e.Epoch > intended:
+		return fmt.Sprintf("it is at epoch %d of %s, the ledger at %d, %d of %s", e.Epoch, e.DB, confirmed, intended, db)
+	}
+	return ""
+}
+
+// confirmedBeyond: an epoch object goes only once a later one is confirmed.
+func (w *World) confirmedBeyond(id, key string) error {
+	rows, err := w.ledger.Backends(context.Background())
+	for _, b := range rows {
+		if b.ID == id && key >= w.epochKey(b.Epoch) {
+			return fmt.Errorf("epoch object %s of %s is deleted, and %d is confirmed", key, id, b.Epoch)
+		}
+	}
+	return err
+}
