@@ -142,9 +142,28 @@ func (p *process) end(with syscall.Signal) {
 	}
 }
 
-// freeze stops the server without ending it, as SIGSTOP does, its children too:
-// connections stay open and nothing answers.
-func (p *process) freeze() { p.signalAll(syscall.SIGSTOP) }
+// freeze stops the server without ending it, as SIGSTOP does, its children too, and
+// waits until every thread stands still: on a busy machine others go on answering
+// until the one that got the signal has run.
+func (p *process) freeze() {
+	p.signalAll(syscall.SIGSTOP)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(stopTime); !p.still(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			return
+		}
+	}
+}
+
+// still says that no thread of the server or its children can run.
+func (p *process) still() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.running() || !slices.ContainsFunc(p.family(), moves)
+}
 
 // thaw lets it go on.
 func (p *process) thaw() { p.signalAll(syscall.SIGCONT) }
@@ -155,9 +174,14 @@ func (p *process) signalAll(sig syscall.Signal) {
 	if !p.running() {
 		return
 	}
-	for _, pid := range append([]int{p.cmd.Process.Pid}, childrenOf(p.cmd.Process.Pid)...) {
+	for _, pid := range p.family() {
 		_ = syscall.Kill(pid, sig) // one that has just ended needs no signal
 	}
+}
+
+// family are the processes of the server.
+func (p *process) family() []int {
+	return append([]int{p.cmd.Process.Pid}, childrenOf(p.cmd.Process.Pid)...)
 }
 
 func (p *process) log() string { return filepath.Join(p.folder.path, "server.log") }

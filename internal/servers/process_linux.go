@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,4 +69,17 @@ func childrenOf(parent int) []int {
 		}
 	}
 	return out
+}
+
+// moves says that a process has a thread that is not stopped.
+func moves(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/stat", pid))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(stats, func(path string) bool {
+		text, err := os.ReadFile(path)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		return err == nil && !strings.HasPrefix(rest, "T") && !strings.HasPrefix(rest, "Z")
+	})
 }
