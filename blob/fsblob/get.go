@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"syscall"
 
 	"github.com/lethe-storage/lethe/blob"
@@ -33,6 +34,9 @@ func (s *Store) get(ctx context.Context, key string, offset, length int64) (io.R
 	if offset < 0 || length < -1 {
 		return nil, fmt.Errorf("invalid range %d+%d", offset, length)
 	}
+	if body := s.getSmall(key, offset, length); body != nil {
+		return body, nil
+	}
 	file, err := s.open(key)
 	if err != nil {
 		return nil, err
@@ -49,6 +53,58 @@ func (s *Store) get(ctx context.Context, key string, offset, length int64) (io.R
 		io.Reader
 		io.Closer
 	}{io.LimitReader(file, length), file}, nil
+}
+
+// smallRead is up to how many bytes are read at once, when they are asked for.
+const smallRead = 64 << 10
+
+// smallReader is an FS that can read a file without opening its folders one by one.
+type smallReader interface {
+	// readSmall reads the bytes of a regular file from an offset on, as many as there
+	// are and p takes. ok is false if it did not come about, for whatever reason.
+	readSmall(path string, p []byte, offset int64) (n int, ok bool)
+}
+
+var smallBuffers = sync.Pool{New: func() any { return new([smallRead]byte) }}
+
+// smallBody are bytes that were read already.
+type smallBody struct {
+	left []byte
+	buf  *[smallRead]byte
+}
+
+// Read implements io.Reader.
+func (b *smallBody) Read(p []byte) (int, error) {
+	if len(b.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (b *smallBody) Close() error {
+	if b.buf != nil {
+		smallBuffers.Put(b.buf)
+		b.left, b.buf = nil, nil
+	}
+	return nil
+}
+
+// getSmall reads a few bytes; nil if that is to be done by an open file.
+func (s *Store) getSmall(key string, offset, length int64) io.ReadCloser {
+	r, ok := s.fs.(smallReader)
+	if !ok || length < 0 || length > smallRead {
+		return nil
+	}
+	buf := smallBuffers.Get().(*[smallRead]byte)
+	n, ok := r.readSmall(key, buf[:length], offset)
+	if !ok {
+		smallBuffers.Put(buf)
+		return nil
+	}
+	return &smallBody{buf[:n], buf}
 }
 
 func (s *Store) open(key string) (File, error) {

@@ -27,3 +27,6 @@ func (f *osFS) Free() (int64, error) {
 	}
 	return int64(st.Bavail) * int64(st.Bsize), nil
 }
+
+// openBeneath is not there on these systems.
+func (*opened) openBeneath(string) (fd int, ok bool) { return 0, false }

@@ -38,3 +38,51 @@ func (f *osFS) Free() (int64, error) {
 	}
 	return int64(st.Bavail) * st.Frsize, nil
 }
+
+// openBeneath opens a folder in one step of the system, which neither names nor
+// symbolic links lead out of the root. Whatever is in its way is left to os.Root to
+// say, which walks folder by folder.
+func (o *opened) openBeneath(folder string) (fd int, ok bool) {
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH}
+	var opening error
+	err := o.raw.Control(func(root uintptr) { fd, opening = unix.Openat2(int(root), folder, &how) })
+	return fd, err == nil && opening == nil
+}
+
+// readSmall implements smallReader. As openBeneath does, it leaves whatever is not
+// as it mostly is to the way by folders.
+func (f *osFS) readSmall(path string, p []byte, offset int64) (n int, ok bool) {
+	if f.inPlace() != nil {
+		return 0, false
+	}
+	err := f.at.Load().raw.Control(func(root uintptr) {
+		n, ok = readBeneath(int(root), path, p, offset)
+	})
+	return n, ok && err == nil
+}
+
+func readBeneath(root int, path string, p []byte, offset int64) (n int, ok bool) {
+	how := unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH,
+	}
+	fd, err := unix.Openat2(root, path, &how)
+	if err != nil {
+		return 0, false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, false
+	}
+	for want := min(int64(len(p)), st.Size-offset); int64(n) < want; {
+		got, err := unix.Pread(fd, p[n:want], offset+int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || got == 0 {
+			return 0, false
+		}
+		n += got
+	}
+	return n, true
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -28,6 +29,10 @@ type osFS struct {
 type opened struct {
 	root *os.Root
 	is   os.FileInfo
+	// self is the folder as a file, and raw its descriptor, which stays open as long
+	// as it is used.
+	self *os.File
+	raw  syscall.RawConn
 }
 
 // openOS opens the root folder; opt.Create makes it if it does not exist.
@@ -51,15 +56,29 @@ func openRoot(path string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := root.Stat(".")
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
+	o := &opened{root: root}
+	if o.self, err = root.Open("."); err == nil {
+		o.is, err = o.self.Stat()
 	}
-	return &opened{root, is}, nil
+	if err == nil {
+		o.raw, err = o.self.SyscallConn()
+	}
+	if err != nil {
+		return nil, errors.Join(err, o.close())
+	}
+	return o, nil
+}
+
+func (o *opened) close() error {
+	err := o.root.Close()
+	if o.self != nil {
+		err = errors.Join(err, o.self.Close())
+	}
+	return err
 }
 
 // Close implements FS.
-func (f *osFS) Close() error { return f.at.Load().root.Close() }
+func (f *osFS) Close() error { return f.at.Load().close() }
 
 // inPlace says whether the folder that was opened still lies under its path: a
 // disk that was mounted there, or is not any more, makes it another one.
@@ -81,7 +100,7 @@ func (f *osFS) reopen() error {
 	if err != nil {
 		return err
 	}
-	return f.at.Swap(o).root.Close()
+	return f.at.Swap(o).close()
 }
 
 // OpenDir implements FS. It opens nothing of a folder that is not in its place:
@@ -93,7 +112,11 @@ func (f *osFS) OpenDir(folder string) (Dir, error) {
 	if err := f.inPlace(); err != nil {
 		return nil, err
 	}
-	file, err := f.at.Load().root.OpenFile(folder, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	at := f.at.Load()
+	if fd, ok := at.openBeneath(folder); ok {
+		return &osDir{fd: fd}, nil
+	}
+	file, err := at.root.OpenFile(folder, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +149,17 @@ func linkAndUnlink(from int, old string, to int, name string) error {
 
 // osDir is an open folder.
 type osDir struct {
-	file *os.File
 	fd   int
+	file *os.File // whose descriptor it is; nil: the folder's own
 }
 
 // Close implements Dir.
-func (d *osDir) Close() error { return d.file.Close() }
+func (d *osDir) Close() error {
+	if d.file == nil {
+		return unix.Close(d.fd)
+	}
+	return d.file.Close()
+}
 
 // Create implements Dir.
 func (d *osDir) Create(name string) (File, error) {
@@ -171,10 +199,18 @@ func (d *osDir) Remove(name string) error {
 }
 
 // Names implements Dir.
-func (d *osDir) Names() ([]string, error) { return d.file.Readdirnames(-1) }
+func (d *osDir) Names() ([]string, error) { return d.asFile().Readdirnames(-1) }
 
 // Sync implements Dir.
-func (d *osDir) Sync() error { return d.file.Sync() }
+func (d *osDir) Sync() error { return d.asFile().Sync() }
+
+// asFile makes a file of the folder, for what only files can do.
+func (d *osDir) asFile() *os.File {
+	if d.file == nil {
+		d.file = os.NewFile(uintptr(d.fd), "folder")
+	}
+	return d.file
+}
 
 // osFile is an open file.
 type osFile struct{ *os.File }
