@@ -45,7 +45,8 @@ const maxForeign = 1024
 // CheckForeign returns an error that wraps ErrInvalidKey for a name that not every
 // backend and every proxy before it reads in the same way: with an empty segment,
 // one of dots, a control character, or bytes that are not UTF-8. Asked for it, a
-// backend may answer with something else.
+// backend may answer with something else. One slash may end a name: so the consoles
+// of S3 services mark folders (IsMarker).
 func CheckForeign(key string) error {
 	switch {
 	case key == "" || len(key) > maxForeign:
@@ -58,10 +59,15 @@ func CheckForeign(key string) error {
 			return fmt.Errorf("%w: %q has the character %U", ErrInvalidKey, key, r)
 		}
 	}
-	for segment := range strings.SplitSeq(key, "/") {
+	for segment := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
 		if segment == "" || segment == "." || segment == ".." {
 			return fmt.Errorf("%w: %q has the segment %q", ErrInvalidKey, key, segment)
 		}
 	}
 	return nil
 }
+
+// IsMarker says that a name is one that marks a folder. Only if no bytes lie under
+// it is it sure that a service has answered for it, and not for the folder or for
+// the name without its slash.
+func IsMarker(key string) bool { return strings.HasSuffix(key, "/") }

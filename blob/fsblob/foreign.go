@@ -61,6 +61,9 @@ func foreignInfo(key string, e Entry) blob.ForeignInfo {
 // own business.
 func checkForeign(ctx context.Context, key string) error {
 	err := blob.CheckForeign(key)
+	if err == nil && blob.IsMarker(key) {
+		err = fmt.Errorf("%w: %q is a folder", blob.ErrInvalidKey, key)
+	}
 	if first, _, _ := strings.Cut(key, "/"); err == nil && (first == tempFolder || first == lostFound) {
 		err = fmt.Errorf("%w: %q is not a backend's to tell", blob.ErrInvalidKey, key)
 	}

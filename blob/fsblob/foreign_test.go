@@ -66,7 +66,8 @@ func TestForeignFilesThatAreNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"link", "away/secret", "pipe", ".tmp/x"} {
+	foreignIn(root)(t, "folder/x", "x")
+	for _, key := range []string{"link", "away/secret", "pipe", ".tmp/x", "folder/", "folder/x/"} {
 		if info, err := s.StatForeign(t.Context(), key); err == nil {
 			t.Errorf("stat of %q: %+v", key, info)
 		}

@@ -34,6 +34,9 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
 		return blob.ForeignInfo{}, fmt.Errorf("s3blob: stat foreign %q: the service does not say how long it is, or which", key)
 	}
+	if err := checkMarker(key, *out.ContentLength); err != nil {
+		return blob.ForeignInfo{}, err
+	}
 	info := blob.ForeignInfo{
 		Info: blob.Info{Key: key, Size: *out.ContentLength}, Tag: *out.ETag, MD5: md5Of(out), User: out.Metadata,
 		Headers: headersOf(out),
@@ -72,7 +75,7 @@ func md5Of(out *s3.HeadObjectOutput) string {
 // OpenForeign implements blob.Foreign: the service is asked for the very ETag, and
 // what it answers is compared, as not every one looks at the condition.
 func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
-	if err := s.checkForeign(ctx, seen.Key); err != nil {
+	if err := errors.Join(s.checkForeign(ctx, seen.Key), checkMarker(seen.Key, seen.Size)); err != nil {
 		return nil, err
 	}
 	reading, stop := context.WithCancelCause(ctx)
@@ -105,6 +108,14 @@ func (s *Store) checkForeign(ctx context.Context, key string) error {
 	}
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("s3blob: foreign %q: %w", key, err)
+	}
+	return nil
+}
+
+// checkMarker refuses a folder's mark that has bytes: they may be another name's.
+func checkMarker(key string, size int64) error {
+	if blob.IsMarker(key) && size != 0 {
+		return fmt.Errorf("%w: %q ends in a slash and has %d bytes", blob.ErrInvalidKey, key, size)
 	}
 	return nil
 }

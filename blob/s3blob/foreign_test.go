@@ -1,6 +1,7 @@
 package s3blob
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -47,5 +48,24 @@ func TestForeignHeaders(t *testing.T) {
 	if err != nil || info.Headers["Content-Type"] != "text/x" || info.Headers["Cache-Control"] != "no-store" || info.User["colour"] != "red" ||
 		info.MD5 != "5d41402abc4b2a76b9719d911017c592" {
 		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// The mark of a folder has a slash at its end and no bytes; anything else under such
+// a name may be another name's.
+func TestForeignMarkers(t *testing.T) {
+	at := servers.GoFakeS3(t)
+	o := optionsOf(at, at.Bucket(t))
+	for key, body := range map[string]string{"folder/": "", "full/": "bytes"} {
+		if _, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &o.Bucket, Key: &key, Body: strings.NewReader(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := openBucket(t, o)
+	if info, err := s.StatForeign(t.Context(), "folder/"); err != nil || info.Size != 0 || info.Key != "folder/" {
+		t.Errorf("the mark: %+v, %v", info, err)
+	}
+	if info, err := s.StatForeign(t.Context(), "full/"); !errors.Is(err, blob.ErrInvalidKey) {
+		t.Errorf("a mark with bytes: %+v, %v", info, err)
 	}
 }

@@ -99,11 +99,19 @@ func TestImportFromS3(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, key := range []string{"old/", "old/sub/"} { // as consoles mark folders
+		if _, err := s.Client().PutObject(t.Context(), &awss3.PutObjectInput{Bucket: &bucket, Key: aws.String(key), Body: strings.NewReader("")}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	res := w.imported(0, "--backend", "cloud", "--prefix", "old/", "--bucket", "album", "--strip", "old/")
-	if res.Keys["imported"] != 2 {
+	if res.Keys["imported"] != 3 {
 		t.Fatalf("imported %+v", res)
 	}
-	if res = w.imported(0, "--backend", "cloud", "--prefix", "old/", "--bucket", "album", "--strip", "old/"); res.Keys["already"] != 2 || res.Bytes != 0 {
+	if got, err := w.get("album", "sub/"); got != "" || err != nil {
+		t.Errorf("the folder's mark holds %q, %v", got, err)
+	}
+	if res = w.imported(0, "--backend", "cloud", "--prefix", "old/", "--bucket", "album", "--strip", "old/"); res.Keys["already"] != 3 || res.Bytes != 0 {
 		t.Errorf("imported again %+v", res)
 	}
 	if got, err := w.get("album", "a b+c.txt"); got != "bytes of old/a b+c.txt" {

@@ -140,7 +140,7 @@ func (i *Importer) Each(ctx context.Context, r Request, fn func(Item) error) err
 				return err
 			}
 		}
-		if i.ours(info.Key) {
+		if i.ours(info.Key) || blob.IsMarker(info.Key) && info.Key == r.Strip {
 			return nil
 		}
 		return fn(i.item(r, info))
@@ -155,13 +155,16 @@ func (i *Importer) ours(key string) bool {
 
 func (i *Importer) item(r Request, info blob.Info) Item {
 	out := Item{Source: info.Key, Size: info.Size, Bucket: r.Bucket, Key: r.Add + strings.TrimPrefix(info.Key, r.Strip), TTL: r.TTL}
-	if err := blob.CheckForeign(info.Key); err != nil {
-		out.Refused = err.Error()
-	} else {
-		out.Refused = i.refuse(r.Prefix, info.Key)
-	}
-	if out.Key == "" {
+	err := blob.CheckForeign(info.Key)
+	switch {
+	case out.Key == "":
 		out.Refused = "nothing is left of its name"
+	case err != nil:
+		out.Refused = err.Error()
+	case blob.IsMarker(info.Key) && info.Size > 0:
+		out.Refused = "it ends in a slash, as a folder's mark does, and has bytes"
+	default:
+		out.Refused = i.refuse(r.Prefix, info.Key)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -22,9 +23,7 @@ func (w *observer) front() s3.Events {
 			})
 			w.deleted(r)
 			w.govern(r)
-			w.log.Debug("request", "id", r.ID, "method", r.Method, "op", r.Operation, "bucket", r.Bucket, "key", r.Key,
-				"requester", r.Requester, "address", r.Address, "status", r.Status, "code", r.Code,
-				"bytes_in", r.BytesIn, "bytes_out", r.BytesOut, "took", r.Duration)
+			w.requested(r)
 		},
 		Failure: func(f s3.Failure) {
 			w.log.Warn("a request failed", "id", f.ID, "op", f.Operation, "bucket", f.Bucket, "key", f.Key, "error", f.Err)
@@ -38,6 +37,17 @@ func (w *observer) front() s3.Events {
 			w.log.Info("a certificate was loaded anew", "file", file)
 		},
 	}
+}
+
+// requested writes a line for a request, if it is wanted: what the line is made of
+// is not put together for nothing.
+func (w *observer) requested(r s3.RequestEvent) {
+	if !w.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	w.log.Debug("request", "id", r.ID, "method", r.Method, "op", r.Operation, "bucket", r.Bucket, "key", r.Key,
+		"requester", r.Requester, "address", r.Address, "status", r.Status, "code", r.Code,
+		"bytes_in", r.BytesIn, "bytes_out", r.BytesOut, "took", r.Duration)
 }
 
 // deletions are the operations by which clients delete.
