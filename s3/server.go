@@ -93,6 +93,10 @@ type Server struct {
 // IdleTimeout.
 const longestBody = 7 * 24 * time.Hour
 
+// writeBuffer is how many bytes of an answer a connection holds back at most: a
+// small object goes out with its header, in one call of the system.
+const writeBuffer = 8 << 10
+
 // New makes a server; Serve runs it.
 func New(o Options) (*Server, error) {
 	switch {
@@ -118,6 +122,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.web.Name, s.web.ErrorHandler = "Lethe", unreadable
+	s.web.WriteBufferSize = writeBuffer
 	// It would read a form whole, before anybody knows who sends it.
 	s.web.DisablePreParseMultipartForm = true
 	s.web.ReadTimeout, s.web.IdleTimeout = o.HeaderTimeout, o.IdleTimeout
