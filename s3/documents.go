@@ -70,6 +70,10 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		return nil, err
 	}
 	expandKey(ctx, requestOf(ctx))
+	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
+		// No list decides on what root does to objects: who owns the bucket will do.
+		return b.documentACL(ctx, bucket)
+	}
 	acl, err := b.storedACL(ctx, bucket)
 	if err != nil {
 		return nil, err

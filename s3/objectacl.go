@@ -226,12 +226,18 @@ func (b *Backend) listsOff(ctx context.Context, bucket string) (bool, error) {
 	return types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced, err
 }
 
-// storedACL is the bucket's list as it was set.
-func (b *Backend) storedACL(ctx context.Context, bucket string) (auth.ACL, error) {
+// documentACL is the bucket's list as it was stored, or the one it has without.
+func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error) {
 	doc, err := b.document(ctx, bucket, kindACL, 0)
 	if err == nil && doc == nil {
 		doc, err = b.defaultACL(ctx, bucket)
 	}
+	return doc, err
+}
+
+// storedACL is the bucket's list as it was set.
+func (b *Backend) storedACL(ctx context.Context, bucket string) (auth.ACL, error) {
+	doc, err := b.documentACL(ctx, bucket)
 	if err != nil {
 		return auth.ACL{}, err
 	}
@@ -260,9 +266,12 @@ func grantsOf(list auth.ACL) []meta.Grant {
 // object's own, if it has one and the request reads the object or is about its
 // list; else the bucket's.
 func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (auth.ACL, error) {
+	if _, root := account(ctx); root {
+		return list, nil
+	}
 	req := requestOf(ctx)
 	key, settles := req.decidedBy(bucket)
-	if _, root := account(ctx); key == "" || root {
+	if key == "" {
 		return list, nil
 	}
 	if off, err := b.listsOff(ctx, bucket); off || err != nil {
