@@ -17,8 +17,9 @@ import (
 
 // amend puts right in a response what versitygw has no place for.
 func (r *request) amend(resp *fasthttp.Response) {
-	once(&resp.Header, utils.HeaderAmzRequestID)
-	once(&resp.Header, utils.HeaderAmzID2)
+	for _, spellings := range twice {
+		once(&resp.Header, spellings)
+	}
 	if o := r.unchanged; o != nil && resp.StatusCode() == http.StatusNotModified {
 		resp.Header.Set(fiber.HeaderETag, quote(o.ETag))
 		resp.Header.Set(fiber.HeaderLastModified, modified(*o).UTC().Format(http.TimeFormat))
@@ -38,19 +39,25 @@ func (r *request) amend(resp *fasthttp.Response) {
 	}
 }
 
-// once leaves one header of a name: versitygw sets it in one spelling before an
-// operation, and in another one after it.
-func once(h *fasthttp.ResponseHeader, name string) {
+// twice are the headers that versitygw sets in one spelling before an operation,
+// and in another one after it: both spellings, the right one first.
+var twice = [][2]string{
+	{utils.HeaderAmzRequestID, textproto.CanonicalMIMEHeaderKey(utils.HeaderAmzRequestID)},
+	{utils.HeaderAmzID2, textproto.CanonicalMIMEHeaderKey(utils.HeaderAmzID2)},
+}
+
+// once leaves one header of a name.
+func once(h *fasthttp.ResponseHeader, spellings [2]string) {
 	h.DisableNormalizing()
 	var value []byte
-	for _, spelling := range []string{name, textproto.CanonicalMIMEHeaderKey(name)} {
+	for _, spelling := range spellings {
 		if v := h.Peek(spelling); len(v) > 0 {
 			value = bytes.Clone(v)
 		}
 		h.Del(spelling)
 	}
 	if len(value) > 0 {
-		h.SetBytesV(name, value)
+		h.SetBytesV(spellings[0], value)
 	}
 }
 
