@@ -41,21 +41,19 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodPost || !r.URL.Query().Has("delete") {
 		return http.DefaultTransport.RoundTrip(r)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.asks++
+	request, answer := w.asked()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
-	if w.request != nil {
-		if said := w.request(r, string(body)); said != nil {
+	if request != nil {
+		if said := request(r, string(body)); said != nil {
 			return said, nil
 		}
 	}
 	said, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || w.answer == nil {
+	if err != nil || answer == nil {
 		return said, err
 	}
 	defer said.Body.Close()
@@ -63,7 +61,16 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answered(r, said.StatusCode, w.answer(string(text))), nil
+	return answered(r, said.StatusCode, answer(string(text))), nil
+}
+
+// asked counts a batch delete, and says what happens to it; the lock is not held
+// meanwhile, for that may ask the service itself.
+func (w *wire) asked() (request func(*http.Request, string) *http.Response, answer func(string) string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asks++
+	return w.request, w.answer
 }
 
 // cuts says that the request is never sent.
