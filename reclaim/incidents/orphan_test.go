@@ -59,8 +59,10 @@ func (w *world) plantOrphan() {
 // sweepOrphans walks twice, the age of an orphan apart, and demands that n went.
 func (w *world) sweepOrphans(n int64) {
 	w.Helper()
-	equal(w, "orphans seen first", w.walk()[reconcile.Condemned], 0)
-	w.clock.Advance(orphanAge)
+	equal(w, "orphans condemned when seen first", w.walk()[reconcile.Condemned], 0)
+	w.clock.Advance(orphanAge - time.Second)
+	equal(w, "orphans condemned too soon", w.walk()[reconcile.Condemned], 0)
+	w.clock.Advance(time.Second)
 	counts := w.walk()
 	equal(w, "orphans condemned", counts[reconcile.Condemned], n)
 	equal(w, "live blobs taken for missing", counts[reconcile.Missing], 0)
@@ -239,10 +241,12 @@ func TestIceberg4194_AWriteLongerThanTheCutoff(t *testing.T) {
 		_, err := w.objects.Put(w.ctx, w.request("b/slow", slowly(body, 2, pause), len(body)))
 		w.must(err)
 		m.complete()
+		w.interrupts(blobtest.OpList, func() { w.put("b/meanwhile", "written when the rows had been read") })
+		equal(w, "orphans by a listing that came later", w.walk()[reconcile.Orphans], 0)
 		if walks < 5 {
 			w.Fatalf("only %d walks during the write", walks)
 		}
-		w.ends(map[string]string{"b/slow": body, "b/parts": "stored early"})
+		w.ends(map[string]string{"b/slow": body, "b/parts": "stored early", "b/meanwhile": "written when the rows had been read"})
 	})
 
 	n := newNaive()
