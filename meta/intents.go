@@ -11,10 +11,12 @@ var (
 	insertIntent = register(`INSERT INTO blobs (` + blobColumns + `)
 		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0)`)
 	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
-	openUpload      = register(`SELECT 1 FROM uploads WHERE id = ?1`)
-	backendUsed     = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
-	beatBlob        = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
-	extendGrace     = register(`UPDATE blobs SET due_at = ?2
+	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
+		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)
+	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1`)
+	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
+	beatBlob    = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
+	extendGrace = register(`UPDATE blobs SET due_at = ?2
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
 )
 
@@ -76,6 +78,13 @@ func (t *tx) promise(in Intent) error {
 		return nil
 	}
 	o := in.Promotion.Commit.Object
+	if !t.crowded() {
+		n, err := t.exec(promoteIn, in.ID, o.Bucket, o.Key, asJSON(in.Promotion))
+		if err == nil && n == 0 {
+			err = noBucket(o.Bucket)
+		}
+		return err
+	}
 	b, err := t.bucket(o.Bucket)
 	if err == nil {
 		_, err = t.exec(insertPromotion, in.ID, b.ID, o.Key, asJSON(in.Promotion))
