@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"regexp"
@@ -14,6 +15,37 @@ import (
 // version it names do not understand the ledger any more. Without it they go on
 // working: whatever it adds, they may leave out.
 var needs = regexp.MustCompile(`(?m)^-- needs: (\d+)$`)
+
+// ErrOutdated: a newer program has changed the ledger so that this one does not
+// understand it any more.
+var ErrOutdated = errors.New("use a newer lethe")
+
+// Understood says whether this program still understands the ledger, which another
+// instance may have brought to a newer schema: ErrOutdated. A SQLite ledger has one
+// process, and is looked at when it is opened.
+func (db *DB) Understood(ctx context.Context) error {
+	if db.pg == nil {
+		return nil
+	}
+	steps, err := migrations(postgresName)
+	if err != nil {
+		return err
+	}
+	return db.read(ctx, "schema version", func(t *tx) error {
+		var have, least int
+		if err := t.row(serverVersion).Scan(&have, &least); err != nil {
+			return err
+		}
+		return understood(have, least, newest(steps))
+	})
+}
+
+func understood(have, least, known int) error {
+	if least <= known {
+		return nil
+	}
+	return fmt.Errorf("the ledger has schema version %d and is understood from version %d on, this lethe knows %d: %w", have, least, known, ErrOutdated)
+}
 
 const createMigrations = `CREATE TABLE migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,
 	applied_at BIGINT NOT NULL, min_version BIGINT NOT NULL)`
@@ -57,9 +89,8 @@ func (e *server) migrateOn(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if least > newest(steps) {
-		return fmt.Errorf("the ledger has schema version %d and is understood from version %d on, this lethe knows %d: use a newer lethe",
-			have, least, newest(steps))
+	if err := understood(have, least, newest(steps)); err != nil {
+		return err
 	}
 	for _, m := range after(steps, have) {
 		if m.version == 1 {

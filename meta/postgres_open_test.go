@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,10 +92,42 @@ func TestNewerSchema(t *testing.T) {
 	}
 	next := newest(steps) + 1
 	sqlOn(t, url, fmt.Sprintf(`INSERT INTO lethe.migrations VALUES (%d, 'adds something', 0, 1)`, next))
-	mustPut(t, openServerAt(t, url, Options{}), "k", "digest")
+	older := openServerAt(t, url, Options{})
+	mustPut(t, older, "k", "digest")
+	if err := older.Understood(t.Context()); err != nil {
+		t.Error(err)
+	}
 	sqlOn(t, url, fmt.Sprintf(`INSERT INTO lethe.migrations VALUES (%d, 'changes something', 0, %d)`, next+1, next+1))
 	if _, err := OpenPostgres(t.Context(), url, Options{}); err == nil || !strings.Contains(err.Error(), "use a newer lethe") {
 		t.Errorf("a ledger that an older lethe does not understand was opened: %v", err)
+	}
+	if err := older.Understood(t.Context()); !errors.Is(err, ErrOutdated) {
+		t.Errorf("one that had it open is told %v, want %v", err, ErrOutdated)
+	}
+}
+
+// adds is a statement that a program which does not know of it may leave out.
+var adds = regexp.MustCompile(`(?s)^(CREATE (TABLE|VIEW|(UNIQUE )?INDEX) |ALTER TABLE \w+ ADD COLUMN .* NOT NULL DEFAULT |ALTER TABLE \w+ SET \()`)
+
+// TestMigrationsOnlyAdd: what a step changes otherwise, older instances that run
+// beside it would not understand; it has to say from which version on they do.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	comment := regexp.MustCompile(`--[^\n]*`)
+	for _, dialect := range []string{"sqlite", postgresName} {
+		steps, err := migrations(dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range steps[1:] {
+			if needs.MatchString(m.text) {
+				continue
+			}
+			for text := range strings.SplitSeq(comment.ReplaceAllString(m.text, ""), ";") {
+				if text = strings.TrimSpace(text); text != "" && !adds.MatchString(text) {
+					t.Errorf("%s, %s: older instances may not understand %q", dialect, m.name, text)
+				}
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,8 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // shared are the settings of instances over a database and buckets in a service of
@@ -252,5 +258,39 @@ func TestInstancesCompareTheirConfiguration(t *testing.T) {
 	}
 	if text, ok := log.await("differ in their configuration"); !ok || !strings.Contains(text, `"part":"reclaim.grace"`) {
 		t.Errorf("the log says %s", text)
+	}
+}
+
+// An instance that runs while a newer one changes the ledger, so that it would not
+// understand it, stops by itself and says why.
+func TestAnOutdatedInstanceStops(t *testing.T) {
+	url := servers.Postgres(t)
+	w := newWorld(t, shared(t, url, "cloud")...)
+	conf, err := config.Load("", nil, append(w.settings, "data_dir="+w.dir)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), conf, app.Options{Log: app.NewLogger(conf.Log, io.Discard, newLevel()), Clock: w.clock, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(t.Context()) }()
+	<-a.Ready()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `INSERT INTO instances.migrations VALUES (9999, 'changes something', 0, 9999)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, meta.ErrOutdated) {
+		t.Errorf("it ended with %v, want %v", err, meta.ErrOutdated)
 	}
 }

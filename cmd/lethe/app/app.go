@@ -96,7 +96,7 @@ func (a *App) Run(ctx context.Context) error {
 	for _, w := range a.webs {
 		served.Go(func() { failed(w.run()) })
 	}
-	a.atWork(ctx, &work)
+	a.atWork(ctx, &work, failed)
 	work.Go(func() { a.keepPact(ctx) })
 	work.Go(func() { a.watchPlaces(ctx) })
 	work.Go(func() { a.reloadOn(ctx, hup) })
@@ -113,7 +113,7 @@ func (a *App) Run(ctx context.Context) error {
 }
 
 // atWork does what the process's roles ask for beside answering requests.
-func (a *App) atWork(ctx context.Context, work *sync.WaitGroup) {
+func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(error)) {
 	if a.Config.Has(config.RoleReclaim) {
 		work.Go(func() { a.Loop.Run(ctx) })
 	}
@@ -124,7 +124,7 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup) {
 		work.Go(func() { a.bus.Run(ctx) })
 	}
 	if a.shared() {
-		work.Go(func() { a.beat(ctx) })
+		work.Go(func() { failed(a.beat(ctx)) })
 	}
 }
 

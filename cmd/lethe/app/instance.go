@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -21,12 +22,13 @@ const (
 )
 
 // beat says in the ledger that this instance is there, until ctx ends; then that
-// it is not.
-func (a *App) beat(ctx context.Context) {
+// it is not. It ends with an error if a newer instance has changed the ledger so
+// that this one must not work on it any more.
+func (a *App) beat(ctx context.Context) error {
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
-		return
+		return nil
 	}
 	host, _ := os.Hostname() // empty where there is none
 	if err := a.agreement.set(a.Config); err != nil {
@@ -48,6 +50,9 @@ func (a *App) beat(ctx context.Context) {
 			a.compare(ctx)
 		}
 		a.hear(ctx)
+		if err := a.Ledger.Understood(ctx); errors.Is(err, meta.ErrOutdated) {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
@@ -55,7 +60,7 @@ func (a *App) beat(ctx context.Context) {
 			if err := a.Ledger.RemoveInstance(last, a.worker); err != nil {
 				a.opt.Log.Debug("this instance could not say that it stops", "error", err)
 			}
-			return
+			return nil
 		case <-tick.C:
 		}
 	}
