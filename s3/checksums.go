@@ -148,14 +148,19 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 }
 
 // read keeps a body that versitygw's readers cannot bear, such as a chunk of
-// negative size, from taking the write down that is reading it.
+// negative size, from taking the write down that is reading it. It goes on until
+// there is something: a chunk's header that comes in small pieces is none for
+// those who read the body, who would give up.
 func (b *bodyReader) read(p []byte) (n int, err error) {
 	defer func() {
 		if recover() != nil {
 			n, err = 0, s3err.GetAPIError(s3err.ErrIncompleteBody)
 		}
 	}()
-	return b.r.Read(p)
+	for n == 0 && err == nil && len(p) > 0 {
+		n, err = b.r.Read(p)
+	}
+	return n, err
 }
 
 // checksumsOf puts stored checksums into versitygw's form.

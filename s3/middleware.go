@@ -59,6 +59,7 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		req.event.Code = e.BaseError().Code
 		return refuse(ctx, e)
 	}
+	leaveUnended(ctx, req)
 	if err := ctx.Next(); err != nil {
 		return err
 	}
