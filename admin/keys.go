@@ -87,6 +87,9 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 // RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
+	if s.o.KeyRemoved != nil {
+		s.o.KeyRemoved(req.ID) // whatever came of it
+	}
 	if err == nil {
 		s.audit(ctx, "key_removed", "operator", slog.String("key", req.ID))
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	Stopwatch lethe.Clock
 	// Spool holds results that the ledger may not have recorded; nil: there is none.
 	Spool Spool
+	// KeyRemoved is told of an access key that was taken away; nil: nobody asks.
+	KeyRemoved func(id string)
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
 }

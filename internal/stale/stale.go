@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -24,6 +26,9 @@ const (
 	most = 10_000
 	// mostSegments bounds what one of them may hold.
 	mostSegments = 16
+	// stripes share out the keys, so that a change of one keeps few reads of others
+	// from being remembered.
+	stripes = 256
 )
 
 // Options of a Reads.
@@ -42,6 +47,15 @@ type Options struct {
 type Reads struct {
 	o       Options
 	entries *otter.Cache[string, entry]
+	seed    maphash.Seed
+	changes [stripes]changes
+}
+
+// changes counts those that this instance made of the keys of a stripe. A read
+// that was begun before one of them may have seen what was there before.
+type changes struct {
+	mu sync.Mutex
+	n  uint64
 }
 
 type entry struct {
@@ -58,7 +72,50 @@ func New(o Options) (*Reads, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stale: %w", err)
 	}
-	return &Reads{o, entries}, nil
+	return &Reads{o: o, entries: entries, seed: maphash.MakeSeed()}, nil
+}
+
+func (r *Reads) stripe(key string) *changes { return &r.changes[maphash.String(r.seed, key)%stripes] }
+
+func (c *changes) soFar() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// remember keeps an answer that was asked for after so many changes, unless there
+// was another since.
+func (r *Reads) remember(key string, before uint64, e entry) {
+	c := r.stripe(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == before {
+		r.entries.Set(key, e)
+	} else {
+		r.entries.Invalidate(key)
+	}
+}
+
+// drop forgets keys, and what reads under way will answer of them.
+func (r *Reads) drop(keys ...string) {
+	for _, key := range keys {
+		c := r.stripe(key)
+		c.mu.Lock()
+		c.n++
+		r.entries.Invalidate(key)
+		c.mu.Unlock()
+	}
+}
+
+// dropAll forgets everything.
+func (r *Reads) dropAll() {
+	for i := range r.changes {
+		c := &r.changes[i]
+		c.mu.Lock()
+		c.n++
+		c.mu.Unlock()
+	}
+	r.entries.InvalidateAll()
 }
 
 // read asks, and remembers the answer; if the ledger does not answer it takes
@@ -70,11 +127,11 @@ func read[T any](r *Reads, key string, fit func(T, time.Duration) bool, ask func
 			return v, nil
 		}
 	}
-	asked := r.o.Monotonic.Now()
+	asked, before := r.o.Monotonic.Now(), r.stripe(key).soFar()
 	v, err := ask()
 	switch {
 	case err == nil:
-		r.entries.Set(key, entry{v, asked})
+		r.remember(key, before, entry{v, asked})
 	case errors.Is(err, lethe.ErrUnavailable):
 		if old, ok := remembered(r, key, fit); ok {
 			return old, nil
@@ -106,6 +163,7 @@ func remembered[T any](r *Reads, key string, fit func(T, time.Duration) bool) (v
 func bucketKey(name string) string           { return "b/" + name }
 func documentKey(bucket, kind string) string { return "d/" + bucket + "/" + kind }
 func objectKey(bucket, key string) string    { return "o/" + bucket + "/" + key }
+func accessKey(id string) string             { return "k/" + id }
 
 // Ledger is a ledger whose reads of single objects go through the memory.
 type Ledger struct {
@@ -128,79 +186,14 @@ func (l *Ledger) Document(ctx context.Context, bucket, kind string) ([]byte, err
 	return read(l.r, documentKey(bucket, kind), nil, func() ([]byte, error) { return l.Ledger.Document(ctx, bucket, kind) })
 }
 
-// Resolve implements object.Ledger.
+// Resolve implements object.Ledger. What may end within the window after it was
+// asked for is not told again, so that nothing need be forgotten that expires.
 func (l *Ledger) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
 	fit := func(v meta.Resolved, age time.Duration) bool {
 		due := v.Object.DueAt()
 		return len(v.Segments) <= mostSegments && (due == 0 || due > v.Now.Add(age+l.r.o.Window))
 	}
 	return read(l.r, objectKey(bucket, key), fit, func() (meta.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
-}
-
-// forget drops an object before and after it is changed, whatever came of it: a
-// read may have begun in between.
-func forget[T any](l *Ledger, keys []string, change func() (T, error)) (T, error) {
-	drop := func() {
-		for _, k := range keys {
-			l.r.entries.Invalidate(k)
-		}
-	}
-	drop()
-	defer drop()
-	return change()
-}
-
-// Commit implements object.Ledger.
-func (l *Ledger) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
-	return forget(l, []string{objectKey(c.Object.Bucket, c.Object.Key)}, func() (meta.Committed, error) { return l.Ledger.Commit(ctx, c) })
-}
-
-// Complete implements object.Ledger.
-func (l *Ledger) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
-	return forget(l, []string{objectKey(c.Bucket, c.Key)}, func() (meta.Committed, error) { return l.Ledger.Complete(ctx, c) })
-}
-
-// Update implements object.Ledger.
-func (l *Ledger) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
-	return forget(l, []string{objectKey(u.Bucket, u.Key)}, func() (meta.Object, error) { return l.Ledger.Update(ctx, u) })
-}
-
-// Delete implements object.Ledger.
-func (l *Ledger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
-	keys := make([]string, len(d.Items))
-	for i, item := range d.Items {
-		keys[i] = objectKey(d.Bucket, item.Key)
-	}
-	return forget(l, keys, func() (meta.Deletions, error) { return l.Ledger.Delete(ctx, d) })
-}
-
-// ConfigureBucket implements object.Ledger.
-func (l *Ledger) ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error) {
-	return forget(l, []string{bucketKey(name)}, func() (meta.Bucket, error) { return l.Ledger.ConfigureBucket(ctx, name, s) })
-}
-
-// DeleteBucket implements object.Ledger.
-func (l *Ledger) DeleteBucket(ctx context.Context, name string) error {
-	_, err := forget(l, []string{bucketKey(name)}, func() (any, error) { return nil, l.Ledger.DeleteBucket(ctx, name) })
-	return err
-}
-
-// SetBucketOwner implements object.Ledger.
-func (l *Ledger) SetBucketOwner(ctx context.Context, bucket, owner string) error {
-	_, err := forget(l, []string{bucketKey(bucket)}, func() (any, error) { return nil, l.Ledger.SetBucketOwner(ctx, bucket, owner) })
-	return err
-}
-
-// PutDocument implements object.Ledger.
-func (l *Ledger) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	_, err := forget(l, []string{documentKey(bucket, kind)}, func() (any, error) { return nil, l.Ledger.PutDocument(ctx, bucket, kind, body) })
-	return err
-}
-
-// DeleteDocument implements object.Ledger.
-func (l *Ledger) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	_, err := forget(l, []string{documentKey(bucket, kind)}, func() (any, error) { return nil, l.Ledger.DeleteDocument(ctx, bucket, kind) })
-	return err
 }
 
 // Keyring looks access keys up.
@@ -218,5 +211,8 @@ type keys struct {
 
 // AccessKey implements Keyring.
 func (k keys) AccessKey(ctx context.Context, id string) (meta.AccessKey, error) {
-	return read(k.r, "k/"+id, nil, func() (meta.AccessKey, error) { return k.in.AccessKey(ctx, id) })
+	return read(k.r, accessKey(id), nil, func() (meta.AccessKey, error) { return k.in.AccessKey(ctx, id) })
 }
+
+// ForgetKey drops an access key that this instance has taken away.
+func (r *Reads) ForgetKey(id string) { r.drop(accessKey(id)) }

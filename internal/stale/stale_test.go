@@ -21,6 +21,8 @@ type flaky struct {
 	failpoint.Ledger
 	away  bool
 	asked int
+	// meanwhile happens between a read and its answer.
+	meanwhile func()
 }
 
 func (f *flaky) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
@@ -28,7 +30,11 @@ func (f *flaky) Resolve(ctx context.Context, bucket, key string) (meta.Resolved,
 	if f.away {
 		return meta.Resolved{}, fmt.Errorf("ledger: %w", lethe.ErrUnavailable)
 	}
-	return f.Ledger.Resolve(ctx, bucket, key)
+	got, err := f.Ledger.Resolve(ctx, bucket, key)
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	return got, err
 }
 
 func (f *flaky) Bucket(ctx context.Context, name string) (meta.Bucket, error) {
@@ -63,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	w.reads, err = New(Options{Window: window, Monotonic: w.clock, Down: func() bool { return w.down }, Answered: func() { w.answered++ }})
 	w.must(err)
 	w.ledger = w.reads.Ledger(w.raw)
-	_, err = w.raw.CreateBucket(w.ctx, meta.Bucket{Name: "b", Owner: "me"})
+	_, err = w.raw.CreateBucket(w.ctx, meta.Bucket{Name: "b", Owner: "me", BucketSettings: meta.BucketSettings{Undo: time.Hour}})
 	w.must(err)
 	return w
 }

@@ -18,7 +18,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
-		Around: s.surroundings(), Spool: s.spoolOf(), Stopwatch: s.opt.Stopwatch,
+		Around: s.surroundings(), Spool: s.spoolOf(), Stopwatch: s.opt.Stopwatch, KeyRemoved: s.keyRemoved,
 	})
 	s.watch.metrics.Ask(service, s.opt.Clock, s.opt.Stopwatch)
 	return admin.Handler(service, access)

@@ -68,6 +68,13 @@ func (a *App) keys() s3.AccessKeys {
 	return a.Ledger
 }
 
+// keyRemoved has a key that was taken away forgotten, too.
+func (s *Store) keyRemoved(id string) {
+	if s.reads != nil {
+		s.reads.ForgetKey(id)
+	}
+}
+
 // newBuckets gives new buckets the settings of the configuration.
 type newBuckets struct {
 	*object.Store

@@ -44,6 +44,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		s.rows = s.reads.Engine(s.rows)
 	}
 	s.Identity, err = s.Ledger.Identity(ctx)
 	if !s.Config.Store.Flush {
