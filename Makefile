@@ -79,7 +79,7 @@ race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)
 
 sim:
-	$(GO) test -count=1 -v -timeout 20m -run '^TestSchedules$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.full=$(if $(filter 100000,$(SCHEDULES)),true,false)
+	$(GO) test -count=1 -v -timeout 20m -run '^TestSchedules$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.table -sim.full=$(if $(filter 100000,$(SCHEDULES)),true,false)
 
 mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants

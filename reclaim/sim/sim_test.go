@@ -42,6 +42,9 @@ func TestSchedules(t *testing.T) {
 	if total.Median() < 200 {
 		t.Errorf("the median schedule has %d effects, want at least 200", total.Median())
 	}
+	if total.Faulted < total.Runs {
+		t.Errorf("%d schedules of %d had no fault, want one at least in each", total.Runs-total.Faulted, total.Runs)
+	}
 	if !*full {
 		return
 	}

@@ -277,8 +277,8 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 	w.effects++
 	fault := None
 	h := draw(w.cfg.Seed, uint64(a.index), uint64(a.proc.life), uint64(a.effects))
-	if !w.quiet && h%1000 < w.rate(step) {
-		choices := table[step]
+	choices := table[step]
+	if !w.quiet && len(choices) > 0 && (h%1000 < w.rate(step) || w.spared()) {
 		fault = choices[(h>>32)%uint64(len(choices))]
 		if w.cfg.NoFault[w.numbers] {
 			fault = None
@@ -302,6 +302,10 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 	}
 	return fault
 }
+
+// spared says that a world has met no fault in so many effects that it may come to
+// its end without one.
+func (w *World) spared() bool { return w.numbers == 0 && w.effects > 50 }
 
 // mood is what is worse in a world than in others.
 type mood uint64
