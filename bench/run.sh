@@ -41,6 +41,11 @@ standard)
   ;;
 million)
   "$bench" reclaim -dir "$dir" -objects 1000000 -runs 1 -one 2000
+  "$bench" reclaim -dir "$dir" -objects 1000000 -runs 1 -one 0 -shared 80
+  if command -v versitygw >/dev/null; then
+    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -objects 1000000 -runs 1 -one 300 -workers 2,1,4
+    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -objects 1000000 -runs 1 -one 0 -shared 80
+  fi
   ;;
 *)
   echo "usage: bench/run.sh quick|standard|million" >&2

@@ -21,7 +21,7 @@ func clustered(ctx context.Context, args []string) (err error) {
 	f.IntVar(&c.Objects, "objects", 100_000, "objects that are due")
 	f.IntVar(&c.Size, "size", 1024, "bytes of each")
 	f.IntVar(&c.Shared, "shared", 0, "percent of the objects that share contents, ten each")
-	f.IntVar(&c.Runs, "runs", 3, "interleaved runs")
+	f.IntVar(&c.Runs, "runs", 5, "interleaved runs")
 	f.IntVar(&c.OneByOne, "one", 500, "objects for the run one at a time; 0: none")
 	f.IntVar(&c.Engine.Batch, "batch", 1000, "objects per transaction and per call")
 	f.StringVar(&workers, "workers", "2", "workers of each routine; several numbers are measured one after the other")
