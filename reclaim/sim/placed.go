@@ -199,7 +199,9 @@ func (w *World) drained() string {
 func (w *World) destroy(id string, rng *rand.Rand) {
 	w.note("backend %s is destroyed", id)
 	w.destroyed = true
-	w.tampered(id, "loses its epoch")
+	if w.pacted() {
+		w.tampered(id, "loses its epoch")
+	}
 	for _, key := range w.disks[id].Keys() {
 		if data, ok := w.disks[id].Bytes(key); ok && len(data) > 0 && rng.IntN(3) == 0 {
 			bad := append([]byte(nil), data...)
