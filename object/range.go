@@ -2,6 +2,9 @@ package object
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -22,6 +25,42 @@ func (r *GetRequest) window(o meta.Object) (window, error) {
 		return r.Range.window(o.Size)
 	}
 	return window{0, o.Size}, nil
+}
+
+// ParseRange reads the value of a Range header, as RFC 9110 section 14.1.2 has it:
+// one range of bytes. It answers nil for what is to be ignored: what is no range, or
+// several.
+func ParseRange(header string) *Range {
+	spec, bytes := strings.CutPrefix(header, "bytes=")
+	first, last, ok := strings.Cut(spec, "-")
+	from, hasFrom := decimal(first)
+	to, hasTo := decimal(last)
+	switch {
+	case !bytes || !ok, !hasFrom && first != "", !hasTo && last != "":
+	case hasFrom && hasTo && from <= to:
+		return &Range{Offset: from, Length: min(to-from, math.MaxInt64-1) + 1}
+	case hasFrom && !hasTo:
+		return &Range{Offset: from, Length: -1}
+	case hasTo && !hasFrom && to == 0:
+		// The last 0 bytes cannot be had: a range behind every end.
+		return &Range{Offset: math.MaxInt64, Length: -1}
+	case hasTo && !hasFrom:
+		return &Range{Offset: -to, Length: -1}
+	}
+	return nil
+}
+
+// decimal reads digits and nothing else; more than there can be bytes are as many
+// as there can be.
+func decimal(s string) (int64, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		n = math.MaxInt64
+	}
+	return n, true
 }
 
 // window cuts the range to an object of size bytes. It must hold at least one

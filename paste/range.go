@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -17,45 +16,13 @@ import (
 // If-Range names another state of the paste. Several ranges at once are answered
 // with the whole.
 func rangeOf(r *http.Request, o meta.Object) *object.Range {
-	set, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
-	if !ok || r.Method != http.MethodGet {
+	if r.Method != http.MethodGet {
 		return nil
 	}
 	if is := r.Header.Get("If-Range"); is != "" && is != strconv.Quote(o.ETag) {
 		return nil
 	}
-	first, last, ok := strings.Cut(strings.TrimSpace(set), "-")
-	if !ok {
-		return nil
-	}
-	if first == "" {
-		n, ok := number(last)
-		if !ok || n == 0 {
-			return nil
-		}
-		return &object.Range{Offset: -n, Length: -1}
-	}
-	from, ok := number(first)
-	if !ok {
-		return nil
-	}
-	if last == "" {
-		return &object.Range{Offset: from, Length: -1}
-	}
-	to, ok := number(last)
-	if !ok || to < from {
-		return nil
-	}
-	return &object.Range{Offset: from, Length: to - from + 1}
-}
-
-// number reads digits, and nothing else.
-func number(s string) (int64, bool) {
-	if strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil
+	return object.ParseRange(r.Header.Get("Range"))
 }
 
 // partial sets the headers of an answer that is not the whole paste.

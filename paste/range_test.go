@@ -13,7 +13,7 @@ func TestPartsOfAPaste(t *testing.T) {
 	for _, c := range []struct{ header, ifRange, body, says string }{
 		{"bytes=0-3", "", "0123", "bytes 0-3/10"}, {"bytes=7-", "", "789", "bytes 7-9/10"}, {"bytes=-2", "", "89", "bytes 8-9/10"},
 		{"bytes=5-100", "", "56789", "bytes 5-9/10"}, {"bytes=-100", "", "0123456789", "bytes 0-9/10"},
-		{"bytes=0-0", etag, "0", "bytes 0-0/10"},
+		{"bytes=0-0", etag, "0", "bytes 0-0/10"}, {"bytes=1-9223372036854775807", "", "123456789", "bytes 1-9/10"},
 	} {
 		for _, path := range []string{"/" + m.Code, "/" + m.Code + "/raw"} {
 			a := s.wants(s.ask("GET", path, "", "Range", c.header, "If-Range", c.ifRange), http.StatusPartialContent)
@@ -23,7 +23,7 @@ func TestPartsOfAPaste(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range []string{"bytes=0-1,3-4", "bytes=3-1", "bytes=x-", "lines=1-2", "bytes=-0", "bytes=", "bytes=+1-2"} {
+	for _, header := range []string{"bytes=0-1,3-4", "bytes=3-1", "bytes=x-", "lines=1-2", "bytes=", "bytes=+1-2", "bytes= 0-1"} {
 		if a := s.wants(s.ask("GET", "/"+m.Code+"/raw", "", "Range", header), http.StatusOK); a.body != "0123456789" {
 			t.Errorf("%s: %q", header, a.body)
 		}
@@ -31,8 +31,10 @@ func TestPartsOfAPaste(t *testing.T) {
 	if a := s.wants(s.ask("GET", "/"+m.Code+"/raw", "", "Range", "bytes=0-1", "If-Range", `"other"`), http.StatusOK); a.body != "0123456789" {
 		t.Errorf("another state: %q", a.body)
 	}
-	a := s.wants(s.ask("GET", "/"+m.Code+"/raw", "", "Range", "bytes=10-"), http.StatusRequestedRangeNotSatisfiable)
-	s.says(a, "Content-Range", "bytes */10")
+	for _, header := range []string{"bytes=10-", "bytes=-0"} {
+		a := s.wants(s.ask("GET", "/"+m.Code+"/raw", "", "Range", header), http.StatusRequestedRangeNotSatisfiable)
+		s.says(a, "Content-Range", "bytes */10")
+	}
 	s.says(s.wants(s.ask("HEAD", "/"+m.Code+"/raw", "", "Range", "bytes=0-1"), http.StatusOK), "Accept-Ranges", "bytes")
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -35,7 +33,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 	}
 	c := readConditions{in.IfMatch, in.IfNoneMatch, in.IfModifiedSince, in.IfUnmodifiedSince}
 	r, err := b.open(o, c, object.GetRequest{
-		Bucket: o.names.bucket, Key: o.names.key, Range: parseRange(str(in.Range)), Part: int(num(in.PartNumber)),
+		Bucket: o.names.bucket, Key: o.names.key, Range: object.ParseRange(str(in.Range)), Part: int(num(in.PartNumber)),
 	})
 	if err != nil {
 		o.cancel()
@@ -57,7 +55,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 		ChecksumMD5: d.sums.MD5, ChecksumXXHASH64: d.sums.XXHASH64, ChecksumXXHASH3: d.sums.XXHASH3,
 		ChecksumXXHASH128: d.sums.XXHASH128, ChecksumType: d.sums.Type,
 	}
-	if in.PartNumber != nil || (in.Range != nil && parseRange(*in.Range) != nil) {
+	if in.PartNumber != nil || (in.Range != nil && object.ParseRange(*in.Range) != nil) {
 		out.ContentRange = contentRange(r.Offset, r.Length, r.Object.Size)
 	}
 	if in.PartNumber != nil {
@@ -209,37 +207,6 @@ func (b *Backend) readError(o *op, err error, a asked) error {
 		return s3err.GetInvalidPartNumberRangeErr(int32(max(1, len(obj.Attrs.Parts))), int32(a.part))
 	}
 	return s3err.GetInvalidRangeErr(a.rng, obj.Size)
-}
-
-// parseRange reads a Range header without knowing the size. As S3 has it, what
-// is not one well-formed range of bytes is as if it were not there.
-func parseRange(s string) *object.Range {
-	spec, ok := strings.CutPrefix(s, "bytes=")
-	from, until, ok2 := strings.Cut(spec, "-")
-	if !ok || !ok2 || strings.Contains(until, "-") {
-		return nil
-	}
-	end, err := strconv.ParseInt(until, 10, 64)
-	if from == "" {
-		if err != nil {
-			return nil
-		}
-		if end == 0 {
-			// The last 0 bytes cannot be had: a range behind every end.
-			return &object.Range{Offset: 1 << 62, Length: -1}
-		}
-		return &object.Range{Offset: -end, Length: -1}
-	}
-	start, startErr := strconv.ParseInt(from, 10, 64)
-	switch {
-	case startErr != nil || start < 0:
-		return nil
-	case until == "":
-		return &object.Range{Offset: start, Length: -1}
-	case err != nil || end < start:
-		return nil
-	}
-	return &object.Range{Offset: start, Length: end - start + 1}
 }
 
 // readConditions are a read's; nil: not given.
