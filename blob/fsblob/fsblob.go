@@ -50,6 +50,9 @@ type Options struct {
 	NoSync bool
 	// OnSync is told of every flush: "file", "folder" or "all".
 	OnSync func(what string)
+	// OnPut is told how far a Put of a key has come: "written", when its temporary
+	// file is whole, and "placed", when it has its name and its folder is not flushed.
+	OnPut func(key, reached string)
 	// Workers is the number of folders that one Delete works on at once.
 	// 0 is 4.
 	Workers int
@@ -75,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnSync == nil {
 		o.OnSync = func(string) {}
+	}
+	if o.OnPut == nil {
+		o.OnPut = func(string, string) {}
 	}
 	return o
 }

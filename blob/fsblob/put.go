@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strconv"
 	"sync"
 	"syscall"
@@ -40,6 +41,7 @@ func (s *Store) put(key string, body io.Reader) error {
 		t.discard()
 		return notDone(errors.Join(source.err, s.cause(err)))
 	}
+	s.opt.OnPut(key, "written")
 	placed, err := s.place(t, key)
 	if !placed {
 		t.discard()
@@ -132,6 +134,7 @@ func (s *Store) move(t *temp, folder, name string) (placed bool, err error) {
 	if err := s.fs.Move(t.dir, t.name, dir, name); err != nil {
 		return false, s.moveFailed(dir, folder, name, err)
 	}
+	s.opt.OnPut(path.Join(folder, name), "placed")
 	if err := s.syncDir(dir); err != nil {
 		return true, s.undo(dir, name, err)
 	}

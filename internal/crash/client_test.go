@@ -312,6 +312,18 @@ func (c *client) undo(ctx context.Context, bucket, window string) error {
 	return told("undo window of "+bucket, outcomeAt(err), err)
 }
 
+// hold holds a key, or lifts the hold.
+func (c *client) hold(ctx context.Context, at name, set bool) error {
+	req := admin.HoldRequest{Bucket: at.bucket, Key: at.key}
+	var err error
+	if set {
+		_, err = admin.Call[admin.HoldInfo](ctx, c.admin, "holds/add", req)
+	} else {
+		_, err = admin.Call[admin.None](ctx, c.admin, "holds/remove", req)
+	}
+	return told("hold on "+at.String(), outcomeAt(err), err)
+}
+
 // reclaim runs routines until nothing is due for them.
 func (c *client) reclaim(ctx context.Context, routines ...string) error {
 	_, err := c.admin.Reclaim(ctx, admin.ReclaimRequest{Only: routines}, func(admin.Event) {})

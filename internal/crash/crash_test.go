@@ -154,7 +154,8 @@ func (k *killer) table() string {
 	for _, p := range failpoint.Points() {
 		step := stepOf(p)
 		if strings.HasSuffix(p, "/before") {
-			row(step, k.reached[p], k.reached[step+"/during"], k.reached[step+"/after"])
+			during := k.reached[step+"/during"] + k.reached[step+"/written"] + k.reached[step+"/placed"]
+			row(step, k.reached[p], during, k.reached[step+"/after"])
 		}
 	}
 	for _, p := range []string{underLoad, atStart} {

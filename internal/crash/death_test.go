@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -34,13 +35,19 @@ type death struct {
 }
 
 // drive starts a process with a failpoint and works on it until it dies there.
-func (k *killer) drive(ctx context.Context, f *folder, d death) error {
+func (k *killer) drive(ctx context.Context, f *folder, d death) (err error) {
 	armed := fmt.Sprintf("%s:%d", d.point, d.times)
 	s, err := f.start(ctx, armed, d.sets...)
 	if err != nil {
 		return err
 	}
 	defer s.Kill()
+	if d.away {
+		if err := os.Rename(f.blobs(), f.blobs()+".away"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Rename(f.blobs()+".away", f.blobs())) }()
+	}
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
 	if s.s3 != nil {

@@ -269,10 +269,13 @@ func (f *folder) compare(ctx context.Context) (err error) {
 	return nil
 }
 
+// blobs is the folder of the backend.
+func (f *folder) blobs() string { return filepath.Join(f.dir, "blobs") }
+
 // files lists the files of the backend with their sizes, those in the folder of
 // epochs left out.
 func (f *folder) files(epochs string) (map[string]int64, error) {
-	root := filepath.Join(f.dir, "blobs")
+	root := f.blobs()
 	out := map[string]int64{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

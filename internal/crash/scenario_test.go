@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type scenario struct {
 	most    int      // how many times the point is passed for certain
 	alone   bool     // no other client may work
 	starts  bool     // dies while it starts, at the latest soon after
+	away    bool     // the backend's folder is, while the process works
 }
 
 // scenarios are by step; every step of failpoint.Points has one.
@@ -37,7 +39,14 @@ var scenarios = map[string]scenario{
 	"claim-intents":  {turn: reapTurn, earlier: "put/after", most: 1, sets: impatient, alone: true},
 	"promote":        {turn: reapTurn, earlier: "put/after", prepare: smallTurn, most: 1, sets: impatient, alone: true},
 	"condemn-intent": {turn: reapTurn, earlier: "put/before", most: 1, sets: impatient, alone: true},
+	"release-intent": {turn: reapTurn, earlier: "put/after", prepare: smallTurn, most: 1, sets: impatient, alone: true, away: true},
 	"abort-stale":    {turn: staleTurn, most: 1, sets: []string{"reclaim.grace.multipart_stale=1us"}, alone: true},
+	"extend-grace":   {turn: readTurn, most: 2, sets: []string{"reclaim.grace.read_grace=8ms"}},
+	"unpark":         {turn: heldTurn, most: 4},
+	"foresee":        {turn: expireTurn, most: 2, sets: []string{"reclaim.guards.ttl.ask=1"}},
+	"begin-run":      {turn: walkTurn, most: 2},
+	"beat-run":       {turn: cleanTurn, most: 2, sets: []string{"reclaim.clean.batch=1", "reclaim.clean.rate_per_second=1"}},
+	"cache-drop":     {turn: dropTurn, most: 3},
 	"interrupt-runs": {turn: restTurn, earlier: "finish-run/before", most: 1, starts: true},
 	"open-lock":      start, "open-ledger": start, "open-backends": start, "open-settle": start, "open-admin": start,
 	"open-front": start, "add-backend": start, "sweep": start,
@@ -214,6 +223,52 @@ func cleanTurn(ctx context.Context, c *client) error {
 	}
 	return c.reclaim(ctx, "clean")
 }
+
+// dropTurn takes the last reference of contents, by clients or the engine.
+func dropTurn(ctx context.Context, c *client) error {
+	if c.random.IntN(2) == 0 {
+		return expireTurn(ctx, c)
+	}
+	return cleanTurn(ctx, c)
+}
+
+// heldTurn has the engine pass over what is held, and take it once it is not.
+func heldTurn(ctx context.Context, c *client) error {
+	at := name{plainBucket, fmt.Sprintf("%s/held%d", c.prefix, c.journal.number())}
+	if err := c.hold(ctx, at, true); err != nil {
+		return err
+	}
+	if _, err := c.put(ctx, at, wish{ttl: time.Millisecond}); err != nil {
+		return err
+	}
+	if err := c.reclaim(ctx, "expire"); err != nil {
+		return err
+	}
+	if err := c.hold(ctx, at, false); err != nil {
+		return err
+	}
+	return c.reclaim(ctx, "expire")
+}
+
+// readTurn reads an object of parts for so long that the engine has to be kept
+// from what is still to be opened.
+func readTurn(ctx context.Context, c *client) error {
+	u, err := c.begin(ctx, c.key(plainBucket))
+	if err != nil {
+		return err
+	}
+	if err := c.fillWith(ctx, u, 4, 1<<20); err != nil {
+		return err
+	}
+	if err := c.complete(ctx, u); err != nil {
+		return err
+	}
+	_, err = c.get(ctx, u.at)
+	return told("get "+u.at.String(), outcomeOf(err), err)
+}
+
+// walkTurn runs what may run but once at a time.
+func walkTurn(ctx context.Context, c *client) error { return c.reclaim(ctx, "lifecycle") }
 
 // restTurn waits for what the process does by itself.
 func restTurn(ctx context.Context, c *client) error {

@@ -57,9 +57,14 @@ func (c *client) begin(ctx context.Context, at name) (*upload, error) {
 
 // fill stores the parts of an upload.
 func (c *client) fill(ctx context.Context, u *upload, parts int) error {
+	return c.fillWith(ctx, u, parts, partSize)
+}
+
+// fillWith stores parts of a size in bytes.
+func (c *client) fillWith(ctx context.Context, u *upload, parts, size int) error {
 	var all []byte
 	for i := range parts {
-		data := body(uint64(u.v.n*8+i), partSize+i)
+		data := body(uint64(u.v.n*8+i), size+i)
 		all = append(all, data...)
 		number := int32(i + 1)
 		made, err := c.s3.UploadPart(ctx, &s3.UploadPartInput{

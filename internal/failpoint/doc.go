@@ -19,19 +19,21 @@ type Ledger interface {
 }
 
 // steps are the effects between which a process may die: those of opening a
-// data folder, the ledger's transitions, then the backend's.
+// data folder, the ledger's transitions, then those of backend and cache.
 var steps = []string{
 	"open-lock", "open-ledger", "open-backends", "open-settle", "open-admin", "open-front",
-	"begin", "beat", "abandon", "commit", "delete", "update", "create-upload", "commit-part", "complete", "abort",
+	"begin", "beat", "extend-grace", "abandon", "commit", "delete", "update", "create-upload", "commit-part", "complete", "abort",
 	"restore", "purge-trash", "create-bucket", "configure-bucket", "delete-bucket",
-	"expire", "claim", "settle", "recover", "claim-intents", "promote", "condemn-intent", "abort-stale", "purge", "prune",
-	"add-backend", "set-epoch", "start-run", "finish-run", "interrupt-runs",
-	"put", "unlink", "epoch-put", "epoch-unlink", "sweep",
+	"unpark", "foresee", "expire", "claim", "settle", "recover",
+	"claim-intents", "promote", "condemn-intent", "release-intent", "abort-stale", "purge", "prune",
+	"add-backend", "set-epoch", "begin-run", "start-run", "beat-run", "finish-run", "interrupt-runs",
+	"put", "unlink", "epoch-put", "epoch-unlink", "sweep", "cache-drop",
 }
 
 // within are points in the middle of an effect: of a body half of which was
-// read, and of a batch half of which was deleted.
-var within = []string{"put/during", "unlink/during"}
+// read, of one that lies whole in a temporary file, and of one that has its name
+// while its folder is not flushed; and of a batch half of which was deleted.
+var within = []string{"put/during", "put/written", "put/placed", "unlink/during"}
 
 // Points lists every point of every step, in order.
 func Points() []string {

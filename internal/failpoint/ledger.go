@@ -86,3 +86,19 @@ func (l ledger) AbortStale(ctx context.Context, upload lethe.ID, age time.Durati
 func (l ledger) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	return around("purge", func() (meta.Reclaimed, error) { return l.Ledger.Purge(ctx, b) })
 }
+
+func (l ledger) ExtendGrace(ctx context.Context, content lethe.ID) error {
+	return alone("extend-grace", func() error { return l.Ledger.ExtendGrace(ctx, content) })
+}
+
+func (l ledger) Foresee(ctx context.Context, limits meta.Limits) ([]meta.Guard, error) {
+	return around("foresee", func() ([]meta.Guard, error) { return l.Ledger.Foresee(ctx, limits) })
+}
+
+func (l ledger) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+	return around("unpark", func() (meta.Unparked, error) { return l.Ledger.Unpark(ctx, limit) })
+}
+
+func (l ledger) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error {
+	return alone("release-intent", func() error { return l.Ledger.ReleaseIntent(ctx, fence, blob) })
+}

@@ -31,6 +31,14 @@ func (s store) Put(ctx context.Context, key string, r io.Reader, size int64) err
 	return alone("put", func() error { return s.Store.Put(ctx, key, &halfRead{Reader: r, size: size}, size) })
 }
 
+// Putting has the points in the middle of a put of the directory backend, which
+// tells how far it has come.
+func Putting(key, reached string) {
+	if !isEpoch(key) {
+		at("put/" + reached)
+	}
+}
+
 func isEpoch(key string) bool { return strings.Contains(key, "/epoch/") }
 
 // halfRead has a point where half of a body was handed on, or if its size is

@@ -57,3 +57,19 @@ func (l ledger) FinishRun(ctx context.Context, id lethe.ID, outcome string, coun
 func (l ledger) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	return around("interrupt-runs", func() (int, error) { return l.Ledger.InterruptRuns(ctx, worker) })
 }
+
+func (l ledger) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
+	return alone("beat-run", func() error { return l.Ledger.BeatRun(ctx, id, counts) })
+}
+
+func (l ledger) BeginRun(ctx context.Context, s meta.Solo) (meta.Begun, error) {
+	return around("begin-run", func() (meta.Begun, error) { return l.Ledger.BeginRun(ctx, s) })
+}
+
+// ClockBehind passes the question on.
+func (l ledger) ClockBehind() time.Duration {
+	if c, ok := l.Ledger.(interface{ ClockBehind() time.Duration }); ok {
+		return c.ClockBehind()
+	}
+	return 0
+}

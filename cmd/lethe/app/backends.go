@@ -56,7 +56,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 // may be unmounted.
 func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	path := s.Config.InDataDir(b.Path)
-	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush})
+	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush, OnPut: failpoint.Putting})
 	switch {
 	case err != nil && known:
 		return fmt.Errorf("backend %s: %w; its bytes lie there: mount the disk, or put the folder back", b.Name, err)

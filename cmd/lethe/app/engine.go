@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
@@ -34,7 +35,7 @@ func (s *Store) makeEngine(context.Context) error {
 	s.Guard = &reclaim.Guard{Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place}
 	s.Loop = &reclaim.Loop{
 		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Spans: s.watch.spans(),
-		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
+		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: failpoint.BeatEvery,
 	}
 	s.makePressure()
 	s.engine = s.claiming()
