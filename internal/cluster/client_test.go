@@ -96,14 +96,15 @@ func (c *client) renew(i int) {
 	}
 }
 
-// node draws an instance, hardly ever one that is away.
+// node draws an instance that serves, hardly ever one that is away.
 func (c *client) node() *s3.Client {
+	nodes := c.serving()
 	for range 20 {
-		if n := c.nodes[c.random.IntN(len(c.nodes))]; !n.away.Load() {
+		if n := nodes[c.random.IntN(len(nodes))]; !n.away.Load() {
 			return n.client()
 		}
 	}
-	return c.nodes[c.random.IntN(len(c.nodes))].client()
+	return nodes[c.random.IntN(len(nodes))].client()
 }
 
 // body draws bytes: most are those of other objects too.

@@ -24,7 +24,6 @@ var (
 )
 
 const (
-	instances = 3
 	workers   = 24 + patients // clients, each with one request at a time
 	drainTime = 3 * time.Minute
 	// expiring is how long the objects live that expire: long enough for some to
@@ -65,12 +64,16 @@ func TestCluster(t *testing.T) {
 	phase("start", w.start)
 	phase("work and faults", func(ctx context.Context) error { return w.work(ctx, stop) })
 	t.Log(w.counts.String())
+	if !*calm && w.counts.slow.Load() == 0 {
+		t.Error("no instance ever gave up a request to the S3 server")
+	}
 	phase("drain", w.drain)
 	phase("objects", w.checkObjects)
 	phase("ledger", w.checkLedger)
 	phase("backend", w.checkBackend)
 	phase("lethe check", w.check)
 	phase("stop", w.stop)
+	phase("runs", func(ctx context.Context) error { return w.ask(ctx, whenStopped) })
 	t.Logf("all of it: %s", now().Sub(begun).Round(time.Second/10))
 }
 

@@ -1,13 +1,14 @@
-// Package cluster has several real lethe processes at work on one PostgreSQL (one of
-// them through a pooler in transaction mode), one S3 server and one Redis, and breaks what can break: processes are killed and
+// Package cluster has several real lethe processes at work on one PostgreSQL, one S3
+// server and one Redis: one serves, one reclaims, and one does both, through a
+// pooler in transaction mode. It breaks what can break: processes are killed and
 // stopped for longer than their claims last, the database and Redis are killed
-// and started again, Redis is flushed, and the S3 server answers 503, goes silent
-// after it did the work, and cuts connections. Meanwhile clients put, read and
-// delete, and objects expire by the thousand.
+// and started again, Redis is flushed, and the S3 server answers 503, does the
+// work and goes silent for longer than lethe waits, and cuts connections.
+// Meanwhile clients put, read and delete, and objects expire by the thousand.
 //
 // At the end all that was acknowledged is there, all that has expired is gone
 // with its bytes, the books are exact by a count of their own, no row is claimed,
-// the bucket holds no key that the ledger does not explain, and "lethe check"
+// no run is without an end, the bucket holds no key that the ledger does not explain, and "lethe check"
 // finds nothing.
 //
 // It is all in tests: "make cluster" runs them, -cluster.objects says how many

@@ -61,8 +61,9 @@ var faults = []fault{
 		return w.mend(ctx, 3*time.Second, w.healStorage)
 	}},
 	{"the S3 server does the work and goes silent", func(ctx context.Context, w *world, _ *node) error {
-		w.network.Silence(2 * time.Second)
-		return w.mend(ctx, 4*time.Second, w.healStorage)
+		// Nobody ends these connections but lethe, when its patience does.
+		w.network.Silence(0)
+		return w.mend(ctx, storageTime+3*time.Second, w.healStorage)
 	}},
 	{"connections to the S3 server are cut in the middle of answers", func(ctx context.Context, w *world, _ *node) error {
 		w.network.CutAnswers(700)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ const requestTime = 10 * time.Second // after which a client gives up
 type node struct {
 	*world
 	name, dir, config string
+	serves            bool // S3; others reclaim only
 
 	s3      atomic.Pointer[s3.Client] // of this life
 	away    atomic.Bool               // killed or stopped: clients had better ask others
@@ -44,14 +46,23 @@ func (n *node) start() error {
 	}
 	n.process, n.wanted = p, &atomic.Bool{}
 	go n.mourn(p, n.wanted)
-	key := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
-	n.s3.Store(p.Client(key, workers, requestTime))
 	n.away.Store(false)
+	if (p.URL != "") != n.serves {
+		return fmt.Errorf("%s serves S3 at %q; should it: %t", n.name, p.URL, n.serves)
+	}
+	if n.serves {
+		key := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
+		n.s3.Store(p.Client(key, workers, requestTime))
+	}
 	return nil
 }
 
-// note keeps a line of the log for a person's eyes.
+// note counts requests to the S3 server that lethe gave up, and keeps a line of
+// the log for a person's eyes.
 func (n *node) note(line string) {
+	if strings.Contains(line, "took too long") {
+		n.counts.slow.Add(1)
+	}
 	if n.file != nil {
 		_, _ = n.file.WriteString(line + "\n")
 	}

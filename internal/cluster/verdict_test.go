@@ -34,7 +34,7 @@ func (w *world) drain(ctx context.Context) error {
 				}
 			}
 		}
-		return idle(st)
+		return errors.Join(idle(st), w.ask(ctx, whenStopped))
 	})
 }
 
@@ -51,9 +51,10 @@ func idle(st admin.Status) error {
 // checkObjects compares every listing with what may be there, and reads all that
 // lasts, through every instance.
 func (w *world) checkObjects(ctx context.Context) error {
-	errs := make([]error, len(w.nodes))
+	nodes := w.serving()
+	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
-	for i, n := range w.nodes {
+	for i, n := range nodes {
 		wg.Go(func() { errs[i] = w.checkThrough(ctx, n) })
 	}
 	wg.Wait()
@@ -110,6 +111,7 @@ func list(ctx context.Context, from *s3.Client, bucket string) (map[string]int64
 var books = map[string]string{
 	"blobs that are not live":            "SELECT count(*) FROM blobs WHERE state <> 2",
 	"rows that are claimed":              "SELECT count(*) FROM blobs WHERE worker <> '' OR fence <> 0 OR claimed_at <> 0",
+	"copies and moves that are claimed":  "SELECT count(*) FROM placements WHERE worker <> '' OR fence <> 0",
 	"intents that the reaper may finish": "SELECT count(*) FROM promotions",
 	"uploads under way":                  "SELECT count(*) FROM uploads",
 	"objects that have expired":          "SELECT count(*) FROM objects WHERE due_at IS NOT NULL",
@@ -128,15 +130,23 @@ var books = map[string]string{
 		WHERE coalesce(k.n, 0) <> coalesce(o.n, 0) OR coalesce(k.bytes, 0) <> coalesce(o.bytes, 0)`,
 }
 
+// whenStopped are those whose answer is 0 when nothing runs: the runs of killed
+// instances were ended by others, those of stopped ones by themselves.
+var whenStopped = map[string]string{
+	"runs without an end": "SELECT count(*) FROM runs WHERE finished_at = 0",
+}
+
 // checkLedger asks the database itself.
-func (w *world) checkLedger(ctx context.Context) error {
+func (w *world) checkLedger(ctx context.Context) error { return w.ask(ctx, books) }
+
+func (w *world) ask(ctx context.Context, questions map[string]string) error {
 	conn, err := pgx.Connect(ctx, w.database)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
 	var errs []error
-	for what, question := range books {
+	for what, question := range questions {
 		var n int64
 		if err := conn.QueryRow(ctx, question).Scan(&n); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))

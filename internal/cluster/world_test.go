@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"text/template"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -17,7 +19,10 @@ import (
 )
 
 const (
-	bucket    = "things" // of the clients
+	bucket = "things" // of the clients
+	// storageTime is how long an instance waits for the S3 server.
+	storageTime = 2 * time.Second
+
 	accessKey = "clusterroot"
 	secretKey = "clustersecret"
 )
@@ -41,12 +46,13 @@ type world struct {
 // counts tell what happened.
 type counts struct {
 	expiring, seeded, done, unknown, refused, read, missed atomic.Int64
+	slow                                                   atomic.Int64 // lines of logs on requests to the S3 server that took too long
 	faults                                                 []string
 }
 
 func (c *counts) String() string {
-	return fmt.Sprintf("%d objects put that expire, and %d copies made of them; of all writes %d acknowledged, %d unknown, %d refused; %d reads, %d without an answer; faults: %s",
-		c.expiring.Load(), c.seeded.Load(), c.done.Load(), c.unknown.Load(), c.refused.Load(), c.read.Load(), c.missed.Load(), strings.Join(c.faults, ", "))
+	return fmt.Sprintf("%d objects put that expire, and %d copies made of them; of all writes %d acknowledged, %d unknown, %d refused; %d reads, %d without an answer; %d times an instance told that the S3 server took too long; faults: %s",
+		c.expiring.Load(), c.seeded.Load(), c.done.Load(), c.unknown.Load(), c.refused.Load(), c.read.Load(), c.missed.Load(), c.slow.Load(), strings.Join(c.faults, ", "))
 }
 
 // enough says that as many objects were made as were asked for, and a fifth of
@@ -71,20 +77,31 @@ func newWorld(t *testing.T) *world {
 		front.Close()
 	})
 	w.network = servers.Proxy(t, front.Listener.Addr().String())
-	for i := range instances {
-		database := w.database
-		if i == instances-1 {
-			database = w.pooled
-		}
-		w.nodes = append(w.nodes, w.newNode(fmt.Sprint("node", i+1), database))
+	w.nodes = []*node{
+		w.newNode("node1", role{does: "serve", database: w.database}),
+		w.newNode("node2", role{does: "reclaim", database: w.database, lock: true}),
+		w.newNode("node3", role{does: "serve, reclaim", database: w.pooled}),
 	}
 	return w
+}
+
+// role is what an instance is there for.
+type role struct {
+	does     string
+	database string
+	lock     bool // it takes the lock in Redis around its claims
+}
+
+// serving are the instances that answer clients.
+func (w *world) serving() []*node {
+	return slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return !n.serves })
 }
 
 // configuration makes everything happen soon. The grace periods are shorter than
 // the faults, so that claims and intents go stale while their owner is away.
 var configuration = template.Must(template.New("lethe.yaml").Parse(`
 data_dir: {{.Folder}}
+roles: [{{.Roles}}]
 root: {access_key: {{.Access}}, secret: {{.Secret}}}
 database: {url: "{{.Database}}", connections: 24, engine_connections: 8}
 redis: {url: "redis://{{.Redis}}", lock: {{.Lock}}}
@@ -101,6 +118,7 @@ backends:
     s3:
       endpoint: "http://{{.Backend}}"
       bucket: {{.Shelf}}
+      timeout: {{.Timeout}}
       access_key: {{.S3.Access}}
       secret_key: {{.S3.Secret}}
 reclaim:
@@ -115,10 +133,10 @@ reclaim:
 log: {format: json, level: info}
 `))
 
-// newNode writes the configuration of an instance on the database.
-func (w *world) newNode(name, database string) *node {
+// newNode writes the configuration of an instance.
+func (w *world) newNode(name string, r role) *node {
 	w.t.Helper()
-	n := &node{world: w, name: name, dir: filepath.Join(w.t.TempDir(), name)}
+	n := &node{world: w, name: name, dir: filepath.Join(w.t.TempDir(), name), serves: strings.Contains(r.does, "serve")}
 	if err := os.MkdirAll(n.dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
@@ -126,8 +144,8 @@ func (w *world) newNode(name, database string) *node {
 	f, err := os.OpenFile(n.config, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		err = configuration.Execute(f, map[string]any{
-			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": database, "Lock": len(w.nodes) == 0,
-			"Redis": w.redis.Addr, "Backend": w.network.Addr, "Shelf": w.shelf, "S3": w.storage.S3,
+			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": r.database, "Lock": r.lock,
+			"Roles": r.does, "Timeout": storageTime, "Redis": w.redis.Addr, "Backend": w.network.Addr, "Shelf": w.shelf, "S3": w.storage.S3,
 		})
 	}
 	if err == nil {
