@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"strconv"
 	"sync"
 	"syscall"
@@ -110,9 +109,8 @@ func (t *temp) close() {
 // place gives the file its name, durably. placed says that it left the folder of
 // temporary files.
 func (s *Store) place(t *temp, key string) (placed bool, err error) {
-	folder, name := split(key)
 	for range 2 {
-		placed, err = s.move(t, folder, name)
+		placed, err = s.move(t, key)
 		// The folder was removed behind our back: make it again, once.
 		if placed || !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -121,7 +119,8 @@ func (s *Store) place(t *temp, key string) (placed bool, err error) {
 	return placed, err
 }
 
-func (s *Store) move(t *temp, folder, name string) (placed bool, err error) {
+func (s *Store) move(t *temp, key string) (placed bool, err error) {
+	folder, name := split(key)
 	dir, err := s.ensure(folder)
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
 		return false, notDone(fmt.Errorf("%w: a file is in the way: %w", blob.ErrInvalidKey, err))
@@ -134,7 +133,7 @@ func (s *Store) move(t *temp, folder, name string) (placed bool, err error) {
 	if err := s.fs.Move(t.dir, t.name, dir, name); err != nil {
 		return false, s.moveFailed(dir, folder, name, err)
 	}
-	s.opt.OnPut(path.Join(folder, name), "placed")
+	s.opt.OnPut(key, "placed")
 	if err := s.syncDir(dir); err != nil {
 		return true, s.undo(dir, name, err)
 	}
