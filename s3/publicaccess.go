@@ -47,18 +47,25 @@ var publicAccessActions = map[string]bucketAction{
 
 // putPublicAccess replaces the block of a bucket.
 func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	var block publicAccess
-	// Any namespace, or none, will do.
-	d := xml.NewDecoder(bytes.NewReader(body))
-	d.DefaultSpace = "http://s3.amazonaws.com/doc/2006-03-01/"
-	if err := d.Decode(&block); err != nil || wellFormed(body) != nil {
-		return &controllers.Response{}, s3err.GetAPIError(s3err.ErrMalformedXML)
+	block, err := readPublicAccess(body)
+	if err != nil {
+		return &controllers.Response{}, err
 	}
 	doc, err := json.Marshal(block)
 	if err == nil {
 		err = b.putDocument(ctx, bucket, kindPublicAccess, doc)
 	}
 	return &controllers.Response{}, err
+}
+
+// readPublicAccess reads a block; S3's namespace, or none, will do.
+func readPublicAccess(body []byte) (block publicAccess, err error) {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.DefaultSpace = "http://s3.amazonaws.com/doc/2006-03-01/"
+	if err := d.Decode(&block); err != nil || wellFormed(body) != nil {
+		return block, s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return block, nil
 }
 
 // getPublicAccess answers the block of a bucket.
