@@ -69,7 +69,7 @@ func (w *world) checkThrough(ctx context.Context, n *node) error {
 	var errs []error
 	for _, c := range w.clients {
 		for _, e := range append(append([]*entry{}, c.lasting...), c.retired...) {
-			found, err := c.get(ctx, n.client(), e.key)
+			found, err := w.patiently(ctx, c, n, e.key)
 			if _, there := listed[e.key]; err == nil && there != found.there {
 				err = fmt.Errorf("%s: is listed: %v, can be read: %v", e.key, there, found.there)
 			}
@@ -81,6 +81,16 @@ func (w *world) checkThrough(ctx context.Context, n *node) error {
 		errs = append(errs, fmt.Errorf("%s lists %d objects that have expired, or that nobody wrote, %s for one", n.name, len(listed), anyOf(listed)))
 	}
 	return errors.Join(errs...)
+}
+
+// patiently reads an object: an answer that took longer than lethe waits for it, as
+// on a machine with other work, says nothing.
+func (w *world) patiently(ctx context.Context, c *client, n *node, key string) (found seen, err error) {
+	err = w.until(ctx, requestTime, func() (err error) {
+		found, err = c.get(ctx, n.client(), key)
+		return err
+	})
+	return found, err
 }
 
 func anyOf(m map[string]int64) string {

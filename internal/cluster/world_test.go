@@ -21,7 +21,7 @@ import (
 const (
 	bucket = "things" // of the clients
 	// storageTime is how long an instance waits for the S3 server.
-	storageTime = 2 * time.Second
+	storageTime = 3 * time.Second
 
 	accessKey = "clusterroot"
 	secretKey = "clustersecret"
