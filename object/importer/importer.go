@@ -140,7 +140,8 @@ func (i *Importer) Each(ctx context.Context, r Request, fn func(Item) error) err
 				return err
 			}
 		}
-		if i.ours(info.Key) || blob.IsMarker(info.Key) && info.Key == r.Strip {
+		// The mark of the folder itself has no name below it, and no bytes to be lost.
+		if i.ours(info.Key) || blob.IsMarker(info.Key) && info.Key == r.Strip && info.Size == 0 {
 			return nil
 		}
 		return fn(i.item(r, info))

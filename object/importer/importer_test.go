@@ -259,6 +259,30 @@ func TestStoresAreLeftAlone(t *testing.T) {
 	}
 }
 
+// marked is a source that has a name like a folder's mark, too.
+type marked struct {
+	*fsblob.Store
+	size int64
+}
+
+func (m marked) List(_ context.Context, prefix, _ string, fn func(blob.Info) error) error {
+	return fn(blob.Info{Key: prefix, Size: m.size})
+}
+
+// The mark of the folder that is imported says nothing and is passed over; if bytes
+// lie under its name, whoever moves out hears that they stay behind.
+func TestTheMarkOfTheFolderItself(t *testing.T) {
+	w := newWorld(t)
+	disk := w.src.(*fsblob.Store)
+	for _, add := range []string{"", "new/"} {
+		r := importer.Request{Prefix: "old/", Bucket: "b", Strip: "old/", Add: add}
+		w.src = marked{disk, 0}
+		w.want(w.run(r), map[string]importer.Outcome{})
+		w.src = marked{disk, 3}
+		w.want(w.run(r), map[string]importer.Outcome{"old/": importer.Refused})
+	}
+}
+
 // What does not work as a whole ends the run; what contradicts itself does not begin.
 func TestRunsThatEnd(t *testing.T) {
 	w := newWorld(t)
