@@ -23,6 +23,15 @@ var (
 			SELECT id FROM placements WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + locked + `)
 		UPDATE placements SET worker = ?3, fence = ?4, due_at = ?5 FROM due
 		WHERE placements.id = due.id RETURNING placements.id, placements.part, placements.leave, placements.attempts`)
+	claimNamedPlacements = register(`WITH due AS MATERIALIZED (
+			SELECT p.id FROM ` + ids(6) + ` CROSS JOIN placements p WHERE p.id = t.id AND p.due_at <= ?1
+			ORDER BY p.due_at, p.id LIMIT ?2 ` + locked + `)
+		UPDATE placements SET worker = ?3, fence = ?4, due_at = ?5 FROM due
+		WHERE placements.id = due.id RETURNING placements.id, placements.part, placements.leave, placements.attempts`)
+	queuedPlacements = register(`SELECT id, part, leave, attempts, due_at, fence FROM placements
+		WHERE due_at <= ?1 AND due_at >= ?2 AND (due_at, id) > (?2, ?3) ORDER BY due_at, id LIMIT ?4`)
+	namedPlacements = register(`SELECT p.id, p.part, p.leave, p.attempts, p.due_at, p.fence
+		FROM ` + ids(1) + ` CROSS JOIN placements p WHERE p.id = t.id`)
 	placedContents = register(`SELECT ` + qualified("c", contentColumns) + `
 		FROM ` + ids(1) + ` CROSS JOIN contents c WHERE c.id = t.id`)
 	placedBlobs = register(`SELECT ` + qualified("b", blobColumns) + `
@@ -77,7 +86,12 @@ func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placem
 		if out.Fence, err = t.newFence(); err != nil {
 			return err
 		}
-		out.Items, err = all(t, scanPlacement, claimPlacements, t.now, bounded(r.Limit), r.Worker, out.Fence, t.now.Add(r.Lease))
+		args := []any{t.now, bounded(r.Limit), r.Worker, out.Fence, t.now.Add(r.Lease)}
+		claim := claimPlacements
+		if r.Only != nil {
+			claim, args = claimNamedPlacements, append(args, asJSON(r.Only))
+		}
+		out.Items, err = all(t, scanPlacement, claim, args...)
 		if err != nil {
 			return err
 		}
@@ -85,6 +99,24 @@ func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placem
 		return t.placed(out.Items)
 	})
 	return out, err
+}
+
+// QueuedPlacements answers what is queued, and claims nothing.
+func (db *DB) QueuedPlacements(ctx context.Context, q PlacementQuery) (list []QueuedPlacement, err error) {
+	err = db.read(ctx, "queued placements", func(t *tx) error {
+		if q.Only != nil {
+			list, err = all(t, scanQueued, namedPlacements, asJSON(q.Only))
+			return err
+		}
+		list, err = all(t, scanQueued, queuedPlacements, t.now, q.After.Due, q.After.Name, bounded(q.Limit))
+		return err
+	})
+	return list, err
+}
+
+func scanQueued(r *sql.Rows) (p QueuedPlacement, err error) {
+	err = r.Scan(&p.ID, &p.Part, &p.Leave, &p.Attempts, &p.DueAt, &p.Fence)
+	return p, err
 }
 
 func scanPlacement(r *sql.Rows) (p Placement, err error) {

@@ -33,6 +33,22 @@ type PlacementClaim struct {
 	Worker string
 	Limit  int
 	Lease  time.Duration
+	Only   []lethe.ID // of those that are due, if not nil
+}
+
+// PlacementQuery asks for a page of what is queued.
+type PlacementQuery struct {
+	Only  []lethe.ID // these, due or not, in any order; nil: what is due, the longest due first
+	After DueMark    // Due and Name of the last one of the page before
+	Limit int
+}
+
+// QueuedPlacement is a subject in the queue.
+type QueuedPlacement struct {
+	Subject
+	Attempts int
+	DueAt    lethe.Time // claimed: when the claim ends
+	Fence    int64      // 0: nobody looks after it
 }
 
 // Placements is a claimed batch: all subjects carry the fence.

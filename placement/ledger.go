@@ -16,6 +16,13 @@ type Ledger interface {
 	BackendLedger
 	UsageLedger
 	WalkLedger
+	QueueReader
+}
+
+// QueueReader shows the queue for plans.
+type QueueReader interface {
+	// QueuedPlacements answers what is queued, and claims nothing.
+	QueuedPlacements(ctx context.Context, q meta.PlacementQuery) ([]meta.QueuedPlacement, error)
 }
 
 // QueueLedger hands out what has to be looked at. What makes a content due (a new

@@ -31,12 +31,16 @@ func (r *Replicate) Plan(ctx context.Context) (meta.Backlog, error) {
 // waits for the first within its lease.
 const defaultLimit = 16
 
+func (r *Replicate) limit() int {
+	if r.o.Limit <= 0 {
+		return defaultLimit
+	}
+	return r.o.Limit
+}
+
 // Pass goes through the queue until nothing is due.
 func (r *Replicate) Pass(worker string) Step {
-	limit := r.o.Limit
-	if limit <= 0 {
-		limit = defaultLimit
-	}
+	limit := r.limit()
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		a, err := r.o.aims(ctx)
 		if err != nil {

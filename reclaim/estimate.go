@@ -33,11 +33,13 @@ func (l *Loop) Estimate(ctx context.Context, t *plan.Totals) ([]plan.Estimate, e
 }
 
 // pacedBy names the routine whose runs say how long items take, and its count of
-// them. What drain and rebalance queue replicate copies.
+// them. What drain, rebalance and survey queue replicate looks after.
 func pacedBy(do string) (routine, count string) {
 	switch do {
 	case "drain", "rebalance":
 		return "replicate", "copies"
+	case "survey":
+		return "replicate", Items
 	}
 	return do, Items
 }
@@ -66,6 +68,8 @@ func (l *Loop) calls(do string, g plan.Group) int64 {
 		return g.Items // one that asks for the key, beside the listing
 	case "drain", "rebalance":
 		return 3 * g.Blobs // one that reads the copy, one that puts the new one, one that verifies it
+	case "replicate", "survey":
+		return 3 * g.Copies // the same
 	case "import":
 		return 4 * g.Items // two that ask for the foreign key, one that reads it, one that puts the blob
 	}

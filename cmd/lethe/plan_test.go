@@ -217,6 +217,49 @@ func TestDryRunTells(t *testing.T) {
 	}
 }
 
+// Replicate plans the copies that it makes and those that it condemns, and survey
+// what it would queue; applied, that is done and no more.
+func TestPlansOfCopies(t *testing.T) {
+	w := newWorld(t, "backends=[{name: one, kind: dir, path: one}, {name: two, kind: dir, path: two}]", "placement.replicas=2").start()
+	w.bucket("first")
+	for i := range 3 {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("body ", i), "")
+	}
+	path, end := w.planned("reclaim", "--only", "replicate")
+	if g := end.Totals.Groups; end.Totals.Items != 3 || g[0].Why != "copied to two" || g[0].Copies != 3 || g[0].Blobs != 0 || end.Estimates[0].Calls != 9 {
+		t.Fatalf("planned %+v %+v", end.Totals, end.Estimates)
+	}
+	w.remove("first", "k0")
+	w.put("first", "later", "not in the plan", "")
+	if res := w.applied(path); res.Done.Items != 2 || res.Outcomes[plan.Gone] != 1 || res.Runs["replicate"]["copies"] != 2 {
+		t.Fatalf("applied %+v", res)
+	}
+	if res := w.applied(path); res.Outcomes[plan.Already] != 2 || res.Outcomes[plan.Gone] != 1 {
+		t.Errorf("applied again: %+v", res)
+	}
+	w.reclaimed("copies", 1, "replicate")
+
+	w.stop()
+	w.settings = append(w.settings, "placement.replicas=1")
+	w.start()
+	path, end = w.planned("reclaim", "--only", "survey")
+	if g := end.Totals.Groups; end.Totals.Items != 3 || g[0].Why != "condemned: surplus on two" || g[0].Blobs != 3 || end.Estimates[0].Later != 1 {
+		t.Fatalf("surveyed %+v %+v", end.Totals, end.Estimates)
+	}
+	w.remove("first", "k1")
+	if res := w.applied(path); res.Done.Items != 2 || res.Outcomes[plan.Gone] != 1 {
+		t.Errorf("applied %+v", res)
+	}
+	path, end = w.planned("reclaim") // what is queued is planned with the others
+	if end.Totals.By()["replicate"].Blobs != 2 {
+		t.Errorf("planned %+v", end.Totals)
+	}
+	if res := w.applied(path); res.Runs["replicate"]["trimmed"] != 2 {
+		t.Errorf("applied %+v", res)
+	}
+	w.ok("check", "--checksums")
+}
+
 // Drain and rebalance plan what moves where; applied, it is queued for replicate.
 func TestPlansOfMoves(t *testing.T) {
 	w := newWorld(t, "backends=[{name: old, kind: dir, path: old, quota: 1MiB}, {name: new, kind: dir, path: new, quota: 1MiB}]").start()

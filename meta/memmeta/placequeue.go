@@ -60,17 +60,40 @@ func (db *DB) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.
 	}
 	defer db.mu.Unlock()
 	out := meta.Placements{Now: db.now}
-	due := db.places.due.until(func(m *misplaced) bool { return m.due > db.now })
+	due := slices.Clone(db.places.due.until(func(m *misplaced) bool { return m.due > db.now }))
 	if len(due) == 0 {
 		return out, nil
 	}
 	out.Fence = db.newFence()
-	for _, m := range slices.Clone(first(due, r.Limit)) {
+	if r.Only != nil {
+		due = slices.DeleteFunc(due, func(m *misplaced) bool { return !slices.Contains(r.Only, m.ID) })
+	}
+	for _, m := range first(due, r.Limit) {
 		db.places.set(m, db.now.Add(r.Lease), out.Fence)
 		out.Items = append(out.Items, db.placed(m.Subject, m.attempts))
 	}
 	slices.SortFunc(out.Items, func(a, b meta.Placement) int { return compareIDs(a.ID, b.ID) })
 	return out, nil
+}
+
+// QueuedPlacements answers what is queued, and claims nothing.
+func (db *DB) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) (list []meta.QueuedPlacement, err error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	rows := db.places.due.until(func(m *misplaced) bool { return q.Only == nil && m.due > db.now })
+	for _, m := range rows {
+		after := cmp.Or(cmp.Compare(m.due, q.After.Due), compareIDs(m.ID, lethe.ID(q.After.Name))) > 0
+		if q.Only == nil && !after || q.Only != nil && !slices.Contains(q.Only, m.ID) {
+			continue
+		}
+		list = append(list, meta.QueuedPlacement{Subject: m.Subject, Attempts: m.attempts, DueAt: m.due, Fence: m.fence})
+	}
+	if q.Only == nil {
+		list = first(list, q.Limit)
+	}
+	return list, nil
 }
 
 // placed says where a subject's bytes lie.

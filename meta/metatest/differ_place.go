@@ -11,6 +11,16 @@ import (
 // place looks after some of what is due, well and badly.
 func (h *history) place() {
 	r := meta.PlacementClaim{Worker: "p", Limit: h.most(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
+	due, err := ask(h, "queued placements", func(l Ledger) ([]meta.QueuedPlacement, error) {
+		return l.QueuedPlacements(h.ctx, meta.PlacementQuery{Limit: 3})
+	})
+	if err == nil && h.chance(3) {
+		r.Only = []lethe.ID{h.id()}
+		for _, p := range due {
+			r.Only = append(r.Only, p.ID)
+		}
+		r.Limit = len(r.Only)
+	}
 	claimed, err := ask(h, "claim placements", func(l Ledger) (meta.Placements, error) { return l.ClaimPlacements(h.ctx, r) })
 	if err != nil {
 		return

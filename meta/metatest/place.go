@@ -1,6 +1,7 @@
 package metatest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -17,6 +18,7 @@ func placeTests() []test {
 	return []test{
 		{name: "new contents are queued", run: placeQueued, options: two},
 		{name: "one copy needs no queue", run: placeUnqueued},
+		{name: "what is queued, and claims of what is named", run: placeNamed, options: two},
 		{name: "claims end", run: placeClaims, options: two},
 		{name: "what happens meanwhile is looked at again", run: placeAgain, options: two},
 		{name: "retries", run: placeRetries, options: two},
@@ -108,6 +110,31 @@ func placeUnqueued(w *world) {
 		w.Errorf("subjects %+v", named)
 	}
 	equal(w, "due", len(w.placements().Items), 0)
+}
+
+func placeNamed(w *world) {
+	w.put("k", "body")
+	w.put("l", "other body")
+	w.put("m", "one more body")
+	queued := func(q meta.PlacementQuery) []meta.QueuedPlacement { return must(w.QueuedPlacements(w.ctx, q))(w) }
+	all := queued(meta.PlacementQuery{Limit: 10})
+	equal(w, "queued", len(all), 3)
+	first := queued(meta.PlacementQuery{Limit: 2})
+	rest := queued(meta.PlacementQuery{Limit: 2, After: meta.DueMark{Due: first[1].DueAt, Name: string(first[1].ID)}})
+	equal(w, "in pages", slices.Equal(slices.Concat(first, rest), all), true)
+	claimed := must(w.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{all[1].ID, w.id()}}))(w)
+	if len(claimed.Items) != 1 || claimed.Items[0].ID != all[1].ID || len(claimed.Items[0].Blobs) != 1 {
+		w.Errorf("claimed %+v", claimed.Items)
+	}
+	equal(w, "due", len(queued(meta.PlacementQuery{Limit: 10})), 2)
+	named := queued(meta.PlacementQuery{Only: []lethe.ID{all[1].ID, w.id()}})
+	if len(named) != 1 || named[0].Fence != claimed.Fence || named[0].DueAt != claimed.Now.Add(lease) {
+		w.Errorf("named %+v", named)
+	}
+	none := must(w.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{}}))(w)
+	equal(w, "of none", len(none.Items), 0)
+	equal(w, "none named", len(queued(meta.PlacementQuery{Only: []lethe.ID{}})), 0)
+	equal(w, "left", len(w.placements().Items), 2)
 }
 
 func placeClaims(w *world) {

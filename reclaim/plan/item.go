@@ -11,7 +11,7 @@ type Item struct {
 	// Do is who takes it: the name of a routine, or of a command.
 	Do string `json:"do"`
 	// Kind is what it is: object, trash, blob, intent, upload, dead, backend, rules,
-	// foreign.
+	// foreign, content, part.
 	Kind string `json:"kind"`
 	// ID names it for ever: the version of an object, the id of an entry, blob or
 	// upload; the name of a backend or a bucket; the key of what is foreign.
@@ -21,6 +21,7 @@ type Item struct {
 	Key      string    `json:"key,omitempty"`
 	Backend  string    `json:"backend,omitempty"`
 	Size     int64     `json:"size"`             // bytes, logical for objects
+	Copies   int64     `json:"copies,omitempty"` // that are made
 	Blobs    int64     `json:"blobs,omitempty"`  // that are condemned with it, as far as is known
 	Frees    int64     `json:"frees,omitempty"`  // bytes of those
 	Shared   bool      `json:"shared,omitempty"` // others refer to its bytes: who goes last frees them
@@ -59,7 +60,7 @@ func (i Item) check() error {
 	switch {
 	case i.Do == "" || i.Kind == "" || i.ID == "":
 		return errors.New("an item without do, kind or id")
-	case i.Size < 0 || i.Blobs < 0 || i.Frees < 0:
+	case min(i.Size, i.Copies) < 0 || i.Blobs < 0 || i.Frees < 0:
 		return fmt.Errorf("item %s has a negative number", i.ID)
 	}
 	return nil

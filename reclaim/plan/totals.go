@@ -11,6 +11,7 @@ import (
 type Sum struct {
 	Items  int64 `json:"items"`
 	Bytes  int64 `json:"bytes"`            // of the items
+	Copies int64 `json:"copies,omitempty"` // made
 	Blobs  int64 `json:"blobs,omitempty"`  // condemned with them, at least
 	Frees  int64 `json:"frees,omitempty"`  // bytes of those
 	Shared int64 `json:"shared,omitempty"` // items whose bytes others refer to as well
@@ -20,6 +21,7 @@ type Sum struct {
 func (s *Sum) Add(i Item) {
 	s.Items++
 	s.Bytes += i.Size
+	s.Copies += i.Copies
 	s.Blobs += i.Blobs
 	s.Frees += i.Frees
 	if i.Shared {
@@ -86,6 +88,7 @@ func (t *Totals) By() map[string]Sum {
 		s := out[g.Do]
 		s.Items += g.Items
 		s.Bytes += g.Bytes
+		s.Copies += g.Copies
 		s.Blobs += g.Blobs
 		s.Frees += g.Frees
 		s.Shared += g.Shared

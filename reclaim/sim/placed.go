@@ -78,16 +78,21 @@ func (w *World) placement(l *seam, stores map[string]blob.Store) []reclaim.Routi
 	if !w.placed() {
 		return nil
 	}
-	o := placement.Options{
-		Ledger: l, Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
-		Threshold: 0.01, MaxMove: 1000, Limit: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
-		Events: &placement.Events{Planned: func(s meta.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
-	}
+	o := w.placing(l, stores)
 	replicate := reclaim.Borrow(placement.NewReplicate(o))
 	return []reclaim.Routine{
 		replicate, &inTurns{w: w, routines: []reclaim.Routine{
 			reclaim.Borrow(placement.NewDrain(o)), reclaim.Borrow(placement.NewRebalance(o)),
 		}}, replicate,
+	}
+}
+
+// placing are the options of placement's routines.
+func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options {
+	return placement.Options{
+		Ledger: l, Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
+		Threshold: 0.01, MaxMove: 1000, Limit: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
+		Events: &placement.Events{Planned: func(s meta.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
 	}
 }
 

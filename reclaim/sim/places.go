@@ -73,6 +73,10 @@ func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, wh
 
 func (s *seam) PlaceBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PlaceBacklog(ctx) }
 
+func (s *seam) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) ([]meta.QueuedPlacement, error) {
+	return s.in.QueuedPlacements(ctx, q)
+}
+
 func (s *seam) Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error) {
 	return s.in.Placed(ctx, subjects)
 }

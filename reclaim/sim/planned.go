@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -28,6 +29,9 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Clock: w, Plans: l},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Plans: l},
 	}}
+	if w.placed() {
+		p.of = append(p.of, reclaim.Borrow(placement.NewReplicate(w.placing(l, stores))).(reclaim.Planner))
+	}
 	return []reclaim.Routine{p, p}
 }
 

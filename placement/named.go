@@ -1,0 +1,218 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	moves "github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// Apply makes the copies and condemns the copies that the items name, each under a
+// claim on its subject and as far as a pass would still do so. It does nothing else:
+// what more is to be done stays queued.
+func (r *Replicate) Apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+	for some := range slices.Chunk(list, r.limit()) {
+		results, err := r.apply(ctx, worker, some, add)
+		out = append(out, results...)
+		if err != nil || ctx.Err() != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// apply takes as many items as a claim has.
+func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+	a, err := r.o.aims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	claim := meta.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: subjectIDs(list)}
+	claimed, err := r.o.Ledger.ClaimPlacements(ctx, claim)
+	if err != nil {
+		return nil, fmt.Errorf("placement: claim: %w", err)
+	}
+	mine := map[string]meta.Placement{}
+	for _, p := range claimed.Items {
+		mine[string(p.ID)] = p
+	}
+	var rest []moves.Item
+	for _, i := range list {
+		p, found := mine[i.ID]
+		if !found {
+			rest = append(rest, i)
+			continue
+		}
+		delete(mine, i.ID)
+		if ctx.Err() != nil {
+			return out, nil // the claims end by themselves
+		}
+		w := &work{o: r.o, aims: &a, p: p, add: add, now: claimed.Now, copier: copier{r.o, claimed.Fence, p.ID}}
+		res, err := w.applied(ctx, i)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, res)
+	}
+	results, err := r.o.unclaimed(ctx, rest)
+	return append(out, results...), err
+}
+
+func subjectIDs(list []moves.Item) []lethe.ID {
+	out := make([]lethe.ID, len(list))
+	for n, i := range list {
+		out[n] = lethe.ID(i.ID)
+	}
+	return out
+}
+
+// applied does what an item names and settles its subject.
+func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) {
+	w.add(items, 1)
+	res, end := w.named(ctx, i)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []meta.PlacementResult{end})
+	if err != nil {
+		return res, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
+	}
+	w.add(fenced, int64(lost))
+	return res, nil
+}
+
+// named does what an item names, if that is part of what would be done now. The
+// subject stays queued for what else there is to do.
+func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, meta.PlacementResult) {
+	end := meta.PlacementResult{ID: w.p.ID, RetryAt: w.now}
+	said := func(o moves.Outcome, detail string) (moves.Result, meta.PlacementResult) {
+		return moves.Result{Item: i, Outcome: o, Detail: detail}, end
+	}
+	want, err := parseDeeds(i.Seen)
+	if err != nil {
+		return said(moves.Failed, err.Error())
+	}
+	now := w.aims.decide(w.p)
+	switch {
+	case now.empty() && len(w.p.Blobs) == 0:
+		end.Done = true
+		return said(moves.Gone, "nothing refers to it any more")
+	case now.empty():
+		end.Done = true
+		return said(moves.Already, "its copies are as wanted")
+	case i.Seen == "":
+		return said(moves.Held, "nothing could be done when it was planned; now: "+now.String())
+	}
+	err = w.carryOut(ctx, now, want)
+	var other changed
+	switch {
+	case errors.As(err, &other):
+		return said(moves.Changed, other.Error())
+	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
+		return said(moves.Changed, "it was changed meanwhile")
+	case err != nil:
+		w.add(stuck, 1)
+		end.Error, end.RetryAt = err.Error(), w.now.Add(w.o.backoff(w.p.Attempts))
+		return said(moves.Failed, err.Error())
+	}
+	return said(moves.Done, "")
+}
+
+// changed says that what was planned is not what would be done now.
+type changed struct{ now string }
+
+// Error implements error.
+func (c changed) Error() string {
+	if c.now == "" {
+		return "it is not to be done any more"
+	}
+	return "now: " + c.now
+}
+
+// carryOut makes the copies that are wanted, then condemns what is wanted of what is
+// over by then.
+func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
+	if len(want.copies) > 0 {
+		copies, ok := now.copying(want)
+		if !ok {
+			return changed{now.String()}
+		}
+		if err := w.act(ctx, &plan{copies: copies}); err != nil {
+			return err
+		}
+		if w.p.Part {
+			return nil // the old one went with the new one
+		}
+		placed, err := w.o.Ledger.Placed(ctx, []meta.Subject{w.p.Subject})
+		if err != nil {
+			return err
+		}
+		w.p.Content, w.p.Blobs = placed[0].Content, placed[0].Blobs
+		now = w.aims.decide(w.p)
+	}
+	trims, ok := now.ending(want)
+	if !ok {
+		return changed{now.String()}
+	}
+	return w.act(ctx, &plan{trims: trims})
+}
+
+// copying are the copies of a plan that are wanted, each to the backend that was
+// named; ok is false if one of them is not to be made.
+func (p *plan) copying(want deeds) (out []replica, ok bool) {
+	for _, c := range want.copies {
+		at := slices.IndexFunc(p.copies, func(r replica) bool {
+			return r.segment == c.segment && !r.from[0].Suspect && slices.Contains(r.to, c.backend)
+		})
+		if at < 0 {
+			return nil, false
+		}
+		r := p.copies[at]
+		r.to = []string{c.backend}
+		out = append(out, r)
+	}
+	return out, true
+}
+
+// ending are the trims of a plan that are wanted; ok is false if one of them is not
+// to be made.
+func (p *plan) ending(want deeds) (out []trim, ok bool) {
+	n := 0
+	for _, t := range p.trims {
+		t.blobs = slices.DeleteFunc(slices.Clone(t.blobs), func(b meta.Blob) bool {
+			return !slices.ContainsFunc(want.ends, func(e deed) bool { return e.blob == b.ID })
+		})
+		if n += len(t.blobs); len(t.blobs) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out, n == len(want.ends)
+}
+
+// unclaimed says of items why their subjects could not be claimed.
+func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves.Result, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: subjectIDs(list)})
+	if err != nil {
+		return nil, fmt.Errorf("placement: what is queued: %w", err)
+	}
+	for _, i := range list {
+		res := moves.Result{Item: i, Outcome: moves.Gone, Detail: "it is not queued any more: it was looked after, or is gone"}
+		for _, row := range rows {
+			switch {
+			case string(row.ID) != i.ID:
+			case row.Fence != 0:
+				res.Outcome, res.Detail = moves.Busy, "another looks after it"
+			default:
+				res.Outcome, res.Detail = moves.NotDue, "it is tried again at "+row.DueAt.String()
+			}
+		}
+		out = append(out, res)
+	}
+	return out, nil
+}

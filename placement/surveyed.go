@@ -1,0 +1,107 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	moves "github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// Items are the contents that a walk would queue, and what would become of each.
+func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error {
+	a, err := v.o.aims(ctx)
+	if err != nil {
+		return err
+	}
+	for after := lethe.ID(""); ; {
+		page, err := v.o.Ledger.PlacedContents(ctx, after, v.o.page())
+		if err != nil {
+			return fmt.Errorf("placement: contents: %w", err)
+		}
+		more := len(page) == v.o.page()
+		if more {
+			after = page[len(page)-1].ID
+		}
+		page = slices.DeleteFunc(page, func(p meta.Placement) bool { d := a.decide(p); return d.empty() })
+		if page, err = v.o.unqueued(ctx, page); err == nil {
+			err = a.items(v.Name(), page, yield)
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// unqueued leaves out what is queued.
+func (o *Options) unqueued(ctx context.Context, page []meta.Placement) ([]meta.Placement, error) {
+	if len(page) == 0 {
+		return nil, nil
+	}
+	ids := make([]lethe.ID, len(page))
+	for n, p := range page {
+		ids[n] = p.ID
+	}
+	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: ids})
+	if err != nil {
+		return nil, fmt.Errorf("placement: what is queued: %w", err)
+	}
+	queued := map[lethe.ID]bool{}
+	for _, row := range rows {
+		queued[row.ID] = true
+	}
+	return slices.DeleteFunc(page, func(p meta.Placement) bool { return queued[p.ID] }), nil
+}
+
+// Apply queues those of the contents whose copies are still not as wanted.
+// Replicate then decides on each anew, under its claim.
+func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add func(string, int64)) (out []moves.Result, err error) {
+	a, err := v.o.aims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]meta.Subject, len(list))
+	for n, id := range subjectIDs(list) {
+		subjects[n].ID = id
+	}
+	for n, i := range list {
+		placed, err := v.o.Ledger.Placed(ctx, subjects[n:n+1])
+		if err != nil {
+			return out, fmt.Errorf("placement: where it lies: %w", err)
+		}
+		res, err := v.o.surveyed(ctx, &a, placed[0], i)
+		if err != nil {
+			return out, err
+		}
+		add(items, 1)
+		if res.Outcome == moves.Done {
+			add(queued, 1)
+		}
+		out = append(out, res)
+	}
+	return out, nil
+}
+
+// surveyed queues a content if it has to be looked at.
+func (o *Options) surveyed(ctx context.Context, a *aims, p meta.Placement, i moves.Item) (moves.Result, error) {
+	res := moves.Result{Item: i, Outcome: moves.Done}
+	d := a.decide(p)
+	switch {
+	case p.Content.ID == "":
+		res.Outcome, res.Detail = moves.Gone, "the content is gone"
+		return res, nil
+	case d.empty():
+		res.Outcome, res.Detail = moves.Changed, "its copies are as wanted"
+		return res, nil
+	}
+	n, err := o.Ledger.Misplace(ctx, []meta.Subject{{ID: p.ID}})
+	if err != nil {
+		return res, fmt.Errorf("placement: queue: %w", err)
+	}
+	if n == 0 {
+		res.Outcome, res.Detail = moves.Already, "it is queued already"
+	}
+	return res, nil
+}
