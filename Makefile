@@ -23,7 +23,7 @@ RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config .
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat chart clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat postgres chart clean
 
 build:
 	$(GO) build ./...
@@ -117,6 +117,12 @@ conformance:
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.
 compat:
 	@set -o pipefail; LETHE_COMPAT=1 $(GO) test -count=1 -v -timeout 20m -run '^TestCompatibility$$' ./blob/s3blob | grep -Ev '^(=== | +--- PASS)'
+
+# The ledger's suite, plans, migrations and random histories on the PostgreSQL whose
+# programs lie in the folder POSTGRES=; docs/testing.md has the results.
+postgres:
+	PATH=$(abspath $(POSTGRES)):$$PATH postgres --version
+	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./meta
 
 # The Helm chart lints, and what it makes of its values is a configuration that
 # lethe takes. Not part of make test: helm compiles for minutes.
