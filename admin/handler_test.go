@@ -128,6 +128,37 @@ func TestEveryCallWantsTheToken(t *testing.T) {
 	}
 }
 
+// Hole 13: what opens the S3 API, or other services, opens nothing here: signatures
+// in a header or the address, cookies, and tokens that are not its own.
+func TestOtherCredentialsOpenNothing(t *testing.T) {
+	srv := httptest.NewServer(admin.Handler(newServiceWith(t, func(string, string, ...slog.Attr) {}, &rush{}), admin.Access{Token: "the-token"}))
+	defer srv.Close()
+	const scope = "rootkey/20260101/us-east-1/s3/aws4_request"
+	const presigned = "?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=rootkey%2F20260101%2Fus-east-1%2Fs3%2Faws4_request" +
+		"&X-Amz-Date=20260101T000000Z&X-Amz-Expires=604800&X-Amz-SignedHeaders=host&X-Amz-Signature="
+	signature := strings.Repeat("0", 64)
+	for _, r := range admin.Routes() {
+		for name, c := range map[string]struct {
+			query  string
+			header []string
+		}{
+			"a signature":        {"", []string{"Authorization", "AWS4-HMAC-SHA256 Credential=" + scope + ", SignedHeaders=host, Signature=" + signature}},
+			"an old signature":   {"", []string{"Authorization", "AWS rootkey:" + signature}},
+			"a presigned link":   {presigned + signature, nil},
+			"an old link":        {"?AWSAccessKeyId=rootkey&Expires=99999999999&Signature=" + signature, nil},
+			"the token in it":    {"?token=the-token&access_token=the-token&Authorization=Bearer%20the-token", nil},
+			"a token and a link": {presigned + signature, []string{"X-Amz-Security-Token", "the-token"}},
+			"a cookie":           {"", []string{"Cookie", "token=the-token; Authorization=Bearer the-token"}},
+			"a web token":        {"", []string{"Authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJyb290In0."}},
+			"another header":     {"", []string{"X-Authorization", "Bearer the-token", "X-Forwarded-User", "root", "X-Remote-User", "root"}},
+		} {
+			if code, body := send(t, srv.URL, r.Name+c.query, "{}", c.header...); code != http.StatusUnauthorized {
+				t.Errorf("%s with %s: %d %s", r.Name, name, code, body)
+			}
+		}
+	}
+}
+
 func TestBadRequestsSaySo(t *testing.T) {
 	srv := httptest.NewServer(admin.Handler(newService(t), admin.Access{Open: "test"}))
 	defer srv.Close()
