@@ -106,6 +106,7 @@ func promote(w *world) {
 	w.later(time.Minute)
 	done := must(w.Promote(w.ctx, w.silent().Fence, id))(w)
 	equal(w, "object", done.Object.ID, c.Op)
+	equal(w, "its name", done.Object.Bucket+"/"+done.Object.Key, "bucket/k")
 	equal(w, "blob", w.onlyBlob("k").ID, id)
 	b := w.row(id)
 	equal(w, "claim", b.Claim, meta.Claim{})
