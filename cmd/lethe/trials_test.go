@@ -64,13 +64,18 @@ func doubts() []trial {
 	return []trial{
 		{alert: "LetheBackendHeld", provoke: func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },
 			mend: func(w *world) { w.ok("backend", "accept", "main") }},
-		{alert: "LetheBackendClockInDoubt", provoke: func(w *world) {
-			if _, err := w.app.Ledger.DoubtClock(context.Background(), "main", "its clock is an hour ahead"); err != nil {
-				w.t.Fatal(err)
-			}
+		{alert: "LetheBackendClockInDoubt", provoke: func(w *world) { // a folder's times are the machine's
+			w.stop()
+			w.clock.Advance(time.Hour)
+			w.start()
+			w.await("clock_doubted")
+			w.ok("guard", "show")
 		}, mend: func(w *world) {
 			w.stop()
+			w.clock.Advance(-time.Hour)
+			w.ok("clock", "reset", "--to-now")
 			w.start()
+			w.await("clock_doubted")
 		}},
 		{alert: "LetheRoutineWithoutSuccess", settings: []string{"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h"},
 			provoke: func(w *world) { w.clock.Advance(72 * time.Hour) },
