@@ -59,24 +59,30 @@ func trials() []trial {
 	}
 }
 
+// apart is a ledger whose clock is not that of the machine that gives a folder its
+// times.
+func apart() trial {
+	return trial{alert: "LetheBackendClockInDoubt", provoke: func(w *world) {
+		w.stop()
+		w.clock.Advance(time.Hour)
+		w.start()
+		w.await("clock_doubted")
+		w.ok("guard", "show")
+	}, mend: func(w *world) {
+		w.stop()
+		w.clock.Advance(-time.Hour)
+		w.ok("clock", "reset", "--to-now")
+		w.start()
+		w.await("clock_doubted")
+	}}
+}
+
 // doubts are trials of what must not be trusted.
 func doubts() []trial {
 	return []trial{
 		{alert: "LetheBackendHeld", provoke: func(w *world) { w.ok("backend", "hold", "main", "--reason", "a trial") },
 			mend: func(w *world) { w.ok("backend", "accept", "main") }},
-		{alert: "LetheBackendClockInDoubt", provoke: func(w *world) { // a folder's times are the machine's
-			w.stop()
-			w.clock.Advance(time.Hour)
-			w.start()
-			w.await("clock_doubted")
-			w.ok("guard", "show")
-		}, mend: func(w *world) {
-			w.stop()
-			w.clock.Advance(-time.Hour)
-			w.ok("clock", "reset", "--to-now")
-			w.start()
-			w.await("clock_doubted")
-		}},
+		apart(),
 		{alert: "LetheRoutineWithoutSuccess", settings: []string{"reclaim.clean.enabled=true", "reclaim.clean.schedule=every 24h"},
 			provoke: func(w *world) { w.clock.Advance(72 * time.Hour) },
 			mend:    func(w *world) { w.ok("reclaim", "--once", "--only", "clean") }},

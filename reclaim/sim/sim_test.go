@@ -56,7 +56,8 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// explore runs n seeds on all cores and stops at the first that fails.
+// explore runs n schedules on all cores and stops at the first that fails. A seed
+// whose world is over before it meets a fault is none: another is taken for it.
 func explore(from uint64, n int) (*sim.Coverage, *sim.Result) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -78,6 +79,12 @@ func explore(from uint64, n int) (*sim.Coverage, *sim.Result) {
 					break
 				}
 				r := simulate(s)
+				if len(r.Faults) == 0 && r.Err == nil {
+					mu.Lock()
+					n++
+					mu.Unlock()
+					continue
+				}
 				mine.Add(r)
 				if r.Err != nil {
 					mu.Lock()
