@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -27,7 +28,7 @@ func (db *DB) Understood(ctx context.Context) error {
 	if db.pg == nil {
 		return nil
 	}
-	steps, err := migrations(postgresName)
+	known, err := knownSchema()
 	if err != nil {
 		return err
 	}
@@ -36,9 +37,15 @@ func (db *DB) Understood(ctx context.Context) error {
 		if err := t.row(serverVersion).Scan(&have, &least); err != nil {
 			return err
 		}
-		return understood(have, least, newest(steps))
+		return understood(have, least, known)
 	})
 }
+
+// knownSchema is the newest version of PostgreSQL's schema that this program knows.
+var knownSchema = sync.OnceValues(func() (int, error) {
+	steps, err := migrations(postgresName)
+	return newest(steps), err
+})
 
 func understood(have, least, known int) error {
 	if least <= known {

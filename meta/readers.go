@@ -78,18 +78,30 @@ func (r *readers) close() error {
 	return errors.Join(errs...)
 }
 
+// take takes a session for a read; give gives it back.
+func (f *file) take(ctx context.Context) (*session, error) {
+	s, err := f.r.get(ctx)
+	if err == nil && f.path == Memory {
+		f.r.memory.RLock()
+	}
+	return s, err
+}
+
+func (f *file) give(s *session, sound bool) {
+	if f.path == Memory {
+		f.r.memory.RUnlock()
+	}
+	f.r.put(s, sound)
+}
+
 // view implements engine.
 func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
-	s, err := f.r.get(ctx)
+	s, err := f.take(ctx)
 	if err != nil {
 		return err
 	}
 	sound := false
-	defer func() { f.r.put(s, sound) }()
-	if f.path == Memory {
-		f.r.memory.RLock()
-		defer f.r.memory.RUnlock()
-	}
+	defer func() { f.give(s, sound) }()
 	if err := s.exec("BEGIN"); err != nil {
 		return err
 	}
@@ -103,16 +115,12 @@ func (f *file) glance(ctx context.Context, fn func(*tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s, err := f.r.get(ctx)
+	s, err := f.take(ctx)
 	if err != nil {
 		return err
 	}
 	sound := false
-	defer func() { f.r.put(s, sound) }()
-	if f.path == Memory {
-		f.r.memory.RLock()
-		defer f.r.memory.RUnlock()
-	}
+	defer func() { f.give(s, sound) }()
 	t := &tx{ctx: context.Background(), now: f.clock.now(), db: f.db, s: s}
 	err = fn(t)
 	sound = t.spoilt == nil

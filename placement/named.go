@@ -31,7 +31,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 	if err != nil {
 		return nil, err
 	}
-	claim := meta.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: subjectIDs(list)}
+	claim := meta.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: idsOf(list)}
 	claimed, err := r.o.Ledger.ClaimPlacements(ctx, claim)
 	if err != nil {
 		return nil, fmt.Errorf("placement: claim: %w", err)
@@ -62,7 +62,7 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 	return append(out, results...), err
 }
 
-func subjectIDs(list []moves.Item) []lethe.ID {
+func idsOf(list []moves.Item) []lethe.ID {
 	out := make([]lethe.ID, len(list))
 	for n, i := range list {
 		out[n] = lethe.ID(i.ID)
@@ -74,14 +74,8 @@ func subjectIDs(list []moves.Item) []lethe.ID {
 func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) {
 	w.add(items, 1)
 	res, end := w.named(ctx, i)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
-	defer cancel()
-	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []meta.PlacementResult{end})
-	if err != nil {
-		return res, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
-	}
-	w.add(fenced, int64(lost))
-	return res, nil
+	_, err := w.settle(ctx, end)
+	return res, err
 }
 
 // named does what an item names, if that is part of what would be done now. The
@@ -197,7 +191,7 @@ func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves
 	if len(list) == 0 {
 		return nil, nil
 	}
-	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: subjectIDs(list)})
+	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: idsOf(list)})
 	if err != nil {
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}

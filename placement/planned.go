@@ -160,11 +160,7 @@ func (r *Rebalance) Apply(ctx context.Context, _ string, list []moves.Item, add 
 // leave queues the copies of a plan that still lie where they were seen, unless
 // refuse says why not; even says that they leave only to even out.
 func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string, int64), refuse func(moves.Item) string, even bool) (out []moves.Result, err error) {
-	ids := make([]lethe.ID, len(list))
-	for n, i := range list {
-		ids[n] = lethe.ID(i.ID)
-	}
-	rows, err := o.Ledger.BlobsByID(ctx, ids)
+	rows, err := o.Ledger.BlobsByID(ctx, idsOf(list))
 	if err != nil {
 		return nil, fmt.Errorf("placement: read blobs: %w", err)
 	}
@@ -177,13 +173,18 @@ func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string,
 		if err != nil {
 			return out, err
 		}
-		add(items, 1)
-		if res.Outcome == moves.Done {
-			add(queued, 1)
-		}
-		out = append(out, res)
+		out = append(out, counted(add, res))
 	}
 	return out, nil
+}
+
+// counted tells of an item that was looked at, and queued if it was.
+func counted(add func(string, int64), res moves.Result) moves.Result {
+	add(items, 1)
+	if res.Outcome == moves.Done {
+		add(queued, 1)
+	}
+	return res
 }
 
 func (o *Options) leaveOne(ctx context.Context, i moves.Item, b meta.Blob, refused string, even bool) (moves.Result, error) {

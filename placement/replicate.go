@@ -69,14 +69,11 @@ func (r *Replicate) Pass(worker string) Step {
 func (r *Replicate) one(ctx context.Context, w *work) (again bool, err error) {
 	w.add(items, 1)
 	res := w.do(ctx)
-	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
-	defer cancel()
-	lost, err := r.o.Ledger.SettlePlacements(settleCtx, w.fence, []meta.PlacementResult{res})
+	mine, err := w.settle(ctx, res)
 	if err != nil {
-		return false, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
+		return false, err
 	}
-	w.add(fenced, int64(lost))
-	return lost > 0 || !res.Done && res.Error == "" && res.RetryAt == w.now, nil
+	return !mine || !res.Done && res.Error == "" && res.RetryAt == w.now, nil
 }
 
 // work is one subject being looked after.
@@ -87,6 +84,19 @@ type work struct {
 	p    meta.Placement
 	add  func(string, int64)
 	now  lethe.Time // of the claim
+}
+
+// settle ends the claim, even for a caller who has gone; mine is false if another
+// has taken it over.
+func (w *work) settle(ctx context.Context, res meta.PlacementResult) (mine bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []meta.PlacementResult{res})
+	if err != nil {
+		return false, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
+	}
+	w.add(fenced, int64(lost))
+	return lost == 0, nil
 }
 
 // do carries out what is planned, and says how that ended.

@@ -63,23 +63,19 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 		return nil, err
 	}
 	subjects := make([]meta.Subject, len(list))
-	for n, id := range subjectIDs(list) {
+	for n, id := range idsOf(list) {
 		subjects[n].ID = id
 	}
+	placed, err := v.o.Ledger.Placed(ctx, subjects)
+	if err != nil {
+		return nil, fmt.Errorf("placement: where they lie: %w", err)
+	}
 	for n, i := range list {
-		placed, err := v.o.Ledger.Placed(ctx, subjects[n:n+1])
-		if err != nil {
-			return out, fmt.Errorf("placement: where it lies: %w", err)
-		}
-		res, err := v.o.surveyed(ctx, &a, placed[0], i)
+		res, err := v.o.surveyed(ctx, &a, placed[n], i)
 		if err != nil {
 			return out, err
 		}
-		add(items, 1)
-		if res.Outcome == moves.Done {
-			add(queued, 1)
-		}
-		out = append(out, res)
+		out = append(out, counted(add, res))
 	}
 	return out, nil
 }

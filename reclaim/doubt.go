@@ -3,16 +3,9 @@ package reclaim
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 )
-
-// clocked is a ledger that can tell that the machine's clock ran back behind it.
-type clocked interface {
-	// ClockBehind is by how much, 0 if by no more than a minute.
-	ClockBehind() time.Duration
-}
 
 // unlessBehind makes a step refuse while the clock is in doubt: a clock that ran
 // back was wrong before or is now, so that nobody knows what is due by it (design

@@ -56,9 +56,7 @@ const shrinkStep = 1024
 
 // shrink gives back what the file of a ledger that has one does not need.
 func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
-	file, ok := p.Ledger.(interface {
-		Vacuum(ctx context.Context, pages int) (freed int, err error)
-	})
+	file, ok := p.Ledger.(shrinking)
 	if !ok {
 		return false, nil
 	}

@@ -2,7 +2,6 @@ package claimlock
 
 import (
 	"context"
-	"time"
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -13,18 +12,13 @@ import (
 // ClaimIntents, after which the work goes on outside of the lock.
 type Ledger struct {
 	reclaim.Ledger
+	reclaim.Abilities
 	lock *Lock
 }
 
 // Wrap puts the lock around the claims of a ledger.
-func Wrap(inner reclaim.Ledger, lock *Lock) *Ledger { return &Ledger{inner, lock} }
-
-// ClockBehind passes the question on.
-func (l *Ledger) ClockBehind() time.Duration {
-	if c, ok := l.Ledger.(interface{ ClockBehind() time.Duration }); ok {
-		return c.ClockBehind()
-	}
-	return 0
+func Wrap(inner reclaim.Ledger, lock *Lock) *Ledger {
+	return &Ledger{inner, reclaim.AbilitiesOf(inner), lock}
 }
 
 // Expire is reclaim.ExpireLedger's, one caller at a time.

@@ -231,3 +231,23 @@ func TestLedgerClaimsUnderTheLock(t *testing.T) {
 		t.Error("the clock lies behind")
 	}
 }
+
+// filed is a ledger with a file.
+type filed struct{ *memmeta.DB }
+
+func (filed) Vacuum(context.Context, int) (int, error) { return 7, nil }
+
+// A ledger behind the lock still shrinks its file.
+func TestWhatALedgerCanDoPassesTheLock(t *testing.T) {
+	purge := &reclaim.Purge{Ledger: claimlock.Wrap(filed{memmeta.New(meta.Options{})}, nil)}
+	step := purge.Pass("w")
+	var n reclaim.Counts
+	for range 2 { // it prunes, then shrinks
+		if _, err := step(t.Context(), &n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.Get("pages"); got != 7 {
+		t.Errorf("%d pages were given back, want 7", got)
+	}
+}

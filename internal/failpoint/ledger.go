@@ -8,12 +8,16 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // WrapLedger puts points around the transitions of l.
-func WrapLedger(l Ledger) Ledger { return ledger{l} }
+func WrapLedger(l Ledger) Ledger { return ledger{l, reclaim.AbilitiesOf(l)} }
 
-type ledger struct{ Ledger }
+type ledger struct {
+	Ledger
+	reclaim.Abilities
+}
 
 func (l ledger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
 	return around("begin", func() (meta.Blob, error) { return l.Ledger.Begin(ctx, in) })

@@ -65,11 +65,3 @@ func (l ledger) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int6
 func (l ledger) BeginRun(ctx context.Context, s meta.Solo) (meta.Begun, error) {
 	return around("begin-run", func() (meta.Begun, error) { return l.Ledger.BeginRun(ctx, s) })
 }
-
-// ClockBehind passes the question on.
-func (l ledger) ClockBehind() time.Duration {
-	if c, ok := l.Ledger.(interface{ ClockBehind() time.Duration }); ok {
-		return c.ClockBehind()
-	}
-	return 0
-}

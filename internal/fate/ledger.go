@@ -2,42 +2,25 @@ package fate
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // ledger is a ledger that is watched.
 type ledger struct {
 	failpoint.Ledger
+	reclaim.Abilities
 	w *Watch
 }
 
 // Ledger watches the ledger of objects and of the engine.
-func (w *Watch) Ledger(l failpoint.Ledger) failpoint.Ledger { return &ledger{l, w} }
-
-// ClockBehind passes the question on: the engine asks it before anything goes for
-// its age.
-func (l *ledger) ClockBehind() time.Duration {
-	if c, ok := l.Ledger.(interface{ ClockBehind() time.Duration }); ok {
-		return c.ClockBehind()
-	}
-	return 0
-}
-
-// Vacuum passes the order on; a ledger without a file of its own says that it is
-// not supported.
-func (l *ledger) Vacuum(ctx context.Context, pages int) (int, error) {
-	if v, ok := l.Ledger.(interface {
-		Vacuum(ctx context.Context, pages int) (int, error)
-	}); ok {
-		return v.Vacuum(ctx, pages)
-	}
-	return 0, errors.ErrUnsupported
+func (w *Watch) Ledger(l failpoint.Ledger) failpoint.Ledger {
+	return &ledger{l, reclaim.AbilitiesOf(l), w}
 }
 
 func (l *ledger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {

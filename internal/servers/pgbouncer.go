@@ -33,10 +33,7 @@ func PgBouncer(t testing.TB, database string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.stop()
-		f.remove()
-	})
+	p.endWith(t)
 	return through(to, addr)
 }
 

@@ -57,10 +57,7 @@ func NewPostgres(t testing.TB, settings ...string) *PostgresServer {
 		t.Fatal(err)
 	}
 	s := &PostgresServer{Addr: addr, t: t, process: p}
-	t.Cleanup(func() {
-		p.stop()
-		p.folder.remove()
-	})
+	p.endWith(t)
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -108,6 +109,14 @@ func (p *process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end(p.launch.end)
+}
+
+// endWith stops the server after the test, and removes its folder.
+func (p *process) endWith(t testing.TB) {
+	t.Cleanup(func() {
+		p.stop()
+		p.folder.remove()
+	})
 }
 
 // kill ends the server and its children as kill -9 does.

@@ -40,10 +40,7 @@ func NewRedis(t testing.TB, options ...string) *RedisServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.stop()
-		f.remove()
-	})
+	p.endWith(t)
 	return &RedisServer{Addr: addr, t: t, process: p}
 }
 

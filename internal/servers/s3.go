@@ -120,9 +120,6 @@ func (p s3Program) launch(t testing.TB) *S3Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		run.stop()
-		run.folder.remove()
-	})
+	run.endWith(t)
 	return &S3Server{S3: at, Addr: at.Endpoint[len("http://"):], t: t, process: run}
 }

@@ -52,10 +52,7 @@ func NewRedisPair(t testing.TB) *RedisPair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.stop()
-		f.remove()
-	})
+	p.endWith(t)
 	out.Sentinel = addr
 	return out
 }

@@ -3,11 +3,11 @@ package stale
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // What changes an answer is forgotten here. The other transitions change none:
@@ -96,12 +96,13 @@ func (l *Ledger) DeleteDocument(ctx context.Context, bucket, kind string) error 
 // Engine is a ledger whose routines have the memory forget what they change.
 type Engine struct {
 	failpoint.Ledger
+	reclaim.Abilities
 	r *Reads
 }
 
 // Engine puts the memory beside the ledger of the routines. Expire needs nothing:
 // it takes only what Resolve would not tell again.
-func (r *Reads) Engine(l failpoint.Ledger) *Engine { return &Engine{l, r} }
+func (r *Reads) Engine(l failpoint.Ledger) *Engine { return &Engine{l, reclaim.AbilitiesOf(l), r} }
 
 // Promote implements reclaim.ReapLedger: it may replace an object.
 func (e *Engine) Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error) {
@@ -123,22 +124,4 @@ func (e *Engine) Restamp(ctx context.Context, limit int) (meta.Restamped, error)
 		e.r.dropAll()
 	}
 	return out, err
-}
-
-// ClockBehind passes the question on.
-func (e *Engine) ClockBehind() time.Duration {
-	if c, ok := e.Ledger.(interface{ ClockBehind() time.Duration }); ok {
-		return c.ClockBehind()
-	}
-	return 0
-}
-
-// Vacuum passes the order on.
-func (e *Engine) Vacuum(ctx context.Context, pages int) (int, error) {
-	if v, ok := e.Ledger.(interface {
-		Vacuum(ctx context.Context, pages int) (int, error)
-	}); ok {
-		return v.Vacuum(ctx, pages)
-	}
-	return 0, errors.ErrUnsupported
 }

@@ -1,0 +1,44 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// clocked is a ledger that can tell that the machine's clock ran back behind it.
+type clocked interface {
+	// ClockBehind is by how much, 0 if by no more than a minute.
+	ClockBehind() time.Duration
+}
+
+// shrinking is a ledger with a file that can be made smaller.
+type shrinking interface {
+	// Vacuum gives up to so many unused pages back to the disk. A ledger without a
+	// file of its own answers errors.ErrUnsupported.
+	Vacuum(ctx context.Context, pages int) (freed int, err error)
+}
+
+// Abilities are those of a ledger that only some ledgers have, for what wraps a
+// ledger to embed beside it: an interface that is embedded hides them.
+type Abilities struct{ ledger any }
+
+// AbilitiesOf are those of a ledger, which may itself be one that is wrapped.
+func AbilitiesOf(ledger any) Abilities { return Abilities{ledger} }
+
+// ClockBehind is by how much the clock lies behind the ledger, 0 for one that does
+// not know.
+func (a Abilities) ClockBehind() time.Duration {
+	if c, ok := a.ledger.(clocked); ok {
+		return c.ClockBehind()
+	}
+	return 0
+}
+
+// Vacuum gives up to so many unused pages back to the disk, or errors.ErrUnsupported.
+func (a Abilities) Vacuum(ctx context.Context, pages int) (freed int, err error) {
+	if s, ok := a.ledger.(shrinking); ok {
+		return s.Vacuum(ctx, pages)
+	}
+	return 0, errors.ErrUnsupported
+}
