@@ -12,6 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
+// maxWalks is how many walks over a backend can be asked for: as many as the ledger
+// keeps.
+const maxWalks = 30
+
 // ReconcileRequest asks for a walk over backends.
 type ReconcileRequest struct {
 	Backend string `json:"backend,omitempty"` // empty: all, one after the other
@@ -136,8 +140,8 @@ func countsBut(counts map[string]int64, name string) map[string]int64 {
 // LastReconcile answers the last walks over backends, and what they found.
 func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (LastReconcileResult, error) {
 	limit, walks := cmp.Or(req.Limit, 100), cmp.Or(req.Walks, 1)
-	if limit < 1 || limit > 1000 || walks < 1 || walks > 30 {
-		return LastReconcileResult{}, fmt.Errorf("%w: limit is 1 to 1000, walks 1 to 30", ErrBadRequest)
+	if limit < 1 || limit > 1000 || walks < 1 || walks > maxWalks {
+		return LastReconcileResult{}, fmt.Errorf("%w: limit is 1 to 1000, walks 1 to %d", ErrBadRequest, maxWalks)
 	}
 	out := LastReconcileResult{Walks: []Walk{}, Findings: []Finding{}}
 	backends, err := s.o.Ledger.Backends(ctx)
@@ -171,14 +175,29 @@ func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (
 	return out, nil
 }
 
-// lastWalk is the newest walk over a backend, nil if there was none.
-func (s *Service) lastWalk(ctx context.Context, backend string) (*Walk, error) {
-	list, err := s.o.Ledger.Walks(ctx, backend, 1)
-	if err != nil || len(list) == 0 {
-		return nil, err
+// lastWalks are the newest walk over a backend, and the newest one that ended
+// having compared everything; nil if there was none. Before that one lie at most
+// the one under way and those that were given up, so that few are read.
+func (s *Service) lastWalks(ctx context.Context, backend string) (last, compared *Walk, err error) {
+	for _, limit := range []int{2, maxWalks} {
+		list, err := s.o.Ledger.Walks(ctx, backend, limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, row := range list {
+			w := walkOf(row)
+			if i == 0 {
+				last = &w
+			}
+			if w.Compared && !w.Finished.IsZero() {
+				return last, &w, nil
+			}
+		}
+		if len(list) < limit {
+			break
+		}
 	}
-	w := walkOf(list[0])
-	return &w, nil
+	return last, nil, nil
 }
 
 func walkOf(w meta.Walk) Walk {

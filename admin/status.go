@@ -66,8 +66,10 @@ type BackendStatus struct {
 	Misplaced string       `json:"misplaced,omitempty"`
 	Epoch     int64        `json:"epoch"`
 	States    []StateTotal `json:"states"`
-	// Walk is the last comparison with the ledger; nil: there was none.
-	Walk *Walk `json:"last_reconcile,omitempty"`
+	// Walk is the last comparison with the ledger, be it under way or cut off, and
+	// Compared the last one that ended having compared everything; nil: there was none.
+	Walk     *Walk `json:"last_reconcile,omitempty"`
+	Compared *Walk `json:"last_compared,omitempty"`
 }
 
 // StateTotal is the exact number and bytes of blobs in a state.
@@ -194,7 +196,7 @@ func (s *Service) backendStatus(ctx context.Context, d meta.Depths) ([]BackendSt
 		if err := s.ages(ctx, b.ID, d.Clean[b.ID], bs.States); err != nil {
 			return nil, err
 		}
-		if bs.Walk, err = s.lastWalk(ctx, b.ID); err != nil {
+		if bs.Walk, bs.Compared, err = s.lastWalks(ctx, b.ID); err != nil {
 			return nil, err
 		}
 		bs.Missing = s.o.Backends[b.ID] == nil

@@ -112,6 +112,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
 		tellPace(tell, b)
+		tellWalk(tell, b)
 	}
 	for _, r := range s.Routines {
 		tellRoutine(tell, r)

@@ -29,7 +29,7 @@ func (a *asker) Glance(context.Context) (admin.Status, error) {
 	a.asked++
 	free := int64(5)
 	return admin.Status{
-		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", BackendFacts: admin.BackendFacts{Pace: 3, Limited: true}, States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
+		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &admin.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: admin.BackendFacts{Pace: 3, Limited: true}, States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
 		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
 		Holds: 2, Stops: []admin.GuardInfo{{Kind: "ttl", Held: true}}, Pace: 4,
 		Redis: &admin.RedisStatus{Up: true}, Instances: []admin.Instance{{ID: "a"}, {ID: "b", Silent: true}},
@@ -109,6 +109,8 @@ func TestWhatIsCounted(t *testing.T) {
 		`lethe_intents_resolved_total{resolution="committed"} 6`,
 		`lethe_routine_interval_seconds{routine="expire"} 5`,
 		`lethe_instances_silent 1`,
+		`lethe_reconcile_last{backend="main",kind="lost"} 2`,
+		`lethe_reconcile_last{backend="main",kind="orphans"} 0`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)

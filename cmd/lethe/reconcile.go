@@ -141,16 +141,26 @@ func ended(w admin.Walk) string {
 	return stamp(w.Finished)
 }
 
-// printTroubles tells of backends where the last walk found something.
+// printTroubles tells of backends where the last whole walk found something, or one
+// that has not ended.
 func printTroubles(w io.Writer, list []admin.BackendStatus) {
 	for _, b := range list {
-		if b.Walk == nil || troubles(b.Walk.Counts) == 0 {
-			continue
+		if b.Compared != nil {
+			printTroublesOf(w, b.ID, *b.Compared)
 		}
-		n := b.Walk.Counts
-		fmt.Fprintf(w, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: lethe reconcile --last --backend %s\n", stamp(b.Walk.Started), b.ID, counts(n), b.ID)
-		if n[reconcile.Lost] > 0 {
-			fmt.Fprintf(w, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", b.ID, plural(n[reconcile.Lost], "blob", "blobs"))
+		if b.Walk != nil && (b.Compared == nil || b.Walk.ID != b.Compared.ID) {
+			printTroublesOf(w, b.ID, *b.Walk)
 		}
+	}
+}
+
+func printTroublesOf(w io.Writer, backend string, walk admin.Walk) {
+	n := walk.Counts
+	if troubles(n) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: lethe reconcile --last --backend %s\n", stamp(walk.Started), backend, counts(n), backend)
+	if n[reconcile.Lost] > 0 {
+		fmt.Fprintf(w, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
 	}
 }

@@ -69,7 +69,6 @@ func (w *world) manyDue() {
 // failures are trials of services that do not do what they should.
 func failures() []trial {
 	var mount func()
-	var blocked, bytes string
 	reap := func(w *world) { w.ok("reclaim", "--once", "--only", "reap") }
 	return []trial{
 		{alert: "LetheDown", provoke: func(w *world) { w.stop() }, mend: func(w *world) { w.start() }},
@@ -104,26 +103,36 @@ func failures() []trial {
 			w.ok("reclaim", "--once", "--only", "expire")
 			w.ok("check")
 		}},
-		{alert: "LetheObjectsLost", provoke: func(w *world) {
-			w.one("")
-			blocked = w.blobFile()
-			text, err := os.ReadFile(blocked)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			bytes = string(text)
-			if err := os.Remove(blocked); err != nil {
-				w.t.Fatal(err)
-			}
-			w.finds("lost", "reconcile")
-		}, mend: func(w *world) {
-			if err := os.WriteFile(blocked, []byte(bytes), 0o600); err != nil {
-				w.t.Fatal(err)
-			}
-			w.ok("reconcile")
-			w.there("first", "a")
-		}},
+		lost(),
 	}
+}
+
+// lost is a file that somebody removed, of which there is no other copy.
+func lost() trial {
+	var file string
+	var bytes []byte
+	return trial{alert: "LetheObjectsLost", provoke: func(w *world) {
+		w.one("")
+		file = w.blobFile()
+		var err error
+		if bytes, err = os.ReadFile(file); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.Remove(file); err != nil {
+			w.t.Fatal(err)
+		}
+		w.finds("lost", "reconcile")
+		// Who walked ends, and the next walk is cut off: the objects are as lost.
+		w.stop()
+		w.start()
+		w.walkCutOff()
+	}, mend: func(w *world) {
+		if err := os.WriteFile(file, bytes, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		w.ok("reconcile")
+		w.there("first", "a")
+	}}
 }
 
 // absences are trials of others that are not there.
@@ -146,6 +155,14 @@ func absences() []trial {
 				w.instance(meta.InstanceInfo{Host: "killed"})
 				w.clock.Advance(2 * time.Minute)
 			}, mend: func(w *world) { w.clock.Advance(16 * time.Minute) }},
+	}
+}
+
+// walkCutOff is a walk that has begun and does not go on.
+func (w *world) walkCutOff() {
+	w.t.Helper()
+	if _, err := w.app.Ledger.BeginWalk(context.Background(), meta.WalkStart{ID: lethe.RandomID(w.clock.Now()), Backend: "main", GiveUp: time.Hour}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
