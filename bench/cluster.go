@@ -135,12 +135,21 @@ func (nowhere) Delete(_ context.Context, keys []string) ([]blob.Result, error) {
 
 // ReclaimCluster is Reclaim on a store on servers.
 func (e Engine) ReclaimCluster(ctx context.Context, c Cluster) (w Work, err error) {
+	before, err := rowsRead(ctx, c.Postgres)
+	if err != nil {
+		return w, err
+	}
 	s, err := c.open(ctx)
 	if err != nil {
 		return w, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	return e.reclaim(ctx, s)
+	w, err = e.reclaim(ctx, s)
+	if err := errors.Join(err, s.close()); err != nil {
+		return w, err
+	}
+	after, err := rowsRead(ctx, c.Postgres)
+	w.Rows = after - before
+	return w, err
 }
 
 // SinglyCluster is Singly on a store on servers.

@@ -14,7 +14,7 @@ func (c Clustered) Table(title string) *Table {
 	}
 	t.Add("the database alone, objects/s", rows)
 	if len(c.Work) == 0 {
-		counted(t, c.Rows, []measure{measures[2], cacheCalls})
+		counted(t, c.Rows, []measure{measures[2], cacheCalls, tableRows})
 		t.Add("peak memory, MiB", series(c.Rows, func(w Work) float64 { return float64(w.Peak) / (1 << 20) }))
 		for _, w := range c.Rows {
 			t.Add("by tenths, objects/s", tenths(w.Tenths()))
@@ -39,7 +39,7 @@ func (c Clustered) whole(t *Table, rows Series) {
 		t.Add("one row at a time, objects/s", one)
 		t.Add("times that", rate.Ratios(one))
 	}
-	counted(t, c.Work, []measure{s3Calls, cacheCalls, measures[2]})
+	counted(t, c.Work, []measure{s3Calls, cacheCalls, measures[2], tableRows})
 	t.Add("peak memory, MiB", series(c.Work, func(w Work) float64 { return float64(w.Peak) / (1 << 20) }))
 	each := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(max(c.Objects, 1)) }
 	t.Add("engine's CPU, us per object", series(c.Work, func(w Work) float64 { return each(w.CPU) }))
@@ -56,6 +56,7 @@ func (c Clustered) whole(t *Table, rows Series) {
 
 var (
 	s3Calls    = measure{"requests to the S3 server", func(w Work) float64 { return float64(w.Requests) }}
+	tableRows  = measure{"rows read", func(w Work) float64 { return float64(w.Rows) }}
 	cacheCalls = measure{"calls to Redis", func(w Work) float64 { return float64(w.Drops) }}
 )
 

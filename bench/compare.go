@@ -152,6 +152,7 @@ var measures = []measure{
 	{"calls to the backend", func(w Work) float64 { return float64(w.Calls) }},
 	{"flushes of the backend", func(w Work) float64 { return float64(w.Flushes) }},
 	{"transactions", func(w Work) float64 { return float64(w.Commits) }},
+	{"pages of the ledger visited", func(w Work) float64 { return float64(w.Visited) }},
 	{"pages read", func(w Work) float64 { return float64(w.Read) / pageBytes }},
 	{"pages written", func(w Work) float64 { return float64(w.Written) / pageBytes }},
 }

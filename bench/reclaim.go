@@ -24,7 +24,10 @@ type Work struct {
 	Commits int64 // of the ledger
 	Read    int64 // bytes through system calls
 	Written int64
-	Peak    int64 // most memory at once, bytes
+	// Visited are pages that statements of a ledger in a file looked at, Rows those that
+	// PostgreSQL read: each engine counts what the other does not.
+	Visited, Rows int64
+	Peak          int64 // most memory at once, bytes
 	// Of stores on servers: requests to the S3 service, and calls of the cache.
 	Requests, Drops int64
 	Curve           []Point // objects gone by time
@@ -39,7 +42,10 @@ func (w Work) Rate() float64 { return float64(w.Objects) / w.Time.Seconds() }
 // Engine is how the routines are set up: as "lethe serve" does, unless fields say
 // otherwise.
 type Engine struct {
-	Batch     int           // objects per transaction, blobs per call; 0: 1,000
+	Batch int // objects per transaction, blobs per call; 0: 1,000
+	// Apart cleans when all is expired instead of beside it: what is counted then does
+	// not depend on how often clean looks for work meanwhile.
+	Apart     bool
 	Workers   int           // of each routine; 0: 2
 	ReadGrace time.Duration // how long condemned bytes stay; the clock is set forward by it
 }
@@ -61,7 +67,16 @@ func (e Engine) Reclaim(ctx context.Context, dir string) (w Work, err error) {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	return e.reclaim(ctx, s)
+	before, err := s.db.PagesVisited(ctx)
+	if err != nil {
+		return w, err
+	}
+	if w, err = e.reclaim(ctx, s); err != nil {
+		return w, err
+	}
+	after, err := s.db.PagesVisited(ctx)
+	w.Visited = after - before
+	return w, err
 }
 
 func (e Engine) reclaim(ctx context.Context, s *store) (w Work, err error) {
@@ -114,6 +129,9 @@ func (e Engine) drive(ctx context.Context, s *store, loop *reclaim.Loop) (object
 		s.clock.by.Store(int64(e.ReadGrace))
 	})
 	wg.Go(func() {
+		if e.Apart {
+			<-expired
+		}
 		for last := false; failed[1] == nil; {
 			counts, err := loop.Once(ctx, []string{"clean"})
 			n := counts["clean"][reclaim.Items]

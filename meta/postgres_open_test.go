@@ -281,8 +281,9 @@ func TestAdoptPostgres(t *testing.T) {
 		t.Errorf("backends %+v: %v", backends, err)
 	}
 	for what, err := range map[string]error{
-		"backup": db.Backup(t.Context(), t.TempDir()+"/copy"),
-		"vacuum": func() error { _, err := db.Vacuum(t.Context(), 1); return err }(),
+		"backup":  db.Backup(t.Context(), t.TempDir()+"/copy"),
+		"vacuum":  func() error { _, err := db.Vacuum(t.Context(), 1); return err }(),
+		"visited": func() error { _, err := db.PagesVisited(t.Context()); return err }(),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
