@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -17,8 +18,17 @@ type Snapshot struct {
 	Uploads  []Upload
 	Parts    []Part
 	Totals   []Total
+	Buckets  []BucketTotal
 	// Receipts are those of what is gone, in the order in which it went.
 	Receipts []receipt.Receipt
+}
+
+// BucketTotal is what the counters of a bucket say.
+type BucketTotal struct {
+	ID             lethe.ID
+	Name           string // empty if the bucket was deleted
+	Objects, Bytes int64  // of its rows in objects
+	Holds          int64  // that are set in it
 }
 
 var (
@@ -30,6 +40,7 @@ var (
 	snapUploads  = register(`SELECT ` + uploadColumns + uploadTables + `ORDER BY u.touched_at, u.id`)
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
 		ORDER BY u.touched_at, u.id, p.number`)
+	snapBuckets = register(`SELECT id, coalesce(name, ''), holds` + bucketTotals + ` FROM buckets ORDER BY id`)
 )
 
 // Snapshot reads all rows in one read transaction.
@@ -42,6 +53,7 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 			func() (err error) { s.Blobs, err = all(t, scanBlob, snapBlobs); return err },
 			func() (err error) { s.Uploads, err = all(t, scanUpload, snapUploads); return err },
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
+			func() (err error) { s.Buckets, err = all(t, scanBucketTotal, snapBuckets); return err },
 		} {
 			if err := fill(); err != nil {
 				return err
@@ -62,6 +74,11 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 func scanContent(r *sql.Rows) (c Content, err error) {
 	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
 	return c, err
+}
+
+func scanBucketTotal(r *sql.Rows) (b BucketTotal, err error) {
+	err = r.Scan(&b.ID, &b.Name, &b.Holds, &b.Objects, &b.Bytes)
+	return b, err
 }
 
 // named scans a last column beside those of a scanner.

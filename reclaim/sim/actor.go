@@ -20,6 +20,8 @@ type actor struct {
 	name    string
 	index   int
 	effects int  // effects reached so far: numbers the decisions
+	task    int  // the operation or pass under way, by its number
+	since   int  // effects when it began
 	looked  bool // ahead, in the pass under way
 	began   int  // the turn in which the step under way began
 	asked   int  // the turn in which it asked the guard
@@ -56,7 +58,7 @@ func (a *actor) recover() {
 	switch p := recover(); {
 	case p == nil, p == any(errCrash):
 	default:
-		a.failure = fmt.Errorf("%s panicked: %v\n%s", a.name, p, debug.Stack())
+		a.failure = broken("%s panicked: %v\n%s", a.name, named(fmt.Sprint(p)), debug.Stack())
 	}
 	a.done = true
 }
@@ -75,6 +77,17 @@ func (a *actor) arrive(step Step, detail string) Fault {
 		a.op.faulted = true
 	}
 	return fault
+}
+
+// spot is a place in a run: the so many-th effect of an operation or pass. Leaving
+// others out does not move it.
+type spot struct{ actor, life, task, effect int }
+
+func (a *actor) spot() spot {
+	if a.op != nil {
+		return spot{a.index, 0, a.task, a.effects - a.since}
+	}
+	return spot{a.index, a.proc.life, a.task, a.effects - a.since}
 }
 
 // process is what dies in a crash: its memory, its actors, not what is durable.

@@ -6,7 +6,6 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -111,7 +110,7 @@ func client(s *script) func(*actor) {
 			if a.w.cfg.NoOp[op.number] {
 				continue
 			}
-			a.op = op
+			a.op, a.task, a.since = op, op.number, a.effects
 			op.faulted = a.w.destroyed // it may ask for what was lost
 			a.w.oracle.ops++
 			a.w.note("%s begins %s %v", a.name, op.kind, op.at)
@@ -162,7 +161,7 @@ func makePut(r *rand.Rand, op *operation) func(*actor, *operation) error {
 			Size: declared, MD5: digest, TTL: ttl, If: cond,
 		})
 		if digest != "" && err == nil {
-			a.w.fail(fmt.Errorf("%v took a body that does not match its digest", op.at))
+			a.w.fail(broken("%v took a body that does not match its digest", op.at))
 		}
 		return err
 	}
@@ -233,12 +232,12 @@ func makeGet(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 		got, err := a.readSlowly(rd.Body, pace)
 		if err != nil {
 			if !op.faulted {
-				a.w.fail(fmt.Errorf("%v: a slow reader was cut off: %w", op.at, err))
+				a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
 			}
 			return err
 		}
 		if want := a.w.oracle.bodies[rd.Object.ID]; !a.w.oracle.reads(rd.Object.ID, got) {
-			a.w.fail(fmt.Errorf("%v was read as %d bytes that are not those of version %s (%d)", op.at, len(got), rd.Object.ID, len(want)))
+			a.w.fail(broken("%v was read as %d bytes that are not those of version %s (%d)", op.at, len(got), rd.Object.ID, len(want)))
 		}
 		return nil
 	}
@@ -268,9 +267,9 @@ func makeVigil(r *rand.Rand, op *operation) func(*actor, *operation) error {
 		got, err := a.readSlowly(rd.Body, pace)
 		switch {
 		case err != nil && !op.faulted:
-			a.w.fail(fmt.Errorf("%v: a slow reader was cut off: %w", op.at, err))
+			a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
 		case err == nil && !a.w.oracle.reads(rd.Object.ID, got):
-			a.w.fail(fmt.Errorf("%v: a slow reader got other bytes", op.at))
+			a.w.fail(broken("%v: a slow reader got other bytes", op.at))
 		}
 		return err
 	}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -71,10 +70,10 @@ func (o *oracle) replicated() error {
 	for _, c := range o.view.Contents {
 		switch {
 		case o.sizes[c.ID] != c.Size:
-			return fmt.Errorf("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, o.sizes[c.ID])
+			return broken("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, o.sizes[c.ID])
 		case !bad[c.ID], o.ruined[c.ID]:
 		case o.known[c.ID]:
-			return fmt.Errorf("content %s lost the last copy of a segment that has its bytes", c.ID)
+			return broken("content %s lost the last copy of a segment that has its bytes", c.ID)
 		default:
 			o.ruined[c.ID] = true
 		}

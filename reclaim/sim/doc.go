@@ -7,9 +7,10 @@
 // gone and nothing unexplained be left.
 //
 // A run is a pure function of its Config: run twice it gives the same trace hash.
-// Shrink reduces a failing Config to the faults and operations that matter.
+// Shrink reduces a failing run to the faults and operations that matter, and never
+// takes another failure for it: Result.Violation names what is broken.
 //
 // actor.go has the coroutines, world.go the schedule, faults.go what may go
 // wrong where, ledger.go and disk.go the seams, clients.go and workers.go the
-// actors, oracle.go the invariants, ending.go the quiet end.
+// actors, oracle.go the invariants, finding.go their names, ending.go the quiet end.
 package sim

@@ -73,10 +73,10 @@ func (w *World) drain(r reclaim.Routine) {
 	for i, more := 0, true; more && w.err == nil; i++ {
 		var err error
 		if more, err = step(context.Background(), &counts); err != nil {
-			w.fail(fmt.Errorf("%s failed without a fault: %w", r.Name(), err))
+			w.fail(broken("%s failed without a fault: %w", named(r.Name()), err))
 		}
 		if i > 10_000 {
-			w.fail(fmt.Errorf("%s does not come to an end: %v", r.Name(), counts.Map()))
+			w.fail(broken("%s does not come to an end: %v", named(r.Name()), counts.Map()))
 		}
 	}
 }
@@ -104,14 +104,14 @@ func (w *World) spotless() error {
 		return err
 	}
 	if !w.settled() {
-		return fmt.Errorf("something dead stays for ever: %s", w.remains())
+		return broken("something dead stays for ever: %s", w.remains())
 	}
 	keys := 0
 	for _, id := range w.backends() {
 		keys += w.disks[id].Len() - len(w.epochs(id))
 	}
 	if live := len(w.oracle.view.Blobs); keys != live && len(w.oracle.ruined) == 0 {
-		return fmt.Errorf("%d keys lie on the backends, %d blobs live", keys, live)
+		return broken("%d keys lie on the backends, %d blobs live", keys, live)
 	}
 	return nil
 }
@@ -139,12 +139,12 @@ func (w *World) readable(n *node) error {
 		}
 		rd, err := n.objects.Get(context.Background(), object.GetRequest{Bucket: x.Bucket, Key: x.Key})
 		if err != nil {
-			return fmt.Errorf("%s/%s at the end: %w", x.Bucket, x.Key, err)
+			return broken("%s/%s at the end: %w", x.Bucket, x.Key, err)
 		}
 		got, err := io.ReadAll(rd.Body)
 		rd.Body.Close()
 		if err != nil || !bytes.Equal(got, w.oracle.bodies[x.ID]) {
-			return fmt.Errorf("%s/%s at the end reads as %d other bytes: %w", x.Bucket, x.Key, len(got), err)
+			return broken("%s/%s at the end reads as %d other bytes: %w", x.Bucket, x.Key, len(got), err)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (w *World) verified() error {
 	var first error
 	v := &reclaim.Verify{Ledger: w.ledger, Stores: stores, Store: w.store, Checksums: true, Limit: 100, Report: func(p reclaim.Problem) {
 		if first == nil && len(w.oracle.ruined) == 0 {
-			first = fmt.Errorf("verify found %s", p)
+			first = broken("verify found %s: %s", named(p.Kind), p)
 		}
 	}}
 	w.drain(v)

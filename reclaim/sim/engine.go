@@ -37,7 +37,7 @@ func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 		s.w.fail(s.handedOut(r.Backend, out.Blobs))
 		for _, b := range out.Blobs {
 			if b.DueAt > out.Now {
-				s.w.fail(fmt.Errorf("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
+				s.w.fail(broken("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
 			}
 		}
 		return out, err
@@ -72,7 +72,7 @@ func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Comm
 	return write(s, "promote", string(id), sc, func() (meta.Committed, error) {
 		out, err := s.in.Promote(ctx, fence, id)
 		if err == nil && !known {
-			s.w.fail(fmt.Errorf("intent %s was promoted although nothing was promised", id))
+			s.w.fail(broken("intent %s was promoted although nothing was promised", id))
 		}
 		s.w.oracle.applied(c.Op, err)
 		return out, err

@@ -80,12 +80,12 @@ func (o *oracle) suspends(backend, reason string) error {
 	}
 	switch {
 	case reason != "" && !touched:
-		return fmt.Errorf("deletes on %s are held, and nothing was wrong: %s", backend, reason)
+		return broken("deletes on %s are held, and nothing was wrong: %s", backend, reason)
 	case reason != "" || d.accepted[backend]:
 	case !strings.HasPrefix(was, "the backend carries no epoch"):
-		return fmt.Errorf("deletes on %s go on without a person, held as %s", backend, was)
+		return broken("deletes on %s go on without a person, held as %s", backend, was)
 	case d.touched[backend] < asked && o.w.misfit(backend) != "":
-		return fmt.Errorf("deletes on %s go on: %s", backend, o.w.misfit(backend))
+		return broken("deletes on %s go on: %s", backend, o.w.misfit(backend))
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func (o *oracle) compared(backend, why string) error {
 	switch {
 	case max(d.skewed[backend], d.touched[backend]) >= asked && a != nil:
 	case why == "" && off > reclaim.ClockSkew+passed+slack:
-		return fmt.Errorf("the clock of %s is off by %s, and nobody doubts it", backend, d.skew[backend])
+		return broken("the clock of %s is off by %s, and nobody doubts it", backend, d.skew[backend])
 	case why != "" && off <= reclaim.ClockSkew:
-		return fmt.Errorf("the clock of %s is off by %s, and is doubted: %s", backend, d.skew[backend], why)
+		return broken("the clock of %s is off by %s, and is doubted: %s", backend, d.skew[backend], why)
 	}
 	return nil
 }
@@ -123,11 +123,11 @@ func (s *seam) handedOut(backend string, blobs []meta.Blob) error {
 	late := slices.ContainsFunc(blobs, func(b meta.Blob) bool { return b.LateUntil != 0 })
 	switch a := s.w.cur; {
 	case d.held[backend] != "":
-		return fmt.Errorf("blobs on %s were handed out, and deletes there are held: %s", backend, d.held[backend])
+		return broken("blobs on %s were handed out, and deletes there are held: %s", backend, d.held[backend])
 	case a != nil && !a.proc.node.pact.seen[backend]:
-		return fmt.Errorf("blobs on %s were handed out to %s, and nobody in its process has seen that it fits", backend, a.name)
+		return broken("blobs on %s were handed out to %s, and nobody in its process has seen that it fits", backend, a.name)
 	case late && d.unlike[backend]:
-		return fmt.Errorf("what may land late on %s was handed out, and its clock is in doubt", backend)
+		return broken("what may land late on %s was handed out, and its clock is in doubt", backend)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (s *seam) handedOut(backend string, blobs []meta.Blob) error {
 func (s *seam) mayOrphan(backend string, blobs []meta.Blob) error {
 	d := &s.w.doubts
 	if len(blobs) > 0 && (d.held[backend] != "" || d.unlike[backend] || d.behind > time.Minute) {
-		return fmt.Errorf("orphans on %s were condemned in doubt (held %q, clock in doubt %v, the ledger's behind %s)", backend, d.held[backend], d.unlike[backend], d.behind)
+		return broken("orphans on %s were condemned in doubt (held %q, clock in doubt %v, the ledger's behind %s)", backend, d.held[backend], d.unlike[backend], d.behind)
 	}
 	return nil
 }
@@ -150,5 +150,5 @@ func (w *World) aged(a *actor, step Step) error {
 	if a == nil || w.doubts.behind <= time.Minute || w.doubts.since >= a.began || !slices.Contains(byAge, step) {
 		return nil
 	}
-	return fmt.Errorf("%s by %s, and the machine's clock lies %s behind the ledger's", step, a.name, w.doubts.behind)
+	return broken("%s by %s, and the machine's clock lies %s behind the ledger's", step, a.name, w.doubts.behind)
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/receipt"
@@ -27,10 +25,10 @@ func (o *oracle) receipted(before View) error {
 	for _, r := range o.view.Receipts {
 		id := r.Version + r.Blob
 		if _, twice := told[id]; twice {
-			return fmt.Errorf("%s has two receipts", id)
+			return broken("%s has two receipts", id)
 		}
 		if here[id] || blobs[id] {
-			return fmt.Errorf("%s is here and has a receipt: %+v", id, r)
+			return broken("%s is here and has a receipt: %+v", id, r)
 		}
 		told[id] = r
 	}
@@ -49,7 +47,7 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 	}
 	for _, e := range before.Trash {
 		if r := told[e.Object.ID]; !here[e.Object.ID] && (r.Reason != lethe.ReasonPurge && r.Reason != receipt.ReasonRestored || r.Trash == nil) {
-			return fmt.Errorf("version %s left the trash with the receipt %+v", e.Object.ID, r)
+			return broken("version %s left the trash with the receipt %+v", e.Object.ID, r)
 		}
 	}
 	now := map[lethe.ID]bool{}
@@ -58,7 +56,7 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 	}
 	for _, b := range before.Blobs {
 		if r := told[b.ID]; !now[b.ID] && (r.Kind != receipt.Bytes || r.Content != b.ContentID) {
-			return fmt.Errorf("blob %s of content %s left the books with the receipt %+v", b.ID, b.ContentID, r)
+			return broken("blob %s of content %s left the books with the receipt %+v", b.ID, b.ContentID, r)
 		}
 	}
 	return nil
@@ -77,7 +75,7 @@ func (o *oracle) reasoned(x meta.Object, r receipt.Receipt) error {
 		right = !late && r.Op != "" && (r.Reason == lethe.ReasonOverwrite) == o.taken(x)
 	}
 	if r.Kind != receipt.Object || r.Key != x.Key || r.Content != x.ContentID || r.Size != x.Size || !right {
-		return fmt.Errorf("version %s of %s/%s went with the receipt %+v", x.ID, x.Bucket, x.Key, r)
+		return broken("version %s of %s/%s went with the receipt %+v", x.ID, x.Bucket, x.Key, r)
 	}
 	return nil
 }

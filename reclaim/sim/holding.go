@@ -63,7 +63,7 @@ func (w *World) lifted(n *node) error {
 	}
 	for len(w.oracle.holds) > 0 && w.err == nil {
 		if err := n.objects.LiftHold(context.Background(), w.oracle.holds[0]); err != nil {
-			return fmt.Errorf("lift a hold that is set: %w", err)
+			return broken("lift a hold that is set: %w", err)
 		}
 	}
 	return nil
@@ -104,13 +104,13 @@ func (o *oracle) kept(before View, step Step) error {
 		switch {
 		case !held:
 		case !there:
-			return fmt.Errorf("%v vanished under a hold on the %s %q", at, h.Scope, h.Key)
+			return broken("%v vanished under a hold on the %s %q", at, h.Scope, h.Key)
 		case now.ID != old.ID:
-			return fmt.Errorf("%v was replaced under a hold on the %s %q", at, h.Scope, h.Key)
+			return broken("%v was replaced under a hold on the %s %q", at, h.Scope, h.Key)
 		case now.ModifiedAt != old.ModifiedAt:
-			return fmt.Errorf("%v was changed under a hold on the %s %q", at, h.Scope, h.Key)
+			return broken("%v was changed under a hold on the %s %q", at, h.Scope, h.Key)
 		case now.TTLAt != 0 && (old.TTLAt == 0 || now.TTLAt < old.TTLAt):
-			return fmt.Errorf("%v ends sooner (%s, was %s) under a hold on the %s %q", at, now.TTLAt, old.TTLAt, h.Scope, h.Key)
+			return broken("%v ends sooner (%s, was %s) under a hold on the %s %q", at, now.TTLAt, old.TTLAt, h.Scope, h.Key)
 		}
 	}
 	if step != "purge" {
@@ -127,7 +127,7 @@ func (o *oracle) keptTrash(before View) error {
 	}
 	for _, e := range before.Trash {
 		if h, held := o.heldBy(place{e.Object.Bucket, e.Object.Key}); held && !left[e.ID] {
-			return fmt.Errorf("trash entry %s (%s/%s) was purged under a hold on the %s %q", e.ID, e.Object.Bucket, e.Object.Key, h.Scope, h.Key)
+			return broken("trash entry %s (%s/%s) was purged under a hold on the %s %q", e.ID, e.Object.Bucket, e.Object.Key, h.Scope, h.Key)
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -27,19 +27,19 @@ func (o *oracle) states() error {
 		old, was := o.last[b.ID]
 		switch {
 		case !was && o.seen[b.ID]:
-			return fmt.Errorf("blob %s came back: a name was used twice", b.ID)
+			return broken("blob %s came back: a name was used twice", b.ID)
 		case !was && b.State == lethe.Condemned:
 			if err := o.orphaned(b); err != nil {
 				return err
 			}
 		case old.State != b.State && !allowed(old.State, b.State):
-			return fmt.Errorf("blob %s went from %s to %s", b.ID, old.State, b.State)
+			return broken("blob %s went from %s to %s", b.ID, named(old.State.String()), named(b.State.String()))
 		}
 		o.seen[b.ID] = true
 	}
 	for id, old := range o.last {
 		if _, there := now[id]; !there && !allowed(old.State, 0) {
-			return fmt.Errorf("the row of blob %s vanished while %s", id, old.State)
+			return broken("the row of blob %s vanished while %s", id, old.State)
 		}
 	}
 	o.last = now
@@ -57,7 +57,7 @@ func (o *oracle) fenced(sc scope) error {
 	}
 	for _, id := range sc.blobs {
 		if old, was := o.last[id]; was && old != now[id] && old.Claim.Fence != sc.fence {
-			return fmt.Errorf("blob %s, claimed under fence %d, was changed under fence %d", id, old.Claim.Fence, sc.fence)
+			return broken("blob %s, claimed under fence %d, was changed under fence %d", id, old.Claim.Fence, sc.fence)
 		}
 	}
 	return nil
@@ -84,19 +84,46 @@ func (o *oracle) books() error {
 	open := make(map[meta.ContentKey]bool, len(o.view.Contents))
 	for _, c := range o.view.Contents {
 		if open[c.ContentKey] && !c.Closed {
-			return fmt.Errorf("content %s exists twice and both take references", c.ID)
+			return broken("content %s exists twice and both take references", c.ID)
 		}
 		open[c.ContentKey] = open[c.ContentKey] || !c.Closed
 		if c.Refs != refs[c.ID] || c.Refs <= 0 {
-			return fmt.Errorf("content %s has %d references, its count says %d", c.ID, refs[c.ID], c.Refs)
+			return broken("content %s has %d references, its count says %d", c.ID, refs[c.ID], c.Refs)
 		}
 		delete(refs, c.ID)
 	}
 	delete(refs, "")
 	for id := range refs {
-		return fmt.Errorf("content %s is referenced but has no row", id)
+		return broken("content %s is referenced but has no row", id)
 	}
-	return o.totals()
+	return errors.Join(o.totals(), o.counted())
+}
+
+// counted: what each bucket says of its objects and holds equals a recount.
+func (o *oracle) counted() error {
+	rows := 0
+	for _, b := range o.view.Buckets {
+		want := meta.BucketTotal{ID: b.ID, Name: b.Name}
+		for i := range o.view.Objects {
+			if x := &o.view.Objects[i]; x.BucketID == b.ID {
+				want.Objects++
+				want.Bytes += x.Size
+			}
+		}
+		for _, h := range o.holds {
+			if h.Bucket == b.Name {
+				want.Holds++
+			}
+		}
+		if b != want {
+			return broken("bucket %s counts %+v, its rows are %+v", b.Name, b, want)
+		}
+		rows += int(want.Objects)
+	}
+	if rows != len(o.view.Objects) {
+		return broken("%d objects lie in buckets that have no counters", len(o.view.Objects)-rows)
+	}
+	return nil
 }
 
 func (o *oracle) totals() error {
@@ -112,12 +139,12 @@ func (o *oracle) totals() error {
 	for _, t := range o.view.Totals {
 		c := cell{t.Backend, t.State}
 		if t.Blobs != n[c] || t.Bytes != size[c] {
-			return fmt.Errorf("counter %s/%s says %d blobs of %d bytes, the rows %d of %d", t.Backend, t.State, t.Blobs, t.Bytes, n[c], size[c])
+			return broken("counter %s/%s says %d blobs of %d bytes, the rows %d of %d", t.Backend, t.State, t.Blobs, t.Bytes, n[c], size[c])
 		}
 		delete(n, c)
 	}
 	for c, k := range n {
-		return fmt.Errorf("%d blobs %s on %s are not counted", k, c.state, c.backend)
+		return broken("%d blobs %s on %s are not counted", k, c.state, c.backend)
 	}
 	return nil
 }
@@ -139,7 +166,7 @@ func (o *oracle) bytes() error {
 			continue
 		}
 		if !contents[b.ContentID] && !parts[b.ID] {
-			return fmt.Errorf("blob %s is live but nothing refers to it", b.ID)
+			return broken("blob %s is live but nothing refers to it", b.ID)
 		}
 		if err := o.intact(b); err != nil {
 			return err
@@ -156,7 +183,7 @@ func (o *oracle) bytes() error {
 	}
 	for _, c := range o.view.Contents {
 		if held[c.ID] != c.Size {
-			return fmt.Errorf("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, held[c.ID])
+			return broken("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, held[c.ID])
 		}
 	}
 	return o.explained()
@@ -169,13 +196,13 @@ func (o *oracle) intact(b meta.Blob) error {
 	}
 	data, ok := o.w.disks[b.Backend].Bytes(lethe.BlobKey(o.w.store, b.ID))
 	if !ok {
-		return fmt.Errorf("live blob %s has no bytes on %s", b.ID, b.Backend)
+		return broken("live blob %s has no bytes on %s", b.ID, b.Backend)
 	}
 	if len(data) == 0 || o.proven[b.ID] == &data[0] {
 		return nil
 	}
 	if sum := sha256.Sum256(data); int64(len(data)) != b.Size || hex.EncodeToString(sum[:]) != b.Digest {
-		return fmt.Errorf("live blob %s has other bytes than its row says", b.ID)
+		return broken("live blob %s has other bytes than its row says", b.ID)
 	}
 	o.proven[b.ID] = &data[0]
 	return nil
@@ -202,7 +229,7 @@ func (o *oracle) landed(backend, key string) error {
 		return nil
 	}
 	if b, ok := o.last[blobID(o.w.store, key)]; !ok || b.Backend != backend {
-		return fmt.Errorf("key %s on %s has no row", key, backend)
+		return broken("key %s on %s has no row", key, backend)
 	}
 	return nil
 }
@@ -218,7 +245,7 @@ func (o *oracle) deleting(backend string, keys []string) error {
 		}
 		b, ok := o.last[blobID(o.w.store, key)]
 		if !ok || b.State != lethe.Condemned || b.Claim.Fence == 0 {
-			return fmt.Errorf("a delete was issued for %s, which is %s (fence %d)", key, b.State, b.Claim.Fence)
+			return broken("a delete was issued for %s, which is %s (fence %d)", key, b.State, b.Claim.Fence)
 		}
 	}
 	return nil
@@ -228,7 +255,7 @@ func (o *oracle) deleting(backend string, keys []string) error {
 func (o *oracle) removing(keys []string) error {
 	for _, key := range keys {
 		if b := o.last[blobID(o.w.store, key)]; b.State == lethe.Live || b.State == lethe.Pending {
-			return fmt.Errorf("a late delete hits %s, which is %s", key, b.State)
+			return broken("a late delete hits %s, which is %s", key, b.State)
 		}
 	}
 	return nil
@@ -248,7 +275,7 @@ func (o *oracle) read(x meta.Object) ([]byte, error) {
 		data = append(data, piece...)
 	}
 	if int64(len(data)) != x.Size {
-		return nil, fmt.Errorf("object of %d bytes has segments of %d", x.Size, len(data))
+		return nil, broken("object of %d bytes has segments of %d", x.Size, len(data))
 	}
 	return bytes.Clone(data), nil
 }
@@ -262,5 +289,5 @@ func (o *oracle) segment(content lethe.ID, n int) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("segment %d of content %s has no live bytes", n, content)
+	return nil, broken("segment %d of content %s has no live bytes", n, content)
 }

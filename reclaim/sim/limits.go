@@ -35,7 +35,7 @@ func (s *seam) looks() {
 func (s *seam) looked(b meta.Batch) {
 	l := s.w.limitsNow()
 	if a := s.w.cur; s.w.limited() && a != nil && !a.looked && b.Only == nil && (l.Rules.On() || l.TTL.On()) {
-		s.w.fail(fmt.Errorf("%s lets objects expire and has not looked ahead", a.name))
+		s.w.fail(broken("%s lets objects expire and has not looked ahead", a.name))
 	}
 }
 
@@ -94,7 +94,7 @@ func (o *oracle) within(before View, step Step, sc scope) error {
 	for at, k := range o.departed(before, step, sc) {
 		t, l := o.tally(at.kind, at.subject), limitOf(limits, at.kind)
 		if err := t.take(o.w.now, l, has(before, at), k); err != nil {
-			return fmt.Errorf("%d %s of %q: %w", k, at.kind, at.subject, err)
+			return broken("%d %s of %q: %w", k, at.kind, at.subject, err)
 		}
 	}
 	return nil
@@ -167,16 +167,16 @@ func (t *tally) take(now lethe.Time, l meta.Limit, has, k int64) error {
 	free := now < t.freeUntil
 	switch {
 	case now < t.stopped:
-		return fmt.Errorf("went although it was stopped until %s", t.stopped)
+		return broken("went although it was stopped until %s", t.stopped)
 	case free && t.free >= 0 && k > t.free:
-		return fmt.Errorf("went, and %d more were allowed", t.free)
+		return broken("went, and %d more were allowed", t.free)
 	case free && t.free >= 0:
 		t.free -= k
 	case free:
 	case t.n+k > t.asks(l, has):
-		return fmt.Errorf("went after %d of %d in the hour, and nobody was asked (limit %+v)", t.n, has+t.n, l)
+		return broken("went after %d of %d in the hour, and nobody was asked (limit %+v)", t.n, has+t.n, l)
 	case l.PerHour > 0 && t.n+k > l.PerHour:
-		return fmt.Errorf("went after %d in the hour, and %d may go in each", t.n, l.PerHour)
+		return broken("went after %d in the hour, and %d may go in each", t.n, l.PerHour)
 	}
 	t.n += k
 	return nil
@@ -223,9 +223,9 @@ func (o *oracle) foreseen(stopped []meta.Guard) error {
 		switch free := o.w.now < t.freeUntil; {
 		case !l.On() || o.w.now < t.stopped:
 		case stops[at] && (free && t.free != 0 || !free && !asks && (l.PerHour == 0 || t.n < l.PerHour)):
-			return fmt.Errorf("%d %s of %q are due, and were stopped although some may go", n, at.kind, at.subject)
+			return broken("%d %s of %q are due, and were stopped although some may go", n, at.kind, at.subject)
 		case !stops[at] && !free && asks:
-			return fmt.Errorf("%d %s of %q are due, a person is to be asked, and nothing was stopped", n, at.kind, at.subject)
+			return broken("%d %s of %q are due, a person is to be asked, and nothing was stopped", n, at.kind, at.subject)
 		}
 	}
 	return nil
@@ -246,7 +246,7 @@ func (o *oracle) stop() error {
 		case g.HeldUntil == lethe.Forever && asks:
 		case o.w.now < t.freeUntil && g.HeldUntil == end: // what was allowed is used up
 		default:
-			return fmt.Errorf("%s of %q was stopped until %s by the limit %+v", g.Kind, g.Subject, g.HeldUntil, l)
+			return broken("%s of %q was stopped until %s by the limit %+v", g.Kind, g.Subject, g.HeldUntil, l)
 		}
 		t.stopped, t.freeUntil, t.free = g.HeldUntil, 0, 0
 	}
@@ -257,7 +257,7 @@ func (o *oracle) stop() error {
 func (o *oracle) endedFor(g meta.Guard, l meta.Limit) error {
 	t := o.tally(g.Kind, g.Subject)
 	if t.stopped == lethe.Forever && (l.Share > 0 || l.Ask > 0) || o.w.now < t.stopped && t.stopped != lethe.Forever && l.On() {
-		return fmt.Errorf("the stop of %s of %q was ended, and its limit is there: %+v", g.Kind, g.Subject, l)
+		return broken("the stop of %s of %q was ended, and its limit is there: %+v", g.Kind, g.Subject, l)
 	}
 	t.stopped = 0
 	return nil

@@ -8,7 +8,8 @@ import (
 // inMemory is the fast ledger.
 type inMemory struct{ *memmeta.DB }
 
-func newMemory(o meta.Options) (Ledger, error) { return inMemory{memmeta.New(o)}, nil }
+// NewMemory makes the ledger in memory, which runs use unless they name another.
+func NewMemory(o meta.Options) (Ledger, error) { return inMemory{memmeta.New(o)}, nil }
 
 // Close does nothing: the ledger is memory.
 func (inMemory) Close() error { return nil }
@@ -18,6 +19,7 @@ func (m inMemory) Inspect(v *View) error {
 	names := map[string]string{}
 	for b := range m.EachBucket() {
 		names[string(b.ID)] = b.Name
+		v.Buckets = append(v.Buckets, meta.BucketTotal{ID: b.ID, Name: b.Name, Objects: b.Objects, Bytes: b.Bytes, Holds: b.Holds})
 	}
 	for x := range m.EachObject() {
 		o := *x

@@ -130,13 +130,13 @@ func (o *oracle) finished(op *operation, err error) error {
 	happened := slices.ContainsFunc(op.ids, func(id lethe.ID) bool { return o.done[id] })
 	switch {
 	case err == nil && !happened && op.kind != "get" && op.kind != "list":
-		return fmt.Errorf("%s of %v was acknowledged, but no transaction of it was ever applied", op.kind, op.at)
+		return broken("%s of %v was acknowledged, but no transaction of it was ever applied", named(op.kind), op.at)
 	case err != nil && !definite(err) && !errors.Is(err, errLeft) && !op.faulted:
-		return fmt.Errorf("%s of %v failed although nothing went wrong: %w", op.kind, op.at, err)
+		return broken("%s of %v failed although nothing went wrong: %w", named(op.kind), op.at, err)
 	case err != nil && certain(err):
 		op.refused = true
 		if happened && op.kind != "multipart" && op.kind != "vigil" {
-			return fmt.Errorf("%s of %v was refused (%w), but it was applied", op.kind, op.at, err)
+			return broken("%s of %v was refused (%w), but it was applied", named(op.kind), op.at, err)
 		}
 	}
 	return nil
@@ -170,11 +170,11 @@ func (o *oracle) resolved(bucket, key string, r meta.Resolved, err error) error 
 	visible := i >= 0 && (o.view.Objects[i].TTLAt == 0 || o.view.Objects[i].TTLAt > o.w.now)
 	switch {
 	case err == nil && !visible:
-		return fmt.Errorf("%s/%s was resolved although it is gone or past its time", bucket, key)
+		return broken("%s/%s was resolved although it is gone or past its time", bucket, key)
 	case err == nil && r.Object.ID != o.view.Objects[i].ID:
-		return fmt.Errorf("%s/%s was resolved to %s, the row is %s", bucket, key, r.Object.ID, o.view.Objects[i].ID)
+		return broken("%s/%s was resolved to %s, the row is %s", bucket, key, r.Object.ID, o.view.Objects[i].ID)
 	case errors.Is(err, lethe.ErrNoSuchKey) && visible:
-		return fmt.Errorf("%s/%s is there but was not found", bucket, key)
+		return broken("%s/%s is there but was not found", bucket, key)
 	}
 	if a := o.w.cur; err == nil && a != nil && a.op != nil && a.op.kind == "copy" {
 		a.op.source = r.Object.ID
@@ -192,11 +192,11 @@ func (o *oracle) listed(bucket string, got []meta.Object) error {
 	}
 	for i, x := range got {
 		if want[x.Key] != x.ID || i > 0 && got[i-1].Key >= x.Key {
-			return fmt.Errorf("the listing of %s shows %q out of turn, or a version that is not there", bucket, x.Key)
+			return broken("the listing of %s shows %q out of turn, or a version that is not there", bucket, x.Key)
 		}
 	}
 	if len(got) != len(want) {
-		return fmt.Errorf("the listing of %s shows %d objects of %d", bucket, len(got), len(want))
+		return broken("the listing of %s shows %d objects of %d", bucket, len(got), len(want))
 	}
 	return nil
 }
@@ -250,14 +250,14 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 func emptied(v View) View {
 	return View{
 		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Blobs: v.Blobs[:0],
-		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0],
+		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0], Buckets: v.Buckets[:0],
 	}
 }
 
 // same says that a step changed no row that an invariant speaks of. Backends
 // change at steps of their own, which look after themselves.
 func same(a, b View) bool {
-	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && slices.Equal(a.Totals, b.Totals) &&
+	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
 		slices.EqualFunc(a.Objects, b.Objects, func(x, y meta.Object) bool {
 			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
 				x.RuleNumber == y.RuleNumber && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
@@ -292,7 +292,7 @@ func (o *oracle) diff(before View, step Step, sc scope, err error) error {
 			return derr
 		}
 		if op := o.byOp[now.ID]; op != nil && op.new && there && (old.TTLAt == 0 || old.TTLAt > o.w.now) {
-			return fmt.Errorf("%v was replaced by a write that asked for nothing to be there", at)
+			return broken("%v was replaced by a write that asked for nothing to be there", at)
 		}
 		o.changed[at] = o.w.effects
 	}
@@ -311,13 +311,13 @@ func byPlace(objects []meta.Object) map[place]meta.Object {
 func (o *oracle) vanished(at place, old meta.Object, step Step, sc scope, err error) error {
 	switch {
 	case err != nil:
-		return fmt.Errorf("%v vanished though the step failed: %w", at, err)
+		return broken("%v vanished though the step failed: %w", at, err)
 	case sc.due && o.ended(old) && sc.names(meta.Named{Bucket: old.BucketID, Key: old.Key, ID: old.ID}):
 		return nil
 	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key):
 		return nil
 	}
-	return fmt.Errorf("acknowledged object %v (%s, due %s) vanished", at, old.ID, old.DueAt())
+	return broken("acknowledged object %v (%s, due %s) vanished", at, old.ID, old.DueAt())
 }
 
 // appeared says whether the row may be there, and whether its bytes are those
@@ -326,13 +326,13 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 	op := o.byOp[now.ID]
 	switch {
 	case sc.bucket != at.bucket || !slices.Contains(sc.keys, at.key):
-		return fmt.Errorf("%v appeared out of nothing", at)
+		return broken("%v appeared out of nothing", at)
 	case op == nil && step != "restore":
-		return fmt.Errorf("%v appeared with the unknown version %s", at, now.ID)
+		return broken("%v appeared with the unknown version %s", at, now.ID)
 	case op != nil && op.refused:
-		return fmt.Errorf("%v appeared although its client was told that it had failed", at)
+		return broken("%v appeared although its client was told that it had failed", at)
 	case step == "promote" && o.changed[at] > o.begunAt[now.ID]:
-		return fmt.Errorf("%v was promoted although the key was written or removed since", at)
+		return broken("%v was promoted although the key was written or removed since", at)
 	}
 	want := o.sent(op)
 	if o.w.destroyed && (o.ruined[now.ContentID] || o.gone(now.ContentID)) {
@@ -341,10 +341,10 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 	}
 	got, err := o.read(now)
 	if err != nil {
-		return fmt.Errorf("%v: %w", at, err)
+		return broken("%v: %w", at, err)
 	}
 	if want != nil && !bytes.Equal(got, want) {
-		return fmt.Errorf("%v has other bytes (%d) than its client sent (%d)", at, len(got), len(want))
+		return broken("%v has other bytes (%d) than its client sent (%d)", at, len(got), len(want))
 	}
 	o.bodies[now.ID] = got
 	return nil
@@ -358,10 +358,10 @@ func (o *oracle) trash(before View, step Step, sc scope) error {
 			continue
 		}
 		if step == "purge" && !sc.names(meta.Named{Key: string(e.ID), ID: e.ID}) {
-			return fmt.Errorf("trash entry %s was purged by a plan that does not name it", e.ID)
+			return broken("trash entry %s was purged by a plan that does not name it", e.ID)
 		}
 		if step != "restore" && (step != "purge" || e.PurgeAt > o.w.now) {
-			return fmt.Errorf("trash entry %s (%s/%s) vanished before %s", e.ID, e.Object.Bucket, e.Object.Key, e.PurgeAt)
+			return broken("trash entry %s (%s/%s) vanished before %s", e.ID, e.Object.Bucket, e.Object.Key, e.PurgeAt)
 		}
 	}
 	return nil

@@ -118,9 +118,9 @@ func (p *pact) ask(ctx context.Context, id string, call func(context.Context, st
 	still := before != "" && w.doubts.touched[id] <= turn && alone
 	switch {
 	case err == nil && still && (moved || w.misfit(id) != ""):
-		w.fail(fmt.Errorf("the guard trusts backend %s: %s", id, before))
+		w.fail(broken("the guard trusts backend %s: %s", id, before))
 	case errors.Is(err, lethe.ErrBackendMismatch) && still && w.doubts.held[id] == "":
-		w.fail(fmt.Errorf("the guard refuses backend %s, and does not hold it: %s", id, before))
+		w.fail(broken("the guard refuses backend %s, and does not hold it: %s", id, before))
 	}
 	if err == nil {
 		p.seen[id] = true
@@ -149,7 +149,7 @@ func (p *pact) accept(id string) error {
 	w.doubts.accepted[id] = false
 	_, alone := w.doubts.moved(id, turn, w.cur)
 	if why := w.misfit(id); err == nil && why != "" && w.doubts.touched[id] <= turn && alone {
-		w.fail(fmt.Errorf("backend %s was accepted, and does not fit: %s", id, why))
+		w.fail(broken("backend %s was accepted, and does not fit: %s", id, why))
 	}
 	return err
 }
@@ -312,7 +312,7 @@ func (w *World) trusted(n *node) {
 			w.fail(n.pact.ask(context.Background(), id, n.pact.g.Advance))
 		}
 		if w.doubts.held[id] != "" || w.doubts.unlike[id] {
-			w.fail(fmt.Errorf("backend %s stays in doubt: %q, its clock: %v", id, w.doubts.held[id], w.doubts.unlike[id]))
+			w.fail(broken("backend %s stays in doubt: %q, its clock: %v", id, w.doubts.held[id], w.doubts.unlike[id]))
 		}
 	}
 }
@@ -379,7 +379,7 @@ func (w *World) confirmedBeyond(id, key string) error {
 	rows, err := w.ledger.Backends(context.Background())
 	for _, b := range rows {
 		if b.ID == id && key >= w.epochKey(b.Epoch) {
-			return fmt.Errorf("epoch object %s of %s is deleted, and %d is confirmed", key, id, b.Epoch)
+			return broken("epoch object %s of %s is deleted, and %d is confirmed", key, id, b.Epoch)
 		}
 	}
 	return err

@@ -274,7 +274,7 @@ func (w *World) placedWell() error {
 			continue
 		}
 		if b.Backend == w.draining {
-			return fmt.Errorf("blob %s is %s on %s, which was drained", b.ID, b.State, b.Backend)
+			return broken("blob %s is %s on %s, which was drained", b.ID, b.State, b.Backend)
 		}
 		if b.State != lethe.Live || b.ContentID == "" {
 			continue
@@ -285,12 +285,12 @@ func (w *World) placedWell() error {
 		}
 		on[at][b.Backend] = true
 		if copies[at]++; b.Suspect {
-			return fmt.Errorf("blob %s is suspect", b.ID)
+			return broken("blob %s is suspect", b.ID)
 		}
 	}
 	for at, n := range copies {
 		if n != want || len(on[at]) != want {
-			return fmt.Errorf("segment %d of content %s has %d copies on %d backends, want %d", at.segment, at.content, n, len(on[at]), want)
+			return broken("segment %d of content %s has %d copies on %d backends, want %d", at.segment, at.content, n, len(on[at]), want)
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (p *planned) Pass(worker string) reclaim.Step {
 		results, err := of.Apply(ctx, worker, items, c)
 		p.w.note("planned %s: %d items, %d results", of.Name(), len(items), len(results))
 		if err == nil && len(results) != len(items) {
-			return false, errors.New("sim: an item of a plan has no result")
+			p.w.fail(broken("a plan of %s has %d items, and %d results", named(of.Name()), len(items), len(results)))
 		}
 		return false, err
 	}

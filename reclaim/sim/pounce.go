@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/lethe-storage/lethe"
@@ -48,7 +47,7 @@ func (w *World) movedParts(n *node) error {
 	}
 	for _, b := range w.oracle.view.Blobs {
 		if b.Backend == w.draining && b.UploadID != "" && b.State == lethe.Live && !w.oracle.lost[b.ID] {
-			return fmt.Errorf("part %s of upload %s stays on %s, which drains", b.ID, b.UploadID, b.Backend)
+			return broken("part %s of upload %s stays on %s, which drains", b.ID, b.UploadID, b.Backend)
 		}
 	}
 	return nil

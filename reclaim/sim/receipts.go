@@ -53,11 +53,11 @@ func (o *oracle) chained(before View, step Step) error {
 	}
 	for _, r := range before.Receipts {
 		if !left[r.Version+r.Blob] && lethe.Time(r.At) > o.w.now.Add(-receiptsKept) {
-			return fmt.Errorf("the receipt of %s is gone before its time", r.Version+r.Blob)
+			return broken("the receipt of %s is gone before its time", r.Version+r.Blob)
 		}
 	}
 	if len(o.view.Receipts) > len(before.Receipts) {
-		return fmt.Errorf("there are %d receipts, there were %d", len(o.view.Receipts), len(before.Receipts))
+		return broken("there are %d receipts, there were %d", len(o.view.Receipts), len(before.Receipts))
 	}
 	ctx := context.Background()
 	seals, err := o.w.ledger.Seals(ctx, 0, 0)
@@ -88,12 +88,12 @@ func (w *World) sealedAll() error {
 	w.drain(w.sealer())
 	b, err := w.ledger.ReceiptBacklog(context.Background(), meta.Sealing{})
 	if err == nil && b.Count > 0 {
-		err = fmt.Errorf("%d receipts are not sealed after the time for which one may wait", b.Count)
+		err = broken("%d receipts are not sealed after the time for which one may wait", b.Count)
 	}
 	w.advance(w.now.Add(receiptsKept))
 	w.drain(w.sealer())
 	if n := len(w.oracle.view.Receipts); err == nil && n > 0 {
-		err = fmt.Errorf("%d receipts are there after their time", n)
+		err = broken("%d receipts are there after their time", n)
 	}
 	return err
 }

@@ -67,11 +67,11 @@ func (o *oracle) orphaned(b meta.Blob) error {
 	p := o.w.orphans[b.ID]
 	switch {
 	case p == nil || b.Reason != lethe.ReasonOrphan || p.backend != b.Backend:
-		return fmt.Errorf("blob %s was condemned (%s), and never was an orphan of %s", b.ID, b.Reason, b.Backend)
+		return broken("blob %s was condemned (%s), and never was an orphan of %s", b.ID, b.Reason, b.Backend)
 	case len(p.walks) < 2:
-		return fmt.Errorf("orphan %s was condemned, and %d walks saw it", b.ID, len(p.walks))
+		return broken("orphan %s was condemned, and %d walks saw it", b.ID, len(p.walks))
 	case o.w.now.Sub(p.first) < safety.OrphanGrace:
-		return fmt.Errorf("orphan %s was condemned %s after it was seen first", b.ID, o.w.now.Sub(p.first))
+		return broken("orphan %s was condemned %s after it was seen first", b.ID, o.w.now.Sub(p.first))
 	}
 	return nil
 }
@@ -83,14 +83,14 @@ func (o *oracle) sighted(s meta.Sighting) error {
 		id := blobID(o.w.store, f.Key)
 		switch p := o.w.orphans[id]; {
 		case f.Kind == meta.FoundOrphan && p == nil:
-			return fmt.Errorf("%s is taken for an orphan", f.Key)
+			return broken("%s is taken for an orphan", f.Key)
 		case f.Kind == meta.FoundOrphan:
 			if len(p.walks) == 0 {
 				p.first = o.w.now
 			}
 			p.walks[s.Walk] = true
 		case f.Kind != meta.FoundMissing:
-			return fmt.Errorf("%s is taken for %s", f.Key, f.Kind)
+			return broken("%s is taken for %s", f.Key, f.Kind)
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (o *oracle) doubted(ids []lethe.ID, why string) error {
 			continue
 		}
 		if _, there := o.w.disks[b.Backend].Bytes(lethe.BlobKey(o.w.store, id)); there {
-			return fmt.Errorf("blob %s is taken for missing, and its bytes lie there", id)
+			return broken("blob %s is taken for missing, and its bytes lie there", id)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -52,7 +51,7 @@ func (s *seam) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
 		allowed := s.w.oracle.givesUp(id)
 		rule, err := s.in.AbortRuled(ctx, id)
 		if err == nil && !allowed {
-			s.w.fail(fmt.Errorf("upload %s was given up by the rule %q, which does not say so", id, rule))
+			s.w.fail(broken("upload %s was given up by the rule %q, which does not say so", id, rule))
 		}
 		return rule, err
 	})
@@ -144,7 +143,7 @@ func (o *oracle) stamped(before View, step Step, sc scope, err error) error {
 			continue
 		}
 		if s := o.stamp(now); s.At != now.RuleAt || s.Rule != now.RuleNumber {
-			return fmt.Errorf("%v was written with the end %s by rule %d, its rules say %s by rule %d", at, now.RuleAt, now.RuleNumber, s.At, s.Rule)
+			return broken("%v was written with the end %s by rule %d, its rules say %s by rule %d", at, now.RuleAt, now.RuleNumber, s.At, s.Rule)
 		}
 	}
 	if step != "restamp" && step != "expire" {
@@ -153,7 +152,7 @@ func (o *oracle) stamped(before View, step Step, sc scope, err error) error {
 	for at, now := range is {
 		old := was[at]
 		if old.ID == now.ID && (old.TTLAt != now.TTLAt || old.ModifiedAt != now.ModifiedAt || len(old.Tags) != len(now.Tags)) {
-			return fmt.Errorf("%v: the client's own time %s became %s", at, old.TTLAt, now.TTLAt)
+			return broken("%v: the client's own time %s became %s", at, old.TTLAt, now.TTLAt)
 		}
 	}
 	return nil
@@ -164,15 +163,15 @@ func (o *oracle) stamped(before View, step Step, sc scope, err error) error {
 func (o *oracle) ruled() error {
 	for _, x := range o.view.Objects {
 		if o.ended(x) {
-			return fmt.Errorf("%s/%s is over by the rules in force and is still there", x.Bucket, x.Key)
+			return broken("%s/%s is over by the rules in force and is still there", x.Bucket, x.Key)
 		}
 		if s := o.stamp(x); s.At != x.RuleAt || s.Rule != x.RuleNumber {
-			return fmt.Errorf("%s/%s carries the end %s by rule %d, its rules say %s by rule %d", x.Bucket, x.Key, x.RuleAt, x.RuleNumber, s.At, s.Rule)
+			return broken("%s/%s carries the end %s by rule %d, its rules say %s by rule %d", x.Bucket, x.Key, x.RuleAt, x.RuleNumber, s.At, s.Rule)
 		}
 	}
 	left, err := o.w.ledger.RestampBacklog(context.Background())
 	if err == nil && left.Count != 0 {
-		err = errors.New("objects wait to be stamped anew for ever")
+		err = broken("objects wait to be stamped anew for ever")
 	}
 	return err
 }

@@ -1,20 +1,45 @@
 package sim
 
+import "maps"
+
+// met is a fault that an effect met, where, and the bits that decided the rest.
+type met struct {
+	at    spot
+	fault Fault
+	bits  uint64
+}
+
+// orders is in how many orders of the actors a shorter run is tried.
+const orders = 8
+
 // Shrink reduces a failing run to the faults and operations without which it
-// does not fail, and returns the shortest run that it found; it tries at most
-// limit runs.
+// does not fail in the same way, and returns the shortest run that it found; it
+// tries at most limit runs. A run that breaks something else is another failure,
+// however short.
 func Shrink(failing Result, limit int) Result {
 	best := failing
-	for progress := true; progress && limit > 0; {
-		progress = false
-		for _, cut := range cuts(best) {
+	try := func(c Config) bool {
+		for range orders {
 			if limit--; limit < 0 {
+				return false
+			}
+			if r := Run(c); r.Violation == failing.Violation && smaller(r, best) {
+				best = r
+				return true
+			}
+			c.order++
+		}
+		return false
+	}
+	for n := len(best.met) + best.Config.Clients*best.Config.Ops; n > 0 && limit > 0; {
+		shorter := false
+		for _, cut := range cuts(best, n) {
+			if shorter = try(cut); shorter {
 				break
 			}
-			if r := Run(cut); r.Err != nil && smaller(r, best) {
-				best, progress = r, true
-				break
-			}
+		}
+		if !shorter {
+			n /= 2
 		}
 	}
 	best.Config.Keep = true
@@ -33,31 +58,38 @@ func smaller(a, b Result) bool {
 	return a.Effects < b.Effects
 }
 
-// cuts lists the ways to leave something more out of a run.
-func cuts(r Result) []Config {
-	var out []Config
+// cuts lists the ways to leave n operations, or n faults, out of a run. Its other
+// faults stay where they are.
+func cuts(r Result, n int) []Config {
+	pinned := map[spot]met{}
+	for _, m := range r.met {
+		pinned[m.at] = m
+	}
+	var ops []int
 	for i := range r.Config.Clients * r.Config.Ops {
 		if !r.Config.NoOp[i] {
-			c := r.Config
-			c.NoOp = with(r.Config.NoOp, i)
-			out = append(out, c)
+			ops = append(ops, i)
 		}
 	}
-	for i := range len(r.Faults) + len(r.Config.NoFault) {
-		if !r.Config.NoFault[i] {
-			c := r.Config
-			c.NoFault = with(r.Config.NoFault, i)
-			out = append(out, c)
+	var out []Config
+	for i := 0; i < len(ops); i += n {
+		c := r.Config
+		c.pinned, c.NoOp = pinned, maps.Clone(r.Config.NoOp)
+		if c.NoOp == nil {
+			c.NoOp = map[int]bool{}
 		}
+		for _, op := range ops[i:min(i+n, len(ops))] {
+			c.NoOp[op] = true
+		}
+		out = append(out, c)
+	}
+	for i := 0; i < len(r.met); i += n {
+		c := r.Config
+		c.pinned = maps.Clone(pinned)
+		for _, m := range r.met[i:min(i+n, len(r.met))] {
+			delete(c.pinned, m.at)
+		}
+		out = append(out, c)
 	}
 	return out
-}
-
-func with(set map[int]bool, i int) map[int]bool {
-	more := make(map[int]bool, len(set)+1)
-	for k := range set {
-		more[k] = true
-	}
-	more[i] = true
-	return more
 }

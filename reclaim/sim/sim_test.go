@@ -124,7 +124,7 @@ func one(t *testing.T, s uint64) {
 
 func report(t *testing.T, r sim.Result) {
 	small := sim.Shrink(r, 3000)
-	t.Fatalf("%v\nshrunk to %d operations, %d faults %v: %v\n%s", r.Err, small.Ops, len(small.Faults), small.Faults, small.Err, strings.Join(small.Trace, "\n"))
+	t.Fatalf("%v\n(%s)\nshrunk to %d operations, %d faults %v: %v\n%s", r.Err, r.Violation, small.Ops, len(small.Faults), small.Faults, small.Err, strings.Join(small.Trace, "\n"))
 }
 
 // TestSQLiteAgrees: the shipped ledger and the one in memory go through the same

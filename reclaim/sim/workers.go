@@ -35,7 +35,7 @@ func (w *World) found() error {
 	w.oracle = newOracle(w)
 	make := w.cfg.NewLedger
 	if make == nil {
-		make = newMemory
+		make = NewMemory
 	}
 	in, err := make(meta.Options{
 		Clock: machine{w}, Random: w.source("ledger"), MaxRefs: 4,
@@ -172,6 +172,7 @@ func worker(index int) func(*actor) {
 		rng := rand.New(rand.NewPCG(a.w.cfg.Seed, uint64(2000+10*index+a.proc.life)))
 		for {
 			a.pause(time.Duration(rng.IntN(60)) * time.Second)
+			a.task, a.since = a.task+1, a.effects
 			r := pick(rng, a.proc.node.routines)
 			step := r.Pass(a.name)
 			a.looked = false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -22,10 +23,13 @@ type Config struct {
 	Ops     int // operations per client; default 8 to 17
 	// Rate is how many of 1,000 effects meet a fault; default 10 to 60.
 	Rate uint64
-	// NoFault and NoOp leave out faults and operations by their number; Shrink
-	// sets them.
-	NoFault, NoOp map[int]bool
-	// NewLedger makes the ledger; nil: memmeta.
+	// NoOp leaves out operations by their number; Shrink sets it.
+	NoOp map[int]bool
+	// pinned are the faults that are met, in place of those that the seed draws;
+	// order is another order of the actors. Shrink sets them.
+	pinned map[spot]met
+	order  uint64
+	// NewLedger makes the ledger; nil: NewMemory.
 	NewLedger func(meta.Options) (Ledger, error)
 	// Plans has plans made and applied beside the routines.
 	Plans bool
@@ -35,13 +39,17 @@ type Config struct {
 
 // Result is what a run was and found.
 type Result struct {
-	Config  Config
-	Err     error  // the first violation, nil if there is none
-	Hash    string // of the trace
-	Effects int
-	Ops     int
-	Faults  []Cell
-	Trace   []string
+	Config Config
+	Err    error  // the first violation, nil if there is none
+	Hash   string // of the trace
+	// Violation names what is broken, without the ids, numbers and times in Err: it
+	// is the same in every run in which the same is. Empty if nothing is.
+	Violation string
+	Effects   int
+	Ops       int
+	Faults    []Cell
+	Trace     []string
+	met       []met
 }
 
 // safety is the engine's grace periods in a simulated world: the defaults, so
@@ -82,7 +90,7 @@ type World struct {
 	line    []byte
 	effects int
 	faults  []Cell
-	numbers int // of faults decided, for NoFault
+	met     []met
 	err     error
 }
 
@@ -104,8 +112,8 @@ func Run(cfg Config) Result {
 	}
 	w.close()
 	return Result{
-		Config: w.cfg, Err: w.err, Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]),
-		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines,
+		Config: w.cfg, Err: w.err, Violation: violation(w.err), Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]),
+		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines, met: w.met,
 	}
 }
 
@@ -118,7 +126,7 @@ func newWorld(cfg Config) *World {
 		cfg.Rate = 10 + hash2(s, 4)%50
 	}
 	w := &World{
-		cfg: cfg, rng: rand.New(rand.NewPCG(s, 5)),
+		cfg: cfg, rng: rand.New(rand.NewPCG(s, 5+cfg.order<<8)),
 		now:   lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
 		disks: map[string]*memblob.Store{}, trace: sha256.New(), doubts: newDoubts(),
 	}
@@ -275,19 +283,11 @@ func (w *World) say(err error) {
 // fault out does not change the others.
 func (w *World) decide(a *actor, step Step, detail string) Fault {
 	w.effects++
-	fault := None
-	h := draw(w.cfg.Seed, uint64(a.index), uint64(a.proc.life), uint64(a.effects))
-	choices := table[step]
-	if !w.quiet && len(choices) > 0 && (h%1000 < w.rate(step) || w.spared()) {
-		fault = choices[(h>>32)%uint64(len(choices))]
-		if w.cfg.NoFault[w.numbers] {
-			fault = None
-		}
-		w.numbers++
-	}
+	fault, h := w.meets(a, step)
 	w.note("%s %s %s %s", a.name, step, detail, fault)
 	if fault != None {
 		w.faults = append(w.faults, Cell{step, fault})
+		w.met = append(w.met, met{a.spot(), fault, h})
 	}
 	switch fault {
 	case Zombie:
@@ -303,9 +303,26 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 	return fault
 }
 
+// meets draws the fault, or looks for one that is pinned here, with the bits that
+// decide the rest.
+func (w *World) meets(a *actor, step Step) (Fault, uint64) {
+	choices := table[step]
+	if w.cfg.pinned != nil {
+		if m, ok := w.cfg.pinned[a.spot()]; ok && slices.Contains(choices, m.fault) && !w.quiet {
+			return m.fault, m.bits
+		}
+		return None, 0
+	}
+	h := draw(w.cfg.Seed, uint64(a.index), uint64(a.proc.life), uint64(a.effects))
+	if !w.quiet && len(choices) > 0 && (h%1000 < w.rate(step) || w.spared()) {
+		return choices[(h>>32)%uint64(len(choices))], h
+	}
+	return None, h
+}
+
 // spared says that a world has met no fault in so many effects that it may come to
 // its end without one.
-func (w *World) spared() bool { return w.numbers == 0 && w.effects > 50 }
+func (w *World) spared() bool { return len(w.met) == 0 && w.effects > 50 }
 
 // mood is what is worse in a world than in others.
 type mood uint64
