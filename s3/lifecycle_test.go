@@ -166,10 +166,31 @@ func TestLifecycleIsNotForEverybody(t *testing.T) {
 			}
 		}
 	}
-	for _, method := range []string{"POST", "PATCH"} {
-		if status, _, body := s.send(signed(request(method), root, "UNSIGNED-PAYLOAD")); status != 405 {
-			t.Errorf("%s: %d %s", method, status, body)
+	s.ruleStays("a rule")
+}
+
+// TestLifecycleHasNoOtherMethods: a method that the rules do not have is denied,
+// whoever asks, also where the form of the request would make it another one.
+func TestLifecycleHasNoOtherMethods(t *testing.T) {
+	s := newSite(t)
+	s.must(s.setRules(s.Client, rule()))
+	for _, method := range []string{"POST", "PATCH", "TRACE"} {
+		for _, target := range []string{"?lifecycle", "?lifecycle=", "/?lifecycle", "?delete&lifecycle", "?lifecycle&uploads"} {
+			for name, r := range map[string]*http.Request{
+				"unsigned": s.raw(method, target, []byte(someRules)),
+				"foreign":  signed(s.raw(method, target, []byte(someRules)), s3.Credentials{Access: "nobody", Secret: "nobody"}, "UNSIGNED-PAYLOAD"),
+				"root":     signed(s.raw(method, target, []byte(someRules)), root, "UNSIGNED-PAYLOAD"),
+			} {
+				if status, _, body := s.send(r); status != 403 || !strings.Contains(body, "<Code>AccessDenied</Code>") || !strings.Contains(body, "no other method") {
+					t.Errorf("%s %s%s: %d %s", name, method, target, status, body)
+				}
+			}
 		}
+	}
+	r := s.raw("POST", "?lifecycle", nil)
+	r.URL.Path, r.Host = "/", s.bucket+"."+domain
+	if status, _, body := s.send(r); status != 403 {
+		t.Errorf("in virtual host style: %d %s", status, body)
 	}
 	s.ruleStays("a rule")
 }

@@ -124,6 +124,9 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.Met
 
 // check refuses what needs no authentication to be refused.
 func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if e := unruly(ctx, req); e != nil {
+		return e
+	}
 	if !slices.Contains(methods, req.event.Method) && !(s.opt.Admin && req.event.Method == http.MethodPatch) {
 		return s3err.GetMethodNotAllowedErr(req.event.Method, s3err.ResourceTypeObject, methods)
 	}

@@ -43,6 +43,19 @@ var (
 	}
 )
 
+// unruly refuses methods that a bucket's lifecycle rules do not have, whoever asks
+// and before anything is looked up: these routes are ours, and everything but what
+// they have is denied there. Looking whether the bucket is there has no rules in it,
+// and scripts ask beforehand.
+func unruly(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if req.event.Bucket == "" || req.event.Key != "" || !ctx.Request().URI().QueryArgs().Has("lifecycle") ||
+		slices.Contains(removals, req.event.Method) || req.event.Method == http.MethodHead || req.event.Method == http.MethodOptions {
+		return nil
+	}
+	return s3err.APIError{Code: s3err.GetAPIError(s3err.ErrAccessDenied).Code, HTTPStatusCode: http.StatusForbidden,
+		Description: "The lifecycle rules of a bucket can be read with GET, replaced with PUT and removed with DELETE, and with no other method."}
+}
+
 // misdirected refuses a method that a sub-resource does not have, before it
 // falls through to what the sub-resource belongs to.
 func misdirected(ctx fiber.Ctx, req *request) s3err.S3Error {
