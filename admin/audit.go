@@ -25,12 +25,12 @@ func (s *Service) begin(ctx context.Context, route string, req any) *change {
 
 // end writes the audit line: who, what, before, after, and how it ended.
 func (c *change) end(err error) {
-	attrs := append(callerOf(c.ctx).attrs(), slog.String("route", c.route), slog.String("request", audited(c.request)))
+	attrs := append(callerOf(c.ctx).attrs(), slog.String("route", c.route), slog.String("request", Audited(c.request)))
 	if c.before != nil {
-		attrs = append(attrs, slog.String("before", audited(c.before)))
+		attrs = append(attrs, slog.String("before", Audited(c.before)))
 	}
 	if c.after != nil {
-		attrs = append(attrs, slog.String("after", audited(c.after)))
+		attrs = append(attrs, slog.String("after", Audited(c.after)))
 	}
 	outcome := "done"
 	if err != nil {
@@ -44,8 +44,9 @@ func (c *change) end(err error) {
 // secretive is an answer that holds a secret; public is what may be told of it.
 type secretive interface{ public() any }
 
-// audited writes v for an audit line, without secrets, and cut if it is long.
-func audited(v any) string {
+// Audited writes v for an audit line as JSON, without the secrets of this package's
+// types, and cut after 4 KiB.
+func Audited(v any) string {
 	if s, ok := v.(secretive); ok {
 		v = s.public()
 	}

@@ -53,9 +53,11 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
 		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
 	}
+	o.req.changes(changedOwner, nil)
 	if err != nil {
 		return b.fail(o, err)
 	}
+	o.req.changed(changedOwner, bucket.Owner)
 	docs := map[string][]byte{kindACL: slices.Clone(acl), kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
 	if len(tags) > 0 {
 		if docs[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
@@ -69,6 +71,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		if err := b.store.PutDocument(o.ctx, o.names.bucket, kind, docs[kind]); err != nil {
 			return b.fail(o, err)
 		}
+		o.req.changed(kind, shown(docs[kind]))
 	}
 	return nil
 }
@@ -105,12 +108,16 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 	if err != nil {
 		return err
 	}
+	b.changesBucket(o)
 	err = b.store.DeleteBucket(o.ctx, o.names.bucket)
 	if errors.Is(err, lethe.ErrBucketNotEmpty) {
 		page, listErr := b.store.List(o.ctx, meta.ListQuery{Bucket: o.names.bucket, Limit: 1})
 		if listErr == nil && len(page.Objects) == 0 {
 			err = b.deleteWithUploads(o)
 		}
+	}
+	if err == nil {
+		o.req.changed(changedOwner, nil)
 	}
 	return b.fail(o, err)
 }
@@ -211,9 +218,11 @@ func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) e
 	if err != nil {
 		return err
 	}
+	b.changesBucket(o)
 	if err := b.store.SetBucketOwner(o.ctx, o.names.bucket, str(&owner)); err != nil {
 		return b.fail(o, err)
 	}
+	o.req.changed(changedOwner, str(&owner))
 	return auth.UpdateBucketACLOwner(ctx, b, o.names.bucket, str(&owner))
 }
 

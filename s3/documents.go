@@ -47,10 +47,16 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 	if err != nil {
 		return err
 	}
+	b.changesDocument(o, kind)
 	if body == nil {
-		return b.fail(o, b.store.DeleteDocument(o.ctx, bucket, kind))
+		err = b.store.DeleteDocument(o.ctx, bucket, kind)
+	} else {
+		err = b.store.PutDocument(o.ctx, bucket, kind, slices.Clone(body))
 	}
-	return b.fail(o, b.store.PutDocument(o.ctx, bucket, kind, slices.Clone(body)))
+	if err == nil {
+		o.req.changed(kind, shown(body))
+	}
+	return b.fail(o, err)
 }
 
 // readable authorises reading a bucket's documents for a signed request. An

@@ -29,11 +29,19 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	if _, err := b.store.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
 		return b.fail(o, err)
 	}
+	was, err := b.legalHold(o.ctx, n.bucket, n.key)
+	if err != nil {
+		return b.fail(o, err)
+	}
+	o.req.changes(changedLegalHold, was)
 	h := meta.Hold{Bucket: n.bucket, Scope: meta.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
 		_, err = b.store.AddHold(o.ctx, h)
 	} else if err = b.store.LiftHold(o.ctx, h); errors.Is(err, meta.ErrNoSuchHold) {
 		err = nil
+	}
+	if err == nil {
+		o.req.changed(changedLegalHold, on)
 	}
 	return b.fail(o, err)
 }
@@ -53,15 +61,12 @@ func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version s
 	if _, err := b.store.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
 		return nil, b.fail(o, err)
 	}
-	holds, err := b.store.HoldsOn(o.ctx, n.bucket, n.key)
+	on, err := b.legalHold(o.ctx, n.bucket, n.key)
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
-	for _, h := range holds {
-		if h.Scope == meta.HoldLegal {
-			on := true
-			return &on, nil
-		}
+	if !on {
+		return nil, s3err.GetAPIError(s3err.ErrMissingObjectLockConfiguration)
 	}
-	return nil, s3err.GetAPIError(s3err.ErrMissingObjectLockConfiguration)
+	return &on, nil
 }

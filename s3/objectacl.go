@@ -80,8 +80,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 		_, err = b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 		return b.fail(o, err)
 	}
-	_, err = b.store.Update(o.ctx, meta.Update{Bucket: o.names.bucket, Key: o.names.key, ACL: list})
-	return b.fail(o, err)
+	return b.fail(o, b.setObjectList(o, list))
 }
 
 // replacement is the list that a PutObjectAcl asks for, nil if that is what an

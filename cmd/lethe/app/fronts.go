@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/paste"
@@ -22,6 +23,7 @@ func (w *observer) front() s3.Events {
 				Front: "s3", Operation: cmp.Or(r.Operation, "other"), Status: strconv.Itoa(r.Status), In: r.BytesIn, Out: r.BytesOut, Took: r.Duration,
 			})
 			w.deleted(r)
+			w.changed(r)
 			w.govern(r)
 			w.requested(r)
 		},
@@ -50,8 +52,8 @@ func (w *observer) requested(r s3.RequestEvent) {
 		"bytes_in", r.BytesIn, "bytes_out", r.BytesOut, "took", r.Duration)
 }
 
-// deletions are the operations by which clients delete.
-var deletions = []string{"DeleteObject", "DeleteObjects", "DeleteBucket"}
+// deletions are the operations by which clients delete objects.
+var deletions = []string{"DeleteObject", "DeleteObjects"}
 
 // deleted leaves an audit line for what a client deleted.
 func (w *observer) deleted(r s3.RequestEvent) {
@@ -59,6 +61,26 @@ func (w *observer) deleted(r s3.RequestEvent) {
 		w.audit("client_"+r.Operation, "client", slog.String("bucket", r.Bucket), slog.String("key", r.Key),
 			slog.String("requester", r.Requester), slog.String("request", r.ID))
 	}
+}
+
+// changed leaves an audit line for what a client changed beside objects, of the
+// shape of those of the admin API.
+func (w *observer) changed(r s3.RequestEvent) {
+	if r.Change == nil {
+		return
+	}
+	outcome := "done"
+	if r.Status >= 300 {
+		outcome = cmp.Or(r.Code, strconv.Itoa(r.Status))
+	}
+	about := struct {
+		Bucket string `json:"bucket"`
+		Key    string `json:"key,omitempty"`
+	}{r.Bucket, r.Key}
+	w.audit("s3_change", "client", slog.String("who", cmp.Or(r.Requester, "unsigned")), slog.String("from", r.Address),
+		slog.String("route", r.Operation), slog.String("id", r.ID), slog.String("request", admin.Audited(about)),
+		slog.String("before", admin.Audited(r.Change.Before)), slog.String("after", admin.Audited(r.Change.After)),
+		slog.String("outcome", outcome))
 }
 
 // pastes are the events of package paste.
