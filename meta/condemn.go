@@ -14,6 +14,27 @@ type death struct {
 	silent bool       // pending, and condemned behind its writer's back: it may be at work
 }
 
+// Doomed is a blob that a transaction was to condemn.
+type Doomed struct {
+	ID      lethe.ID
+	Backend string
+	Size    int64 // bytes
+}
+
+// CondemnError is the failure of a transaction that had moved blobs to the queue
+// before it failed, or whose outcome is unknown. Where it certainly failed they are
+// what they were.
+type CondemnError struct {
+	Blobs []Doomed
+	Err   error
+}
+
+// Error implements error.
+func (e *CondemnError) Error() string { return e.Err.Error() }
+
+// Unwrap answers the failure.
+func (e *CondemnError) Unwrap() error { return e.Err }
+
 // condemned counts what was moved to the queue.
 type condemned struct {
 	blobs int
@@ -33,18 +54,18 @@ var (
 	condemnBlobs = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
 			late_until = CASE WHEN late_until < ?5 THEN ?5 ELSE late_until END
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = ?6 AND fence = ?7
-		RETURNING backend, size, reason`)
+		RETURNING id, backend, size, reason`)
 	condemnLive = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2
 		FROM ` + rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 2
-		RETURNING blobs.backend, blobs.size, blobs.reason`)
+		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
 	// An index of its own, mostly empty, answers it at once.
 	anyReplicaPending = register(`SELECT 1 FROM blobs WHERE state = 1 AND content_id IS NOT NULL LIMIT 1`)
 	condemnReplicas   = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2,
 			late_until = CASE WHEN late_until < ?2 THEN ?2 ELSE late_until END
 		FROM ` + rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 1
-		RETURNING blobs.backend, blobs.size, blobs.reason`)
+		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
 	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + ids(1) + `)`)
 	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
 )
@@ -75,21 +96,17 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 }
 
 // condemnBy runs a statement that condemns blobs in state from and answers their
-// backends, sizes and reasons.
+// ids, backends, sizes and reasons.
 func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemned, err error) {
-	type row struct {
-		backend string
-		size    int64
-		reason  lethe.Reason
-	}
-	list, err := all(t, func(r *sql.Rows) (x row, err error) {
-		err = r.Scan(&x.backend, &x.size, &x.reason)
-		return x, err
+	list, err := all(t, func(r *sql.Rows) (d Doomed, err error) {
+		var reason lethe.Reason
+		if err = r.Scan(&d.ID, &d.Backend, &d.Size, &reason); err == nil {
+			t.counts.move(Move{d.Backend, from, lethe.Condemned, reason, 1, d.Size})
+			out.add(condemned{1, d.Size})
+		}
+		return d, err
 	}, query, args...)
-	for _, r := range list {
-		t.counts.move(Move{r.backend, from, lethe.Condemned, r.reason, 1, r.size})
-		out.add(condemned{1, r.size})
-	}
+	t.doomed = append(t.doomed, list...)
 	return out, err
 }
 

@@ -64,12 +64,19 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
 	ctx, fn, ended := db.watched(ctx, true, fn)
-	err := db.engine.run(ctx, k, job{what: what, fn: fn, by: lethe.CallerOf(ctx)})
+	var last *tx // the engine has answered before it is read
+	err := db.engine.run(ctx, k, job{what: what, fn: func(t *tx) error {
+		last = t
+		return fn(t)
+	}, by: lethe.CallerOf(ctx)})
 	ended(err)
-	if err != nil {
-		return fmt.Errorf("meta: %s: %w", what, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if last != nil && len(last.doomed) > 0 {
+		err = &CondemnError{last.doomed, err}
+	}
+	return fmt.Errorf("meta: %s: %w", what, err)
 }
 
 // read runs fn in a read-only transaction on one snapshot. It ends with ctx.

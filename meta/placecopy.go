@@ -191,7 +191,7 @@ func (db *DB) TrimCopies(ctx context.Context, r Trim) (n int, err error) {
 
 var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at = ?5
 	WHERE id IN (SELECT id FROM ` + ids(1) + `) AND content_id = ?2 AND state = 2
-	RETURNING backend, size, reason`)
+	RETURNING id, backend, size, reason`)
 
 func (t *tx) condemnCopies(r Trim) (condemned, error) {
 	return t.condemnBy(lethe.Live, condemnCopies, asJSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))

@@ -76,6 +76,7 @@ type tx struct {
 	by     lethe.Caller
 	op     lethe.ID          // the operation that it records, if it does
 	held   map[lethe.ID]bool // contents that are locked
+	doomed []Doomed          // what it condemned
 }
 
 // exec runs a statement and returns how many rows it changed.

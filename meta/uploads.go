@@ -19,7 +19,7 @@ var (
 	partBlobs      = register(`SELECT blob_id FROM parts WHERE upload_id = ?1 AND blob_id IS NOT NULL ORDER BY number`)
 	condemnIntents = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
 			late_until = CASE WHEN late_until < ?4 THEN ?4 ELSE late_until END
-		WHERE upload_id = ?1 AND state = 1 RETURNING backend, size, reason`)
+		WHERE upload_id = ?1 AND state = 1 RETURNING id, backend, size, reason`)
 	deleteParts  = register(`DELETE FROM parts WHERE upload_id = ?1`)
 	deleteUpload = register(`DELETE FROM uploads WHERE id = ?1`)
 	staleUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 AND touched_at <= ?2 ` + exclusive)

@@ -19,8 +19,10 @@ type Events struct {
 	// Deduped: an object references bytes that existed; saved is their number,
 	// uploaded says that they were sent all the same.
 	Deduped func(o meta.Object, saved int64, uploaded bool)
-	// Unrecorded: bytes may lie on a backend of which the ledger says something else
-	// than what happened. The row of their intent is there; the reaper sees to it.
+	// Unrecorded: bytes may lie on a backend, and the ledger was told neither what they
+	// are for nor that they were given up, or may not have been. It is told once for
+	// each blob, whether the ledger did not answer or certainly did nothing. The row
+	// of their intent is there; the reaper sees to it.
 	Unrecorded func(u Unrecorded)
 	// Unknown: a transaction answered that its outcome is unknown.
 	Unknown func(op lethe.ID, what string)

@@ -154,7 +154,8 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 		}
 	}
 	s.events.abandoned(a)
-	if !a.sure && a.backend != "" && unknown(err) {
+	// That it is reaped says that the ledger knows; anything else that it may not.
+	if !a.sure && a.backend != "" && !errors.Is(err, lethe.ErrReaped) {
 		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
 	}
 	return a.sure

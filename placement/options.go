@@ -125,6 +125,9 @@ type Events struct {
 	Copied func(source, copied meta.Blob)
 	// CopyFailed: a copy was given up.
 	CopyFailed func(source meta.Blob, to string, err error)
+	// Unrecorded: bytes of a copy may lie on its backend, and the ledger was told
+	// neither that it is one nor that it was given up. The reaper will see to it.
+	Unrecorded func(copied meta.Blob, err error)
 	// Trimmed: copies of a content were condemned.
 	Trimmed func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason)
 	// Suspect: a copy was found missing or damaged.

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -186,5 +187,63 @@ func TestLedgerFailuresEndThePass(t *testing.T) {
 	_, err := placement.NewReplicate(w.opt).Pass("w")(w.ctx, func(string, int64) {})
 	if !errors.Is(err, lethe.ErrUnavailable) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// away is a ledger that a copy's end does not reach.
+type away struct {
+	placement.Ledger
+	commit, abandon []error // in turn, the last for ever; nil: it does
+}
+
+func next(list *[]error) (err error) {
+	if len(*list) > 0 {
+		if err = (*list)[0]; len(*list) > 1 {
+			*list = (*list)[1:]
+		}
+	}
+	return err
+}
+
+func (a *away) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+	if err := next(&a.commit); err != nil {
+		return err
+	}
+	return a.Ledger.CommitCopy(ctx, c)
+}
+
+func (a *away) Abandon(ctx context.Context, id lethe.ID, late bool) error {
+	if err := next(&a.abandon); err != nil {
+		return err
+	}
+	return a.Ledger.Abandon(ctx, id, late)
+}
+
+// The bytes of a copy of which the ledger was told neither that it is one nor that
+// it was given up are told, once.
+func TestUnrecordedCopies(t *testing.T) {
+	for name, c := range map[string]struct {
+		ledger away
+		want   int
+	}{
+		"away":                     {away{commit: []error{lethe.ErrUnavailable}, abandon: []error{lethe.ErrUnavailable}}, 1},
+		"given up":                 {away{commit: []error{lethe.ErrUnavailable}}, 0},
+		"given up when asked anew": {away{commit: []error{lethe.ErrUnavailable}, abandon: []error{lethe.ErrUnknownOutcome, nil}}, 0},
+		"reaped meanwhile":         {away{commit: []error{lethe.ErrReaped}, abandon: []error{lethe.ErrReaped}}, 0},
+		"never answered":           {away{commit: []error{lethe.ErrUnknownOutcome}, abandon: []error{lethe.ErrUnknownOutcome}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb})
+			w.put("a", "k", 3000)
+			var told []meta.Blob
+			w.opt.Events.Unrecorded = func(b meta.Blob, err error) { told = append(told, b) }
+			c.ledger.Ledger = w.books
+			w.opt.Ledger = &c.ledger
+			w.replicate()
+			w.want("told", len(told), c.want)
+			for _, b := range told {
+				w.want("the copy", []any{b.Backend, b.Size}, []any{"b", int64(3000)})
+			}
+		})
 	}
 }

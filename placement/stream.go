@@ -45,7 +45,7 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 	b, err := c.o.Ledger.BeginCopy(ctx, meta.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
 	if err != nil {
 		if errors.Is(err, lethe.ErrUnknownOutcome) {
-			c.abandon(ctx, id, false)
+			_ = c.abandon(ctx, id, false) // no byte was sent
 		}
 		return meta.Blob{}, fmt.Errorf("begin: %w", err)
 	}
@@ -55,7 +55,10 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 	}
 	if err != nil {
 		// If the commit happened after all, this finds nothing that is pending.
-		c.abandon(ctx, id, late)
+		lost := c.abandon(ctx, id, late)
+		if lost != nil && !errors.Is(lost, lethe.ErrReaped) && c.o.Events.Unrecorded != nil {
+			c.o.Events.Unrecorded(b, lost)
+		}
 		return meta.Blob{}, err
 	}
 	return b, nil
@@ -76,11 +79,16 @@ func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id leth
 }
 
 // abandon gives up a copy, even after ctx has ended. If that fails the reaper will
-// see to it.
-func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) {
+// see to it. A lost answer is asked for once more: ErrReaped says then that the
+// ledger knows.
+func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
-	_ = c.o.Ledger.Abandon(ctx, id, late)
+	err := c.o.Ledger.Abandon(ctx, id, late)
+	if errors.Is(err, lethe.ErrUnknownOutcome) {
+		err = c.o.Ledger.Abandon(ctx, id, late)
+	}
+	return err
 }
 
 // checked is a copy that is read as a whole: it ends well only if its size and

@@ -105,7 +105,7 @@ func (m *Metrics) Backend(name string) {
 	for _, state := range []lethe.State{lethe.Pending, lethe.Condemned} {
 		m.recovered.WithLabelValues(name, state.String())
 	}
-	for _, stage := range []string{"commit", "abandon", "settle"} {
+	for _, stage := range []string{"commit", "abandon", "condemn", "settle"} {
 		m.unrecorded.WithLabelValues(name, "unavailable", stage)
 		m.unrecorded.WithLabelValues(name, "unknown", stage)
 	}

@@ -10,24 +10,32 @@ package fate
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// Failure is a transaction about a blob, an operation or an upload that failed or
-// whose outcome is unknown.
+// Failure is a transaction about blobs of one backend, an operation or an upload
+// that failed or whose outcome is unknown.
 type Failure struct {
 	Stage   string // begin, commit, part, complete, abandon, delete, abort, condemn, promote, release, settle, copy, trim
 	Reason  string // unknown, cut off, unavailable, corrupt, other
 	Backend string // empty if it is not known
-	Blob    lethe.ID
-	Size    int64 // bytes
+	Blobs   []Bytes
+	Size    int64 // bytes of all, or of the object
 	Op      lethe.ID
 	Upload  lethe.ID
 	Fence   int64 // of the claim under which it was
 	Err     error
+}
+
+// Bytes are one blob.
+type Bytes struct {
+	Blob lethe.ID
+	Size int64 // bytes
 }
 
 // Watch tells of failures. Failed is called in the goroutine of the transaction,
@@ -134,33 +142,74 @@ func reason(err error) string {
 }
 
 // untouched says that what failed has certainly changed nothing, and that no bytes
-// lie anywhere because of it.
+// lie anywhere because of it, or wait there to be deleted. A batch that was refused
+// before it took anything is about no blobs.
 func (f Failure) untouched() bool {
 	switch f.Stage {
 	case "begin", "delete", "complete", "abort":
 		return f.Reason == "unavailable"
+	case "condemn", "trim":
+		return f.Reason == "unavailable" && len(f.Blobs) == 0
 	}
 	return false
 }
 
-// tell tells of a failure, once for each blob, or once if it is about none.
+// tell tells of a failure, once for each backend that its blobs lie on, or once if
+// it is about none.
 func (w *Watch) tell(f Failure, err error, blobs ...lethe.ID) {
-	if f.Reason = reason(err); f.Reason == "" || f.untouched() {
+	byPlace := map[string][]Bytes{}
+	w.mu.Lock()
+	for _, id := range blobs {
+		at, known := w.places[id]
+		if !known {
+			at = place{f.Backend, f.Size}
+		}
+		byPlace[at.backend] = append(byPlace[at.backend], Bytes{id, at.size})
+	}
+	w.mu.Unlock()
+	w.failed(f, err, byPlace)
+}
+
+// condemning tells of a transaction that condemns what it finds, and says in its
+// error what that was.
+func (w *Watch) condemning(f Failure, err error) {
+	var c *meta.CondemnError
+	byPlace := map[string][]Bytes{}
+	if errors.As(err, &c) {
+		for _, b := range c.Blobs {
+			byPlace[b.Backend] = append(byPlace[b.Backend], Bytes{b.ID, b.Size})
+		}
+	}
+	w.failed(f, err, byPlace)
+}
+
+func (w *Watch) failed(f Failure, err error, byPlace map[string][]Bytes) {
+	if f.Reason = reason(err); f.Reason == "" {
 		return
 	}
 	f.Err = err
-	for _, id := range blobs {
-		w.mu.Lock()
-		at, known := w.places[id]
-		w.mu.Unlock()
-		f.Blob = id
-		if known {
-			f.Backend, f.Size = at.backend, at.size
-		}
-		w.Failed(f)
+	if len(byPlace) == 0 {
+		byPlace = map[string][]Bytes{f.Backend: nil}
 	}
-	if len(blobs) == 0 {
-		w.Failed(f)
+	for _, backend := range slices.Sorted(maps.Keys(byPlace)) {
+		one := f
+		if one.Backend, one.Blobs = backend, byPlace[backend]; len(one.Blobs) > 0 {
+			one.Size = 0
+		}
+		for _, b := range one.Blobs {
+			one.Size += b.Size
+		}
+		if !one.untouched() {
+			w.Failed(one)
+		}
+	}
+}
+
+// abandoned tells that a blob was not given up. A lost answer is asked for again.
+func (w *Watch) abandoned(err error, blob lethe.ID) {
+	w.tell(Failure{Stage: "abandon"}, err, blob)
+	if r := reason(err); r != "unknown" && r != "cut off" {
+		w.forget(blob)
 	}
 }
 

@@ -83,7 +83,11 @@ func (w *world) begin() lethe.ID {
 
 func (w *world) take() (out []string) {
 	for _, f := range w.told {
-		out = append(out, fmt.Sprintf("%s %s %s %s %d", f.Stage, f.Reason, f.Backend, f.Blob, f.Size))
+		line := fmt.Sprintf("%s %s %s %d", f.Stage, f.Reason, f.Backend, f.Size)
+		for _, b := range f.Blobs {
+			line += fmt.Sprintf(" %s=%d", b.Blob, b.Size)
+		}
+		out = append(out, line)
 	}
 	w.told = nil
 	return out
@@ -105,17 +109,34 @@ func TestFailuresAreTold(t *testing.T) {
 	w.in.fail = fmt.Errorf("commit: %w", lethe.ErrUnknownOutcome)
 	c := meta.Commit{Op: lethe.RandomID(1), What: "put", Object: meta.Object{Bucket: "b", Key: "k", Size: 7}, Blobs: []meta.Uploaded{{Blob: id, Size: 7}}}
 	_, _ = w.l.Commit(ctx, c)
-	w.wants("commit unknown main " + string(id) + " 7")
+	w.wants("commit unknown main 7 " + string(id) + "=7")
+	_ = w.l.Abandon(ctx, id, true) // is tried again
 	w.in.fail = lethe.ErrUnavailable
 	_ = w.l.Abandon(ctx, id, true)
-	_, _ = w.l.Expire(ctx, meta.Batch{})
-	w.wants("abandon unavailable main "+string(id)+" 7", "condemn unavailable   0")
+	_, _ = w.l.Expire(ctx, meta.Batch{}) // has taken nothing
+	w.wants("abandon unknown main 7 "+string(id)+"=7", "abandon unavailable main 7 "+string(id)+"=7")
 	w.in.fail = lethe.ErrPreconditionFailed
 	_, _ = w.l.Commit(ctx, c)
 	w.wants()
 	w.in.fail = errors.New("disk I/O error")
 	_, _ = w.l.Commit(ctx, c)
-	w.wants("commit other  " + string(id) + " 0") // given up before: nobody knows its place any more
+	w.wants("commit other  0 " + string(id) + "=0") // given up before: nobody knows its place any more
+}
+
+// A batch that fails with blobs in its hands is told with all of them, by backend,
+// also where it certainly did nothing; one that failed otherwise, without.
+func TestCondemningIsTold(t *testing.T) {
+	w := newWorld(t)
+	held := []meta.Doomed{{ID: "a", Backend: "main", Size: 1}, {ID: "b", Backend: "other", Size: 2}, {ID: "c", Backend: "main", Size: 4}}
+	w.in.fail = fmt.Errorf("expire: %w", &meta.CondemnError{Blobs: held, Err: lethe.ErrUnavailable})
+	_, _ = w.l.Expire(t.Context(), meta.Batch{})
+	w.wants("condemn unavailable main 5 a=1 c=4", "condemn unavailable other 2 b=2")
+	w.in.fail = &meta.CondemnError{Blobs: held[:1], Err: lethe.ErrFenced}
+	_, _ = w.l.Expire(t.Context(), meta.Batch{})
+	w.wants()
+	w.in.fail = errors.New("disk I/O error")
+	_, _ = w.l.Expire(t.Context(), meta.Batch{})
+	w.wants("condemn other  0")
 }
 
 func TestSettleIsTold(t *testing.T) {
@@ -133,9 +154,8 @@ func TestSettleIsTold(t *testing.T) {
 	}
 	w.in.fail = lethe.ErrUnknownOutcome
 	_, _ = w.l.Settle(ctx, meta.Settlement{Fence: claimed.Fence})
-	if have := w.take(); len(have) != 2 {
-		t.Fatalf("told %q", have)
-	}
+	first, second := claimed.Blobs[0], claimed.Blobs[1]
+	w.wants(fmt.Sprintf("settle unknown main 14 %s=7 %s=7", first.ID, second.ID))
 	if _, err = w.l.Settle(ctx, meta.Settlement{Fence: claimed.Fence}); err == nil || len(w.take()) != 0 {
 		t.Fatal("a claim is told twice")
 	}

@@ -34,8 +34,7 @@ func (l *ledger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
 
 func (l *ledger) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	err := l.Ledger.Abandon(ctx, blob, late)
-	l.w.tell(Failure{Stage: "abandon"}, err, blob)
-	l.w.forget(blob)
+	l.w.abandoned(err, blob)
 	return err
 }
 
@@ -64,43 +63,43 @@ func (l *ledger) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, 
 
 func (l *ledger) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
 	out, err := l.Ledger.Complete(ctx, c)
-	l.w.tell(Failure{Stage: "complete", Op: c.Op, Upload: c.UploadID, Size: c.Commit.Object.Size}, err)
+	l.w.condemning(Failure{Stage: "complete", Op: c.Op, Upload: c.UploadID, Size: c.Commit.Object.Size}, err)
 	return out, err
 }
 
 func (l *ledger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
 	out, err := l.Ledger.Delete(ctx, d)
-	l.w.tell(Failure{Stage: "delete", Op: d.Op}, err)
+	l.w.condemning(Failure{Stage: "delete", Op: d.Op}, err)
 	return out, err
 }
 
 func (l *ledger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
 	err := l.Ledger.AbortUpload(ctx, op, bucket, key, id)
-	l.w.tell(Failure{Stage: "abort", Op: op, Upload: id}, err)
+	l.w.condemning(Failure{Stage: "abort", Op: op, Upload: id}, err)
 	return err
 }
 
 func (l *ledger) AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error {
 	err := l.Ledger.AbortStale(ctx, upload, age)
-	l.w.tell(Failure{Stage: "abort", Upload: upload}, err)
+	l.w.condemning(Failure{Stage: "abort", Upload: upload}, err)
 	return err
 }
 
 func (l *ledger) AbortRuled(ctx context.Context, upload lethe.ID) (string, error) {
 	rule, err := l.Ledger.AbortRuled(ctx, upload)
-	l.w.tell(Failure{Stage: "abort", Upload: upload}, err)
+	l.w.condemning(Failure{Stage: "abort", Upload: upload}, err)
 	return rule, err
 }
 
 func (l *ledger) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	out, err := l.Ledger.Expire(ctx, b)
-	l.w.tell(Failure{Stage: "condemn"}, err)
+	l.w.condemning(Failure{Stage: "condemn"}, err)
 	return out, err
 }
 
 func (l *ledger) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	out, err := l.Ledger.Purge(ctx, b)
-	l.w.tell(Failure{Stage: "condemn"}, err)
+	l.w.condemning(Failure{Stage: "condemn"}, err)
 	return out, err
 }
 
@@ -114,10 +113,12 @@ func (l *ledger) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.
 
 func (l *ledger) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
 	out, err := l.Ledger.Settle(ctx, s)
+	byPlace := map[string][]Bytes{}
 	for _, b := range l.w.settled(s.Fence) {
-		if err != nil {
-			l.w.tell(Failure{Stage: "settle", Backend: b.Backend, Size: b.Size, Fence: s.Fence}, err, b.ID)
-		}
+		byPlace[b.Backend] = append(byPlace[b.Backend], Bytes{b.ID, b.Size})
+	}
+	if len(byPlace) > 0 {
+		l.w.failed(Failure{Stage: "settle", Fence: s.Fence}, err, byPlace)
 	}
 	return out, err
 }
@@ -170,8 +171,7 @@ func (c *copies) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, 
 
 func (c *copies) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	err := c.Ledger.Abandon(ctx, blob, late)
-	c.w.tell(Failure{Stage: "abandon"}, err, blob)
-	c.w.forget(blob)
+	c.w.abandoned(err, blob)
 	return err
 }
 
@@ -183,6 +183,6 @@ func (c *copies) CommitCopy(ctx context.Context, k meta.CopyCommit) error {
 
 func (c *copies) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
 	n, err := c.Ledger.TrimCopies(ctx, r)
-	c.w.tell(Failure{Stage: "trim", Fence: r.Fence}, err, r.Blobs...)
+	c.w.condemning(Failure{Stage: "trim", Fence: r.Fence}, err)
 	return n, err
 }

@@ -29,7 +29,7 @@ var placementMutants = []mutant{
 		file: "placement/stream.go", old: "	if r.err = r.show(); r.err != nil {\n		return 0, r.err\n	}", new: "",
 	}, {
 		name: "a copy is sent without an intent", rule: "1: row before byte", within: 4000, in: sim.Placed,
-		file: "placement/stream.go", old: "	if err != nil {\n		if errors.Is(err, lethe.ErrUnknownOutcome) {\n			c.abandon(ctx, id, false)\n		}\n		return meta.Blob{}, fmt.Errorf(\"begin: %w\", err)\n	}", new: "	b.Size = src.Size",
+		file: "placement/stream.go", old: "	if err != nil {\n		if errors.Is(err, lethe.ErrUnknownOutcome) {\n			_ = c.abandon(ctx, id, false) // no byte was sent\n		}\n		return meta.Blob{}, fmt.Errorf(\"begin: %w\", err)\n	}", new: "	b.Size = src.Size",
 	}, {
 		name: "a drain condemns before the copy is live", rule: "17: a replica dies only beside a living one", within: 4000,
 		file: "placement/decide.go", old: "	case len(out.copies) > 0:\n	case len(c.good) < a.wanted():\n", new: "	case len(out.copies) > 0:\n		a.trim(out, c)\n	case len(c.good) < a.wanted():\n",

@@ -38,24 +38,28 @@ func (s *Store) fates() *fate.Watch {
 	return s.fate
 }
 
-// counted are the stages whose end the events of objects and of clean tell, once
-// they have given up; each try is noted all the same, and looked up.
-var counted = []string{"commit", "part", "abandon", "settle"}
+// counted are the stages whose end the events of objects, of placement and of clean
+// tell, once they have given up; each try is noted all the same, and looked up.
+var counted = []string{"commit", "part", "copy", "abandon", "settle"}
 
 // unrecorded is told of a transaction that failed after bytes were sent or deleted.
 func (s *Store) unrecorded(f fate.Failure) {
-	e := spool.Entry{
-		At: s.opt.Clock.Now(), Stage: f.Stage, Reason: f.Reason, Backend: f.Backend, Blob: f.Blob, Size: f.Size,
-		Op: f.Op, Upload: f.Upload, Fence: f.Fence, Error: f.Err.Error(),
-	}
-	if f.Blob != "" {
-		e.Key = lethe.BlobKey(s.Identity.ID, f.Blob)
-	}
 	if !slices.Contains(counted, f.Stage) {
-		s.watch.enqueueFailed(f.Backend, f.Stage, f.Err, slog.String("key", e.Key), slog.Int64("bytes", f.Size),
+		s.watch.enqueueFailed(lost{f.Backend, f.Stage, f.Err, f.Blobs}, slog.Int64("bytes", f.Size),
 			slog.String("op", string(f.Op)), slog.String("upload", string(f.Upload)))
 	}
-	if s.spool != nil && (f.Blob != "" || f.Op != "" || f.Upload != "") {
+	if s.spool == nil {
+		return
+	}
+	e := spool.Entry{
+		At: s.opt.Clock.Now(), Stage: f.Stage, Reason: f.Reason, Backend: f.Backend, Size: f.Size,
+		Op: f.Op, Upload: f.Upload, Fence: f.Fence, Error: f.Err.Error(),
+	}
+	if len(f.Blobs) == 0 && (f.Op != "" || f.Upload != "") {
+		s.spool.Add(e)
+	}
+	for _, b := range f.Blobs {
+		e.Blob, e.Size, e.Key = b.Blob, b.Size, lethe.BlobKey(s.Identity.ID, b.Blob)
 		s.spool.Add(e)
 	}
 }

@@ -47,6 +47,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		s.rows = s.reads.Engine(s.rows)
 	}
 	s.Identity, err = s.Ledger.Identity(ctx)
+	s.watch.store = s.Identity.ID
 	if !s.Config.Store.Flush {
 		s.opt.Log.Warn("store.flush is false: a loss of power loses what was acknowledged; for benchmarks only")
 	}

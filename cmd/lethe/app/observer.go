@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
+	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/receipt"
@@ -21,6 +22,7 @@ const auditIDs = 20
 type observer struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
+	store   lethe.ID // begins the keys of blobs
 	// governor slows the engine down by what requests take; nil: it does not.
 	governor *reclaim.Governor
 	slowedBy atomic.Pointer[string] // as told last
@@ -57,7 +59,7 @@ func (w *observer) objects() object.Events {
 			w.audit("write_abandoned", cause.Error(), slog.String("blob", string(blob)), slog.Bool("late", late), slog.Bool("sure", sure))
 		},
 		Unrecorded: func(u object.Unrecorded) {
-			w.enqueueFailed(u.Backend, u.Stage, u.Err, slog.String("blob", string(u.Blob)), slog.Int64("bytes", u.Size))
+			w.enqueueFailed(lost{u.Backend, u.Stage, u.Err, []fate.Bytes{{Blob: u.Blob, Size: u.Size}}}, slog.Int64("bytes", u.Size))
 		},
 		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
 		Unknown: func(op lethe.ID, what string) {
@@ -82,12 +84,6 @@ func (w *observer) objects() object.Events {
 			}
 		},
 	}
-}
-
-// enqueueFailed tells that the ledger may not know what lies on a backend.
-func (w *observer) enqueueFailed(backend, stage string, err error, attrs ...slog.Attr) {
-	w.metrics.EnqueueFailed(backend, outcomeOf(err), stage)
-	w.audit("enqueue_failed", outcomeOf(err), append(attrs, slog.String("backend", backend), slog.String("stage", stage))...)
 }
 
 // engine are the events of package reclaim.
@@ -116,12 +112,12 @@ func (w *observer) engine() *reclaim.Events {
 		},
 	}
 	e.Unsettled = func(backend string, blobs []meta.Blob, err error) {
-		list, bytes := make([]lethe.ID, len(blobs)), int64(0)
+		list, bytes := make([]fate.Bytes, len(blobs)), int64(0)
 		for i, b := range blobs {
-			list[i] = b.ID
+			list[i] = fate.Bytes{Blob: b.ID, Size: b.Size}
 			bytes += b.Size
 		}
-		w.enqueueFailed(backend, "settle", err, slog.Int("count", len(list)), slog.Int64("bytes", bytes), w.ids("blobs", list))
+		w.enqueueFailed(lost{backend, "settle", err, list}, slog.Int64("bytes", bytes))
 	}
 	w.upkeep(e)
 	return e

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// halfway begins to upload an object and answers its intent once its first half is
+// on its way; rest sends the other half, and answers the status.
+func (w *world) halfway(bucket, key, body string) (intent meta.Blob, rest func() int) {
+	w.t.Helper()
+	ctx := context.Background()
+	url, err := awss3.NewPresignClient(w.s3("", "")).PresignPutObject(ctx, &awss3.PutObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	in, out := io.Pipe()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, url.URL, in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.ContentLength = int64(len(body))
+	status := make(chan int, 1)
+	go func() {
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			status <- 0
+			return
+		}
+		defer resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	half := len(body) / 2
+	if _, err := io.WriteString(out, body[:half]); err != nil {
+		w.t.Fatal(err)
+	}
+	for {
+		list, err := w.app.Ledger.Blobs(ctx, meta.BlobQuery{States: []lethe.State{lethe.Pending}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(list) > 0 {
+			return list[0], func() int {
+				_, _ = io.WriteString(out, body[half:])
+				_ = out.Close()
+				return <-status
+			}
+		}
+	}
+}
+
+// audited are the lines of the audit log about an event.
+func (w *world) audited(event string) (out []string) {
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, fmt.Sprintf("%q:%q", "event", event)) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// enqueueFailures is the counter of results that the ledger may not know.
+func (w *world) enqueueFailures(backend, reason, stage string) string {
+	return w.scrape().series[fmt.Sprintf("lethe_enqueue_failures_total{backend=%q,reason=%q,stage=%q,%s}", backend, reason, stage, target)]
+}
+
+// The database goes while a body is on its way: the bytes lie on the backend, and
+// neither the commit nor the giving up can be recorded. That is counted once, has a
+// line of the audit log with key and size, and lies in the spool until the database
+// is back and the reaper has seen to it.
+func TestTheDatabaseGoesBeforeTheCommit(t *testing.T) {
+	pg := servers.NewPostgres(t)
+	w := newWorld(t, append(shared(t, pg.Database(), "cloud"), "store.memory_body=64KB")...).start()
+	w.bucket("first")
+	body := strings.Repeat("bytes ", 1<<17)
+	intent, rest := w.halfway("first", "a", body)
+	key := lethe.BlobKey(w.app.Identity.ID, intent.ID)
+	before := w.enqueueFailures("cloud", "unavailable", "abandon")
+	pg.Kill()
+	w.await("THE DATABASE DOES NOT ANSWER")
+	if status := rest(); status != http.StatusServiceUnavailable {
+		t.Errorf("the upload is answered %d", status)
+	}
+	if now := w.enqueueFailures("cloud", "unavailable", "abandon"); before != "0" || now != "1" {
+		t.Errorf("counted: %s before, then %s", before, now)
+	}
+	lines := w.audited("enqueue_failed")
+	if len(lines) != 1 || !strings.Contains(lines[0], fmt.Sprintf("%q:%q", "key", key)) || !strings.Contains(lines[0], fmt.Sprintf("%q:%d", "bytes", len(body))) {
+		t.Errorf("the audit log has %q", lines)
+	}
+	pg.Restart()
+	w.await("the database answers again")
+	list := asked[[]admin.SpoolEntry](w, "spool", "list")
+	if len(list) == 0 || list[0].Key != key || list[0].Size != int64(len(body)) || list[0].Backend != "cloud" {
+		t.Fatalf("the spool has %+v", list)
+	}
+	if r := asked[admin.SpoolReport](w, "spool", "replay"); r.Open != int64(len(list)) {
+		t.Errorf("before the reaper came: %+v", r)
+	}
+	w.clock.Advance(time.Hour)
+	w.ok("reclaim", "--once", "--only", "reap")
+	if r := asked[admin.SpoolReport](w, "spool", "replay"); r.Open != 0 || r.Resolved["condemned"] != int64(len(list)) {
+		t.Errorf("afterwards: %+v", r)
+	}
+	w.ok("check")
+}
+
+// A batch of expiry that fails with blobs in its hands is counted once for each
+// backend, and its audit names all of them, in lines of a bounded length.
+func TestABatchThatFailsIsTold(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	const n = auditLine + 5
+	for i := range n {
+		w.put("first", fmt.Sprint("k", i), fmt.Sprint("bytes ", i), "1h")
+	}
+	w.clock.Advance(2 * time.Hour)
+	execute(t, app.LedgerPath(w.dir), `CREATE TRIGGER unwell BEFORE UPDATE ON bucket_counters BEGIN SELECT RAISE(ABORT, 'not well'); END`)
+	w.fails("not well", "reclaim", "--once", "--only", "expire")
+	tries := w.toldAll("condemn", n)
+	execute(t, app.LedgerPath(w.dir), `DROP TRIGGER unwell`)
+	w.ok("reclaim", "--once", "--only", "expire")
+	if r := asked[admin.SpoolReport](w, "spool", "replay"); r.Open != 0 || r.Resolved["condemned"] != tries*n {
+		t.Errorf("replayed: %+v", r)
+	}
+	w.clock.Advance(2 * time.Hour)
+	w.breaks(`CREATE TRIGGER unwell BEFORE DELETE ON blobs BEGIN SELECT RAISE(ABORT, 'not well'); END`)
+	w.fails("not well", "reclaim", "--once", "--only", "clean")
+	if tries := w.toldAll("settle", n); tries != 1 {
+		t.Errorf("one batch is counted %d times", tries)
+	}
+}
+
+// keyInAudit is a blob in a line of the audit log.
+var keyInAudit = regexp.MustCompile(`{"key":"([^"]+)","bytes":[1-9][0-9]*}`)
+
+// auditLine is how many blobs a line of the audit log names.
+const auditLine = 100
+
+// toldAll checks that a stage failed on the only backend with the same blobs each
+// time, and answers how often.
+func (w *world) toldAll(stage string, n int) (tries int64) {
+	w.t.Helper()
+	tries, err := strconv.ParseInt(w.enqueueFailures("main", "error", stage), 10, 64)
+	if err != nil || tries == 0 {
+		w.t.Errorf("%s is counted %d times, %v", stage, tries, err)
+	}
+	seen := map[string]bool{}
+	for _, line := range w.audited("enqueue_failed") {
+		if !strings.Contains(line, fmt.Sprintf("%q:%q", "stage", stage)) {
+			continue
+		}
+		if len(line) > 16<<10 {
+			w.t.Errorf("a line has %d bytes", len(line))
+		}
+		for _, k := range keyInAudit.FindAllStringSubmatch(line, -1) {
+			seen[k[1]] = true
+		}
+	}
+	if len(seen) != n {
+		w.t.Errorf("%s: %d keys of %d are audited", stage, len(seen), n)
+	}
+	return tries
+}
