@@ -211,6 +211,11 @@ func (g *gate) guarded(route Route) http.HandlerFunc {
 				"the token %s has the role %s; %s needs %s", c.name, c.role, route.Name, route.Role)}, "needs the role " + string(route.Role), 0})
 			return
 		}
+		if err := route.misplaced(r.URL.RawQuery); err != nil {
+			e, status := told(err)
+			reply(w, status, failure{e})
+			return
+		}
 		next(w, r)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +140,13 @@ func (s *schemas) operation(r admin.Route) fields {
 		"operationId": strings.ReplaceAll(strings.ReplaceAll(r.Name, "/", "-"), ".", "-"), "summary": r.Summary, "description": about,
 		"tags": []string{strings.Split(r.Name, "/")[0]}, "x-role": r.Role, "x-audited": r.Changes,
 		"responses": fields{"200": answer, "401": ref("Refused"), "403": ref("Refused"), "429": ref("Refused"), "default": ref("Failed")},
+	}
+	if len(r.Query) > 0 {
+		var list []fields
+		for _, name := range slices.Sorted(maps.Keys(r.Query)) {
+			list = append(list, fields{"name": name, "in": "query", "description": r.Query[name], "schema": fields{"type": "string"}})
+		}
+		out["parameters"] = list
 	}
 	if r.Request != nil {
 		out["requestBody"] = fields{"required": false, "content": fields{"application/json": fields{"schema": s.of(r.Request)}}}

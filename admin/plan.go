@@ -134,7 +134,7 @@ func planRoutes() []Route {
 			Request: reflect.TypeFor[PlanRequest](), Media: "application/x-ndjson",
 			serve: func(s *Service) http.HandlerFunc { return s.plan },
 		}, {
-			Name: "apply", Role: Destroy, Summary: "Do what a plan says, as far as each item is still what it was",
+			Name: "apply", Role: Destroy, Query: map[string]string{"force": "1 accepts a plan that is too old"}, Summary: "Do what a plan says, as far as each item is still what it was",
 			Request: reflect.TypeFor[ApplyRequest](), Response: reflect.TypeFor[ApplyResult](), Stream: true, Changes: true,
 			serve: func(s *Service) http.HandlerFunc { return s.apply },
 		},

@@ -2,8 +2,14 @@ package admin
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Role says what a caller may do. Each role includes those before it.
@@ -53,6 +59,9 @@ type Route struct {
 	Request, Response reflect.Type
 	// Media is the type of an answer that is no JSON.
 	Media string
+	// Query are the parameters that it takes in its address, by what they mean; any
+	// other is refused.
+	Query map[string]string
 
 	serve func(*Service) http.HandlerFunc
 }
@@ -63,6 +72,32 @@ func (r Route) pattern() string {
 		return "GET " + Prefix + r.Name
 	}
 	return "POST " + Prefix + r.Name
+}
+
+// misplaced refuses parameters in the address of a call that takes none of that
+// name: what is asked stands in the body, and a parameter that was passed over
+// would widen what was meant: ErrBadRequest.
+func (r Route) misplaced(query string) error {
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return fmt.Errorf("%w: the address: %w", ErrBadRequest, err)
+	}
+	var unknown []string
+	for name := range given {
+		if _, ok := r.Query[name]; !ok {
+			unknown = append(unknown, strconv.Quote(name))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	takes := "no parameters"
+	if len(r.Query) > 0 {
+		takes = "only " + strings.Join(slices.Sorted(maps.Keys(r.Query)), ", ")
+	}
+	return fmt.Errorf("%w: %s takes %s in its address, not %s: what is asked stands in the JSON body of the request, and nothing was done",
+		ErrBadRequest, r.Name, takes, strings.Join(unknown, ", "))
 }
 
 // method is a method of Service with one answer.

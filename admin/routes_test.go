@@ -95,6 +95,33 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 }
 
+// A parameter in the address that a call does not take is refused by its name, and
+// nothing is done: a walk over one backend does not become one over all.
+func TestParametersThatAreNotTakenAreRefused(t *testing.T) {
+	var log lines
+	srv := httptest.NewServer(admin.Handler(newServiceWith(t, log.audit), admin.Access{Open: "tester"}))
+	defer srv.Close()
+	for _, r := range admin.Routes() {
+		if r.Request == nil {
+			continue
+		}
+		code, body := send(t, srv.URL, r.Name+"?backend=main&%22odd=1", "{}")
+		if code != http.StatusBadRequest || !strings.Contains(body, `"bad_request"`) || !strings.Contains(body, "backend") || !strings.Contains(body, "odd") ||
+			!strings.Contains(body, r.Name+" takes") {
+			t.Errorf("%s: %d %s", r.Name, code, body)
+		}
+	}
+	if told := log.take("admin_change"); len(told) != 0 {
+		t.Errorf("something was done: %v", told)
+	}
+	if code, body := send(t, srv.URL, "apply?force=1", "no plan"); code != http.StatusBadRequest || strings.Contains(body, "takes") {
+		t.Errorf("apply with force: %d %s", code, body)
+	}
+	if code, body := send(t, srv.URL, "reconcile?backend=%zz", "{}"); code != http.StatusBadRequest || !strings.Contains(body, "address") {
+		t.Errorf("what is no query: %d %s", code, body)
+	}
+}
+
 // The audit line of a change has what was before and after, and never a secret.
 func TestAuditLines(t *testing.T) {
 	var log lines
