@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 )
 
-// audited waits for an audit line that has what, and answers its attributes.
-func (w *world) audited(what string) map[string]string {
+// auditLine waits for an audit line that has what, and answers its attributes.
+func (w *world) auditLine(what string) map[string]string {
 	w.t.Helper()
 	w.await(what)
 	for line := range strings.Lines(w.log.String()) {
@@ -66,7 +66,7 @@ func TestClientsChangesAreAudited(t *testing.T) {
 		{"route": "PutObjectLegalHold", "who": owner.ID, "request": `{"bucket":"mine","key":"a"}`, "before": `{"legal_hold":false}`, "after": `{"legal_hold":true}`, "outcome": "done"},
 		{"route": "DeleteBucket", "who": w.app.Root.Access, "before": `"owner":`, "after": `"owner":`, "outcome": "BucketNotEmpty"},
 	} {
-		have := w.audited(`"route":"` + want["route"] + `"`)
+		have := w.auditLine(`"route":"` + want["route"] + `"`)
 		if have["event"] != "s3_change" || have["from"] != "127.0.0.1" || have["id"] == "" {
 			t.Errorf("%v", have)
 		}
