@@ -27,6 +27,10 @@ type glance struct {
 // rows than there are backends, or buckets whose rules have changed.
 var counted = []string{"lifecycle", "drain", "rebalance"}
 
+// remembered are those whose plans are asked for at most once a minute: of uploads
+// one has to look at all that nobody has touched for a while.
+var remembered = []string{"multipart"}
+
 // exactly is the length of a long queue when it was last counted.
 type exactly struct {
 	at      lethe.Time
@@ -70,7 +74,7 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 
 // depths asks for the queues of this store.
 func (s *Service) depths(ctx context.Context) (meta.Depths, error) {
-	q := meta.DepthQuery{MinAge: s.o.Safety.MinAge, Stale: s.o.Safety.MultipartStale}
+	q := meta.DepthQuery{MinAge: s.o.Safety.MinAge}
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
 		return meta.Depths{}, err
@@ -101,13 +105,9 @@ func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]met
 	plan := make(map[string]meta.Backlog, len(d.Routines))
 	for _, r := range s.o.Loop.Routines {
 		name := r.Routine.Name()
-		b, queued := d.Routines[name]
-		if slices.Contains(counted, name) {
-			all, err := s.o.Loop.Plan(ctx, []string{name})
-			if err != nil {
-				return nil, err
-			}
-			b, queued = all[name], true
+		b, queued, err := s.glanceQueue(ctx, d, name)
+		if err != nil {
+			return nil, err
 		}
 		if !queued {
 			continue
@@ -122,6 +122,20 @@ func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]met
 		plan[name] = b
 	}
 	return plan, nil
+}
+
+// glanceQueue is the queue of a routine, if it has one.
+func (s *Service) glanceQueue(ctx context.Context, d meta.Depths, routine string) (b meta.Backlog, queued bool, err error) {
+	switch {
+	case slices.Contains(counted, routine):
+		all, err := s.o.Loop.Plan(ctx, []string{routine})
+		return all[routine], true, err
+	case slices.Contains(remembered, routine):
+		b, err = s.glanceExact(ctx, routine)
+		return b, true, err
+	}
+	b, queued = d.Routines[routine]
+	return b, queued, nil
 }
 
 // glanceExact is the length of a long queue, as it was counted within the last

@@ -108,6 +108,9 @@ type Backlog struct {
 	Age       float64   `json:"age_seconds"` // of the oldest that is due
 	Scheduled int64     `json:"scheduled"`   // not due yet
 	NextDue   time.Time `json:"next_due,omitzero"`
+	// Held are incomplete uploads that would be due and that holds keep.
+	Held      int64 `json:"held,omitempty"`
+	HeldBytes int64 `json:"held_bytes,omitempty"`
 }
 
 // Run is a recorded run that did something or failed.
@@ -274,7 +277,7 @@ func (s *Service) routineStatus(ctx context.Context, plan map[string]meta.Backlo
 }
 
 func backlogOf(b meta.Backlog, now lethe.Time) Backlog {
-	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: at(b.Oldest), Scheduled: b.Scheduled, NextDue: at(b.NextDue)}
+	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: at(b.Oldest), Scheduled: b.Scheduled, NextDue: at(b.NextDue), Held: b.Held, HeldBytes: b.HeldBytes}
 	if b.Oldest != 0 {
 		out.Age = max(now.Sub(b.Oldest), 0).Seconds()
 	}

@@ -15,7 +15,6 @@ const MaxDepth = 10_000
 type DepthQuery struct {
 	Backends []string      // whose cleanup queues
 	MinAge   time.Duration // silence that makes an intent one to be reaped
-	Stale    time.Duration // silence that makes an upload stale
 	Limit    int           // count up to here (default MaxDepth)
 }
 
@@ -41,7 +40,6 @@ var (
 	cleanDepth  = depth(`due_at`, `size`, `blobs WHERE state = 3 AND fence = 0 AND due_at <= ?2 AND backend = ?3`)
 	reapDepth   = depth(`beat_at`, `size`, `blobs WHERE state = 1 AND fence = 0 AND beat_at <= ?2`)
 	placeDepth  = depth(`due_at`, `0`, `placements WHERE due_at <= ?2`)
-	uploadDepth = depth(`touched_at`, `0`, `uploads WHERE touched_at <= ?2`)
 )
 
 // queues are the routines whose work lies in one queue, with how old a row has to
@@ -55,7 +53,7 @@ func (q DepthQuery) queues() []struct {
 		age                 time.Duration
 	}{
 		{"expire", expireDepth, expireLater, 0}, {"purge", purgeDepth, purgeLater, 0}, {"reap", reapDepth, reapLater, q.MinAge},
-		{"multipart", uploadDepth, uploadsLater, q.Stale}, {"replicate", placeDepth, placeLater, 0},
+		{"replicate", placeDepth, placeLater, 0},
 	}
 }
 
@@ -96,6 +94,16 @@ func (t *tx) cleanDepths(q DepthQuery, out *Depths) error {
 	}
 	out.Routines["clean"] = sum
 	return nil
+}
+
+// postpone turns the times of last signs of life into due times.
+func (b *Backlog) postpone(age time.Duration) {
+	if b.Oldest != 0 {
+		b.Oldest = b.Oldest.Add(age)
+	}
+	if b.NextDue != 0 {
+		b.NextDue = b.NextDue.Add(age)
+	}
 }
 
 // earlier is the earlier of two optional instants.

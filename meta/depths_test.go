@@ -40,7 +40,7 @@ func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 			must(err)
 		}
 		for _, limit := range []int{0, 3} {
-			d, err := db.Depths(ctx, DepthQuery{Backends: []string{"main", "none"}, MinAge: time.Nanosecond, Stale: time.Hour, Limit: limit})
+			d, err := db.Depths(ctx, DepthQuery{Backends: []string{"main", "none"}, MinAge: time.Nanosecond, Limit: limit})
 			must(err)
 			for routine, ask := range map[string]func(context.Context) (Backlog, error){
 				"expire": db.ExpireBacklog, "purge": db.PurgeBacklog, "replicate": db.PlaceBacklog,
@@ -69,7 +69,7 @@ func TestDepthsReadIndexesOnly(t *testing.T) {
 	db := openMemory(t)
 	for text, index := range map[string]string{
 		expireDepth: "objects_due", purgeDepth: "trash_purge", cleanDepth: "blobs_due",
-		reapDepth: "blobs_pending", placeDepth: "placements_due", uploadDepth: "uploads_touched",
+		reapDepth: "blobs_pending", placeDepth: "placements_due",
 	} {
 		got := strings.Join(plan(t, db, text), "\n")
 		if !strings.Contains(got, "COVERING INDEX "+index) || strings.Contains(got, "TEMP B-TREE") {

@@ -96,7 +96,7 @@ func TestEnginePlans(t *testing.T) {
 		claimSilent:          "SEARCH blobs USING INDEX blobs_pending",
 		reapDue:              "USING COVERING INDEX blobs_pending",
 		staleClaims:          "USING INDEX blobs_claimed",
-		staleUploads:         "INDEX uploads_touched",
+		touchedUploads:       "INDEX uploads_touched",
 		pruneOps:             "INDEX ops_at",
 		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",
 		deadByID:             "SEARCH b USING PRIMARY KEY (id=?)",

@@ -299,6 +299,9 @@ type Backlog struct {
 	Oldest    lethe.Time // earliest due time; 0 if nothing is due
 	NextDue   lethe.Time // earliest due time in the future; 0 if none
 	Scheduled int64      // waiting, not yet due; counted up to MaxScheduled
+	// Held are open uploads that would be due and that holds keep; other rows leave
+	// their queue while they are held.
+	Held, HeldBytes int64
 }
 
 // MaxScheduled is the most that Backlog.Scheduled counts: what is not due yet may

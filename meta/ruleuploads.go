@@ -8,16 +8,10 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// RuledUpload is an open upload that a rule gives up, and since when.
-type RuledUpload struct {
-	Upload Upload
-	Rule   string // lifecycle.Rule.ID
-	At     lethe.Time
-}
-
-// RuledUploads lists up to limit open uploads that a bucket's rules give up now.
-// It reads the uploads that are open under the rules' prefixes, and no objects.
-func (db *DB) RuledUploads(ctx context.Context, limit int) (list []RuledUpload, err error) {
+// RuledUploads lists up to a limit of open uploads that a bucket's rules give up now
+// and that no hold keeps. It reads the uploads that are open under the rules'
+// prefixes, and no objects.
+func (db *DB) RuledUploads(ctx context.Context, q OverdueQuery) (list []OverdueUpload, err error) {
 	err = db.read(ctx, "uploads that rules give up", func(t *tx) error {
 		list = nil
 		buckets, err := all(t, t.scanRules, listRules)
@@ -26,7 +20,7 @@ func (db *DB) RuledUploads(ctx context.Context, limit int) (list []RuledUpload, 
 		}
 		for _, b := range buckets {
 			for _, prefix := range b.Rules.AbortPrefixes() {
-				if err := t.ruledUploads(b, prefix, bounded(limit), &list); err != nil {
+				if err := t.ruledUploads(b, prefix, q, &list); err != nil {
 					return err
 				}
 			}
@@ -36,29 +30,49 @@ func (db *DB) RuledUploads(ctx context.Context, limit int) (list []RuledUpload, 
 	return list, err
 }
 
-// ruledUploads adds those under a prefix, until limit are listed.
-func (t *tx) ruledUploads(b BucketRules, prefix string, limit int64, list *[]RuledUpload) error {
+// ruledUploads adds those under a prefix, until as many are listed as may be.
+func (t *tx) ruledUploads(b BucketRules, prefix string, q OverdueQuery, list *[]OverdueUpload) error {
 	bucket, err := t.bucket(b.Bucket)
 	if err != nil {
 		return err
 	}
 	after, upload := "", lethe.ID("")
-	for int64(len(*list)) < limit {
+	for int64(len(*list)) < bounded(q.Limit) {
 		page, err := all(t, scanUpload, pageUploads, bucket.ID, prefix, after, upload, following(prefix), maxPage)
 		if err != nil {
 			return err
 		}
-		for _, u := range page {
-			if r, at := givenUp(b.Rules, u, t.now); r != nil && int64(len(*list)) < limit {
-				*list = append(*list, RuledUpload{u, r.ID, at})
+		found, err := t.ruledOf(b.Rules, page)
+		if err != nil {
+			return err
+		}
+		for _, u := range found {
+			if (q.Held || !u.Held) && int64(len(*list)) < bounded(q.Limit) {
+				*list = append(*list, u)
 			}
-			after, upload = u.Key, u.ID
 		}
 		if len(page) < maxPage {
 			return nil
 		}
+		after, upload = page[maxPage-1].Key, page[maxPage-1].ID
 	}
 	return nil
+}
+
+// ruledOf weighs those of the uploads that rules give up now.
+func (t *tx) ruledOf(rs lifecycle.Rules, page []Upload) ([]OverdueUpload, error) {
+	var over []Upload
+	for _, u := range page {
+		if r, _ := givenUp(rs, u, t.now); r != nil {
+			over = append(over, u)
+		}
+	}
+	list, err := t.weighUploads(over)
+	for i := range list {
+		r, at := givenUp(rs, list[i].Upload, t.now)
+		list[i].Rule, list[i].At = r.ID, at
+	}
+	return list, err
 }
 
 // givenUp answers the rule that gives an upload up at the instant now.
@@ -71,26 +85,19 @@ func givenUp(rs lifecycle.Rules, u Upload, now lethe.Time) (*lifecycle.Rule, let
 }
 
 // AbortRuled aborts an upload if a rule that is in force gives it up now, and
-// answers that rule's ID: ErrNoSuchUpload otherwise.
+// answers that rule's ID: ErrNoSuchUpload otherwise, ErrHeld while a hold keeps it.
 func (db *DB) AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error) {
 	err = db.batch(ctx, "abort upload "+string(upload)+" by a rule", func(t *tx) error {
-		if err := t.holdUpload(upload); err != nil {
-			return err
-		}
-		u, err := t.uploadByID(upload)
+		u, b, err := t.holdOpen(upload)
 		if err != nil {
 			return err
 		}
-		byID, err := t.rulesByID([]lethe.ID{u.BucketID})
-		if err != nil {
-			return err
-		}
-		r, _ := givenUp(byID[u.BucketID].rules, u, t.now)
+		r, _ := givenUp(b.rules, u, t.now)
 		if r == nil {
 			return fmt.Errorf("no rule gives it up now: %w", lethe.ErrNoSuchUpload)
 		}
 		rule = r.ID
-		return t.endUpload(upload, nil)
+		return t.abortOpen(u)
 	})
 	return rule, err
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -22,13 +21,8 @@ var (
 		AND u.key >= ?3 AND (u.key > ?3 OR (?4 <> '' AND u.id > ?4))
 		AND u.key >= ?2 AND (?5 = '' OR u.key < ?5)
 		ORDER BY u.key, u.id LIMIT ?6`)
-	staleUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
-		ORDER BY u.touched_at, u.id LIMIT ?2`)
 	pageParts = register(`SELECT ` + partColumns + ` FROM parts
 		WHERE upload_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3`)
-	uploadsDue = register(`SELECT count(*), coalesce(sum((SELECT sum(p.size) FROM parts p WHERE p.upload_id = u.id)), 0),
-		coalesce(min(u.touched_at), 0) FROM uploads u WHERE u.touched_at <= ?1`)
-	uploadsLater = register(countLater(`touched_at`, `uploads WHERE touched_at > ?1`))
 )
 
 // Upload answers an open upload: ErrNoSuchUpload, also if it is of another
@@ -94,37 +88,6 @@ func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (par
 		return err
 	})
 	return parts, err
-}
-
-// StaleUploads lists up to limit uploads that nobody has touched for age, the
-// longest first.
-func (db *DB) StaleUploads(ctx context.Context, age time.Duration, limit int) (list []Upload, err error) {
-	err = db.read(ctx, "stale uploads", func(t *tx) error {
-		list, err = all(t, scanUpload, staleUploads, t.now.Add(-age), bounded(limit))
-		return err
-	})
-	return list, err
-}
-
-// UploadBacklog counts uploads by whether they are untouched for age; the bytes
-// are those of the stored parts.
-func (db *DB) UploadBacklog(ctx context.Context, age time.Duration) (b Backlog, err error) {
-	err = db.read(ctx, "upload backlog", func(t *tx) error {
-		b, err = t.backlog(uploadsDue, uploadsLater, t.now.Add(-age))
-		b.postpone(age)
-		return err
-	})
-	return b, err
-}
-
-// postpone turns the times of last signs of life into due times.
-func (b *Backlog) postpone(age time.Duration) {
-	if b.Oldest != 0 {
-		b.Oldest = b.Oldest.Add(age)
-	}
-	if b.NextDue != 0 {
-		b.NextDue = b.NextDue.Add(age)
-	}
 }
 
 func scanUpload(r *sql.Rows) (u Upload, err error) {

@@ -3,7 +3,6 @@ package meta
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -22,7 +21,6 @@ var (
 		WHERE upload_id = ?1 AND state = 1 RETURNING id, backend, size, reason`)
 	deleteParts  = register(`DELETE FROM parts WHERE upload_id = ?1`)
 	deleteUpload = register(`DELETE FROM uploads WHERE id = ?1`)
-	staleUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 AND touched_at <= ?2 ` + exclusive)
 )
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
@@ -146,18 +144,6 @@ func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, 
 			return err
 		}
 		return t.endUpload(id, nil)
-	})
-}
-
-// AbortStale aborts an upload that nobody has touched for age: ErrNoSuchUpload
-// if it is gone or was touched meanwhile.
-func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error {
-	return db.batch(ctx, "abort stale upload "+string(upload), func(t *tx) error {
-		stale, err := t.exists(staleUpload, upload, t.now.Add(-age))
-		if err != nil || !stale {
-			return either(err, lethe.ErrNoSuchUpload)
-		}
-		return t.endUpload(upload, nil)
 	})
 }
 

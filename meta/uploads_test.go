@@ -151,20 +151,21 @@ func TestStaleUploads(t *testing.T) {
 	l.part(u.ID, 1, 10, "p")
 	l.clock.Advance(time.Hour)
 	l.part(touched.ID, 1, 20, "q")
-	stale, err := l.StaleUploads(l.ctx, time.Hour, 10)
+	hour := Stale{Age: time.Hour}
+	stale, err := l.StaleUploads(l.ctx, OverdueQuery{Stale: hour, Limit: 10})
 	l.ok(err)
-	if len(stale) != 1 || stale[0].ID != u.ID {
+	if len(stale) != 1 || stale[0].Upload.ID != u.ID {
 		t.Fatalf("stale %+v", stale)
 	}
-	b, err := l.UploadBacklog(l.ctx, time.Hour)
+	b, err := l.UploadBacklog(l.ctx, hour)
 	l.ok(err)
 	want := Backlog{Count: 1, Bytes: 10, Oldest: began.Add(time.Hour), NextDue: l.now().Add(time.Hour), Scheduled: 1}
 	if b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}
-	l.refused(l.AbortStale(l.ctx, touched.ID, time.Hour), lethe.ErrNoSuchUpload)
-	l.ok(l.AbortStale(l.ctx, u.ID, time.Hour))
-	l.refused(l.AbortStale(l.ctx, u.ID, time.Hour), lethe.ErrNoSuchUpload)
+	l.refused(l.AbortStale(l.ctx, touched.ID, hour), lethe.ErrNoSuchUpload)
+	l.ok(l.AbortStale(l.ctx, u.ID, hour))
+	l.refused(l.AbortStale(l.ctx, u.ID, hour), lethe.ErrNoSuchUpload)
 }
 
 func TestListUploads(t *testing.T) {

@@ -102,13 +102,12 @@ type ReapLedger interface {
 
 // UploadLedger finds and aborts stale multipart uploads.
 type UploadLedger interface {
-	StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error)
-	// StaleUploadsOn lists those with a part on a backend.
-	StaleUploadsOn(ctx context.Context, r meta.StaleRequest) ([]meta.Upload, error)
-	// AbortStale aborts the upload if it is still untouched for age:
-	// ErrNoSuchUpload otherwise.
-	AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error
-	UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error)
+	// StaleUploads lists uploads that were left lying, AbortStale aborts one by the
+	// same decision in its own transaction: ErrNoSuchUpload if it is not, or gone, and
+	// ErrHeld while a hold keeps it.
+	StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error)
+	AbortStale(ctx context.Context, upload lethe.ID, s meta.Stale) error
+	UploadBacklog(ctx context.Context, s meta.Stale) (meta.Backlog, error)
 }
 
 // LifecycleLedger acts on the lifecycle rules of buckets. What they end is stamped
@@ -122,8 +121,8 @@ type LifecycleLedger interface {
 	RestampBacklog(ctx context.Context) (meta.Backlog, error)
 	// RuledUploads lists open uploads that rules give up now. AbortRuled does so if
 	// a rule that is in force says so in that transaction, and answers it:
-	// ErrNoSuchUpload otherwise.
-	RuledUploads(ctx context.Context, limit int) ([]meta.RuledUpload, error)
+	// ErrNoSuchUpload otherwise, and ErrHeld while a hold keeps the upload.
+	RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error)
 	AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error)
 }
 

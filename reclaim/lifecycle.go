@@ -2,10 +2,8 @@ package reclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -60,20 +58,16 @@ func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
 
 // uploads gives up uploads, each in a transaction that asks the rules again.
 func (l *Lifecycle) uploads(ctx context.Context, c *Counts) (bool, error) {
-	due, err := l.Ledger.RuledUploads(ctx, l.Limit)
+	due, err := l.Ledger.RuledUploads(ctx, meta.OverdueQuery{Limit: l.Limit})
 	if err != nil {
 		return false, fmt.Errorf("reclaim: uploads that rules give up: %w", err)
 	}
 	for _, u := range due {
 		rule, err := l.Ledger.AbortRuled(ctx, u.Upload.ID)
-		switch {
-		case errors.Is(err, lethe.ErrNoSuchUpload):
-			c.Add("revived", 1)
-		case err != nil:
-			return false, fmt.Errorf("reclaim: abort upload %s by a rule: %w", u.Upload.ID, err)
-		default:
-			c.Add(Items, 1)
-			c.Add("aborted", 1)
+		if err := countAborted(c, u, err); err != nil {
+			return false, err
+		}
+		if err == nil {
 			l.Events.uploadRuled(u.Upload, rule)
 		}
 	}

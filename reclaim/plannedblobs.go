@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -212,82 +211,6 @@ func (a *application) resolved(n meta.Named, res Resolution) {
 	}
 	a.result(n, o, string(res))
 	a.drop(n)
-}
-
-func uploadItem(do, why string, u meta.Upload, due lethe.Time) plan.Item {
-	return plan.Item{Do: do, Kind: kindUpload, ID: string(u.ID), Bucket: u.Bucket, Key: u.Key, Why: why, Due: due.Time()}
-}
-
-// Items are the uploads that were left lying.
-func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error {
-	list, err := u.Ledger.StaleUploads(ctx, u.Safety.MultipartStale, 0)
-	for _, up := range list {
-		if err := yield(uploadItem(u.Name(), "untouched for "+lethe.FormatTTL(u.Safety.MultipartStale), up, up.TouchedAt.Add(u.Safety.MultipartStale))); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// Apply aborts those of the uploads that are still untouched.
-func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
-	a := applied(items)
-	err := unlessDoubted(ctx, u.Ledger, func(ctx context.Context) error {
-		return a.uploads(func(id lethe.ID) error {
-			err := u.Ledger.AbortStale(ctx, id, u.Safety.MultipartStale)
-			if err == nil {
-				i := a.items[meta.Named{Key: string(id), ID: id}]
-				u.Events.uploadAborted(meta.Upload{ID: id, Bucket: i.Bucket, Key: i.Key})
-			}
-			return err
-		}, c)
-	})
-	return a.out, err
-}
-
-// Items are the uploads that lifecycle rules give up now. Stamping anew destroys
-// nothing, and is no part of a plan.
-func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) error {
-	list, err := l.Ledger.RuledUploads(ctx, 0)
-	for _, up := range list {
-		if err := yield(uploadItem(l.Name(), "rule "+up.Rule, up.Upload, up.At)); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// Apply gives up those of the uploads that a rule in force still gives up.
-func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
-	a := applied(items)
-	err := unlessDoubted(ctx, l.Ledger, func(ctx context.Context) error {
-		return a.uploads(func(id lethe.ID) error {
-			rule, err := l.Ledger.AbortRuled(ctx, id)
-			if err == nil {
-				i := a.items[meta.Named{Key: string(id), ID: id}]
-				l.Events.uploadRuled(meta.Upload{ID: id, Bucket: i.Bucket, Key: i.Key}, rule)
-			}
-			return err
-		}, c)
-	})
-	return a.out, err
-}
-
-// uploads aborts one after the other.
-func (a *application) uploads(abort func(lethe.ID) error, c *Counts) error {
-	for _, n := range a.left {
-		switch err := abort(n.ID); {
-		case errors.Is(err, lethe.ErrNoSuchUpload):
-			a.result(n, plan.Changed, "it is gone, or was gone on with")
-		case err != nil:
-			return fmt.Errorf("reclaim: abort upload %s: %w", n.ID, err)
-		default:
-			a.result(n, plan.Done, "")
-			c.Add(Items, 1)
-			c.Add("aborted", 1)
-		}
-	}
-	return nil
 }
 
 var _ = []Planner{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -26,51 +24,52 @@ type Uploads struct {
 // Name returns "multipart".
 func (*Uploads) Name() string { return "multipart" }
 
-// Plan counts the stale uploads.
-func (u *Uploads) Plan(ctx context.Context) (meta.Backlog, error) {
-	return u.Ledger.UploadBacklog(ctx, u.Safety.MultipartStale)
+// stale is when an upload was left lying: what plans and counts, and what aborts,
+// asks by it.
+func (u *Uploads) stale() meta.Stale {
+	return meta.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn}
 }
 
-// Pass aborts stale uploads, each in its own transaction that checks its age
-// again: a client that came back in between keeps its upload.
+// Plan counts the stale uploads.
+func (u *Uploads) Plan(ctx context.Context) (meta.Backlog, error) {
+	return u.Ledger.UploadBacklog(ctx, u.stale())
+}
+
+// Pass aborts stale uploads, each in its own transaction that checks its age and
+// its holds again: a client that came back in between keeps its upload.
 func (u *Uploads) Pass(string) Step {
 	return unlessBehind(u.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
-		stale, err := u.Ledger.StaleUploads(ctx, u.Safety.MultipartStale, u.Limit)
+		stale, err := u.Ledger.StaleUploads(ctx, meta.OverdueQuery{Stale: u.stale(), Limit: u.Limit})
 		if err != nil {
 			return false, fmt.Errorf("reclaim: stale uploads: %w", err)
 		}
-		if err := u.abort(ctx, c, stale, u.Safety.MultipartStale); err != nil {
-			return false, err
-		}
-		more := u.Limit > 0 && len(stale) >= u.Limit
-		for _, backend := range slices.Sorted(maps.Keys(u.StaleOn)) {
-			age := u.StaleOn[backend]
-			stale, err := u.Ledger.StaleUploadsOn(ctx, meta.StaleRequest{Backend: backend, Age: age, Limit: u.Limit})
-			if err != nil {
-				return false, fmt.Errorf("reclaim: stale uploads on %s: %w", backend, err)
-			}
-			if err := u.abort(ctx, c, stale, age); err != nil {
+		for _, up := range stale {
+			err := u.Ledger.AbortStale(ctx, up.Upload.ID, u.stale())
+			if err := countAborted(c, up, err); err != nil {
 				return false, err
 			}
-			more = more || u.Limit > 0 && len(stale) >= u.Limit
+			if err == nil {
+				u.Events.uploadAborted(up.Upload)
+			}
 		}
-		return more, nil
+		return u.Limit > 0 && len(stale) >= u.Limit, nil
 	})
 }
 
-// abort aborts uploads that are still untouched for age.
-func (u *Uploads) abort(ctx context.Context, c *Counts, stale []meta.Upload, age time.Duration) error {
-	for _, up := range stale {
-		switch err := u.Ledger.AbortStale(ctx, up.ID, age); {
-		case errors.Is(err, lethe.ErrNoSuchUpload):
-			c.Add("revived", 1)
-		case err != nil:
-			return fmt.Errorf("reclaim: abort upload %s: %w", up.ID, err)
-		default:
-			c.Add(Items, 1)
-			c.Add("aborted", 1)
-			u.Events.uploadAborted(up)
-		}
+// countAborted counts what became of an upload that was to be aborted.
+func countAborted(c *Counts, up meta.OverdueUpload, err error) error {
+	switch {
+	case errors.Is(err, lethe.ErrNoSuchUpload):
+		c.Add("revived", 1)
+	case errors.Is(err, lethe.ErrHeld):
+		c.Add("held", 1)
+	case err != nil:
+		return fmt.Errorf("reclaim: abort upload %s: %w", up.Upload.ID, err)
+	default:
+		c.Add(Items, 1)
+		c.Add("aborted", 1)
+		c.Add("condemned", up.Blobs)
+		c.Add("condemned_bytes", up.Bytes)
 	}
 	return nil
 }

@@ -72,6 +72,12 @@ func (c *cli) reclaim(ctx context.Context, client *admin.Client, req admin.Recla
 		if err := table(c.out, rows); err != nil {
 			return err
 		}
+		for _, p := range res.Plan {
+			if p.Backlog.Held > 0 {
+				fmt.Fprintf(c.out, "%s: %s of %s would be due and stay, as holds keep them\n",
+					p.Name, plural(p.Backlog.Held, "upload", "uploads"), size(p.Backlog.HeldBytes))
+			}
+		}
 		return c.showReclaimPlan(ctx, client, req.Only)
 	}
 	for _, d := range res.Done {

@@ -4,7 +4,6 @@ package failpoint
 
 import (
 	"context"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -83,8 +82,8 @@ func (l ledger) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) e
 	return alone("condemn-intent", func() error { return l.Ledger.CondemnIntent(ctx, fence, blob) })
 }
 
-func (l ledger) AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error {
-	return alone("abort-stale", func() error { return l.Ledger.AbortStale(ctx, upload, age) })
+func (l ledger) AbortStale(ctx context.Context, upload lethe.ID, s meta.Stale) error {
+	return alone("abort-stale", func() error { return l.Ledger.AbortStale(ctx, upload, s) })
 }
 
 func (l ledger) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {

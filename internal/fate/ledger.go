@@ -2,7 +2,6 @@ package fate
 
 import (
 	"context"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/failpoint"
@@ -79,8 +78,8 @@ func (l *ledger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key strin
 	return err
 }
 
-func (l *ledger) AbortStale(ctx context.Context, upload lethe.ID, age time.Duration) error {
-	err := l.Ledger.AbortStale(ctx, upload, age)
+func (l *ledger) AbortStale(ctx context.Context, upload lethe.ID, s meta.Stale) error {
+	err := l.Ledger.AbortStale(ctx, upload, s)
 	l.w.condemning(Failure{Stage: "abort", Upload: upload}, err)
 	return err
 }

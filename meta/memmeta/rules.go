@@ -220,45 +220,6 @@ func endedByRules(rows []*object, now lethe.Time) (out []meta.RuleLoss) {
 	return out
 }
 
-// RuledUploads lists up to limit open uploads that a bucket's rules give up now.
-func (db *DB) RuledUploads(ctx context.Context, limit int) ([]meta.RuledUpload, error) {
-	if err := db.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer db.mu.Unlock()
-	var out []meta.RuledUpload
-	for _, b := range db.names.rows {
-		for _, u := range b.uploads.rows {
-			r, at := b.rules.Aborts(u.Key, u.CreatedAt)
-			if r != nil && at <= db.now && (limit <= 0 || len(out) < limit) {
-				row := cloneUpload(u.Upload)
-				row.Bucket = b.Name
-				out = append(out, meta.RuledUpload{Upload: row, Rule: r.ID, At: at})
-			}
-		}
-	}
-	return out, nil
-}
-
-// AbortRuled aborts an upload if a rule that is in force gives it up now:
-// ErrNoSuchUpload otherwise.
-func (db *DB) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
-	if err := db.enter(ctx); err != nil {
-		return "", err
-	}
-	defer db.mu.Unlock()
-	u := db.uploads[id]
-	if u == nil {
-		return "", fmt.Errorf("memmeta: abort upload %s by a rule: %w", id, lethe.ErrNoSuchUpload)
-	}
-	r, at := u.bucket.rules.Aborts(u.Key, u.CreatedAt)
-	if r == nil || at > db.now {
-		return "", fmt.Errorf("memmeta: no rule gives upload %s up now: %w", id, lethe.ErrNoSuchUpload)
-	}
-	db.end(u)
-	return r.ID, nil
-}
-
 // EachRuled walks the buckets that have a name with their rules, for checkers.
 func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *meta.Restamp)) {
 	db.mu.Lock()

@@ -31,24 +31,3 @@ func (db *DB) TallyOrphans(ctx context.Context) ([]meta.Tally, error) {
 	}
 	return out, nil
 }
-
-// StaleUploadsOn lists uploads with a part on a backend that nobody has touched for
-// age, oldest first.
-func (db *DB) StaleUploadsOn(ctx context.Context, r meta.StaleRequest) ([]meta.Upload, error) {
-	if err := db.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer db.mu.Unlock()
-	var out []meta.Upload
-	for _, u := range db.touched.until(func(u *upload) bool { return u.TouchedAt > db.now.Add(-r.Age) }) {
-		on := false
-		for _, p := range u.parts.rows {
-			b := db.byID[p.BlobID]
-			on = on || b != nil && b.backend.ID == r.Backend
-		}
-		if on {
-			out = append(out, u.out())
-		}
-	}
-	return first(out, r.Limit), nil
-}

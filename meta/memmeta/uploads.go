@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -225,45 +224,4 @@ func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, 
 	db.end(u)
 	db.record(op, "abort", "")
 	return nil
-}
-
-// StaleUploads lists uploads that nobody has touched for age, oldest first.
-func (db *DB) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
-	if err := db.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer db.mu.Unlock()
-	var out []meta.Upload
-	for _, u := range first(db.touched.until(func(u *upload) bool { return u.TouchedAt > db.now.Add(-age) }), limit) {
-		out = append(out, u.out())
-	}
-	return out, nil
-}
-
-// AbortStale aborts an upload if nobody has touched it for age: ErrNoSuchUpload.
-func (db *DB) AbortStale(ctx context.Context, id lethe.ID, age time.Duration) error {
-	if err := db.enter(ctx); err != nil {
-		return err
-	}
-	defer db.mu.Unlock()
-	u := db.uploads[id]
-	if u == nil || u.TouchedAt > db.now.Add(-age) {
-		return fmt.Errorf("memmeta: abort stale upload %s: %w", id, lethe.ErrNoSuchUpload)
-	}
-	db.end(u)
-	return nil
-}
-
-// UploadBacklog counts the open uploads by age.
-func (db *DB) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error) {
-	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
-	}
-	defer db.mu.Unlock()
-	return backlog(db.touched.rows, db.now, func(u *upload) (at lethe.Time, bytes int64) {
-		for _, p := range u.parts.rows {
-			bytes += p.Size
-		}
-		return u.TouchedAt.Add(age), bytes
-	}), nil
 }

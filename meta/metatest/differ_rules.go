@@ -50,7 +50,8 @@ func (h *history) restamp() {
 }
 
 func (h *history) ruledUploads() {
-	list, _ := ask(h, "uploads that rules give up", func(l Ledger) ([]meta.RuledUpload, error) { return l.RuledUploads(h.ctx, 2) })
+	q := meta.OverdueQuery{Limit: 2, Held: h.chance(2)}
+	list, _ := ask(h, "uploads that rules give up", func(l Ledger) ([]meta.OverdueUpload, error) { return l.RuledUploads(h.ctx, q) })
 	for _, u := range list {
 		ask(h, "give up "+string(u.Upload.ID), func(l Ledger) (string, error) { return l.AbortRuled(h.ctx, u.Upload.ID) })
 	}

@@ -87,24 +87,21 @@ func (h *history) abort() {
 }
 
 func (h *history) staleUploads() {
-	age := time.Duration(1+h.number(5)) * time.Hour
-	stale, _ := ask(h, "stale uploads", func(l Ledger) ([]meta.Upload, error) { return l.StaleUploads(h.ctx, age, 2) })
-	on := h.one(disk, "none")
-	ask(h, "stale uploads on "+on, func(l Ledger) ([]meta.Upload, error) {
-		return l.StaleUploadsOn(h.ctx, meta.StaleRequest{Backend: on, Age: age, Limit: 2})
-	})
+	age := meta.Stale{Age: time.Duration(1+h.number(5)) * time.Hour, On: map[string]time.Duration{h.one(disk, "tape"): time.Duration(h.number(200)) * time.Minute}}
+	q := meta.OverdueQuery{Stale: age, Limit: h.number(3), Held: h.chance(2)}
+	stale, _ := ask(h, "stale uploads", func(l Ledger) ([]meta.OverdueUpload, error) { return l.StaleUploads(h.ctx, q) })
 	ask(h, "tally", func(l Ledger) ([]meta.Tally, error) { return l.TallyOrphans(h.ctx) })
 	ask(h, "upload backlog", func(l Ledger) (meta.Backlog, error) { return l.UploadBacklog(h.ctx, age) })
 	id := pick(h, h.uploads).ID
 	if len(stale) > 0 && h.chance(2) {
-		id = stale[0].ID
+		id = stale[0].Upload.ID
 	}
 	ask(h, "abort stale "+string(id), func(l Ledger) (any, error) { return nil, l.AbortStale(h.ctx, id, age) })
-	q := meta.UploadQuery{Bucket: h.bucketName(), AfterKey: h.one("", "a"), Limit: h.number(3)}
+	list := meta.UploadQuery{Bucket: h.bucketName(), AfterKey: h.one("", "a"), Limit: h.number(3)}
 	if h.chance(2) {
-		q.AfterUpload = id
+		list.AfterUpload = id
 	}
-	ask(h, "uploads", func(l Ledger) ([]meta.Upload, error) { return l.Uploads(h.ctx, q) })
+	ask(h, "uploads", func(l Ledger) ([]meta.Upload, error) { return l.Uploads(h.ctx, list) })
 }
 
 func (h *history) reads() {

@@ -48,7 +48,7 @@ func dump(t testing.TB, l Ledger) string {
 	add("to expire")(wrap(l.ExpireBacklog(ctx)))
 	add("to purge")(wrap(l.PurgeBacklog(ctx)))
 	add("to reap")(wrap(l.ReapBacklog(ctx, time.Minute)))
-	add("to abort")(wrap(l.UploadBacklog(ctx, time.Hour)))
+	add("to abort")(wrap(l.UploadBacklog(ctx, meta.Stale{Age: time.Hour})))
 	add("to place")(wrap(l.PlaceBacklog(ctx)))
 	add("runs")(runsOf(l))
 	add("holds")(wrap(l.Holds(ctx, meta.HoldQuery{})))

@@ -323,18 +323,19 @@ func rulesUploads(w *world) {
 	other := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "b", Owner: owner}))(w)
 	end := w.midnight(1)
 	w.later(end.Sub(w.now()) - time.Microsecond)
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, 0))(w)), 0)
+	w.part(u, 1, "a part puts nothing off")
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{}))(w)), 0)
 	w.fails(refused(w.AbortRuled(w.ctx, u.ID)), lethe.ErrNoSuchUpload)
 	w.later(time.Microsecond)
-	list := must(w.RuledUploads(w.ctx, 10))(w)
+	list := must(w.RuledUploads(w.ctx, meta.OverdueQuery{Limit: 10}))(w)
 	if len(list) != 1 || list[0].Upload.ID != u.ID || list[0].Rule != "uploads" || list[0].At != end {
 		w.Fatalf("given up: %+v", list)
 	}
 	w.rules(lifecycle.Rule{ID: "uploads", Prefix: "tmp/", AbortDays: 9})
 	w.fails(refused(w.AbortRuled(w.ctx, u.ID)), lethe.ErrNoSuchUpload)
 	w.rules(lifecycle.Rule{ID: "again", AbortDays: 1})
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, 0))(w)), 2)
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, 1))(w)), 1)
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{}))(w)), 2)
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{Limit: 1}))(w)), 1)
 	equal(w, "rule", must(w.AbortRuled(w.ctx, other.ID))(w), "again")
 	w.fails(refused(w.UploadByID(w.ctx, other.ID)), lethe.ErrNoSuchUpload)
 }

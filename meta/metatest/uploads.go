@@ -22,6 +22,10 @@ func uploadTests() []test {
 		{name: "parts by number", run: listParts},
 		{name: "uploads by key", run: listUploads},
 		{name: "stale", run: staleUploads},
+		{name: "stale by the times of backends", run: staleOn},
+		{name: "what is stale is listed with what it holds", run: staleHolds},
+		{name: "stale beyond a page", run: staleMany},
+		{name: "a hold keeps open uploads from age and rules", run: heldUploads},
 		{name: "backlog", run: uploadBacklog},
 	}
 }
@@ -82,7 +86,7 @@ func noUpload(w *world) {
 		})
 	}
 	w.fails(refused(w.UploadByID(w.ctx, w.id())), lethe.ErrNoSuchUpload)
-	w.fails(w.AbortStale(w.ctx, w.id(), 0), lethe.ErrNoSuchUpload)
+	w.fails(w.AbortStale(w.ctx, w.id(), meta.Stale{}), lethe.ErrNoSuchUpload)
 	w.fails(refused(w.CommitPart(w.ctx, meta.PartCommit{Op: w.id(), Part: meta.Part{UploadID: w.id(), Number: 1}})), lethe.ErrNoSuchUpload)
 	equal(w, "parts", len(must(w.Parts(w.ctx, w.id(), 0, 9))(w)), 0)
 }
@@ -231,40 +235,4 @@ func listUploads(w *world) {
 		equal(w, fmt.Sprintf("%+v", c.q), names(list, func(u meta.Upload) string { return at[u.ID] }), c.want)
 	}
 	equal(w, "other", len(must(w.Uploads(w.ctx, meta.UploadQuery{Bucket: "other"}))(w)), 0)
-}
-
-func staleUploads(w *world) {
-	first := w.open("a")
-	w.later(time.Second)
-	second := w.open("b")
-	w.later(time.Hour - time.Second)
-	w.part(first, 1, "touched")
-	w.later(time.Second)
-	stale := must(w.StaleUploads(w.ctx, time.Hour, 9))(w)
-	equal(w, "stale", names(stale, func(u meta.Upload) string { return u.Key }), "b;")
-	w.unchanged(func() { w.fails(w.AbortStale(w.ctx, first.ID, time.Hour), lethe.ErrNoSuchUpload) })
-	on := func(backend string, age time.Duration) string {
-		list := must(w.StaleUploadsOn(w.ctx, meta.StaleRequest{Backend: backend, Age: age, Limit: 9}))(w)
-		return names(list, func(u meta.Upload) string { return u.Key })
-	}
-	equal(w, "stale with a part there", on(disk, time.Second), "a;")
-	equal(w, "stale with a part there, too young", on(disk, time.Hour), "")
-	equal(w, "stale with a part elsewhere", on("none", time.Second), "")
-	w.ok(w.AbortStale(w.ctx, second.ID, time.Hour))
-	w.later(time.Hour)
-	equal(w, "stale", len(must(w.StaleUploads(w.ctx, time.Hour, 1))(w)), 1)
-	w.ok(w.AbortStale(w.ctx, first.ID, time.Hour))
-	w.fails(w.AbortStale(w.ctx, first.ID, time.Hour), lethe.ErrNoSuchUpload)
-	w.totals(0, 0, 1, 0)
-}
-
-func uploadBacklog(w *world) {
-	u := w.open("a")
-	w.part(u, 1, "body")
-	due := w.now().Add(time.Hour)
-	equal(w, "backlog", must(w.UploadBacklog(w.ctx, time.Hour))(w), meta.Backlog{NextDue: due, Scheduled: 1})
-	w.later(time.Hour)
-	w.open("b")
-	equal(w, "backlog", must(w.UploadBacklog(w.ctx, time.Hour))(w),
-		meta.Backlog{Count: 1, Bytes: 4, Oldest: due, NextDue: w.now().Add(time.Hour), Scheduled: 1})
 }

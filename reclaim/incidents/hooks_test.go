@@ -104,8 +104,8 @@ func (h *hooked) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 	return hook(h, "claim intents", func() (meta.ClaimedIntents, error) { return h.ledger.ClaimIntents(ctx, r) })
 }
 
-func (h *hooked) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
-	return hook(h, "stale uploads", func() ([]meta.Upload, error) { return h.ledger.StaleUploads(ctx, age, limit) })
+func (h *hooked) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+	return hook(h, "stale uploads", func() ([]meta.OverdueUpload, error) { return h.ledger.StaleUploads(ctx, q) })
 }
 
 func (h *hooked) Recount(ctx context.Context) ([]meta.Discrepancy, error) {

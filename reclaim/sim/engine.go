@@ -91,20 +91,16 @@ func (s *seam) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Back
 	return s.in.ReapBacklog(ctx, minAge)
 }
 
-func (s *seam) StaleUploads(ctx context.Context, age time.Duration, limit int) ([]meta.Upload, error) {
-	return read(s, "stale-uploads", "", func() ([]meta.Upload, error) { return s.in.StaleUploads(ctx, age, limit) })
+func (s *seam) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+	return read(s, "stale-uploads", "", func() ([]meta.OverdueUpload, error) { return s.in.StaleUploads(ctx, q) })
 }
 
-func (s *seam) StaleUploadsOn(ctx context.Context, r meta.StaleRequest) ([]meta.Upload, error) {
-	return read(s, "stale-uploads-on", r.Backend, func() ([]meta.Upload, error) { return s.in.StaleUploadsOn(ctx, r) })
+func (s *seam) AbortStale(ctx context.Context, id lethe.ID, stale meta.Stale) error {
+	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(ctx, id, stale) })
 }
 
-func (s *seam) AbortStale(ctx context.Context, id lethe.ID, age time.Duration) error {
-	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(ctx, id, age) })
-}
-
-func (s *seam) UploadBacklog(ctx context.Context, age time.Duration) (meta.Backlog, error) {
-	return s.in.UploadBacklog(ctx, age)
+func (s *seam) UploadBacklog(ctx context.Context, stale meta.Stale) (meta.Backlog, error) {
+	return s.in.UploadBacklog(ctx, stale)
 }
 
 func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {

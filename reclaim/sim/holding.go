@@ -113,10 +113,27 @@ func (o *oracle) kept(before View, step Step) error {
 			return broken("%v ends sooner (%s, was %s) under a hold on the %s %q", at, now.TTLAt, old.TTLAt, h.Scope, h.Key)
 		}
 	}
-	if step != "purge" {
-		return nil
+	switch step {
+	case "purge":
+		return o.keptTrash(before)
+	case "abort-stale", "abort-ruled":
+		return o.keptUploads(before, step)
 	}
-	return o.keptTrash(before)
+	return nil
+}
+
+// keptUploads: neither age nor a rule ends an upload to a held key.
+func (o *oracle) keptUploads(before View, step Step) error {
+	left := map[lethe.ID]bool{}
+	for _, u := range o.view.Uploads {
+		left[u.ID] = true
+	}
+	for _, u := range before.Uploads {
+		if h, held := o.heldBy(place{u.Bucket, u.Key}); held && !left[u.ID] {
+			return fmt.Errorf("upload %s (%s/%s) was ended by %s under a hold on the %s %q", u.ID, u.Bucket, u.Key, step, h.Scope, h.Key)
+		}
+	}
+	return nil
 }
 
 // keptTrash: nothing is purged that lay under a held key.

@@ -26,8 +26,8 @@ var ruleMutants = []mutant{
 		file: "lifecycle/rules.go", old: "out[i].same(&old[j])", new: "out[i].ID == old[j].ID",
 	}, {
 		name: "uploads are given up by rules that are gone", rule: "21: rules are re-checked where it counts", within: 20000,
-		file: "meta/memmeta/rules.go", old: "	r, at := u.bucket.rules.Aborts(u.Key, u.CreatedAt)\n	if r == nil || at > db.now {",
-		new: "	r, _ := u.bucket.rules.Aborts(u.Key, u.CreatedAt)\n	if r == nil {\n		r = &lifecycle.Rule{}\n	}\n	if false {",
+		file: "meta/memmeta/overdue.go", old: "	r, at := u.bucket.rules.Aborts(u.Key, u.CreatedAt)\n	if r == nil || at > db.now {",
+		new: "	r, _ := u.bucket.rules.Aborts(u.Key, u.CreatedAt)\n	if r == nil {\n		db.end(u)\n		return \"none\", nil\n	}\n	if false {",
 	},
 }
 

@@ -42,8 +42,8 @@ func (s *seam) RestampBacklog(ctx context.Context) (meta.Backlog, error) {
 	return s.in.RestampBacklog(ctx)
 }
 
-func (s *seam) RuledUploads(ctx context.Context, limit int) ([]meta.RuledUpload, error) {
-	return read(s, "ruled-uploads", "", func() ([]meta.RuledUpload, error) { return s.in.RuledUploads(ctx, limit) })
+func (s *seam) RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+	return read(s, "ruled-uploads", "", func() ([]meta.OverdueUpload, error) { return s.in.RuledUploads(ctx, q) })
 }
 
 func (s *seam) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {

@@ -1,0 +1,245 @@
+package meta
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Stale says when an open upload was left lying: when nobody has touched it for
+// Age, or for the shorter time of a backend that has one of its parts.
+type Stale struct {
+	Age time.Duration
+	On  map[string]time.Duration // by backend; what is not shorter than Age counts for nothing
+}
+
+// Of answers how long an upload with parts on these backends may lie untouched, and
+// the backend that makes it so short; none if it is Age.
+func (s Stale) Of(backends []string) (age time.Duration, by string) {
+	age = s.Age
+	for _, b := range slices.Sorted(slices.Values(backends)) {
+		if on, own := s.On[b]; own && on < age {
+			age, by = on, b
+		}
+	}
+	return age, by
+}
+
+// shortest is how long an upload may lie untouched wherever its parts are.
+func (s Stale) shortest() time.Duration {
+	age := s.Age
+	for _, on := range s.On {
+		age = min(age, on)
+	}
+	return age
+}
+
+// OverdueUpload is an open upload whose time is over, as it was left lying or as a
+// rule gives it up, and what it holds.
+type OverdueUpload struct {
+	Upload   Upload
+	At       lethe.Time // since when
+	Rule     string     // lifecycle.Rule.ID of the rule; empty: it was left lying
+	Stale    time.Duration
+	By       string   // the backend whose own time that is; empty: it is that of all
+	Backends []string // of its stored parts, in order
+	Blobs    int64    // its stored parts
+	Bytes    int64    // of those
+	Held     bool     // by a hold, so that it stays
+}
+
+// OverdueQuery asks for uploads whose time is over.
+type OverdueQuery struct {
+	Stale Stale // of StaleUploads
+	Held  bool  // also those that are held
+	Limit int
+}
+
+var (
+	touchedUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
+		AND u.touched_at >= ?2 AND (u.touched_at > ?2 OR u.id > ?3) ORDER BY u.touched_at, u.id LIMIT ?4`)
+	// CROSS JOIN makes SQLite read the parameter first, and look each upload up.
+	uploadsHold = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + ids(1) + ` CROSS JOIN parts p
+		JOIN blobs l ON l.id = p.blob_id WHERE p.upload_id = t.id GROUP BY p.upload_id, l.backend`)
+	uploadsLater = register(countLater(`touched_at`, `uploads WHERE touched_at > ?1`))
+)
+
+// StaleUploads lists up to a limit of uploads that were left lying and that no hold
+// keeps, those first that nobody has touched for the longest. It reads all that
+// nobody has touched for the shortest of the times.
+func (db *DB) StaleUploads(ctx context.Context, q OverdueQuery) (list []OverdueUpload, err error) {
+	err = db.read(ctx, "stale uploads", func(t *tx) error {
+		list = nil
+		return t.untouched(q.Stale, t.now.Add(-q.Stale.shortest()), func(u OverdueUpload) bool {
+			if u.At <= t.now && (q.Held || !u.Held) {
+				list = append(list, u)
+			}
+			return int64(len(list)) < bounded(q.Limit)
+		})
+	})
+	return list, err
+}
+
+// UploadBacklog counts uploads by whether they were left lying; the bytes are those
+// of their stored parts. What a hold keeps is counted apart.
+func (db *DB) UploadBacklog(ctx context.Context, s Stale) (b Backlog, err error) {
+	err = db.read(ctx, "upload backlog", func(t *tx) error {
+		b = Backlog{}
+		may, older, first := t.now.Add(-s.shortest()), int64(0), lethe.Time(0)
+		err := t.untouched(s, lethe.Forever, func(u OverdueUpload) bool {
+			b.upload(u, t.now)
+			if u.Upload.TouchedAt <= may {
+				older++
+				return true
+			}
+			// What was touched later is neither due, nor due before the next one.
+			return u.Upload.TouchedAt.Add(s.shortest()) < b.NextDue
+		})
+		if err != nil {
+			return err
+		}
+		err = t.row(uploadsLater, may).Scan(&b.Scheduled, &first)
+		b.Scheduled = min(b.Scheduled+older-b.Count-b.Held, MaxScheduled)
+		return t.failed(err)
+	})
+	return b, err
+}
+
+// upload counts an upload, all but that it waits.
+func (b *Backlog) upload(u OverdueUpload, now lethe.Time) {
+	switch {
+	case u.At > now:
+		b.NextDue = earlier(b.NextDue, u.At)
+	case u.Held:
+		b.Held++
+		b.HeldBytes += u.Bytes
+	default:
+		b.Count++
+		b.Bytes += u.Bytes
+		b.Oldest = earlier(b.Oldest, u.At)
+	}
+}
+
+// untouched gives the open uploads that nobody has touched after an instant to fn,
+// the longest untouched first, with when their time is over, while fn asks for more.
+func (t *tx) untouched(s Stale, since lethe.Time, fn func(OverdueUpload) (more bool)) error {
+	for after := (Upload{}); ; {
+		page, err := all(t, scanUpload, touchedUploads, since, after.TouchedAt, after.ID, maxPage)
+		if err != nil {
+			return err
+		}
+		list, err := t.weighUploads(page)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if list[i].stale(s); !fn(list[i]) {
+				return nil
+			}
+		}
+		if len(page) < maxPage {
+			return nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// stale says since when the upload counts as left lying.
+func (u *OverdueUpload) stale(s Stale) {
+	u.Stale, u.By = s.Of(u.Backends)
+	u.At = u.Upload.TouchedAt.Add(u.Stale)
+}
+
+// weighUploads says what uploads hold, and which are held.
+func (t *tx) weighUploads(list []Upload) ([]OverdueUpload, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	out, at := make([]OverdueUpload, len(list)), make(map[lethe.ID]int, len(list))
+	names, keys := make([]lethe.ID, len(list)), make([]dueRow, len(list))
+	for i, u := range list {
+		out[i].Upload, at[u.ID] = u, i
+		names[i], keys[i] = u.ID, dueRow{Bucket: u.BucketID, Key: u.Key}
+	}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var id lethe.ID
+		var backend string
+		var blobs, bytes int64
+		if err = r.Scan(&id, &backend, &blobs, &bytes); err == nil {
+			u := &out[at[id]]
+			u.Backends = inOrder(u.Backends, backend)
+			u.Blobs += blobs
+			u.Bytes += bytes
+		}
+		return none, err
+	}, uploadsHold, asJSON(names))
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.heldBy(keys)
+	for i, u := range list {
+		_, out[i].Held = held[spot{u.BucketID, u.Key}]
+	}
+	return out, err
+}
+
+// inOrder adds what is not there yet to what is sorted.
+func inOrder(list []string, s string) []string {
+	at, _ := slices.BinarySearch(list, s)
+	return slices.Insert(list, at, s)
+}
+
+// AbortStale aborts an upload that was left lying: ErrNoSuchUpload if it is gone or
+// was touched meanwhile, ErrHeld while a hold keeps it.
+func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {
+	return db.batch(ctx, "abort stale upload "+string(upload), func(t *tx) error {
+		u, _, err := t.holdOpen(upload)
+		if err != nil {
+			return err
+		}
+		list, err := t.weighUploads([]Upload{u})
+		if err != nil {
+			return err
+		}
+		if list[0].stale(s); list[0].At > t.now {
+			return fmt.Errorf("its time is over at %s: %w", list[0].At, lethe.ErrNoSuchUpload)
+		}
+		return t.abortOpen(u)
+	})
+}
+
+// holdOpen reads an open upload and the rules and holds of its bucket, which stay as
+// they are until the transaction ends: ErrNoSuchUpload.
+func (t *tx) holdOpen(id lethe.ID) (u Upload, b namedRules, err error) {
+	if u, err = t.uploadByID(id); err != nil {
+		return u, b, err
+	}
+	byID, err := t.rulesByID([]lethe.ID{u.BucketID})
+	if err != nil {
+		return u, b, err
+	}
+	if err := t.holdUpload(id); err != nil {
+		return u, b, err
+	}
+	if t.crowded() {
+		u, err = t.uploadByID(id) // it may have been touched before it was locked
+	}
+	return u, byID[u.BucketID], err
+}
+
+// abortOpen ends an upload that nobody asked to end, unless it is held: ErrHeld. Its
+// bucket is locked (design rule 21).
+func (t *tx) abortOpen(u Upload) error {
+	held, err := t.heldBy([]dueRow{{Bucket: u.BucketID, Key: u.Key}})
+	if err != nil {
+		return err
+	}
+	if h, is := held[spot{u.BucketID, u.Key}]; is {
+		return h.refusal(u.Key)
+	}
+	return t.endUpload(u.ID, nil)
+}
