@@ -21,9 +21,10 @@ OBJECTS ?= 100000
 # Packages whose tests run under the race detector as well.
 RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config ./internal/ratelimit ./internal/wake ./internal/claimlock ./paste
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat postgres chart clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -132,6 +133,14 @@ chart: .bin/helm
 
 .bin/helm:
 	GOBIN=$(CURDIR)/.bin $(GO) install $(HELM)
+
+# What deploy/compose describes, started without containers and used; as root, and
+# not part of make test.
+compose: .bin/compose-spec
+	scripts/compose.sh .bin/compose-spec
+
+.bin/compose-spec:
+	scripts/modbuild.sh compose-spec $(COMPOSE) ./cmd
 
 clean:
 	rm -rf .bin .cache bench/out lethe

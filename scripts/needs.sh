@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# needs.sh: installs what the tests need beyond Go. What is there already is
-# left alone; the rest comes from Debian's packages (through sudo when not root)
-# and, where Debian has none, is built from its module into .bin. Servers are
-# installed without being started, now or at the next boot: the tests start
-# their own.
+# needs.sh [COMMAND:PACKAGE...]: installs what the tests need beyond Go, and the
+# servers that are named. What is there already is left alone; the rest comes from
+# Debian's packages (through sudo when not root) and, where Debian has none, is
+# built from its module into .bin. Servers are installed without being started, now
+# or at the next boot: the tests start their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # The command to look for, and the package that has it. Version 2 of aws is
 # Debian's; PATH may have another. Debian keeps PostgreSQL's server out of PATH.
 commands=(gcc:gcc curl:curl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin strace:strace)
-servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus)
+servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus "$@")
 
 have() {
 	command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
