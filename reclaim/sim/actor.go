@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // crash unwinds an actor whose process died. It is a panic so that none of the
@@ -35,7 +36,8 @@ type actor struct {
 	kill func()
 	park func(effect) bool
 
-	op *operation // what a client is doing
+	op   *operation  // what a client is doing
+	plan []plan.Item // that a worker applies
 }
 
 // effect is a call that an actor is about to make.

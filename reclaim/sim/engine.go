@@ -35,6 +35,7 @@ func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 			s.w.oracle.stops(*out.Stopped)
 		}
 		s.w.fail(s.handedOut(r.Backend, out.Blobs))
+		s.w.fail(s.w.cur.planned("claim", blobIDs(out.Blobs)...))
 		for _, b := range out.Blobs {
 			if b.DueAt > out.Now {
 				s.w.fail(broken("blob %s was handed out for deletion at %s, before its readers' grace ended at %s", b.ID, out.Now, b.DueAt))
@@ -63,7 +64,13 @@ func (s *seam) CleanBacklog(ctx context.Context, backend string) (meta.Backlog, 
 }
 
 func (s *seam) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
-	return write(s, "claim-intents", "", scope{}, func() (meta.ClaimedIntents, error) { return s.in.ClaimIntents(ctx, r) })
+	return write(s, "claim-intents", "", scope{}, func() (meta.ClaimedIntents, error) {
+		out, err := s.in.ClaimIntents(ctx, r)
+		for _, in := range out.Intents {
+			s.w.fail(s.w.cur.planned("claim-intents", in.Blob.ID))
+		}
+		return out, err
+	})
 }
 
 func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {

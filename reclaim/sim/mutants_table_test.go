@@ -20,6 +20,7 @@ type mutant struct {
 	// equivalent says why no schedule can find it: it must survive.
 	equivalent string
 	sqlite     bool // run over the shipped SQLite ledger
+	plans      bool // plans are made and applied beside the routines
 }
 
 // edit replaces old, which must occur exactly once, by new.

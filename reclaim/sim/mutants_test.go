@@ -160,7 +160,7 @@ func (m mutant) patches() (map[string]string, error) {
 func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans))
 	cmd.Env = append(os.Environ(), wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -216,7 +216,9 @@ func TestHunt(t *testing.T) {
 			continue
 		}
 		n++
-		if r := simulate(s); r.Err != nil {
+		c := config(s)
+		c.Plans = *plans
+		if r := sim.Run(c); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error) {
 	out, err := write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(ctx, r) })
 	for _, p := range out.Items {
+		s.w.fail(s.w.cur.planned("claim-place", p.ID))
 		s.w.tempt(p.Content.ID)
 	}
 	return out, err
@@ -46,7 +47,10 @@ func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 }
 
 func (s *seam) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
-	return write(s, "trim", fmt.Sprint(r.Blobs), scope{}, func() (int, error) { return s.in.TrimCopies(ctx, r) })
+	return write(s, "trim", fmt.Sprint(r.Blobs), scope{}, func() (int, error) {
+		s.w.fail(s.w.cur.planned("trim", r.Blobs...))
+		return s.in.TrimCopies(ctx, r)
+	})
 }
 
 func (s *seam) SetDraining(ctx context.Context, backend string, draining bool) error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/placement"
@@ -30,9 +32,10 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Plans: l},
 	}}
 	if w.placed() {
-		p.of = append(p.of, reclaim.Borrow(placement.NewReplicate(w.placing(l, stores))).(reclaim.Planner))
+		copies := reclaim.Borrow(placement.NewReplicate(w.placing(l, stores))).(reclaim.Planner)
+		p.of = append(p.of, copies, copies)
 	}
-	return []reclaim.Routine{p, p}
+	return slices.Repeat([]reclaim.Routine{p}, often)
 }
 
 // planned is the plans of several routines, in turn.
@@ -45,6 +48,9 @@ type planned struct {
 func (*planned) Name() string { return "planned" }
 
 func (*planned) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// often is how many times likelier a worker picks plans than one of its routines.
+const often = 6
 
 // few is how many items a plan has at most: what is left out must stay.
 const few = 2
@@ -59,12 +65,15 @@ func (p *planned) Pass(worker string) reclaim.Step {
 		}
 		if a := p.w.cur; a != nil {
 			a.pause(time.Duration(1+p.w.rng.IntN(120)) * time.Minute)
+			a.plan = items
+			defer func() { a.plan = nil }()
 		}
 		results, err := of.Apply(ctx, worker, items, c)
 		p.w.note("planned %s: %d items, %d results", of.Name(), len(items), len(results))
 		if err == nil && len(results) != len(items) {
 			p.w.fail(broken("a plan of %s has %d items, and %d results", named(of.Name()), len(items), len(results)))
 		}
+		p.w.fail(p.w.oracle.told(results))
 		return false, err
 	}
 }
@@ -83,4 +92,42 @@ func first(ctx context.Context, of reclaim.Planner) (items []plan.Item, err erro
 		err = nil
 	}
 	return items, err
+}
+
+// planned holds what a step takes against the plan that its actor applies, if it
+// applies one: its items, or what they say is condemned beside a copy.
+func (a *actor) planned(step Step, ids ...lethe.ID) error {
+	if a == nil || a.plan == nil {
+		return nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(a.plan, func(i plan.Item) bool {
+			return i.ID == string(id) || slices.Contains(strings.Split(i.Seen, ";"), "condemn "+string(id))
+		}) {
+			return broken("%s takes %s, which the plan that is applied does not name", named(step), id)
+		}
+	}
+	return nil
+}
+
+// told holds what was said of the items of a plan against the rows.
+func (o *oracle) told(results []plan.Result) error {
+	for _, r := range results {
+		if r.Outcome != plan.Done {
+			continue
+		}
+		id := lethe.ID(r.Item.ID)
+		if _, there := o.entry(id); there || slices.ContainsFunc(o.view.Objects, func(x meta.Object) bool { return x.ID == id }) {
+			return broken("%s was told as done, and is there", r.Item.ID)
+		}
+	}
+	return nil
+}
+
+func blobIDs(blobs []meta.Blob) []lethe.ID {
+	out := make([]lethe.ID, len(blobs))
+	for i, b := range blobs {
+		out[i] = b.ID
+	}
+	return out
 }

@@ -18,6 +18,7 @@ var (
 	first     = flag.Uint64("sim.first", 1, "the first seed")
 	table     = flag.Bool("sim.table", false, "print the fault matrix")
 	sqlite    = flag.Bool("sim.sqlite", false, "run over SQLite instead of the ledger in memory")
+	plans     = flag.Bool("sim.plans", false, "make and apply plans in every world, and not only in one of eight")
 	full      = flag.Bool("sim.full", false, "demand the coverage of a full run")
 )
 
@@ -102,7 +103,7 @@ func explore(from uint64, n int) (*sim.Coverage, *sim.Result) {
 }
 
 func config(seed uint64) sim.Config {
-	c := sim.Config{Seed: seed}
+	c := sim.Config{Seed: seed, Plans: *plans || seed%8 == 5}
 	if *sqlite {
 		c.NewLedger = sim.NewSQLite
 	}

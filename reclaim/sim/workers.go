@@ -175,7 +175,7 @@ func worker(index int) func(*actor) {
 			a.task, a.since = a.task+1, a.effects
 			r := pick(rng, a.proc.node.routines)
 			step := r.Pass(a.name)
-			a.looked = false
+			a.looked, a.plan = false, nil
 			var counts reclaim.Counts
 			for more := true; more; {
 				var err error
