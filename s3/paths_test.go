@@ -99,6 +99,14 @@ func TestNoAddressOfARequestIsCalled(t *testing.T) {
 		doc = strings.NewReplacer("LINK", link, "THERE", there).Replace(doc)
 		s.answered(query, signed(s.raw(http.MethodPut, "?"+query, []byte(doc)), root, sum([]byte(doc))))
 	}
+	for _, field := range []string{"success_action_redirect", "redirect", "x-amz-website-redirect-location", "x-amz-meta-url", "x-amz-copy-source"} {
+		for _, value := range []string{link, there, "//" + there + "/b/k"} {
+			status := s.answered("the form's "+field+" "+value, s.signedForm(map[string]string{"key": "form", field: value}, "x"))
+			if field == "success_action_redirect" && value == link && status != http.StatusSeeOther {
+				t.Errorf("a form that asks for it is not redirected: %d", status)
+			}
+		}
+	}
 	source := link
 	_, err = s.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: aws.String("c"), CopySource: &source})
 	if err == nil {
@@ -109,7 +117,7 @@ func TestNoAddressOfARequestIsCalled(t *testing.T) {
 }
 
 // answered sends a request that may be taken or refused, but follows nothing.
-func (s *site) answered(what string, r *http.Request) {
+func (s *site) answered(what string, r *http.Request) int {
 	s.t.Helper()
 	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(r)
@@ -117,6 +125,7 @@ func (s *site) answered(what string, r *http.Request) {
 	if body := s.read(resp.Body); resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented {
 		s.t.Errorf("%s: %d %s", what, resp.StatusCode, body)
 	}
+	return resp.StatusCode
 }
 
 // absolute asks for another server's address, as a client asks its proxy.

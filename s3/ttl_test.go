@@ -178,6 +178,11 @@ func TestFormUploadWithTTL(t *testing.T) {
 // form posts a browser's upload form with a signed policy.
 func (s *site) form(fields map[string]string, content string) (int, http.Header, string) {
 	s.t.Helper()
+	return s.send(s.signedForm(fields, content))
+}
+
+func (s *site) signedForm(fields map[string]string, content string) *http.Request {
+	s.t.Helper()
 	var b bytes.Buffer
 	m := multipart.NewWriter(&b)
 	for name, value := range s.signPolicy(fields) {
@@ -191,5 +196,5 @@ func (s *site) form(fields map[string]string, content string) (int, http.Header,
 	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, "http://"+w.addr+"/"+s.bucket, &b)
 	s.must(err)
 	r.Header.Set("Content-Type", m.FormDataContentType())
-	return s.send(r)
+	return r
 }

@@ -164,6 +164,12 @@ func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
 	}
 	said, err := s.deleteObjects(ctx, names)
 	switch {
+	case errors.Is(err, errBroken) && ctx.Err() != nil:
+		// The caller hung up, not the service: nobody's pace changes.
+		slot.leave(verdict{err: err})
+		for _, t := range batch {
+			t.err, t.left = fmt.Errorf("s3blob: delete %s: %w: %w: %w", t.key, blob.ErrUnknown, ctx.Err(), err), false
+		}
 	case errors.Is(err, errProtocol):
 		s.o.Events.protocol("delete", err)
 		// An answer that breaks off may be the end of a service's patience: fewer keys pass.

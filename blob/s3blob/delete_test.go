@@ -303,6 +303,55 @@ func TestDeleteSendsMD5(t *testing.T) {
 	}
 }
 
+// hangUp is a body that its reader's caller gives up halfway through.
+type hangUp struct {
+	io.Reader
+	up   context.CancelFunc
+	over <-chan struct{}
+}
+
+func (h hangUp) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	h.up()
+	<-h.over
+	return n, context.Canceled
+}
+
+func (hangUp) Close() error { return nil }
+
+// A caller that ends while the answer is read says nothing of how many keys the
+// service stands.
+func TestDeleteIsCancelledWithinTheAnswer(t *testing.T) {
+	paces, broken := 0, 0
+	s, n := faulty(t, func(o *Options) {
+		o.MaxBatch, o.Concurrency = 64, 4
+		o.Events.Pace = func(int, int) { paces++ }
+		o.Events.Protocol = func(string, error) { broken++ }
+	})
+	keys := fill(t, s, 8)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n.set(on("delete-objects", func(r *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
+		answer, err := pass()
+		if err != nil {
+			return nil, err
+		}
+		answer.Body = hangUp{io.LimitReader(answer.Body, 90), cancel, r.Context().Done()}
+		return answer, nil
+	}))
+	results, err := s.Delete(ctx, keys)
+	if !errors.Is(err, context.Canceled) || len(results) != 8 || n.count("delete-objects") != 1 {
+		t.Errorf("%v, %v, %d requests", results, err, n.count("delete-objects"))
+	}
+	want(t, "one key", results[0].Err, blob.ErrUnknown)
+	if got := limits(s.pace); got != [2]int{64, 4} || paces != 0 || broken != 0 {
+		t.Errorf("the pace is %v after %d changes, and the service was blamed %d times", got, paces, broken)
+	}
+}
+
 func TestDeleteIsCancelled(t *testing.T) {
 	s, n := faulty(t)
 	keys := fill(t, s, 3)
