@@ -251,3 +251,45 @@ func TestWhatALedgerCanDoPassesTheLock(t *testing.T) {
 		t.Errorf("%d pages were given back, want 7", got)
 	}
 }
+
+// While a replica takes over, claims go on with the lock or without it, and none
+// waits for long; afterwards the lock is had again.
+func TestClaimsGoOnWhileAReplicaTakesOver(t *testing.T) {
+	pair, monotonic := servers.NewRedisPair(t), clocktest.New()
+	conn, err := redisconn.Open(redisconn.Options{
+		URL: "redis://" + pair.Sentinel + "?master_name=" + pair.Master, Kind: redisconn.Sentinel, Timeout: time.Second, Monotonic: monotonic,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var without error
+	lock := claimlock.New(claimlock.Options{Conn: conn, Store: "store", Events: claimlock.Events{Without: func(_ string, err error) { without = err }}})
+	claim := func() (locked bool) {
+		t.Helper()
+		without = nil
+		monotonic.Advance(time.Minute) // a connection that failed is tried again
+		claimed := false
+		if err := lock.Around(t.Context(), "expire", func(context.Context) error { claimed = true; return nil }); err != nil || !claimed {
+			t.Fatalf("claimed %v: %v", claimed, err)
+		}
+		return without == nil
+	}
+	until := func(when string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for !claim() {
+			if ctx.Err() != nil {
+				t.Fatalf("%s the lock is not had: %v", when, without)
+			}
+		}
+	}
+	until("at rest")
+	pair.Primary.Kill()
+	claim() // or not: nobody waits for it
+	pair.AwaitFailover()
+	until("after the failover")
+	pair.Primary.Restart() // it becomes the other's replica
+	until("later")
+}

@@ -22,13 +22,21 @@ type instance struct {
 
 func start(t *testing.T, name, addr string) *instance {
 	t.Helper()
+	if addr == "" {
+		return startOn(t, name, redisconn.Options{})
+	}
+	return startOn(t, name, redisconn.Options{URL: "redis://" + addr, Timeout: 2 * time.Second})
+}
+
+func startOn(t *testing.T, name string, server redisconn.Options) *instance {
+	t.Helper()
 	i := &instance{woken: make(chan string, 1000), heard: make(chan string, 1000)}
 	o := Options{
 		Channel: Channel("lethe:", "store"), Self: name, Routines: []string{"clean", "expire"}, Gap: 20 * time.Millisecond,
 		Wake: func(routine string) { i.woken <- routine }, Events: Events{Heard: func(routine string) { i.heard <- routine }},
 	}
-	if addr != "" {
-		conn, err := redisconn.Open(redisconn.Options{URL: "redis://" + addr, Timeout: 2 * time.Second})
+	if server.URL != "" {
+		conn, err := redisconn.Open(server)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +121,24 @@ func TestInstancesWakeEachOther(t *testing.T) {
 	one.Notify("clean", 0) // lost
 	s.Restart()
 	reach(t, two, one)
+	reach(t, one, two)
+}
+
+// Instances that subscribed to the old primary hear each other through the new one.
+func TestInstancesWakeEachOtherAfterAFailover(t *testing.T) {
+	pair := servers.NewRedisPair(t)
+	server := redisconn.Options{URL: "redis://" + pair.Sentinel + "?master_name=" + pair.Master, Kind: redisconn.Sentinel, Timeout: 2 * time.Second}
+	one, two := startOn(t, "one", server), startOn(t, "two", server)
+	reach(t, one, two)
+	pair.Primary.Kill()
+	one.Notify("clean", 0) // lost to the other, not to itself
+	if got := wait(one.woken); got == "" {
+		t.Error("an instance does not wake itself")
+	}
+	pair.AwaitFailover()
+	reach(t, one, two)
+	reach(t, two, one)
+	pair.Primary.Restart() // it becomes the other's replica
 	reach(t, one, two)
 }
 
