@@ -73,7 +73,7 @@ func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
 	l := s.o.Loop
 	return &reclaim.Loop{
 		Routines: []reclaim.Scheduled{{Routine: r, Workers: 1}}, Ledger: l.Ledger, Clock: l.Clock,
-		Worker: l.Worker, NewID: l.NewID, Events: l.Events,
+		Worker: l.Worker, NewID: l.NewID, Events: l.Events, Spans: l.Spans,
 	}
 }
 

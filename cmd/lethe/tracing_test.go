@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/lethe-storage/lethe/admin"
 )
 
 // collected is an exporter that keeps what it is given.
@@ -164,7 +168,11 @@ func TestOneTraceForARequestAndForARun(t *testing.T) {
 		switch s.Name() {
 		case "reclaim run":
 			runs[attributeOf(s, "lethe.routine")]++
+			if attributeOf(s, "lethe.idle") == "true" {
+				continue
+			}
 			below(t, c.trace(s.SpanContext().TraceID()), map[string]string{
+				"admin reclaim": "nothing of this trace", "reclaim run": "admin reclaim",
 				"reclaim batch": "reclaim run", "ledger ClaimCondemned": "reclaim batch",
 				"backend delete": "reclaim batch", "ledger Settle": "reclaim batch",
 			})
@@ -174,11 +182,102 @@ func TestOneTraceForARequestAndForARun(t *testing.T) {
 			}
 		}
 	}
-	if runs["clean"] != 1 || runs["expire"] != 0 {
-		t.Errorf("there are spans of these runs: %v; those that did nothing should leave none", runs)
+	if runs["clean"] != 1 || runs["expire"] != 1 {
+		t.Errorf("there are spans of these runs: %v; an operator asked for both", runs)
 	}
 	for _, p := range private {
 		if strings.Contains(c.text(), p) {
+			t.Errorf("%q is in the spans:\n%s", p, c.text())
+		}
+	}
+}
+
+// asker asks servers of a world as part of traces, one for each letter.
+type asker struct {
+	t     *testing.T
+	token string // of the admin API
+}
+
+func (a asker) traceOf(letter string) string { return strings.Repeat(letter, 32) }
+
+// ask sends a request in the trace of a letter, and answers its body and header.
+func (a asker) ask(letter, method, url, body string, header ...string) (string, http.Header) {
+	a.t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Header.Set("traceparent", "00-"+a.traceOf(letter)+"-00f067aa0ba902b7-01")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(text), resp.Header
+}
+
+// check holds the trace of a letter to spans, each below the one given with it, and
+// the status of its first.
+func (a asker) check(c *collected, letter, status string, want map[string]string) {
+	a.t.Helper()
+	id, err := trace.TraceIDFromHex(a.traceOf(letter))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	list := c.trace(id)
+	below(a.t, list, want)
+	for _, s := range list {
+		if want[s.Name()] == "nothing of this trace" && (attributeOf(s, "http.response.status_code") != status || s.Parent().SpanID().String() != "00f067aa0ba902b7") {
+			a.t.Errorf("%s says %v, want the status %s", s.Name(), s.Attributes(), status)
+		}
+	}
+}
+
+// A paste, and a call of the admin API, is one trace from the client's down to each
+// transaction and each call of a backend. No span shows a paste's code or token, or
+// the admin's.
+func TestOneTraceForAPasteAndForACall(t *testing.T) {
+	c := &collected{}
+	w := newWorld(t, "tracing.enabled=true", "tracing.sample_ratio=1", "cache.size=0B", "server.admin.listen=127.0.0.1:0")
+	w.spans = c
+	w.start()
+	token, err := os.ReadFile(filepath.Join(w.dir, "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := asker{t, strings.TrimSpace(string(token))}
+	pastes, calls := w.app.Addresses().Paste, w.app.Addresses().Admin+admin.Prefix
+	at, header := a.ask("1", http.MethodPost, pastes, "dear Bob")
+	code := strings.TrimSpace(at[strings.LastIndex(at, "/")+1:])
+	if text, _ := a.ask("2", http.MethodGet, pastes+"/"+code+"/raw", ""); text != "dear Bob" {
+		t.Fatalf("the paste is %q", text)
+	}
+	a.ask("3", http.MethodDelete, pastes+"/"+code, "", "X-Delete-Token", header.Get("X-Delete-Token"))
+	bearer := "Bearer " + a.token
+	a.ask("4", http.MethodPost, calls+"backends/hold", `{"id":"main"}`, "Authorization", bearer)
+	a.ask("5", http.MethodPost, calls+"check", "", "Authorization", bearer)
+	a.ask("6", http.MethodPost, calls+"status", "")
+	a.ask("7", http.MethodGet, calls+"no-such-call/"+code, "", "Authorization", bearer)
+	w.stop()
+	none := "nothing of this trace"
+	a.check(c, "1", "201", map[string]string{
+		"paste POST": none, "object put": "paste POST", "ledger Begin": "object put", "backend put": "object put", "ledger Commit": "object put",
+	})
+	a.check(c, "2", "200", map[string]string{"paste GET": none, "object get": "paste GET", "ledger Resolve": "object get", "backend get": "object get"})
+	a.check(c, "3", "204", map[string]string{"paste DELETE": none, "object delete": "paste DELETE", "ledger Delete": "object delete"})
+	a.check(c, "4", "200", map[string]string{"admin backends/hold": none, "ledger HoldBackend": "admin backends/hold"})
+	a.check(c, "5", "200", map[string]string{"admin check": none, "reclaim run": "admin check", "reclaim batch": "reclaim run", "backend list": "reclaim batch"})
+	a.check(c, "6", "401", map[string]string{"admin status": none})
+	a.check(c, "7", "404", map[string]string{"admin other": none})
+	for _, p := range []string{code, header.Get("X-Delete-Token"), a.token, "dear Bob"} {
+		if len(p) < 4 || strings.Contains(c.text(), p) {
 			t.Errorf("%q is in the spans:\n%s", p, c.text())
 		}
 	}

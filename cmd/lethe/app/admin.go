@@ -21,7 +21,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Around: s.surroundings(), Spool: s.spoolOf(), Stopwatch: s.opt.Stopwatch, KeyRemoved: s.keyRemoved,
 	})
 	s.watch.metrics.Ask(service, s.opt.Clock, s.opt.Stopwatch)
-	return admin.Handler(service, access)
+	return s.watch.tracedWeb("admin", adminCalls(), admin.Handler(service, access))
 }
 
 // openAdmin serves the admin API. Behind a socket its owner, who alone gets in,

@@ -103,7 +103,7 @@ func (w *observer) pastes() paste.Events {
 // method keeps what clients make up out of the labels of metrics.
 func method(name string) string {
 	switch name {
-	case "GET", "HEAD", "POST", "DELETE":
+	case "GET", "HEAD", "POST", "PUT", "DELETE":
 		return name
 	}
 	return "other"

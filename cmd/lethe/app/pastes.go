@@ -26,8 +26,9 @@ func (a *App) openPaste(ctx context.Context) error {
 	if !c.Enabled || l.Off() || !a.Config.Has(config.RoleServe) {
 		return nil
 	}
+	settings := meta.BucketSettings{Undo: a.Config.Store.Undo.Std()}
 	o := paste.Options{
-		Store: a.Objects, Bucket: c.Bucket, Settings: meta.BucketSettings{Undo: a.Config.Store.Undo.Std()},
+		Store: tracedObjects{newBuckets{a.Objects, settings}, a.watch.trace}, Bucket: c.Bucket, Settings: settings,
 		PublicURL: l.PublicURL, MaxSize: int64(c.MaxSize), DefaultTTL: c.DefaultTTL.Std(), MaxTTL: c.MaxTTL.Std(),
 		TrustedProxies: prefixes(a.Config.Server.TrustedProxies), Clock: a.opt.Clock, Events: a.watch.pastes(),
 	}
@@ -38,5 +39,5 @@ func (a *App) openPaste(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.serve(ctx, "paste", l, h)
+	return a.serve(ctx, "paste", l, a.watch.tracedWeb("paste", pasteCall, h))
 }

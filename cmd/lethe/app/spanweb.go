@@ -1,0 +1,91 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// tracedWeb begins the trace of each request of a server that is not S3's, or goes
+// on with its client's. Its address appears nowhere: a paste's is all that one needs
+// to read it. Named gives the span its name, from a fixed set.
+func (w *observer) tracedWeb(front string, named func(*http.Request) string, next http.Handler) http.Handler {
+	if w.trace == nil {
+		return next
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		ctx := w.trace.parent(r.Context(), r.Header.Get("Traceparent"), r.Header.Get("Tracestate"))
+		ctx, sp := w.trace.root(ctx, front+" "+named(r), trace.SpanKindServer, attribute.String("http.request.method", method(r.Method)))
+		answer := &answer{ResponseWriter: rw}
+		ended := false
+		defer func() {
+			status := answer.status
+			switch {
+			case !ended: // by a panic
+				status = http.StatusInternalServerError
+			case status == 0:
+				status = http.StatusOK
+			}
+			sp.SetAttributes(attribute.Int("http.response.status_code", status),
+				attribute.Int64("lethe.bytes_in", r.ContentLength), attribute.Int64("lethe.bytes_out", answer.bytes))
+			if status >= 500 {
+				sp.SetStatus(codes.Error, fmt.Sprint(status))
+			}
+			sp.End()
+		}()
+		next.ServeHTTP(answer, r.WithContext(ctx))
+		ended = true
+	})
+}
+
+// answer notes how a request was answered.
+type answer struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status < http.StatusOK {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status < http.StatusOK {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(p)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// pasteCall names a request for pastes by its method.
+func pasteCall(r *http.Request) string { return method(r.Method) }
+
+// adminCalls name a call of the admin API by its route.
+func adminCalls() func(*http.Request) string {
+	var known []string
+	for _, r := range admin.Routes() {
+		known = append(known, r.Name)
+	}
+	return func(r *http.Request) string {
+		if name, ok := strings.CutPrefix(r.URL.Path, admin.Prefix); ok && slices.Contains(known, name) {
+			return name
+		}
+		return "other"
+	}
+}
