@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/meta"
@@ -115,104 +114,4 @@ func parseRules(text string) (lifecycle.Rules, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
 	return rules, nil
-}
-
-// Forecast is what a rule would end.
-type Forecast struct {
-	Rule
-	Today    Amount    `json:"today"` // up to the next midnight in UTC
-	Days     Amount    `json:"days"`  // within the days asked for, today included
-	Uploads  int64     `json:"uploads,omitempty"`
-	Examples []Example `json:"examples,omitempty"`
-}
-
-// Amount is a number of objects and their bytes.
-type Amount struct {
-	Objects int64 `json:"objects"`
-	Bytes   int64 `json:"bytes"`
-}
-
-// Example is an object that a rule would end.
-type Example struct {
-	Key        string    `json:"key"`
-	Size       int64     `json:"size"`
-	ModifiedAt time.Time `json:"modified_at"`
-	EndsAt     time.Time `json:"ends_at"`
-}
-
-// SimulateLifecycle says what rules would end, and changes nothing: the rules
-// asked for, or those of the bucket. It reads the bucket's objects.
-func (s *Service) SimulateLifecycle(ctx context.Context, r LifecycleRequest, each func(Event)) ([]Forecast, error) {
-	rules, err := parseRules(r.Rules)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.o.Ledger.Rules(ctx, r.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	if rules == nil {
-		rules = b.Rules
-	}
-	if r.Days <= 0 {
-		r.Days = 30
-	}
-	f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), r.Days)
-	if err := s.forecastObjects(ctx, b, f, each); err != nil {
-		return nil, err
-	}
-	if err := s.forecastUploads(ctx, b.Bucket, f); err != nil {
-		return nil, err
-	}
-	return forecastsOf(f.Forecasts()), nil
-}
-
-func (s *Service) forecastObjects(ctx context.Context, b meta.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
-	q, done := meta.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
-	for {
-		page, err := s.o.Ledger.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Objects {
-			f.Object(lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}, o.TTLAt)
-		}
-		done += int64(len(page.Objects))
-		each(Event{Progress: &Progress{What: "simulate", Done: done, Total: b.Objects}})
-		if q.After = page.Next; !page.More {
-			return nil
-		}
-	}
-}
-
-func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecycle.Forecaster) error {
-	q := meta.UploadQuery{Bucket: bucket, Limit: 1000}
-	for {
-		list, err := s.o.Ledger.Uploads(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, u := range list {
-			f.Upload(u.Key, u.CreatedAt)
-			q.AfterKey, q.AfterUpload = u.Key, u.ID
-		}
-		if len(list) < q.Limit {
-			return nil
-		}
-	}
-}
-
-func forecastsOf(list []lifecycle.Forecast) []Forecast {
-	out := []Forecast{}
-	for _, f := range list {
-		one := Forecast{
-			Rule:  Rule{f.Rule.ID, f.Rule.Disabled, f.Rule.String()},
-			Today: Amount(f.Today), Days: Amount(f.Days), Uploads: f.Uploads,
-		}
-		for _, e := range f.Examples {
-			one.Examples = append(one.Examples, Example{e.Facts.Key, e.Facts.Size, at(e.Facts.Modified), at(e.At)})
-		}
-		out = append(out, one)
-	}
-	return out
 }

@@ -212,10 +212,7 @@ func (s *Service) ruleItems(ctx context.Context, r PlanRequest, yield func(plan.
 		Why: fmt.Sprintf("%d rules are removed, and end nothing from now on", len(b.Rules))}
 	if len(rules) > 0 {
 		f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), 30)
-		if err := s.forecastObjects(ctx, b, f, func(Event) {}); err != nil {
-			return err
-		}
-		if err := s.forecastUploads(ctx, b.Bucket, f); err != nil {
+		if err := s.forecast(ctx, b, f, func(Event) {}); err != nil {
 			return err
 		}
 		i.Why, i.Size = forecastWords(f.Forecasts())
@@ -224,8 +221,7 @@ func (s *Service) ruleItems(ctx context.Context, r PlanRequest, yield func(plan.
 }
 
 func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
-	var now, days lifecycle.Amount
-	uploads := int64(0)
+	var now, days, uploads, held lifecycle.Amount
 	for _, f := range list {
 		if f.Rule.Disabled {
 			continue
@@ -233,9 +229,16 @@ func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
 		now.Objects += f.Today.Objects
 		now.Bytes += f.Today.Bytes
 		days.Objects += f.Days.Objects
-		uploads += f.Uploads
+		uploads.Objects += f.Uploads.Objects
+		uploads.Bytes += f.Uploads.Bytes
+		held.Objects += f.Held.Objects + f.HeldUploads.Objects
 	}
-	return fmt.Sprintf("%d rules: they end %d objects today, %d within 30 days, and %d incomplete uploads", len(list), now.Objects, days.Objects, uploads), now.Bytes
+	words = fmt.Sprintf("%d rules: they end %d objects today, %d within 30 days, and %d incomplete uploads of %d bytes",
+		len(list), now.Objects, days.Objects, uploads.Objects, uploads.Bytes)
+	if held.Objects > 0 {
+		words += fmt.Sprintf("; %d more are held", held.Objects)
+	}
+	return words, now.Bytes
 }
 
 // applyRules sets rules where those that were seen are still set.

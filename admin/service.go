@@ -29,7 +29,9 @@ type Options struct {
 	// Importer makes objects of the foreign keys of a backend; nil: there is none.
 	Importer func(backend string) (*importer.Importer, error)
 	Safety   reclaim.Safety
-	Clock    lethe.Clock
+	// Limits are those of what expires by itself.
+	Limits meta.Limits
+	Clock  lethe.Clock
 	// Scratch is a folder for backups that are being made.
 	Scratch string
 	Version string

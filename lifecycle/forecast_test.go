@@ -16,16 +16,19 @@ func TestForecast(t *testing.T) {
 		{"a/client", "2031-01-01T00:00:00Z", "2031-01-02T00:00:00Z"},  // its client is first
 		{"a/client2", "2031-01-09T00:00:00Z", "2032-01-01T00:00:00Z"}, // the rule is
 		{"b/new", "2031-01-10T00:00:00Z", ""},
+		{"a/held", "2031-01-01T00:00:00Z", ""},
 		{"c", "2020-01-01T00:00:00Z", ""},
 	} {
 		ttl := at("1970-01-01T00:00:00Z")
 		if o.ttl != "" {
 			ttl = at(o.ttl)
 		}
-		f.Object(Facts{Key: o.key, Size: 10, Modified: at(o.modified)}, ttl)
+		f.Object(Facts{Key: o.key, Size: 10, Modified: at(o.modified)}, ttl, o.key == "a/held")
 	}
-	f.Upload("x", at("2031-01-01T00:00:00Z"))
-	f.Upload("x", at("2031-02-09T00:00:00Z"))
+	f.Upload(Upload{Key: "x", ID: "over", Begun: at("2031-01-01T00:00:00Z"), Bytes: 3}, false)
+	f.Upload(Upload{Key: "x", ID: "later", Begun: at("2031-01-09T00:00:00Z"), Bytes: 4}, false)
+	f.Upload(Upload{Key: "x", ID: "held", Begun: at("2031-01-01T00:00:00Z"), Bytes: 5}, true)
+	f.Upload(Upload{Key: "x", Begun: at("2031-02-09T00:00:00Z"), Bytes: 6}, false)
 	got := f.Forecasts()
 	if got[0].Today != (Amount{2, 20}) || got[0].Days != (Amount{4, 40}) || len(got[0].Examples) != 4 || got[0].Examples[0].Facts.Key != "a/over" {
 		t.Errorf("week: %+v", got[0])
@@ -33,11 +36,18 @@ func TestForecast(t *testing.T) {
 	if got[1].Today != (Amount{}) || got[1].Days != (Amount{1, 10}) || !got[1].Rule.Disabled {
 		t.Errorf("off: %+v", got[1])
 	}
-	if got[2].Uploads != 1 || got[2].Days.Objects != 0 {
-		t.Errorf("uploads: %+v", got[2])
+	if u := got[2]; u.Uploads != (Amount{2, 7}) || u.UploadsToday != (Amount{1, 3}) || u.HeldUploads != (Amount{1, 5}) || u.Days.Objects != 0 ||
+		len(u.UploadExamples) != 2 || u.UploadExamples[0].Upload.ID != "over" {
+		t.Errorf("uploads: %+v", u)
+	}
+	if got[0].Held != (Amount{1, 10}) {
+		t.Errorf("held: %+v", got[0].Held)
+	}
+	if when, n := f.Peak(); when != at("2031-01-17T00:00:00Z") || n != 2 { // a/later and a/client2
+		t.Errorf("the most go at %s: %d", when, n)
 	}
 	short := NewForecaster(Rules{{ID: "long", Days: 100, Prefix: "a"}}, now, 30)
-	short.Object(Facts{Key: "a", Modified: now}, 0)
+	short.Object(Facts{Key: "a", Modified: now}, 0, false)
 	if r := short.Forecasts()[0]; r.Days.Objects != 0 {
 		t.Errorf("beyond the days asked for: %+v", r)
 	}

@@ -186,6 +186,27 @@ func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []Hold, err
 	return list, err
 }
 
+// HeldKeys answers those of the keys of a bucket that holds keep: ErrNoSuchBucket.
+func (db *DB) HeldKeys(ctx context.Context, bucket string, keys []string) (held map[string]bool, err error) {
+	err = db.read(ctx, "held keys of "+bucket, func(t *tx) error {
+		held = map[string]bool{}
+		b, err := t.bucket(bucket)
+		if err != nil || b.Holds == 0 {
+			return err
+		}
+		list := make([]dueRow, len(keys))
+		for i, k := range keys {
+			list[i] = dueRow{Bucket: b.ID, Key: k}
+		}
+		by, err := t.heldBy(list)
+		for at := range by {
+			held[at.key] = true
+		}
+		return err
+	})
+	return held, err
+}
+
 func scanHold(r *sql.Rows) (h Hold, err error) {
 	err = r.Scan(&h.Bucket, &h.Scope, &h.Key, &h.Reason, &h.By, &h.At)
 	return h, err

@@ -152,6 +152,22 @@ func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stoppe
 	return may, &at
 }
 
+// Foretell says how many of want would go of a subject that has so many, and why not
+// all; nothing is counted.
+func (g Guard) Foretell(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
+	if !l.On() || want == 0 {
+		return want, ""
+	}
+	if g.Held(now) {
+		return 0, g.Reason
+	}
+	may, stopped := g.Let(now, l, has, want)
+	if stopped != nil {
+		why = stopped.Reason
+	}
+	return may, why
+}
+
 // Stop holds the kind: want more were about to go, of a subject that has so many.
 // Without a person that ends only where none would be asked: with the hour.
 func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {

@@ -193,6 +193,19 @@ func inOrder(list []string, s string) []string {
 	return slices.Insert(list, at, s)
 }
 
+// OpenUploads is Uploads with what each holds and whether it is held; when their
+// time is over is left out.
+func (db *DB) OpenUploads(ctx context.Context, q UploadQuery) (list []OverdueUpload, err error) {
+	err = db.read(ctx, "open uploads of "+q.Bucket, func(t *tx) error {
+		page, err := t.uploads(q)
+		if err == nil {
+			list, err = t.weighUploads(page)
+		}
+		return err
+	})
+	return list, err
+}
+
 // AbortStale aborts an upload that was left lying: ErrNoSuchUpload if it is gone or
 // was touched meanwhile, ErrHeld while a hold keeps it.
 func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {

@@ -69,15 +69,18 @@ func (t *tx) upload(id lethe.ID, bucket, key string) (Upload, error) {
 // upload of it.
 func (db *DB) Uploads(ctx context.Context, q UploadQuery) (list []Upload, err error) {
 	err = db.read(ctx, "uploads of "+q.Bucket, func(t *tx) error {
-		b, err := t.bucket(q.Bucket)
-		if err != nil {
-			return err
-		}
-		list, err = all(t, scanUpload, pageUploads, b.ID, q.Prefix, q.AfterKey, q.AfterUpload,
-			following(q.Prefix), bounded(q.Limit))
+		list, err = t.uploads(q)
 		return err
 	})
 	return list, err
+}
+
+func (t *tx) uploads(q UploadQuery) ([]Upload, error) {
+	b, err := t.bucket(q.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return all(t, scanUpload, pageUploads, b.ID, q.Prefix, q.AfterKey, q.AfterUpload, following(q.Prefix), bounded(q.Limit))
 }
 
 // Parts lists up to limit stored parts of an upload with numbers above after,

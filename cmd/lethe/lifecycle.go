@@ -157,14 +157,15 @@ that ends it first. "Today" ends at midnight UTC.`,
 				}
 			}
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				list, err := admin.Stream[[]admin.Forecast](cmd.Context(), client, "lifecycle/simulate", req, func(admin.Event) {})
+				found, err := admin.Stream[admin.Simulation](cmd.Context(), client, "lifecycle/simulate", req, func(admin.Event) {})
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(c.out, list)
+					return printJSON(c.out, found)
 				}
-				return c.printForecasts(list, days)
+				c.printForecasts(found, days)
+				return nil
 			})
 		},
 	}
@@ -173,26 +174,49 @@ that ends it first. "Today" ends at midnight UTC.`,
 	return cmd
 }
 
-func (c *cli) printForecasts(list []admin.Forecast, days int) error {
-	if len(list) == 0 {
+func (c *cli) printForecasts(found admin.Simulation, days int) {
+	if len(found.Rules) == 0 {
 		fmt.Fprintln(c.out, "there are no rules: nothing would go")
-		return nil
+		return
 	}
-	for _, f := range list {
+	for _, f := range found.Rules {
 		off := ""
 		if f.Disabled {
 			off = " (disabled; this is what it would do if it were not)"
 		}
 		fmt.Fprintf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
-		fmt.Fprintf(c.out, "  today: %s, %s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes))
-		fmt.Fprintf(c.out, "  within %s: %s, %s", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes))
-		if f.Uploads > 0 {
-			fmt.Fprintf(c.out, "; %s", plural(f.Uploads, "incomplete upload", "incomplete uploads"))
+		fmt.Fprintf(c.out, "  today: %s, %s%s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes), uploadsToo(f.Uploads.Today))
+		fmt.Fprintf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes), uploadsToo(f.Uploads.Days))
+		if f.Held.Objects+f.Uploads.Held.Uploads > 0 {
+			fmt.Fprintf(c.out, "  held, and staying: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
 		}
-		fmt.Fprintln(c.out)
 		for _, e := range f.Examples {
 			fmt.Fprintf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
 		}
+		for _, e := range f.Uploads.Examples {
+			fmt.Fprintf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
+		}
 	}
-	return nil
+	for _, v := range found.Limits {
+		c.printVerdict(v)
+	}
+}
+
+func uploadsToo(u admin.UploadAmount) string {
+	if u.Uploads == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s, %s", plural(u.Uploads, "incomplete upload", "incomplete uploads"), size(u.Bytes))
+}
+
+// printVerdict says what the limits would say.
+func (c *cli) printVerdict(v admin.Verdict) {
+	text := "within the limits (reclaim.guards.rules)"
+	switch {
+	case v.Why != "" && v.Goes == 0:
+		text = "the limits would stop all of it: " + v.Why
+	case v.Why != "":
+		text = fmt.Sprintf("the limits would let %s go, and stop the rest: %s", number(v.Goes), v.Why)
+	}
+	fmt.Fprintf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), plural(v.Due, "object", "objects"), number(v.Has), text)
 }

@@ -115,7 +115,7 @@ func (w *Watch) settled(fence int64) []meta.Blob {
 var refusals = []error{
 	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
 	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrReaped, lethe.ErrFenced, lethe.ErrBackendMismatch,
-	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrClock, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
+	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrClock, lethe.ErrInvalidKey, lethe.ErrInvalidTTL, lethe.ErrHeld,
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
 }
 

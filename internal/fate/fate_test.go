@@ -115,9 +115,11 @@ func TestFailuresAreTold(t *testing.T) {
 	_ = w.l.Abandon(ctx, id, true)
 	_, _ = w.l.Expire(ctx, meta.Batch{}) // has taken nothing
 	w.wants("abandon unknown main 7 "+string(id)+"=7", "abandon unavailable main 7 "+string(id)+"=7")
-	w.in.fail = lethe.ErrPreconditionFailed
-	_, _ = w.l.Commit(ctx, c)
-	w.wants()
+	for _, refused := range []error{lethe.ErrPreconditionFailed, lethe.ErrHeld} {
+		w.in.fail = refused
+		_, _ = w.l.Commit(ctx, c)
+		w.wants()
+	}
 	w.in.fail = errors.New("disk I/O error")
 	_, _ = w.l.Commit(ctx, c)
 	w.wants("commit other  0 " + string(id) + "=0") // given up before: nobody knows its place any more

@@ -17,7 +17,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Ledger: s.Ledger, Objects: s.Objects, Backends: s.Backends, Cache: s.Cache, Loop: s.Loop, Guard: s.Guard,
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
-		Safety: s.safety, Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
+		Safety: s.safety, Limits: s.bounds(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
 		Around: s.surroundings(), Spool: s.spoolOf(), Stopwatch: s.opt.Stopwatch, KeyRemoved: s.keyRemoved,
 	})
 	s.watch.metrics.Ask(service, s.opt.Clock, s.opt.Stopwatch)
