@@ -71,8 +71,14 @@ func (s *Service) Check(ctx context.Context, req CheckRequest, emit func(Event))
 // alone makes a loop of one routine, so that its run is recorded as others are.
 func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
 	l := s.o.Loop
+	one := reclaim.Scheduled{Routine: r, Workers: 1}
+	for _, other := range l.Routines {
+		if other.Routine.Name() == r.Name() {
+			one.Governor = other.Governor // clients wait for it as for the one by its timetable
+		}
+	}
 	return &reclaim.Loop{
-		Routines: []reclaim.Scheduled{{Routine: r, Workers: 1}}, Ledger: l.Ledger, Clock: l.Clock,
+		Routines: []reclaim.Scheduled{one}, Ledger: l.Ledger, Clock: l.Clock,
 		Worker: l.Worker, NewID: l.NewID, Events: l.Events, Spans: l.Spans,
 	}
 }

@@ -267,3 +267,25 @@ func TestLimitsOfCallsAtOnce(t *testing.T) {
 }
 
 var _ lethe.Clock = (*clocktest.Clock)(nil)
+
+// TestStepsRest: at the slowest pace a step that found more rests for as long as it
+// worked, whether it counts items or, like that of a walk, does not.
+func TestStepsRest(t *testing.T) {
+	clock := clocktest.At(1)
+	g := busyGovernor(t, clock)
+	const worked = 20 * time.Millisecond
+	for _, items := range []int64{0, 5} {
+		step := func(_ context.Context, c *Counts) (bool, error) {
+			clock.Advance(worked)
+			c.Add(Items, items)
+			return true, nil
+		}
+		began := lethe.Monotonic{}.Now()
+		if _, err := g.run(t.Context(), step, &Counts{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := (lethe.Monotonic{}).Now().Sub(began); took < worked {
+			t.Errorf("a step of %d items took %v, with its rest", items, took)
+		}
+	}
+}

@@ -20,8 +20,10 @@ import (
 // of its objects: an object of many parts has many.
 const blobsPerObject = 4
 
-// governed are the routines that go slower while clients wait for them.
-var governed = []string{"expire", "clean", "purge"}
+// ungoverned are the routines that do not go slower while clients wait or the
+// database is busy: watch gives back what dead workers held, in a few short
+// transactions, and what it is late with keeps all others waiting.
+var ungoverned = []string{"watch"}
 
 // solo are the routines that walk over everything: of all instances one does.
 var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
@@ -49,7 +51,7 @@ func (s *Store) makeEngine(context.Context) error {
 			// Its rate and its workers are those of its calls to backends.
 			out.Workers, out.Throttle = 1, nil
 		}
-		if slices.Contains(governed, r.Name) {
+		if !slices.Contains(ungoverned, r.Name) {
 			out.Governor = s.watch.governor
 		}
 		out.Solo = slices.Contains(solo, r.Name)

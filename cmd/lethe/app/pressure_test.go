@@ -1,6 +1,10 @@
 package app
 
 import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
@@ -51,5 +55,37 @@ func TestLimitsAreReloaded(t *testing.T) {
 	}
 	if all, own := s.limitsOn(""), s.limitsOn(next.Backends[0].Name); all != "5 calls/s" || own != "" {
 		t.Errorf("limits %q and %q", all, own)
+	}
+}
+
+// TestRoutinesYieldToClients: every routine goes slower while clients wait, but for
+// those of which the manual says why.
+func TestRoutinesYieldToClients(t *testing.T) {
+	c := config.Default()
+	c.DataDir = t.TempDir() + "/d"
+	c.Backends = append(c.Backends, c.Backends[0])
+	c.Backends[1].Name, c.Backends[1].Path = "second", "second"
+	s, err := OpenStore(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), Clock: lethe.SystemClock{}, Create: true, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	manual, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Loop.Routines) != len(c.Reclaim.Routines()) {
+		t.Fatalf("%d routines of %d are there", len(s.Loop.Routines), len(c.Reclaim.Routines()))
+	}
+	for _, r := range s.Loop.Routines {
+		name := r.Routine.Name()
+		switch exempt := strings.Contains(string(manual), "`"+name+"` is exempt"); {
+		case exempt != slices.Contains(ungoverned, name):
+			t.Errorf("that %s is exempt is %v by the manual", name, exempt)
+		case exempt == (r.Governor != nil):
+			t.Errorf("%s has the governor %v", name, r.Governor)
+		case !exempt && r.Governor != s.watch.governor:
+			t.Errorf("%s has another governor than its process", name)
+		}
 	}
 }
