@@ -139,6 +139,15 @@ inline decided(blob) {
 	remove(stale, blob)
 }
 
+/* The intent's content is known under another blob. */
+inline surplus(blob) {
+#ifdef LEAVE_DUPLICATES
+	skip /* left to the reaper: the key is written, so nobody promotes it */
+#else
+	move(blob, CONDEMNED); decided(blob)
+#endif
+}
+
 /* The key is written or removed: no older intent for it may be promoted. */
 inline touch(k) {
 	i = 0;
@@ -277,14 +286,13 @@ again:
 		:: st[b] == PENDING ->
 #endif
 			if /* known after all: refer to the old one, the new one is surplus */
-			:: st[0] == LIVE && b != 0 -> move(b, CONDEMNED); link(k, 0)
-			:: st[1] == LIVE && b != 1 -> move(b, CONDEMNED); link(k, 1)
+			:: st[0] == LIVE && b != 0 -> surplus(b); link(k, 0)
+			:: st[1] == LIVE && b != 1 -> surplus(b); link(k, 1)
 #if BLOBS > 2
-			:: st[2] == LIVE && b != 2 -> move(b, CONDEMNED); link(k, 2)
+			:: st[2] == LIVE && b != 2 -> surplus(b); link(k, 2)
 #endif
-			:: move(b, LIVE); link(k, b)
-			fi;
-			decided(b)
+			:: move(b, LIVE); link(k, b); decided(b)
+			fi
 		:: else /* it was reaped: fail */
 		fi;
 #ifdef COMPENSATE

@@ -130,7 +130,7 @@ func (o *oracle) keptUploads(before View, step Step) error {
 	}
 	for _, u := range before.Uploads {
 		if h, held := o.heldBy(place{u.Bucket, u.Key}); held && !left[u.ID] {
-			return fmt.Errorf("upload %s (%s/%s) was ended by %s under a hold on the %s %q", u.ID, u.Bucket, u.Key, step, h.Scope, h.Key)
+			return broken("upload %s (%s/%s) was ended by %s under a hold on the %s %q", u.ID, u.Bucket, u.Key, step, h.Scope, h.Key)
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ var mutants = []mutant{
 	}, {
 		name: "claims are stale at once", rule: "claims only avoid wasted work", within: 3000,
 		file: "reclaim/watch.go", old: "w.Safety.ClaimGrace, w.Limit", new: "0, w.Limit",
-		equivalent: "a claim taken over too early is fenced at its settle; the bytes were condemned all the same",
+		equivalent: "a claim taken over too early is fenced at its settle; the bytes were condemned all the same (the model takes claims over at any time)",
 	}, {
 		name: "intents are reaped at once", rule: "min_age spares slow but living writers", within: 2000,
 		file: "reclaim/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
@@ -143,7 +143,7 @@ var mutants = []mutant{
 	}, {
 		name: "duplicates are not condemned", rule: "2: one commit", within: 300, sqlite: true,
 		file: "meta/commit.go", old: "		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {\n			return err\n		}", new: "",
-		equivalent: "the intents stay pending, their promotions are cleared by the write itself, and the reaper condemns them",
+		equivalent: "the intents stay pending, their promotions are cleared by the write itself, and the reaper condemns them (the model's LEAVE_DUPLICATES reaches the same states)",
 	}, {
 		name: "every write is of its own", rule: "content is kept once", within: 2000, sqlite: true,
 		file: "meta/contents.go", old: "WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)",
