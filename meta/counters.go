@@ -57,11 +57,16 @@ func (c *counters) bucket(id lethe.ID, n, bytes int64) {
 }
 
 var (
-	addBlobCounter = register(`INSERT INTO blob_counters (backend, state, slot, n, bytes) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT (backend, state, slot) DO UPDATE SET n = blob_counters.n + excluded.n, bytes = blob_counters.bytes + excluded.bytes`)
+	addBlobCounter  = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5)`))
+	moveBlobCounter = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5), (?6, ?7, ?1, ?8, ?9)`))
 	addBucketCounter = register(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT (bucket_id, slot) DO UPDATE SET n = bucket_counters.n + excluded.n, bytes = bucket_counters.bytes + excluded.bytes`)
 )
+
+func addBlobCounters(rows string) string {
+	return `INSERT INTO blob_counters (backend, state, slot, n, bytes) VALUES ` + rows + `
+		ON CONFLICT (backend, state, slot) DO UPDATE SET n = blob_counters.n + excluded.n, bytes = blob_counters.bytes + excluded.bytes`
+}
 
 // flush writes the net changes, buckets before backends, each sorted.
 func (c *counters) flush(t *tx) error {
@@ -75,19 +80,34 @@ func (c *counters) flush(t *tx) error {
 			}
 		}
 	}
+	err := c.flushBlobs(t)
+	if err == nil {
+		err = c.flushReceipts(t)
+	}
+	*c = counters{moves: c.moves}
+	return err
+}
+
+// flushBlobs writes two states with one statement: a blob that moves leaves one and
+// enters one.
+func (c *counters) flushBlobs(t *tx) error {
+	maps.DeleteFunc(c.blobs, func(_ blobCounter, s sum) bool { return s == sum{} })
 	keys := slices.SortedFunc(maps.Keys(c.blobs), func(a, b blobCounter) int {
 		return cmp.Or(cmp.Compare(a.backend, b.backend), cmp.Compare(a.state, b.state))
 	})
-	for _, k := range keys {
-		if s := c.blobs[k]; s != (sum{}) {
-			if _, err := t.exec(addBlobCounter, k.backend, int(k.state), t.slot(), s.n, s.bytes); err != nil {
-				return err
-			}
+	for some := range slices.Chunk(keys, 2) {
+		query, args := addBlobCounter, []any{t.slot()}
+		if len(some) == 2 {
+			query = moveBlobCounter
+		}
+		for _, k := range some {
+			args = append(args, k.backend, int(k.state), c.blobs[k].n, c.blobs[k].bytes)
+		}
+		if _, err := t.exec(query, args...); err != nil {
+			return err
 		}
 	}
-	err := c.flushReceipts(t)
-	*c = counters{moves: c.moves}
-	return err
+	return nil
 }
 
 // slot chooses the stripe of this transaction.
