@@ -57,8 +57,8 @@ func (c *counters) bucket(id lethe.ID, n, bytes int64) {
 }
 
 var (
-	addBlobCounter  = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5)`))
-	moveBlobCounter = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5), (?6, ?7, ?1, ?8, ?9)`))
+	addBlobCounter   = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5)`))
+	moveBlobCounter  = register(addBlobCounters(`(?2, ?3, ?1, ?4, ?5), (?6, ?7, ?1, ?8, ?9)`))
 	addBucketCounter = register(`INSERT INTO bucket_counters (bucket_id, slot, n, bytes) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT (bucket_id, slot) DO UPDATE SET n = bucket_counters.n + excluded.n, bytes = bucket_counters.bytes + excluded.bytes`)
 )
