@@ -14,6 +14,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
+
+	"github.com/lethe-storage/lethe"
 )
 
 func isTerminal(w any) bool {
@@ -72,12 +74,11 @@ func when(t, now time.Time) string {
 // span writes a duration in at most two units.
 func span(d time.Duration) string {
 	switch {
-	case d < time.Minute:
-		return d.Round(time.Second).String()
 	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+		return lethe.FormatTTL(d.Round(time.Second))
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
