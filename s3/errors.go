@@ -56,9 +56,11 @@ var mappings = []struct {
 		}
 		return unavailable("The store cannot be reached at the moment. Please try again.")(n, err)
 	}},
+	// Before ErrUnexpectedEOF, which it may wrap: the body came to its end, and is
+	// shorter than was said.
+	{lethe.ErrIncompleteBody, apiError(s3err.ErrContentLengthMismatch)},
 	// After ErrUnavailable, since the answer of a backend may break off too.
 	{io.ErrUnexpectedEOF, apiError(s3err.ErrIncompleteBody)},
-	{lethe.ErrIncompleteBody, apiError(s3err.ErrContentLengthMismatch)},
 	{lethe.ErrTooLarge, apiError(s3err.ErrContentLengthMismatch)},
 	{context.DeadlineExceeded, unavailable("The request took too long. Please try again.")},
 	{context.Canceled, unavailable("The server is shutting down. Please try again.")},

@@ -52,15 +52,17 @@ func (v verdicts) count(verdict string) (n int) {
 	return n
 }
 
-// compare holds the failures against the suite's list: another failure fails the
-// test, and so does one of the list that passes. What the list marks as unsteady
-// may do either.
-func (v verdicts) compare(t *testing.T, suite string) {
+// compare holds the failures against lists, the last of which names the suite:
+// another failure fails the test, and so does one of the lists that passes. What is
+// marked as unsteady may do either.
+func (v verdicts) compare(t *testing.T, lists ...string) {
 	t.Helper()
-	t.Logf("%s: %d passed, %d failed, %d skipped by the suite itself", suite, v.count("PASS"), v.count("FAIL"), v.count("SKIP"))
+	t.Logf("%s: %d passed, %d failed, %d skipped by the suite itself", lists[len(lists)-1], v.count("PASS"), v.count("FAIL"), v.count("SKIP"))
 	known := map[string]failure{}
-	for _, f := range failures(t, suite) {
-		known[f.name] = f
+	for _, list := range lists {
+		for _, f := range failures(t, list) {
+			known[f.name] = f
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		f, listed := known[name]
@@ -128,7 +130,10 @@ func TestFailuresAreDocumented(t *testing.T) {
 		t.Fatalf("%s has not the marks between which the lists stand", page)
 	}
 	var b strings.Builder
-	for _, suite := range []struct{ name, title string }{{"versitygw", "versitygw"}, {"rclone", "rclone"}, {"s3tests", "s3-tests"}} {
+	for _, suite := range []struct{ name, title string }{
+		{"versitygw", "versitygw"}, {"versitygw-serve", "versitygw, besides, against lethe serve"}, {"versitygw-posix", "versitygw against its own posix gateway"},
+		{"rclone", "rclone"}, {"s3tests", "s3-tests"},
+	} {
 		writeFailures(&b, suite.title, failures(t, suite.name))
 	}
 	want := before + listBegin + b.String() + "\n" + listEnd + after
@@ -138,6 +143,25 @@ func TestFailuresAreDocumented(t *testing.T) {
 		}
 	} else if want != string(data) {
 		t.Errorf("%s differs from the lists: run this test with LETHE_UPDATE=1", page)
+	}
+}
+
+// TestFailuresAreExcused: what fails of versitygw's suite fails on its own posix
+// gateway too, or is of a feature that is absent, or was decided otherwise.
+func TestFailuresAreExcused(t *testing.T) {
+	posix := map[string]bool{}
+	for _, f := range failures(t, "versitygw-posix") {
+		posix[f.name] = true
+	}
+	seen := map[string]bool{}
+	for _, suite := range []string{"versitygw", "versitygw-serve"} {
+		for _, f := range failures(t, suite) {
+			excused := posix[f.name] || strings.HasPrefix(f.reason, "Absent: ") || strings.HasPrefix(f.reason, "Decided: ")
+			if !excused || seen[f.name] {
+				t.Errorf("%s, %s: %q is neither absent nor decided, or it is listed twice", suite, f.name, f.reason)
+			}
+			seen[f.name] = true
+		}
 	}
 }
 

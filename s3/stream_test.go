@@ -198,6 +198,19 @@ func TestChunkedBodiesThatEndEarly(t *testing.T) {
 }
 
 // deleted deletes a key.
+// A body that ends as it should, and is not as long as was said, is told so.
+func TestChunkedBodiesOfAnotherLength(t *testing.T) {
+	s := newSite(t)
+	data := [][]byte{[]byte("eight by")}
+	for _, length := range []int{7, 9} {
+		status, body := s.chunks("k", data, length, nil)
+		if status != 400 || !strings.Contains(body, "<Code>IncompleteBody</Code>") || !strings.Contains(body, "did not provide the number of bytes") {
+			t.Errorf("8 bytes of %d: %d %s", length, status, body)
+		}
+	}
+	s.missing("k")
+}
+
 func (s *site) deleted(key string) error {
 	_, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
 	return err

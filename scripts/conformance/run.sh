@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
-# them with the lists in s3/testdata. SUITE: versitygw, rclone, s3tests; default
-# all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that suite
+# them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
+# against versitygw's own gateway), rclone, s3tests; default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that suite
 # is left out. What the suites need is fetched and built into .bin and .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,15 +23,25 @@ suite() {
 	fi
 }
 
+# binary builds lethe, for the suites that run against lethe serve.
+binary() {
+	mkdir -p .cache
+	go build -o .cache/lethe ./cmd/lethe
+}
+
 versitygw() {
 	[ -x .bin/versitygw ] || scripts/modbuild.sh versitygw github.com/versity/versitygw@v1.8.0 ./cmd/versitygw
-	LETHE_VERSITYGW=$bin/versitygw suite versitygw TestVersitygwSuite
+	binary
+	export LETHE_VERSITYGW=$bin/versitygw
+	suite versitygw TestVersitygwSuite
+	LETHE_BINARY=$PWD/.cache/lethe suite versitygw-serve TestVersitygwServeSuite
+	suite versitygw-posix TestVersitygwPosixSuite
 }
 
 rclone() {
 	local home=$PWD/.cache/rclone
 	[ -x "$home/backend/s3/rclone-s3.test" ] || scripts/conformance/rclone.sh "$home"
-	go build -o .cache/lethe ./cmd/lethe
+	binary
 	LETHE_BINARY=$PWD/.cache/lethe LETHE_RCLONE=$home/backend/s3/rclone-s3.test suite rclone TestRcloneSuite
 }
 
