@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,12 @@ type Scheduled struct {
 	// Solo: the routine walks over everything, so that of all instances one runs it
 	// at a time, and none before its time after the last success has come.
 	Solo bool
+	// Most bounds what one run takes, counted by the count that Takes names (default
+	// Items); 0 is no limit. When so much was taken and more is due the run ends, once
+	// each worker has ended its step, with the count Limited; what is left waits for
+	// the next run.
+	Most  int64
+	Takes string
 	// Throttle is called after each step with the items done; it waits as long as
 	// a rate limit asks. Nil: no limit.
 	Throttle func(ctx context.Context, items int) error
@@ -393,10 +400,25 @@ func joined(errs []error) error {
 	return errors.Join(kept...)
 }
 
+// Limited is the count of a run that ended for its limit.
+const Limited = "limited"
+
+// spent says that a run has taken as much as it may, and notes that it ends for it.
+func (s Scheduled) spent(run *recorder) bool {
+	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
+		return false
+	}
+	run.limit.Do(func() { run.counts.Add(Limited, 1) })
+	return true
+}
+
 func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
 	step := l.Spans.batches(s.Routine.Name(), s.Routine.Pass(worker))
 	own := &Counts{in: run.counts}
 	for more := true; more && ctx.Err() == nil; {
+		if s.spent(run) {
+			return nil
+		}
 		before := own.Get(Items)
 		var err error
 		if more, err = s.Governor.run(ctx, step, own); err != nil && ctx.Err() != nil {

@@ -66,6 +66,36 @@ func TestOnceRunsUntilNothingIsDue(t *testing.T) {
 	want(w, "running", l.States()["busy"].Running, false)
 }
 
+// A run that has taken as much as one may ends, says so, and leaves the rest to the
+// next; one that comes to its end at the very limit does not.
+func TestARunTakesNoMoreThanOneMay(t *testing.T) {
+	w := newWorld(t)
+	two := routine{"two", func(_ context.Context, c *reclaim.Counts) (bool, error) {
+		c.Add(reclaim.Items, 2)
+		c.Add("gone", 1)
+		return true, nil
+	}}
+	l := w.loop(reclaim.Scheduled{Routine: steps("busy", 100), Timetable: never{}, Most: 30},
+		reclaim.Scheduled{Routine: steps("even", 30), Timetable: never{}, Most: 30},
+		reclaim.Scheduled{Routine: two, Timetable: never{}, Most: 10, Takes: "gone", Workers: 3})
+	got, err := l.Once(w.ctx, nil)
+	w.must(err)
+	want(w, "busy", fmt.Sprint(got["busy"]), "map[items:30 limited:1]")
+	want(w, "even", fmt.Sprint(got["even"]), "map[items:30]")
+	if n := got["two"]["gone"]; n < 10 || n > 12 || got["two"][reclaim.Limited] != 1 {
+		t.Errorf("three workers took %v", got["two"])
+	}
+	_, good, err := w.ledger.LastRuns(w.ctx)
+	w.must(err)
+	want(w, "outcome", good["busy"].Outcome, "ok")
+	want(w, "recorded", good["busy"].Counts[reclaim.Limited], 1)
+	for _, n := range []int64{30, 30, 10, 0} {
+		got, err = l.Once(w.ctx, []string{"busy"})
+		w.must(err)
+		want(w, "the next run", got["busy"][reclaim.Items], n)
+	}
+}
+
 func TestOnceRunsWhatIsNamed(t *testing.T) {
 	w := newWorld(t)
 	l := w.loop(reclaim.Scheduled{Routine: steps("a", 1), Timetable: never{}}, reclaim.Scheduled{Routine: steps("b", 1), Timetable: never{}})

@@ -22,6 +22,7 @@ type recorder struct {
 	mu      sync.Mutex
 	run     meta.Run
 	started bool
+	limit   sync.Once // it ends for its limit
 }
 
 // errTakenOver ends a run that another instance has ended as stale.

@@ -34,6 +34,7 @@ type Metrics struct {
 	copies, copyBytes, noCopies  *prometheus.CounterVec
 	redisDown, staleReads        prometheus.Counter
 	runs, intents, problems      *prometheus.CounterVec
+	limited                      *prometheus.CounterVec
 	uploads                      prometheus.Counter
 	dedup                        prometheus.Counter
 	writes, reads                *prometheus.CounterVec
@@ -103,6 +104,10 @@ func (m *Metrics) engine() {
 	m.redisDown = m.plain("redis_down_total", "Times that Redis ceased to answer.")
 	m.staleReads = m.plain("stale_reads_total", "Reads of the ledger that were answered from memory while it did not answer.")
 	m.runs = m.counter("runs_total", "Runs that did something or failed.", "routine", "outcome")
+	m.limited = m.counter("runs_limited_total", "Runs that ended as they had taken as much as one run may, and more was due.", "routine")
+	for _, routine := range []string{"expire", "purge", "clean", "reap", "multipart", "lifecycle"} {
+		m.limited.WithLabelValues(routine)
+	}
 	m.intents = m.counter("intents_resolved_total", "Intents by how they ended: committed, duplicate, abandoned by their writer; and of silent writers by the reaper: promoted, dropped, superseded, vanished, or ambiguous for now.", "resolution")
 	for _, r := range []reclaim.Resolution{reclaim.Promoted, reclaim.Dropped, reclaim.Superseded, reclaim.Ambiguous} {
 		m.intents.WithLabelValues(string(r))
@@ -215,6 +220,9 @@ func (m *Metrics) Found(p reclaim.Problem) { m.problems.WithLabelValues(p.Kind).
 func (m *Metrics) RunEnded(r meta.Run) {
 	outcome, _, _ := strings.Cut(r.Outcome, ":")
 	m.runs.WithLabelValues(r.Routine, outcome).Inc()
+	if r.Counts[reclaim.Limited] > 0 {
+		m.limited.WithLabelValues(r.Routine).Inc()
+	}
 	m.took.WithLabelValues(r.Routine).Observe(max(r.FinishedAt.Sub(r.StartedAt), 0).Seconds())
 }
 

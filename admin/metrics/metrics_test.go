@@ -78,7 +78,7 @@ func used() *Metrics {
 	m.Found(reclaim.Problem{Kind: "missing"})
 	m.Reconciled("main", map[string]int64{"orphans": 1})
 	m.ReconcileBroken("main")
-	m.RunEnded(meta.Run{Routine: "expire", Outcome: "failed: for a reason that is no label"})
+	m.RunEnded(meta.Run{Routine: "expire", Outcome: "failed: for a reason that is no label", Counts: map[string]int64{"limited": 1}})
 	m.Write("committed")
 	m.Deduped(5)
 	m.ReadTrouble("failover")
@@ -95,6 +95,8 @@ func TestWhatIsCounted(t *testing.T) {
 		`lethe_blob_transitions_total{backend="main",from="none",reason="",to="pending"} 1`,
 		`lethe_blob_died_to_gone_seconds_sum 90`,
 		`lethe_runs_total{outcome="failed",routine="expire"} 1`,
+		`lethe_runs_limited_total{routine="expire"} 1`,
+		`lethe_runs_limited_total{routine="reap"} 0`,
 		`lethe_backend_delete_failures_total{backend="main",dead="true"} 1`,
 		`lethe_blobs{backend="main",state="condemned"} 3`,
 		`lethe_backend_held{backend="main"} 1`,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -49,6 +50,7 @@ func trials() []trial {
 			w.clock.Advance(2 * time.Hour)
 			w.ok("reclaim", "--once", "--only", "expire")
 		}, mend: func(w *world) { w.ok("guard", "allow", "ttl", "first") }},
+		tooMuchForARun(),
 		{alert: "LetheOrphanBytesNearQuota", settings: []string{"backends=[{name: main, kind: dir, path: blobs, quota: 50B}]"}, provoke: func(w *world) {
 			w.one("")
 			w.remove("first", "a")
@@ -57,6 +59,28 @@ func trials() []trial {
 			w.ok("reclaim", "--once", "--only", "clean")
 		}},
 	}
+}
+
+// tooMuchForARun is a run that takes as much as one may, and leaves the rest.
+func tooMuchForARun() trial {
+	return trial{alert: "LetheRunLimited", settings: []string{"reclaim.guards.per_run.expire=1", "reclaim.expire.workers=1"}, provoke: func(w *world) {
+		w.bucket("first")
+		for _, key := range []string{"a", "b", "c"} {
+			w.put("first", key, "bytes "+key, "1h")
+		}
+		w.clock.Advance(2 * time.Hour)
+		w.ok("reclaim", "--once", "--only", "expire")
+		w.await("run_limited")
+		if s := asked[admin.Status](w, "status"); s.Objects != 2 {
+			w.t.Errorf("%d objects after a run that may take one of three", s.Objects)
+		}
+	}, mend: func(w *world) {
+		path, _ := w.planned("reclaim", "--only", "expire")
+		w.ok("apply", path)
+		if s := asked[admin.Status](w, "status"); s.Objects != 0 {
+			w.t.Errorf("%d objects after a plan that names all", s.Objects)
+		}
+	}, samples: 70}
 }
 
 // apart is a ledger whose clock is not that of the machine that gives a folder its

@@ -7,6 +7,24 @@ type Guards struct {
 	TTL     GuardLimit `yaml:"ttl"`
 	Purge   GuardLimit `yaml:"purge"`
 	Deletes GuardLimit `yaml:"deletes"`
+	PerRun  RunLimits  `yaml:"per_run"`
+}
+
+// RunLimits bound what one run of a routine takes; 0 bounds nothing.
+type RunLimits struct {
+	Expire    int64 `yaml:"expire"`    // objects
+	Purge     int64 `yaml:"purge"`     // trash entries
+	Clean     int64 `yaml:"clean"`     // blobs
+	Reap      int64 `yaml:"reap"`      // intents
+	Multipart int64 `yaml:"multipart"` // uploads
+	Lifecycle int64 `yaml:"lifecycle"` // uploads
+}
+
+// Of answers the limit of a routine, 0 if it has none.
+func (l RunLimits) Of(routine string) int64 {
+	return map[string]int64{
+		"expire": l.Expire, "purge": l.Purge, "clean": l.Clean, "reap": l.Reap, "multipart": l.Multipart, "lifecycle": l.Lifecycle,
+	}[routine]
 }
 
 // GuardLimit bounds the deletions of one kind within an hour; 0 bounds nothing.
@@ -21,6 +39,8 @@ type GuardLimit struct {
 func defaultGuards() Guards { return Guards{Rules: GuardLimit{Share: 50, Floor: 1000}} }
 
 func (l Guards) validate(p *Problems) {
+	r := l.PerRun
+	p.check(min(r.Expire, r.Purge, r.Clean, r.Reap, r.Multipart, r.Lifecycle) >= 0, "reclaim.guards.per_run", "has a number below 0; use 0 for no limit")
 	for _, x := range []struct {
 		key string
 		GuardLimit

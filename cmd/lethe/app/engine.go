@@ -31,6 +31,10 @@ var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "re
 // placing are the routines of package placement, which need several backends.
 var placing = []string{"replicate", "drain", "rebalance", "survey"}
 
+// takes are the counts by which what a run destroys is limited, where those are not
+// its items: clean also counts what it tries again, lifecycle what it looks at.
+var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
+
 // makeEngine makes the routines by configuration, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
@@ -46,7 +50,12 @@ func (s *Store) makeEngine(context.Context) error {
 		if slices.Contains(placing, r.Name) && len(s.Config.Backends) < 2 {
 			continue
 		}
+		most := s.Config.Reclaim.Guards.PerRun.Of(r.Name)
+		if most > 0 {
+			r.Batch = int(min(int64(r.Batch), most))
+		}
 		out := scheduled(s.routine(r, events), r)
+		out.Most, out.Takes = most, takes[r.Name]
 		if r.Name == "reconcile" {
 			// Its rate and its workers are those of its calls to backends.
 			out.Workers, out.Throttle = 1, nil

@@ -164,6 +164,10 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it is tried again", "routine", r.Routine, "run", r.ID, "error", err)
 			return
 		}
+		if r.Counts[reclaim.Limited] > 0 {
+			w.audit("run_limited", "reclaim.guards.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
+			w.log.Warn("a run has taken as much as one may, and more is due: the rest waits for the next", "routine", r.Routine, "run", r.ID, "counts", r.Counts)
+		}
 		w.log.Info("run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)
 	}
 	e.BookkeepingFailed = func(what string, err error) {
