@@ -85,6 +85,10 @@ type Sharer struct {
 	Bucket string `json:"bucket"` // empty: the bucket was deleted
 	Key    string `json:"key"`
 	Trash  bool   `json:"trash,omitempty"`
+	// ID is that of the object's version, of the trash entry, or of the upload.
+	ID string `json:"id"`
+	// Upload: it is not an object yet, but an upload under way.
+	Upload bool `json:"upload,omitempty"`
 }
 
 // BlobInfo is one physical thing and what was tried with it.
@@ -208,13 +212,8 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error)
 	out := ContentInfo{
 		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: at(c.CreatedAt),
 	}
-	sharers, err := s.o.Ledger.Sharers(ctx, id, maxSharers+1)
-	if err != nil {
+	if out.Sharers, out.More, err = s.sharers(ctx, meta.SharerQuery{Content: id, Limit: maxSharers}); err != nil {
 		return out, err
-	}
-	out.More = len(sharers) > maxSharers
-	for _, sh := range sharers[:min(len(sharers), maxSharers)] {
-		out.Sharers = append(out.Sharers, Sharer{sh.Bucket, sh.Key, sh.Trash})
 	}
 	blobs, err := s.o.Ledger.ContentBlobs(ctx, id)
 	if err != nil {

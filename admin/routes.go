@@ -20,6 +20,7 @@ func storeRoutes() []Route {
 	return []Route{
 		asks("status", Read, "The store at a glance", (*Service).Status),
 		asks("explain", Read, "What the ledger knows of a key, and why it is here or not", (*Service).Explain),
+		asks("blobs/objects", Read, "All objects, trash entries and uploads that need a blob, page by page", (*Service).BlobObjects),
 		asks("receipts/list", Read, "Receipts of what is gone, segment by segment", (*Service).Receipts),
 		asks("receipts/verify", Read, "Recompute the chain of receipts", (*Service).VerifyReceipts),
 		asks("clock/show", Read, "How the ledger's clock stands to the machine's", (*Service).ShowClock),

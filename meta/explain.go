@@ -30,11 +30,12 @@ var (
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)
-	explainSharers = register(`SELECT bucket, key, trash FROM (
-			SELECT coalesce(b.name, '') AS bucket, o.key AS key, 0 AS trash
+	// A content has a bounded number of references, which are put in order for a page.
+	explainSharers = register(`SELECT bucket, key, trash, id FROM (
+			SELECT coalesce(b.name, '') AS bucket, o.key AS key, 0 AS trash, o.id AS id
 				FROM objects o JOIN buckets b ON b.id = o.bucket_id WHERE o.content_id = ?1
-			UNION ALL SELECT bucket, key, 1 FROM trash WHERE content_id = ?1) AS s
-		LIMIT ?2`)
+			UNION ALL SELECT bucket, key, 1, id FROM trash WHERE content_id = ?1) AS s
+		WHERE trash > ?2 OR trash = ?2 AND id > ?3 ORDER BY trash, id LIMIT ?4`)
 	explainTrash = register(`SELECT ` + trashColumns + ` FROM trash WHERE bucket = ?1 AND key = ?2 ORDER BY id`)
 	explainOps   = register(`SELECT id, what, object_id, at FROM ops
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY at, id`)
@@ -63,14 +64,18 @@ func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []Blob,
 	return blobs, err
 }
 
-// Sharers answers up to limit objects and trash entries that refer to a content.
-// The bucket is empty if it was deleted.
-func (db *DB) Sharers(ctx context.Context, content lethe.ID, limit int) (sharers []Sharer, err error) {
-	err = db.read(ctx, "sharers of content "+string(content), func(t *tx) error {
+// Sharers answers a page of the objects that refer to a content, then of the trash
+// entries, each by their ids. The bucket is empty if it was deleted.
+func (db *DB) Sharers(ctx context.Context, q SharerQuery) (sharers []Sharer, err error) {
+	trash := 0
+	if q.After.Trash {
+		trash = 1
+	}
+	err = db.read(ctx, "sharers of content "+string(q.Content), func(t *tx) error {
 		sharers, err = all(t, func(r *sql.Rows) (s Sharer, err error) {
-			err = r.Scan(&s.Bucket, &s.Key, &s.Trash)
+			err = r.Scan(&s.Bucket, &s.Key, &s.Trash, &s.ID)
 			return s, err
-		}, explainSharers, content, bounded(limit))
+		}, explainSharers, q.Content, trash, q.After.ID, bounded(q.Limit))
 		return err
 	})
 	return sharers, err

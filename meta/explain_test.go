@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,13 +45,28 @@ func TestExplainContent(t *testing.T) {
 	if c.ID != id || c.Refs != 2 || c.Digest != "d" || c.Domain != "alice" || c.Kind != lethe.Whole || c.Size != 100 || c.Closed {
 		t.Errorf("content %+v", c)
 	}
-	list, err := l.Sharers(l.ctx, id, 10)
-	l.ok(err)
-	if len(list) != 2 || list[0] != (Sharer{"b", "a", false}) || list[1] != (Sharer{"b", "b", true}) {
-		t.Errorf("sharers %+v", list)
+	l.putTTL("c", "d", 0)
+	l.putTTL("e", "d", 0)
+	l.remove("e")
+	var list []Sharer
+	q := SharerQuery{Content: id, Limit: 1}
+	for {
+		page, err := l.Sharers(l.ctx, q)
+		l.ok(err)
+		if len(page) == 0 {
+			break
+		}
+		list, q.After = append(list, page...), page[0]
+		if len(page) != 1 || len(list) > 4 || page[0].ID == "" {
+			t.Fatalf("sharers %+v, %+v", page, list)
+		}
 	}
-	if list, _ := l.Sharers(l.ctx, id, 1); len(list) != 1 {
-		t.Errorf("sharers %+v", list)
+	var names []string
+	for _, s := range list {
+		names = append(names, fmt.Sprint(s.Bucket, "/", s.Key, " ", s.Trash))
+	}
+	if want := []string{"b/a false", "b/c false", "b/b true", "b/e true"}; !slices.Equal(names, want) {
+		t.Errorf("sharers %q, want %q", names, want)
 	}
 	_, err = l.ContentByID(l.ctx, l.id())
 	l.refused(err, lethe.ErrContentGone)

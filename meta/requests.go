@@ -441,6 +441,14 @@ type Sharer struct {
 	Bucket string
 	Key    string
 	Trash  bool
+	ID     lethe.ID // of the object's version, or of the trash entry
+}
+
+// SharerQuery asks for what refers to a content, after one of it.
+type SharerQuery struct {
+	Content lethe.ID
+	After   Sharer // only Trash and ID count; zero: from the beginning
+	Limit   int
 }
 
 // Options are the ledger's limits and grace periods. The zero value takes the

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,11 +15,23 @@ import (
 
 func (c *cli) explainCommand() *cobra.Command {
 	var asJSON bool
+	var blob string
 	cmd := &cobra.Command{
 		Use:   "explain s3://bucket/key",
 		Short: "Say why an object is here, who shares its bytes, when it goes and by which rule",
-		Args:  cobra.ExactArgs(1),
+		Long: `Say why an object is here, who shares its bytes, when it goes and by which rule.
+With --blob, list all objects, trash entries and uploads that need a blob: those that
+are lost with it.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (blob != "") == (len(args) == 1) {
+				return errors.New("name either an object, as s3://bucket/key, or a blob with --blob")
+			}
+			if blob != "" {
+				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+					return c.blobObjects(cmd.Context(), client, blob, asJSON)
+				})
+			}
 			name, err := parseObject(args[0])
 			if err != nil {
 				return err
@@ -36,7 +50,49 @@ func (c *cli) explainCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.Flags().StringVar(&blob, "blob", "", "the id of a blob, or its `name` on its backend")
 	return cmd
+}
+
+// blobObjects lists all that needs a blob, page by page.
+func (c *cli) blobObjects(ctx context.Context, client *admin.Client, blob string, asJSON bool) error {
+	req, all := admin.BlobObjectsRequest{Blob: blob}, admin.BlobObjects{Objects: []admin.Sharer{}}
+	for more := true; more; {
+		page, err := admin.Call[admin.BlobObjects](ctx, client, "blobs/objects", req)
+		if err != nil {
+			return err
+		}
+		if !asJSON {
+			c.sharers(page.Objects)
+		} else {
+			all.Objects = append(all.Objects, page.Objects...)
+		}
+		all.Blob, all.Refs = page.Blob, max(all.Refs, page.Refs)
+		if more = page.More; more {
+			last := page.Objects[len(page.Objects)-1]
+			req.AfterID, req.AfterTrash = last.ID, last.Trash
+		} else if !asJSON && req.AfterID == "" && len(page.Objects) == 0 {
+			fmt.Fprintf(c.out, "nothing needs this blob; it is %s\n", page.Blob.State)
+		}
+	}
+	if asJSON {
+		return printJSON(c.out, all)
+	}
+	return nil
+}
+
+// sharers prints what needs a blob, one a line.
+func (c *cli) sharers(list []admin.Sharer) {
+	for _, s := range list {
+		text := "s3://" + s.Bucket + "/" + s.Key
+		switch {
+		case s.Trash:
+			text += fmt.Sprintf(" (in the trash: %s)", s.ID)
+		case s.Upload:
+			text += fmt.Sprintf(" (an upload under way: %s)", s.ID)
+		}
+		fmt.Fprintln(c.out, text)
+	}
 }
 
 // parseObject reads s3://bucket/key.

@@ -210,7 +210,7 @@ func (w *walk) finding(s meta.Standing, lies *blob.Info) *meta.Finding {
 	}
 	f.Detail += "; no other copy; lost: " + strings.Join(s.Objects, ", ")
 	if s.More {
-		f.Detail += ", and more"
+		f.Detail += ", and more: lethe explain --blob " + f.Key + " lists all"
 	}
 	return f
 }

@@ -1,0 +1,108 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// BlobObjectsRequest asks for what needs a blob.
+type BlobObjectsRequest struct {
+	// Blob is its id, or its name on its backend, as findings have it.
+	Blob string `json:"blob"`
+	// AfterID and AfterTrash are those of the last one of the page before.
+	AfterID    string `json:"after_id,omitempty"`
+	AfterTrash bool   `json:"after_trash,omitempty"`
+	Limit      int    `json:"limit,omitempty"` // 1 to 1000; 0: 1000
+}
+
+// BlobObjects is a page of what needs a blob.
+type BlobObjects struct {
+	Blob BlobInfo `json:"blob"`
+	// Refs is how many objects and trash entries refer to its content, 0 for the part
+	// of an upload.
+	Refs    int64    `json:"refs"`
+	Objects []Sharer `json:"objects"`
+	More    bool     `json:"more,omitempty"`
+}
+
+// maxBlobObjects is how many are answered at once.
+const maxBlobObjects = 1000
+
+// BlobObjects answers what needs a blob: the objects and trash entries that refer to
+// its content, or the upload of which it is a part. Of one that nothing needs any
+// more there are none: ErrNoSuchKey if there is no row.
+func (s *Service) BlobObjects(ctx context.Context, req BlobObjectsRequest) (BlobObjects, error) {
+	out := BlobObjects{Objects: []Sharer{}}
+	store, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return out, err
+	}
+	id, named := lethe.ParseBlobKey(store.ID, req.Blob)
+	if !named {
+		if id, err = lethe.ParseID(req.Blob); err != nil {
+			return out, fmt.Errorf("%w: %q is neither a blob's id nor its name on a backend: %w", ErrBadRequest, req.Blob, err)
+		}
+	}
+	limit := cmp.Or(req.Limit, maxBlobObjects)
+	if limit < 1 || limit > maxBlobObjects {
+		return out, fmt.Errorf("%w: limit is 1 to %d", ErrBadRequest, maxBlobObjects)
+	}
+	rows, err := s.o.Ledger.BlobsByID(ctx, []lethe.ID{id})
+	if err != nil {
+		return out, err
+	}
+	if len(rows) == 0 {
+		return out, fmt.Errorf("blob %s: %w: the ledger has no row of it", id, lethe.ErrNoSuchKey)
+	}
+	out.Blob = blobInfo(store.ID, rows[0])
+	switch b := rows[0]; {
+	case b.ContentID != "":
+		after := meta.Sharer{Trash: req.AfterTrash, ID: lethe.ID(req.AfterID)}
+		err = s.referring(ctx, meta.SharerQuery{Content: b.ContentID, After: after, Limit: limit}, &out)
+	case b.UploadID != "" && req.AfterID == "":
+		err = s.uploadOf(ctx, b.UploadID, &out)
+	}
+	return out, err
+}
+
+// uploadOf is the upload under way of which a blob is a part, if it still is.
+func (s *Service) uploadOf(ctx context.Context, id lethe.ID, out *BlobObjects) error {
+	u, err := s.o.Ledger.UploadByID(ctx, id)
+	if errors.Is(err, lethe.ErrNoSuchUpload) {
+		return nil
+	}
+	if err == nil {
+		out.Objects = append(out.Objects, Sharer{Bucket: u.Bucket, Key: u.Key, ID: string(u.ID), Upload: true})
+	}
+	return err
+}
+
+// referring are the objects and trash entries that refer to a content.
+func (s *Service) referring(ctx context.Context, q meta.SharerQuery, out *BlobObjects) (err error) {
+	if out.Objects, out.More, err = s.sharers(ctx, q); err != nil || len(out.Objects) == 0 {
+		return err
+	}
+	c, err := s.o.Ledger.ContentByID(ctx, q.Content)
+	if errors.Is(err, lethe.ErrContentGone) {
+		return nil // since it was asked
+	}
+	out.Refs = c.Refs
+	return err
+}
+
+// sharers answers a page of what refers to a content, and whether there is more.
+func (s *Service) sharers(ctx context.Context, q meta.SharerQuery) (list []Sharer, more bool, err error) {
+	limit := q.Limit
+	q.Limit++
+	found, err := s.o.Ledger.Sharers(ctx, q)
+	list = []Sharer{}
+	for _, f := range found[:min(len(found), limit)] {
+		list = append(list, Sharer{Bucket: f.Bucket, Key: f.Key, Trash: f.Trash, ID: string(f.ID)})
+	}
+	return list, len(found) > limit, err
+}
