@@ -15,6 +15,10 @@ import (
 // Restored is the reason for which Adopt holds the deletes on all backends.
 const Restored = "restored"
 
+// Moved begins the reason for which all deletes are held in a ledger that lies in
+// another place than it did: one of the two is a copy.
+const Moved = "the ledger lies in another place than it did"
+
 var adoptStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
 
 // Backup writes a consistent copy of the ledger to path while it is serving: the

@@ -89,6 +89,9 @@ func (l *Loop) applyAll(ctx context.Context, s Scheduled, p Planner, run *record
 		if err != nil {
 			return err
 		}
+		if err := l.confirmed(ctx, p); err != nil {
+			return err
+		}
 		before := run.counts.Get(Items)
 		results, err := p.Apply(ctx, l.Worker+"/plan", items, run.counts)
 		a.Each(results)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -29,6 +30,8 @@ type Guard struct {
 	// Place, if set, is told at each look why what lies in a backend's place cannot
 	// be the backend, or nothing if it can. Stores must not be what it shuts.
 	Place func(backend, why string)
+
+	told atomic.Bool // one of the backends has said whom it belongs to
 }
 
 // epoch is the content of an epoch object.
@@ -58,6 +61,7 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	g.told.Store(true)
 	g.place(id, why)
 	switch {
 	case b.Held == "" && why == "":
@@ -145,11 +149,11 @@ func judge(store meta.Store, b meta.Backend, found *epoch) string {
 	case found == nil:
 		return fmt.Sprintf("%s although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", carriesNone, b.Epoch)
 	case found.Epoch > b.Intended:
-		return fmt.Sprintf("the backend is at epoch %d, the ledger only at %d: this ledger is an older copy", found.Epoch, b.Intended)
+		return fmt.Sprintf("the backend is at epoch %d, the ledger only at %d: "+olderLedger, found.Epoch, b.Intended)
 	case found.Epoch < b.Epoch:
 		return fmt.Sprintf("the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", found.Epoch, b.Epoch)
 	case found.DB != store.DB:
-		return fmt.Sprintf("the backend belongs to database %s, this is %s: one of them is a copy", found.DB, store.DB)
+		return fmt.Sprintf("the backend belongs to database %s, this is %s: "+copiedOne, found.DB, store.DB)
 	}
 	return ""
 }

@@ -61,6 +61,10 @@ type Loop struct {
 	// Ready says whether the ledger answers; while it does not, runs by the timetable
 	// wait. Nil: it does.
 	Ready func() bool
+	// Confirmed says whether the ledger is the one that the backends belong to
+	// (Guard.Confirmed). It is asked before each step of a routine that is not Spared,
+	// and before plans of it are applied. Nil: it is.
+	Confirmed func(ctx context.Context) error
 	// BeatEvery is how often a run in progress shows that it is alive (default 10 s),
 	// and Stale how long one may show none before its routine is taken over from it
 	// (default 1 min).
@@ -413,7 +417,7 @@ func (s Scheduled) spent(run *recorder) bool {
 }
 
 func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
-	step := l.Spans.batches(s.Routine.Name(), s.Routine.Pass(worker))
+	step := l.Spans.batches(s.Routine.Name(), l.unlessUnconfirmed(s.Routine, s.Routine.Pass(worker)))
 	own := &Counts{in: run.counts}
 	for more := true; more && ctx.Err() == nil; {
 		if s.spent(run) {

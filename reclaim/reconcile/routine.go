@@ -113,6 +113,11 @@ func (r *Routine) Name() string {
 	return name
 }
 
+// SparedAs implements reclaim.Spared.
+func (*Routine) SparedAs() string {
+	return "it reports, and its orphans are condemned by a transaction that refuses where deletes are held"
+}
+
 // Plan answers nothing: whether there is something to do only a walk can tell.
 func (*Routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
 

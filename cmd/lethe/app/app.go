@@ -67,8 +67,9 @@ func (a *App) settle(ctx context.Context) (err error) {
 	if err := a.interruptRuns(ctx); err != nil {
 		return err
 	}
-	a.sweepUnfinished(ctx, a.unfinishedBefore())
+	before := a.unfinishedBefore()
 	a.advancePact(ctx)
+	a.sweepUnfinished(ctx, before)
 	a.applyRules(ctx, nil)
 	a.endStops(ctx)
 	return nil

@@ -90,11 +90,12 @@ func (s *Store) health(id string) error {
 }
 
 // sweepUnfinished removes what uploads that were begun before the instant, and are
-// not under way in this process, left unfinished.
+// not under way in this process, left unfinished; not where deletes are held, or
+// nobody can tell whose the backend is: they may be another ledger's.
 func (s *Store) sweepUnfinished(ctx context.Context, before lethe.Time) {
 	for id, b := range s.Backends {
 		u, ok := b.(blob.Unfinished)
-		if !ok {
+		if !ok || s.fits(ctx, id) != nil {
 			continue
 		}
 		n, bytes, err := u.SweepUnfinished(ctx, before)

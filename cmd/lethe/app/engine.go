@@ -40,7 +40,7 @@ func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
 	s.Guard = &reclaim.Guard{Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place}
 	s.Loop = &reclaim.Loop{
-		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Spans: s.watch.spans(),
+		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.spans(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: failpoint.BeatEvery,
 	}
 	s.makePressure()

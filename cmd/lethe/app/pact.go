@@ -37,6 +37,13 @@ func (s *Store) advance(ctx context.Context, id string) error {
 	return s.Guard.Advance(ctx, id)
 }
 
+// fits says whether deletes may go on on a backend.
+func (s *Store) fits(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*lookTime)
+	defer cancel()
+	return s.Guard.Check(ctx, id)
+}
+
 func (s *Store) advancePact(ctx context.Context) {
 	for _, id := range slices.Sorted(maps.Keys(s.Backends)) {
 		err := s.advance(ctx, id)

@@ -1,0 +1,100 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Spared is a routine that goes on while nobody has confirmed that the ledger is
+// the one that the backends belong to. Every other one waits.
+type Spared interface {
+	Routine
+	// SparedAs says why it destroys nothing then.
+	SparedAs() string
+}
+
+// SparedAs implements Spared.
+func (*Clean) SparedAs() string {
+	return "it asks for each backend, and claims nothing where deletes are held"
+}
+
+// SparedAs implements Spared.
+func (*Verify) SparedAs() string { return "it reads, and marks what is missing" }
+
+// SparedAs implements Spared.
+func (*Recount) SparedAs() string { return "it reads" }
+
+// SparedAs implements Spared.
+func (*Watch) SparedAs() string { return "it takes back claims, and removes nothing" }
+
+// The ends of reasons for which a backend is held because of the ledger.
+const (
+	olderLedger = "this ledger is an older copy"
+	copiedOne   = "one of them is a copy"
+)
+
+// ledgerInDoubt says that a backend is held because the ledger may not be the one
+// that it belongs to, and not for what is wrong with the backend.
+func ledgerInDoubt(held string) bool {
+	return held == meta.Restored || strings.HasPrefix(held, meta.Moved) ||
+		strings.HasSuffix(held, olderLedger) || strings.HasSuffix(held, copiedOne)
+}
+
+// Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
+// one of the backends is held because the ledger was restored, or is a copy, until
+// a person confirms (Accept). Another error means that no backend could be asked
+// yet whom it belongs to; one that answered is enough, as Check asks the others
+// before anything is deleted there.
+func (g *Guard) Confirmed(ctx context.Context) error {
+	all, err := g.Ledger.Backends(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if g.Stores[b.ID] != nil && ledgerInDoubt(b.Held) {
+			return fmt.Errorf("%w: backend %s is held: %s; look into it, then: lethe backend accept %s", lethe.ErrBackendMismatch, b.ID, b.Held, b.ID)
+		}
+	}
+	if g.told.Load() || len(g.Stores) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(g.Stores)) {
+		if err := g.Check(ctx, id); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
+			errs = append(errs, err)
+		}
+	}
+	if !g.told.Load() {
+		return errors.Join(errs...)
+	}
+	return g.Confirmed(ctx)
+}
+
+// unlessUnconfirmed makes a step that destroys do nothing while the ledger is in
+// doubt: what is due is reported by plans, and waits.
+func (l *Loop) unlessUnconfirmed(r Routine, step Step) Step {
+	return func(ctx context.Context, c *Counts) (bool, error) {
+		switch err := l.confirmed(ctx, r); {
+		case errors.Is(err, lethe.ErrBackendMismatch):
+			c.Add("held", 1)
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("reclaim: whether the ledger is the one that the backends belong to: %w", err)
+		}
+		return step(ctx, c)
+	}
+}
+
+func (l *Loop) confirmed(ctx context.Context, r Routine) error {
+	if _, spared := r.(Spared); spared || l.Confirmed == nil {
+		return nil
+	}
+	return l.Confirmed(ctx)
+}

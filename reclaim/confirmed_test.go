@@ -1,0 +1,97 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// counting is a routine that counts its steps.
+type counting struct{ steps, applied int }
+
+func (*counting) Name() string                                       { return "counting" }
+func (*counting) Plan(context.Context) (meta.Backlog, error)         { return meta.Backlog{}, nil }
+func (*counting) Items(context.Context, func(plan.Item) error) error { return nil }
+
+func (r *counting) Pass(string) reclaim.Step {
+	return func(context.Context, *reclaim.Counts) (bool, error) {
+		r.steps++
+		return r.steps < 3, nil
+	}
+}
+
+func (r *counting) Apply(_ context.Context, _ string, items []plan.Item, _ *reclaim.Counts) ([]plan.Result, error) {
+	r.applied += len(items)
+	return nil, nil
+}
+
+// sparing is one that may go on.
+type sparing struct{ counting }
+
+func (*sparing) Name() string { return "sparing" }
+
+// SparedAs implements reclaim.Spared.
+func (*sparing) SparedAs() string { return "it only counts" }
+
+// While the ledger is in doubt no routine takes a step, nor is a plan applied, but
+// for those that say why they may; what is wrong with a backend alone stops none.
+func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
+	for held, waits := range map[string]bool{
+		"": false, "a person says so": false, meta.Restored: true, meta.Moved + ": somewhere": true,
+		"the backend carries no epoch although the ledger confirmed 3: its disk is not mounted":           false,
+		"the backend is at epoch 4, the ledger only at 3: this ledger is an older copy":                   true,
+		"the backend is at epoch 2, the ledger confirmed 3: the backend is an older copy":                 false,
+		"the backend belongs to database other, this is mine: one of them is a copy":                      true,
+		"the backend is an older copy or the ledger only at 3: this ledger is an older copy, says nobody": false,
+	} {
+		w := newWorld(t)
+		w.must(w.guard().Advance(w.ctx, "main"))
+		w.must(w.ledger.HoldBackend(w.ctx, "main", held))
+		mine, spared := &counting{}, &sparing{}
+		l := w.loop(reclaim.Scheduled{Routine: mine}, reclaim.Scheduled{Routine: spared})
+		l.Confirmed = w.guard().Confirmed
+		counts, err := l.Once(w.ctx, nil)
+		w.must(err)
+		want(w, "steps while held for "+held, mine.steps == 0, waits)
+		want(w, "told", counts["counting"]["held"] == 1, waits)
+		want(w, "steps of one that is spared", spared.steps, 3)
+		items := [][]plan.Item{{{}}}
+		_, err = l.Apply(w.ctx, reclaim.Application{Routine: "counting", Each: func([]plan.Result) {}, Next: func() ([]plan.Item, error) {
+			if len(items) == 0 {
+				return nil, io.EOF
+			}
+			next := items[0]
+			items = items[1:]
+			return next, nil
+		}})
+		want(w, "applied", mine.applied == 0, waits)
+		want(w, "refused", errors.Is(err, lethe.ErrBackendMismatch), waits)
+	}
+}
+
+// A ledger that is older than its backends is found out before the first step, and
+// one whose backends do not answer waits for the first that does.
+func TestBackendsAreAskedBeforeTheFirstStep(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.guard().Advance(w.ctx, "main"))
+	g := w.guard()
+	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{Kind: blobtest.Down} }
+	if err := g.Confirmed(w.ctx); err == nil || errors.Is(err, lethe.ErrBackendMismatch) {
+		t.Errorf("nobody can tell: %v", err)
+	}
+	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
+	w.bytes.Set(string(w.store)+"/epoch/0000000000000000007", []byte(`{"store":"`+string(w.store)+`","db":"x","epoch":7}`))
+	if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") {
+		t.Errorf("an older ledger: %v", err)
+	}
+	w.must(g.Accept(w.ctx, "main"))
+	w.must(g.Confirmed(w.ctx))
+}
