@@ -47,4 +47,9 @@ func conform(t *testing.T, at servers.S3) {
 
 func TestConformanceOnVersityGW(t *testing.T) { conform(t, servers.VersityGW(t)) }
 
-func TestConformanceOnGoFakeS3(t *testing.T) { conform(t, servers.GoFakeS3(t)) }
+func TestConformanceOnGoFakeS3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector has two other services to look at")
+	}
+	conform(t, servers.GoFakeS3(t))
+}

@@ -18,8 +18,9 @@ const wakes = "LETHE_MUTANT"
 
 // plant puts many mutants into one build, to compile and link once: each function
 // that one of them changes is there as it is and as they have it, and under its name
-// one that looks which mutant is awake. What changes more than the bodies of
-// functions has to be built alone.
+// one that looks which mutant is awake; a variable of a package, such as a statement,
+// gets the value that the one awake has for it. What changes more than that has to be
+// built alone.
 func plant(list []mutant) (files map[string]string, alone []mutant, err error) {
 	beds := map[string]*bed{}
 	for _, m := range list {
@@ -43,11 +44,26 @@ func plant(list []mutant) (files map[string]string, alone []mutant, err error) {
 	for name, b := range beds {
 		if len(b.variants) > 0 {
 			files[name] = b.text()
-			files[path.Join(path.Dir(name), "awake_mutant.go")] = fmt.Sprintf("package %s\n\nimport \"os\"\n\nvar awakeMutant = os.Getenv(%q)\n", b.own.name, wakes)
+			files[path.Join(path.Dir(name), "awake_mutant.go")] = fmt.Sprintf(awake, b.own.name, wakes)
 		}
 	}
 	return files, alone, nil
 }
+
+// awake is the file of each package that has mutants.
+const awake = `package %s
+
+import "os"
+
+var awakeMutant = os.Getenv(%q)
+
+func ifAwake[T any](mutant string, theirs, own T) T {
+	if awakeMutant == mutant {
+		return theirs
+	}
+	return own
+}
+`
 
 // bed is a source file into which mutants are planted.
 type bed struct {
@@ -87,6 +103,8 @@ func (m mutant) bodies(changed map[string]string, beds map[string]*bed) (map[pla
 			before, after := own.functions[fn], theirs.functions[fn]
 			switch {
 			case before.text == after.text:
+			case before.value:
+				out[place{name, fn}] = after.text
 			case before.head != after.head || before.generic:
 				return nil, nil
 			default:
@@ -105,8 +123,9 @@ type source struct {
 	functions map[string]function
 }
 
-// function is a function or method.
+// function is a function or method, or a variable's value.
 type function struct {
+	value      bool
 	text, head string // head: without the body
 	at         int    // where it begins in the file
 	nameAt     int    // where its name begins in its text
@@ -127,7 +146,21 @@ func read(text string) (source, error) {
 	offset := func(p token.Pos) int { return set.Position(p).Offset }
 	cut := func(n ast.Node) string { return text[offset(n.Pos()):offset(n.End())] }
 	end := 0
+	keep := func(key string, fn function) {
+		out.order = append(out.order, key)
+		out.functions[key] = fn
+		out.rest += text[end:fn.at]
+		end = fn.at + len(fn.text)
+	}
 	for _, d := range f.Decls {
+		if vars, ok := d.(*ast.GenDecl); ok && vars.Tok == token.VAR {
+			for _, s := range vars.Specs {
+				if s := s.(*ast.ValueSpec); len(s.Names) == 1 && len(s.Values) == 1 && s.Names[0].Name != "_" {
+					keep("var "+s.Names[0].Name, function{value: true, text: cut(s.Values[0]), at: offset(s.Values[0].Pos())})
+				}
+			}
+			continue
+		}
 		decl, ok := d.(*ast.FuncDecl)
 		if !ok || decl.Body == nil {
 			continue
@@ -145,11 +178,7 @@ func read(text string) (source, error) {
 		if decl.Type.Results != nil {
 			fn.results = cut(decl.Type.Results)
 		}
-		key := fn.receiver + "." + fn.name
-		out.order = append(out.order, key)
-		out.functions[key] = fn
-		out.rest += text[end:fn.at]
-		end = fn.at + len(fn.text)
+		keep(fn.receiver+"."+fn.name, fn)
 	}
 	out.rest += text[end:]
 	return out, nil
@@ -208,12 +237,21 @@ func (b *bed) text() string {
 			continue
 		}
 		fn := b.own.functions[key]
-		out += b.own.all[end:fn.at] + fn.named("") + "\n\n"
+		out += b.own.all[end:fn.at]
+		end = fn.at + len(fn.text)
+		if fn.value {
+			own := fn.text
+			for _, v := range list {
+				own = fmt.Sprintf("ifAwake(%q, %s, %s)", v.mutant, v.text, own)
+			}
+			out += own
+			continue
+		}
+		out += fn.named("") + "\n\n"
 		for _, v := range list {
 			out += v.text + "\n\n"
 		}
 		out += fn.dispatch(list)
-		end = fn.at + len(fn.text)
 	}
 	return out + b.own.all[end:]
 }

@@ -160,7 +160,7 @@ func (m mutant) patches() (map[string]string, error) {
 func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.known="+strconv.FormatUint(m.known, 10))
 	cmd.Env = append(os.Environ(), wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -206,20 +206,26 @@ func build(dir string, files map[string]string) (string, error) {
 var (
 	hunt   = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
 	huntIn = flag.Uint("sim.in", 0, "hunt only in worlds that are of all these kinds")
+	known  = flag.Uint64("sim.known", 0, "the seed to hunt first")
 )
 
 // TestHunt is what a mutant's binary runs.
 func TestHunt(t *testing.T) {
-	in := sim.Kind(*huntIn)
-	for s, n := uint64(1), 0; n < *hunt; s++ {
-		if sim.Kinds(s)&in != in {
-			continue
-		}
-		n++
+	shows := func(s uint64) {
 		c := config(s)
 		c.Plans = *plans
 		if r := sim.Run(c); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
+		}
+	}
+	if *known != 0 {
+		shows(*known)
+	}
+	in := sim.Kind(*huntIn)
+	for s, n := uint64(1), 0; n < *hunt; s++ {
+		if sim.Kinds(s)&in == in {
+			n++
+			shows(s)
 		}
 	}
 }
