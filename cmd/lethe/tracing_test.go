@@ -244,8 +244,14 @@ func (a asker) check(c *collected, letter, status string, want map[string]string
 // transaction and each call of a backend. No span shows a paste's code or token, or
 // the admin's.
 func TestOneTraceForAPasteAndForACall(t *testing.T) {
+	for _, names := range []string{"false", "true"} {
+		t.Run("names "+names, func(t *testing.T) { oneTraceForAPasteAndForACall(t, names) })
+	}
+}
+
+func oneTraceForAPasteAndForACall(t *testing.T, names string) {
 	c := &collected{}
-	w := newWorld(t, "tracing.enabled=true", "tracing.sample_ratio=1", "cache.size=0B", "server.admin.listen=127.0.0.1:0")
+	w := newWorld(t, "tracing.enabled=true", "tracing.sample_ratio=1", "tracing.names="+names, "cache.size=0B", "server.admin.listen=127.0.0.1:0")
 	w.spans = c
 	w.start()
 	token, err := os.ReadFile(filepath.Join(w.dir, "admin.token"))

@@ -39,5 +39,5 @@ func (a *App) openPaste(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.serve(ctx, "paste", l, a.watch.tracedWeb("paste", pasteCall, h))
+	return a.serve(ctx, "paste", l, a.watch.tracedWeb("paste", pasteCall, discreet(h)))
 }

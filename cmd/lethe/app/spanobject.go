@@ -19,7 +19,7 @@ type tracedObjects struct {
 }
 
 func (o tracedObjects) begin(ctx context.Context, name, bucket, key string) (context.Context, *span) {
-	return o.t.child(ctx, "object "+name, trace.SpanKindInternal, o.t.named(bucket, key)...)
+	return o.t.child(ctx, "object "+name, trace.SpanKindInternal, o.t.named(ctx, bucket, key)...)
 }
 
 // Get traces an object's opening, and the sending of its body.

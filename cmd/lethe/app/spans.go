@@ -90,7 +90,7 @@ func (w *observer) begun(ctx context.Context, traceparent, tracestate string) (c
 		sp.SetAttributes(attribute.String("http.request.method", r.Method), attribute.Int("http.response.status_code", r.Status),
 			attribute.String("lethe.request", r.ID), attribute.String("lethe.code", r.Code),
 			attribute.Int64("lethe.bytes_in", r.BytesIn), attribute.Int64("lethe.bytes_out", r.BytesOut))
-		sp.SetAttributes(w.trace.named(r.Bucket, r.Key)...)
+		sp.SetAttributes(w.trace.named(ctx, r.Bucket, r.Key)...)
 		if r.Status >= 500 {
 			sp.SetStatus(codes.Error, fmt.Sprint(r.Status))
 		}

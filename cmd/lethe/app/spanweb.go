@@ -73,6 +73,13 @@ func (a *answer) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
+// discreet hides names from the spans of what a server does, wanted or not.
+func discreet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(rw, r.WithContext(unnamed(r.Context())))
+	})
+}
+
 // pasteCall names a request for pastes by its method.
 func pasteCall(r *http.Request) string { return method(r.Method) }
 

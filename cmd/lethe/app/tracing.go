@@ -106,7 +106,20 @@ func newTracer(ctx context.Context, c config.Tracing, exporter sdktrace.SpanExpo
 // span is a span under way; nil is none.
 type span struct {
 	trace.Span
-	t *tracer
+	names bool // may be shown
+}
+
+// unnamedKey marks the context of work of which no span shows names, although others
+// may.
+type unnamedKey struct{}
+
+func unnamed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unnamedKey{}, true)
+}
+
+// shows says whether the spans of work show names and texts of errors.
+func (t *tracer) shows(ctx context.Context) bool {
+	return t != nil && t.Names && ctx.Value(unnamedKey{}) == nil
 }
 
 // root begins a span that need not have a parent.
@@ -115,7 +128,7 @@ func (t *tracer) root(ctx context.Context, name string, kind trace.SpanKind, att
 		return ctx, nil
 	}
 	ctx, sp := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
-	return ctx, &span{sp, t}
+	return ctx, &span{sp, t.shows(ctx)}
 }
 
 // child begins a span within another one; without one there is none, so that what
@@ -128,8 +141,8 @@ func (t *tracer) child(ctx context.Context, name string, kind trace.SpanKind, at
 }
 
 // named are the attributes that show names, if they are to be shown.
-func (t *tracer) named(bucket, key string) (out []attribute.KeyValue) {
-	if t == nil || !t.Names {
+func (t *tracer) named(ctx context.Context, bucket, key string) (out []attribute.KeyValue) {
+	if !t.shows(ctx) {
 		return nil
 	}
 	out = append(out, attribute.String("lethe.bucket", bucket))
@@ -161,7 +174,7 @@ func (s *span) end(err error, attrs ...attribute.KeyValue) {
 	s.SetAttributes(attribute.String("lethe.outcome", kind))
 	if err != nil && !expected[kind] {
 		text := kind
-		if s.t.Names {
+		if s.names {
 			text = err.Error()
 		}
 		s.SetStatus(codes.Error, text)
