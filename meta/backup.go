@@ -15,10 +15,6 @@ import (
 // Restored is the reason for which Adopt holds the deletes on all backends.
 const Restored = "restored"
 
-// Moved begins the reason for which all deletes are held in a ledger that lies in
-// another place than it did: one of the two is a copy.
-const Moved = "the ledger lies in another place than it did"
-
 var adoptStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
 
 // Backup writes a consistent copy of the ledger to path while it is serving: the
@@ -171,11 +167,7 @@ func AdoptPostgres(ctx context.Context, url string, o Options) (Store, error) {
 // adopt gives the ledger a new identity, holds all deletes, and closes it.
 func (db *DB) adopt(ctx context.Context) (Store, error) {
 	err := db.write(ctx, "adopt the ledger", func(t *tx) error {
-		if err := t.must(1, lethe.ErrCorrupt, adoptStore, lethe.NewID(t.now, t.random)); err != nil {
-			return err
-		}
-		_, err := t.exec(holdAllBackends, Restored)
-		return err
+		return t.anew(Restored)
 	})
 	if err != nil {
 		return Store{}, errors.Join(err, db.Close())

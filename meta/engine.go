@@ -21,6 +21,7 @@ type DB struct {
 	rules   ruleCache
 	*file           // of SQLite; nil on PostgreSQL
 	pg      *server // of PostgreSQL; nil on SQLite
+	strayed string  // why it holds all deletes since it was opened
 }
 
 // engine runs transactions on a database.

@@ -100,6 +100,9 @@ func OpenPostgres(ctx context.Context, url string, o Options) (*DB, error) {
 	if err := e.open(ctx, url); err != nil {
 		return nil, fmt.Errorf("meta: open ledger in PostgreSQL: %w", errors.Join(err, e.release()))
 	}
+	if err := db.settlePlace(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
 }
 

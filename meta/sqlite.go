@@ -70,6 +70,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		db.release()
 		return nil, fmt.Errorf("meta: open ledger %s: %w", path, err)
 	}
+	if err := db.settlePlace(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/config"
 )
 
 func (c *cli) restoreCommand() *cobra.Command {
@@ -39,12 +40,19 @@ func (c *cli) restore(ctx context.Context, file string, replace bool) error {
 	if done.Kept != "" {
 		fmt.Fprintf(c.out, "the ledger that lay there is kept as %s\n", done.Kept)
 	}
-	fmt.Fprintf(c.out, `restored store %s from %s
+	fmt.Fprintf(c.out, "restored store %s from %s\n", done.Store.ID, file)
+	c.restored(conf)
+	return nil
+}
 
+// restored says what comes after a ledger was restored.
+func (c *cli) restored(conf *config.Config) {
+	fmt.Fprint(c.out, `
 Deletes are stopped on all backends, as these are newer than the ledger. Now:
   lethe serve              serves; nothing is deleted
   lethe check              shows what was written or deleted since the backup
-  lethe backend accept %s  lets deletes go on
-`, done.Store.ID, file, conf.Backends[0].Name)
-	return nil
+`)
+	for _, b := range conf.Backends {
+		fmt.Fprintf(c.out, "  lethe backend accept %s  lets deletes go on there\n", b.Name)
+	}
 }

@@ -48,6 +48,9 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	}
 	s.Identity, err = s.Ledger.Identity(ctx)
 	s.watch.store = s.Identity.ID
+	if why := s.Ledger.Strayed(); why != "" {
+		s.watch.audit("ledger_strayed", why)
+	}
 	if !s.Config.Store.Flush {
 		s.opt.Log.Warn("store.flush is false: a loss of power loses what was acknowledged; for benchmarks only")
 	}

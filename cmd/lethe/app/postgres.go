@@ -7,31 +7,42 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/meta"
 )
 
 // databaseRetry is how often a start asks a database that does not answer yet.
 const databaseRetry = time.Second
 
+// database is where the shared ledger lies.
+func database(c config.Database) (url string, o meta.PostgresOptions, err error) {
+	secret, err := c.URL.OrFile(c.URLFile)
+	if err != nil {
+		return "", o, fmt.Errorf("database.url_file: %w", err)
+	}
+	o = meta.PostgresOptions{Schema: c.Schema, Requests: c.Connections, Engine: c.EngineConnections}
+	if c.Pooler {
+		o.Pooler = meta.PoolerBetween
+	}
+	return secret.Reveal(), o, nil
+}
+
 // openPostgres opens the shared ledger. A server waits for a database that does
 // not answer yet, a command does not.
 func (s *Store) openPostgres(ctx context.Context, o meta.Options) (*meta.DB, error) {
 	c := s.Config.Database
-	url, err := c.URL.OrFile(c.URLFile)
+	url, at, err := database(c)
 	if err != nil {
-		return nil, fmt.Errorf("database.url_file: %w", err)
+		return nil, err
 	}
 	if _, machine := o.Clock.(lethe.SystemClock); machine {
 		o.Clock = nil // the database's, which all instances have in common
 	}
-	o.Postgres = meta.PostgresOptions{Schema: c.Schema, Requests: c.Connections, Engine: c.EngineConnections}
-	if c.Pooler {
-		o.Postgres.Pooler = meta.PoolerBetween
-	}
+	o.Postgres = at
 	clock := lethe.Monotonic{}
 	begun, told := clock.Now(), false
 	for {
-		db, err := meta.OpenPostgres(ctx, url.Reveal(), o)
+		db, err := meta.OpenPostgres(ctx, url, o)
 		waited := clock.Now().Sub(begun)
 		switch {
 		case err == nil && told:

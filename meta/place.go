@@ -1,0 +1,131 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Moved begins the reason for which all deletes are held in a ledger that lies in
+// another place than it did: one of the two is a copy.
+const Moved = "the ledger lies in another place than it did"
+
+var (
+	selectPlace = register(`SELECT place FROM store WHERE one = 1`)
+	setPlace    = register(`UPDATE store SET place = ?1 WHERE one = 1 AND place = ?2`)
+
+	serverPlace = registerFor(postgresName, `SELECT d.oid::text, to_regclass('store')::oid::text FROM pg_database d
+		WHERE d.datname = current_database()`)
+	mayAskServer = registerFor(postgresName, `SELECT has_function_privilege('pg_catalog.pg_control_system()', 'execute')`)
+	whichServer  = registerFor(postgresName, `SELECT system_identifier::text FROM pg_catalog.pg_control_system()`)
+)
+
+// site says where a ledger lies, by marks that a copy does not have in common with
+// it. Of a file: when it was made ("born"), or its number where the file system does
+// not tell ("inode"). Of a database: those that PostgreSQL gave to its cluster
+// ("server"), itself ("database") and the table of the store ("table").
+type site map[string]string
+
+// other names what differs of what is known of both; nothing: they are the same
+// for all that is known.
+func (p site) other(o site) string {
+	for _, mark := range slices.Sorted(maps.Keys(p)) {
+		if o[mark] != "" && p[mark] != o[mark] {
+			return mark
+		}
+	}
+	return ""
+}
+
+// settlePlace compares where the ledger lies with where it lay. In another place it
+// is a copy, or was moved: it gets a new identity and holds the deletes on all
+// backends, until a person decides (design rule 13).
+func (db *DB) settlePlace(ctx context.Context) error {
+	here, err := db.here(ctx)
+	if err != nil || len(here) == 0 {
+		return err
+	}
+	var before string
+	err = db.read(ctx, "place", func(t *tx) error { return t.row(selectPlace).Scan(&before) })
+	if now := asJSON(here); err == nil && before != now {
+		err = db.write(ctx, "settle the ledger's place", func(t *tx) error { return t.moveTo(here, before, now) })
+	}
+	return err
+}
+
+// Strayed says why the ledger was found to lie in another place than it did when it
+// was opened, and holds the deletes on all backends; nothing if it was not.
+func (db *DB) Strayed() string { return db.strayed }
+
+func (t *tx) moveTo(here site, before, now string) error {
+	t.db.strayed = ""
+	n, err := t.exec(setPlace, now, before)
+	if err != nil || n == 0 {
+		return err // another instance has just done so
+	}
+	lay := site{}
+	if before != "" {
+		if err := json.Unmarshal([]byte(before), &lay); err != nil {
+			return fmt.Errorf("%w: the place of the store: %w", lethe.ErrCorrupt, err)
+		}
+	}
+	mark := here.other(lay)
+	if mark == "" {
+		return nil
+	}
+	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", Moved, places[mark])
+	return t.anew(t.db.strayed)
+}
+
+// places names what a mark is of.
+var places = map[string]string{"born": "file", "inode": "file", "server": "PostgreSQL cluster", "database": "database", "table": "table"}
+
+// anew gives the ledger a new identity and holds the deletes on all backends.
+func (t *tx) anew(why string) error {
+	if err := t.must(1, lethe.ErrCorrupt, adoptStore, lethe.NewID(t.now, t.random)); err != nil {
+		return err
+	}
+	_, err := t.exec(holdAllBackends, why)
+	return err
+}
+
+// here says where the ledger lies now; nothing if that cannot be told.
+func (db *DB) here(ctx context.Context) (site, error) {
+	switch {
+	case db.pg != nil:
+		return db.onServer(ctx)
+	case db.path == Memory:
+		return nil, nil
+	}
+	return fileMarks(db.path)
+}
+
+// onServer asks PostgreSQL. A server that does not tell who it is leaves that mark
+// out: some that are rented do not.
+func (db *DB) onServer(ctx context.Context) (site, error) {
+	var database, table, server string
+	err := db.read(ctx, "place on the server", func(t *tx) error { return t.row(serverPlace).Scan(&database, &table) })
+	if err != nil {
+		return nil, err
+	}
+	err = db.read(ctx, "which server", func(t *tx) error {
+		var may bool
+		if err := t.row(mayAskServer).Scan(&may); err != nil || !may {
+			return err
+		}
+		return t.row(whichServer).Scan(&server)
+	})
+	if errors.Is(err, lethe.ErrUnavailable) || ctx.Err() != nil {
+		return nil, err
+	}
+	p := site{"database": database, "table": table}
+	if err == nil && server != "" {
+		p["server"] = server
+	}
+	return p, nil
+}
