@@ -143,13 +143,17 @@ func reason(err error) string {
 
 // untouched says that what failed has certainly changed nothing, and that no bytes
 // lie anywhere because of it, or wait there to be deleted. A batch that was refused
-// before it took anything is about no blobs.
+// before it took anything is about no blobs, and so is one of the engine that was cut
+// off: once a transaction has begun, it does not end with its caller.
 func (f Failure) untouched() bool {
+	refused, nothing := f.Reason == "unavailable", len(f.Blobs) == 0
 	switch f.Stage {
-	case "begin", "delete", "complete", "abort":
-		return f.Reason == "unavailable"
+	case "begin", "delete", "complete":
+		return refused
+	case "abort":
+		return refused || nothing && f.Op == "" && f.Reason == "cut off"
 	case "condemn", "trim":
-		return f.Reason == "unavailable" && len(f.Blobs) == 0
+		return nothing && (refused || f.Reason == "cut off")
 	}
 	return false
 }

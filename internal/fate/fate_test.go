@@ -141,6 +141,32 @@ func TestCondemningIsTold(t *testing.T) {
 	w.wants("condemn other  0")
 }
 
+// A batch that a window's end or a stop cut off before its turn came has taken
+// nothing; one that it cut off between two tries is told with what it had taken.
+func TestBatchesThatNeverBeganAreNotTold(t *testing.T) {
+	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(c io.Closer) { _ = c.Close() }(db)
+	w := newWorld(t)
+	l := (&fate.Watch{Failed: func(f fate.Failure) { w.told = append(w.told, f) }}).Ledger(db)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, expired := l.Expire(ended, meta.Batch{})
+	_, purged := l.Purge(ended, meta.Batch{})
+	_, ruled := l.AbortRuled(ended, lethe.RandomID(1))
+	for _, err := range []error{expired, purged, ruled, l.AbortStale(ended, lethe.RandomID(1), meta.Stale{})} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the answer is %v", err)
+		}
+	}
+	w.wants()
+	w.in.fail = fmt.Errorf("expire: %w", &meta.CondemnError{Blobs: []meta.Doomed{{ID: "a", Backend: "main", Size: 1}}, Err: context.Canceled})
+	_, _ = w.l.Expire(t.Context(), meta.Batch{})
+	w.wants("condemn cut off main 1 a=1")
+}
+
 func TestSettleIsTold(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
