@@ -70,6 +70,8 @@ func backendRoutes() []Route {
 
 func queueRoutes() []Route {
 	return []Route{
+		asks("cleanup-queue/list", Read, "What waits to be deleted, or is being deleted", (*Service).CleanupQueue),
+		asks("pending-objects/list", Read, "Writes under way, and those whose writers fell silent", (*Service).PendingObjects),
 		asks("dead/list", Read, "Dead letters, oldest first", (*Service).Dead),
 		asks("dead/show", Read, "One dead letter: what was tried, and what can be done", (*Service).ShowDead),
 		changes("dead/requeue", Operate, "Condemn dead letters again, due now", (*Service).Requeue, (*Service).deadState),

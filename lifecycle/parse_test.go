@@ -32,6 +32,15 @@ var sent = map[string]struct {
 			`<Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`,
 		Rules{{ID: "a", Disabled: true, Prefix: "p", Tags: map[string]string{"k": "v", "l": ""}, Over: number(0), Under: number(100), Days: 1}},
 	},
+	"aws, one tag and no prefix": {
+		`<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><Expiration><Days>3</Days></Expiration><ID>t</ID>` +
+			`<Filter><Tag><Key>k</Key><Value>v</Value></Tag></Filter><Status>Enabled</Status></Rule></LifecycleConfiguration>`,
+		Rules{{ID: "t", Tags: map[string]string{"k": "v"}, Days: 3}},
+	},
+	"aws, JSON, one tag and no prefix": {
+		`{"Rules":[{"ID":"t","Filter":{"Tag":{"Key":"k","Value":"v"}},"Status":"Enabled","Expiration":{"Days":3}}]}`,
+		Rules{{ID: "t", Tags: map[string]string{"k": "v"}, Days: 3}},
+	},
 	"uploads of the whole bucket": {
 		`<LifecycleConfiguration><Rule><ID>u</ID><Filter/><Status>Enabled</Status><AbortIncompleteMultipartUpload>` +
 			`<DaysAfterInitiation>7</DaysAfterInitiation></AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>`,

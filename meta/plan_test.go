@@ -97,6 +97,7 @@ func TestEnginePlans(t *testing.T) {
 		reapDue:              "USING COVERING INDEX blobs_pending",
 		staleClaims:          "USING INDEX blobs_claimed",
 		touchedUploads:       "INDEX uploads_touched",
+		claimedBlobs:         "USING INDEX blobs_claimed",
 		pruneOps:             "INDEX ops_at",
 		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",
 		deadByID:             "SEARCH b USING PRIMARY KEY (id=?)",

@@ -45,7 +45,7 @@ live for each object, and really gives the bytes back.
 	f.StringVar(&c.token, "token", "", "`token` for the admin API; better given as $"+tokenEnv+", as others see the arguments of commands")
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.spoolCommand(), c.reconcileCommand(), c.importCommand(),
-		c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.guardCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
+		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.guardCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(), c.adoptCommand(),
 		c.configCommand(), c.demoCommand(), c.versionCommand(),
 	)

@@ -1,0 +1,152 @@
+package admin
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// QueueRequest chooses from the cleanup queue, or from the pending objects, those
+// that meet all filters that are set.
+type QueueRequest struct {
+	Backend string `json:"backend,omitempty"`
+	// State is "claimed", or of the cleanup queue "due" or "scheduled", of pending
+	// objects "silent" (longer than reclaim.grace.min_age) or "alive".
+	State       string `json:"state,omitempty"`
+	MinAge      string `json:"min_age,omitempty"`    // since it was enqueued, or since its writer's last sign of life: 90m, 7d
+	ClaimedBy   string `json:"claimed_by,omitempty"` // how the worker's name begins
+	MinAttempts int    `json:"min_attempts,omitempty"`
+	Reason      string `json:"reason,omitempty"` // why it was condemned
+	After       string `json:"after,omitempty"`  // the next of the page before
+	Limit       int    `json:"limit,omitempty"`  // default and most 1,000
+}
+
+// QueueList is a page of a queue: what is claimed first, then the longest due (or
+// silent) first. While Next is not empty there may be more, also behind a page that
+// is short or empty: a page looks at 10,000 rows at most.
+type QueueList struct {
+	Blobs []QueuedInfo `json:"blobs"`
+	Next  string       `json:"next,omitempty"` // the After of the next page
+}
+
+// QueuedInfo is a row of the cleanup queue, or a pending object, whose size is what is
+// reserved for it.
+type QueuedInfo struct {
+	BlobInfo
+	ClaimedAt time.Time `json:"claimed_at,omitzero"`
+	BeatAt    time.Time `json:"beat_at,omitzero"` // last sign of life of a pending object's writer
+	Content   string    `json:"content,omitempty"`
+	Upload    string    `json:"upload,omitempty"`
+	Part      int       `json:"part,omitempty"`
+}
+
+// CleanupQueue lists condemned blobs.
+func (s *Service) CleanupQueue(ctx context.Context, r QueueRequest) (QueueList, error) {
+	now := s.o.Clock.Now()
+	q, err := s.queueQuery(ctx, r, now)
+	if err != nil {
+		return QueueList{}, err
+	}
+	q.State = lethe.Condemned
+	switch r.State {
+	case "", "claimed":
+	case "due":
+		q.DueBy, q.Unclaimed = now, true
+	case "scheduled":
+		q.DueAfter, q.Unclaimed = now, true
+	default:
+		return QueueList{}, fmt.Errorf("%w: state is %q; what is in the cleanup queue is claimed, due or scheduled", ErrBadRequest, r.State)
+	}
+	return s.queue(ctx, q)
+}
+
+// PendingObjects lists the intents of writes under way.
+func (s *Service) PendingObjects(ctx context.Context, r QueueRequest) (QueueList, error) {
+	now := s.o.Clock.Now()
+	q, err := s.queueQuery(ctx, r, now)
+	if err != nil {
+		return QueueList{}, err
+	}
+	q.State = lethe.Pending
+	switch r.State {
+	case "", "claimed":
+	case "silent":
+		q.Unclaimed = true
+		if since := now.Add(-s.o.Safety.MinAge); q.Since == 0 || since < q.Since {
+			q.Since = since
+		}
+	case "alive":
+		q.BeatAfter, q.Unclaimed = now.Add(-s.o.Safety.MinAge), true
+	default:
+		return QueueList{}, fmt.Errorf("%w: state is %q; pending objects are claimed, silent or alive", ErrBadRequest, r.State)
+	}
+	return s.queue(ctx, q)
+}
+
+// queueQuery is what a request's filters choose: ErrBadRequest.
+func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time) (q meta.WaitingQuery, err error) {
+	q = meta.WaitingQuery{Claimed: r.State == "claimed", ClaimedBy: r.ClaimedBy, MinAttempts: r.MinAttempts, Reason: lethe.Reason(r.Reason), Limit: r.Limit}
+	if r.MinAge != "" {
+		age, err := lethe.ParseTTL(r.MinAge)
+		if err != nil {
+			return q, fmt.Errorf("%w: min_age: %w", ErrBadRequest, err)
+		}
+		q.Since = now.Add(-age)
+	}
+	if r.After != "" {
+		text, err := base64.RawURLEncoding.DecodeString(r.After)
+		if err == nil {
+			err = json.Unmarshal(text, &q.After)
+		}
+		if err != nil {
+			return q, fmt.Errorf("%w: after is not what a page said as its next", ErrBadRequest)
+		}
+	}
+	list, err := s.o.Ledger.Backends(ctx)
+	for _, b := range list {
+		if r.Backend == "" || r.Backend == b.ID {
+			q.Backends = append(q.Backends, b.ID)
+		}
+	}
+	if err == nil && r.Backend != "" && len(q.Backends) == 0 {
+		err = fmt.Errorf("%w: there is no backend %q", ErrBadRequest, r.Backend)
+	}
+	if a := q.After.Backend; a != "" && !slices.Contains(q.Backends, a) {
+		return q, fmt.Errorf("%w: the page before was of other backends", ErrBadRequest)
+	}
+	return q, err
+}
+
+func (s *Service) queue(ctx context.Context, q meta.WaitingQuery) (QueueList, error) {
+	out := QueueList{Blobs: []QueuedInfo{}}
+	store, err := s.o.Ledger.Identity(ctx)
+	if err != nil {
+		return out, err
+	}
+	p, err := s.o.Ledger.Waiting(ctx, q)
+	if err != nil {
+		return out, err
+	}
+	for _, b := range p.Blobs {
+		i := QueuedInfo{BlobInfo: blobInfo(store.ID, b), Content: string(b.ContentID), Upload: string(b.UploadID), Part: b.Part}
+		if b.Claim.Fence != 0 {
+			i.ClaimedAt = at(b.Claim.At)
+		}
+		if q.State == lethe.Pending {
+			i.BeatAt = at(b.BeatAt)
+		}
+		out.Blobs = append(out.Blobs, i)
+	}
+	if !p.More {
+		return out, nil
+	}
+	text, err := json.Marshal(p.Next)
+	out.Next = base64.RawURLEncoding.EncodeToString(text)
+	return out, err
+}

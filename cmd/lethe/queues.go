@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// queueCommand is a command that lists a queue.
+type queueCommand struct {
+	use, short, long, call, states string
+	header                         []string
+	row                            func(admin.QueuedInfo) []string
+}
+
+func (c *cli) cleanupQueueCommand() *cobra.Command {
+	return c.queueCommand(queueCommand{
+		use: "cleanup-queue", short: "List blobs that wait to be deleted",
+		long: `The cleanup queue is the condemned blobs: nothing refers to them any more, and they
+are deleted when they are due. What was given up is listed by "lethe dead list".`,
+		call: "cleanup-queue/list", states: "claimed, due or scheduled",
+		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENQUEUED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
+		row: func(b admin.QueuedInfo) []string {
+			return []string{b.ID, b.Backend, size(b.Size), b.Reason, stamp(b.DiedAt), stamp(b.DueAt), strconv.Itoa(b.Attempts), orDash(b.Worker), stamp(b.ClaimedAt), b.LastError}
+		},
+	})
+}
+
+func (c *cli) pendingObjectsCommand() *cobra.Command {
+	return c.queueCommand(queueCommand{
+		use: "pending-objects", short: "List writes under way",
+		long: `A pending object is the intent of a write: its row is there before its first byte is
+sent, and its writer shows that it lives. The routine reap ends those that fell silent.`,
+		call: "pending-objects/list", states: "claimed, silent or alive",
+		header: []string{"BLOB", "BACKEND", "RESERVED", "CREATED", "LAST SIGN", "UPLOAD", "PART", "CLAIMED BY", "CLAIMED"},
+		row: func(b admin.QueuedInfo) []string {
+			return []string{b.ID, b.Backend, size(b.Size), stamp(b.CreatedAt), stamp(b.BeatAt), orDash(b.Upload), strconv.Itoa(b.Part), orDash(b.Worker), stamp(b.ClaimedAt)}
+		},
+	})
+}
+
+func (c *cli) queueCommand(q queueCommand) *cobra.Command {
+	var req admin.QueueRequest
+	var most int
+	var asJSON bool
+	list := &cobra.Command{
+		Use: "list", Short: q.short + ": what is claimed first, then the oldest", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				found, next, err := someQueued(cmd.Context(), client, q.call, req, most)
+				if err != nil {
+					return err
+				}
+				if next != "" {
+					fmt.Fprintf(c.err, "there may be more: --after %s goes on\n", next)
+				}
+				if asJSON {
+					return printJSON(c.out, found)
+				}
+				rows := [][]string{q.header}
+				for _, b := range found {
+					rows = append(rows, q.row(b))
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	f := list.Flags()
+	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
+	f.StringVar(&req.State, "state", "", "only those in this `state`: "+q.states)
+	f.StringVar(&req.MinAge, "min-age", "", "only those that were enqueued, or silent, so long ago or longer, as 90m or 7d")
+	f.StringVar(&req.ClaimedBy, "claimed-by", "", "only those claimed by a `worker` whose name begins so")
+	f.IntVar(&req.MinAttempts, "min-attempts", 0, "only those that were tried so `often` or more")
+	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
+	f.StringVar(&req.After, "after", "", "go on behind a page, by the `text` that it said")
+	f.IntVar(&most, "limit", 1000, "list no more than this `number`; 0: all")
+	f.BoolVar(&asJSON, "json", false, "write JSON")
+	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long}
+	cmd.AddCommand(list)
+	return cmd
+}
+
+// someQueued asks page by page for up to most rows, 0 for all, and answers where to
+// go on if there may be more.
+func someQueued(ctx context.Context, client *admin.Client, call string, req admin.QueueRequest, most int) (some []admin.QueuedInfo, next string, err error) {
+	some = []admin.QueuedInfo{}
+	for {
+		if req.Limit = 0; most > 0 {
+			req.Limit = min(most-len(some), 1000)
+		}
+		page, err := admin.Call[admin.QueueList](ctx, client, call, req)
+		if err != nil {
+			return nil, "", err
+		}
+		some = append(some, page.Blobs...)
+		if req.After = page.Next; page.Next == "" || most > 0 && len(some) >= most {
+			return some, page.Next, nil
+		}
+	}
+}
