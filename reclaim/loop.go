@@ -407,20 +407,23 @@ func joined(errs []error) error {
 // Limited is the count of a run that ended for its limit.
 const Limited = "limited"
 
-// spent says that a run has taken as much as it may, and notes that it ends for it.
-func (s Scheduled) spent(run *recorder) bool {
+// spent says that a run has taken as much as it may, and notes that it ends for it,
+// if its worker knows that more is due: one that has not begun yet does not.
+func (s Scheduled) spent(run *recorder, knows bool) bool {
 	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
 		return false
 	}
-	run.limit.Do(func() { run.counts.Add(Limited, 1) })
+	if knows {
+		run.limit.Do(func() { run.counts.Add(Limited, 1) })
+	}
 	return true
 }
 
 func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker string) error {
 	step := l.Spans.batches(s.Routine.Name(), l.unlessUnconfirmed(s.Routine, s.Routine.Pass(worker)))
 	own := &Counts{in: run.counts}
-	for more := true; more && ctx.Err() == nil; {
-		if s.spent(run) {
+	for more, begun := true, false; more && ctx.Err() == nil; begun = true {
+		if s.spent(run, begun) {
 			return nil
 		}
 		before := own.Get(Items)

@@ -96,6 +96,36 @@ func TestARunTakesNoMoreThanOneMay(t *testing.T) {
 	}
 }
 
+// inOrder is a routine whose second worker begins when its first has come to an end.
+type inOrder struct {
+	routine
+	ended chan struct{}
+}
+
+func (r inOrder) Pass(worker string) reclaim.Step {
+	if worker != "me/0" {
+		<-r.ended
+		return r.step
+	}
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		more, err := r.step(ctx, c)
+		if !more {
+			close(r.ended)
+		}
+		return more, err
+	}
+}
+
+// A worker that begins when the others have taken all that was due does not say that
+// more is due.
+func TestARunThatTookAllIsNotLimited(t *testing.T) {
+	w := newWorld(t)
+	l := w.loop(reclaim.Scheduled{Routine: inOrder{steps("all", 10), make(chan struct{})}, Timetable: never{}, Most: 10, Workers: 2})
+	got, err := l.Once(w.ctx, nil)
+	w.must(err)
+	want(w, "all", fmt.Sprint(got["all"]), "map[items:10]")
+}
+
 func TestOnceRunsWhatIsNamed(t *testing.T) {
 	w := newWorld(t)
 	l := w.loop(reclaim.Scheduled{Routine: steps("a", 1), Timetable: never{}}, reclaim.Scheduled{Routine: steps("b", 1), Timetable: never{}})
