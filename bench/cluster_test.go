@@ -71,3 +71,20 @@ func TestSharedOnServers(t *testing.T) {
 		t.Errorf("%d blobs were deleted by %d requests, want %d", w.Blobs, w.Requests, want)
 	}
 }
+
+// TestRowsOnlyIsWatchedToItsEnd: those who watch the database wait for the engine's
+// sessions, and not for each other.
+func TestRowsOnlyIsWatchedToItsEnd(t *testing.T) {
+	pg := servers.NewPostgres(t)
+	c := bench.ClusterComparison{
+		Dataset: bench.Dataset{Objects: 2_000, Size: 64}, Engine: bench.Engine{Workers: 1}, Runs: 1, RowsOnly: true,
+		Servers: bench.Servers{Postgres: pg.URL, Dir: t.TempDir()},
+	}
+	got, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := got.Rows[0]; w.Objects != 2_000 || w.Rows < 2_000 || len(got.Samples) != 1 {
+		t.Errorf("%d objects, %d rows read, watched %d times", w.Objects, w.Rows, len(got.Samples))
+	}
+}

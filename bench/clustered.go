@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/lethe-storage/lethe"
 )
 
@@ -62,10 +60,12 @@ type Spent struct {
 // Run measures, interleaved.
 func (c *ClusterComparison) Run(ctx context.Context) (out Clustered, err error) {
 	out.Objects = c.Objects
-	if c.s3, err = c.Servers.S3.start(ctx, c.Servers.Dir, 32); err != nil {
-		return out, err
+	if !c.RowsOnly {
+		if c.s3, err = c.Servers.S3.start(ctx, c.Servers.Dir, 32); err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, c.s3.stop()) }()
 	}
-	defer func() { err = errors.Join(err, c.s3.stop()) }()
 	for range c.Runs {
 		if err := errors.Join(c.whole(ctx, &out), c.keysOnly(ctx, &out), c.rowsOnly(ctx, &out), c.one(ctx, &out)); err != nil {
 			return out, err
@@ -78,9 +78,9 @@ func (c *ClusterComparison) Run(ctx context.Context) (out Clustered, err error) 
 func (c *ClusterComparison) on(ctx context.Context, d Dataset, bytes bool, fn func(Cluster) error) (err error) {
 	c.next++
 	name := fmt.Sprintf("run%d", c.next)
-	at := Cluster{Postgres: c.Servers.Postgres(name), Endpoint: c.s3.URL, Redis: c.Servers.Redis}
+	at := Cluster{Postgres: c.Servers.Postgres(name), Redis: c.Servers.Redis}
 	if bytes {
-		at.Bucket = name
+		at.Endpoint, at.Bucket = c.s3.URL, name
 	}
 	root := filepath.Join(c.Servers.Dir, "root")
 	if bytes {
@@ -100,7 +100,7 @@ func (c *ClusterComparison) on(ctx context.Context, d Dataset, bytes bool, fn fu
 }
 
 func (c *ClusterComparison) admin(ctx context.Context, query string) error {
-	conn, err := pgx.Connect(ctx, c.Servers.Postgres("postgres"))
+	conn, err := connect(ctx, c.Servers.Postgres("postgres"))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *ClusterComparison) whole(ctx context.Context, out *Clustered) error {
 
 // spent reads what the servers have used up so far.
 func (c *ClusterComparison) spent(ctx context.Context, at Cluster) (s Spent, err error) {
-	conn, err := pgx.Connect(ctx, at.Postgres)
+	conn, err := connect(ctx, at.Postgres)
 	if err != nil {
 		return s, err
 	}

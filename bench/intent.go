@@ -26,8 +26,8 @@ type IntentCost struct {
 	Clients int
 	Runs    int
 	Dir     string
-	// Ledger opens an empty ledger; nil: SQLite in Dir.
-	Ledger func(ctx context.Context, run int) (*meta.DB, error)
+	// Database makes an empty one on PostgreSQL and answers its URL; nil: SQLite in Dir.
+	Database func(ctx context.Context, run int) (url string, err error)
 }
 
 // IntentWork is what one run of puts took.
@@ -36,6 +36,7 @@ type IntentWork struct {
 	Transactions float64 // that write, per put
 	Written      float64 // bytes by this process, per put
 	CPU          float64 // us of this process, per put
+	Database     Sample  // of PostgreSQL, for all puts
 }
 
 // Run measures, interleaved.
@@ -65,11 +66,33 @@ func (c IntentCost) one(ctx context.Context, run int, early bool) (w IntentWork,
 	if err := os.Mkdir(blobPath(dir), 0o700); err != nil {
 		return w, err
 	}
-	s, err := c.open(ctx, dir, run, early)
+	if c.Database == nil {
+		return c.on(ctx, dir, "", early)
+	}
+	if early {
+		run++
+	}
+	url, err := c.Database(ctx, run)
 	if err != nil {
 		return w, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	return c.on(ctx, dir, url, early)
+}
+
+func (c IntentCost) on(ctx context.Context, dir, url string, early bool) (w IntentWork, err error) {
+	s, err := c.open(ctx, dir, url)
+	if err != nil {
+		return w, err
+	}
+	spent, err := watched(ctx, url, func() error {
+		w, err = c.puts(ctx, s, early)
+		return errors.Join(err, s.close())
+	})
+	w.Database = spent
+	return w, err
+}
+
+func (c IntentCost) puts(ctx context.Context, s *store, early bool) (w IntentWork, err error) {
 	e := &earlyIntents{DB: s.db, early: early}
 	files := renamed{s.calls, e, s.id}
 	objects, err := object.New(object.Options{Ledger: e, Backends: map[string]blob.Store{backendID: files}, StoreID: s.id})
@@ -85,15 +108,12 @@ func (c IntentCost) one(ctx context.Context, run int, early bool) (w IntentWork,
 	return c.measure(ctx, objects, s)
 }
 
-func (c IntentCost) open(ctx context.Context, dir string, run int, early bool) (*store, error) {
+func (c IntentCost) open(ctx context.Context, dir, url string) (*store, error) {
 	s, err := openStore(ctx, dir, 1)
-	if err == nil && c.Ledger != nil {
-		if early {
-			run++
-		}
+	if err == nil && url != "" {
 		err = s.db.Close()
 		var other *meta.DB
-		if other, err = c.Ledger(ctx, run); err == nil {
+		if other, err = meta.OpenPostgres(ctx, url, meta.Options{ReadGrace: 1}); err == nil {
 			s.db = other
 		}
 	}
@@ -211,5 +231,16 @@ func (c IntentCost) Table(with, before []IntentWork) *Table {
 		t.Add("its intent begun before: "+m.name, b)
 		t.Add("the one by the other: "+m.name, a.Ratios(b))
 	}
+	if c.Database != nil {
+		c.database(t, with)
+	}
 	return t
+}
+
+// database adds what puts with their intents cost PostgreSQL.
+func (c IntentCost) database(t *Table, with []IntentWork) {
+	each := func(n float64) float64 { return n / float64(c.Puts) }
+	t.Add("database's CPU, us per put", series(with, func(w IntentWork) float64 { return each(float64(w.Database.CPU) / 1e3) }))
+	t.Add("blocks touched, per put", series(with, func(w IntentWork) float64 { return each(float64(w.Database.Blocks)) }))
+	t.Add("write-ahead log, bytes per put", series(with, func(w IntentWork) float64 { return each(float64(w.Database.Log)) }))
 }

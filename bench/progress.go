@@ -30,7 +30,7 @@ const sampled = `SELECT pg_backend_pid(), coalesce((SELECT sum(n) FROM lethe.blo
 
 // observe samples the database while fn runs.
 func observe(ctx context.Context, url string, fn func() error) (out []Sample, err error) {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +38,14 @@ func observe(ctx context.Context, url string, fn func() error) (out []Sample, er
 	began := lethe.Monotonic{}.Now()
 	full := int64(0)
 	sample := func() error {
-		var pid int
-		var left int64
-		var s Sample
-		if err := conn.QueryRow(ctx, sampled).Scan(&pid, &left, &s.Blocks, &s.Log); err != nil {
+		s, left, err := look(ctx, conn)
+		if err != nil {
 			return err
 		}
 		if len(out) == 0 {
 			full = left
 		}
-		s.Gone, s.At, s.CPU = full-left, lethe.Monotonic{}.Now().Sub(began), familyCPU(pid)
+		s.Gone, s.At = full-left, lethe.Monotonic{}.Now().Sub(began)
 		out = append(out, s)
 		return nil
 	}
@@ -68,6 +66,14 @@ func observe(ctx context.Context, url string, fn func() error) (out []Sample, er
 			}
 		}
 	}
+}
+
+// look reads what the database has done, and how many blobs there are.
+func look(ctx context.Context, conn *pgx.Conn) (s Sample, blobs int64, err error) {
+	var pid int
+	err = conn.QueryRow(ctx, sampled).Scan(&pid, &blobs, &s.Blocks, &s.Log)
+	s.CPU = familyCPU(pid)
+	return s, blobs, err
 }
 
 // perTenth is what each tenth of the blobs took, by blob.
@@ -99,4 +105,26 @@ func progress(t *Table, runs [][]Sample) {
 			t.Add(m.name, tenths(perTenth(samples, m.of)))
 		}
 	}
+}
+
+// watched is what the database did while fn ran, which ends all its sessions; nothing
+// without a database.
+func watched(ctx context.Context, url string, fn func() error) (spent Sample, err error) {
+	if url == "" {
+		return spent, fn()
+	}
+	conn, err := connect(ctx, url)
+	if err != nil {
+		return spent, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	before, _, err := look(ctx, conn)
+	if err != nil {
+		return spent, err
+	}
+	if err := errors.Join(fn(), alone(ctx, conn)); err != nil {
+		return spent, err
+	}
+	after, _, err := look(ctx, conn)
+	return Sample{CPU: after.CPU - before.CPU, Blocks: after.Blocks - before.Blocks, Log: after.Log - before.Log}, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lethe-storage/lethe/bench"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 func intents(ctx context.Context, args []string) error {
@@ -29,7 +28,7 @@ func intents(ctx context.Context, args []string) error {
 	return t.run(func() error {
 		if *postgres {
 			pg := servers.NewPostgres(t)
-			c.Ledger = func(ctx context.Context, run int) (*meta.DB, error) { return fresh(ctx, pg, fmt.Sprintf("run%d", run)) }
+			c.Database = func(ctx context.Context, run int) (string, error) { return fresh(ctx, pg, fmt.Sprintf("run%d", run)) }
 		}
 		with, before, err := c.Run(ctx)
 		if err != nil {
@@ -39,15 +38,15 @@ func intents(ctx context.Context, args []string) error {
 	})
 }
 
-// fresh opens a ledger in a database of its own.
-func fresh(ctx context.Context, pg *servers.PostgresServer, name string) (*meta.DB, error) {
+// fresh makes a database.
+func fresh(ctx context.Context, pg *servers.PostgresServer, name string) (url string, err error) {
 	conn, err := pgx.Connect(ctx, pg.URL("postgres"))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { _ = conn.Close(ctx) }() // it has done its work
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'"); err != nil {
-		return nil, err
+		return "", err
 	}
-	return meta.OpenPostgres(ctx, pg.URL(name), meta.Options{ReadGrace: 1})
+	return pg.URL(name), nil
 }
