@@ -157,7 +157,7 @@ func Adopt(ctx context.Context, path string, o Options) (Store, error) {
 // AdoptPostgres is Adopt for a ledger that was restored into the database of the
 // URL. No server may be working on it.
 func AdoptPostgres(ctx context.Context, url string, o Options) (Store, error) {
-	db, err := OpenPostgres(ctx, url, o)
+	db, err := openPostgres(ctx, url, o, true)
 	if err != nil {
 		return Store{}, err
 	}

@@ -72,12 +72,13 @@ func (o PostgresOptions) withDefaults() PostgresOptions {
 // server is the ledger in a PostgreSQL database: any number of transactions at
 // once, of any number of processes.
 type server struct {
-	db    *DB
-	o     PostgresOptions
-	pools [2]*sql.DB // by kind
-	texts [2]texts   // by kind
-	clock serverClock
-	tight tightness
+	db     *DB
+	o      PostgresOptions
+	pools  [2]*sql.DB // by kind
+	texts  [2]texts   // by kind
+	clock  serverClock
+	tight  tightness
+	exists bool // the ledger has to be there already
 	// commit ends a transaction; a test makes it fail.
 	commit  func(ctx context.Context, s *session) ([]*pgconn.Result, error)
 	closing sync.Once
@@ -91,8 +92,13 @@ type server struct {
 // than 14, if the database is not in UTF-8, or if a newer lethe has written the
 // ledger in a way that this one does not understand.
 func OpenPostgres(ctx context.Context, url string, o Options) (*DB, error) {
+	return openPostgres(ctx, url, o, false)
+}
+
+// openPostgres opens a ledger; one that has to exist is not created.
+func openPostgres(ctx context.Context, url string, o Options, exists bool) (*DB, error) {
 	o = o.withDefaults()
-	e := &server{o: o.Postgres.withDefaults()}
+	e := &server{o: o.Postgres.withDefaults(), exists: exists}
 	e.clock.set(o.Clock)
 	e.commit = func(ctx context.Context, s *session) ([]*pgconn.Result, error) { return s.simple(ctx, "COMMIT") }
 	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e}

@@ -99,6 +99,9 @@ func (e *server) migrateOn(ctx context.Context, s *session) error {
 	if err := understood(have, least, newest(steps)); err != nil {
 		return err
 	}
+	if e.exists && have == 0 {
+		return fmt.Errorf("no ledger lies in the schema %s of this database: restore it there first, or name another database", quoted(e.o.Schema))
+	}
 	for _, m := range after(steps, have) {
 		if m.version == 1 {
 			least = 1

@@ -266,6 +266,9 @@ func TestServerClock(t *testing.T) {
 // TestAdoptPostgres: a restored ledger has a new identity, and holds deletes.
 func TestAdoptPostgres(t *testing.T) {
 	url := servers.Postgres(t)
+	if _, err := AdoptPostgres(t.Context(), url, Options{}); err == nil || !strings.Contains(err.Error(), "no ledger lies") {
+		t.Fatalf("an empty database was adopted: %v", err)
+	}
 	db := openServerAt(t, url, Options{})
 	setUp(t, db)
 	before, err := db.Identity(t.Context())
