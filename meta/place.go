@@ -26,20 +26,48 @@ var (
 )
 
 // site says where a ledger lies, by marks that a copy does not have in common with
-// it. Of a file: when it was made ("born"), or its number where the file system does
-// not tell ("inode"). Of a database: those that PostgreSQL gave to its cluster
-// ("server"), itself ("database") and the table of the store ("table").
+// it. Of a file: when it was made (born), where the file system tells, and its number
+// (inode). Of a database: those that PostgreSQL gave to its cluster ("server"), itself
+// ("database") and the table of the store ("table").
 type site map[string]string
 
+const (
+	born  = "born"
+	inode = "inode"
+)
+
 // other names what differs of what is known of both; nothing: they are the same
-// for all that is known.
+// for all that is known. The number of a file may change under it, and counts only
+// where it is not known of both when they were made.
 func (p site) other(o site) string {
 	for _, mark := range slices.Sorted(maps.Keys(p)) {
+		if mark == inode && p[born] != "" && o[born] != "" {
+			continue
+		}
 		if o[mark] != "" && p[mark] != o[mark] {
 			return mark
 		}
 	}
 	return ""
+}
+
+// with adds what only the other knows of the same place: what cannot be told for a
+// while is not forgotten.
+func (p site) with(o site) site {
+	out := maps.Clone(o)
+	maps.Copy(out, p)
+	return out
+}
+
+func siteOf(text string) (site, error) {
+	p := site{}
+	if text == "" {
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("%w: the place of the store: %w", lethe.ErrCorrupt, err)
+	}
+	return p, nil
 }
 
 // settlePlace compares where the ledger lies with where it lay. In another place it
@@ -52,8 +80,19 @@ func (db *DB) settlePlace(ctx context.Context) error {
 	}
 	var before string
 	err = db.read(ctx, "place", func(t *tx) error { return t.row(selectPlace).Scan(&before) })
-	if now := asJSON(here); err == nil && before != now {
-		err = db.write(ctx, "settle the ledger's place", func(t *tx) error { return t.moveTo(here, before, now) })
+	if err != nil {
+		return err
+	}
+	lay, err := siteOf(before)
+	if err != nil {
+		return err
+	}
+	mark := here.other(lay)
+	if mark == "" {
+		here = here.with(lay)
+	}
+	if now := asJSON(here); before != now {
+		err = db.write(ctx, "settle the ledger's place", func(t *tx) error { return t.moveTo(mark, before, now) })
 	}
 	return err
 }
@@ -62,28 +101,20 @@ func (db *DB) settlePlace(ctx context.Context) error {
 // was opened, and holds the deletes on all backends; nothing if it was not.
 func (db *DB) Strayed() string { return db.strayed }
 
-func (t *tx) moveTo(here site, before, now string) error {
+// moveTo notes another place. A mark says what is another one there; none: it is the
+// same place, of which something else is known.
+func (t *tx) moveTo(mark, before, now string) error {
 	t.db.strayed = ""
 	n, err := t.exec(setPlace, now, before)
-	if err != nil || n == 0 {
-		return err // another instance has just done so
-	}
-	lay := site{}
-	if before != "" {
-		if err := json.Unmarshal([]byte(before), &lay); err != nil {
-			return fmt.Errorf("%w: the place of the store: %w", lethe.ErrCorrupt, err)
-		}
-	}
-	mark := here.other(lay)
-	if mark == "" {
-		return nil
+	if err != nil || n == 0 || mark == "" {
+		return err // with no rows another instance has just done so
 	}
 	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", Moved, places[mark])
 	return t.anew(t.db.strayed)
 }
 
 // places names what a mark is of.
-var places = map[string]string{"born": "file", "inode": "file", "server": "PostgreSQL cluster", "database": "database", "table": "table"}
+var places = map[string]string{born: "file", inode: "file", "server": "PostgreSQL cluster", "database": "database", "table": "table"}
 
 // anew gives the ledger a new identity and holds the deletes on all backends.
 func (t *tx) anew(why string) error {

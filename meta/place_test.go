@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -118,6 +119,69 @@ func TestAPlaceIsLearnt(t *testing.T) {
 	db, err = Open(ctx, path, Options{})
 	if again, why := held(t, db, err); moved(t, first, again, why) {
 		t.Error(why)
+	}
+}
+
+// placed opens a ledger after its place was noted so, and says whether it finds itself
+// to lie elsewhere, and what is noted then.
+func placed(t *testing.T, path, place string) (bool, site) {
+	t.Helper()
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := held(t, db, db.write(t.Context(), "note", func(t *tx) error {
+		_, err := t.exec(`UPDATE store SET place = '` + place + `'`)
+		_, lifted := t.exec(holdAllBackends, "")
+		return errors.Join(err, lifted)
+	}))
+	if db, err = Open(t.Context(), path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var noted string
+	err = db.read(t.Context(), "place", func(t *tx) error { return t.row(selectPlace).Scan(&noted) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := siteOf(noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, why := held(t, db, nil)
+	return moved(t, first, again, why), now
+}
+
+// Between a file system that knows when a file was made and one that does not, the
+// number of the file tells a copy; and what one does not know is not forgotten.
+func TestACopyOnAnotherFileSystem(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a file is not told from its copies here")
+	}
+	path := filePath(t)
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setUp(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	here, err := fileMarks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, _ := placed(t, path, `{"inode":"1"}`); !is {
+		t.Error("a copy from where nobody knows when a file was made is not recognised")
+	}
+	if is, now := placed(t, path, asJSON(site{inode: here[inode], "server": "7"})); is || now["server"] != "7" || now[born] != here[born] {
+		t.Errorf("the same file is taken for a copy (%v), or what was known is forgotten: %v", is, now)
+	}
+	if is, now := placed(t, path, asJSON(site{inode: "1", born: here[born]})); here[born] != "" && (is || now[inode] != here[inode]) {
+		t.Errorf("a file that got another number is taken for a copy (%v), or that is not noted: %v", is, now)
+	}
+	there, lay := site{inode: "8"}, site{inode: "7", born: "1.2"}
+	if there.other(lay) == "" {
+		t.Error("a copy to where nobody knows when a file was made is not recognised")
 	}
 }
 
