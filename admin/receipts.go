@@ -103,7 +103,7 @@ type Chain struct {
 // VerifyReceipts recomputes the chain of receipts from its anchor to its head.
 func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, error) {
 	if (req.Seq == 0) != (req.Hash == "") {
-		return Chain{}, fmt.Errorf("%w: a head has a number and a hash, such as 42:9f86d081...", ErrBadRequest)
+		return Chain{}, fmt.Errorf("%w: a head has a number and a hash, such as 42:9f86d081 and so on to 64 digits", ErrBadRequest)
 	}
 	store, err := s.o.Ledger.Identity(ctx)
 	if err != nil {

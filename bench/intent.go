@@ -111,10 +111,8 @@ func (c IntentCost) puts(ctx context.Context, s *store, early bool) (w IntentWor
 func (c IntentCost) open(ctx context.Context, dir, url string) (*store, error) {
 	s, err := openStore(ctx, dir, 1)
 	if err == nil && url != "" {
-		err = s.db.Close()
-		var other *meta.DB
-		if other, err = meta.OpenPostgres(ctx, url, meta.Options{ReadGrace: 1}); err == nil {
-			s.db = other
+		if err = s.db.Close(); err == nil {
+			s.db, err = meta.OpenPostgres(ctx, url, meta.Options{ReadGrace: 1})
 		}
 	}
 	if err != nil {

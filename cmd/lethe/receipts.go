@@ -75,7 +75,7 @@ command, given with --head.`,
 				seq, hash, _ := strings.Cut(head, ":")
 				n, err := strconv.ParseInt(seq, 10, 64)
 				if err != nil || n < 1 || hash == "" {
-					return fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081...", head)
+					return fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081 and so on to 64 digits", head)
 				}
 				req.Seq, req.Hash = n, hash
 			}

@@ -62,7 +62,7 @@ func (c *collected) trace(id trace.TraceID) (list []sdktrace.ReadOnlySpan) {
 func attributeOf(s sdktrace.ReadOnlySpan, key string) string {
 	for _, a := range s.Attributes() {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
