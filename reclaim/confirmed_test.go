@@ -95,3 +95,22 @@ func TestBackendsAreAskedBeforeTheFirstStep(t *testing.T) {
 	w.must(g.Accept(w.ctx, "main"))
 	w.must(g.Confirmed(w.ctx))
 }
+
+// A backend that is held already, by a person or for what is wrong with it, hides no
+// doubt about the ledger, and what it was held for is not forgotten.
+func TestAHeldBackendHidesNoDoubt(t *testing.T) {
+	for held, kept := range map[string]bool{"a person says so": true, "the backend carries no epoch although the ledger confirmed 1": false} {
+		w := newWorld(t)
+		w.must(w.guard().Advance(w.ctx, "main"))
+		w.must(w.ledger.HoldBackend(w.ctx, "main", held))
+		w.bytes.Set(string(w.store)+"/epoch/0000000000000000007", []byte(`{"store":"`+string(w.store)+`","db":"x","epoch":7}`))
+		g := w.guard()
+		for range 2 {
+			if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") || strings.Contains(err.Error(), held) != kept {
+				t.Errorf("an older ledger, held for %q: %v", held, err)
+			}
+		}
+		w.must(g.Accept(w.ctx, "main"))
+		w.must(g.Confirmed(w.ctx))
+	}
+}

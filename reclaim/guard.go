@@ -55,7 +55,8 @@ func isEpochKey(store lethe.ID, key string) bool {
 // Check compares the backend with the ledger. What does not fit holds the
 // backend's deletes and is returned as ErrBackendMismatch; other errors mean
 // that it could not be told, and nothing was changed. A backend that was held
-// because it carried no epoch is let go once it carries the right one again.
+// because it carried no epoch is let go once it carries the right one again, and one
+// that is held for what says nothing of the ledger is held for that as well.
 func (g *Guard) Check(ctx context.Context, id string) error {
 	b, why, err := g.look(ctx, id)
 	if err != nil {
@@ -68,10 +69,21 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 		return nil
 	case b.Held == "":
 		return g.hold(ctx, b, why)
+	case ledgerInDoubt(why) && !ledgerInDoubt(b.Held):
+		return g.hold(ctx, b, besides(b.Held, why))
 	case why == "" && strings.HasPrefix(b.Held, carriesNone):
 		return g.release(ctx, b)
 	}
 	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, b.Held)
+}
+
+// besides is the reason of a backend that was held before the ledger was doubted: a
+// person's stays, what is wrong with the backend is looked at again once it is let go.
+func besides(held, why string) string {
+	if strings.HasPrefix(held, carriesNone) {
+		return why
+	}
+	return held + "; " + why
 }
 
 // hold holds the backend as it was seen. If another decided meanwhile nothing is
