@@ -65,6 +65,10 @@ func TestExplainContent(t *testing.T) {
 	for _, s := range list {
 		names = append(names, fmt.Sprint(s.Bucket, "/", s.Key, " ", s.Trash))
 	}
+	if len(names) == 4 { // their order is that of their ids, objects first
+		slices.Sort(names[:2])
+		slices.Sort(names[2:])
+	}
 	if want := []string{"b/a false", "b/c false", "b/b true", "b/e true"}; !slices.Equal(names, want) {
 		t.Errorf("sharers %q, want %q", names, want)
 	}
