@@ -49,9 +49,9 @@ func ledgerInDoubt(held string) bool {
 
 // Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
 // one of the backends is held because the ledger was restored, or is a copy, until
-// a person confirms (Accept). Another error means that no backend could be asked
-// yet whom it belongs to; one that answered is enough, as Check asks the others
-// before anything is deleted there.
+// a person confirms (Accept), or while none of them carries the epoch that would tell.
+// Another error means that no backend could be asked yet whom it belongs to; one that
+// has told is enough, as Check asks the others before anything is deleted there.
 func (g *Guard) Confirmed(ctx context.Context) error {
 	all, err := g.Ledger.Backends(ctx)
 	if err != nil {
@@ -66,15 +66,22 @@ func (g *Guard) Confirmed(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
+	var none error
 	for _, id := range slices.Sorted(maps.Keys(g.Stores)) {
-		if err := g.Check(ctx, id); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
+		switch err := g.Check(ctx, id); {
+		case errors.Is(err, lethe.ErrBackendMismatch):
+			none = err
+		case err != nil:
 			errs = append(errs, err)
 		}
 	}
-	if !g.told.Load() {
+	if g.told.Load() {
+		return g.Confirmed(ctx)
+	}
+	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	return g.Confirmed(ctx)
+	return none
 }
 
 // unlessUnconfirmed makes a step that destroys do nothing while the ledger is in

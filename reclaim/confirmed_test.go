@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -93,6 +94,22 @@ func TestBackendsAreAskedBeforeTheFirstStep(t *testing.T) {
 		t.Errorf("an older ledger: %v", err)
 	}
 	w.must(g.Accept(w.ctx, "main"))
+	w.must(g.Confirmed(w.ctx))
+}
+
+// A backend without an epoch object, a disk that is not mounted, does not tell whose
+// it is: an older ledger waits for one that does.
+func TestABackendWithoutAnEpochTellsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.guard().Advance(w.ctx, "main"))
+	g, disk := w.guard(), w.stores["main"]
+	w.stores["main"] = memblob.New(memblob.Options{})
+	for range 2 {
+		if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "carries no epoch") {
+			t.Errorf("not mounted: %v", err)
+		}
+	}
+	w.stores["main"] = disk
 	w.must(g.Confirmed(w.ctx))
 }
 

@@ -62,7 +62,9 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	g.told.Store(true)
+	if !strings.HasPrefix(why, carriesNone) {
+		g.told.Store(true)
+	}
 	g.place(id, why)
 	switch {
 	case b.Held == "" && why == "":
