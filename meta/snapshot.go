@@ -19,6 +19,7 @@ type Snapshot struct {
 	Parts    []Part
 	Totals   []Total
 	Buckets  []BucketTotal
+	Guards   []Guard // what limits have counted, and clocks in doubt; Name is not told
 	// Receipts are those of what is gone, in the order in which it went.
 	Receipts []receipt.Receipt
 }
@@ -41,6 +42,7 @@ var (
 	snapParts    = register(`SELECT ` + qualified("p", partColumns) + ` FROM parts p JOIN uploads u ON u.id = p.upload_id
 		ORDER BY u.touched_at, u.id, p.number`)
 	snapBuckets = register(`SELECT id, coalesce(name, ''), holds` + bucketTotals + ` FROM buckets ORDER BY id`)
+	snapGuards  = register(`SELECT '', ` + guardColumns + ` FROM guards ORDER BY kind, subject`)
 )
 
 // Snapshot reads all rows in one read transaction.
@@ -54,6 +56,10 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 			func() (err error) { s.Uploads, err = all(t, scanUpload, snapUploads); return err },
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
 			func() (err error) { s.Buckets, err = all(t, scanBucketTotal, snapBuckets); return err },
+			func() (err error) {
+				s.Guards, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, snapGuards)
+				return err
+			},
 		} {
 			if err := fill(); err != nil {
 				return err

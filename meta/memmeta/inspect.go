@@ -2,6 +2,8 @@ package memmeta
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -83,6 +85,16 @@ func (db *DB) EachTotal() iter.Seq[meta.Total] {
 // bucket was deleted and waits for its objects to be reclaimed.
 func (db *DB) EachBucket() iter.Seq[*meta.Bucket] {
 	return walk(db, func() []*bucket { return db.buckets.rows }, func(b *bucket) *meta.Bucket { return &b.Bucket })
+}
+
+// EachGuard walks what limits have counted, and clocks in doubt, by kind and subject.
+func (db *DB) EachGuard() iter.Seq[*meta.Guard] {
+	return walk(db, func() []guarded {
+		if len(db.guards) == 0 {
+			return nil
+		}
+		return slices.SortedFunc(maps.Keys(db.guards), compareGuarded)
+	}, func(at guarded) *meta.Guard { return db.guards[at] })
 }
 
 // Blob returns the row of a blob; ok is false if it is gone.

@@ -253,6 +253,42 @@ func (o *oracle) stop() error {
 	return nil
 }
 
+// charged: each row of a limit says what really went within its hour, no less and,
+// as it is counted in the transaction that removes, no more; what is left of what a
+// person allowed; and until when nothing may go. What the oracle counted has a row.
+func (o *oracle) charged() error {
+	rows := 0
+	for _, g := range o.view.Guards {
+		if g.Kind == meta.GuardClock {
+			continue
+		}
+		t := o.tally(g.Kind, g.Subject)
+		if t.counts() {
+			rows++
+		}
+		switch free := o.w.now < t.freeUntil; {
+		case g.Hour != t.hour || g.N != t.n:
+			return broken("the row of %s of %q says that %d went in the hour %d, %d went in %d", g.Kind, g.Subject, g.N, g.Hour, t.n, t.hour)
+		case g.Held(o.w.now) != (o.w.now < t.stopped) || g.Held(o.w.now) && g.HeldUntil != t.stopped:
+			return broken("the row of %s of %q stops it until %s, it was stopped until %s", g.Kind, g.Subject, g.HeldUntil, t.stopped)
+		case (o.w.now < g.FreeUntil) != free || free && g.FreeN != t.free:
+			return broken("the row of %s of %q allows %d until %s, a person %d until %s", g.Kind, g.Subject, g.FreeN, g.FreeUntil, t.free, t.freeUntil)
+		}
+	}
+	for _, t := range o.tallies {
+		if t.counts() {
+			rows--
+		}
+	}
+	if rows != 0 {
+		return broken("%d of what limits counted have no row", -rows)
+	}
+	return nil
+}
+
+// counts says that a limit has counted, or stopped something.
+func (t *tally) counts() bool { return t.n != 0 || t.stopped != 0 }
+
 // endedFor: no stop ends for which there is a limit.
 func (o *oracle) endedFor(g meta.Guard, l meta.Limit) error {
 	t := o.tally(g.Kind, g.Subject)

@@ -44,6 +44,9 @@ func (m inMemory) Inspect(v *View) error {
 	for t := range m.EachTotal() {
 		v.Totals = append(v.Totals, t)
 	}
+	for g := range m.EachGuard() {
+		v.Guards = append(v.Guards, *g)
+	}
 	v.Receipts = m.EachReceipt()
 	return nil
 }

@@ -16,6 +16,18 @@ var limitMutants = []mutant{
 	}, {
 		name: "limits: stops end when a process starts", rule: "a stop ends when its limit is gone", within: 1000, in: sim.Limited,
 		file: "meta/limits.go", old: "		return l.Share > 0 || l.Ask > 0\n", new: "		return false\n",
+	}, {
+		name: "limits: what is stopped is counted as gone", rule: "a row says what went within its hour", within: 500, in: sim.Limited,
+		file: "meta/limits.go", old: "		g.Spend(now, may)\n", new: "		g.Spend(now, want)\n",
+	}, {
+		name: "limits: the hour does not move on", rule: "a row says what went within its hour", within: 500, in: sim.Limited, sqlite: true,
+		file: "meta/limits.go", old: "	if g.Hour != g.hour(now) {", new: "	if false {",
+	}, {
+		name: "limits: what a person allowed is not counted", rule: "a row says what went within its hour", within: 2000, in: sim.Limited,
+		file: "meta/limits.go", old: "	g.Hour, g.N = g.hour(now), g.taken(now)+n\n", new: "	if now >= g.FreeUntil {\n		g.Hour, g.N = g.hour(now), g.taken(now)+n\n	}\n",
+	}, {
+		name: "limits: a claim counts what it asked for", rule: "a row says what went within its hour", within: 500, in: sim.Limited, sqlite: true,
+		file: "meta/clean.go", old: "r.Deletes, int64(len(out.Blobs))); err != nil {", new: "r.Deletes, limit); err != nil {",
 	},
 }
 

@@ -202,9 +202,23 @@ func (o *oracle) listed(bucket string, got []meta.Object) error {
 }
 
 // wrote is called after every transaction that may have changed something: what
-// changed must be within its scope, and every invariant must hold.
+// changed must be within its scope, and every invariant must hold; also the rows that
+// limits count in, which a step may change alone.
 func (o *oracle) wrote(step Step, sc scope, err error) error {
-	defer func() { o.w.fail(o.stop()) }()
+	broke := o.checked(step, sc, err)
+	if serr := o.stop(); broke == nil && serr != nil {
+		broke = fmt.Errorf("after %s: %w", step, serr)
+	}
+	if broke != nil || !o.w.limited() {
+		return broke
+	}
+	if cerr := o.charged(); cerr != nil {
+		return fmt.Errorf("after %s: %w", step, cerr)
+	}
+	return nil
+}
+
+func (o *oracle) checked(step Step, sc scope, err error) error {
 	before := o.view
 	o.view, o.spare = emptied(o.spare), before
 	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
@@ -251,6 +265,7 @@ func emptied(v View) View {
 	return View{
 		Objects: v.Objects[:0], Trash: v.Trash[:0], Contents: v.Contents[:0], Blobs: v.Blobs[:0],
 		Uploads: v.Uploads[:0], Parts: v.Parts[:0], Totals: v.Totals[:0], Buckets: v.Buckets[:0],
+		Guards: v.Guards[:0],
 	}
 }
 

@@ -301,5 +301,6 @@ func (w *World) retire() error {
 	if w.err != nil || w.draining == "" || len(w.oracle.ruined) > 0 {
 		return nil
 	}
+	delete(w.oracle.tallies, guarded{meta.GuardDeletes, w.draining}) // goes with it
 	return w.ledger.RemoveBackend(context.Background(), w.draining)
 }
