@@ -36,8 +36,10 @@ type actor struct {
 	kill func()
 	park func(effect) bool
 
-	op   *operation  // what a client is doing
-	plan []plan.Item // that a worker applies
+	op      *operation  // what a client is doing
+	plan    []plan.Item // that a worker applies
+	decided int         // effects when it began to
+	queued  int         // subjects, by that plan
 }
 
 // effect is a call that an actor is about to make.

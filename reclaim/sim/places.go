@@ -31,7 +31,13 @@ func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64,
 }
 
 func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {
-	return write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(ctx, subjects) })
+	a := s.w.cur
+	s.w.fail(a.queues(subjects))
+	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(ctx, subjects) })
+	if a != nil && err == nil {
+		a.queued += n
+	}
+	return n, err
 }
 
 func (s *seam) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {

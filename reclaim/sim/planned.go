@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,9 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Plans: l},
 	}}
 	if w.placed() {
-		copies := reclaim.Borrow(placement.NewReplicate(w.placing(l, stores))).(reclaim.Planner)
-		p.of = append(p.of, copies, copies)
+		o := w.placing(l, stores)
+		copies, survey := reclaim.Borrow(placement.NewReplicate(o)).(reclaim.Planner), w.survey(l).(reclaim.Planner)
+		p.of = append(p.of, copies, survey, copies, reclaim.Borrow(placement.NewDrain(o)).(reclaim.Planner))
 	}
 	return slices.Repeat([]reclaim.Routine{p}, often)
 }
@@ -65,7 +67,7 @@ func (p *planned) Pass(worker string) reclaim.Step {
 		}
 		if a := p.w.cur; a != nil {
 			a.pause(time.Duration(1+p.w.rng.IntN(120)) * time.Minute)
-			a.plan = items
+			a.plan, a.decided, a.queued = items, a.effects, 0
 			defer func() { a.plan = nil }()
 		}
 		results, err := of.Apply(ctx, worker, items, c)
@@ -74,6 +76,9 @@ func (p *planned) Pass(worker string) reclaim.Step {
 			p.w.fail(broken("a plan of %s has %d items, and %d results", named(of.Name()), len(items), len(results)))
 		}
 		p.w.fail(p.w.oracle.told(results))
+		if a := p.w.cur; err == nil && a != nil {
+			p.w.fail(a.toldQueued(results))
+		}
 		return false, err
 	}
 }
@@ -108,6 +113,83 @@ func (a *actor) planned(step Step, ids ...lethe.ID) error {
 		}
 	}
 	return nil
+}
+
+// walking says that a plan's items are what a walk has looked after: such a plan
+// queues subjects, and does nothing to them.
+func walking(i plan.Item) bool { return i.Do == "survey" || i.Do == "drain" }
+
+// queues holds what a plan of a walk queues against its items: those, or the contents
+// of those, and, as long as nobody has done anything since it decided, only what is
+// not as it is wanted.
+func (a *actor) queues(subjects []meta.Subject) error {
+	if a == nil || a.plan == nil {
+		return nil
+	}
+	fresh := a.effects == a.decided
+	for _, s := range subjects {
+		n := slices.IndexFunc(a.plan, func(i plan.Item) bool {
+			return walking(i) && (i.ID == string(s.ID) || a.w.contentOf(lethe.ID(i.ID)) == s.ID)
+		})
+		if n < 0 {
+			return broken("%s is queued, which the plan that is applied does not name", s.ID)
+		}
+		if i := a.plan[n]; fresh && !a.w.oracle.astray(i) {
+			return broken("a plan of %s queues %s, and nothing has to be done for it", named(i.Do), s.ID)
+		}
+	}
+	return nil
+}
+
+// toldQueued: what was told as done was queued by this plan, and all that was.
+func (a *actor) toldQueued(results []plan.Result) error {
+	done := 0
+	for _, r := range results {
+		if !walking(r.Item) {
+			return nil
+		}
+		if r.Outcome == plan.Done {
+			done++
+		}
+	}
+	if done != a.queued {
+		return broken("%d items of a plan were told as queued, and %d were", done, a.queued)
+	}
+	return nil
+}
+
+// astray says that what a walk's item names has to be looked after, by the rows: a
+// content whose copies are not as they are wanted, or what lies on a backend that
+// drains.
+func (o *oracle) astray(i plan.Item) bool {
+	drained := o.w.drained()
+	if i.Do == "drain" {
+		b := o.last[lethe.ID(i.ID)]
+		return b.State == lethe.Live && b.Backend == drained
+	}
+	want := len(o.w.backends())
+	if drained != "" {
+		want--
+	}
+	want = min(o.w.replicas(), want)
+	copies, on := map[int]int{}, map[string]bool{}
+	for _, b := range o.view.Blobs {
+		if b.ContentID != lethe.ID(i.ID) || b.State != lethe.Live {
+			continue
+		}
+		at := fmt.Sprint(b.Segment, b.Backend)
+		if b.Backend == drained || b.Suspect || on[at] {
+			return true
+		}
+		on[at] = true
+		copies[b.Segment]++
+	}
+	for _, n := range copies {
+		if n != want {
+			return true
+		}
+	}
+	return false
 }
 
 // told holds what was said of the items of a plan against the rows.
