@@ -31,6 +31,15 @@ type Cache interface {
 	Drop(ctx context.Context, keys ...string)
 }
 
+// Keeper is the optional ability to hold a value that was just written, which is
+// likely to be read soon: for a cache in this process, to which that costs a copy and
+// no call.
+type Keeper interface {
+	// Keep is Put, except that nothing is asked of another program: a cache that is
+	// shared learns of the value from the first who misses it.
+	Keep(ctx context.Context, key string, value []byte, ttl time.Duration)
+}
+
 // Key is the key of a content: store id "/" content id. Both are never reused
 // and the bytes of a content never change, so a value under a key is right or
 // damaged, but never out of date.

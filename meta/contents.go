@@ -58,7 +58,7 @@ func (w *write) losing() lethe.ID {
 // Known says whether content can be referenced in a bucket without its bytes. By
 // the time that it is, this may have changed. ErrNoSuchBucket.
 func (db *DB) Known(ctx context.Context, bucket string, k ContentKey) (sound bool, err error) {
-	err = db.glance(ctx, "look for content in "+bucket, func(t *tx) error {
+	err = db.glance(ctx, glimpse{"Known", "look for content in", bucket}, func(t *tx) error {
 		var id sql.Null[lethe.ID]
 		err := t.row(knownContent, bucket, k.Digest, k.Size, k.Kind).Scan(&id)
 		if err != nil {

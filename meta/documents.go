@@ -31,7 +31,7 @@ func (db *DB) PutDocument(ctx context.Context, bucket, kind string, body []byte)
 
 // Document reads a document of a bucket; nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
-	err = db.glance(ctx, kind+" of bucket "+bucket, func(t *tx) error {
+	err = db.glance(ctx, glimpse{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
 		var found bool
 		err := t.row(selectDocument, bucket, kind).Scan(&found, &body)
 		if errors.Is(err, sql.ErrNoRows) {

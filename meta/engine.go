@@ -104,18 +104,22 @@ func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error)
 // each sees a snapshot of its own. Where the database lies in this process that
 // saves the two statements around them, and those that watch ctx: a look for a few
 // rows is over before it could be broken off.
-func (db *DB) glance(ctx context.Context, what string, fn func(*tx) error) error {
+func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	if db.file == nil {
-		return db.read(ctx, what, fn)
+		return db.read(ctx, g.what+" "+g.of, fn)
 	}
-	ctx, fn, ended := db.watched(ctx, false, fn)
+	ctx, fn, ended := db.watchedAs(ctx, Transaction{Name: g.method}, fn)
 	err := db.file.glance(ctx, fn)
 	ended(err)
 	if err != nil {
-		return fmt.Errorf("meta: %s: %w", what, err)
+		return fmt.Errorf("meta: %s %s: %w", g.what, g.of, err)
 	}
 	return nil
 }
+
+// glimpse says whose look it is and at what: known beforehand, and put together only
+// for an error, since looks are many.
+type glimpse struct{ method, what, of string }
 
 // Stats returns counts since Open.
 func (db *DB) Stats() Stats { return db.engine.stats() }

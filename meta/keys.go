@@ -48,7 +48,7 @@ func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 
 // AccessKey looks a credential up: ErrNoSuchAccessKey.
 func (db *DB) AccessKey(ctx context.Context, id string) (k AccessKey, err error) {
-	err = db.glance(ctx, "access key "+id, func(t *tx) error {
+	err = db.glance(ctx, glimpse{"AccessKey", "access key", id}, func(t *tx) error {
 		k, err = scanKey(t.row(selectKey, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return lethe.ErrNoSuchAccessKey

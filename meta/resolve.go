@@ -26,15 +26,15 @@ var (
 // ErrNoSuchBucket, ErrNoSuchKey (also from the instant its time has passed),
 // ErrCorrupt if its segments do not make up its content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, err error) {
-	what, found := "resolve "+bucket+"/"+key, false
-	err = db.glance(ctx, what, func(t *tx) error {
+	found := false
+	err = db.glance(ctx, glimpse{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
 		return err
 	})
 	if err != nil || found && out.covered() {
 		return out, err
 	}
-	err = db.read(ctx, what, func(t *tx) error {
+	err = db.read(ctx, "resolve "+bucket+"/"+key, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
 		switch {
 		case err != nil:

@@ -36,7 +36,15 @@ func (db *DB) watched(ctx context.Context, write bool, fn func(*tx) error) (cont
 	if db.watch == nil {
 		return ctx, fn, func(error) {}
 	}
-	t := Transaction{Name: callerName(), Write: write, Engine: "sqlite"}
+	return db.watchedAs(ctx, Transaction{Name: callerName(), Write: write}, fn)
+}
+
+// watchedAs is watched for a method whose name is known.
+func (db *DB) watchedAs(ctx context.Context, t Transaction, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
+	if db.watch == nil {
+		return ctx, fn, func(error) {}
+	}
+	t.Engine = "sqlite"
 	if db.pg != nil {
 		t.Engine = "postgres"
 	}
@@ -57,9 +65,9 @@ func (db *DB) watched(ctx context.Context, write bool, fn func(*tx) error) (cont
 var callers sync.Map
 
 // between are the functions that lie between a transition and its transaction.
-var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "batch": true, "read": true, "walk": true, "glance": true}
+var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "batch": true, "read": true, "walk": true}
 
-// callerName is the name of the method that called write, batch, read, walk or glance. It
+// callerName is the name of the method that called write, batch, read or walk. It
 // is taken from the program and not from the message, in which names of buckets
 // and keys stand, so that it may become a label.
 func callerName() string {

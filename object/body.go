@@ -349,11 +349,11 @@ func sound(data []byte, segments []meta.Segment) bool {
 	return len(data) == 0
 }
 
-// cacheTTL is how long the object's content may stay in the cache.
-func (s *Store) cacheTTL(res meta.Resolved) time.Duration {
+// cacheTTL is how long the object's content may stay in the cache from now on.
+func (s *Store) cacheTTL(o meta.Object, now lethe.Time) time.Duration {
 	ttl := s.opt.CacheTTL
-	if due := res.Object.DueAt(); due != 0 {
-		ttl = min(ttl, due.Sub(res.Now))
+	if due := o.DueAt(); due != 0 {
+		ttl = min(ttl, due.Sub(now))
 	}
 	return ttl
 }

@@ -100,7 +100,7 @@ func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.
 		s.bodies.put(data)
 		return nil, err
 	}
-	if ttl := s.cacheTTL(res); ttl > 0 {
+	if ttl := s.cacheTTL(o, res.Now); ttl > 0 {
 		s.opt.Cache.Put(ctx, key, data, ttl)
 	}
 	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies}, nil

@@ -181,6 +181,15 @@ func TestCache(t *testing.T) {
 	}
 }
 
+func TestWhatWasJustPutIsCached(t *testing.T) {
+	w := newWorld(t, func(o *object.Options) { o.Cache = memory(t) })
+	w.lose(w.copies(w.put("k", "data"))[0])
+	w.has("k", "data")
+	_, err := w.Delete(w.ctx, deletes("k"))
+	w.must(err)
+	w.hasNot("k")
+}
+
 func TestDeletedContentLeavesTheCache(t *testing.T) {
 	c := memory(t)
 	w := newWorld(t, func(o *object.Options) { o.Cache = c })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -73,7 +74,24 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 		}
 	}
 	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(lethe.CallerOf(ctx), c)}
-	return w.upload(ctx, u)
+	res, err := w.upload(ctx, u)
+	if err == nil {
+		w.s.keep(ctx, res.Object, data)
+	}
+	return res, err
+}
+
+// keptBody is the largest body that is held for whoever reads it next, in bytes: above
+// it, what opening a file costs is little beside what sending the body does.
+const keptBody = 64 << 10
+
+// keep holds a small body that was just stored, where that costs no call. Should the
+// object be gone already, its content stays until its time is over or room is made;
+// nobody asks for it any more.
+func (s *Store) keep(ctx context.Context, o meta.Object, data []byte) {
+	if k, ok := s.opt.Cache.(cache.Keeper); ok && o.ContentID != "" && len(data) <= keptBody {
+		k.Keep(ctx, cache.Key(s.opt.StoreID, o.ContentID), data, s.cacheTTL(o, o.ModifiedAt))
+	}
 }
 
 // mayRefer says whether to try the commit without bytes. Most bytes are new, and to

@@ -114,6 +114,18 @@ func TestRedisComesAndGoes(t *testing.T) {
 	}
 }
 
+func TestPutsAskNothingOfRedis(t *testing.T) {
+	s := servers.NewRedis(t)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer client.Close()
+	w := overRedis(t, s, true)
+	w.put("k", "data")
+	w.has("k", "data")
+	if n, err := client.DBSize(w.ctx).Result(); n != 0 || err != nil {
+		t.Errorf("Redis has %d contents (%v), want 0: this process holds what it wrote", n, err)
+	}
+}
+
 func deletes(keys ...string) object.DeleteRequest {
 	r := object.DeleteRequest{Bucket: bucket}
 	for _, key := range keys {

@@ -77,8 +77,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	}
 	expandKey(ctx, requestOf(ctx))
 	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
-		// No list decides on what root does to objects: who owns the bucket will do.
-		return b.documentACL(ctx, bucket)
+		return b.rootsACL(ctx, bucket)
 	}
 	acl, err := b.storedACL(ctx, bucket)
 	if err != nil {
@@ -99,6 +98,16 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		acl = grantACL(acl, key)
 	}
 	return json.Marshal(acl)
+}
+
+// rootsACL is what decides on what root does to an object: that the bucket is there,
+// and who owns it if the request says who should. No list does.
+func (b *Backend) rootsACL(ctx context.Context, bucket string) ([]byte, error) {
+	list, err := b.documentACL(ctx, bucket)
+	if web := requestOf(ctx).web; err == nil && web != nil && web.Get("X-Amz-Expected-Bucket-Owner") == "" {
+		return nil, nil
+	}
+	return list, err
 }
 
 // defaultACL is the list of a bucket that was made without: all to its owner.

@@ -50,11 +50,9 @@ func (o *opened) openBeneath(folder string) (fd int, ok bool) {
 }
 
 // readSmall implements smallReader. As openBeneath does, it leaves whatever is not
-// as it mostly is to the way by folders.
+// as it mostly is to the way by folders, which asks whether the folder is in its
+// place: that matters for what is absent only.
 func (f *osFS) readSmall(path string, p []byte, offset int64) (n int, ok bool) {
-	if f.inPlace() != nil {
-		return 0, false
-	}
 	err := f.at.Load().raw.Control(func(root uintptr) {
 		n, ok = readBeneath(int(root), path, p, offset)
 	})

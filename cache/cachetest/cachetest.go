@@ -32,6 +32,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("HoldsNothingWithoutTime", s.holdsNothingWithoutTime)
 	t.Run("NeverAnswersAfterItsTime", s.neverAnswersAfterItsTime)
 	t.Run("RefusesLargeValues", s.refusesLargeValues)
+	t.Run("KeepsAsItPuts", s.keepsAsItPuts)
 	t.Run("AnswersOnlyWhatWasPut", s.answersOnlyWhatWasPut)
 }
 
@@ -116,6 +117,26 @@ func (s Suite) refusesLargeValues(t *testing.T) {
 	// What is refused still replaces: the old value is no longer right.
 	c.Put(ctx, "a", append(largest, 'x'), time.Hour)
 	s.expect(t, c, "a", nil)
+}
+
+// keepsAsItPuts holds a cache.Keeper to what Put promises.
+func (s Suite) keepsAsItPuts(t *testing.T) {
+	c, ctx := s.New(t), context.Background()
+	k, ok := c.(cache.Keeper)
+	if !ok {
+		t.Skip("it keeps nothing that was not asked for")
+	}
+	buffer := []byte("value")
+	k.Keep(ctx, "a", buffer, time.Minute)
+	copy(buffer, "XXXXX")
+	s.expect(t, c, "a", []byte("value"))
+	k.Keep(ctx, "a", []byte("other"), time.Minute)
+	s.expect(t, c, "a", []byte("other"))
+	k.Keep(ctx, "b", []byte("held"), time.Hour)
+	s.Advance(time.Minute + time.Second)
+	s.expect(t, c, "a", nil)
+	c.Drop(ctx, "b")
+	s.expect(t, c, "b", nil)
 }
 
 // answersOnlyWhatWasPut has many goroutines put, read and drop the same keys.

@@ -33,7 +33,7 @@ type Options struct {
 	Clock lethe.Clock
 }
 
-// Cache implements cache.Cache and cache.Stater. It starts no goroutine and
+// Cache implements cache.Cache, cache.Keeper and cache.Stater. It starts no goroutine and
 // needs no closing.
 type Cache struct {
 	entries  *otter.Cache[string, entry]
@@ -97,6 +97,11 @@ func (c *Cache) Put(_ context.Context, key string, value []byte, ttl time.Durati
 		return
 	}
 	c.entries.Set(key, entry{value: slices.Clone(value), ttl: ttl})
+}
+
+// Keep implements cache.Keeper.
+func (c *Cache) Keep(ctx context.Context, key string, value []byte, ttl time.Duration) {
+	c.Put(ctx, key, value, ttl)
 }
 
 // Drop forgets the keys.

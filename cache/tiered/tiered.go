@@ -24,7 +24,7 @@ type Far interface {
 	GetAged(ctx context.Context, key string) (value []byte, left time.Duration, ok bool)
 }
 
-// Cache implements cache.Cache and cache.Stater.
+// Cache implements cache.Cache, cache.Keeper and cache.Stater.
 type Cache struct {
 	near cache.Cache
 	far  Far
@@ -50,6 +50,13 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 func (c *Cache) Put(ctx context.Context, key string, value []byte, ttl time.Duration) {
 	c.near.Put(ctx, key, value, ttl)
 	c.far.Put(ctx, key, value, ttl)
+}
+
+// Keep implements cache.Keeper: near holds the value, if it can.
+func (c *Cache) Keep(ctx context.Context, key string, value []byte, ttl time.Duration) {
+	if k, ok := c.near.(cache.Keeper); ok {
+		k.Keep(ctx, key, value, ttl)
+	}
 }
 
 // Drop forgets the keys in both.

@@ -119,7 +119,7 @@ func TestStartedWithoutTheDisk(t *testing.T) {
 }
 
 func TestTheDiskGoesWhileServing(t *testing.T) {
-	w := newWorld(t).start()
+	w := newWorld(t, "cache.size=none").start() // which answers without a disk
 	w.bucket("first")
 	w.put("first", "a", "bytes", "")
 	w.put("first", "b", "bytes that go", "")

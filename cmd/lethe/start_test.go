@@ -219,7 +219,8 @@ func TestLedgersThatAreNone(t *testing.T) {
 
 func execute(t *testing.T, path, query string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	// A server may be at work on the same file.
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
