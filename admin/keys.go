@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/meta"
@@ -33,7 +34,7 @@ func (k NewKey) public() any { return k.Key }
 type KeyRequest struct {
 	ID       string   `json:"id,omitempty"`
 	Owner    string   `json:"owner,omitempty"` // account that it acts for; default: its id
-	Buckets  []string `json:"buckets"`
+	Buckets  []string `json:"buckets"`         // names, * for all, @account for those that it makes or is granted
 	ReadOnly bool     `json:"read_only,omitempty"`
 }
 
@@ -65,9 +66,13 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 		return NewKey{}, fmt.Errorf("%w: a key is for chosen buckets: name at least one", ErrBadRequest)
 	}
 	for _, b := range req.Buckets {
-		if b != "*" && !bucketForm.MatchString(b) {
-			return NewKey{}, fmt.Errorf("%w: %q is no name of a bucket; use one such as photos, or * for all", ErrBadRequest, b)
+		if b != "*" && b != meta.AccountBuckets && !bucketForm.MatchString(b) {
+			return NewKey{}, fmt.Errorf("%w: %q is no name of a bucket; use one such as photos, * for all, or %s for those that the key makes or is granted",
+				ErrBadRequest, b, meta.AccountBuckets)
 		}
+	}
+	if slices.Contains(req.Buckets, meta.AccountBuckets) && req.Owner != "" && req.Owner != req.ID {
+		return NewKey{}, fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, meta.AccountBuckets)
 	}
 	if req.ID == "" {
 		req.ID = "LK" + rand.Text()[:18]

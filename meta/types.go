@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -225,9 +226,19 @@ type AccessKey struct {
 	ID        string
 	Secret    string   // needed in clear for SigV4; the database file is mode 0600
 	Owner     string   // account the key acts for; default: its own id
-	Buckets   []string // names it may use; empty: none
+	Buckets   []string // names it may use, * all, AccountBuckets; empty: none
 	ReadOnly  bool
 	CreatedAt lethe.Time
+}
+
+// AccountBuckets in a key's list stands for the buckets of its account: those that
+// it makes, and what others grant it. No bucket has this name.
+const AccountBuckets = "@account"
+
+// Account says that the key is an account of its own, named by the key's id, which
+// may make and own buckets and be granted others'.
+func (k AccessKey) Account() bool {
+	return slices.Contains(k.Buckets, AccountBuckets) && (k.Owner == "" || k.Owner == k.ID)
 }
 
 // Run is one pass of one routine.

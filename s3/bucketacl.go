@@ -47,7 +47,7 @@ func (b *Backend) setBucketList(ctx context.Context, bucket string, list auth.AC
 	if err := b.unblockedGrants(ctx, bucket, grants); err != nil {
 		return err
 	}
-	if err := b.holdable(grants, list.Owner); err != nil {
+	if err := b.holdable(ctx, grants, list.Owner); err != nil {
 		return err
 	}
 	data, err := json.Marshal(list)

@@ -21,8 +21,9 @@ import (
 const bucketPage = 1000
 
 // CreateBucket makes a bucket that belongs to who asks for it. A restricted key
-// may make those of its list.
+// may make those of its list, an account any.
 func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput, acl []byte) error {
+	requestOf(ctx).decide(str(in.Bucket))
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), write: true})
 	defer o.cancel()
 	if err != nil {
@@ -49,6 +50,9 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		acct = creator
 	}
 	bucket := meta.Bucket{Name: o.names.bucket, Owner: strings.Clone(b.owner(o.req, acct)), Region: b.opt.Region}
+	if acl, err = b.ofOwner(ctx, acl, bucket.Owner); err != nil {
+		return b.fail(o, err)
+	}
 	made, err := b.store.CreateBucket(o.ctx, bucket)
 	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
 		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
@@ -58,7 +62,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		return b.fail(o, err)
 	}
 	o.req.changed(changedOwner, bucket.Owner)
-	docs := map[string][]byte{kindACL: slices.Clone(acl), kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
+	docs := map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
 	if len(tags) > 0 {
 		if docs[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
 			return b.fail(o, err)
@@ -183,6 +187,9 @@ func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bo
 	}
 	if permits(key, allBuckets) {
 		return b.store.Buckets(o.ctx, q)
+	}
+	if key.Account() {
+		return b.ofAccount(o, q, key)
 	}
 	return b.chosen(o, q, key.Buckets)
 }

@@ -72,6 +72,7 @@ func (b *Backend) readable(ctx context.Context, bucket string) error {
 // the grant of the key that asks. versitygw asks for it before every operation.
 func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput) ([]byte, error) {
 	bucket := str(in.Bucket)
+	requestOf(ctx).decide(bucket)
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,10 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 		return nil, err
 	}
 	req := requestOf(ctx)
-	key := b.grantee(ctx, req, bucket)
+	key, err := b.policyGrantee(ctx, req, bucket)
+	if err != nil {
+		return nil, err
+	}
 	// The first question is versitygw's own, the second the client's.
 	if req.policyRead && req.decided {
 		return doc, nil

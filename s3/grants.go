@@ -21,10 +21,11 @@ const allBuckets = "*"
 // An access key is confined in two places that both have to let it pass. Here,
 // where the store is touched: every operation names its bucket and whether it
 // writes, and a key that does not have the bucket in its list is refused, copy
-// sources included. Neither access control lists nor policies widen that. And in
-// versitygw, which asks for the bucket's access control list and policy before
-// each operation: there the key's list appears as one more grant, so that an
-// explicit Deny in the policy still holds.
+// sources included. Neither access control lists nor policies widen that, unless
+// the list has meta.AccountBuckets: see accounts.go. And in versitygw, which asks
+// for the bucket's access control list and policy before each operation: there the
+// key's list appears as one more grant, so that an explicit Deny in the policy
+// still holds.
 
 // allow refuses what the signer of the request may not do to the bucket.
 func (b *Backend) allow(ctx context.Context, req *request, bucket string, write bool) error {
@@ -46,7 +47,7 @@ func (b *Backend) allow(ctx context.Context, req *request, bucket string, write 
 		return err
 	}
 	switch {
-	case !permits(key, bucket):
+	case !permits(key, bucket) && !(key.Account() && req.decides(bucket)):
 		return denied("Access key %s may not use bucket %q. Its buckets are chosen when the key is made.", key.ID, bucket)
 	case write && key.ReadOnly:
 		return denied("Access key %s may only read.", key.ID)
@@ -88,14 +89,6 @@ func (b *Backend) accessKey(req *request, id string) (meta.AccessKey, error) {
 // permits says that the key's list has the bucket.
 func permits(k meta.AccessKey, bucket string) bool {
 	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, allBuckets)
-}
-
-// owner is the account that a bucket made by the request belongs to.
-func (b *Backend) owner(req *request, acct auth.Account) string {
-	if b.opt.Keys == nil || req.key == nil || req.key.Owner == "" {
-		return acct.Access
-	}
-	return req.key.Owner
 }
 
 // grantee returns the restricted key of the request if the bucket is in its

@@ -147,7 +147,7 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 		}
 		acct, _ := account(ctx)
 		writer := strings.Clone(acct.Access)
-		if b.opt.Keys != nil {
+		if !b.isAccount(o.req) {
 			writer = owner
 		}
 		if w.grants, err = canned(w.canned, owner, writer); err != nil {
@@ -159,7 +159,7 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err == nil {
-		err = b.holdable(w.grants, owner)
+		err = b.holdable(ctx, w.grants, owner)
 	}
 	return &meta.ACL{Grants: w.grants}, err
 }
@@ -176,19 +176,12 @@ func ordinary(w wish, owner string) bool {
 	return false
 }
 
-// holdable refuses grants that nothing would honour: access keys are confined to
-// their buckets, whatever lists say, and accounts have to exist.
-func (b *Backend) holdable(grants []meta.Grant, owner string) error {
+// holdable refuses grants that nothing would honour: accounts have to exist, and
+// access keys that are no accounts are confined to their buckets, whatever lists say.
+func (b *Backend) holdable(ctx context.Context, grants []meta.Grant, owner string) error {
 	var ids []string
 	for _, g := range grants {
-		switch {
-		case g.Group == allUsers || g.Account == owner:
-		case b.opt.Keys != nil:
-			return s3err.APIError{
-				Code: "NotImplemented", HTTPStatusCode: http.StatusNotImplemented,
-				Description: "Access keys may use the buckets that were chosen when they were made, and an access control list cannot widen that: grant to " + allUsers + ", or make a key for the bucket.",
-			}
-		case g.Account != "":
+		if g.Account != "" && g.Account != owner {
 			ids = append(ids, g.Account)
 		}
 	}
@@ -196,10 +189,13 @@ func (b *Backend) holdable(grants []meta.Grant, owner string) error {
 		return nil
 	}
 	missing, err := b.accounts.ResolveAccounts(ids)
-	if err == nil && len(missing) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
 		return invalidID(missing[0])
 	}
-	return err
+	return b.grantable(ctx, ids)
 }
 
 // maySetACL asks the bucket's policy, if it has one, whether the writer may also

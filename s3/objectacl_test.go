@@ -152,7 +152,6 @@ func TestObjectListsThatWouldNotHold(t *testing.T) {
 	off.fails(err, 400, "AccessControlListNotSupported")
 	off.fails(off.setACL("none", types.ObjectCannedACLPrivate), 404, "NoSuchKey")
 	on.put("k", "", nil)
-	on.fails(on.setACL("k", types.ObjectCannedACLAuthenticatedRead), 501, "NotImplemented")
 	on.fails(on.setACL("k", types.ObjectCannedACLBucketOwnerRead), 501, "NotImplemented")
 	on.fails(on.setACL("k", "everything"), 400, "InvalidArgument")
 	on.fails(on.setACL("none", types.ObjectCannedACLPublicRead), 404, "NoSuchKey")

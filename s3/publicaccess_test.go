@@ -130,11 +130,10 @@ func TestBucketListsNameGroupsByAddress(t *testing.T) {
 		return status, answer
 	}
 	for grantee, want := range map[string]string{
-		`xsi:type="Group"><URI>http://acs.amazonaws.com/groups/global/Others</URI>`:             "400 InvalidArgument",
-		`xsi:type="Group"><URI>http://acs.amazonaws.com/groups/global/AuthenticatedUsers</URI>`: "501 NotImplemented",
-		`xsi:type="AmazonCustomerByEmail"><EmailAddress>a@b</EmailAddress>`:                     "400 UnresolvableGrantByEmailAddress",
-		`xsi:type="CanonicalUser"><ID>` + reader.Access + `</ID>`:                               "501 NotImplemented",
-		`xsi:type="CanonicalUser"><ID>nobody</ID>`:                                              "501 NotImplemented",
+		`xsi:type="Group"><URI>http://acs.amazonaws.com/groups/global/Others</URI>`: "400 InvalidArgument",
+		`xsi:type="AmazonCustomerByEmail"><EmailAddress>a@b</EmailAddress>`:         "400 UnresolvableGrantByEmailAddress",
+		`xsi:type="CanonicalUser"><ID>` + reader.Access + `</ID>`:                   "501 NotImplemented",
+		`xsi:type="CanonicalUser"><ID>nobody</ID>`:                                  "400 InvalidArgument",
 	} {
 		status, answer := put(grantee)
 		if code, text, _ := strings.Cut(want, " "); itoa(status) != code || !strings.Contains(answer, text) {
@@ -154,5 +153,10 @@ func TestBucketListsNameGroupsByAddress(t *testing.T) {
 		!strings.HasSuffix(aws.ToString(out.Grants[1].Grantee.URI), "/AllUsers") {
 		t.Errorf("grants are %+v", out.Grants)
 	}
-	s.fails(s.bucketACL(types.BucketCannedACLAuthenticatedRead), 501, "NotImplemented")
+	if status, answer := put(`xsi:type="Group"><URI>http://acs.amazonaws.com/groups/global/AuthenticatedUsers</URI>`); status != 200 {
+		t.Fatalf("everybody who signs: %d %s", status, answer)
+	}
+	s.publicIs(403, 403, 403)
+	alice, _ := s.account("alice")
+	s.must(getAs(s, alice, s.bucket, "k"))
 }

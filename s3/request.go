@@ -55,6 +55,8 @@ type request struct {
 	key     *meta.AccessKey // the restricted key that signed it, once looked up
 	counted bool            // by the rate of its key
 	decided bool            // the bucket's policy was asked for to decide on it
+	// deciding are the buckets on which versitygw decides.
+	deciding []string
 }
 
 // requestOf returns the state of the request that ctx belongs to; a fresh one if

@@ -15,7 +15,15 @@ func (c *cli) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keys", Short: "Make, list and remove access keys for chosen buckets",
 		Long: `The root key, in the data folder's file "credentials" or in the configuration,
-may do everything. Further keys may use the buckets that they are made for.`,
+may do everything. Further keys may use the buckets that they are made for:
+
+    lethe keys add --bucket photos --bucket music
+    lethe keys add --bucket '*' --read-only
+    lethe keys add --id alice --bucket @account
+
+The last one is an account: it may make buckets and owns those that it makes, and
+access control lists and policies of other buckets can grant it something, by its
+id. A key for an id that had one before has its account's buckets.`,
 	}
 	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(),
 		&cobra.Command{
@@ -57,7 +65,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&req.ID, "id", "", "the key's `id` (default: made up)")
-	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use; may be given again")
+	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use, * for all, @account for those that it makes or is granted; may be given again")
 	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, not write")
 	f.StringVar(&req.Owner, "owner", "", "`account` that it acts for (default: its id)")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
