@@ -73,12 +73,17 @@ func (db *DB) EachPart() iter.Seq[*meta.Part] {
 
 // EachTotal walks the counters of blobs by backend and state, zeros included.
 func (db *DB) EachTotal() iter.Seq[meta.Total] {
-	return walk(db, func() (rows []meta.Total) {
+	return func(yield func(meta.Total) bool) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
 		for _, b := range db.backends.rows {
-			rows = append(rows, b.totals[lethe.Pending:]...)
+			for _, t := range b.totals[lethe.Pending:] {
+				if !yield(t) {
+					return
+				}
+			}
 		}
-		return rows
-	}, func(t meta.Total) meta.Total { return t })
+	}
 }
 
 // EachBucket walks the buckets by id with their counters. Name is empty if the

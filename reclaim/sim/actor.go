@@ -32,6 +32,7 @@ type actor struct {
 	done    bool
 	failure error
 
+	pass passing // under way
 	step func() (effect, bool)
 	kill func()
 	park func(effect) bool

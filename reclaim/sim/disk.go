@@ -98,6 +98,9 @@ func (d *disk) Get(ctx context.Context, key string, offset, length int64) (io.Re
 		return nil, err
 	}
 	body, err := d.in.Get(ctx, key, offset, length)
+	if d.w.isEpoch(key) {
+		d.hears()
+	}
 	if err != nil || d.w.cur == nil {
 		return body, err
 	}
@@ -131,7 +134,19 @@ func (d *disk) Stat(ctx context.Context, key string) (blob.Info, error) {
 }
 
 func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
-	return d.walkKeys(ctx, prefix, after, fn)
+	err := d.walkKeys(ctx, prefix, after, fn)
+	if err == nil && d.w.isEpoch(prefix) && d.w.misfit(d.id) == "" {
+		d.hears()
+	}
+	return err
+}
+
+// hears notes that a process was told by an epoch, or by there being none yet, whom
+// the backend belongs to.
+func (d *disk) hears() {
+	if a := d.w.cur; a != nil {
+		a.proc.node.pact.heard = true
+	}
 }
 
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {

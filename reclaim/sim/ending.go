@@ -68,6 +68,10 @@ func (w *World) requeue() {
 
 // drain runs a routine until it finds nothing more.
 func (w *World) drain(r reclaim.Routine) {
+	if w.most(r.Name()) > 0 {
+		w.drainCapped(r)
+		return
+	}
 	step := r.Pass("janitor")
 	var counts reclaim.Counts
 	for i, more := 0, true; more && w.err == nil; i++ {

@@ -79,6 +79,12 @@ func (o *oracle) suspends(backend, reason string) error {
 		asked = a.asked
 	}
 	switch {
+	case reason == "":
+		delete(d.strange, backend)
+	case touched && d.touched[backend] < asked && o.w.strange(backend) && !known(d.strange, backend):
+		d.strange[backend] = o.w.turn
+	}
+	switch {
 	case reason != "" && !touched:
 		return broken("deletes on %s are held, and nothing was wrong: %s", backend, reason)
 	case reason != "" || d.accepted[backend]:

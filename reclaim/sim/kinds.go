@@ -14,6 +14,7 @@ const (
 	Sealed                      // receipts of deletion are sealed and dropped
 	Limited                     // deletions are limited, and the limits change
 	Pacted                      // the guard is at work, epochs and clocks go wrong
+	Capped                      // one run takes only so much
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -24,7 +25,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(),
+		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(),
 	} {
 		if has {
 			out |= kind

@@ -239,6 +239,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	if lerr := o.within(before, step, sc); lerr != nil {
 		return fmt.Errorf("after %s: %w", step, lerr)
 	}
+	if berr := o.bounded(before, step); berr != nil {
+		return fmt.Errorf("after %s: %w", step, berr)
+	}
 	if gerr := o.receipted(before); gerr != nil {
 		return fmt.Errorf("after %s: %w", step, gerr)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -30,6 +31,7 @@ type doubts struct {
 	hidden   map[string]map[string][]byte // epochs of a backend that is not mounted
 	held     map[string]string            // why deletes are held, as the ledger was told
 	moves    map[string][]move            // of that, and of the epoch in the ledger
+	strange  map[string]int               // since which turn that is because of the ledger
 	unlike   map[string]bool              // clocks that are noted as being in doubt
 	accepted map[string]bool              // by a person, who is at it
 }
@@ -37,7 +39,7 @@ type doubts struct {
 func newDoubts() doubts {
 	return doubts{
 		skew: map[string]time.Duration{}, skewed: map[string]int{}, touched: map[string]int{}, hidden: map[string]map[string][]byte{},
-		held: map[string]string{}, moves: map[string][]move{}, unlike: map[string]bool{}, accepted: map[string]bool{},
+		held: map[string]string{}, strange: map[string]int{}, moves: map[string][]move{}, unlike: map[string]bool{}, accepted: map[string]bool{},
 	}
 }
 
@@ -85,9 +87,10 @@ func (w *World) caughtUp(to lethe.Time) lethe.Time {
 
 // pact is the real guard of a node, and whom it has seen to fit.
 type pact struct {
-	w    *World
-	g    *reclaim.Guard
-	seen map[string]bool
+	w     *World
+	g     *reclaim.Guard
+	seen  map[string]bool
+	heard bool // one of them was asked whom it belongs to
 }
 
 func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
@@ -111,7 +114,7 @@ func (p *pact) admit() func(context.Context, string) error {
 }
 
 func (p *pact) ask(ctx context.Context, id string, call func(context.Context, string) error) error {
-	w, turn, before := p.w, p.w.turn, p.w.misfit(id)
+	w, turn, before, strange := p.w, p.w.turn, p.w.misfit(id), p.w.strange(id)
 	w.asks()
 	err := call(ctx, id)
 	moved, alone := w.doubts.moved(id, turn, w.cur)
@@ -121,6 +124,8 @@ func (p *pact) ask(ctx context.Context, id string, call func(context.Context, st
 		w.fail(broken("the guard trusts backend %s: %s", id, before))
 	case errors.Is(err, lethe.ErrBackendMismatch) && still && w.doubts.held[id] == "":
 		w.fail(broken("the guard refuses backend %s, and does not hold it: %s", id, before))
+	case errors.Is(err, lethe.ErrBackendMismatch) && still && strange && w.strange(id):
+		w.fail(p.doubted(ctx, id))
 	}
 	if err == nil {
 		p.seen[id] = true
@@ -128,11 +133,30 @@ func (p *pact) ask(ctx context.Context, id string, call func(context.Context, st
 	return err
 }
 
+// confirmed is what the loop asks before each step.
+func (p *pact) confirmed(ctx context.Context) error {
+	p.w.asks()
+	return p.g.Confirmed(ctx)
+}
+
 // asks notes when an actor begins to ask.
 func (w *World) asks() {
 	if a := w.cur; a != nil {
 		a.asked, a.askedAt = w.turn, w.now
 	}
+}
+
+// doubted notes that a backend is held because of the ledger, which the gate has to
+// know from now on.
+func (p *pact) doubted(ctx context.Context, id string) error {
+	d := &p.w.doubts
+	if err := p.g.Confirmed(ctx); !errors.Is(err, lethe.ErrBackendMismatch) {
+		return broken("backend %s is refused because of the ledger, and the gate is open", id)
+	}
+	if !known(d.strange, id) {
+		d.strange[id] = p.w.turn
+	}
+	return nil
 }
 
 // accept is the person's decision, with what is to be done by hand before it.
@@ -185,6 +209,8 @@ func meddler(a *actor) {
 		case n < 6:
 			w.doubts.skew[id], w.doubts.skewed[id] = drawSkew(rng), w.turn
 			w.note("the clock of backend %s is off by %s", id, w.doubts.skew[id])
+		case n == 6 && rng.IntN(2) == 0:
+			w.stray()
 		case n < 8:
 			w.setBack(time.Duration(rng.IntN(180)) * time.Minute)
 		default:
@@ -283,6 +309,20 @@ func (w *World) putBack(id string) {
 	w.tampered(id, "is an older copy")
 }
 
+// stray has the ledger opened in another place, as a copy is: all processes start, and
+// the deletes on all backends are held from before that.
+func (w *World) stray() {
+	for _, id := range w.backends() {
+		w.fail(w.ledger.HoldBackend(context.Background(), id, meta.Moved))
+		w.tampered(id, "is held, as the ledger was moved")
+		w.fail(w.oracle.suspends(id, meta.Moved))
+		w.doubts.strange[id] = w.turn
+	}
+	for _, p := range w.procs {
+		p.die()
+	}
+}
+
 func (w *World) tampered(id, how string) {
 	w.doubts.touched[id] = w.turn
 	w.note("backend %s %s", id, how)
@@ -314,6 +354,9 @@ func (w *World) trusted(n *node) {
 		if w.doubts.held[id] != "" || w.doubts.unlike[id] {
 			w.fail(broken("backend %s stays in doubt: %q, its clock: %v", id, w.doubts.held[id], w.doubts.unlike[id]))
 		}
+	}
+	if err := n.pact.confirmed(context.Background()); err != nil {
+		w.fail(broken("the ledger stays in doubt: %w", err))
 	}
 }
 
@@ -372,6 +415,26 @@ func misfit(db lethe.ID, confirmed, intended int64, read func() (epoch, bool)) s
 		return fmt.Sprintf("it is at epoch %d of %s, the ledger at %d, %d of %s", e.Epoch, e.DB, confirmed, intended, db)
 	}
 	return ""
+}
+
+// strange says that backend and ledger do not belong together because of the ledger,
+// which is an older copy, or one of two.
+func (w *World) strange(id string) bool {
+	rows, err := w.ledger.Backends(context.Background())
+	w.fail(err)
+	keys := w.epochs(id)
+	for _, b := range rows {
+		if b.ID == id && len(keys) > 0 {
+			e, ok := w.epoch(id, keys[len(keys)-1])
+			return ok && (e.Epoch > b.Intended || e.Epoch >= b.Epoch && e.DB != w.identity.DB)
+		}
+	}
+	return false
+}
+
+func known(m map[string]int, id string) bool {
+	_, ok := m[id]
+	return ok
 }
 
 // confirmedBeyond: an epoch object goes only once a later one is confirmed.

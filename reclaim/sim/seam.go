@@ -61,6 +61,7 @@ func write[T any](s *seam, step Step, detail string, sc scope, fn func() (T, err
 		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
 	}
 	s.w.fail(s.w.aged(a, step))
+	s.w.fail(s.w.gated(a, step))
 	out, err := fn()
 	s.w.fail(s.w.oracle.wrote(step, sc, err))
 	switch {

@@ -21,6 +21,7 @@ type node struct {
 	ledger   *seam
 	limits   meta.Limits // it was started with
 	pact     *pact
+	loop     *reclaim.Loop // nil where it has nothing to say
 }
 
 // batch is the engine's batch size in a simulated world: small, so that a pass
@@ -147,13 +148,15 @@ func (w *World) newNode() *node {
 	drop := func(context.Context, []lethe.ID) {}
 	p := w.newPact(l, stores)
 	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch, Limits: w.limits}
-	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, routines: append([]reclaim.Routine{
-		&reclaim.Expire{Ledger: l, Batch: b, Drop: drop},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch, Deletes: w.limits.Deletes, Clock: w, Admit: p.admit()},
-		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: batch},
-		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: batch},
-		&reclaim.Lifecycle{Ledger: l, Limit: batch},
-		&reclaim.Purge{Ledger: l, Batch: b, Drop: drop},
+	expire, purge := b, b
+	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
+	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
+		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit()},
+		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap")},
+		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
+		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
+		&reclaim.Purge{Ledger: l, Batch: purge, Drop: drop},
 		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
 	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }
@@ -174,17 +177,10 @@ func worker(index int) func(*actor) {
 			a.pause(time.Duration(rng.IntN(60)) * time.Second)
 			a.task, a.since = a.task+1, a.effects
 			r := pick(rng, a.proc.node.routines)
-			step := r.Pass(a.name)
 			a.looked, a.plan = false, nil
-			var counts reclaim.Counts
-			for more := true; more; {
-				var err error
-				a.began = a.w.turn
-				if more, err = step(context.Background(), &counts); err != nil {
-					a.w.note("%s %s: %s", a.name, r.Name(), class(err))
-					a.w.say(err)
-					more = false
-				}
+			if err := a.passes(r); err != nil {
+				a.w.note("%s %s: %s", a.name, r.Name(), class(err))
+				a.w.say(err)
 			}
 		}
 	}
