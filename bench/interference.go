@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func (f Interference) one(ctx context.Context, yield float64) (felt []Felt, err 
 		}
 		felt = append(felt, w)
 	}
-	free, err := r.free(ctx, first.Add(time.Duration(f.Waves)*f.Every))
+	free, err := r.free(ctx, srv, first.Add(time.Duration(f.Waves)*f.Every))
 	for i := range felt {
 		felt[i].Free = free
 	}
@@ -100,20 +99,14 @@ func (f Interference) one(ctx context.Context, yield float64) (felt []Felt, err 
 // felting is one run.
 type felting struct {
 	Interference
-	dir     string
-	env     []string // says where the store lies
-	metrics string
+	dir string
+	env []string // says where the store lies
 }
 
 // serve starts the server. Bytes go at once when their objects have expired.
 func (r *felting) serve(ctx context.Context, yield float64) (*server, error) {
-	addr, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	r.metrics = "http://" + addr + "/metrics"
 	return Lethe(r.Binary, true, append(r.env,
-		"LETHE_SERVER_METRICS_LISTEN="+addr, "LETHE_RECLAIM_GRACE_READ_GRACE=1us",
+		"LETHE_RECLAIM_GRACE_READ_GRACE=1us",
 		"LETHE_RECLAIM_YIELD="+strconv.FormatFloat(yield, 'g', -1, 64),
 		"LETHE_RECLAIM_EXPIRE_SCHEDULE=every 100ms", "LETHE_RECLAIM_CLEAN_SCHEDULE=every 100ms",
 	)...).start(ctx, r.dir, r.Clients)
@@ -150,14 +143,14 @@ func (r *felting) wave(ctx context.Context, srv *server, n int, due lethe.Time) 
 	if felt.RestPut, felt.RestGet, err = r.load(ctx, srv, fmt.Sprint("rest", n)); err != nil {
 		return felt, err
 	}
-	before, at, err := r.reclaimed(ctx)
+	before, at, err := reclaimed(ctx, srv)
 	if err != nil {
 		return felt, err
 	}
 	if felt.BusyPut, felt.BusyGet, err = r.load(ctx, srv, fmt.Sprint("busy", n)); err != nil {
 		return felt, err
 	}
-	after, later, err := r.reclaimed(ctx)
+	after, later, err := reclaimed(ctx, srv)
 	if err != nil {
 		return felt, err
 	}
@@ -166,7 +159,7 @@ func (r *felting) wave(ctx context.Context, srv *server, n int, due lethe.Time) 
 	if after >= all {
 		return felt, fmt.Errorf("bench: the %d objects of a wave were gone before the load ended: take more", r.Objects)
 	}
-	return felt, r.gone(ctx, all)
+	return felt, gone(ctx, srv, all)
 }
 
 // until waits for a time that must not have passed.
@@ -184,25 +177,25 @@ func until(ctx context.Context, at lethe.Time) error {
 }
 
 // free is the rate of the last wave, without clients.
-func (r *felting) free(ctx context.Context, due lethe.Time) (float64, error) {
+func (r *felting) free(ctx context.Context, srv *server, due lethe.Time) (float64, error) {
 	if err := until(ctx, due); err != nil {
 		return 0, fmt.Errorf("bench: the last wave: %w", err)
 	}
-	before, at, err := r.reclaimed(ctx)
+	before, at, err := reclaimed(ctx, srv)
 	if err != nil {
 		return 0, err
 	}
-	if err := r.gone(ctx, float64(2*r.Objects*(r.Waves+1))); err != nil {
+	if err := gone(ctx, srv, float64(2*r.Objects*(r.Waves+1))); err != nil {
 		return 0, err
 	}
-	after, later, err := r.reclaimed(ctx)
+	after, later, err := reclaimed(ctx, srv)
 	return (after - before) / later.Sub(at).Seconds(), err
 }
 
 // gone waits until so much was reclaimed.
-func (r *felting) gone(ctx context.Context, all float64) error {
+func gone(ctx context.Context, srv *server, all float64) error {
 	for {
-		now, _, err := r.reclaimed(ctx)
+		now, _, err := reclaimed(ctx, srv)
 		if err != nil || now >= all {
 			return err
 		}
@@ -212,29 +205,14 @@ func (r *felting) gone(ctx context.Context, all float64) error {
 
 // reclaimed counts the objects removed and the blobs deleted so far, by the
 // server's metrics: together twice the objects, when all are gone.
-func (r *felting) reclaimed(ctx context.Context) (n float64, at lethe.Time, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.metrics, nil)
-	if err != nil {
-		return 0, 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer resp.Body.Close()
-	at = lethe.Monotonic{}.Now()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), "} ")
+func reclaimed(ctx context.Context, srv *server) (n float64, at lethe.Time, err error) {
+	err = srv.scrape(ctx, func(name string, value float64) {
 		if strings.HasPrefix(name, "lethe_objects_reclaimed_total{") ||
 			strings.HasPrefix(name, "lethe_blob_transitions_total{") && strings.Contains(name, `from="condemned"`) && strings.Contains(name, `to="none"`) {
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, 0, err
-			}
-			n += v
+			n += value
 		}
-	}
-	return n, at, nil
+	})
+	return n, lethe.Monotonic{}.Now(), err
 }
 
 // Table reports the runs.

@@ -27,6 +27,9 @@ type Program struct {
 	// Start answers its arguments and environment for a folder and an address.
 	Command func(binary, dir, addr string) (args, env []string)
 	Binary  string // path, or a name to be found in PATH
+	// Metrics is the variable that says where it serves metrics; empty: it has none
+	// that a bench reads.
+	Metrics string
 }
 
 // Lethe is "lethe serve", without flushes if asked (which is for benches only).
@@ -35,10 +38,10 @@ func Lethe(binary string, flush bool, env ...string) Program {
 	if flush {
 		name = "lethe, durable"
 	}
-	return Program{Name: name, Binary: binary, Command: func(_, dir, addr string) ([]string, []string) {
+	return Program{Name: name, Binary: binary, Metrics: "LETHE_SERVER_METRICS_LISTEN", Command: func(_, dir, addr string) ([]string, []string) {
 		return []string{"serve", "--data-dir", dir}, append([]string{
 			"LETHE_ROOT_ACCESS_KEY=" + benchAccess, "LETHE_ROOT_SECRET=" + benchSecret,
-			"LETHE_SERVER_S3_LISTEN=" + addr, "LETHE_SERVER_PASTE_LISTEN=off", "LETHE_SERVER_METRICS_LISTEN=off",
+			"LETHE_SERVER_S3_LISTEN=" + addr, "LETHE_SERVER_PASTE_LISTEN=off",
 			"LETHE_STORE_FLUSH=" + strconv.FormatBool(flush), "LETHE_LOG_LEVEL=warn",
 		}, env...)
 	}}
@@ -68,9 +71,10 @@ func Rclone(binary string) Program {
 // server is a program at work.
 type server struct {
 	*Target
-	cmd  *exec.Cmd
-	done chan error
-	log  string
+	cmd     *exec.Cmd
+	done    chan error
+	log     string
+	metrics string // where they are; empty: nowhere
 }
 
 // start runs the program on the folder, and waits until it answers.
@@ -88,18 +92,32 @@ func (p Program) start(ctx context.Context, dir string, clients int) (*server, e
 	}
 	defer log.Close()
 	args, env := p.Command(p.Binary, dir, addr)
+	metrics, err := p.listen(&env)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(p.Binary, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: start %s: %w", p.Name, err)
 	}
-	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret, clients), cmd, make(chan error, 1), log.Name()}
+	s := &server{NewTarget("http://"+addr, benchAccess, benchSecret, clients), cmd, make(chan error, 1), log.Name(), metrics}
 	go func() { s.done <- cmd.Wait() }()
 	if err := s.answers(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bench: %s: %w", p.Name, err), s.stop())
 	}
 	return s, nil
+}
+
+// listen has the program serve its metrics, if it does, and answers where.
+func (p Program) listen(env *[]string) (url string, err error) {
+	if p.Metrics == "" {
+		return "", nil
+	}
+	addr, err := freeAddress()
+	*env = append(*env, p.Metrics+"="+addr)
+	return "http://" + addr + "/metrics", err
 }
 
 // answers waits until the server takes requests.

@@ -28,6 +28,8 @@ type Served struct {
 	Peak     int64 // most memory of the server at once, bytes
 	// Processor time of the server for each request.
 	PutCPU, GetCPU time.Duration
+	// What it did for all of them.
+	PutCounts, GetCounts Counted
 }
 
 // Run measures; the answer is by program, in order, run by run. Each run has a
@@ -69,7 +71,7 @@ func (s Serving) one(ctx context.Context, p Program, dir string) (got Served, er
 		}
 	}
 	load := Load{Clients: s.Clients, Objects: s.Objects, Size: s.Size, Bucket: "bench"}
-	got.PutCPU, err = srv.spent(s.Objects, func() error {
+	got.PutCPU, got.PutCounts, err = srv.working(ctx, s.Objects, func() error {
 		got.Put, err = load.Put(ctx, srv.Target)
 		return err
 	})
@@ -77,7 +79,7 @@ func (s Serving) one(ctx context.Context, p Program, dir string) (got Served, er
 		return got, err
 	}
 	load.Objects = max(s.Gets, s.Objects)
-	got.GetCPU, err = srv.spent(load.Objects, func() error {
+	got.GetCPU, got.GetCounts, err = srv.working(ctx, load.Objects, func() error {
 		got.Get, err = load.Get(ctx, srv.Target, s.Objects)
 		return err
 	})
@@ -85,17 +87,57 @@ func (s Serving) one(ctx context.Context, p Program, dir string) (got Served, er
 	return got, err
 }
 
+// working is the processor time that the server took for each of n requests, and what
+// it did for all of them.
+func (s *server) working(ctx context.Context, n int, fn func() error) (cpu time.Duration, c Counted, err error) {
+	before, err := s.counted(ctx)
+	if err != nil {
+		return 0, c, err
+	}
+	if cpu, err = s.spent(n, fn); err != nil {
+		return 0, c, err
+	}
+	after, err := s.counted(ctx)
+	return cpu, after.minus(before), err
+}
+
+// served is one of what is measured of a Served.
+type served struct {
+	name   string
+	of     func(Served) Latencies
+	cpu    func(Served) time.Duration
+	counts func(Served) Counted
+}
+
+var servedOf = []served{
+	{
+		"put", func(r Served) Latencies { return r.Put }, func(r Served) time.Duration { return r.PutCPU },
+		func(r Served) Counted { return r.PutCounts },
+	},
+	{
+		"get", func(r Served) Latencies { return r.Get }, func(r Served) time.Duration { return r.GetCPU },
+		func(r Served) Counted { return r.GetCounts },
+	},
+}
+
+// count adds what a program's requests cost in what does not depend on the machine.
+func (m served) count(t *Table, p Program, runs []Served) {
+	each := func(what func(Counted) int64) Series {
+		return series(runs, func(r Served) float64 {
+			return 1000 * float64(what(m.counts(r))) / float64(max(len(m.of(r).All), 1))
+		})
+	}
+	t.Add(m.name+", "+p.Name+": calls that read or write, per 1,000", each(func(c Counted) int64 { return c.Calls }))
+	t.Add(m.name+", "+p.Name+": KiB written, per 1,000", each(func(c Counted) int64 { return c.Written >> 10 }))
+	if p.Metrics != "" {
+		t.Add(m.name+", "+p.Name+": transactions and looks of the ledger, per 1,000", each(func(c Counted) int64 { return c.Ledger }))
+	}
+}
+
 // Table reports the runs.
 func (s Serving) Table(runs [][]Served) *Table {
 	t := &Table{Title: fmt.Sprintf("Serving objects of %d bytes to %d clients, %d objects, median of %d runs (smallest..largest)", s.Size, s.Clients, s.Objects, s.Runs)}
-	for _, m := range []struct {
-		name string
-		of   func(Served) Latencies
-		cpu  func(Served) time.Duration
-	}{
-		{"put", func(r Served) Latencies { return r.Put }, func(r Served) time.Duration { return r.PutCPU }},
-		{"get", func(r Served) Latencies { return r.Get }, func(r Served) time.Duration { return r.GetCPU }},
-	} {
+	for _, m := range servedOf {
 		own := series(runs[0], func(r Served) float64 { return m.of(r).Rate() })
 		for i, p := range s.Programs {
 			rate := series(runs[i], func(r Served) float64 { return m.of(r).Rate() })
@@ -103,6 +145,7 @@ func (s Serving) Table(runs [][]Served) *Table {
 			t.Add(fmt.Sprintf("%s, %s: p50, p99 in ms", m.name, p.Name), fmt.Sprintf("%s, %s",
 				milliseconds(runs[i], m.of, 0.5), milliseconds(runs[i], m.of, 0.99)))
 			t.Add(fmt.Sprintf("%s, %s: server's CPU, us", m.name, p.Name), series(runs[i], func(r Served) float64 { return float64(m.cpu(r)) / 1e3 }))
+			m.count(t, p, runs[i])
 			if i > 0 {
 				t.Add(fmt.Sprintf("%s, %s by %s", m.name, s.Programs[0].Name, p.Name), own.Ratios(rate))
 			}

@@ -45,12 +45,16 @@ func (b *Backend) owner(req *request, acct auth.Account) string {
 	return req.key.Owner
 }
 
-// ofOwner is the list of a new bucket as versitygw makes it for who asks, written
-// for the bucket's owner. What it would grant in vain is refused.
-func (b *Backend) ofOwner(ctx context.Context, data []byte, owner string) ([]byte, error) {
-	list, err := auth.ParseACL(data)
+// newList is the list of a new bucket: as versitygw makes it for who asks, or as it
+// was wished for and versitygw refused it, written for the bucket's owner. What it
+// would grant in vain is refused.
+func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byte, error) {
+	list, err := auth.ParseACL(made)
+	if w := requestOf(ctx).wish; w != nil {
+		list, err = w.list(owner)
+	}
 	if err != nil || list.Owner == "" {
-		return slices.Clone(data), err
+		return slices.Clone(made), err
 	}
 	for i, g := range list.Grantees {
 		if g.Access == list.Owner {

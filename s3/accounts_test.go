@@ -343,3 +343,65 @@ func TestAccountsAreDecidedOn(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A bucket is made with the list that its request asks for, in S3's own forms.
+func TestBucketsAreMadeWithLists(t *testing.T) {
+	s := newSite(t)
+	alice, hers := s.account("alice")
+	bob, bobs := s.account("bob")
+	preferred, n := types.ObjectOwnershipBucketOwnerPreferred, 0
+	create := func(in awss3.CreateBucketInput) (string, error) {
+		n++
+		in.Bucket = aws.String(fmt.Sprintf("%s-made-%d", s.bucket, n))
+		_, err := alice.CreateBucket(s.ctx, &in)
+		return *in.Bucket, err
+	}
+	everybody := `uri="http://acs.amazonaws.com/groups/global/AuthenticatedUsers"`
+	for what, in := range map[string]awss3.CreateBucketInput{
+		"an account": {GrantRead: aws.String(`id="` + bobs + `"`)}, "a group": {GrantRead: &everybody}, "a canned list": {ACL: types.BucketCannedACLAuthenticatedRead},
+		"several": {GrantRead: aws.String(`id="` + hers + `", id="` + bobs + `"`), GrantWriteACP: aws.String(`id="` + bobs + `"`)},
+	} {
+		_, err := create(in)
+		s.fails(err, 400, "InvalidBucketAclWithObjectOwnership")
+		in.ObjectOwnership = preferred
+		made, err := create(in)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		s.must(putAs(s, alice, made, "k"))
+		s.must(getAs(s, bob, made, "k"))
+		s.fails(putAs(s, bob, made, "k"), 403, "AccessDenied")
+		acl, err := alice.GetBucketAcl(s.ctx, &awss3.GetBucketAclInput{Bucket: &made})
+		s.must(err)
+		if *acl.Owner.ID != hers || *acl.Grants[0].Grantee.ID != hers || acl.Grants[0].Permission != types.PermissionFullControl {
+			t.Errorf("%s: %+v", what, acl.Grants)
+		}
+	}
+	for _, own := range []types.ObjectOwnership{"", preferred} {
+		for _, list := range []types.BucketCannedACL{"everything", types.BucketCannedACL(types.ObjectCannedACLBucketOwnerRead)} {
+			_, err := create(awss3.CreateBucketInput{ACL: list, ObjectOwnership: own})
+			s.fails(err, 400, "InvalidArgument")
+		}
+	}
+	for grantee, want := range map[string]string{
+		`id="nobody"`: "InvalidArgument", `emailAddress="a@b"`: "UnresolvableGrantByEmailAddress", `uri="http://elsewhere"`: "InvalidArgument", "=": "InvalidArgument",
+	} {
+		refused, err := create(awss3.CreateBucketInput{GrantRead: &grantee, ObjectOwnership: preferred})
+		s.fails(err, 400, want)
+		_, err = s.HeadBucket(s.ctx, &awss3.HeadBucketInput{Bucket: &refused})
+		s.fails(err, 404, "NotFound")
+	}
+	// Who may not make buckets is not let in by a list.
+	in := awss3.CreateBucketInput{Bucket: aws.String(s.bucket + "-not"), GrantRead: aws.String(`id="` + bobs + `"`), ObjectOwnership: preferred}
+	_, err := s.restricted("rw", false, "elsewhere").CreateBucket(s.ctx, &in)
+	s.fails(err, 403, "AccessDenied")
+	for _, c := range []s3.Credentials{{Access: "nobody", Secret: "nobody"}, {Access: root.Access, Secret: "wrong"}} {
+		_, err = client(c, nil).CreateBucket(s.ctx, &in)
+		if status, _ := errorOf(err); status != 403 {
+			t.Errorf("%s makes a bucket: %v", c.Access, err)
+		}
+	}
+	_, err = s.HeadBucket(s.ctx, &awss3.HeadBucketInput{Bucket: in.Bucket})
+	s.fails(err, 404, "NotFound")
+}

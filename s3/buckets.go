@@ -50,7 +50,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		acct = creator
 	}
 	bucket := meta.Bucket{Name: o.names.bucket, Owner: strings.Clone(b.owner(o.req, acct)), Region: b.opt.Region}
-	if acl, err = b.ofOwner(ctx, acl, bucket.Owner); err != nil {
+	if acl, err = b.newList(ctx, acl, bucket.Owner); err != nil {
 		return b.fail(o, err)
 	}
 	made, err := b.store.CreateBucket(o.ctx, bucket)

@@ -140,6 +140,11 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 		return nil, err
 	}
 	req := requestOf(ctx)
+	if req.policyStatus {
+		if err := b.policyStatus(ctx, bucket, doc); err != nil {
+			return nil, err
+		}
+	}
 	key, err := b.policyGrantee(ctx, req, bucket)
 	if err != nil {
 		return nil, err
@@ -161,6 +166,9 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 
 // PutBucketPolicy replaces the policy.
 func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []byte) error {
+	if err := strictPolicy(policy); err != nil {
+		return err
+	}
 	if err := b.unblockedPolicy(ctx, str(&bucket), policy); err != nil {
 		return err
 	}

@@ -63,6 +63,11 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	if err := ctx.Next(); err != nil {
 		return err
 	}
+	if redated(ctx, req) {
+		if err := s.deleteAgain(ctx, req); err != nil {
+			return err
+		}
+	}
 	if e := misread(ctx, req); e != nil {
 		req.event.Code = e.BaseError().Code
 		return refuse(ctx, e)
@@ -95,6 +100,7 @@ func (s *Server) describe(ctx fiber.Ctx, req *request) {
 		Bucket: bucket, Key: key, BytesIn: int64(ctx.Request().Header.ContentLength()),
 	}
 	get := req.event.Method == http.MethodGet
+	req.policyStatus = get && key == "" && q.Has("policyStatus")
 	req.policyRead = get && (q.Has("policy") || q.Has("policyStatus"))
 	req.urlEncode = get && string(q.Peek("encoding-type")) == "url"
 	kind, _, _ := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))

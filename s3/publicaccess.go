@@ -131,7 +131,7 @@ func (b *Backend) unblockedPolicy(ctx context.Context, bucket string, policy []b
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}
-	if doc.IsPublic() {
+	if isPublic(doc) {
 		return denied("The public access block of bucket %q refuses policies that allow something to everybody.", bucket)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (b *Backend) restricted(ctx context.Context, bucket string, policy []byte) 
 		return policy, nil
 	}
 	parsed, err := auth.ParsePolicyDocument(policy)
-	if err == nil && !parsed.IsPublic() {
+	if err == nil && !isPublic(parsed) {
 		return policy, nil
 	}
 	var doc map[string]json.RawMessage

@@ -37,6 +37,8 @@ type request struct {
 	unchanged *meta.Object
 	// document takes the place of the response's body.
 	document []byte
+	// wish is the access control list of a new bucket that versitygw refused.
+	wish *wish
 	// referred: the response has marks in place of characters.
 	referred bool
 	// end tells that the body was sent, with its bytes.
@@ -50,7 +52,9 @@ type request struct {
 	form       bool   // an upload by HTML form: the body's length is not known
 	filename   string // of the form's file
 	policyRead bool   // asks for the bucket's policy itself
-	urlEncode  bool   // wants names in listings URL-encoded
+	// policyStatus: asks whether it is public.
+	policyStatus bool
+	urlEncode    bool // wants names in listings URL-encoded
 
 	key     *meta.AccessKey // the restricted key that signed it, once looked up
 	counted bool            // by the rate of its key
