@@ -17,8 +17,8 @@ type mutant struct {
 	within int
 	// in is the kind of worlds that are searched, if it can be in no others.
 	in sim.Kind
-	// known is a seed that shows it today: it is tried first. If it shows it no more,
-	// the search begins at the first seed.
+	// known is a seed that shows it today, one of the first within of its kind: it is
+	// tried first. If it shows it no more, the search begins at the first seed.
 	known uint64
 	// equivalent says why no schedule can find it: it must survive.
 	equivalent string

@@ -36,6 +36,9 @@ func TestMutants(t *testing.T) {
 		if _, err := m.patches(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
+		if n := m.schedule(m.known); n > m.within || m.known != 0 && n == 0 {
+			t.Errorf("%s: seed %d is schedule %d of its kind, want one of the first %d", m.name, m.known, n, m.within)
+		}
 	}
 	if !*runMutants && *onlyMutant == "" {
 		t.Skip("the patches apply; run them with -sim.mutants")
@@ -128,6 +131,20 @@ func (m mutant) verdict(found int, err error) judgement {
 		return judgement{false, fmt.Sprintf("%-55s SURVIVED %d schedules (rule %s)", m.name, m.within, m.rule)}
 	}
 	return judgement{true, fmt.Sprintf("%-55s found by seed %d", m.name, found)}
+}
+
+// schedule is the how many-th schedule of the mutant's kind a seed is; 0: of another
+// kind, or none.
+func (m mutant) schedule(seed uint64) (n int) {
+	if seed == 0 || sim.Kinds(seed)&m.in != m.in {
+		return 0
+	}
+	for s := uint64(1); s <= seed; s++ {
+		if sim.Kinds(s)&m.in == m.in {
+			n++
+		}
+	}
+	return n
 }
 
 // root is the module's folder, seen from this package's.
