@@ -136,8 +136,8 @@ func (m *memory) Close() error {
 // errReplaced: the version that was being read is gone.
 var errReplaced = errors.New("the object was replaced or removed while it was read")
 
-// again resolves the object once more; errReplaced if another version, or none,
-// lies under its key.
+// again resolves the object once more; errReplaced if other bytes, or none, lie
+// under its key. Another version of the same content will do: those are its bytes.
 func (s *Store) again(ctx context.Context, o meta.Object) (meta.Resolved, error) {
 	res, err := s.ledger.Resolve(ctx, o.Bucket, o.Key)
 	switch {
@@ -145,7 +145,7 @@ func (s *Store) again(ctx context.Context, o meta.Object) (meta.Resolved, error)
 		return res, errReplaced
 	case err != nil:
 		return res, err
-	case res.Object.ID != o.ID || res.Object.ContentID != o.ContentID:
+	case res.Object.ContentID != o.ContentID:
 		return res, errReplaced
 	}
 	return res, nil
