@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,24 +18,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/internal/instance"
+	"github.com/lethe-storage/lethe/internal/servers"
 )
 
 // TestSystemCallsOfARealServer reads what a server asks the kernel for, and sees
 // the same order there: row, bytes, name, folder, row, answer; and row, unlink,
-// folder, row. It needs strace, and to be allowed to trace.
+// folder, row. Where strace may not trace it is skipped, or fails, as
+// LETHE_SERVERS says.
 func TestSystemCallsOfARealServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs a server")
 	}
-	if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
-		t.Skipf("strace does not work here: %v", err)
-	}
+	strace := servers.Strace(t)
 	f, err := newFolder(rand.New(rand.NewPCG(1, 1)))
 	must(t, err)
 	defer func() { must(t, f.discard()) }()
 	trace := filepath.Join(t.TempDir(), "trace")
 	f.under = []string{
-		"strace", "-f", "-y", "-s", "24", "-o", trace,
+		strace, "-f", "-y", "-s", "24", "-o", trace,
 		"-e", "trace=fsync,fdatasync,syncfs,unlinkat,linkat,renameat,renameat2,write,pwrite64",
 	}
 	must(t, f.traced(t.Context()))

@@ -13,5 +13,6 @@
 //
 // LETHE_SERVERS decides what happens when a server is not installed: with ""
 // the test is skipped, with "require" it fails, and with "skip" every test that
-// needs a server is skipped. scripts/needs.sh installs them.
+// needs a server is skipped. The same holds for programs that tests use (promtool,
+// strace), and where strace may not trace. scripts/needs.sh installs them.
 package servers

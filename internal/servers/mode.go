@@ -27,7 +27,7 @@ type need struct {
 }
 
 // decide answers the path of the program to start. It skips the test, or fails
-// it, as LETHE_SERVERS says; nothing else looks at that variable.
+// it, as LETHE_SERVERS says; nothing outside of this file looks at that variable.
 func decide(t testing.TB, n need) string {
 	t.Helper()
 	mode := Mode(os.Getenv("LETHE_SERVERS"))
@@ -47,6 +47,15 @@ func decide(t testing.TB, n need) string {
 		t.Skipf("%s is not installed", n.names[0])
 	}
 	return ""
+}
+
+// unusable ends a test whose program is there and does not work here.
+func unusable(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if Mode(os.Getenv("LETHE_SERVERS")) == Require {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
 }
 
 // builtin says whether a server that runs inside the test process may start.
