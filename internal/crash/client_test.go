@@ -205,9 +205,7 @@ func (c *client) remove(ctx context.Context, keys ...name) error {
 		}
 	}
 	out := outcomeOf(err)
-	for _, at := range keys {
-		c.journal.remove(at, out)
-	}
+	c.journal.remove(keys, out)
 	return told(fmt.Sprintf("delete %v", keys), out, err)
 }
 

@@ -119,7 +119,10 @@ func (c *client) checkAll(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s is there, which nobody wrote", at))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return c.journal.whole()
 }
 
 func (c *client) checkBuckets(ctx context.Context) error {

@@ -52,6 +52,8 @@ const (
 type state struct {
 	live  *version
 	trash []version
+	// done are the batches without an answer that were done if this is so.
+	done []int
 }
 
 // history is what may lie under a key.
@@ -69,13 +71,15 @@ type journal struct {
 	keys    map[name]*history
 	buckets map[string]outcome // of the last creation (acked) or deletion (refused)
 	uploads map[string]*upload
-	opening map[name]int // uploads of whose creation nobody knows
+	opening map[name]int   // uploads of whose creation nobody knows
+	batches map[int][]name // deletions of several keys without an answer
 	n       int
 }
 
 func newJournal() *journal {
 	return &journal{
 		keys: map[name]*history{}, buckets: map[string]outcome{}, uploads: map[string]*upload{}, opening: map[name]int{},
+		batches: map[int][]name{},
 	}
 }
 
@@ -111,14 +115,27 @@ func (j *journal) put(at name, v version, out outcome) {
 	}
 }
 
-// remove records a deletion.
-func (j *journal) remove(at name, out outcome) {
+// remove records a deletion of keys, which are all gone or all there.
+func (j *journal) remove(keys []name, out outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	h := j.at(at)
-	h.change(out, func(s state) state { return state{trash: h.leave(s)} })
-	if out == acked {
-		h.maybe = nil
+	j.n++
+	batch := j.n
+	if out == unknown {
+		j.batches[batch] = keys
+	}
+	for _, at := range keys {
+		h := j.at(at)
+		h.change(out, func(s state) state {
+			s.live, s.trash = nil, h.leave(s)
+			if out == unknown {
+				s.done = append(slices.Clone(s.done), batch)
+			}
+			return s
+		})
+		if out == acked {
+			h.maybe = nil
+		}
 	}
 }
 
@@ -132,7 +149,8 @@ func (j *journal) amend(at name, out outcome, change func(*version)) {
 		}
 		v := *s.live
 		change(&v)
-		return state{&v, s.trash}
+		s.live = &v
+		return s
 	})
 }
 
@@ -146,7 +164,8 @@ func (j *journal) restore(at name, v version, out outcome) {
 		if i < 0 {
 			return s
 		}
-		return h.over(state{s.live, slices.Delete(slices.Clone(s.trash), i, i+1)}, v)
+		s.trash = slices.Delete(slices.Clone(s.trash), i, i+1)
+		return h.over(s, v)
 	})
 }
 
@@ -187,7 +206,7 @@ func (h *history) change(out outcome, f func(state) state) {
 }
 
 // over is s after v was written.
-func (h *history) over(s state, v version) state { return state{&v, h.leave(s)} }
+func (h *history) over(s state, v version) state { return state{&v, h.leave(s), s.done} }
 
 // leave is the trash after what lies there was replaced or removed.
 func (h *history) leave(s state) []version {
@@ -238,7 +257,7 @@ func (j *journal) observe(at name, o seen) error {
 
 // fit says why s is not what was found, or what to expect from now on.
 func (s state) fit(o seen) (state, error) {
-	after := state{}
+	after := state{done: s.done}
 	switch v := s.live; {
 	case v == nil && o.live != nil:
 		return after, fmt.Errorf("version %d is there, should be none", o.live.n)
@@ -289,9 +308,9 @@ func (s state) String() string {
 	}
 	sort.Strings(trash)
 	if s.live == nil {
-		return fmt.Sprint("none", trash)
+		return fmt.Sprint("none", trash, s.done)
 	}
-	return fmt.Sprint(*s.live, trash)
+	return fmt.Sprint(*s.live, trash, s.done)
 }
 
 // names lists the keys of a bucket that were ever written, in order.

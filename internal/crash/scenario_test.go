@@ -100,7 +100,7 @@ func deleteTurn(ctx context.Context, c *client) error {
 	if c.random.IntN(2) == 0 {
 		bucket = undoBucket
 	}
-	keys := c.some(bucket, 3)
+	keys := c.some(bucket, 5)
 	for _, at := range keys {
 		if _, err := c.put(ctx, at, wish{}); err != nil {
 			return err
