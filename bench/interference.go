@@ -101,6 +101,8 @@ type felting struct {
 	Interference
 	dir string
 	env []string // says where the store lies
+	// loads counts what clients were measured with so far.
+	loads uint64
 }
 
 // serve starts the server. Bytes go at once when their objects have expired.
@@ -128,8 +130,10 @@ func (r *felting) load(ctx context.Context, srv *server, prefix string) (put, ge
 		get, err = load.Get(ctx, srv.Target, some)
 		read <- err
 	}()
+	// Contents that were put before would cost no bytes.
+	r.loads++
 	written := load
-	written.Prefix, written.Seed = prefix+"-new", 1
+	written.Prefix, written.Seed = prefix+"-new", r.loads
 	put, err = written.Put(ctx, srv.Target)
 	return put, get, errors.Join(err, <-read)
 }
