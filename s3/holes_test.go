@@ -91,3 +91,72 @@ func TestAKeyCannotTakeTheRootsPlace(t *testing.T) {
 	_, err = s.ListBuckets(s.ctx, &awss3.ListBucketsInput{})
 	s.must(err)
 }
+
+// Hole 4: headers that were not signed are not honoured.
+func TestLinksTakeNoOtherHeaders(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "x", nil)
+	p := awss3.NewPresignClient(s.Client)
+	put, err := p.PresignPutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), Metadata: map[string]string{"ttl": "1h"}})
+	s.must(err)
+	remove, err := p.PresignDeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.must(err)
+	ask := func(method, url string, header ...string) (int, string) {
+		r, err := http.NewRequestWithContext(s.ctx, method, url, nil)
+		s.must(err)
+		if method == http.MethodPut {
+			r.Header.Set("X-Amz-Meta-Ttl", "1h")
+		}
+		if len(header) > 0 {
+			r.Header.Set(header[0], header[1])
+		}
+		status, _, body := s.send(r)
+		return status, body
+	}
+	const bypass = "X-Amz-Bypass-Governance-Retention"
+	for _, c := range [][]string{
+		{"X-Amz-Copy-Source", "/" + s.bucket + "/k"}, {"X-Amz-Tagging", "a=b"}, {"X-Amz-Meta-A", "b"}, {"X-Amz-Meta-Ttl", "2h"}, {"X-Amz-Acl", "public-read"},
+		{bypass, "true"}, {bypass, "True"}, {bypass, "TRUE"}, {bypass, "1"}, {"X-Amz-Object-Lock-Legal-Hold", "OFF"},
+	} {
+		if status, body := ask(http.MethodPut, put.URL, c...); status != 403 {
+			t.Errorf("put, %s: %s was honoured: %d %s", c[0], c[1], status, body)
+		}
+		if status, body := ask(http.MethodDelete, remove.URL, c...); status != 403 && status != 400 {
+			t.Errorf("delete, %s: %s was honoured: %d %s", c[0], c[1], status, body)
+		}
+	}
+	if got, _ := s.get("k"); got != "x" {
+		t.Errorf("read %q", got)
+	}
+	if status, body := ask(http.MethodPut, put.URL); status != 200 {
+		t.Errorf("put without: %d %s", status, body)
+	}
+	if status, body := ask(http.MethodDelete, remove.URL); status != 204 {
+		t.Errorf("delete without: %d %s", status, body)
+	}
+}
+
+// Hole 4: who asks to get past a retention does not get past a legal hold.
+func TestABypassPassesNoLegalHold(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "x", nil)
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))
+	const batch = "<Delete><Object><Key>k</Key></Object></Delete>"
+	for _, value := range []string{"true", "True", "TRUE", "1"} {
+		for what, r := range map[string]*http.Request{
+			"delete": s.raw(http.MethodDelete, "/k", nil), "batch": s.raw(http.MethodPost, "?delete", []byte(batch)), "put": s.raw(http.MethodPut, "/k", []byte("y")),
+		} {
+			content := map[string]string{"delete": "", "batch": batch, "put": "y"}[what]
+			r.Header.Set("X-Amz-Bypass-Governance-Retention", value)
+			r.Header.Set("X-Amz-Checksum-Sha256", sha256Base64(content))
+			status, _, body := s.send(signed(r, root, sum([]byte(content))))
+			if !strings.Contains(body, "AccessDenied") || status != 403 && what != "batch" {
+				t.Errorf("%s with a bypass of %s: %d %s", what, value, status, body)
+			}
+		}
+	}
+	if got, _ := s.get("k"); got != "x" {
+		t.Errorf("read %q", got)
+	}
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
+}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
@@ -222,6 +223,7 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		req.ended(req.event)
 	}
 	req.amend(resp)
+	keepLines(&resp.Header)
 	switch {
 	case req.streaming && resp.IsBodyStream():
 		req.end = report
@@ -231,6 +233,28 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		report(int64(len(resp.Body())))
 	}
 }
+
+// keepLines puts a space for each control character in the header's values, which
+// clients name or have stored: the web server does it for line breaks alone, and
+// with another one in it many readers refuse the whole answer.
+func keepLines(h *fasthttp.ResponseHeader) {
+	var broken [][2][]byte
+	for name, value := range h.All() {
+		if slices.ContainsFunc(value, control) {
+			broken = append(broken, [2][]byte{bytes.Clone(name), bytes.Clone(value)})
+		}
+	}
+	for _, line := range broken {
+		for i, c := range line[1] {
+			if control(c) {
+				line[1][i] = ' '
+			}
+		}
+		h.SetBytesKV(line[0], line[1])
+	}
+}
+
+func control(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
 // recorder learns from versitygw what each request was.
 type recorder struct{}

@@ -2,6 +2,10 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
+
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
@@ -32,6 +36,9 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 	if err == nil {
 		err = checkVersion(str(&version))
 	}
+	if err == nil && tags != nil {
+		err = checkTags(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -43,4 +50,42 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 // DeleteObjectTagging removes an object's tags.
 func (b *Backend) DeleteObjectTagging(ctx context.Context, bucket, key, version string) error {
 	return b.PutObjectTagging(ctx, bucket, key, version, nil)
+}
+
+// tagDocument is a document of tags, with all that stands in it once or more.
+type tagDocument struct {
+	XMLName xml.Name
+	Sets    []struct {
+		Tags []struct {
+			Keys   []string `xml:"Key"`
+			Values []string `xml:"Value"`
+		} `xml:"Tag"`
+	} `xml:"TagSet"`
+}
+
+// checkTags reads the request's document strictly. versitygw has read it already,
+// but takes any other document for no tags, and the last of two keys in one tag for
+// its key.
+func checkTags(ctx context.Context) error {
+	rc, ok := ctx.(*fasthttp.RequestCtx)
+	if !ok {
+		return nil
+	}
+	return strictTags(rc.Request.Body())
+}
+
+// strictTags refuses a body that is not one set of tags: those that are there would
+// go, or be others than the client's library, a proxy or a log shows.
+func strictTags(body []byte) error {
+	var doc tagDocument
+	ok := wellFormed(body) == nil && xml.Unmarshal(body, &doc) == nil && doc.XMLName.Local == "Tagging" && len(doc.Sets) == 1
+	if ok {
+		for _, t := range doc.Sets[0].Tags {
+			ok = ok && len(t.Keys) == 1 && len(t.Values) <= 1
+		}
+	}
+	if !ok {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return nil
 }
