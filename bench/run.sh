@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the tables of docs/performance.md. Usage: bench/run.sh quick|standard|million
+# Prints the tables of docs/performance.md, each below the command that prints it
+# alone. Usage: bench/run.sh quick|standard|million|ten-million
 # BENCH_DIR is the folder on the disk to measure; versitygw and rclone are compared
 # with if they are in PATH.
 set -euo pipefail
@@ -9,46 +10,63 @@ lethe=$out/lethe
 bench="$out/lethe-bench"
 dir=${BENCH_DIR:-$PWD/bench/out}
 others=()
-for name in versitygw rclone; do
-  if path=$(command -v "$name"); then
-    others+=("-$name" "$path")
+if path=$(command -v versitygw); then
+  others+=(-versitygw "$path")
+fi
+if path=$(command -v rclone); then
+  # Debian's has no S3 server.
+  if [[ $("$path" serve s3 --help 2>/dev/null) == *--auth-key* ]]; then
+    others+=(-rclone "$path")
+  else
+    echo "run.sh: $path has no serve s3; go install github.com/rclone/rclone@v1.75.1 for the comparison" >&2
   fi
-done
+fi
 
-serve() { "$bench" serve -lethe "$lethe" -dir "$dir" ${others[@]+"${others[@]}"} "$@"; }
+bench() {
+  echo "    bench/out/lethe-bench $*"
+  echo
+  "$bench" "$@" -dir "$dir"
+}
+serve() { bench serve -lethe "$lethe" ${others[@]+"${others[@]}"} "$@"; }
+gateway=$(command -v versitygw || true)
 
 case ${1:-standard} in
 quick)
-  "$bench" reclaim -dir "$dir" -objects 20000 -runs 1 -one 500
+  bench reclaim -objects 20000 -runs 1 -one 500
   serve -runs 1 -objects 1000
-  "$bench" memory -lethe "$lethe" -dir "$dir" -gib 0.5
+  bench memory -lethe "$lethe" -gib 0.5
   ;;
 standard)
-  "$bench" reclaim -dir "$dir"
-  "$bench" reclaim -dir "$dir" -shared 80
-  "$bench" reclaim -dir "$dir" -grace 1m -runs 3 -one 0
-  serve -warm 3000
-  serve -size 8388608 -objects 24 -gets 300 -warm 2
-  "$bench" list -lethe "$lethe" -dir "$dir"
-  "$bench" disturb -lethe "$lethe" -dir "$dir"
-  "$bench" intent -dir "$dir"
-  if command -v versitygw >/dev/null; then
-    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -workers 2,1,4
-    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -shared 80 -one 0
-    "$bench" disturb -lethe "$lethe" -dir "$dir" -versitygw "$(command -v versitygw)" -rate 200 -objects 100000 -waves 3 -every 60s
+  bench reclaim
+  bench reclaim -shared 80
+  serve -warm 2000 -objects 3000
+  serve -size 8388608 -objects 24 -gets 240 -warm 2
+  bench list -lethe "$lethe"
+  bench disturb -lethe "$lethe" -objects 60000 -waves 5 -every 45s
+  bench disturb -lethe "$lethe" -rate 200 -objects 60000 -waves 5 -every 45s
+  bench intent
+  if [ -n "$gateway" ]; then
+    bench cluster -versitygw "$gateway" -objects 30000 -one 200 -workers 2,4,1
+    bench cluster -versitygw "$gateway" -objects 30000 -one 0 -shared 80
+    bench disturb -lethe "$lethe" -versitygw "$gateway" -rate 200 -objects 100000 -waves 5 -every 60s
+    bench intent -postgres
   fi
-  "$bench" memory -lethe "$lethe" -dir "$dir"
+  bench memory -lethe "$lethe"
   ;;
 million)
-  "$bench" reclaim -dir "$dir" -objects 1000000 -runs 1 -one 2000
-  "$bench" reclaim -dir "$dir" -objects 1000000 -runs 1 -one 0 -shared 80
-  if command -v versitygw >/dev/null; then
-    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -objects 1000000 -runs 1 -one 300 -workers 2,1,4
-    "$bench" cluster -versitygw "$(command -v versitygw)" -dir "$dir" -objects 1000000 -runs 1 -one 0 -shared 80
+  bench reclaim -objects 1000000 -runs 1 -one 2000
+  bench reclaim -objects 1000000 -runs 1 -one 0 -shared 80
+  bench disturb -lethe "$lethe" -objects 200000 -waves 5 -every 63s
+  if [ -n "$gateway" ]; then
+    bench cluster -versitygw "$gateway" -objects 1000000 -runs 1 -one 300 -workers 2,4,1
+    bench cluster -versitygw "$gateway" -objects 1000000 -runs 1 -one 0 -shared 80
   fi
   ;;
+ten-million)
+  bench cluster -versitygw "$gateway" -rows -objects 10000000 -runs 1 -one 0
+  ;;
 *)
-  echo "usage: bench/run.sh quick|standard|million" >&2
+  echo "usage: bench/run.sh quick|standard|million|ten-million" >&2
   exit 2
   ;;
 esac
