@@ -4,8 +4,9 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/lethe-storage/lethe/internal/forwarded"
 )
 
 // visit is a request with what was found out about it.
@@ -37,8 +38,7 @@ func (h *Handler) visit(r *http.Request) (*visit, error) {
 	return v, nil
 }
 
-// behindProxy finds the client's address: the last one in X-Forwarded-For that
-// is not a trusted proxy's. What stands further left may be made up.
+// behindProxy finds the client's address, and the scheme that it speaks.
 func (h *Handler) behindProxy(v *visit) (scheme string) {
 	scheme = "http"
 	if v.TLS != nil {
@@ -49,34 +49,14 @@ func (h *Handler) behindProxy(v *visit) (scheme string) {
 		v.address, v.limit = v.RemoteAddr, v.RemoteAddr
 		return scheme
 	}
-	client := at.Addr().Unmap()
-	if h.trusts(client) {
+	client := forwarded.Client(at.Addr(), v.Header.Values("X-Forwarded-For"), h.opt.TrustedProxies)
+	if forwarded.Trusts(h.opt.TrustedProxies, at.Addr()) {
 		if proto := v.Header.Get("X-Forwarded-Proto"); proto == "http" || proto == "https" {
 			scheme = proto
 		}
-		client = h.forwarded(v.Header.Values("X-Forwarded-For"), client)
 	}
 	v.address, v.limit = client.String(), limitedBy(client)
 	return scheme
-}
-
-func (h *Handler) forwarded(headers []string, client netip.Addr) netip.Addr {
-	hops := strings.Split(strings.Join(headers, ","), ",")
-	for _, hop := range slices.Backward(hops) {
-		addr, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
-			return client
-		}
-		client = addr.Unmap()
-		if !h.trusts(client) {
-			return client
-		}
-	}
-	return client
-}
-
-func (h *Handler) trusts(a netip.Addr) bool {
-	return slices.ContainsFunc(h.opt.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // limitedBy names a client: one household has 64 bits of IPv6 addresses.

@@ -21,6 +21,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/forwarded"
 )
 
 // maxDocument bounds bodies that are read into memory: a completion of 10,000
@@ -279,30 +280,21 @@ func (recorder) Send(ctx fiber.Ctx, err error, action string, _ int64, _ int) {
 // Close has nothing to end.
 func (recorder) Close() {}
 
-// behindProxy puts the client's address in place of a trusted proxy's: the last
-// address in X-Forwarded-For that is not one of theirs. What stands further left
-// may be made up.
+// behindProxy puts the client's address in place of a trusted proxy's.
 func (s *Server) behindProxy(ctx fiber.Ctx) {
 	// The address that an earlier request of this connection came from stays set.
 	ctx.RequestCtx().SetRemoteAddr(nil)
 	peer, err := netip.ParseAddr(ctx.IP())
-	if err != nil || !s.trusts(peer) {
+	if err != nil || !forwarded.Trusts(s.opt.TrustedProxies, peer) {
 		return
 	}
-	hops := strings.Split(ctx.Get(fiber.HeaderXForwardedFor), ",")
-	for _, hop := range slices.Backward(hops) {
-		addr, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
-			return
-		}
-		ctx.RequestCtx().SetRemoteAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr.Unmap(), 0)))
-		if !s.trusts(addr) {
-			return
-		}
+	var lines []string
+	for _, line := range ctx.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		lines = append(lines, string(line))
 	}
-}
-
-func (s *Server) trusts(a netip.Addr) bool {
-	a = a.Unmap()
-	return slices.ContainsFunc(s.opt.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	client := forwarded.Client(peer, lines, s.opt.TrustedProxies)
+	if client == peer.Unmap() {
+		return
+	}
+	ctx.RequestCtx().SetRemoteAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(client, 0)))
 }

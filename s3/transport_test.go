@@ -262,8 +262,8 @@ func TestRates(t *testing.T) {
 	from := func(forwarded string) int {
 		r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://"+addr+"/"+s.bucket, nil)
 		s.must(err)
-		if forwarded != "" {
-			r.Header.Set("X-Forwarded-For", forwarded)
+		for line := range strings.Lines(forwarded) {
+			r.Header.Add("X-Forwarded-For", strings.TrimSpace(line))
 		}
 		status, _, _ := s.send(r)
 		return status
@@ -272,7 +272,9 @@ func TestRates(t *testing.T) {
 	for _, c := range []struct {
 		forwarded string
 		want      int
-	}{{"9.9.9.9, 10.0.0.1", 403}, {"8.8.8.8, 10.0.0.1", 503}, {"10.0.0.2, 127.0.0.9", 403}, {"10.0.0.2", 503}, {"", 403}, {"", 503}} {
+	}{{"9.9.9.9, 10.0.0.1", 403}, {"8.8.8.8, 10.0.0.1", 503}, {"10.0.0.2, 127.0.0.9", 403}, {"10.0.0.2", 503}, {"", 403}, {"", 503},
+		// Some proxies add a line of their own.
+		{"7.7.7.7\n10.0.0.3", 403}, {"6.6.6.6\n10.0.0.3", 503}, {"5.5.5.5\n10.0.0.3, 127.0.0.9\n127.0.0.1", 503}} {
 		if got := from(c.forwarded); got != c.want {
 			t.Errorf("X-Forwarded-For %q: %d, want %d", c.forwarded, got, c.want)
 		}
