@@ -230,10 +230,13 @@ func TestVacuumShrinksTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != vacuumStep {
+	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != vacuumSmall {
 		t.Error(freed, err)
 	}
-	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed < 500 {
+	if freed, err := db.Vacuum(ctx, vacuumStep); err != nil || freed != vacuumStep {
+		t.Error(freed, err)
+	}
+	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed < 450 {
 		t.Error(freed, err)
 	}
 	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed != 0 {

@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	// vacuumStep is how many pages one transaction gives back.
-	vacuumStep = 256
+	// vacuumStep is how many pages one transaction gives back, vacuumSmall how many if
+	// fewer than that are asked for: others wait for it.
+	vacuumStep  = 256
+	vacuumSmall = 64
 	// vacuumSlack is the share of the pages in use that stays free beside them, for
 	// what is written next: one in so many.
 	vacuumSlack = 8
@@ -16,6 +18,7 @@ const (
 
 var (
 	incrementalVacuum = registerFor("sqlite", fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, vacuumStep))
+	smallVacuum       = registerFor("sqlite", fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, vacuumSmall))
 	freePages         = registerFor("sqlite", `PRAGMA freelist_count`)
 	allPages          = registerFor("sqlite", `PRAGMA page_count`)
 )
@@ -31,15 +34,19 @@ func (db *DB) Vacuum(ctx context.Context, pages int) (freed int, err error) {
 	if db.dialect.name != sqliteDialect.name {
 		return 0, nil
 	}
+	step, query := vacuumStep, incrementalVacuum
+	if pages < vacuumStep {
+		step, query = vacuumSmall, smallVacuum
+	}
 	for freed < pages {
 		var before, after int
 		err := db.batch(ctx, "vacuum", func(t *tx) (err error) {
 			before, after = 0, 0
-			if before, err = t.sparePages(); err != nil || before < vacuumStep {
+			if before, err = t.sparePages(); err != nil || before < step {
 				after = before
 				return err
 			}
-			if _, err = t.exec(incrementalVacuum); err == nil {
+			if _, err = t.exec(query); err == nil {
 				after, err = t.sparePages()
 			}
 			return err

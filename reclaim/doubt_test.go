@@ -71,6 +71,22 @@ func walk(ctx context.Context, r reclaim.Routine) (err error) {
 	return err
 }
 
+// slight is a ledger that notes how much is asked of it at once.
+type slight struct {
+	*meta.DB
+	pruned, given int
+}
+
+func (s *slight) Prune(ctx context.Context, limit int) (int, error) {
+	s.pruned = max(s.pruned, limit)
+	return s.DB.Prune(ctx, limit)
+}
+
+func (s *slight) Vacuum(ctx context.Context, pages int) (int, error) {
+	s.given = max(s.given, pages)
+	return s.DB.Vacuum(ctx, pages)
+}
+
 // The purge routine gives the room of what was forgotten back to the disk.
 func TestPurgeShrinksTheFile(t *testing.T) {
 	db, err := meta.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), meta.Options{})
@@ -88,8 +104,9 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := &reclaim.Counts{}
-	step := (&reclaim.Purge{Ledger: db, Batch: meta.Batch{Limit: 10}}).Pass("worker")
+	counts, ledger := &reclaim.Counts{}, &slight{DB: db}
+	quarter := func(full int) int { return full / 4 }
+	step := (&reclaim.Purge{Ledger: ledger, Batch: meta.Batch{Limit: 12}, Size: quarter}).Pass("worker")
 	for more := true; more; {
 		if more, err = step(t.Context(), counts); err != nil {
 			t.Fatal(err)
@@ -97,5 +114,8 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	}
 	if n := counts.Get("pages"); n < 1500 {
 		t.Errorf("%d pages of some 2,048 were given back", n)
+	}
+	if ledger.pruned != 3 || ledger.given != 256 {
+		t.Errorf("at a quarter of the pace it prunes %d rows and gives back %d pages at once, want 3 and 256", ledger.pruned, ledger.given)
 	}
 }

@@ -43,15 +43,16 @@ func (p *Purge) round() Step {
 }
 
 func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
-	n, err := p.Ledger.Prune(ctx, p.Batch.Limit)
+	limit := p.Size.of(p.Batch.Limit, smallestBatch)
+	n, err := p.Ledger.Prune(ctx, limit)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: prune: %w", err)
 	}
 	c.Add("pruned", int64(n))
-	return p.Batch.Limit > 0 && n >= p.Batch.Limit, nil
+	return limit > 0 && n >= limit, nil
 }
 
-// shrinkStep is how many pages of the ledger's file a step gives back.
+// shrinkStep is how many pages of the ledger's file a step gives back at full speed.
 const shrinkStep = 1024
 
 // shrink gives back what the file of a ledger that has one does not need.
@@ -60,7 +61,8 @@ func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	n, err := file.Vacuum(ctx, shrinkStep)
+	pages := p.Size.of(shrinkStep, smallestBatch)
+	n, err := file.Vacuum(ctx, pages)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil // PostgreSQL looks after its files itself
 	}
@@ -68,5 +70,5 @@ func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reclaim: shrink the ledger: %w", err)
 	}
-	return n >= shrinkStep, nil
+	return n >= pages, nil
 }
