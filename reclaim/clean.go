@@ -35,6 +35,9 @@ type Clean struct {
 	// it claims the next; by backend id, and one after the other for others. A pass
 	// that works for clients' sake by smaller batches (Size) takes one at a time.
 	InFlight map[string]int
+	// Services are the backends on which a call costs a request, whatever its size: at
+	// the slowest pace their batches are larger than those of others. By backend id.
+	Services map[string]bool
 	// Strain makes batches on a backend smaller, and rests between them, while it is
 	// slow; by backend id. Limits is what the operator allows. Database learns how
 	// long transactions take. All may be nil.
@@ -102,7 +105,11 @@ func (k *Clean) round(worker string) Step {
 
 // limit is how many blobs of a backend a batch may have now.
 func (k *Clean) limit(backend string) int {
-	size := k.Size.of(k.Limit, smallestCall)
+	divisor := smallestBatch
+	if k.Services[backend] {
+		divisor = smallestCall
+	}
+	size := k.Size.of(k.Limit, divisor)
 	if slow := Size(k.Strain[backend].now().size).of(k.Limit, smallestBatch); slow > 0 {
 		size = min(size, slow)
 	}

@@ -82,8 +82,8 @@ func sized(batch reclaimer, size Size) reclaimer {
 	}
 }
 
-// smallestBatch divides a full batch at the slowest pace. A delete call has its
-// own flushes, whatever its size: smallestCall is larger.
+// smallestBatch divides a full batch at the slowest pace, smallestCall one whose
+// deletes are a request to a service.
 const (
 	smallestBatch = 1 << slowestPace
 	smallestCall  = 2

@@ -90,6 +90,21 @@ func TestCleanDoesNotOverlapWhileClientsWait(t *testing.T) {
 	want(w, "deletes at once", d.most, 1)
 }
 
+// At the slowest pace a folder is asked for a few files at a time, a service for as
+// many as make a request worth it.
+func TestCleanBatchesWhileClientsWait(t *testing.T) {
+	for _, c := range []struct{ service, calls int64 }{{0, 32}, {1, 4}} {
+		w := condemned(t, 64)
+		k := w.clean()
+		k.Limit = 32
+		k.Services = map[string]bool{"main": c.service == 1}
+		k.Size = func(full int) int { return full / 16 }
+		got := w.pass(k)
+		want(w, "gone", got["gone"], 64)
+		want(w, "calls", got["calls"], c.calls)
+	}
+}
+
 // A backend that is down is not asked again and again by what is under way.
 func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
 	w := condemned(t, 300)

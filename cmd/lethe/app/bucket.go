@@ -72,6 +72,15 @@ func (s *Store) inFlight(c config.NamedRoutine) map[string]int {
 	return out
 }
 
+// services are the backends that are asked by requests.
+func (s *Store) services() map[string]bool {
+	out := make(map[string]bool, len(s.buckets))
+	for name := range s.buckets {
+		out[name] = true
+	}
+	return out
+}
+
 // partsHeld is how many parts of blobs on their way to a service are held in
 // memory at once.
 const partsHeld = 16

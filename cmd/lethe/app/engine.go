@@ -94,7 +94,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 		return &reclaim.Clean{
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
-			InFlight: s.inFlight(c), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
+			InFlight: s.inFlight(c), Services: s.services(), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
 			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reap":
