@@ -95,6 +95,9 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err != nil {
 		return nil, err
 	}
+	if requestOf(ctx).beyondLists(bucket) {
+		acl = ownersAlone(acl)
+	}
 	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {
 		acl = grantACL(acl, key)
 	}
