@@ -9,21 +9,22 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-const backendColumns = `id, quota, epoch, intended, held, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, held, held_kind, held_of, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?5, ?7, ?8)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND intended <= ?2 AND epoch <= ?3 AND ?3 <= ?2`)
-	holdBackend     = register(`UPDATE backends SET held = ?2 WHERE id = ?1`)
-	rehold          = register(`UPDATE backends SET held = ?5 WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
-	holdAllBackends = register(`UPDATE backends SET held = ?1`)
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2 WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5
+		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1`)
 )
 
 // Identity says which store and which database this ledger is.
@@ -44,7 +45,7 @@ func (db *DB) AddBackend(ctx context.Context, b Backend) (Backend, error) {
 		if err := t.closeBackend(b.ID); err != nil {
 			return err
 		}
-		b, err = scanBackend(t.row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, flag(b.Draining), t.now))
+		b, err = scanBackend(t.row(upsertBackend, b.ID, b.Quota, b.Epoch, b.Intended, b.Held, b.HeldFor, flag(b.Draining), t.now))
 		return err
 	})
 	return b, err
@@ -71,27 +72,36 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	})
 }
 
-// HoldBackend stops the deletes on a backend with a reason (design rule 13), or
-// lets them go on with an empty one. Claims that are out already may still be
+// HoldBackend stops the deletes on a backend for a person, with a reason (design rule
+// 13), or lets them go on with an empty one, whatever they were held for. Claims that are out already may still be
 // acted on and settled.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	return db.write(ctx, "hold backend "+backend, func(t *tx) error {
 		if err := t.closeBackend(backend); err != nil {
 			return err
 		}
-		return t.must(1, noBackend(backend), holdBackend, backend, reason)
+		s := ByPerson(reason)
+		return t.must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
 	})
 }
 
-// ChangeHold is HoldBackend for who has looked: ErrFenced unless the backend's hold
-// and epoch still are what was seen, so that nobody undoes what another decided
-// meanwhile.
-func (db *DB) ChangeHold(ctx context.Context, seen Backend, reason string) error {
+// ByPerson is what a person stops for a reason, nothing if there is none.
+func ByPerson(reason string) BackendHold {
+	if reason == "" {
+		return BackendHold{}
+	}
+	return BackendHold{HeldByPerson, reason}
+}
+
+// ChangeHold stops the deletes on a backend for who has looked, or with the zero hold
+// lets them go on: ErrFenced unless the backend's hold and epoch still are what was
+// seen, so that nobody undoes what another decided meanwhile.
+func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error {
 	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, reason)
+		return t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For)
 	})
 }
 
@@ -130,6 +140,13 @@ func noBackend(id string) error {
 }
 
 func scanBackend(r scanner) (b Backend, err error) {
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Held, &b.Draining, &b.CreatedAt)
+	var of string
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Held, &b.HeldFor, &of, &b.Draining, &b.CreatedAt)
+	switch {
+	case b.Held == "":
+		b.HeldFor = ""
+	case of != b.Held || b.HeldFor == "":
+		b.HeldFor = HeldUnknown
+	}
 	return b, err
 }

@@ -121,7 +121,7 @@ func (t *tx) anew(why string) error {
 	if err := t.must(1, lethe.ErrCorrupt, adoptStore, lethe.NewID(t.now, t.random)); err != nil {
 		return err
 	}
-	_, err := t.exec(holdAllBackends, why)
+	_, err := t.exec(holdAllBackends, why, HeldForLedger)
 	return err
 }
 

@@ -132,7 +132,7 @@ func placed(t *testing.T, path, place string) (bool, site) {
 	}
 	first, _ := held(t, db, db.write(t.Context(), "note", func(t *tx) error {
 		_, err := t.exec(`UPDATE store SET place = '` + place + `'`)
-		_, lifted := t.exec(holdAllBackends, "")
+		_, lifted := t.exec(holdAllBackends, "", "")
 		return errors.Join(err, lifted)
 	}))
 	if db, err = Open(t.Context(), path, Options{}); err != nil {

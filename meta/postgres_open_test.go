@@ -109,6 +109,14 @@ func TestNewerSchema(t *testing.T) {
 // adds is a statement that a program which does not know of it may leave out.
 var adds = regexp.MustCompile(`(?s)^(CREATE (TABLE|VIEW|(UNIQUE )?INDEX) |ALTER TABLE \w+ ADD COLUMN .* NOT NULL DEFAULT |ALTER TABLE \w+ SET \()`)
 
+var setsOne = regexp.MustCompile(`(?s)^UPDATE (\w+) SET (\w+) = [^,]*$`)
+
+// fills says that a statement gives a column its first values that its own step adds.
+func fills(text, step string) bool {
+	m := setsOne.FindStringSubmatch(text)
+	return m != nil && strings.Contains(step, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s ", m[1], m[2]))
+}
+
 // TestMigrationsOnlyAdd: what a step changes otherwise, older instances that run
 // beside it would not understand; it has to say from which version on they do.
 func TestMigrationsOnlyAdd(t *testing.T) {
@@ -123,7 +131,7 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 				continue
 			}
 			for text := range strings.SplitSeq(comment.ReplaceAllString(m.text, ""), ";") {
-				if text = strings.TrimSpace(text); text != "" && !adds.MatchString(text) {
+				if text = strings.TrimSpace(text); text != "" && !adds.MatchString(text) && !fills(text, m.text) {
 					t.Errorf("%s, %s: older instances may not understand %q", dialect, m.name, text)
 				}
 			}

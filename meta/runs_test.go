@@ -158,7 +158,7 @@ func TestGuard(t *testing.T) {
 	l.refused(l.HoldBackend(l.ctx, "nowhere", "why"), lethe.ErrBackendMismatch)
 	again, err := l.AddBackend(l.ctx, Backend{ID: "disk", Quota: 7, Epoch: 99, Held: ""})
 	l.ok(err)
-	want := Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", CreatedAt: b.CreatedAt}
+	want := Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", HeldFor: HeldByPerson, CreatedAt: b.CreatedAt}
 	if again != want {
 		t.Errorf("backend %+v, want %+v", again, want)
 	}

@@ -20,9 +20,31 @@ type Backend struct {
 	Quota     int64  // bytes; 0 means no quota
 	Epoch     int64  // last epoch confirmed on the backend (design rule 13)
 	Intended  int64  // epoch about to be written there; >= Epoch
-	Held      string // why deletes on it are stopped; empty: they are not
-	Draining  bool   // it is being emptied: nothing new is begun there
+	Held      string // why deletes on it are stopped, for people to read; empty: they are not
+	HeldFor   HeldFor
+	Draining  bool // it is being emptied: nothing new is begun there
 	CreatedAt lethe.Time
+}
+
+// HeldFor is what the hold on the deletes of a backend is about; empty: there is none.
+type HeldFor string
+
+// What holds are about.
+const (
+	HeldByPerson   HeldFor = "person"  // somebody has stopped them
+	HeldForLedger  HeldFor = "ledger"  // the ledger may not be the one that the backend belongs to
+	HeldForBackend HeldFor = "backend" // what lies there is older than the ledger, or cannot be read
+	HeldForAbsence HeldFor = "absence" // it carries no epoch; ends once it does again
+	// HeldUnknown: an older program that runs beside this one has held it, and notes
+	// the reason alone. It may be about the ledger.
+	HeldUnknown HeldFor = "unknown"
+)
+
+// BackendHold is why the deletes on a backend are to be stopped, and what that is about; the
+// zero one: they are not.
+type BackendHold struct {
+	For    HeldFor
+	Reason string
 }
 
 // BucketSettings is what an operator may change about a bucket. Durations are

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -34,17 +33,10 @@ func (*Recount) SparedAs() string { return "it reads" }
 // SparedAs implements Spared.
 func (*Watch) SparedAs() string { return "it takes back claims, and removes nothing" }
 
-// The ends of reasons for which a backend is held because of the ledger.
-const (
-	olderLedger = "this ledger is an older copy"
-	copiedOne   = "one of them is a copy"
-)
-
 // ledgerInDoubt says that a backend is held because the ledger may not be the one
-// that it belongs to, and not for what is wrong with the backend.
-func ledgerInDoubt(held string) bool {
-	return held == meta.Restored || strings.HasPrefix(held, meta.Moved) ||
-		strings.HasSuffix(held, olderLedger) || strings.HasSuffix(held, copiedOne)
+// that it belongs to, or that nobody knows, and not for what is wrong with the backend.
+func ledgerInDoubt(b meta.Backend) bool {
+	return b.HeldFor == meta.HeldForLedger || b.HeldFor == meta.HeldUnknown
 }
 
 // Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
@@ -58,7 +50,7 @@ func (g *Guard) Confirmed(ctx context.Context) error {
 		return err
 	}
 	for _, b := range all {
-		if g.Stores[b.ID] != nil && ledgerInDoubt(b.Held) {
+		if g.Stores[b.ID] != nil && ledgerInDoubt(b) {
 			return fmt.Errorf("%w: backend %s is held: %s; look into it, then: lethe backend accept %s", lethe.ErrBackendMismatch, b.ID, b.Held, b.ID)
 		}
 	}

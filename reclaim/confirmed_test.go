@@ -3,6 +3,7 @@ package reclaim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -42,26 +43,41 @@ func (*sparing) Name() string { return "sparing" }
 // SparedAs implements reclaim.Spared.
 func (*sparing) SparedAs() string { return "it only counts" }
 
+// hold holds a backend as it is.
+func (w *world) hold(id string, h meta.BackendHold) {
+	all, err := w.ledger.Backends(w.ctx)
+	w.must(err)
+	for _, b := range all {
+		if b.ID == id {
+			w.must(w.ledger.ChangeHold(w.ctx, b, h))
+		}
+	}
+}
+
 // While the ledger is in doubt no routine takes a step, nor is a plan applied, but
 // for those that say why they may; what is wrong with a backend alone stops none.
 func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
-	for held, waits := range map[string]bool{
-		"": false, "a person says so": false, meta.Restored: true, meta.Moved + ": somewhere": true,
-		"the backend carries no epoch although the ledger confirmed 3: its disk is not mounted":           false,
-		"the backend is at epoch 4, the ledger only at 3: this ledger is an older copy":                   true,
-		"the backend is at epoch 2, the ledger confirmed 3: the backend is an older copy":                 false,
-		"the backend belongs to database other, this is mine: one of them is a copy":                      true,
-		"the backend is an older copy or the ledger only at 3: this ledger is an older copy, says nobody": false,
+	for held, waits := range map[meta.BackendHold]bool{
+		{}: false,
+		{For: meta.HeldByPerson, Reason: "a person says so"}:  false,
+		{For: meta.HeldForLedger, Reason: "whatever it says"}: true,
+		{For: meta.HeldForAbsence, Reason: "not mounted"}:     false,
+		{For: meta.HeldForBackend, Reason: "an older copy"}:   false,
+		{For: meta.HeldUnknown, Reason: "by an older lethe"}:  true,
+		// What is read is for people to read.
+		{For: meta.HeldByPerson, Reason: meta.Restored}:                     false,
+		{For: meta.HeldForBackend, Reason: "this ledger is an older copy"}:  false,
+		{For: meta.HeldForAbsence, Reason: meta.Moved + ": somewhere else"}: false,
 	} {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))
-		w.must(w.ledger.HoldBackend(w.ctx, "main", held))
+		w.hold("main", held)
 		mine, spared := &counting{}, &sparing{}
 		l := w.loop(reclaim.Scheduled{Routine: mine}, reclaim.Scheduled{Routine: spared})
 		l.Confirmed = w.guard().Confirmed
 		counts, err := l.Once(w.ctx, nil)
 		w.must(err)
-		want(w, "steps while held for "+held, mine.steps == 0, waits)
+		want(w, fmt.Sprintf("steps while held: %+v", held), mine.steps == 0, waits)
 		want(w, "told", counts["counting"]["held"] == 1, waits)
 		want(w, "steps of one that is spared", spared.steps, 3)
 		items := [][]plan.Item{{{}}}
@@ -116,15 +132,17 @@ func TestABackendWithoutAnEpochTellsNothing(t *testing.T) {
 // A backend that is held already, by a person or for what is wrong with it, hides no
 // doubt about the ledger, and what it was held for is not forgotten.
 func TestAHeldBackendHidesNoDoubt(t *testing.T) {
-	for held, kept := range map[string]bool{"a person says so": true, "the backend carries no epoch although the ledger confirmed 1": false} {
+	for held, kept := range map[meta.BackendHold]bool{
+		{For: meta.HeldByPerson, Reason: "a person says so"}: true, {For: meta.HeldForAbsence, Reason: "no epoch"}: false,
+	} {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))
-		w.must(w.ledger.HoldBackend(w.ctx, "main", held))
+		w.hold("main", held)
 		w.bytes.Set(string(w.store)+"/epoch/0000000000000000007", []byte(`{"store":"`+string(w.store)+`","db":"x","epoch":7}`))
 		g := w.guard()
 		for range 2 {
-			if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") || strings.Contains(err.Error(), held) != kept {
-				t.Errorf("an older ledger, held for %q: %v", held, err)
+			if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") || strings.Contains(err.Error(), held.Reason) != kept {
+				t.Errorf("an older ledger, held for %+v: %v", held, err)
 			}
 		}
 		w.must(g.Accept(w.ctx, "main"))

@@ -62,18 +62,18 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(why, carriesNone) {
+	if why.For != meta.HeldForAbsence {
 		g.told.Store(true)
 	}
 	g.place(id, why)
 	switch {
-	case b.Held == "" && why == "":
+	case b.Held == "" && why.For == "":
 		return nil
 	case b.Held == "":
 		return g.hold(ctx, b, why)
-	case ledgerInDoubt(why) && !ledgerInDoubt(b.Held):
-		return g.hold(ctx, b, besides(b.Held, why))
-	case why == "" && strings.HasPrefix(b.Held, carriesNone):
+	case why.For == meta.HeldForLedger && b.HeldFor != meta.HeldForLedger:
+		return g.hold(ctx, b, besides(b, why))
+	case why.For == "" && b.HeldFor == meta.HeldForAbsence:
 		return g.release(ctx, b)
 	}
 	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, b.Held)
@@ -81,27 +81,27 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 
 // besides is the reason of a backend that was held before the ledger was doubted: a
 // person's stays, what is wrong with the backend is looked at again once it is let go.
-func besides(held, why string) string {
-	if strings.HasPrefix(held, carriesNone) {
-		return why
+func besides(b meta.Backend, why meta.BackendHold) meta.BackendHold {
+	if b.HeldFor != meta.HeldForAbsence {
+		why.Reason = b.Held + "; " + why.Reason
 	}
-	return held + "; " + why
+	return why
 }
 
 // hold holds the backend as it was seen. If another decided meanwhile nothing is
 // changed, and nothing deleted either before the next look.
-func (g *Guard) hold(ctx context.Context, seen meta.Backend, why string) error {
+func (g *Guard) hold(ctx context.Context, seen meta.Backend, why meta.BackendHold) error {
 	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
 	case err == nil:
-		g.Events.held(seen.ID, why)
+		g.Events.held(seen.ID, why.Reason)
 	case !errors.Is(err, lethe.ErrFenced):
 		return err
 	}
-	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, seen.ID, why)
+	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, seen.ID, why.Reason)
 }
 
 func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
-	err := g.Ledger.ChangeHold(ctx, seen, "")
+	err := g.Ledger.ChangeHold(ctx, seen, meta.BackendHold{})
 	if errors.Is(err, lethe.ErrFenced) {
 		return fmt.Errorf("%w: backend %s was held or accepted while it was looked at: it is looked at again", lethe.ErrBackendMismatch, seen.ID)
 	}
@@ -112,64 +112,64 @@ func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
 }
 
 // place tells whether the backend is there at all.
-func (g *Guard) place(id, why string) {
+func (g *Guard) place(id string, why meta.BackendHold) {
 	if g.Place == nil {
 		return
 	}
-	if !strings.HasPrefix(why, carriesNone) {
-		why = ""
+	if why.For != meta.HeldForAbsence {
+		why.Reason = ""
 	}
-	g.Place(id, why)
+	g.Place(id, why.Reason)
 }
 
 // look says why the backend does not fit the ledger, or nothing. Another
 // instance may advance the epoch meanwhile: what is judged is a listing during
 // which the ledger's numbers stood still.
-func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why string, err error) {
+func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.BackendHold, err error) {
 	const tries = 5
 	for range tries {
 		store, before, err := g.lookup(ctx, id)
 		if err != nil {
-			return before, "", err
+			return before, why, err
 		}
 		found, err := g.newest(ctx, id, store.ID)
 		if err != nil && !errors.Is(err, lethe.ErrCorrupt) {
-			return before, "", fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
+			return before, why, fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
 		}
 		why := judge(store, before, found)
 		if err != nil {
-			why = err.Error() // whose it is cannot be told: refuse on doubt
+			// Whose it is cannot be told: refuse on doubt.
+			why = meta.BackendHold{For: meta.HeldForBackend, Reason: err.Error()}
 		}
-		if why == "" {
-			return before, "", nil
+		if why.For == "" {
+			return before, why, nil
 		}
 		_, b, err = g.lookup(ctx, id)
 		if err != nil || b.Epoch == before.Epoch && b.Intended == before.Intended {
 			return b, why, err
 		}
 	}
-	return b, "", fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be judged", id)
+	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be judged", id)
 }
-
-// carriesNone begins the reason of a hold that ends by itself.
-const carriesNone = "the backend carries no epoch"
 
 // judge says why a backend must not be deleted on, or nothing if all is well.
 // found is nil if the backend carries no epoch object.
-func judge(store meta.Store, b meta.Backend, found *epoch) string {
+func judge(store meta.Store, b meta.Backend, found *epoch) meta.BackendHold {
+	stop := func(about meta.HeldFor, format string, args ...any) meta.BackendHold {
+		return meta.BackendHold{For: about, Reason: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case found == nil && b.Epoch == 0:
-		return ""
 	case found == nil:
-		return fmt.Sprintf("%s although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", carriesNone, b.Epoch)
+		return stop(meta.HeldForAbsence, "the backend carries no epoch although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", b.Epoch)
 	case found.Epoch > b.Intended:
-		return fmt.Sprintf("the backend is at epoch %d, the ledger only at %d: "+olderLedger, found.Epoch, b.Intended)
+		return stop(meta.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: this ledger is an older copy", found.Epoch, b.Intended)
 	case found.Epoch < b.Epoch:
-		return fmt.Sprintf("the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", found.Epoch, b.Epoch)
+		return stop(meta.HeldForBackend, "the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", found.Epoch, b.Epoch)
 	case found.DB != store.DB:
-		return fmt.Sprintf("the backend belongs to database %s, this is %s: "+copiedOne, found.DB, store.DB)
+		return stop(meta.HeldForLedger, "the backend belongs to database %s, this is %s: one of them is a copy", found.DB, store.DB)
 	}
-	return ""
+	return meta.BackendHold{}
 }
 
 // Advance writes the next epoch: intended in the ledger, written to the backend,

@@ -179,8 +179,9 @@ type GuardLedger interface {
 
 // HoldChanger holds backends for those who look at them side by side.
 type HoldChanger interface {
-	// ChangeHold is HoldBackend if hold and epoch are as seen: ErrFenced otherwise.
-	ChangeHold(ctx context.Context, seen meta.Backend, reason string) error
+	// ChangeHold stops deletes on a backend, or lets them go on with the zero hold, if
+	// hold and epoch are as seen: ErrFenced otherwise.
+	ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendHold) error
 }
 
 // DeadLedger keeps the dead letters.

@@ -61,8 +61,8 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	return nil
 }
 
-// HoldBackend stops deletes on a backend with a reason, or lets them go on with
-// an empty one.
+// HoldBackend stops deletes on a backend for a person, or lets them go on with an
+// empty reason.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -72,12 +72,15 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if b == nil {
 		return noBackend(backend)
 	}
-	b.Held = reason
+	b.hold(meta.ByPerson(reason))
 	return nil
 }
 
-// ChangeHold is HoldBackend unless the backend is not as seen: ErrFenced.
-func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, reason string) error {
+func (b *backend) hold(s meta.BackendHold) { b.Held, b.HeldFor = s.Reason, s.For }
+
+// ChangeHold stops deletes on a backend, or lets them go on, unless it is not as seen:
+// ErrFenced.
+func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendHold) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, reason string) 
 	if b.Held != seen.Held || b.Intended != seen.Intended || b.Epoch != seen.Epoch {
 		return fmt.Errorf("memmeta: change the hold of backend %s: %w", seen.ID, lethe.ErrFenced)
 	}
-	b.Held = reason
+	b.hold(s)
 	return nil
 }
 

@@ -106,6 +106,6 @@ func (h *history) changeHold() {
 	if err == nil && h.chance(2) {
 		seen = pick(h, list)
 	}
-	why := h.one("", "emptied")
+	why := pick(h, []meta.BackendHold{{}, {For: meta.HeldForAbsence, Reason: "emptied"}, {For: meta.HeldForLedger, Reason: "emptied"}})
 	ask(h, "change hold", func(l Ledger) (any, error) { return nil, l.ChangeHold(h.ctx, seen, why) })
 }

@@ -42,7 +42,7 @@ func backends(w *world) {
 	created := w.now()
 	w.later(time.Hour)
 	b = must(w.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 6}))(w)
-	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", CreatedAt: created})
+	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", HeldFor: meta.HeldByPerson, CreatedAt: created})
 	all := must(w.Backends(w.ctx))(w)
 	equal(w, "backends", names(all, func(b meta.Backend) string { return b.ID }), "a;"+disk+";")
 	w.unchanged(func() {

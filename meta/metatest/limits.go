@@ -287,11 +287,20 @@ func hourStays(w *world) {
 func seenHold(w *world) {
 	seen := must(w.Backends(w.ctx))(w)[0]
 	w.ok(w.HoldBackend(w.ctx, disk, "a person says so"))
-	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, ""), lethe.ErrFenced) })
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, meta.BackendHold{}), lethe.ErrFenced) })
 	seen.Held = "a person says so"
 	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
-	w.fails(w.ChangeHold(w.ctx, seen, ""), lethe.ErrFenced)
+	w.fails(w.ChangeHold(w.ctx, seen, meta.BackendHold{}), lethe.ErrFenced)
 	seen.Intended, seen.Epoch = 3, 2
-	w.ok(w.ChangeHold(w.ctx, seen, ""))
+	w.ok(w.ChangeHold(w.ctx, seen, meta.BackendHold{}))
 	equal(w, "held", must(w.Backends(w.ctx))(w)[0].Held, "")
+	for _, about := range []meta.HeldFor{meta.HeldForLedger, meta.HeldForBackend, meta.HeldForAbsence} {
+		w.ok(w.ChangeHold(w.ctx, must(w.Backends(w.ctx))(w)[0], meta.BackendHold{For: about, Reason: "one text"}))
+		now := must(w.Backends(w.ctx))(w)[0]
+		equal(w, "held for", meta.BackendHold{For: now.HeldFor, Reason: now.Held}, meta.BackendHold{For: about, Reason: "one text"})
+	}
+	w.ok(w.HoldBackend(w.ctx, disk, "one text"))
+	equal(w, "held for", must(w.Backends(w.ctx))(w)[0].HeldFor, meta.HeldByPerson)
+	w.ok(w.HoldBackend(w.ctx, disk, ""))
+	equal(w, "held for nothing", must(w.Backends(w.ctx))(w)[0].HeldFor, "")
 }

@@ -41,11 +41,11 @@ func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
 	})
 }
 
-func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, reason string) error {
-	return do(s, "hold-backend", seen.ID+" "+reason, scope{}, func() error {
-		err := s.in.ChangeHold(ctx, seen, reason)
+func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, to meta.BackendHold) error {
+	return do(s, "hold-backend", seen.ID+" "+to.Reason, scope{}, func() error {
+		err := s.in.ChangeHold(ctx, seen, to)
 		if err == nil {
-			s.w.fail(s.w.oracle.suspends(seen.ID, reason))
+			s.w.fail(s.w.oracle.suspends(seen.ID, to.Reason))
 		}
 		return err
 	})

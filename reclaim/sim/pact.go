@@ -312,11 +312,13 @@ func (w *World) putBack(id string) {
 // stray has the ledger opened in another place, as a copy is: all processes start, and
 // the deletes on all backends are held from before that.
 func (w *World) stray() {
-	for _, id := range w.backends() {
-		w.fail(w.ledger.HoldBackend(context.Background(), id, meta.Moved))
-		w.tampered(id, "is held, as the ledger was moved")
-		w.fail(w.oracle.suspends(id, meta.Moved))
-		w.doubts.strange[id] = w.turn
+	rows, err := w.ledger.Backends(context.Background())
+	w.fail(err)
+	for _, b := range rows {
+		w.fail(w.ledger.ChangeHold(context.Background(), b, meta.BackendHold{For: meta.HeldForLedger, Reason: "another place"}))
+		w.tampered(b.ID, "is held, as the ledger was moved")
+		w.fail(w.oracle.suspends(b.ID, "another place"))
+		w.doubts.strange[b.ID] = w.turn
 	}
 	for _, p := range w.procs {
 		p.die()
