@@ -156,14 +156,30 @@ func (u *OverdueUpload) stale(s Stale) {
 
 // weighUploads says what uploads hold, and which are held.
 func (t *tx) weighUploads(list []Upload) ([]OverdueUpload, error) {
+	out, err := t.uploadsStore(list)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]dueRow, len(list))
+	for i, u := range list {
+		keys[i] = dueRow{Bucket: u.BucketID, Key: u.Key}
+	}
+	held, err := t.heldBy(keys)
+	for i, u := range list {
+		_, out[i].Held = held[spot{u.BucketID, u.Key}]
+	}
+	return out, err
+}
+
+// uploadsStore says what uploads hold.
+func (t *tx) uploadsStore(list []Upload) ([]OverdueUpload, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	out, at := make([]OverdueUpload, len(list)), make(map[lethe.ID]int, len(list))
-	names, keys := make([]lethe.ID, len(list)), make([]dueRow, len(list))
+	names := make([]lethe.ID, len(list))
 	for i, u := range list {
-		out[i].Upload, at[u.ID] = u, i
-		names[i], keys[i] = u.ID, dueRow{Bucket: u.BucketID, Key: u.Key}
+		out[i].Upload, names[i], at[u.ID] = u, u.ID, i
 	}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var id lethe.ID
@@ -177,13 +193,6 @@ func (t *tx) weighUploads(list []Upload) ([]OverdueUpload, error) {
 		}
 		return none, err
 	}, uploadsHold, asJSON(names))
-	if err != nil {
-		return nil, err
-	}
-	held, err := t.heldBy(keys)
-	for i, u := range list {
-		_, out[i].Held = held[spot{u.BucketID, u.Key}]
-	}
 	return out, err
 }
 
@@ -214,7 +223,7 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {
 		if err != nil {
 			return err
 		}
-		list, err := t.weighUploads([]Upload{u})
+		list, err := t.uploadsStore([]Upload{u})
 		if err != nil {
 			return err
 		}
