@@ -282,7 +282,7 @@ func same(a, b View) bool {
 		}) &&
 		slices.EqualFunc(a.Trash, b.Trash, func(x, y meta.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(x, y meta.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
-		len(a.Uploads) == len(b.Uploads)
+		slices.EqualFunc(a.Uploads, b.Uploads, func(x, y meta.Upload) bool { return x.ID == y.ID })
 }
 
 // diff holds every change of the object rows against what the step may do.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,13 +22,66 @@ func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta
 }
 
 func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []meta.PlacementResult) (int, error) {
+	var subjects []lethe.ID
+	for _, r := range results {
+		subjects = append(subjects, r.ID)
+	}
 	return write(s, "settle-place", fmt.Sprint(fence, len(results)), scope{}, func() (int, error) {
-		return s.in.SettlePlacements(ctx, fence, results)
+		others := s.others(fence, subjects...)
+		fenced, err := s.in.SettlePlacements(ctx, fence, results)
+		if err == nil && fenced != len(others) {
+			s.w.fail(broken("of a settle under fence %d %d subjects were refused, and %d were not claimed under it", fence, fenced, len(others)))
+		}
+		s.untouched(fence, others)
+		return fenced, err
 	})
 }
 
+// others is the rows of placement's queue, by subject, that are not claimed under the
+// fence; that of a subject which is not queued is empty.
+func (s *seam) others(fence int64, subjects ...lethe.ID) map[lethe.ID]meta.QueuedPlacement {
+	out := map[lethe.ID]meta.QueuedPlacement{}
+	for _, id := range subjects {
+		out[id] = meta.QueuedPlacement{}
+	}
+	rows, err := s.in.QueuedPlacements(context.Background(), meta.PlacementQuery{Only: subjects, Limit: len(subjects)})
+	s.w.fail(err)
+	for _, row := range rows {
+		if out[row.ID] = row; row.Fence == fence {
+			delete(out, row.ID)
+		}
+	}
+	return out
+}
+
+// untouched: what the holder of a claim records changes no row that is not its own.
+func (s *seam) untouched(fence int64, before map[lethe.ID]meta.QueuedPlacement) {
+	for id, old := range before {
+		if now, other := s.others(fence, id)[id]; !other || now != old {
+			s.w.fail(broken("subject %s, queued as %+v, was changed under fence %d", id, old, fence))
+		}
+	}
+}
+
+// holding is a step that only the holder of a subject's claim can do.
+func holding[T any](s *seam, fence int64, subject lethe.ID, fn func() (T, error)) (T, error) {
+	others := s.others(fence, subject)
+	out, err := fn()
+	if err == nil && len(others) > 0 {
+		s.w.fail(broken("a step under fence %d was done for subject %s, queued as %+v", fence, subject, others[subject]))
+	}
+	s.untouched(fence, others)
+	return out, err
+}
+
+// subject is what placement looks after a blob as.
+func (w *World) subject(blob lethe.ID) lethe.ID { return cmp.Or(w.contentOf(blob), blob) }
+
 func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
-	return do(s, "keep-place", string(subject), scope{}, func() error { return s.in.KeepPlacement(ctx, subject, fence, lease) })
+	_, err := write(s, "keep-place", string(subject), scope{}, func() (struct{}, error) {
+		return holding(s, fence, subject, func() (struct{}, error) { return struct{}{}, s.in.KeepPlacement(ctx, subject, fence, lease) })
+	})
+	return err
 }
 
 func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {
@@ -41,11 +95,15 @@ func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, erro
 }
 
 func (s *seam) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {
-	return write(s, "begin-copy", string(in.ID), scope{}, func() (meta.Blob, error) { return s.in.BeginCopy(ctx, in) })
+	return write(s, "begin-copy", string(in.ID), scope{}, func() (meta.Blob, error) {
+		return holding(s, in.Fence, s.w.subject(in.Source), func() (meta.Blob, error) { return s.in.BeginCopy(ctx, in) })
+	})
 }
 
 func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
-	err := do(s, "commit-copy", string(c.Blob), scope{}, func() error { return s.in.CommitCopy(ctx, c) })
+	_, err := write(s, "commit-copy", string(c.Blob), scope{}, func() (struct{}, error) {
+		return holding(s, c.Fence, s.w.subject(c.Source), func() (struct{}, error) { return struct{}{}, s.in.CommitCopy(ctx, c) })
+	})
 	if content := s.w.contentOf(c.Blob); err == nil && content != "" {
 		s.w.tempt(content)
 	}
@@ -55,7 +113,7 @@ func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 func (s *seam) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
 	return write(s, "trim", fmt.Sprint(r.Blobs), scope{}, func() (int, error) {
 		s.w.fail(s.w.cur.planned("trim", r.Blobs...))
-		return s.in.TrimCopies(ctx, r)
+		return holding(s, r.Fence, r.Content, func() (int, error) { return s.in.TrimCopies(ctx, r) })
 	})
 }
 
