@@ -71,11 +71,13 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 				ErrBadRequest, b, meta.AccountBuckets)
 		}
 	}
-	if slices.Contains(req.Buckets, meta.AccountBuckets) && req.Owner != "" && req.Owner != req.ID {
-		return NewKey{}, fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, meta.AccountBuckets)
-	}
 	if req.ID == "" {
 		req.ID = "LK" + rand.Text()[:18]
+	}
+	if slices.Contains(req.Buckets, meta.AccountBuckets) {
+		if err := checkAccount(req); err != nil {
+			return NewKey{}, err
+		}
 	}
 	var raw [30]byte
 	rand.Read(raw[:])
@@ -87,6 +89,21 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	}
 	s.audit(ctx, "key_added", "operator", slog.Any("key", keyOf(k)))
 	return NewKey{keyOf(k), k.Secret}, nil
+}
+
+// accountForm is the form of the root's name, too: policies and access control lists
+// can name it.
+var accountForm = regexp.MustCompile(`^[A-Za-z0-9._-]{3,128}$`)
+
+// checkAccount refuses an account that could not be named, or acts for another.
+func checkAccount(req KeyRequest) error {
+	switch {
+	case req.Owner != "" && req.Owner != req.ID:
+		return fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, meta.AccountBuckets)
+	case !accountForm.MatchString(req.ID):
+		return fmt.Errorf("%w: an account is named by 3 to 128 letters, digits, or any of . _ -, as policies name it; %q is not", ErrBadRequest, req.ID)
+	}
+	return nil
 }
 
 // RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.

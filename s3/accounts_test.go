@@ -2,6 +2,8 @@ package s3_test
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -167,6 +169,26 @@ func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
 			}
 		}
 	}
+	// Nor does one that would be taken from another.
+	for _, c := range []struct{ target, name, value, body string }{
+		{"?acl", "X-Amz-Acl", "authenticated-read", ""}, {"?acl", "X-Amz-Grant-Full-Control", `id="` + bob.Access + `"`, ""}, {"/k?acl", "X-Amz-Acl", "public-read", ""},
+		{"/k?acl", "X-Amz-Grant-Read", `id="` + bob.Access + `"`, ""}, {"/new", "X-Amz-Acl", "bucket-owner-full-control", "x"},
+		{"?policy", "", "", `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::` + s.bucket + `"}]}`},
+		{"?publicAccessBlock", "", "", `<PublicAccessBlockConfiguration/>`},
+		{"?lifecycle", "", "", `<LifecycleConfiguration><Rule><ID>r</ID><Status>Enabled</Status><Filter><Prefix>k</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`},
+		{"?ownershipControls", "", "", `<OwnershipControls><Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule></OwnershipControls>`},
+		{"?tagging", "", "", `<Tagging><TagSet></TagSet></Tagging>`}, {"/k?tagging", "", "", `<Tagging><TagSet></TagSet></Tagging>`},
+		{"/k?legal-hold", "", "", `<LegalHold><Status>ON</Status></LegalHold>`},
+	} {
+		r, md := s.raw(http.MethodPut, c.target, []byte(c.body)), md5.Sum([]byte(c.body))
+		r.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(md[:]))
+		if c.name != "" {
+			r.Header.Set(c.name, c.value)
+		}
+		if status, _, body := s.send(signed(r, bob, sum([]byte(c.body)))); status != 403 {
+			t.Errorf("PUT %s: %d %s", c.target, status, body)
+		}
+	}
 	if got, out := s.get("k"); got != "secret body" || out.Metadata["a"] != "b" || len(s.keys()) != 1 {
 		t.Errorf("something changed: %q %v %q", got, out.Metadata, s.keys())
 	}
@@ -316,6 +338,28 @@ func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 	}
 	// The key has not got the account's other buckets.
 	s.fails(getAs(s, c, s.makes(alice, s.bucket+"-other"), "k"), 403, "AccessDenied")
+}
+
+// Forms and presigned addresses are an account's as its other requests are.
+func TestFormsAndPresignedAddressesOfAccounts(t *testing.T) {
+	s := newSite(t)
+	alice, bob := s.key("alice", false, meta.AccountBuckets), s.key("bob", false, meta.AccountBuckets)
+	s.bucket = s.makes(client(alice, nil), s.bucket+"-hers")
+	for who, want := range map[s3.Credentials]int{alice: 204, bob: 403} {
+		if status, answer := s.post(form{fields: s.signPolicyBy(who, map[string]string{"key": "by-form"}), body: "x"}); status != want {
+			t.Errorf("a form of %s: %d %s", who.Access, status, answer)
+		}
+		get, err := awss3.NewPresignClient(client(who, nil)).PresignGetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+		s.must(err)
+		r, err := http.NewRequestWithContext(s.ctx, http.MethodGet, get.URL, nil)
+		s.must(err)
+		if status, _, answer := s.send(r); (status == 200) != (who == alice) || (who == bob && status != 403) {
+			t.Errorf("an address of %s: %d %s", who.Access, status, answer)
+		}
+	}
+	if got := s.keys(); !slices.Equal(got, []string{"by-form", "k"}) {
+		t.Errorf("keys are %q", got)
+	}
 }
 
 // locals are what versitygw keeps of a request.

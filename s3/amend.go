@@ -34,6 +34,9 @@ func (r *request) amend(resp *fasthttp.Response) {
 	if r.referred {
 		resp.SetBodyRaw(marks.ReplaceAll(resp.Body(), []byte("&#x$1;")))
 	}
+	if r.parts > 0 && resp.StatusCode() == http.StatusOK {
+		resp.SetBodyRaw(countParts(resp.Body(), r.parts))
+	}
 	if r.event.Operation == "GetObjectTagging" || r.event.Operation == "GetBucketTagging" {
 		resp.SetBodyRaw(sortTags(resp.Body()))
 	}

@@ -1,7 +1,9 @@
 package s3
 
 import (
+	"bytes"
 	"context"
+	"encoding/xml"
 	"strconv"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -27,6 +29,7 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 		return out, b.fail(o, err)
 	}
 	o.req.expiresWith(obj)
+	o.req.parts = len(obj.Attrs.Parts)
 	// A marker that is no number is as good as none.
 	after, _ := strconv.Atoi(str(in.PartNumberMarker))
 	return s3response.GetObjectAttributesResponse{
@@ -44,10 +47,14 @@ func showsParts(o meta.Object) bool {
 }
 
 // objectParts lists the parts of an object that was uploaded in parts with a
-// checksum of the client's choice, nil for every other one, as S3 has it.
+// checksum of the client's choice. Of one without there is only their number, which
+// countParts fills in; nil for every other one, as S3 has it.
 func objectParts(o meta.Object, after int, limit *int32) *s3response.ObjectParts {
-	if !showsParts(o) {
+	switch {
+	case len(o.Attrs.Parts) == 0:
 		return nil
+	case !showsParts(o):
+		return &s3response.ObjectParts{}
 	}
 	out := &s3response.ObjectParts{PartNumberMarker: after, MaxParts: maxList}
 	if limit != nil && *limit > 0 {
@@ -71,4 +78,14 @@ func objectParts(o meta.Object, after int, limit *int32) *s3response.ObjectParts
 		})
 	}
 	return out
+}
+
+// countParts puts the number of an object's parts into the description of it, for
+// which versitygw has no place.
+func countParts(body []byte, parts int) []byte {
+	count := "<PartsCount>" + strconv.Itoa(parts) + "</PartsCount></ObjectParts>"
+	if alone, err := xml.Marshal(s3response.ObjectParts{}); err == nil && bytes.Contains(body, alone) {
+		return bytes.Replace(body, alone, []byte("<ObjectParts>"+count), 1)
+	}
+	return bytes.Replace(body, []byte("</ObjectParts>"), []byte(count), 1)
 }

@@ -200,7 +200,7 @@ func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucke
 	slices.Sort(list)
 	var out []meta.Bucket
 	for _, name := range slices.Compact(list) {
-		if name <= q.After || !strings.HasPrefix(name, q.Prefix) {
+		if name == meta.AccountBuckets || name <= q.After || !strings.HasPrefix(name, q.Prefix) {
 			continue
 		}
 		found, err := b.store.Bucket(o.ctx, name)

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -107,8 +108,32 @@ func TestMultipart(t *testing.T) {
 		Bucket: &s.bucket, Key: &up.key, MaxParts: aws.Int32(3), ObjectAttributes: []types.ObjectAttributes{"ObjectParts", "ObjectSize"},
 	})
 	s.must(err)
-	if *attrs.ObjectSize != int64(len(whole)) || len(attrs.ObjectParts.Parts) != 3 || !*attrs.ObjectParts.IsTruncated {
+	if *attrs.ObjectSize != int64(len(whole)) || len(attrs.ObjectParts.Parts) != 3 || !*attrs.ObjectParts.IsTruncated ||
+		aws.ToInt32(attrs.ObjectParts.TotalPartsCount) != 4 {
 		t.Errorf("attributes: %+v", attrs)
+	}
+}
+
+// Of an object that was uploaded in parts without a checksum of the client's choice
+// the number of its parts is told, and of any other one nothing of parts.
+func TestPartsAreCounted(t *testing.T) {
+	s := newSite(t)
+	up := s.create("k", nil)
+	up.part(1, pattern(minPart))
+	up.part(2, pattern(10))
+	up.complete()
+	s.put("whole", "<ObjectParts></ObjectParts>", nil)
+	const two = "<ObjectParts><PartsCount>2</PartsCount></ObjectParts>"
+	for _, c := range []struct{ key, attributes, parts string }{
+		{"k", "ObjectParts,ObjectSize", two}, {"k", "ObjectSize", ""}, {"whole", "ObjectParts,ObjectSize", ""},
+	} {
+		r := s.raw(http.MethodGet, "/"+c.key+"?attributes", nil)
+		r.Header.Set("X-Amz-Object-Attributes", c.attributes)
+		status, _, body := s.send(signed(r, root, sum(nil)))
+		without := strings.Replace(body, c.parts, "", 1)
+		if status != 200 || !strings.Contains(body, c.parts) || strings.Contains(without, "Parts") {
+			t.Errorf("%+v: %d %s", c, status, body)
+		}
 	}
 }
 

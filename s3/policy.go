@@ -48,6 +48,25 @@ func strictPolicy(policy []byte) error {
 		if err := strictCondition(parts["condition"]); err != nil {
 			return err
 		}
+		if err := strictResource(parts["resource"], doc["version"]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strictResource refuses variables, which stand for something from this version of
+// policies on: versitygw takes them for the names of objects.
+func strictResource(resource, version json.RawMessage) error {
+	var names, since any
+	if err := json.Unmarshal(resource, &names); err != nil {
+		return malformedPolicy("Resource is no JSON")
+	}
+	if len(version) > 0 && json.Unmarshal(version, &since) != nil {
+		return malformedPolicy("Version is no JSON")
+	}
+	if since == string(auth.PolicyVersion2012) && strings.Contains(fmt.Sprint(names), "${") {
+		return malformedPolicy("Resource has a variable, which is not supported there: nothing of the policy was taken")
 	}
 	return nil
 }

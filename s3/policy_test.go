@@ -31,6 +31,7 @@ func TestPoliciesAreTakenWholeOrNot(t *testing.T) {
 			`"StringEquals":{"aws:Referer":"b"}}}`,
 		"two of a key": `{` + rest + `,"Action":"s3:GetObject","Principal":"*","Condition":{"StringEquals":{"aws:UserAgent":"a","aws:useragent":"b"}}}`,
 		"a condition on what requests do not have": `{` + rest + `,"Action":"s3:GetObject","Principal":"*","Condition":{"StringEquals":{"aws:username":"alice"}}}`,
+		"a variable":    `{"Effect":"Deny","Action":"s3:GetObject","Principal":"*","Resource":["arn:aws:s3:::BUCKET/a","arn:aws:s3:::BUCKET/\u0024{aws:username}/*"]}`,
 		"a bare string": `"x"`,
 	} {
 		err := s.policy(statement)

@@ -41,6 +41,8 @@ type request struct {
 	wish *wish
 	// referred: the response has marks in place of characters.
 	referred bool
+	// parts is how many parts the object has whose attributes are answered.
+	parts int
 	// end tells that the body was sent, with its bytes.
 	end func(bytes int64)
 	// streaming: a body is being sent; its end ends the request.

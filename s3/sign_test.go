@@ -83,10 +83,15 @@ func chunk(r *http.Request, secret, previous string, data []byte) (frame []byte,
 // signPolicy adds a policy that allows the form's fields, and its signature.
 func (s *site) signPolicy(fields map[string]string) map[string]string {
 	s.t.Helper()
+	return s.signPolicyBy(root, fields)
+}
+
+func (s *site) signPolicyBy(by s3.Credentials, fields map[string]string) map[string]string {
+	s.t.Helper()
 	date := stamp()
 	out := maps.Clone(fields)
 	out["x-amz-algorithm"] = "AWS4-HMAC-SHA256"
-	out["x-amz-credential"] = root.Access + "/" + scope(date)
+	out["x-amz-credential"] = by.Access + "/" + scope(date)
 	out["x-amz-date"] = date
 	conditions := []any{map[string]string{"bucket": s.bucket}}
 	for name, value := range out {
@@ -98,7 +103,7 @@ func (s *site) signPolicy(fields map[string]string) map[string]string {
 	})
 	s.must(err)
 	out["policy"] = base64.StdEncoding.EncodeToString(doc)
-	out["x-amz-signature"] = hex.EncodeToString(mac(signingKey(root.Secret, date), out["policy"]))
+	out["x-amz-signature"] = hex.EncodeToString(mac(signingKey(by.Secret, date), out["policy"]))
 	return out
 }
 
