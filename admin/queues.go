@@ -99,14 +99,11 @@ func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time
 		}
 		q.Since = now.Add(-age)
 	}
-	if r.After != "" {
-		text, err := base64.RawURLEncoding.DecodeString(r.After)
-		if err == nil {
-			err = json.Unmarshal(text, &q.After)
-		}
-		if err != nil {
-			return q, fmt.Errorf("%w: after is not what a page said as its next", ErrBadRequest)
-		}
+	if q.After, err = markOf(r.After); err != nil {
+		return q, err
+	}
+	if q.Claimed && q.After.Free {
+		return q, fmt.Errorf("%w: the page before was of another state", ErrBadRequest)
 	}
 	list, err := s.o.Ledger.Backends(ctx)
 	for _, b := range list {
@@ -146,7 +143,38 @@ func (s *Service) queue(ctx context.Context, q meta.WaitingQuery) (QueueList, er
 	if !p.More {
 		return out, nil
 	}
-	text, err := json.Marshal(p.Next)
-	out.Next = base64.RawURLEncoding.EncodeToString(text)
+	out.Next, err = nextOf(p.Next)
 	return out, err
+}
+
+// nextOf is the token by which a page says where the next begins.
+func nextOf(at meta.WaitingMark) (string, error) {
+	text, err := json.Marshal(at)
+	return base64.RawURLEncoding.EncodeToString(text), err
+}
+
+// markOf is the inverse; the beginning for none. ErrBadRequest for what nextOf has
+// not made of a place that there can be: anybody may write a token, and databases
+// do not take every text.
+func markOf(token string) (at meta.WaitingMark, err error) {
+	if token == "" {
+		return at, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	again := ""
+	if err == nil {
+		again, err = nextOf(at)
+	}
+	for _, id := range []string{string(at.ID), at.Due.Name, string(at.Due.Bucket)} {
+		if _, bad := lethe.ParseID(id); bad != nil && id != "" {
+			err = bad
+		}
+	}
+	if err != nil || again != token {
+		return meta.WaitingMark{}, fmt.Errorf("%w: after is not what a page said as its next", ErrBadRequest)
+	}
+	return at, nil
 }

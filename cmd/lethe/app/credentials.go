@@ -98,9 +98,18 @@ func makeCredentials(path string) Credentials {
 	}
 }
 
+// parseCredentials reads the default profile, as S3 clients do; others may stand in
+// the file.
 func parseCredentials(text string) (Credentials, error) {
-	values := map[string]string{}
+	values, ours := map[string]string{}, true
 	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {
+			ours = line == "[default]"
+			continue
+		}
+		if !ours {
+			continue
+		}
 		if name, value, ok := strings.Cut(line, "="); ok {
 			values[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}

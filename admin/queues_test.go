@@ -1,0 +1,32 @@
+package admin_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// A page goes on where one of the same kind ended, and nowhere else.
+func TestPagesOfAnotherKind(t *testing.T) {
+	s := newService(t)
+	for _, at := range []meta.WaitingMark{
+		{Free: true}, {Free: true, Backend: "main"}, // of what is not claimed
+		{Backend: "other"}, {ID: "\x00"}, {Due: meta.DueMark{Name: "\x00"}}, {Due: meta.DueMark{Bucket: "x"}},
+	} {
+		text, err := json.Marshal(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := admin.QueueRequest{State: "claimed", After: base64.RawURLEncoding.EncodeToString(text)}
+		if _, err := s.CleanupQueue(t.Context(), r); !errors.Is(err, admin.ErrBadRequest) {
+			t.Errorf("cleanup queue after %+v: %v", at, err)
+		}
+		if _, err := s.PendingObjects(t.Context(), r); !errors.Is(err, admin.ErrBadRequest) {
+			t.Errorf("pending objects after %+v: %v", at, err)
+		}
+	}
+}
