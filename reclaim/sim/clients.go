@@ -181,17 +181,25 @@ func pace(r *rand.Rand) time.Duration {
 
 // slowBody is a client's upload: its actor parks between the chunks.
 type slowBody struct {
-	a    *actor
-	data []byte
-	off  int
-	pace time.Duration
+	a      *actor
+	data   []byte
+	off    int
+	pace   time.Duration
+	paused bool
 }
+
+// slow is the least time between two chunks of a body that makes its client slow.
+const slow = 10 * time.Second
 
 func (b *slowBody) Read(p []byte) (int, error) {
 	if b.off == len(b.data) {
 		return 0, io.EOF
 	}
 	b.a.pause(b.pace)
+	if b.pace >= slow && !b.paused {
+		b.paused = true
+		b.a.w.reached.Writers++
+	}
 	n := copy(p[:min(len(p), chunk)], b.data[b.off:])
 	b.off += n
 	return n, nil
@@ -296,6 +304,9 @@ func (a *actor) readSlowly(r io.Reader, pace time.Duration) ([]byte, error) {
 		a.pause(pace)
 		n, err := r.Read(buf)
 		a.slept(before)
+		if n > 0 && len(got) == 0 && pace >= slow {
+			a.w.reached.Readers++
+		}
 		got = append(got, buf[:n]...)
 		if errors.Is(err, io.EOF) {
 			return got, nil

@@ -9,19 +9,35 @@ import (
 )
 
 // Coverage counts how often each cell of the fault matrix, and each pair of
-// cells within one run, was hit.
+// cells within one run, was hit: by faults that acted.
 type Coverage struct {
-	Runs    int
-	Effects []int // per run
-	Faults  int
-	Faulted int // runs with at least one fault
-	Cells   map[Cell]int
-	Pairs   map[[2]Cell]int
+	Runs      int
+	Effects   []int // per run
+	Faults    int
+	Overtaken int                 // runs in which a settle came when its claim had been taken over
+	Lacking   map[string][]uint64 // seeds of runs without what each should have, by what that is
+	Cells     map[Cell]int
+	Pairs     map[[2]Cell]int
 }
 
 // NewCoverage makes an empty count.
 func NewCoverage() *Coverage {
-	return &Coverage{Cells: map[Cell]int{}, Pairs: map[[2]Cell]int{}}
+	return &Coverage{Lacking: map[string][]uint64{}, Cells: map[Cell]int{}, Pairs: map[[2]Cell]int{}}
+}
+
+// Lacks lists what each schedule should have and the run had not.
+func (r Result) Lacks() (what []string) {
+	for _, need := range []struct {
+		what      string
+		has, want int
+	}{
+		{"3 clients at work", r.Clients, 3}, {"a fault that acted", len(r.Faults), 1},
+	} {
+		if need.has < need.want {
+			what = append(what, need.what)
+		}
+	}
+	return what
 }
 
 // Add counts a run.
@@ -29,8 +45,11 @@ func (c *Coverage) Add(r Result) {
 	c.Runs++
 	c.Effects = append(c.Effects, r.Effects)
 	c.Faults += len(r.Faults)
-	if len(r.Faults) > 0 {
-		c.Faulted++
+	if r.Overtaken > 0 {
+		c.Overtaken++
+	}
+	for _, what := range r.Lacks() {
+		c.Lacking[what] = append(c.Lacking[what], r.Config.Seed)
 	}
 	distinct := slices.Clone(r.Faults)
 	for _, f := range distinct {
@@ -49,7 +68,10 @@ func (c *Coverage) Add(r Result) {
 func (c *Coverage) Merge(d *Coverage) {
 	c.Runs += d.Runs
 	c.Faults += d.Faults
-	c.Faulted += d.Faulted
+	c.Overtaken += d.Overtaken
+	for k, seeds := range d.Lacking {
+		c.Lacking[k] = append(c.Lacking[k], seeds...)
+	}
 	c.Effects = append(c.Effects, d.Effects...)
 	for k, n := range d.Cells {
 		c.Cells[k] += n
@@ -70,6 +92,14 @@ func (c *Coverage) Median() int {
 	}
 	slices.Sort(c.Effects)
 	return c.Effects[len(c.Effects)/2]
+}
+
+// Sum returns the number of effects of all runs.
+func (c *Coverage) Sum() (n int) {
+	for _, e := range c.Effects {
+		n += e
+	}
+	return n
 }
 
 // Rarest returns the applicable cell that was hit least, and how often.
@@ -96,8 +126,51 @@ func (c *Coverage) PairShare() float64 {
 // Report writes the counts, the rarest cells last.
 func (c *Coverage) Report(w io.Writer) {
 	cell, n := c.Rarest()
-	fmt.Fprintf(w, "%d schedules, %d effects in the median, %d faults, %d schedules with at least one\n", c.Runs, c.Median(), c.Faults, c.Faulted)
+	fmt.Fprintf(w, "%d schedules, %d effects in the median, %d faults; in %d a settle came when its claim had been taken over\n", c.Runs, c.Median(), c.Faults, c.Overtaken)
 	fmt.Fprintf(w, "%d cells of the fault matrix, the rarest %s hit %d times; %.1f %% of the pairs hit\n", len(Cells()), cell, n, 100*c.PairShare())
+}
+
+// Missed lists the pairs of applicable cells that no run hit.
+func (c *Coverage) Missed() (pairs [][2]Cell) {
+	cells := slices.SortedFunc(slices.Values(Cells()), compareCells)
+	for i, a := range cells {
+		for _, b := range cells[i+1:] {
+			if pair := [2]Cell{a, b}; c.Pairs[pair] == 0 {
+				pairs = append(pairs, pair)
+			}
+		}
+	}
+	return pairs
+}
+
+// listed is how many missed pairs are written at most: so many are missed by too few
+// runs, not by rules that keep two faults apart.
+const listed = 2000
+
+// WritePairs writes the n pairs of those that were hit which were hit least, and, one
+// line for each cell, all that were missed.
+func (c *Coverage) WritePairs(w io.Writer, n int) {
+	hit := slices.SortedFunc(maps.Keys(c.Pairs), func(a, b [2]Cell) int {
+		return cmp.Or(cmp.Compare(c.Pairs[a], c.Pairs[b]), compareCells(a[0], b[0]), compareCells(a[1], b[1]))
+	})
+	missed := c.Missed()
+	fmt.Fprintf(w, "%d pairs of faults hit, %d missed; the rarest:\n", len(hit), len(missed))
+	for _, pair := range hit[:min(n, len(hit))] {
+		fmt.Fprintf(w, "%6d %s with %s\n", c.Pairs[pair], pair[0], pair[1])
+	}
+	if len(missed) > listed {
+		fmt.Fprintf(w, "too few schedules to list what is missed\n")
+		return
+	}
+	for i, pair := range missed {
+		if i == 0 || missed[i-1][0] != pair[0] {
+			fmt.Fprintf(w, "missed %s with:", pair[0])
+		}
+		fmt.Fprintf(w, " %s", pair[1])
+		if i == len(missed)-1 || missed[i+1][0] != pair[0] {
+			fmt.Fprintln(w)
+		}
+	}
 }
 
 // Table writes each step with how often each fault hit it.

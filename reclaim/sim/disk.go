@@ -29,17 +29,20 @@ func (d *disk) arrive(step Step, detail string) Fault {
 	return d.w.cur.arrive(step, d.id+":"+detail)
 }
 
-// refusal is the error of a fault without effect, nil for faults with one.
-func refusal(step Step, f Fault) error {
+// refuse is the error of a fault without effect, nil for faults with one.
+func (d *disk) refuse(step Step, f Fault) (err error) {
 	switch f {
 	case NotDone:
-		return fmt.Errorf("sim: %s: %w", step, blob.ErrNotDone)
+		err = fmt.Errorf("sim: %s: %w", step, blob.ErrNotDone)
 	case Down:
-		return fmt.Errorf("sim: %s: %w: %w", step, blob.ErrDown, blob.ErrNotDone)
+		err = fmt.Errorf("sim: %s: %w: %w", step, blob.ErrDown, blob.ErrNotDone)
 	case Undone:
-		return fmt.Errorf("sim: %s: %w", step, blob.ErrUnknown)
+		err = fmt.Errorf("sim: %s: %w", step, blob.ErrUnknown)
+	default:
+		return nil
 	}
-	return nil
+	d.w.acted(step, f)
+	return err
 }
 
 func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) error {
@@ -52,7 +55,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 	if d.w.now.Sub(sent) >= safety.LateWindow || ctx.Err() != nil {
 		return fmt.Errorf("sim: put: request timed out before it was carried out: %w", blob.ErrNotDone)
 	}
-	if err := refusal("put", fault); err != nil {
+	if err := d.refuse("put", fault); err != nil {
 		return err
 	}
 	put := func() error {
@@ -63,11 +66,15 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 		return nil
 	}
 	if fault == Late {
-		d.w.later("put "+key, sent.Add(safety.LateWindow-time.Microsecond).Sub(d.w.now), func() { _ = put() })
+		d.w.later("put "+key, sent.Add(safety.LateWindow-time.Microsecond).Sub(d.w.now), func() {
+			_ = put()
+			d.w.acted("put", fault)
+		})
 		return fmt.Errorf("sim: put: %w", blob.ErrUnknown)
 	}
 	if fault == Partial {
 		data = data[:len(data)/2]
+		d.w.acted("put", fault)
 		if _ = put(); d.w.isEpoch(key) {
 			d.w.tampered(d.id, "has a torn epoch")
 		}
@@ -78,11 +85,14 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 		return fmt.Errorf("sim: put: torn: %w", blob.ErrUnknown)
 	}
 	err = put()
-	return d.after(fault, err)
+	return d.after("put", fault, err)
 }
 
 // after ends an effect that happened.
-func (d *disk) after(fault Fault, err error) error {
+func (d *disk) after(step Step, fault Fault, err error) error {
+	if err == nil && (fault == CrashAfter || fault == DoneError) {
+		d.w.acted(step, fault)
+	}
 	switch {
 	case fault == CrashAfter:
 		d.w.cur.proc.die()
@@ -94,7 +104,7 @@ func (d *disk) after(fault Fault, err error) error {
 }
 
 func (d *disk) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	if err := refusal("get", d.arrive("get", key)); err != nil {
+	if err := d.refuse("get", d.arrive("get", key)); err != nil {
 		return nil, err
 	}
 	body, err := d.in.Get(ctx, key, offset, length)
@@ -118,7 +128,7 @@ type slowReader struct {
 const chunk = 100
 
 func (r *slowReader) Read(p []byte) (int, error) {
-	if err := refusal("read", r.d.arrive("read", r.key)); err != nil {
+	if err := r.d.refuse("read", r.d.arrive("read", r.key)); err != nil {
 		return 0, err
 	}
 	return r.in.Read(p[:min(len(p), chunk)])
@@ -127,7 +137,7 @@ func (r *slowReader) Read(p []byte) (int, error) {
 func (r *slowReader) Close() error { return r.in.Close() }
 
 func (d *disk) Stat(ctx context.Context, key string) (blob.Info, error) {
-	if err := refusal("stat", d.arrive("stat", key)); err != nil {
+	if err := d.refuse("stat", d.arrive("stat", key)); err != nil {
 		return blob.Info{}, err
 	}
 	return d.in.Stat(ctx, key)
@@ -152,7 +162,7 @@ func (d *disk) hears() {
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	d.w.fail(d.w.oracle.deleting(d.id, keys))
 	fault := d.arrive("unlink", fmt.Sprint(keys))
-	if err := refusal("unlink", fault); err != nil {
+	if err := d.refuse("unlink", fault); err != nil {
 		return nil, err
 	}
 	switch fault {
@@ -160,6 +170,7 @@ func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error)
 		d.w.later(fmt.Sprint("unlink ", keys), 3*safety.LateWindow, func() {
 			d.w.fail(d.w.oracle.removing(keys))
 			_, _ = d.in.Delete(context.Background(), keys)
+			d.w.acted("unlink", fault)
 		})
 		return nil, fmt.Errorf("sim: unlink: %w", blob.ErrUnknown)
 	case Partial:
@@ -167,7 +178,7 @@ func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error)
 	}
 	d.w.fail(d.w.oracle.removing(keys))
 	results, err := d.in.Delete(ctx, keys)
-	if err = d.after(fault, err); err != nil {
+	if err = d.after("unlink", fault, err); err != nil {
 		return nil, err
 	}
 	return results, nil
@@ -177,6 +188,7 @@ func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error)
 // have been seen to: refused, unknown though done, left out of the answer.
 func (d *disk) partial(ctx context.Context, keys []string) ([]blob.Result, error) {
 	var answer []blob.Result
+	honest := 0
 	for i, key := range keys {
 		h := draw(d.w.cfg.Seed, uint64(d.w.effects), uint64(i))
 		if h&1 == 0 {
@@ -189,9 +201,13 @@ func (d *disk) partial(ctx context.Context, keys []string) ([]blob.Result, error
 			continue
 		case h&1 == 0 && h>>1&3 != 1:
 			answer = append(answer, blob.Result{Key: key})
+			honest++
 		default:
 			answer = append(answer, blob.Result{Key: key, Err: fmt.Errorf("sim: %w", blob.ErrUnknown)})
 		}
+	}
+	if honest < len(keys) {
+		d.w.acted("unlink", Partial)
 	}
 	return answer, nil
 }

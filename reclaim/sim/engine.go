@@ -51,6 +51,7 @@ func (s *seam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, err
 		sc.blobs = append(sc.blobs, item.ID)
 	}
 	return write(s, "settle", fmt.Sprintf("fence %d, %d items", t.Fence, len(t.Items)), sc, func() (meta.Settled, error) {
+		s.w.oracle.settles(sc)
 		return s.in.Settle(ctx, t)
 	})
 }

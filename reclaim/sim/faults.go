@@ -82,17 +82,20 @@ var rare = map[Step]uint64{
 	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
-	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 6, "commit-copy": 3,
+	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "lift-hold": 6, "unpark": 6,
-	"foresee": 6, "allow": 4, "end-stops": 2, "hold-backend": 10, "doubt-clock": 4,
-	"begin-walk": 3, "save-walk": 3, "sight": 3, "condemn-orphans": 30, "finish-walk": 3, "walk-keys": 2,
+	"foresee": 6, "allow": 12, "end-stops": 2, "hold-backend": 16, "doubt-clock": 4,
+	"begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 6, "walk-keys": 2,
 }
 
-// table is applicable, looked up once.
+// table is what a fault is drawn from at each step: what is applicable.
 var table = func() map[Step][]Fault {
 	m := map[Step][]Fault{}
 	for _, c := range Cells() {
 		m[c.Step] = append(m[c.Step], c.Fault)
+	}
+	for _, s := range []Step{"promote", "release-intent"} { // few of them: most zombies never wake
+		m[s] = append(m[s], Zombie)
 	}
 	return m
 }()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -61,6 +62,29 @@ func (o *oracle) fenced(sc scope) error {
 		}
 	}
 	return nil
+}
+
+// claimed is a blob under a claim.
+type claimed struct {
+	blob  lethe.ID
+	fence int64
+}
+
+// takenOver notes the claims that the step under way ended for their holders.
+func (o *oracle) takenOver() {
+	for _, b := range o.view.Blobs {
+		if old := o.last[b.ID].Claim.Fence; old != 0 && old != b.Claim.Fence {
+			o.overdue[claimed{b.ID, old}] = true
+		}
+	}
+}
+
+// settles counts a settle that comes when its claim has been taken over: of a holder
+// that slept.
+func (o *oracle) settles(sc scope) {
+	if slices.ContainsFunc(sc.blobs, func(id lethe.ID) bool { return o.overdue[claimed{id, sc.fence}] }) {
+		o.w.reached.Overtaken++
+	}
 }
 
 func allowed(from, to lethe.State) bool {

@@ -50,6 +50,7 @@ type oracle struct {
 	holds    []meta.Hold        // that are set
 	tallies  map[guarded]*tally // of what is limited
 	stopping []meta.Guard       // by the step under way
+	overdue  map[claimed]bool   // claims that were taken over
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
 
 	lost   map[lethe.ID]bool // blobs whose backend was destroyed
@@ -64,7 +65,7 @@ func newOracle(w *World) *oracle {
 	return &oracle{
 		w: w, last: map[lethe.ID]meta.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]meta.Commit{}, begunAt: map[lethe.ID]int{},
-		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, proven: map[lethe.ID]*byte{},
+		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
 		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
 	}
@@ -247,6 +248,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	}
 	if rerr := o.stamped(before, step, sc, err); rerr != nil {
 		return fmt.Errorf("after %s: %w", step, rerr)
+	}
+	if step == "recover" {
+		o.takenOver()
 	}
 	if ferr := o.fenced(sc); ferr != nil {
 		return fmt.Errorf("after %s: %w", step, ferr)

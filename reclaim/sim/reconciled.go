@@ -116,7 +116,7 @@ func (o *oracle) doubted(ids []lethe.ID, why string) error {
 // walkKeys is a listing as reconcile asks for it: one that fails has told half of
 // its keys.
 func (d *disk) walkKeys(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
-	err := refusal("walk-keys", d.arrive("walk-keys", prefix))
+	err := d.refuse("walk-keys", d.arrive("walk-keys", prefix))
 	var told []blob.Info
 	if err := d.in.List(ctx, prefix, after, func(i blob.Info) error {
 		told = append(told, i)

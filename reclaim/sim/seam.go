@@ -56,14 +56,19 @@ func write[T any](s *seam, step Step, detail string, sc scope, fn func() (T, err
 	}
 	switch fault {
 	case NotDone:
+		s.w.acted(step, fault)
 		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnavailable)
 	case Undone:
+		s.w.acted(step, fault)
 		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
 	}
 	s.w.fail(s.w.aged(a, step))
 	s.w.fail(s.w.gated(a, step))
 	out, err := fn()
 	s.w.fail(s.w.oracle.wrote(step, sc, err))
+	if err == nil && (fault == CrashAfter || fault == DoneError) {
+		s.w.acted(step, fault)
+	}
 	switch {
 	case fault == CrashAfter:
 		a.proc.die()
@@ -86,6 +91,7 @@ func read[T any](s *seam, step Step, detail string, fn func() (T, error)) (T, er
 		fault := a.arrive(step, detail)
 		s.w.cur = a
 		if fault == NotDone {
+			s.w.acted(step, fault)
 			var zero T
 			return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnavailable)
 		}

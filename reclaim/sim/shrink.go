@@ -49,8 +49,8 @@ func Shrink(failing Result, limit int) Result {
 // smaller orders runs by what a reader has to understand: faults, then
 // operations, then effects.
 func smaller(a, b Result) bool {
-	if len(a.Faults) != len(b.Faults) {
-		return len(a.Faults) < len(b.Faults)
+	if len(a.met) != len(b.met) {
+		return len(a.met) < len(b.met)
 	}
 	if a.Ops != b.Ops {
 		return a.Ops < b.Ops

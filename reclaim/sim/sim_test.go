@@ -16,7 +16,7 @@ var (
 	schedules = flag.Int("sim.schedules", 1000, "how many schedules to run")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
-	table     = flag.Bool("sim.table", false, "print the fault matrix")
+	table     = flag.Bool("sim.table", false, "print the fault matrix, the rarest pairs of faults, and those missed")
 	sqlite    = flag.Bool("sim.sqlite", false, "run over SQLite instead of the ledger in memory")
 	plans     = flag.Bool("sim.plans", false, "make and apply plans in every world, and not only in one of eight")
 	full      = flag.Bool("sim.full", false, "demand the coverage of a full run")
@@ -32,9 +32,10 @@ func TestSchedules(t *testing.T) {
 	total, failed := explore(*first, *schedules)
 	total.Report(os.Stderr)
 	seconds := lethe.Monotonic{}.Now().Sub(started).Seconds()
-	t.Logf("%.0f schedules/s, %.0f effects/s", float64(total.Runs)/seconds, float64(total.Median()*total.Runs)/seconds)
+	t.Logf("%.0f schedules/s, %.0f effects/s", float64(total.Runs)/seconds, float64(total.Sum())/seconds)
 	if *table {
 		total.Table(os.Stderr)
+		total.WritePairs(os.Stderr, 20)
 	}
 	if failed != nil {
 		report(t, *failed)
@@ -43,14 +44,17 @@ func TestSchedules(t *testing.T) {
 	if total.Median() < 200 {
 		t.Errorf("the median schedule has %d effects, want at least 200", total.Median())
 	}
-	if total.Faulted < total.Runs {
-		t.Errorf("%d schedules of %d had no fault, want one at least in each", total.Runs-total.Faulted, total.Runs)
+	for what, seeds := range total.Lacking {
+		t.Errorf("%d schedules of %d were without %s, such as seed %d", len(seeds), total.Runs, what, seeds[0])
 	}
 	if !*full {
 		return
 	}
 	if cell, n := total.Rarest(); n < 100 {
 		t.Errorf("%s was hit %d times, want at least 100", cell, n)
+	}
+	if total.Overtaken < 100 {
+		t.Errorf("in %d schedules a settle came when its claim had been taken over, want at least 100", total.Overtaken)
 	}
 	if share := total.PairShare(); share < 0.95 {
 		t.Errorf("%.1f %% of the pairs of faults were hit, want 95 %%", 100*share)

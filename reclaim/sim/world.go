@@ -47,9 +47,19 @@ type Result struct {
 	Violation string
 	Effects   int
 	Ops       int
-	Faults    []Cell
+	Faults    []Cell // that acted: an answer is lost only of what was done
 	Trace     []string
-	met       []met
+	Reached
+	met []met
+}
+
+// Reached is what came about in a run, of what a run is there for.
+type Reached struct {
+	Clients   int // that did something
+	Workers   int // that ran a step of a routine
+	Writers   int // bodies that were sent slowly
+	Readers   int // bodies that were read slowly
+	Overtaken int // settles that came when their claim had been taken over
 }
 
 // safety is the engine's grace periods in a simulated world: the defaults, so
@@ -91,6 +101,8 @@ type World struct {
 	effects int
 	faults  []Cell
 	met     []met
+	reached Reached
+	active  uint64 // a bit for each actor that came to an effect
 	err     error
 }
 
@@ -113,7 +125,7 @@ func Run(cfg Config) Result {
 	w.close()
 	return Result{
 		Config: w.cfg, Err: w.err, Violation: violation(w.err), Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]),
-		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines, met: w.met,
+		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines, Reached: w.reached, met: w.met,
 	}
 }
 
@@ -285,8 +297,8 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 	w.effects++
 	fault, h := w.meets(a, step)
 	w.note("%s %s %s %s", a.name, step, detail, fault)
+	w.acts(a)
 	if fault != None {
-		w.faults = append(w.faults, Cell{step, fault})
 		w.met = append(w.met, met{a.spot(), fault, h})
 	}
 	switch fault {
@@ -296,11 +308,30 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 			panic(errCrash)
 		}
 		w.note("%s %s %s wakes", a.name, step, detail)
+		w.acted(step, fault)
 	case CrashBefore:
+		w.acted(step, fault)
 		a.proc.die()
 		panic(errCrash)
 	}
 	return fault
+}
+
+// acted counts a fault once it has done what it is: one that an effect met that was
+// refused anyway counts for nothing.
+func (w *World) acted(step Step, f Fault) { w.faults = append(w.faults, Cell{step, f}) }
+
+// acts counts the clients and workers that come to an effect.
+func (w *World) acts(a *actor) {
+	bit := uint64(1) << a.index
+	switch {
+	case w.active&bit != 0:
+	case a.index < w.cfg.Clients:
+		w.reached.Clients++
+	case a.index < w.cfg.Clients+w.cfg.Workers:
+		w.reached.Workers++
+	}
+	w.active |= bit
 }
 
 // meets draws the fault, or looks for one that is pinned here, with the bits that
