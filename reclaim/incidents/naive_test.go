@@ -3,6 +3,7 @@ package incidents_test
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 // naive is a store as peers have built it: bytes under names that may be used
@@ -39,6 +40,13 @@ func (n *naive) named(name string) bool {
 	return false
 }
 
+// sweepOlder deletes bytes that no row names, if they are older than the cutoff.
+func (n *naive) sweepOlder(name string, age, cutoff time.Duration) {
+	if !n.named(name) && age > cutoff {
+		delete(n.bytes, name)
+	}
+}
+
 // loses demands that a key which its client believes stored has no bytes.
 func (n *naive) loses(t testing.TB, key string) {
 	t.Helper()
@@ -54,5 +62,17 @@ func (n *naive) leaks(t testing.TB, name string) {
 	t.Helper()
 	if _, there := n.bytes[name]; !there || n.named(name) || slices.Contains(n.queue, name) {
 		t.Errorf("the naive design did not leak %s: this scenario proves nothing", name)
+	}
+}
+
+// harmed demands that the naive design comes to harm by what happened, and that it
+// is just that: without it no harm is done.
+func harmed(t testing.TB, design func(happened bool) (harm bool)) {
+	t.Helper()
+	if !design(true) {
+		t.Error("the naive design came to no harm: this scenario proves nothing")
+	}
+	if design(false) {
+		t.Error("the naive design comes to harm whatever happens: this scenario proves nothing")
 	}
 }

@@ -249,14 +249,16 @@ func TestIceberg4194_AWriteLongerThanTheCutoff(t *testing.T) {
 		w.ends(map[string]string{"b/slow": body, "b/parts": "stored early", "b/meanwhile": "written when the rows had been read"})
 	})
 
-	n := newNaive()
-	const cutoff = 3 * time.Hour
-	n.bytes["file"] = "written at 0 h"
-	if now := 4 * time.Hour; !n.named("file") && now > cutoff {
-		delete(n.bytes, "file")
-	}
-	n.rows["snapshot"] = "file"
-	n.loses(t, "snapshot")
+	harmed(t, func(long bool) bool {
+		n, took := newNaive(), time.Hour
+		if long {
+			took = 4 * time.Hour
+		}
+		n.bytes["file"] = "written at 0 h"
+		n.sweepOlder("file", took, 3*time.Hour)
+		n.rows["snapshot"] = "file"
+		return n.bytes[n.rows["snapshot"]] == ""
+	})
 }
 
 // geolens #1249, #1401: a PUT that was accepted before its deadline was still being

@@ -135,14 +135,16 @@ func TestSeaweedFS7700_ChunksOfFilesStillOpen(t *testing.T) {
 		w.ends(map[string]string{"b/slow": body, "b/parts": "stored early"})
 	})
 
-	n := newNaive()
-	const cutoff = 5 * time.Hour
-	n.bytes["chunk"] = "stored at 0 h"
-	if now := 6 * time.Hour; !n.named("chunk") && now > cutoff {
-		delete(n.bytes, "chunk")
-	}
-	n.rows["file"] = "chunk" // closed after 6 h
-	n.loses(t, "file")
+	harmed(t, func(long bool) bool {
+		n, open := newNaive(), time.Hour
+		if long {
+			open = 6 * time.Hour
+		}
+		n.bytes["chunk"] = "stored at 0 h"
+		n.sweepOlder("chunk", open, 5*time.Hour)
+		n.rows["file"] = "chunk" // closed then
+		return n.bytes[n.rows["file"]] == ""
+	})
 }
 
 // s3-orchestrator keeps times as RFC 3339 text with as many digits as are
