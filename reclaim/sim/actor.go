@@ -41,6 +41,7 @@ type actor struct {
 	plan    []plan.Item // that a worker applies
 	decided int         // effects when it began to
 	queued  int         // subjects, by that plan
+	down    []lethe.ID  // blobs whose delete met a backend that is down, just now
 }
 
 // effect is a call that an actor is about to make.
@@ -79,7 +80,7 @@ func (a *actor) arrive(step Step, detail string) Fault {
 	a.effects++
 	fault := a.w.decide(a, step, detail)
 	if fault != None && a.op != nil {
-		a.op.faulted = true
+		a.op.faulted, a.op.reading.harmed = true, true
 	}
 	return fault
 }

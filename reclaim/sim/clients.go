@@ -49,6 +49,9 @@ func newScript(w *World, index int) *script {
 	for i := range w.cfg.Ops {
 		s.draw(index*w.cfg.Ops+i, w.mood())
 	}
+	if index == 0 && w.dwells() {
+		s.dwell()
+	}
 	return s
 }
 
@@ -111,7 +114,7 @@ func client(s *script) func(*actor) {
 				continue
 			}
 			a.op, a.task, a.since = op, op.number, a.effects
-			op.faulted = a.w.destroyed // it may ask for what was lost
+			op.faulted, op.reading = a.w.destroyed, reading{harmed: a.w.destroyed, began: a.w.effects} // it may ask for what was lost
 			a.w.oracle.ops++
 			a.w.note("%s begins %s %v", a.name, op.kind, op.at)
 			err := do(a, op)
@@ -219,7 +222,7 @@ func (a *actor) pause(d time.Duration) {
 // could have passed.
 func (a *actor) slept(since lethe.Time) {
 	if a.op != nil && a.w.now.Sub(since) >= safety.ReadGrace/2 {
-		a.op.faulted = true
+		a.op.faulted, a.op.reading.lapsed = true, true
 	}
 }
 
@@ -234,11 +237,14 @@ func makeGet(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 			return nil
 		}
 		if err != nil {
+			a.w.fail(a.cutOff(op, "", err))
 			return err
 		}
 		defer rd.Body.Close()
-		got, err := a.readSlowly(rd.Body, pace)
+		op.reading.asked = 0
+		got, err := a.readSlowly(rd.Body, pace, nil)
 		if err != nil {
+			a.w.fail(a.cutOff(op, rd.Object.ContentID, err))
 			if !op.faulted {
 				a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
 			}
@@ -272,7 +278,7 @@ func makeVigil(r *rand.Rand, op *operation) func(*actor, *operation) error {
 		}); err != nil {
 			return err
 		}
-		got, err := a.readSlowly(rd.Body, pace)
+		got, err := a.readSlowly(rd.Body, pace, nil)
 		switch {
 		case err != nil && !op.faulted:
 			a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
@@ -296,16 +302,23 @@ func (u *multipart) write(parts [][]byte) error {
 	return u.complete()
 }
 
-func (a *actor) readSlowly(r io.Reader, pace time.Duration) ([]byte, error) {
+// readSlowly waits before each chunk: for pace, unless wait does otherwise.
+func (a *actor) readSlowly(r io.Reader, pace time.Duration, wait func()) ([]byte, error) {
+	if wait == nil {
+		wait = func() { a.pause(pace) }
+	}
 	var got []byte
 	buf := make([]byte, chunk)
 	for {
 		before := a.w.now // a read shows that it lives as it begins, not while it waits
-		a.pause(pace)
+		wait()
 		n, err := r.Read(buf)
 		a.slept(before)
 		if n > 0 && len(got) == 0 && pace >= slow {
 			a.w.reached.Readers++
+		}
+		if n > 0 && a.op != nil {
+			a.op.reading.asked = 0
 		}
 		got = append(got, buf[:n]...)
 		if errors.Is(err, io.EOF) {

@@ -83,10 +83,11 @@ func (o *oracle) replicated() error {
 }
 
 // excuse notes the contents of which a segment has only a lost copy that was found
-// whole once: nobody who trims beside it can know what happened since.
+// whole once, and that nobody has doubted since: who trims beside it cannot know what
+// has happened.
 func (o *oracle) excuse() {
 	for _, b := range o.view.Blobs {
-		if o.lost[b.ID] && b.State == lethe.Live && b.VerifiedAt > 0 && !o.sound[piece{b.ContentID, b.Segment}] {
+		if o.lost[b.ID] && b.State == lethe.Live && b.VerifiedAt > 0 && !b.Suspect && !o.sound[piece{b.ContentID, b.Segment}] {
 			o.ruined[b.ContentID] = true
 		}
 	}

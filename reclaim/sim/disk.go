@@ -162,6 +162,7 @@ func (d *disk) hears() {
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	d.w.fail(d.w.oracle.deleting(d.id, keys))
 	fault := d.arrive("unlink", fmt.Sprint(keys))
+	d.outage(keys, fault)
 	if err := d.refuse("unlink", fault); err != nil {
 		return nil, err
 	}

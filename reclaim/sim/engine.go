@@ -46,7 +46,7 @@ func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 }
 
 func (s *seam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, error) {
-	sc := scope{fence: t.Fence}
+	sc := scope{fence: t.Fence, waits: s.w.waiting()}
 	for _, item := range t.Items {
 		sc.blobs = append(sc.blobs, item.ID)
 	}

@@ -35,6 +35,10 @@ func (o *oracle) states() error {
 			}
 		case old.State != b.State && !allowed(old.State, b.State):
 			return broken("blob %s went from %s to %s", b.ID, named(old.State.String()), named(b.State.String()))
+		case old.State == lethe.Live && b.State == lethe.Condemned && b.ContentID != "":
+			if err := o.beside(b); err != nil {
+				return err
+			}
 		}
 		o.seen[b.ID] = true
 	}
@@ -236,9 +240,6 @@ func (o *oracle) intact(b meta.Blob) error {
 func (o *oracle) explained() error {
 	for _, id := range o.w.backends() {
 		for _, key := range o.w.disks[id].Keys() {
-			if o.w.orphans[blobID(o.w.store, key)] != nil || o.w.isEpoch(key) {
-				continue
-			}
 			if err := o.landed(id, key); err != nil {
 				return err
 			}
@@ -249,10 +250,11 @@ func (o *oracle) explained() error {
 
 // landed: bytes appear only under a name that has a row on that backend.
 func (o *oracle) landed(backend, key string) error {
-	if o.w.isEpoch(key) {
+	id := blobID(o.w.store, key)
+	if id == "" && (o.w.isEpoch(key) || o.w.foreigner(key)) || id != "" && o.w.orphans[id] != nil {
 		return nil
 	}
-	if b, ok := o.last[blobID(o.w.store, key)]; !ok || b.Backend != backend {
+	if b, ok := o.last[id]; !ok || b.Backend != backend {
 		return broken("key %s on %s has no row", key, backend)
 	}
 	return nil

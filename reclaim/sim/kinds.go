@@ -15,6 +15,7 @@ const (
 	Limited                     // deletions are limited, and the limits change
 	Pacted                      // the guard is at work, epochs and clocks go wrong
 	Capped                      // one run takes only so much
+	Dwelt                       // a reader stands still until what it has to read was moved
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -25,7 +26,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(),
+		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(),
 	} {
 		if has {
 			out |= kind

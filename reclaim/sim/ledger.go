@@ -116,6 +116,7 @@ func (s *seam) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, 
 	return read(s, "resolve", key, func() (meta.Resolved, error) {
 		r, err := s.in.Resolve(ctx, bucket, key)
 		s.w.fail(s.w.oracle.resolved(bucket, key, r, err))
+		s.w.cur.resolved()
 		return r, err
 	})
 }

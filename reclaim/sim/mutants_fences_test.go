@@ -6,10 +6,10 @@ import "github.com/lethe-storage/lethe/reclaim/sim"
 // placement's queue.
 var fenceMutants = []mutant{
 	{
-		name: "placements are settled by whoever had them", rule: "10: transitions name their fence", within: 2000, in: sim.Placed,
+		name: "placements are settled by whoever had them", rule: "transitions name their fence", within: 2000, in: sim.Placed,
 		file: "meta/memmeta/placequeue.go", old: "		case m == nil || fence == 0 || m.fence != fence:\n			fenced++", new: "		case m == nil:\n			fenced++",
 	}, {
-		name: "placements are kept by whoever had them", rule: "10: transitions name their fence", within: 2000, in: sim.Placed,
+		name: "placements are kept by whoever had them", rule: "transitions name their fence", within: 2000, in: sim.Placed,
 		file: "meta/memmeta/placecopy.go", old: "	if m == nil || fence == 0 || m.fence != fence {\n		return fmt.Errorf(\"memmeta: placement of", new: "	if m == nil {\n		return fmt.Errorf(\"memmeta: placement of",
 	},
 }

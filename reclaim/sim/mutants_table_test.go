@@ -81,7 +81,7 @@ var mutants = []mutant{
 		name: "intents are reaped at once", rule: "min_age spares slow but living writers", within: 2000,
 		file: "reclaim/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
 	}, {
-		name: "settle without the fence", rule: "10: transitions name their fence", within: 2000, known: 52, sqlite: true,
+		name: "settle without the fence", rule: "transitions name their fence", within: 2000, known: 52, sqlite: true,
 		file: "meta/settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)",
 		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0 ` + exclusive)",
 		also: []edit{
@@ -112,7 +112,7 @@ var mutants = []mutant{
 		name: "the last reference does not condemn", rule: "4: condemned in the transaction that drops the last reference", within: 2000, sqlite: true,
 		file: "meta/refs.go", old: "	out.condemned, err = t.condemnContents(gone)\n	return out, err", new: "	_ = gone\n	return out, err",
 	}, {
-		name: "a referenced content is dropped", rule: "1: a live byte is never deleted", within: 2000, sqlite: true,
+		name: "a referenced content is dropped", rule: "promise 1: a live byte is never deleted", within: 2000, sqlite: true,
 		file: "meta/refs.go", old: "AND refs = ?2 RETURNING id`)", new: "AND refs <= ?2 + 1 RETURNING id`)",
 	}, {
 		name: "a claim leaves no stamp", rule: "5: deletes only for claimed, condemned blobs", within: 2000, sqlite: true,

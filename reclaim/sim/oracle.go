@@ -27,6 +27,7 @@ type operation struct {
 	ids     []lethe.ID
 	faulted bool // met a fault, or slept beyond a grace
 	refused bool // the client was told for certain that it did not happen
+	reading reading
 }
 
 // oracle knows what must be true.
@@ -255,6 +256,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	if ferr := o.fenced(sc); ferr != nil {
 		return fmt.Errorf("after %s: %w", step, ferr)
 	}
+	if werr := o.unburnt(sc); werr != nil {
+		return fmt.Errorf("after %s: %w", step, werr)
+	}
 	if serr := o.states(); serr != nil {
 		return fmt.Errorf("after %s: %w", step, serr)
 	}
@@ -355,6 +359,11 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 		return broken("%v appeared although its client was told that it had failed", at)
 	case step == "promote" && o.changed[at] > o.begunAt[now.ID]:
 		return broken("%v was promoted although the key was written or removed since", at)
+	}
+	if now.ContentID != "" && step != "restore" && step != "update" {
+		if cerr := o.covered(o.spare, now.ContentID); cerr != nil {
+			return cerr
+		}
 	}
 	want := o.sent(op)
 	if o.w.destroyed && (o.ruined[now.ContentID] || o.gone(now.ContentID)) {

@@ -128,6 +128,11 @@ func operator(a *actor) {
 	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(4000+a.proc.life)))
 	l := &seam{w: w, in: w.ledger}
 	for {
+		if w.dwelling != "" {
+			a.pause(time.Duration(rng.IntN(60)) * time.Second)
+			w.chase(l)
+			continue
+		}
 		if w.lurks() && !w.destroyed {
 			a.pause(time.Duration(rng.IntN(20)) * time.Second)
 			if id := w.unread(); id != "" {
@@ -208,6 +213,9 @@ func (w *World) destroy(id string, rng *rand.Rand) {
 		w.tampered(id, "loses its epoch")
 	}
 	for _, key := range w.disks[id].Keys() {
+		if w.foreigner(key) {
+			continue
+		}
 		if data, ok := w.disks[id].Bytes(key); ok && len(data) > 0 && rng.IntN(3) == 0 {
 			bad := append([]byte(nil), data...)
 			bad[rng.IntN(len(bad))] ^= 1
@@ -220,7 +228,7 @@ func (w *World) destroy(id string, rng *rand.Rand) {
 	for _, p := range w.procs {
 		for _, a := range p.actors {
 			if a.op != nil {
-				a.op.faulted = true
+				a.op.faulted, a.op.reading.harmed = true, true
 			}
 		}
 	}

@@ -82,6 +82,7 @@ func (o *oracle) sighted(s meta.Sighting) error {
 	for _, f := range s.Findings {
 		id := blobID(o.w.store, f.Key)
 		switch p := o.w.orphans[id]; {
+		case f.Kind == meta.FoundForeign && o.w.foreigner(f.Key):
 		case f.Kind == meta.FoundOrphan && p == nil:
 			return broken("%s is taken for an orphan", f.Key)
 		case f.Kind == meta.FoundOrphan:

@@ -37,6 +37,7 @@ type scope struct {
 	only   []meta.Named // unless nil: and be named
 	fence  int64        // the claim under which the blobs may change; 0: no matter
 	blobs  []lethe.ID
+	waits  []lethe.ID // blobs that an outage kept from being deleted
 }
 
 // seam is the ledger as actors see it: every method is an effect.

@@ -53,6 +53,7 @@ func (w *World) found() error {
 	}
 	w.store, w.identity = id.ID, id
 	w.plant()
+	w.settlers()
 	if w.limited() {
 		w.configure(rand.New(rand.NewPCG(w.cfg.Seed, 8)))
 	}

@@ -90,6 +90,8 @@ type World struct {
 	destroyed bool   // a backend lost its bytes
 	orphans   map[lethe.ID]*planted
 	prey      string // the backend that the operator is about to lose
+	foreign   []string
+	dwelling  lethe.ID // the content in the middle of which a reader stands still
 
 	limits meta.Limits // that processes are started with
 	doubts doubts
@@ -345,7 +347,7 @@ func (w *World) meets(a *actor, step Step) (Fault, uint64) {
 		return None, 0
 	}
 	h := draw(w.cfg.Seed, uint64(a.index), uint64(a.proc.life), uint64(a.effects))
-	if !w.quiet && len(choices) > 0 && (h%1000 < w.rate(step) || w.spared()) {
+	if !w.quiet && len(choices) > 0 && !w.calm(a) && (h%1000 < w.rate(step) || w.spared()) {
 		return choices[(h>>32)%uint64(len(choices))], h
 	}
 	return None, h
