@@ -32,7 +32,8 @@ type Scheduled struct {
 	// Most bounds what one run takes, counted by the count that Takes names (default
 	// Items); 0 is no limit. When so much was taken and more is due the run ends, once
 	// each worker has ended its step, with the count Limited; what is left waits for
-	// the next run.
+	// the next run. One that left nothing, as far as its routine can tell (Leaver), is
+	// not Limited.
 	Most  int64
 	Takes string
 	// Throttle is called after each step with the items done; it waits as long as
@@ -385,7 +386,10 @@ func (l *Loop) work(ctx context.Context, s Scheduled, run *recorder) error {
 		})
 	}
 	wg.Wait()
-	return joined(errs)
+	if err := joined(errs); err != nil {
+		return err
+	}
+	return l.leaves(ctx, s, run)
 }
 
 // joined joins errors, one of each text: what stops one worker mostly stops all.
@@ -408,13 +412,13 @@ func joined(errs []error) error {
 const Limited = "limited"
 
 // spent says that a run has taken as much as it may, and notes that it ends for it,
-// if its worker knows that more is due: one that has not begun yet does not.
+// if its worker would have gone on: one that has not begun yet does not know.
 func (s Scheduled) spent(run *recorder, knows bool) bool {
 	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {
 		return false
 	}
 	if knows {
-		run.limit.Do(func() { run.counts.Add(Limited, 1) })
+		run.atLimit.Store(true)
 	}
 	return true
 }

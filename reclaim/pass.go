@@ -10,5 +10,8 @@ func (l *Loop) Pass(ctx context.Context, s Scheduled, worker string) (map[string
 	run := l.newRun(s.Routine.Name())
 	run.started = true // so that no row of it is begun
 	err := l.pass(ctx, s, run, worker)
+	if err == nil {
+		err = l.leaves(ctx, s, run)
+	}
 	return run.counts.Map(), err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -22,7 +23,7 @@ type recorder struct {
 	mu      sync.Mutex
 	run     meta.Run
 	started bool
-	limit   sync.Once // it ends for its limit
+	atLimit atomic.Bool // it ends for that
 }
 
 // errTakenOver ends a run that another instance has ended as stale.

@@ -52,6 +52,9 @@ var passMutants = []mutant{
 	}, {
 		name: "pass: a run takes whatever is due", rule: "a run takes no more than it may", within: 500, in: sim.Capped,
 		file: "reclaim/loop.go", old: "	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < s.Most {", new: "	if s.Most <= 0 || run.counts.Get(cmp.Or(s.Takes, Items)) < 1<<40 {",
+	}, {
+		name: "pass: a run that left nothing is limited", rule: "limited says that more is due", within: 500, in: sim.Capped,
+		file: "reclaim/left.go", old: "	if r, ok := s.Routine.(Leaver); ok {", new: "	if r, ok := s.Routine.(Leaver); ok && r == nil {",
 	},
 }
 

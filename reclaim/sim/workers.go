@@ -152,12 +152,12 @@ func (w *World) newNode() *node {
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
-		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit()},
-		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap")},
+		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit(), Plans: l},
+		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
 		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
-		&reclaim.Purge{Ledger: l, Batch: purge, Drop: drop},
+		&reclaim.Purge{Ledger: l, Batch: purge, Drop: drop, Plans: l},
 		&reclaim.Watch{Ledger: l, Safety: safety, Limit: batch},
 	}, append(w.placement(l, stores), append(w.reconcile(l, stores, p), w.plans(l, stores)...)...)...)}
 }

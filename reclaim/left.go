@@ -1,0 +1,102 @@
+package reclaim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// Leaver is a routine that can tell whether something of what it takes is due now,
+// by a read that does not grow with how much is.
+type Leaver interface {
+	Routine
+	Left(ctx context.Context) (bool, error)
+}
+
+// leaves tells of a run that ended for its limit, if it left something behind: a last
+// batch that was full says only that there may be more.
+func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
+	if !run.atLimit.Load() || ctx.Err() != nil {
+		return nil
+	}
+	if r, ok := s.Routine.(Leaver); ok {
+		if left, err := r.Left(ctx); err != nil || !left {
+			return err
+		}
+	}
+	run.counts.Add(Limited, 1)
+	return nil
+}
+
+// Left implements Leaver.
+func (e *Expire) Left(ctx context.Context) (bool, error) { return leftOf(ctx, e.Plans, dueObject) }
+
+// Left implements Leaver.
+func (p *Purge) Left(ctx context.Context) (bool, error) { return leftOf(ctx, p.Plans, dueEntry) }
+
+// Left implements Leaver.
+func (k *Clean) Left(ctx context.Context) (bool, error) {
+	for _, id := range k.backends() {
+		left, err := leftOf(ctx, k.Plans, blobOf(meta.DueQuery{State: lethe.Condemned, Backend: id, Limit: 1}))
+		if left || err != nil {
+			return left, err
+		}
+	}
+	return false, nil
+}
+
+// Left implements Leaver.
+func (r *Reap) Left(ctx context.Context) (bool, error) {
+	return leftOf(ctx, r.Plans, blobOf(meta.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge, Limit: 1}))
+}
+
+// Left implements Leaver.
+func (u *Uploads) Left(ctx context.Context) (bool, error) {
+	return anyUpload(u.Ledger.StaleUploads(ctx, meta.OverdueQuery{Stale: u.stale(), Limit: 1}))
+}
+
+// Left implements Leaver.
+func (l *Lifecycle) Left(ctx context.Context) (bool, error) {
+	return anyUpload(l.Ledger.RuledUploads(ctx, meta.OverdueQuery{Limit: 1}))
+}
+
+// leftOf asks what is due of a ledger that can tell; of others it may be anything.
+func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLedger) (bool, error)) (bool, error) {
+	if l == nil {
+		return true, nil
+	}
+	left, err := due(ctx, l)
+	if err != nil {
+		return false, fmt.Errorf("reclaim: whether more is due: %w", err)
+	}
+	return left, nil
+}
+
+// What does not count in a page is left to be stamped anew.
+func dueObject(ctx context.Context, l PlanLedger) (bool, error) {
+	p, err := l.DueObjects(ctx, meta.DueQuery{Limit: 1})
+	return len(p.Rows) > 0 || p.More, err
+}
+
+func dueEntry(ctx context.Context, l PlanLedger) (bool, error) {
+	p, err := l.DueTrash(ctx, meta.DueQuery{Limit: 1})
+	return len(p.Rows) > 0 || p.More, err
+}
+
+func blobOf(q meta.DueQuery) func(context.Context, PlanLedger) (bool, error) {
+	return func(ctx context.Context, l PlanLedger) (bool, error) {
+		list, err := l.DueBlobs(ctx, q)
+		return len(list) > 0, err
+	}
+}
+
+func anyUpload(list []meta.OverdueUpload, err error) (bool, error) {
+	if err != nil {
+		return false, fmt.Errorf("reclaim: whether more is due: %w", err)
+	}
+	return len(list) > 0, nil
+}
+
+var _ = []Leaver{(*Expire)(nil), (*Purge)(nil), (*Clean)(nil), (*Reap)(nil), (*Uploads)(nil), (*Lifecycle)(nil)}

@@ -1,0 +1,65 @@
+package reclaim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// A run that took exactly as much as it may, in a last batch that was full, tells that
+// it ended for its limit only if it left something behind.
+func TestARunThatLeftNothingIsNotLimited(t *testing.T) {
+	const most = 3
+	name := func(i int) string { return fmt.Sprint("k", i) }
+	for routine, of := range map[string]struct {
+		begin func(w *world, i int)
+		due   time.Duration
+		takes string
+		make  func(w *world) reclaim.Routine
+	}{
+		"multipart": {
+			func(w *world, i int) { w.left(name(i), "main", "part") }, w0().MultipartStale, "",
+			func(w *world) reclaim.Routine {
+				return &reclaim.Uploads{Ledger: w.ledger, Safety: w.safety, Limit: most}
+			},
+		},
+		"reap": {
+			func(w *world, i int) { w.intent(name(i), "body", false) }, w0().MinAge, "",
+			func(w *world) reclaim.Routine {
+				r := w.reap()
+				r.Limit, r.Plans = most, w.ledger
+				return r
+			},
+		},
+		"clean": {
+			func(w *world, i int) {
+				w.put(name(i), "body "+name(i))
+				w.remove(name(i))
+			}, w0().LateWindow, "gone",
+			func(w *world) reclaim.Routine {
+				r := w.clean()
+				r.Limit, r.Plans = most, w.ledger
+				return r
+			},
+		},
+	} {
+		for _, n := range []int{most, most + 1} {
+			w := newWorld(t)
+			for i := range n {
+				of.begin(w, i)
+			}
+			w.clock.Advance(of.due + time.Hour)
+			l := w.loop(reclaim.Scheduled{Routine: of.make(w), Timetable: never{}, Most: most, Takes: of.takes})
+			for _, left := range []int{n - most, 0} {
+				got, err := l.Once(w.ctx, nil)
+				w.must(err)
+				want(w, fmt.Sprintf("%s of %d: told to be limited with %d left: %v", routine, n, left, got), got[routine][reclaim.Limited] > 0, left > 0)
+			}
+		}
+	}
+}
+
+// w0 are the grace periods of every world.
+func w0() reclaim.Safety { return reclaim.Safety{}.WithDefaults() }
