@@ -113,6 +113,9 @@ type write struct {
 // there now.
 func (t *tx) takeKey(c Commit) (*write, error) {
 	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
+	if err == nil && c.Into != "" && c.Into != b.ID {
+		err = noBucket(c.Object.Bucket)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ type Commit struct {
 	Blobs   []Uploaded   `json:"blobs,omitempty"`
 	Source  *Source      `json:"source,omitempty"`
 	If      Precondition `json:"if"`
+	// Into, if set, is the ID of the bucket that was meant: ErrNoSuchBucket if another
+	// one has the name by now.
+	Into lethe.ID `json:"into,omitempty"`
 	// TTL, if set, is counted from the transaction's now; Object.TTLAt is
 	// absolute. The bucket's default applies when both are zero, its maximum
 	// always: a longer wish is refused with ErrInvalidTTL.

@@ -149,7 +149,7 @@ func (w *write) plan() meta.Commit {
 		etag = w.etag
 	}
 	c := meta.Commit{
-		Op: w.op, What: "put", If: w.r.If, TTL: w.r.TTL, Reach: w.s.reach(),
+		Op: w.op, What: "put", If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
 		Object: meta.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
 			TTLAt: w.r.TTLAt, Attrs: w.r.Attrs, Tags: w.r.Tags,

@@ -11,9 +11,12 @@ import (
 // PutRequest stores an object.
 type PutRequest struct {
 	Bucket string
-	Key    string
-	Body   io.Reader // read to its end
-	Size   int64     // bytes the body must have; -1: unknown
+	// BucketID, if set, is that of the bucket which is meant: ErrNoSuchBucket if another
+	// one has the name when the body has been read.
+	BucketID lethe.ID
+	Key      string
+	Body     io.Reader // read to its end
+	Size     int64     // bytes the body must have; -1: unknown
 	// Digests that the body must have if set: hex SHA-256, hex MD5.
 	SHA256, MD5 string
 	Attrs       meta.Attrs

@@ -32,6 +32,17 @@ func (r *request) decide(bucket string) {
 // decides says so.
 func (r *request) decides(bucket string) bool { return slices.Contains(r.deciding, bucket) }
 
+// decidedOn is the bucket on which was decided that a body may be written into it, for
+// those who are allowed it by the bucket: until they have sent the body its name may be
+// another's. A key with the name in its list may write into whatever has the name.
+func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
+	if _, root := account(ctx); root || b.grantee(ctx, o.req, o.names.bucket) != nil {
+		return "", nil
+	}
+	found, err := b.store.Bucket(o.ctx, o.names.bucket)
+	return found.ID, err
+}
+
 // isAccount says that the request is signed by an account's key.
 func (b *Backend) isAccount(req *request) bool {
 	return b.opt.Keys == nil || (req.key != nil && req.key.Account())

@@ -47,6 +47,9 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 		return res, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
 	}
 	r := object.PutRequest{Bucket: o.names.bucket, Key: o.names.key, Size: num(in.ContentLength)}
+	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
+		return res, err
+	}
 	if o.req.form {
 		r.Size = -1
 	}

@@ -22,6 +22,7 @@ func bucketTests() []test {
 		{name: "delete one with objects past their time", run: deleteBucketWithDue},
 		{name: "delete one with trash", run: deleteBucketWithTrash},
 		{name: "delete takes promotions", run: deleteBucketPromotions},
+		{name: "commit into one made anew", run: intoRemadeBucket},
 		{name: "totals", run: bucketTotals},
 	}
 }
@@ -150,6 +151,20 @@ func deleteBucketInUse(w *world) {
 	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "k", u.ID))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
+}
+
+// intoRemadeBucket: a commit that names the bucket it means does not take another one
+// of that name for it.
+func intoRemadeBucket(w *world) {
+	c := w.written("k", "body")
+	c.Into = must(w.Bucket(w.ctx, bucketName))(w).ID
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	made := w.bucket(bucketName, meta.BucketSettings{})
+	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrNoSuchBucket) })
+	w.absent("k")
+	c.Into = made.ID
+	w.commit(c)
+	w.get("k")
 }
 
 // deleteBucketWithDue: objects that nobody sees do not keep a bucket, and are
