@@ -107,7 +107,8 @@ func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // client goes through what is left of its script.
 func client(s *script) func(*actor) {
 	return func(a *actor) {
-		for s.next < len(s.ops) {
+		for s.more(a.w) {
+			s.linger(a.w)
 			op, do := s.ops[s.next], s.do[s.next]
 			s.next++
 			if a.w.cfg.NoOp[op.number] {
@@ -231,6 +232,10 @@ func makeGet(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 	if r.IntN(3) == 0 {
 		pace = time.Duration(15+r.IntN(14)) * time.Second // slow, but never for half of the read grace
 	}
+	return get(pace)
+}
+
+func get(pace time.Duration) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
 		rd, err := a.proc.node.objects.Get(context.Background(), object.GetRequest{Bucket: op.at.bucket, Key: op.at.key})
 		if errors.Is(err, lethe.ErrNoSuchKey) {

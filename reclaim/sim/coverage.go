@@ -31,7 +31,8 @@ func (r Result) Lacks() (what []string) {
 		what      string
 		has, want int
 	}{
-		{"3 clients at work", r.Clients, 3}, {"a fault that acted", len(r.Faults), 1},
+		{"3 clients at work", r.Clients, 3}, {"2 workers at work", r.Workers, 2}, {"a fault that acted", len(r.Faults), 1},
+		{"a slow writer", r.Writers, 1}, {"a slow reader", r.Readers, 1},
 	} {
 		if need.has < need.want {
 			what = append(what, need.what)

@@ -26,6 +26,7 @@ type operation struct {
 	source  lethe.ID // the version that a copy or restore takes its bytes from
 	ids     []lethe.ID
 	faulted bool // met a fault, or slept beyond a grace
+	lingers bool // is there so that somebody is slow
 	refused bool // the client was told for certain that it did not happen
 	reading reading
 }

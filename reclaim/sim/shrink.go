@@ -18,6 +18,13 @@ const orders = 8
 // however short.
 func Shrink(failing Result, limit int) Result {
 	best := failing
+	best.Config.NoOp = maps.Clone(failing.Config.NoOp)
+	if best.Config.NoOp == nil {
+		best.Config.NoOp = map[int]bool{}
+	}
+	for i := failing.lingered; i < lingers; i++ { // a shorter run has no more of them
+		best.Config.NoOp[failing.Config.Clients*failing.Config.Ops+i] = true
+	}
 	try := func(c Config) bool {
 		for range orders {
 			if limit--; limit < 0 {
@@ -31,7 +38,7 @@ func Shrink(failing Result, limit int) Result {
 		}
 		return false
 	}
-	for n := len(best.met) + best.Config.Clients*best.Config.Ops; n > 0 && limit > 0; {
+	for n := len(best.met) + best.Config.Clients*best.Config.Ops + lingers; n > 0 && limit > 0; {
 		shorter := false
 		for _, cut := range cuts(best, n) {
 			if shorter = try(cut); shorter {
@@ -66,7 +73,7 @@ func cuts(r Result, n int) []Config {
 		pinned[m.at] = m
 	}
 	var ops []int
-	for i := range r.Config.Clients * r.Config.Ops {
+	for i := range r.Config.Clients*r.Config.Ops + lingers {
 		if !r.Config.NoOp[i] {
 			ops = append(ops, i)
 		}
@@ -75,9 +82,6 @@ func cuts(r Result, n int) []Config {
 	for i := 0; i < len(ops); i += n {
 		c := r.Config
 		c.pinned, c.NoOp = pinned, maps.Clone(r.Config.NoOp)
-		if c.NoOp == nil {
-			c.NoOp = map[int]bool{}
-		}
 		for _, op := range ops[i:min(i+n, len(ops))] {
 			c.NoOp[op] = true
 		}

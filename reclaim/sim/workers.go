@@ -94,7 +94,7 @@ func (p *process) boot() {
 	p.life++
 	p.node = p.w.newNode()
 	for i, s := range p.w.script {
-		if i%processCount == p.index && s.next < len(s.ops) {
+		if i%processCount == p.index && s.more(p.w) {
 			p.spawn("client", i, client(s))
 		}
 	}

@@ -50,7 +50,8 @@ type Result struct {
 	Faults    []Cell // that acted: an answer is lost only of what was done
 	Trace     []string
 	Reached
-	met []met
+	met      []met
+	lingered int
 }
 
 // Reached is what came about in a run, of what a run is there for.
@@ -105,7 +106,9 @@ type World struct {
 	met     []met
 	reached Reached
 	active  uint64 // a bit for each actor that came to an effect
-	err     error
+	// lingered counts the operations beyond scripts.
+	lingered int
+	err      error
 }
 
 // Now makes the World the clock of everything in it.
@@ -127,7 +130,7 @@ func Run(cfg Config) Result {
 	w.close()
 	return Result{
 		Config: w.cfg, Err: w.err, Violation: violation(w.err), Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]),
-		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines, Reached: w.reached, met: w.met,
+		Effects: w.effects, Ops: w.oracle.ops, Faults: w.faults, Trace: w.lines, Reached: w.reached, met: w.met, lingered: w.lingered,
 	}
 }
 
@@ -197,7 +200,8 @@ func (w *World) run(a *actor) {
 }
 
 // next picks the actor that goes on: any that is awake. If all sleep, the clock
-// moves to the first that wakes. It returns nil when every client is done.
+// moves to the first that wakes. It returns nil when every client is done, and two
+// workers have done something.
 func (w *World) next() *actor {
 	var awake []*actor
 	var first *actor
@@ -217,7 +221,7 @@ func (w *World) next() *actor {
 		}
 	}
 	switch {
-	case !clients:
+	case !clients && w.reached.Workers >= min(2, w.cfg.Workers):
 		return nil
 	case len(awake) == 0:
 		w.advance(first.asleep)
