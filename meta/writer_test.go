@@ -301,6 +301,19 @@ func TestCloseEndsWhatWasBegun(t *testing.T) {
 	wantNotes(t, openTest(t, path, Options{}), "a")
 }
 
+// Whoever closes a ledger that was closed is told what the first was.
+func TestCloseTwice(t *testing.T) {
+	for _, path := range []string{Memory, filePath(t)} {
+		db, err := Open(context.Background(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Close(), db.Close()); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // TestManyWriters: every write is there once, whatever shares its commit.
 func TestManyWriters(t *testing.T) {
 	ledgers(t, func(t *testing.T, db *DB) {

@@ -31,6 +31,7 @@ func TestOnTheDatabase(t *testing.T) {
 
 // onTheDatabase are the tests that do not need a ledger of their own.
 var onTheDatabase = map[string]func(*testing.T){
+	"CompletionsAtOnce":                        TestCompletionsAtOnce,
 	"ASlowUploadStaysAlive":                    TestASlowUploadStaysAlive,
 	"AReapedUploadFailsCleanly":                TestAReapedUploadFailsCleanly,
 	"ReapedBeforeTheCommit":                    TestReapedBeforeTheCommit,

@@ -45,6 +45,12 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 		return PutResult{}, err
 	}
 	parts, err := s.chosen(ctx, r)
+	if errors.Is(err, lethe.ErrInvalidPart) {
+		// Parts go with their upload, which another completion may just have done.
+		if _, gone := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); errors.Is(gone, lethe.ErrNoSuchUpload) {
+			return s.completed(ctx, r, gone)
+		}
+	}
 	if err != nil {
 		return PutResult{}, err
 	}
