@@ -132,7 +132,8 @@ func TestFailuresAreDocumented(t *testing.T) {
 	var b strings.Builder
 	for _, suite := range []struct{ name, title string }{
 		{"versitygw", "versitygw"}, {"versitygw-serve", "versitygw, besides, against lethe serve"}, {"versitygw-posix", "versitygw against its own posix gateway"},
-		{"rclone", "rclone"}, {"s3tests", "s3-tests"},
+		{"rclone", "rclone"}, {"s3tests", "s3-tests"}, {"s3tests-serve", "s3-tests, besides, against lethe serve"},
+		{"s3tests-front", "s3-tests, besides, against the front alone"},
 	} {
 		writeFailures(&b, suite.title, failures(t, suite.name))
 	}

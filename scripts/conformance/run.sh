@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
 # them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
-# against versitygw's own gateway), rclone, s3tests; default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that suite
-# is left out. What the suites need is fetched and built into .bin and .cache.
+# against versitygw's own gateway), rclone, s3tests (also against lethe serve);
+# default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
+# suite is left out. What the suites need is fetched and built into .bin and .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 unset AWS_CA_BUNDLE
@@ -50,9 +51,12 @@ s3tests() {
 		echo "s3tests: left out; name a checkout of github.com/ceph/s3-tests by S3TESTS="
 		return
 	fi
-	local python
-	python=$(scripts/conformance/python.sh "$PWD/.cache/s3tests-python")
-	S3TESTS=$(realpath "$S3TESTS") LETHE_PYTHON=$python suite s3tests TestS3TestsSuite
+	S3TESTS=$(realpath "$S3TESTS")
+	LETHE_PYTHON=$(scripts/conformance/python.sh "$PWD/.cache/s3tests-python")
+	export S3TESTS LETHE_PYTHON
+	suite s3tests-front TestS3TestsSuite
+	binary
+	LETHE_BINARY=$PWD/.cache/lethe suite s3tests-serve TestS3TestsServeSuite
 }
 
 [ $# -gt 0 ] || set -- versitygw rclone s3tests
