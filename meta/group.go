@@ -43,7 +43,7 @@ func (g *group) run() {
 			g.singly()
 			return
 		}
-		if g.kept > 0 && (lethe.Monotonic{}).Now().Sub(g.began) > groupTime {
+		if g.kept > 0 && (lethe.Monotonic{}).Now().Sub(g.began) > g.w.groupTime {
 			break
 		}
 	}

@@ -47,13 +47,15 @@ type writer struct {
 	commit func(*session) error
 	// linger is the wait of a group; a test fills it.
 	linger func()
-	crowd  int   // members of the last group of requests
-	lost   error // why s could not be opened again
-	log    walog
+	// groupTime is the constant; a test that is about a group gives it more.
+	groupTime time.Duration
+	crowd     int   // members of the last group of requests
+	lost      error // why s could not be opened again
+	log       walog
 }
 
 func startWriter(db *DB, s *session) *writer {
-	w := &writer{db: db, s: s, queue: newQueue(), ended: make(chan struct{}), log: walog{limit: walLimit, every: walEvery}}
+	w := &writer{db: db, s: s, queue: newQueue(), groupTime: groupTime, ended: make(chan struct{}), log: walog{limit: walLimit, every: walEvery}}
 	w.commit = func(s *session) error { return s.exec("COMMIT") }
 	w.linger = func() { time.Sleep(groupWait) }
 	go w.loop()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -38,6 +39,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 func together(t *testing.T, db *DB, fns ...func(*tx) error) []error {
 	t.Helper()
 	release := hold(t, db)
+	db.w.groupTime = time.Hour // the writer reads it when it is released
 	errs := make([]error, len(fns))
 	var wg sync.WaitGroup
 	for i, fn := range fns {
