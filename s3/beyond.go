@@ -22,13 +22,14 @@ var listedQueries = map[string][]string{
 	http.MethodPost: {"delete"},
 }
 
-// beyondLists says that the request wants of the bucket what no list can grant.
-func (r *request) beyondLists(bucket string) bool {
-	if r.web == nil || r.web.Params("bucket") != bucket {
-		return false // reads the source of a copy
+// beyondLists says that the request wants what no list can grant, of the bucket that
+// it is addressed to; what a copy wants of its source is to read it.
+func (r *request) beyondLists() bool {
+	if r.web == nil {
+		return false
 	}
 	method, q := r.web.Method(), r.web.Request().URI().QueryArgs()
-	if key, ok := strings.CutPrefix(r.web.Path(), "/"+bucket+"/"); ok && key != "" {
+	if _, key, _ := strings.Cut(strings.TrimPrefix(r.web.Path(), "/"), "/"); key != "" {
 		return method == http.MethodPut && (q.Has("legal-hold") || q.Has("retention"))
 	}
 	switch {

@@ -1,12 +1,16 @@
 package s3_test
 
 import (
+	"encoding/hex"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // beyondLists asks for what no access control list grants.
@@ -44,7 +48,8 @@ func (s *site) beyondLists(c *awss3.Client) map[string]error {
 // what the bucket is: who may write would be allowed everything by a policy of its own.
 func TestListsGrantNoSettings(t *testing.T) {
 	s := withLists(t)
-	bob, bobs := s.account("bob")
+	keyOfBob := s.key("bob", false, meta.AccountBuckets)
+	bob, bobs := client(keyOfBob, nil), keyOfBob.Access
 	everybody := []awss3.PutBucketAclInput{{ACL: types.BucketCannedACLPublicReadWrite}, {GrantWrite: &bobs, GrantRead: &bobs}, {GrantFullControl: &bobs}}
 	for _, in := range everybody {
 		in.Bucket = &s.bucket
@@ -64,6 +69,18 @@ func TestListsGrantNoSettings(t *testing.T) {
 		s.must(deleteAll(s, bob, s.bucket))
 		_, err = bob.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &s.bucket})
 		s.fails(err, 403, "AccessDenied")
+	}
+	// However the bucket's name is written: signatures are over its plain form.
+	for _, query := range []string{"?policy=", "/?policy=", "?acl=&policy=", "?legal-hold=&policy="} {
+		for _, first := range []string{s.bucket[:1], "%" + hex.EncodeToString([]byte(s.bucket[:1]))} {
+			r := s.raw(http.MethodPut, query, nil)
+			r.Header.Set("X-Amz-Copy-Source", s.bucket+"/k")
+			signed(r, keyOfBob, sum(nil))
+			r.URL.RawPath = "/" + first + r.URL.Path[2:]
+			if status, _, answer := s.send(r); status != 403 || !strings.Contains(answer, "AccessDenied") {
+				t.Errorf("PUT %s: %d %.300s", r.URL, status, answer)
+			}
+		}
 	}
 	// A policy can allow them.
 	s.put("k", "x", nil)

@@ -95,7 +95,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err != nil {
 		return nil, err
 	}
-	if requestOf(ctx).beyondLists(bucket) {
+	if requestOf(ctx).beyondLists() {
 		acl = ownersAlone(acl)
 	}
 	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {
