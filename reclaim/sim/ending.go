@@ -62,7 +62,7 @@ func (w *World) requeue() {
 	}
 	for _, b := range dead {
 		l := &seam{w: w, in: w.ledger}
-		_, err := write(l, "requeue", string(b.ID), scope{}, func() (int, error) { return w.ledger.Requeue(context.Background(), []lethe.ID{b.ID}) })
+		_, err := l.Requeue(context.Background(), []lethe.ID{b.ID})
 		w.fail(err)
 	}
 }

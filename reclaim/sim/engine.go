@@ -125,7 +125,7 @@ func (s *seam) Prune(ctx context.Context, limit int) (int, error) {
 	return write(s, "prune", "", scope{}, func() (int, error) { return s.in.Prune(ctx, limit) })
 }
 
-// Runs, guards, dead letters and verify are no steps of the protocol for one
+// Runs, guards and verify are no steps of the protocol for one
 // blob: they pass.
 
 func (s *seam) StartRun(ctx context.Context, r meta.Run) error { return s.in.StartRun(ctx, r) }
@@ -169,11 +169,11 @@ func (s *seam) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter,
 }
 
 func (s *seam) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
-	return s.in.Requeue(ctx, ids)
+	return write(s, "requeue", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.Requeue(ctx, ids) })
 }
 
 func (s *seam) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
-	return s.in.WriteOff(ctx, ids)
+	return write(s, "write-off", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.WriteOff(ctx, ids) })
 }
 
 func (s *seam) Totals(ctx context.Context) ([]meta.Total, error) { return s.in.Totals(ctx) }

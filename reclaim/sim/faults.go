@@ -49,6 +49,7 @@ var (
 		"foresee", "allow", "end-stops",
 		"set-epoch", "hold-backend", "doubt-clock",
 		"seal", "drop-receipts",
+		"requeue", "write-off",
 	}
 	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets", "unsealed"}
 	blobWrites  = []Step{"put", "unlink"}
@@ -81,7 +82,7 @@ func applicable(step Step) []Fault {
 var rare = map[Step]uint64{
 	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 60, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
-	"abort-ruled": 60, "restamp": 4, "set-rules": 2,
+	"requeue": 20, "write-off": 20, "abort-ruled": 60, "restamp": 4, "set-rules": 2,
 	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "lift-hold": 6, "unpark": 6,
 	"foresee": 6, "allow": 12, "end-stops": 2, "hold-backend": 16, "doubt-clock": 4,
@@ -94,7 +95,7 @@ var table = func() map[Step][]Fault {
 	for _, c := range Cells() {
 		m[c.Step] = append(m[c.Step], c.Fault)
 	}
-	for _, s := range []Step{"promote", "release-intent"} { // few of them: most zombies never wake
+	for _, s := range []Step{"promote", "release-intent", "requeue", "write-off", "write-off", "write-off"} { // few of them: most zombies never wake
 		m[s] = append(m[s], Zombie)
 	}
 	return m

@@ -1,6 +1,10 @@
 package sim_test
 
-import "github.com/lethe-storage/lethe/reclaim/sim"
+import (
+	"slices"
+
+	"github.com/lethe-storage/lethe/reclaim/sim"
+)
 
 // heldMutants break rules that the other mutants leave alone.
 var heldMutants = []mutant{
@@ -33,4 +37,18 @@ var heldMutants = []mutant{
 	},
 }
 
-func init() { mutants = append(mutants, heldMutants...) }
+// letterMutants break what is done about deletes that were given up.
+var letterMutants = []mutant{
+	{
+		name: "a person's list of dead letters is believed", rule: "a dead letter is put back or written off while it is one", within: 4000, in: sim.Buried,
+		file: "meta/memmeta/dead.go", old: "		if b := db.byID[id]; b != nil && b.State == lethe.Dead {\n			leave", new: "		if b := db.byID[id]; b != nil {\n			leave",
+	}, {
+		name: "a write-off leaves no receipt", rule: "a receipt for all that goes", within: 500, in: sim.Buried,
+		file: "meta/memmeta/dead.go", old: "		db.lostBytes(b, receipt.WrittenOff)\n", new: "		_ = receipt.WrittenOff\n",
+	}, {
+		name: "what is put back has no attempts left", rule: "a dead letter is put back or written off while it is one", within: 500, in: sim.Buried,
+		file: "meta/memmeta/dead.go", old: "next.State, next.DueAt, next.Attempts = lethe.Condemned, db.now, 0", new: "next.State, next.DueAt = lethe.Condemned, db.now",
+	},
+}
+
+func init() { mutants = slices.Concat(mutants, heldMutants, letterMutants) }

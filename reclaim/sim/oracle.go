@@ -257,6 +257,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	if ferr := o.fenced(sc); ferr != nil {
 		return fmt.Errorf("after %s: %w", step, ferr)
 	}
+	if lerr := o.lettered(step, sc); lerr != nil {
+		return fmt.Errorf("after %s: %w", step, lerr)
+	}
 	if werr := o.unburnt(sc); werr != nil {
 		return fmt.Errorf("after %s: %w", step, werr)
 	}

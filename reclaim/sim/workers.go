@@ -112,6 +112,9 @@ func (p *process) boot() {
 	if p.w.sealing() {
 		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
 	}
+	if p.w.buries() {
+		p.spawn("undertaker", p.w.cfg.Clients+p.w.cfg.Workers+9+p.index, undertaker)
+	}
 	if p.w.limited() {
 		p.spawn("keeper", p.w.cfg.Clients+p.w.cfg.Workers+4+p.index, keeper)
 	}
@@ -153,7 +156,7 @@ func (w *World) newNode() *node {
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit(), Plans: l},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit(), Plans: l},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
 		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
