@@ -5,6 +5,7 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -359,6 +360,32 @@ func TestFormsAndPresignedAddressesOfAccounts(t *testing.T) {
 	}
 	if got := s.keys(); !slices.Equal(got, []string{"by-form", "k"}) {
 		t.Errorf("keys are %q", got)
+	}
+}
+
+// A host without a bucket before the domain is none: the bucket is in the path, and its
+// list is set by root without becoming root's.
+func TestRootSetsListsUnderAnEmptyHost(t *testing.T) {
+	s := withLists(t)
+	alice, name := s.account("alice")
+	s.bucket = s.makes(alice, s.bucket+"-hers")
+	r := s.raw(http.MethodPut, "?acl=", nil)
+	r.URL.Host = "." + domain
+	r.Header.Set("X-Amz-Acl", "public-read")
+	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.addr)
+	}}}
+	defer c.CloseIdleConnections()
+	r.Host = ""
+	resp, err := c.Do(signed(r, root, sum(nil)))
+	s.must(err)
+	if answer := s.read(resp.Body); resp.StatusCode != 200 {
+		t.Fatalf("%d %s", resp.StatusCode, answer)
+	}
+	acl, err := alice.GetBucketAcl(s.ctx, &awss3.GetBucketAclInput{Bucket: &s.bucket})
+	s.must(err)
+	if *acl.Owner.ID != name || len(acl.Grants) != 2 {
+		t.Errorf("the list is %q's, with %d grants", *acl.Owner.ID, len(acl.Grants))
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *Server) split(ctx fiber.Ctx) (bucket, key string) {
 	}
 	path = strings.TrimPrefix(path, "/")
 	if s.opt.Domain != "" {
-		if host, _, ok := strings.Cut(string(ctx.Request().Host()), "."+s.opt.Domain); ok {
+		if host, _, ok := strings.Cut(string(ctx.Request().Host()), "."+s.opt.Domain); ok && host != "" {
 			return strings.Clone(host), path
 		}
 	}
