@@ -128,14 +128,17 @@ func (a *actor) queues(subjects []meta.Subject) error {
 	}
 	fresh := a.effects == a.decided
 	for _, s := range subjects {
-		n := slices.IndexFunc(a.plan, func(i plan.Item) bool {
-			return walking(i) && (i.ID == string(s.ID) || a.w.contentOf(lethe.ID(i.ID)) == s.ID)
-		})
-		if n < 0 {
-			return broken("%s is queued, which the plan that is applied does not name", s.ID)
+		named, wrong := false, false
+		for _, i := range a.plan {
+			if walking(i) && (i.ID == string(s.ID) || a.w.contentOf(lethe.ID(i.ID)) == s.ID) {
+				named, wrong = true, wrong || a.w.oracle.astray(i) // any of its segments
+			}
 		}
-		if i := a.plan[n]; fresh && !a.w.oracle.astray(i) {
-			return broken("a plan of %s queues %s, and nothing has to be done for it", named(i.Do), s.ID)
+		switch {
+		case !named:
+			return broken("%s is queued, which the plan that is applied does not name", s.ID)
+		case fresh && !wrong:
+			return broken("a plan queues %s, and nothing has to be done for it", s.ID)
 		}
 	}
 	return nil
