@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -65,8 +67,15 @@ func (t *tx) createBucket(b Bucket) (Bucket, error) {
 	}
 	b.Domain = cmp.Or(b.Domain, b.Owner)
 	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.now, 0, 0, 0
+	documents := b.Documents
+	b.Documents = nil
 	_, err := t.exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
+	for _, kind := range slices.Sorted(maps.Keys(documents)) {
+		if err == nil {
+			_, err = t.exec(putDocument, b.ID, kind, append([]byte{}, documents[kind]...))
+		}
+	}
 	return b, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -203,7 +204,7 @@ func TestReadsAreSnapshotsAndCannotWrite(t *testing.T) {
 		}
 		mustPut(t, db, "k", "d")
 		second, err := x.countedBucket("b")
-		if err != nil || first != second {
+		if err != nil || !reflect.DeepEqual(first, second) {
 			t.Error(first, second, err)
 		}
 		_, err = x.exec(ownBucket, "b", "eve")

@@ -71,6 +71,9 @@ type Bucket struct {
 	Objects, Bytes int64
 	// Holds is how many holds are set in the bucket (Hold).
 	Holds int64
+	// Documents are what CreateBucket writes with the bucket, by kind: who may do what
+	// in it holds from its first moment. They are not read back with it.
+	Documents map[string][]byte
 }
 
 // Attrs is what a client sent along with an object and gets back with it. It is

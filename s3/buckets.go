@@ -53,6 +53,15 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if acl, err = b.newList(ctx, acl, bucket.Owner); err != nil {
 		return b.fail(o, err)
 	}
+	bucket.Documents = map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
+	if acl == nil {
+		delete(bucket.Documents, kindACL)
+	}
+	if len(tags) > 0 {
+		if bucket.Documents[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
+			return b.fail(o, err)
+		}
+	}
 	made, err := b.store.CreateBucket(o.ctx, bucket)
 	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
 		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
@@ -62,20 +71,10 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		return b.fail(o, err)
 	}
 	o.req.changed(changedOwner, bucket.Owner)
-	docs := map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
-	if len(tags) > 0 {
-		if docs[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
-			return b.fail(o, err)
-		}
-	}
 	for _, kind := range []string{kindACL, kindOwnership, kindTags} {
-		if docs[kind] == nil {
-			continue
+		if body := bucket.Documents[kind]; body != nil {
+			o.req.changed(kind, shown(body))
 		}
-		if err := b.store.PutDocument(o.ctx, o.names.bucket, kind, docs[kind]); err != nil {
-			return b.fail(o, err)
-		}
-		o.req.changed(kind, shown(docs[kind]))
 	}
 	return nil
 }

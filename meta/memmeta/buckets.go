@@ -33,12 +33,17 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 		b.Domain = b.Owner
 	}
 	b.CreatedAt, b.Objects, b.Bytes, b.Holds = db.now, 0, 0, 0
+	documents := make(map[string][]byte, len(b.Documents))
+	for kind, body := range b.Documents {
+		documents[kind] = append([]byte{}, body...)
+	}
+	b.Documents = nil
 	row := &bucket{
 		Bucket:    b,
 		objects:   table[*object]{order: objectsByKey},
 		byKey:     map[string]*object{},
 		uploads:   table[*upload]{order: uploadsByKey},
-		documents: map[string][]byte{},
+		documents: documents,
 	}
 	db.buckets.put(row)
 	db.names.put(row)

@@ -17,6 +17,7 @@ func bucketTests() []test {
 		{name: "settings", run: bucketSettings},
 		{name: "owner", run: bucketOwner},
 		{name: "documents", run: documents},
+		{name: "made with documents", run: madeWithDocuments},
 		{name: "delete an empty one", run: deleteEmptyBucket},
 		{name: "delete one in use", run: deleteBucketInUse},
 		{name: "delete one with objects past their time", run: deleteBucketWithDue},
@@ -151,6 +152,29 @@ func deleteBucketInUse(w *world) {
 	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "k", u.ID))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
+}
+
+// madeWithDocuments: what is said of a bucket when it is made holds for it at once,
+// and for none that has the name already.
+func madeWithDocuments(w *world) {
+	made := meta.Bucket{Name: "made", Owner: "me", Documents: map[string][]byte{"acl": []byte("mine"), "tags": {}}}
+	b := must(w.CreateBucket(w.ctx, made))(w)
+	if b.Documents != nil {
+		w.Errorf("documents are read back: %v", b.Documents)
+	}
+	equal(w, "acl", string(must(w.Document(w.ctx, "made", "acl"))(w)), "mine")
+	if d := must(w.Document(w.ctx, "made", "tags"))(w); d == nil || len(d) > 0 {
+		w.Errorf("tags are %q", d)
+	}
+	made.Documents = map[string][]byte{"acl": []byte("another's")}
+	w.fails(refused(w.CreateBucket(w.ctx, made)), lethe.ErrBucketExists)
+	equal(w, "acl", string(must(w.Document(w.ctx, "made", "acl"))(w)), "mine")
+	w.ok(w.DeleteBucket(w.ctx, "made"))
+	made.Documents = nil
+	must(w.CreateBucket(w.ctx, made))(w)
+	if d := must(w.Document(w.ctx, "made", "acl"))(w); d != nil {
+		w.Errorf("a bucket made anew has %q", d)
+	}
 }
 
 // intoRemadeBucket: a commit that names the bucket it means does not take another one

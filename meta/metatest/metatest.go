@@ -13,6 +13,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -188,9 +189,9 @@ func (w *world) broken(err error) {
 }
 
 // equal compares what is of interest.
-func equal[T comparable](t testing.TB, what string, have, want T) {
+func equal[T any](t testing.TB, what string, have, want T) {
 	t.Helper()
-	if have != want {
+	if !reflect.DeepEqual(have, want) {
 		t.Fatalf("%s is %v, want %v", what, have, want)
 	}
 }
