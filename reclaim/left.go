@@ -9,14 +9,15 @@ import (
 )
 
 // Leaver is a routine that can tell whether something of what it takes is due now,
-// by a read that does not grow with how much is.
+// by reads that do not grow with how much is.
 type Leaver interface {
 	Routine
 	Left(ctx context.Context) (bool, error)
 }
 
 // leaves tells of a run that ended for its limit, if it left something behind: a last
-// batch that was full says only that there may be more.
+// batch that was full says only that there may be more. What holds keep counts as left until
+// it was put aside.
 func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	if !run.atLimit.Load() || ctx.Err() != nil {
 		return nil
@@ -74,15 +75,29 @@ func leftOf(ctx context.Context, l PlanLedger, due func(context.Context, PlanLed
 	return left, nil
 }
 
-// What does not count in a page is left to be stamped anew.
-func dueObject(ctx context.Context, l PlanLedger) (bool, error) {
-	p, err := l.DueObjects(ctx, meta.DueQuery{Limit: 1})
-	return len(p.Rows) > 0 || p.More, err
-}
+const (
+	// leftPage is how many due rows are read at once to find one that counts: those
+	// under holds, or to be stamped anew, do not.
+	leftPage = 100
+	// leftPages bounds how often: so many that do not count are taken for a sign that
+	// more is left, and the next run knows.
+	leftPages = 20
+)
 
-func dueEntry(ctx context.Context, l PlanLedger) (bool, error) {
-	p, err := l.DueTrash(ctx, meta.DueQuery{Limit: 1})
-	return len(p.Rows) > 0 || p.More, err
+func dueObject(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(ctx, l.DueObjects) }
+
+func dueEntry(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(ctx, l.DueTrash) }
+
+func anyDue(ctx context.Context, page func(context.Context, meta.DueQuery) (meta.DuePage, error)) (bool, error) {
+	q := meta.DueQuery{Limit: leftPage}
+	for range leftPages {
+		p, err := page(ctx, q)
+		if err != nil || len(p.Rows) > 0 || !p.More {
+			return len(p.Rows) > 0, err
+		}
+		q.After = p.Next
+	}
+	return true, nil
 }
 
 func blobOf(q meta.DueQuery) func(context.Context, PlanLedger) (bool, error) {
