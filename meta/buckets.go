@@ -73,7 +73,7 @@ func (t *tx) createBucket(b Bucket) (Bucket, error) {
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
 	for _, kind := range slices.Sorted(maps.Keys(documents)) {
 		if err == nil {
-			_, err = t.exec(putDocument, b.ID, kind, append([]byte{}, documents[kind]...))
+			err = t.putDocument(b.ID, kind, documents[kind])
 		}
 	}
 	return b, err

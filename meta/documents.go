@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"github.com/lethe-storage/lethe"
 )
 
 var (
@@ -17,16 +19,22 @@ var (
 // PutDocument stores a document of a bucket, in place of the one of that kind:
 // ErrNoSuchBucket.
 func (db *DB) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	if body == nil {
-		body = []byte{}
-	}
 	return db.write(ctx, "put "+kind+" of bucket "+bucket, func(t *tx) error {
 		b, err := t.holdBucket(bucket)
 		if err == nil {
-			_, err = t.exec(putDocument, b.ID, kind, body)
+			err = t.putDocument(b.ID, kind, body)
 		}
 		return err
 	})
+}
+
+// putDocument writes a document of a bucket that is held, or new; nil is an empty one.
+func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
+	if body == nil {
+		body = []byte{}
+	}
+	_, err := t.exec(putDocument, bucket, kind, body)
+	return err
 }
 
 // Document reads a document of a bucket; nil if there is none: ErrNoSuchBucket.

@@ -64,7 +64,7 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
-	ctx, fn, ended := db.watched(ctx, true, fn)
+	ctx, fn, ended := db.watched(ctx, Transaction{Write: true}, fn)
 	var last *tx // the engine has answered before it is read
 	err := db.engine.run(ctx, k, job{what: what, fn: func(t *tx) error {
 		last = t
@@ -91,7 +91,7 @@ func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 }
 
 func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error) error {
-	ctx, fn, ended := db.watched(ctx, false, fn)
+	ctx, fn, ended := db.watched(ctx, Transaction{}, fn)
 	err := db.engine.view(ctx, k, fn)
 	ended(err)
 	if err != nil {
@@ -108,7 +108,7 @@ func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	if db.file == nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
 	}
-	ctx, fn, ended := db.watchedAs(ctx, Transaction{Name: g.method}, fn)
+	ctx, fn, ended := db.watched(ctx, Transaction{Name: g.method}, fn)
 	err := db.file.glance(ctx, fn)
 	ended(err)
 	if err != nil {

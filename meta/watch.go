@@ -31,18 +31,14 @@ type Watch func(ctx context.Context, name string) (context.Context, func(Transac
 func (db *DB) OnTransactions(w Watch) { db.watch = w }
 
 // watched makes a transaction known to who watches, if anybody does. The caller
-// runs the fn that it answers, and calls ended with the outcome.
-func (db *DB) watched(ctx context.Context, write bool, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
+// runs the fn that it answers, and calls ended with the outcome. A transaction
+// without a name gets its caller's.
+func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
 	if db.watch == nil {
 		return ctx, fn, func(error) {}
 	}
-	return db.watchedAs(ctx, Transaction{Name: callerName(), Write: write}, fn)
-}
-
-// watchedAs is watched for a method whose name is known.
-func (db *DB) watchedAs(ctx context.Context, t Transaction, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
-	if db.watch == nil {
-		return ctx, fn, func(error) {}
+	if t.Name == "" {
+		t.Name = callerName()
 	}
 	t.Engine = "sqlite"
 	if db.pg != nil {

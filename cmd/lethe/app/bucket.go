@@ -65,18 +65,17 @@ func (s *Store) inFlight(c config.NamedRoutine) map[string]int {
 	if c.RatePerSecond > 0 {
 		return nil
 	}
-	out := make(map[string]int, len(s.buckets))
-	for name := range s.buckets {
-		out[name] = deletesInFlight
-	}
-	return out
+	return perBucket(s, deletesInFlight)
 }
 
 // services are the backends that are asked by requests.
-func (s *Store) services() map[string]bool {
-	out := make(map[string]bool, len(s.buckets))
+func (s *Store) services() map[string]bool { return perBucket(s, true) }
+
+// perBucket says v of each backend that is a bucket of a service.
+func perBucket[V any](s *Store, v V) map[string]V {
+	out := make(map[string]V, len(s.buckets))
 	for name := range s.buckets {
-		out[name] = true
+		out[name] = v
 	}
 	return out
 }
