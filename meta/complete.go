@@ -10,12 +10,16 @@ import (
 
 var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, content_id = ?2, replica = ?3, segment = t.segment
 	FROM ` + rows(1, "id text", "segment bigint") + `
-	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.upload_id = ?4`)
+	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.suspect = 0 AND blobs.upload_id = ?4`)
+
+// suspectParts counts those of an upload that were marked suspect.
+var suspectParts = register(`SELECT count(*) FROM blobs
+	WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2 AND suspect = 1 AND upload_id = ?2`)
 
 // Complete makes an object of exactly the parts named and condemns the others:
-// ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall, and the
-// errors of Commit. Asked again by the same operation, it answers the object as
-// long as that lies under its key. The number of statements does not depend on
+// ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
+// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
+// same operation, it answers the object as long as that lies under its key. The number of statements does not depend on
 // the number of parts.
 func (db *DB) Complete(ctx context.Context, c Completion) (out Committed, err error) {
 	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
@@ -195,6 +199,17 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	for i, b := range blobs {
 		list[i] = row{b, i}
 	}
-	lost := fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)
-	return t.must(int64(len(blobs)), lost, composeBlobs, asJSON(list), p.content, p.replica, upload)
+	n, err := t.exec(composeBlobs, asJSON(list), p.content, p.replica, upload)
+	if err != nil || n == int64(len(blobs)) {
+		return err
+	}
+	var suspect int
+	err = t.row(suspectParts, asJSON(blobs), upload).Scan(&suspect)
+	switch {
+	case err != nil:
+		return err
+	case suspect > 0: // marked since they were chosen
+		return fmt.Errorf("%d parts of upload %s were found missing or damaged: %w", suspect, upload, lethe.ErrInvalidPart)
+	}
+	return fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)
 }

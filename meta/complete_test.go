@@ -43,6 +43,28 @@ func TestComplete(t *testing.T) {
 	l.refused(err, lethe.ErrNoSuchUpload)
 }
 
+// TestCompleteOfPartsMarkedMeanwhile: a part that is marked suspect after it was
+// chosen becomes no segment.
+func TestCompleteOfPartsMarkedMeanwhile(t *testing.T) {
+	l := newLedger(t)
+	u := l.upload("k", 0)
+	one, two := l.part(u.ID, 1, 10, "one"), l.part(u.ID, 2, 10, "two")
+	made, err := l.Complete(l.ctx, l.parts(l.upload("other", 0), 1))
+	l.ok(err)
+	_, err = l.MarkSuspect(l.ctx, []lethe.ID{two.BlobID}, true, "missing")
+	l.ok(err)
+	err = l.write(l.ctx, "complete", func(tx *tx) error {
+		return tx.joinSegments(u.ID, []lethe.ID{one.BlobID, two.BlobID}, place{content: made.Object.ContentID})
+	})
+	l.refused(err, lethe.ErrInvalidPart)
+	l.want(one.BlobID, lethe.Live, "")
+	parts, err := l.Parts(l.ctx, u.ID, 0, 9)
+	l.ok(err)
+	if len(parts) != 1 || parts[0].BlobID != one.BlobID {
+		t.Errorf("parts %+v", parts)
+	}
+}
+
 // TestCompleteAgain: a client that lost the answer asks again.
 func TestCompleteAgain(t *testing.T) {
 	l := newLedger(t)

@@ -22,7 +22,9 @@ var (
 		AND u.key >= ?2 AND (?5 = '' OR u.key < ?5)
 		ORDER BY u.key, u.id LIMIT ?6`)
 	pageParts = register(`SELECT ` + partColumns + ` FROM parts
-		WHERE upload_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3`)
+		WHERE upload_id = ?1 AND number > ?2
+			AND NOT EXISTS (SELECT 1 FROM blobs b WHERE b.id = parts.blob_id AND b.suspect = 1)
+		ORDER BY number LIMIT ?3`)
 )
 
 // Upload answers an open upload: ErrNoSuchUpload, also if it is of another
@@ -84,7 +86,8 @@ func (t *tx) uploads(q UploadQuery) ([]Upload, error) {
 }
 
 // Parts lists up to limit stored parts of an upload with numbers above after,
-// ascending; none if there is no such upload.
+// ascending; none if there is no such upload. One whose bytes were found missing or
+// damaged is not among them, so that clients send it again.
 func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (parts []Part, err error) {
 	err = db.read(ctx, "parts of upload "+string(upload), func(t *tx) error {
 		parts, err = all(t, scanPart, pageParts, upload, after, bounded(limit))

@@ -138,9 +138,9 @@ type UploadLedger interface {
 	Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error)
 	// CommitPart: ErrNoSuchUpload, ErrReaped.
 	CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error)
-	// Complete: ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder,
-	// ErrPartTooSmall, and the errors of Commit. Parts of zero bytes are no
-	// segments. Asked again by the same operation, it answers the object as long as
+	// Complete: ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
+	// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Parts of zero
+	// bytes are no segments. Asked again by the same operation, it answers the object as long as
 	// that lies under its key.
 	Complete(ctx context.Context, c meta.Completion) (meta.Committed, error)
 	// AbortUpload condemns all parts of the upload, and its pending part intents,
@@ -154,7 +154,7 @@ type UploadLister interface {
 	// Uploads: ErrNoSuchBucket. AfterKey alone passes over the key's uploads.
 	Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error)
 	// Parts lists up to limit parts with numbers above after, ascending; none if
-	// there is no such upload.
+	// there is no such upload, and none that is suspect.
 	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error)
 	// UploadByID: ErrNoSuchUpload.
 	UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error)

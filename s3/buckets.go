@@ -44,6 +44,9 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		if tags, err = backend.ParseCreateBucketTags(in.CreateBucketConfiguration.Tags); err != nil {
 			return err
 		}
+		if err := unreserved(tags); err != nil {
+			return err
+		}
 	}
 	acct, _ := account(ctx)
 	if creator, ok := ctx.Value(localOwner).(auth.Account); ok {

@@ -266,7 +266,7 @@ func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[stri
 
 // PutBucketTagging replaces the bucket's tags.
 func (b *Backend) PutBucketTagging(ctx context.Context, bucket string, tags map[string]string) error {
-	if err := checkTags(ctx); err != nil {
+	if err := checkTags(ctx, tags); err != nil {
 		return err
 	}
 	doc, err := json.Marshal(tags)

@@ -147,23 +147,57 @@ func TestFailuresAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFailuresAreExcused: what fails of versitygw's suite fails on its own posix
-// gateway too, or is of a feature that is absent, or was decided otherwise.
+// TestFailuresAreExcused: what fails of versitygw's suite, and of Ceph's, fails on
+// versitygw's own posix gateway too, or is of a feature that docs/s3.md says is
+// absent, or was decided otherwise.
 func TestFailuresAreExcused(t *testing.T) {
-	posix := map[string]bool{}
-	for _, f := range failures(t, "versitygw-posix") {
-		posix[f.name] = true
-	}
-	seen := map[string]bool{}
-	for _, suite := range []string{"versitygw", "versitygw-serve"} {
-		for _, f := range failures(t, suite) {
-			excused := posix[f.name] || strings.HasPrefix(f.reason, "Absent: ") || strings.HasPrefix(f.reason, "Decided: ")
-			if !excused || seen[f.name] {
-				t.Errorf("%s, %s: %q is neither absent nor decided, or it is listed twice", suite, f.name, f.reason)
+	absent := absentFeatures(t)
+	for posix, suites := range map[string][]string{
+		"versitygw-posix": {"versitygw", "versitygw-serve"}, "s3tests-posix": {"s3tests", "s3tests-serve", "s3tests-front"},
+	} {
+		there := map[string]bool{}
+		for _, f := range failures(t, posix) {
+			there[f.name] = true
+		}
+		seen := map[string]bool{}
+		for _, suite := range suites {
+			for _, f := range failures(t, suite) {
+				what, named := strings.CutPrefix(f.reason, "Absent: ")
+				end := strings.IndexAny(what, ",;.")
+				switch {
+				case f.reason == "" || seen[f.name]:
+					t.Errorf("%s, %s: there is no reason, or it is listed twice", suite, f.name)
+				case named && (end < 0 || !absent[what[:end]]):
+					t.Errorf("%s, %s: docs/s3.md does not say that it is absent: %q", suite, f.name, what)
+				case !named && !there[f.name] && !strings.HasPrefix(f.reason, "Decided: "):
+					t.Errorf("%s, %s: it fails here alone, and %q is neither absent nor decided", suite, f.name, f.reason)
+				}
+				seen[f.name] = true
 			}
-			seen[f.name] = true
 		}
 	}
+}
+
+// absentFeatures are those that docs/s3.md names in its section on them.
+func absentFeatures(t *testing.T) map[string]bool {
+	t.Helper()
+	data, err := os.ReadFile("../docs/s3.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(data), "\n## What is absent\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	out := map[string]bool{}
+	for line := range strings.Lines(section) {
+		if item, ok := strings.CutPrefix(line, "- **"); ok {
+			name, _, _ := strings.Cut(item, "**")
+			out[name] = true
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/s3.md names no absent feature")
+	}
+	return out
 }
 
 func writeFailures(b *strings.Builder, title string, list []failure) {

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // upload is an open multipart upload of a test.
@@ -65,6 +67,36 @@ func (u *upload) complete() *awss3.CompleteMultipartUploadOutput {
 	out, err := u.CompleteMultipartUpload(u.ctx, u.input())
 	u.must(err)
 	return out
+}
+
+// A part whose bytes were found missing counts as not stored: it is not listed, an
+// upload with it is not completed, and loses nothing until the part was sent again.
+func TestASuspectPart(t *testing.T) {
+	s := newSite(t)
+	up := s.create("k", nil)
+	whole := pattern(minPart + 10)
+	up.part(1, whole[:minPart])
+	up.part(2, whole[minPart:])
+	id, err := lethe.ParseID(up.id)
+	s.must(err)
+	parts, err := w.db.Parts(s.ctx, id, 0, 0)
+	s.must(err)
+	_, err = w.db.MarkSuspect(s.ctx, []lethe.ID{parts[0].BlobID}, true, "missing")
+	s.must(err)
+	_, err = s.CompleteMultipartUpload(s.ctx, up.input())
+	s.fails(err, 400, "InvalidPart")
+	list, err := s.ListParts(s.ctx, &awss3.ListPartsInput{Bucket: &s.bucket, Key: &up.key, UploadId: &up.id})
+	s.must(err)
+	if len(list.Parts) != 1 || *list.Parts[0].PartNumber != 2 {
+		t.Errorf("parts are %v", list.Parts)
+	}
+	sent := up.parts
+	up.part(1, whole[:minPart])
+	up.parts = append(up.parts[len(sent):], sent[1])
+	up.complete()
+	if body, _ := s.get("k"); body != string(whole) {
+		t.Errorf("the object has %d bytes, and not those that were sent", len(body))
+	}
 }
 
 func crc32(in *awss3.CreateMultipartUploadInput) { in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 }

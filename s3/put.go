@@ -125,7 +125,7 @@ func tagsOf(tagging *string) (map[string]string, error) {
 	if len(tags) > maxTags {
 		return nil, s3err.GetAPIError(s3err.ErrObjectTaggingLimited)
 	}
-	return tags, nil
+	return tags, unreserved(tags)
 }
 
 // condition is If-Match and If-None-Match of a write; empty: not given.

@@ -3,6 +3,8 @@ package s3
 import (
 	"context"
 	"encoding/xml"
+	"net/http"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3err"
@@ -37,7 +39,7 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 		err = checkVersion(str(&version))
 	}
 	if err == nil && tags != nil {
-		err = checkTags(ctx)
+		err = checkTags(ctx, tags)
 	}
 	if err != nil {
 		return err
@@ -63,15 +65,32 @@ type tagDocument struct {
 	} `xml:"TagSet"`
 }
 
-// checkTags reads the request's document strictly. versitygw has read it already,
-// but takes any other document for no tags, and the last of two keys in one tag for
-// its key.
-func checkTags(ctx context.Context) error {
-	rc, ok := ctx.(*fasthttp.RequestCtx)
-	if !ok {
-		return nil
+// checkTags reads the request's document strictly, and refuses tags that S3 keeps to
+// itself. versitygw has read it already, but takes any other document for no tags,
+// and the last of two keys in one tag for its key.
+func checkTags(ctx context.Context, tags map[string]string) error {
+	if rc, ok := ctx.(*fasthttp.RequestCtx); ok {
+		if err := strictTags(rc.Request.Body()); err != nil {
+			return err
+		}
 	}
-	return strictTags(rc.Request.Body())
+	return unreserved(tags)
+}
+
+// reservedTags begins the keys of tags that S3 itself sets, in letters of any case.
+const reservedTags = "aws:"
+
+// unreserved refuses tags that no client may set, as S3 does.
+func unreserved(tags map[string]string) error {
+	for key := range tags {
+		if len(key) >= len(reservedTags) && strings.EqualFold(key[:len(reservedTags)], reservedTags) {
+			return s3err.APIError{
+				Code: "InvalidTag", HTTPStatusCode: http.StatusBadRequest,
+				Description: "Tags whose keys begin with aws: are system tags, which cannot be set by requests.",
+			}
+		}
+	}
+	return nil
 }
 
 // strictTags refuses a body that is not one set of tags: those that are there would

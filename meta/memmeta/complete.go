@@ -9,9 +9,9 @@ import (
 )
 
 // Complete makes an object of exactly the parts named and condemns the others:
-// ErrNoSuchUpload, ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall, and the
-// errors of Commit. Asked again by the same operation, it answers the object as
-// long as that lies under its key.
+// ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
+// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
+// same operation, it answers the object as long as that lies under its key.
 func (db *DB) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Committed{}, err
@@ -29,7 +29,7 @@ func (db *DB) complete(c meta.Completion) (meta.Committed, error) {
 	if err != nil {
 		return db.completed(c, err)
 	}
-	parts, err := u.chosen(c)
+	parts, err := db.chosen(u, c)
 	if err != nil {
 		return meta.Committed{}, err
 	}
@@ -77,7 +77,7 @@ func (db *DB) completed(c meta.Completion, gone error) (meta.Committed, error) {
 }
 
 // chosen finds the parts named, in ascending order.
-func (u *upload) chosen(c meta.Completion) ([]*meta.Part, error) {
+func (db *DB) chosen(u *upload, c meta.Completion) ([]*meta.Part, error) {
 	if len(c.Parts) == 0 {
 		return nil, fmt.Errorf("no parts named: %w", lethe.ErrInvalidPart)
 	}
@@ -86,7 +86,7 @@ func (u *upload) chosen(c meta.Completion) ([]*meta.Part, error) {
 		if i > 0 && name.Number <= c.Parts[i-1].Number {
 			return nil, fmt.Errorf("part %d after %d: %w", name.Number, c.Parts[i-1].Number, lethe.ErrInvalidPartOrder)
 		}
-		parts[i] = u.part(name.Number)
+		parts[i] = db.soundPart(u, name.Number)
 	}
 	for i, p := range parts {
 		if p == nil || p.ETag != c.Parts[i].ETag {

@@ -104,7 +104,8 @@ func after(u *upload, q meta.UploadQuery) bool {
 	return u.Key > q.AfterKey || u.Key == q.AfterKey && q.AfterUpload != "" && u.ID > q.AfterUpload
 }
 
-// Parts lists the parts of an upload by number; none if there is no such upload.
+// Parts lists the parts of an upload by number but those that are suspect; none if
+// there is no such upload.
 func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.Part, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -115,10 +116,29 @@ func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.
 		return nil, nil
 	}
 	var out []meta.Part
-	for _, p := range first(u.parts.from(func(p *meta.Part) bool { return p.Number > after }), limit) {
-		out = append(out, clonePart(*p))
+	for _, p := range u.parts.from(func(p *meta.Part) bool { return p.Number > after }) {
+		if db.whole(p) {
+			out = append(out, clonePart(*p))
+		}
+		if len(out) == limit && limit > 0 {
+			break
+		}
 	}
 	return out, nil
+}
+
+// whole says that a part's bytes were not found missing or damaged.
+func (db *DB) whole(p *meta.Part) bool {
+	b := db.byID[p.BlobID]
+	return b == nil || !b.Suspect
+}
+
+// soundPart finds a part by number, nil if there is none that is sound.
+func (db *DB) soundPart(u *upload, number int) *meta.Part {
+	if p := u.part(number); p != nil && db.whole(p) {
+		return p
+	}
+	return nil
 }
 
 // part finds a part by number, nil if there is none.

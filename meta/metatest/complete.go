@@ -13,6 +13,7 @@ func completeTests() []test {
 		{name: "exactly the parts named", run: completeSubset},
 		{name: "parts of zero bytes", run: completeEmpty},
 		{name: "wrong parts", run: completeWrong},
+		{name: "suspect parts", run: completeSuspect},
 		{name: "too small", run: completeSmall},
 		{name: "the errors of commit", run: completeRefused},
 		{name: "known bytes", run: completeDuplicate},
@@ -117,6 +118,28 @@ func completeWrong(w *world) {
 		w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, w.completion(u, "e", c.parts...))), c.kind) })
 	}
 	w.finish(u, "whole", a, b)
+}
+
+// completeSuspect: a part whose bytes were found missing or damaged counts as not
+// stored, until it was sent again or found sound.
+func completeSuspect(w *world) {
+	u := w.open("k")
+	a, b := w.part(u, 1, "a"), w.part(u, 2, "b")
+	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, true, "missing"))(w)
+	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, w.completion(u, "e", a, b))), lethe.ErrInvalidPart) })
+	listed := func() string {
+		return names(must(w.Parts(w.ctx, u.ID, 0, 9))(w), func(p meta.Part) string { return p.ETag })
+	}
+	equal(w, "parts", listed(), etag("a")+";")
+	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, false, ""))(w)
+	equal(w, "parts found sound", listed(), etag("a")+";"+etag("b")+";")
+	must(w.MarkSuspect(w.ctx, []lethe.ID{a.BlobID, b.BlobID}, true, "missing"))(w)
+	equal(w, "a page", len(must(w.Parts(w.ctx, u.ID, 0, 1))(w)), 0)
+	again := w.part(u, 1, "a")
+	w.condemned(a.BlobID, lethe.ReasonPart, w.now().Add(readGrace))
+	w.finish(u, "whole", again)
+	w.condemned(b.BlobID, lethe.ReasonPart, w.now().Add(readGrace))
+	w.totals(0, 1, 2, 0)
 }
 
 func completeSmall(w *world) {

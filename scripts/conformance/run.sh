@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
 # them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
-# against versitygw's own gateway), rclone, s3tests (also against lethe serve);
-# default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
+# against versitygw's own gateway), rclone, s3tests (likewise); default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
 # suite is left out. What the suites need is fetched and built into .bin and .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -30,10 +29,15 @@ binary() {
 	go build -o .cache/lethe ./cmd/lethe
 }
 
-versitygw() {
+# gateway builds versitygw.
+gateway() {
 	[ -x .bin/versitygw ] || scripts/modbuild.sh versitygw github.com/versity/versitygw@v1.8.0 ./cmd/versitygw
-	binary
 	export LETHE_VERSITYGW=$bin/versitygw
+}
+
+versitygw() {
+	gateway
+	binary
 	suite versitygw TestVersitygwSuite
 	LETHE_BINARY=$PWD/.cache/lethe suite versitygw-serve TestVersitygwServeSuite
 	suite versitygw-posix TestVersitygwPosixSuite
@@ -57,6 +61,8 @@ s3tests() {
 	suite s3tests-front TestS3TestsSuite
 	binary
 	LETHE_BINARY=$PWD/.cache/lethe suite s3tests-serve TestS3TestsServeSuite
+	gateway
+	suite s3tests-posix TestS3TestsPosixSuite
 }
 
 [ $# -gt 0 ] || set -- versitygw rclone s3tests
