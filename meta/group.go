@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
@@ -13,6 +14,8 @@ type group struct {
 	began lethe.Time
 	ran   []*member // in order, with their results in err
 	kept  int       // members whose changes are in the transaction
+	// common is what they count, nil if each writes it for itself.
+	common *common
 }
 
 // refuse answers the members that wait when no transaction can begin.
@@ -68,9 +71,11 @@ func (g *group) join(m *member) bool {
 	if err := s.exec("SAVEPOINT member"); err != nil {
 		return false
 	}
-	if m.err = g.w.runOne(m); m.err != nil {
+	if m.err = g.w.runOne(m, g.common); m.err != nil {
+		g.common.undone()
 		return s.exec("ROLLBACK TO member") == nil && s.exec("RELEASE member") == nil
 	}
+	g.common.kept()
 	if s.exec("RELEASE member") != nil {
 		return false
 	}
@@ -89,7 +94,7 @@ func (g *group) alone(m *member) error {
 		g.w.reopen()
 		return err
 	}
-	if err := g.w.runOne(m); err != nil {
+	if err := g.w.runOne(m, g.common); err != nil {
 		if s.exec("ROLLBACK") != nil {
 			g.w.reopen()
 		}
@@ -104,6 +109,10 @@ func (g *group) alone(m *member) error {
 // end of the transaction is written: if there is room now, it is false, and all is
 // to be done again.
 func (g *group) commit() bool {
+	if err := g.settle(); err != nil {
+		g.w.db.ballast.give(err)
+		return false
+	}
 	err := g.w.finish()
 	if err == nil {
 		g.w.publish(g.ran)
@@ -119,6 +128,15 @@ func (g *group) commit() bool {
 	}
 	g.w.reopen()
 	return true
+}
+
+// settle writes what the members have counted.
+func (g *group) settle() error {
+	if g.common == nil {
+		return nil
+	}
+	w := g.w
+	return mapError(g.common.write(&tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s}))
 }
 
 // singly runs the members again, each in a transaction of its own, after the one

@@ -73,16 +73,25 @@ type tx struct {
 	// after it, because that would be committed by itself.
 	spoilt error
 	counts counters
+	common *common // of the group that it is a member of
 	by     lethe.Caller
 	op     lethe.ID          // the operation that it records, if it does
 	held   map[lethe.ID]bool // contents that are locked
 	doomed []Doomed          // what it condemned
 }
 
+// ready says that a statement may run, and sees what others of the group did.
+func (t *tx) ready(query string) error {
+	if t.spoilt == nil {
+		t.spoilt = t.common.settle(t, query)
+	}
+	return t.spoilt
+}
+
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(query string, args ...any) (int64, error) {
-	if t.spoilt != nil {
-		return 0, t.spoilt
+	if err := t.ready(query); err != nil {
+		return 0, err
 	}
 	res, err := t.s.execute(t.ctx, query, args)
 	if err != nil {
@@ -93,8 +102,8 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 
 // query runs a statement that answers rows; see collect.
 func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
-	if t.spoilt != nil {
-		return nil, t.spoilt
+	if err := t.ready(query); err != nil {
+		return nil, err
 	}
 	rows, err := t.s.ask(t.ctx, query, args)
 	return rows, t.failed(err)
@@ -103,8 +112,8 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 // row runs a statement that answers at most one row; Scan answers sql.ErrNoRows
 // if there is none.
 func (t *tx) row(query string, args ...any) scanner {
-	if t.spoilt != nil {
-		return noRow{t.spoilt}
+	if err := t.ready(query); err != nil {
+		return noRow{err}
 	}
 	return t.s.askOne(t.ctx, query, args)
 }

@@ -114,7 +114,7 @@ func (w *writer) turn(k kind) int {
 		defer w.db.r.memory.Unlock()
 	}
 	w.db.ballast.tend()
-	g := &group{w: w, k: k, began: lethe.Monotonic{}.Now()}
+	g := &group{w: w, k: k, common: &common{}, began: lethe.Monotonic{}.Now()}
 	err := w.ready()
 	if w.db.ballast.give(err) {
 		err = w.ready()
@@ -153,9 +153,10 @@ func (w *writer) reopen() {
 	w.s = nil
 }
 
-// runOne runs fn in the transaction at hand. A panic becomes an error.
-func (w *writer) runOne(m *member) (err error) {
-	t := &tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s, random: w.db.random, writes: true, by: m.by}
+// runOne runs fn in the transaction at hand, which adds what it counts to c, or if
+// that is nil, writes it. A panic becomes an error.
+func (w *writer) runOne(m *member, c *common) (err error) {
+	t := &tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s, random: w.db.random, writes: true, by: m.by, common: c}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
