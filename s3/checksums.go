@@ -66,7 +66,7 @@ func (g given) of(a types.ChecksumAlgorithm) *string {
 type sums struct {
 	algorithm types.ChecksumAlgorithm
 	trailer   middlewares.ChecksumReader // the client sends the value at the end
-	hash      *utils.HashReader
+	hash      hashed
 	body      *bodyReader
 	reader    io.Reader // what the store reads
 }
@@ -92,7 +92,10 @@ func newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, 
 	return s, err
 }
 
-func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (*utils.HashReader, error) {
+func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (hashed, error) {
+	if a == crc64 {
+		return newCRC64(r, value), nil
+	}
 	h, err := utils.NewHashReader(r, value, utils.HashType(strings.ToLower(string(a))))
 	if err != nil {
 		return nil, fmt.Errorf("s3: checksum %s: %w", a, err)

@@ -11,7 +11,6 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
@@ -155,7 +154,7 @@ func setPartOutput(out *awss3.UploadPartOutput, c s3response.Checksum) {
 type partBody struct {
 	*sums
 	kept  types.ChecksumAlgorithm // the one to store
-	inner *utils.HashReader       // computes it, if the client sent another
+	inner hashed                  // computes it, if the client sent another
 	value string                  // of the client's, once finished
 }
 
@@ -268,7 +267,7 @@ func (b *Backend) copyPart(o *op, up meta.Upload, p copiedPart) (part meta.Part,
 	if kept == "" {
 		kept = crc64
 	}
-	var h *utils.HashReader
+	var h hashed
 	r := object.PartCopyRequest{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: up.ID, Number: p.number,
 		SourceBucket: p.src.bucket, SourceKey: p.src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
