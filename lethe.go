@@ -109,6 +109,7 @@ var (
 	ErrNoSuchBucket       = errors.New("no such bucket")
 	ErrBucketExists       = errors.New("bucket already exists")
 	ErrBucketNotEmpty     = errors.New("bucket is not empty")
+	ErrTooManyBuckets     = errors.New("too many buckets")
 	ErrNoSuchKey          = errors.New("no such key")
 	ErrNoSuchUpload       = errors.New("no such upload")
 	ErrNoSuchAccessKey    = errors.New("no such access key")

@@ -23,6 +23,7 @@ var (
 	insertBucket = register(`INSERT INTO buckets (` + newBucketColumns + `)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`)
 	selectBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1`)
+	ownedBuckets = register(`SELECT count(*) FROM (SELECT 1 FROM buckets WHERE owner = ?1 AND name IS NOT NULL LIMIT ?2) AS owned`)
 	countBucket  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets WHERE name = ?1`)
 	listBuckets  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
 		WHERE name > ?1 AND name >= ?2 AND (?3 = '' OR name < ?3) AND (?4 = '' OR owner = ?4) ORDER BY name LIMIT ?5`)
@@ -40,7 +41,8 @@ var (
 )
 
 // CreateBucket makes a bucket; ID and Domain get defaults (a new id, the owner).
-// If the name is taken it answers that bucket and ErrBucketExists.
+// If the name is taken it answers that bucket and ErrBucketExists; ErrTooManyBuckets
+// if the owner has Most already.
 func (db *DB) CreateBucket(ctx context.Context, b Bucket) (Bucket, error) {
 	asked := b
 	err := db.write(ctx, "create bucket "+b.Name, func(t *tx) error {
@@ -62,13 +64,16 @@ func (t *tx) createBucket(b Bucket) (Bucket, error) {
 	if err := either(t.needsRoom(), b.BucketSettings.check()); err != nil {
 		return b, err
 	}
+	if err := t.mayOwn(b.Owner, b.Most); err != nil {
+		return b, err
+	}
 	if b.ID == "" {
 		b.ID = lethe.NewID(t.now, t.random)
 	}
 	b.Domain = cmp.Or(b.Domain, b.Owner)
 	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.now, 0, 0, 0
 	documents := b.Documents
-	b.Documents = nil
+	b.Documents, b.Most = nil, 0
 	_, err := t.exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
 		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
 	for _, kind := range slices.Sorted(maps.Keys(documents)) {
@@ -77,6 +82,24 @@ func (t *tx) createBucket(b Bucket) (Bucket, error) {
 		}
 	}
 	return b, err
+}
+
+// mayOwn refuses another bucket to who has the most already: ErrTooManyBuckets. Those
+// who make buckets of one owner at once wait for each other.
+func (t *tx) mayOwn(owner string, most int) error {
+	if most <= 0 {
+		return nil
+	}
+	if t.crowded() {
+		if _, err := t.exists(closeGate, gateOf("owner", owner)); err != nil {
+			return err
+		}
+	}
+	var have int
+	if err := t.row(ownedBuckets, owner, most).Scan(&have); err != nil || have < most {
+		return err
+	}
+	return fmt.Errorf("%s owns %d: %w", owner, have, lethe.ErrTooManyBuckets)
 }
 
 // check refuses settings that make no sense.

@@ -74,6 +74,9 @@ type Bucket struct {
 	// Documents are what CreateBucket writes with the bucket, by kind: who may do what
 	// in it holds from its first moment. They are not read back with it.
 	Documents map[string][]byte
+	// Most is how many buckets CreateBucket lets the owner have, with this one; 0: any
+	// number. It is not read back.
+	Most int
 }
 
 // Attrs is what a client sent along with an object and gets back with it. It is

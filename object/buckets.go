@@ -6,7 +6,8 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name.
+// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name,
+// ErrTooManyBuckets.
 func (s *Store) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
 	return s.ledger.CreateBucket(ctx, b)
 }

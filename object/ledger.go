@@ -36,7 +36,7 @@ type Ledger interface {
 // BucketLedger keeps buckets.
 type BucketLedger interface {
 	// CreateBucket: ErrBucketExists if the name is taken; then the answer is the
-	// existing bucket.
+	// existing bucket. ErrTooManyBuckets if the owner has Most already.
 	CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error)
 	// Bucket: ErrNoSuchBucket.
 	Bucket(ctx context.Context, name string) (meta.Bucket, error)

@@ -36,8 +36,11 @@ type BackendOptions struct {
 	Region string      // of new buckets
 	// Ownership is that of buckets made without one (default BucketOwnerEnforced).
 	Ownership types.ObjectOwnership
-	MinPart   int64         // the store's, for error texts (default 5 MiB)
-	Timeout   time.Duration // of operations that move no body (default 1 min)
+	// AccountBuckets is how many buckets an account may own; 0: any number. The root
+	// may make any number.
+	AccountBuckets int
+	MinPart        int64         // the store's, for error texts (default 5 MiB)
+	Timeout        time.Duration // of operations that move no body (default 1 min)
 	// Base ends every operation when it is done (default: never).
 	Base context.Context
 	// KeyRate limits requests per access key.

@@ -29,15 +29,11 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if err != nil {
 		return err
 	}
-	if strings.Contains(o.names.bucket, "..") {
-		// versitygw lets them pass; no host name can hold them.
+	if !validLabels(o.names.bucket) {
 		return s3err.GetBucketErr(s3err.ErrInvalidBucketName, o.names.bucket)
 	}
 	if in.ObjectLockEnabledForBucket != nil && *in.ObjectLockEnabledForBucket {
 		return notImplemented()
-	}
-	if !validLabels(o.names.bucket) {
-		return s3err.GetBucketErr(s3err.ErrInvalidBucketName, o.names.bucket)
 	}
 	var tags map[string]string
 	if in.CreateBucketConfiguration != nil {
@@ -59,6 +55,9 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	bucket.Documents = map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
 	if acl == nil {
 		delete(bucket.Documents, kindACL)
+	}
+	if _, root := account(ctx); !root {
+		bucket.Most = b.opt.AccountBuckets
 	}
 	if len(tags) > 0 {
 		if bucket.Documents[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {

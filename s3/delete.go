@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -47,10 +48,6 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	if err != nil {
 		return s3response.DeleteResult{}, err
 	}
-	quiet, err := checkDeleteBody(ctx)
-	if err != nil {
-		return s3response.DeleteResult{}, err
-	}
 	if in.Delete == nil || len(in.Delete.Objects) == 0 || len(in.Delete.Objects) > maxDelete {
 		return s3response.DeleteResult{}, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
@@ -61,20 +58,26 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	if err := d.run(); err != nil {
 		return s3response.DeleteResult{}, b.fail(o, err)
 	}
-	if quiet {
+	if o.req.quiet {
 		d.res.Deleted = nil
 	}
 	return d.res, nil
 }
 
-// checkDeleteBody reads the request strictly. versitygw has read it already, but
-// takes the last of two keys in one entry, for one.
-func checkDeleteBody(ctx context.Context) (quiet bool, err error) {
+// foreseeDeletion reads the body of a DeleteObjects, once it is known who sends it, and
+// refuses what S3 does. versitygw reads it whole first, however many keys it has, and
+// counts those alone that may be deleted; of two keys in one entry it takes the last.
+func (r *request) foreseeDeletion(ctx context.Context) error {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
-	if !ok {
-		return false, nil
+	if acct, _ := account(ctx); !ok || r.web == nil || r.event.Key != "" || acct.Access == "" && !public(ctx) {
+		return nil
 	}
-	return strictDelete(rc.Request.Body())
+	if r.web.Method() != http.MethodPost || !rc.QueryArgs().Has("delete") {
+		return nil
+	}
+	var err error
+	r.quiet, err = strictDelete(rc.Request.Body())
+	return err
 }
 
 // deletion is a DeleteObjects under way.

@@ -76,6 +76,9 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
+	if err := requestOf(ctx).foreseeDeletion(ctx); err != nil {
+		return nil, err
+	}
 	expandKey(ctx, requestOf(ctx))
 	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
 		return b.rootsACL(ctx, bucket)

@@ -28,6 +28,7 @@ var mappings = []struct {
 	{lethe.ErrNoSuchBucket, bucketError(s3err.ErrNoSuchBucket)},
 	{lethe.ErrBucketNotEmpty, bucketError(s3err.ErrBucketNotEmpty)},
 	{lethe.ErrBucketExists, bucketError(s3err.ErrBucketAlreadyExists)},
+	{lethe.ErrTooManyBuckets, tooManyBuckets},
 	{lethe.ErrInvalidBucketName, bucketError(s3err.ErrInvalidBucketName)},
 	{lethe.ErrNoSuchKey, apiError(s3err.ErrNoSuchKey)},
 	{lethe.ErrNoSuchUpload, func(n names, _ error) s3err.S3Error { return s3err.GetNoSuchUploadErr(n.upload) }},
@@ -147,4 +148,12 @@ func checkVersion(version string) error {
 		return nil
 	}
 	return s3err.GetInvalidArgumentErr(s3err.InvalidArgVersionId, version)
+}
+
+// tooManyBuckets refuses another bucket to who owns as many as they may.
+func tooManyBuckets(names, error) s3err.S3Error {
+	return s3err.APIError{
+		Code: "TooManyBuckets", HTTPStatusCode: http.StatusBadRequest,
+		Description: "You have as many buckets as you may. Delete one that you do not need, or ask the operator for more.",
+	}
 }

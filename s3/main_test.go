@@ -33,6 +33,8 @@ const (
 	region  = "us-east-1"
 	domain  = "s3.test"
 	minPart = 1 << 10 // lowered, so that uploads of many parts are cheap
+
+	accountBuckets = 20 // likewise
 )
 
 var root = s3.Credentials{Access: "rootkey", Secret: "rootsecret-rootsecret"}
@@ -111,7 +113,7 @@ func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)
 	server, err := s3.New(s3.Options{
 		Store: w.store, Keys: w.db, Root: root, Region: region, Domain: domain,
-		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart,
+		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
 		Events: s3.Events{Request: w.request, Failure: w.failure},
 		Ready:  func(a []net.Addr) { ready <- a[0].String() },

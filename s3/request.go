@@ -57,6 +57,7 @@ type request struct {
 	// policyStatus: asks whether it is public.
 	policyStatus bool
 	urlEncode    bool // wants names in listings URL-encoded
+	quiet        bool // a deletion that is not to be told of each key
 
 	key     *meta.AccessKey // the restricted key that signed it, once looked up
 	counted bool            // by the rate of its key

@@ -45,7 +45,9 @@ type Options struct {
 	// Ownership is that of buckets made without one: whether access control lists
 	// count. Default BucketOwnerEnforced, as S3 has it: they do not.
 	Ownership types.ObjectOwnership
-	Health    string // path that answers 200 to GET; empty: none
+	// AccountBuckets is how many buckets an account may own; 0: any number.
+	AccountBuckets int
+	Health         string // path that answers 200 to GET; empty: none
 
 	MaxConnections int            // default 4,096
 	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
@@ -152,7 +154,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	o := s.opt
 	b := BackendOptions{
 		Store: o.Store, Keys: o.Keys, Clock: o.Clock, Region: o.Region, MinPart: o.MinPart,
-		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, Events: o.Events,
+		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, AccountBuckets: o.AccountBuckets, Events: o.Events,
 	}
 	iam := o.Accounts
 	switch {

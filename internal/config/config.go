@@ -59,6 +59,7 @@ type Server struct {
 	StaleReads     Duration  `yaml:"stale_reads"` // 0: none
 	CORS           CORS      `yaml:"cors"`
 	Ownership      string    `yaml:"object_ownership"` // of buckets made without one, in S3's words
+	AccountBuckets int       `yaml:"account_buckets"`  // that one may own; 0: any number
 }
 
 // Listener is one address that is served.

@@ -25,6 +25,7 @@ func Default() *Config {
 			Metrics:        Listener{Listen: "127.0.0.1:9002"},
 			Region:         "us-east-1",
 			Ownership:      ownerships[0],
+			AccountBuckets: 1000,
 			TrustedProxies: []Network{},
 			RateLimit:      RateLimit{Burst: 200},
 			MaxConnections: 4096,

@@ -131,6 +131,7 @@ func (s Server) validate(p *Problems) {
 	p.check(s.RateLimit.Burst >= 1, "server.rate_limit.burst", "is %d; use at least 1", s.RateLimit.Burst)
 	p.check(s.MaxConnections >= 1, "server.max_connections", "is %d; use at least 1", s.MaxConnections)
 	p.check(s.DrainTimeout > 0, "server.drain_timeout", "is none; use for example 30s")
+	p.check(s.AccountBuckets >= 0, "server.account_buckets", "is %d; use 0 for any number", s.AccountBuckets)
 	p.check(slices.Contains(ownerships, s.Ownership), "server.object_ownership", "is %q; use one of %v", brief(s.Ownership), ownerships)
 	origin := s.CORS.DefaultOrigin
 	u, err := url.Parse(origin)

@@ -30,6 +30,7 @@ func TestValidateServer(t *testing.T) {
 		"server.rate_limit.burst=0":                             "burst: is 0; use at least 1",
 		"server.max_connections=0":                              "use at least 1",
 		"server.drain_timeout=none":                             "is none; use for example 30s",
+		"server.account_buckets=-1":                             "use 0 for any number",
 		"server.object_ownership=Mine":                          "use one of [BucketOwnerEnforced",
 		"server.cors.default_origin=example.org":                "is no origin",
 	})

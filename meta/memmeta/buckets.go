@@ -12,7 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name.
+// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name,
+// ErrTooManyBuckets.
 func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
 		return b, err
@@ -26,6 +27,9 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 		return b, err
 	}
 	b.BucketSettings = s
+	if b.Most > 0 && db.owned(b.Owner) >= b.Most {
+		return b, fmt.Errorf("memmeta: create bucket %s: %w", b.Name, lethe.ErrTooManyBuckets)
+	}
 	if b.ID == "" {
 		b.ID = db.newID()
 	}
@@ -37,7 +41,7 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 	for kind, body := range b.Documents {
 		documents[kind] = append([]byte{}, body...)
 	}
-	b.Documents = nil
+	b.Documents, b.Most = nil, 0
 	row := &bucket{
 		Bucket:    b,
 		objects:   table[*object]{order: objectsByKey},
@@ -48,6 +52,16 @@ func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, err
 	db.buckets.put(row)
 	db.names.put(row)
 	return b, nil
+}
+
+// owned is how many buckets an owner has.
+func (db *DB) owned(owner string) (n int) {
+	for _, b := range db.names.rows {
+		if b.Owner == owner {
+			n++
+		}
+	}
+	return n
 }
 
 // Bucket finds a bucket by name: ErrNoSuchBucket.

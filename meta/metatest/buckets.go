@@ -25,6 +25,7 @@ func bucketTests() []test {
 		{name: "delete takes promotions", run: deleteBucketPromotions},
 		{name: "commit into one made anew", run: intoRemadeBucket},
 		{name: "totals", run: bucketTotals},
+		{name: "as many as the owner may have", run: bucketsOfOwner},
 	}
 }
 
@@ -262,4 +263,39 @@ func bucketTotals(w *world) {
 	check(2, 10)
 	w.remove("a", "b", "none")
 	check(0, 0)
+}
+
+// bucketsOfOwner: nobody gets more buckets than they may have, neither one after the
+// other nor at once; what others have does not count, nor what is deleted.
+func bucketsOfOwner(w *world) {
+	ask := func(name, owner string, most int) error {
+		return refused(w.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: owner, Most: most}))
+	}
+	w.ok(ask("o1", "one", 2))
+	w.ok(ask("t1", "two", 1))
+	w.ok(ask("o2", "one", 2))
+	w.unchanged(func() {
+		w.fails(ask("o3", "one", 2), lethe.ErrTooManyBuckets)
+		w.fails(ask("o1", "one", 2), lethe.ErrBucketExists)
+	})
+	w.ok(w.DeleteBucket(w.ctx, "o1"))
+	w.ok(ask("o3", "one", 2))
+	w.ok(ask("o4", "one", 0))
+	w.fails(ask("o5", "one", 3), lethe.ErrTooManyBuckets)
+	equal(w, "read back", must(w.Bucket(w.ctx, "o3"))(w).Most, 0)
+
+	const most, asked = 4, 16
+	outcomes := make(chan error, asked)
+	for i := range asked {
+		go func() { outcomes <- ask(fmt.Sprint("many", i), "many", most) }()
+	}
+	made := 0
+	for range asked {
+		if err := <-outcomes; err == nil {
+			made++
+		} else {
+			w.fails(err, lethe.ErrTooManyBuckets)
+		}
+	}
+	equal(w, "made at once", made, most)
 }

@@ -138,7 +138,7 @@ func prune(v any) any {
 
 // kinds are the errors that a caller can tell apart.
 var kinds = []error{
-	lethe.ErrNoSuchBucket, lethe.ErrBucketExists, lethe.ErrBucketNotEmpty, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload,
+	lethe.ErrNoSuchBucket, lethe.ErrBucketExists, lethe.ErrTooManyBuckets, lethe.ErrBucketNotEmpty, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload,
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
 	lethe.ErrPreconditionFailed, lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrReaped,
 	lethe.ErrFenced, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
