@@ -20,10 +20,10 @@ type ground struct {
 	end      func() error // nil: nothing to end
 }
 
-func (f Interference) ground(ctx context.Context, dir string) (ground, error) {
+func (f Interference) ground(ctx context.Context, dir, name string) (ground, error) {
 	d := Dataset{Living: f.Objects * (f.Waves + 1), Size: f.Size}
 	if f.Servers != nil {
-		return f.Servers.ground(ctx, dir, d)
+		return f.Servers.ground(ctx, dir, name, d)
 	}
 	if err := d.Fill(ctx, dir, lethe.SystemClock{}.Now()); err != nil {
 		return ground{}, err
@@ -39,9 +39,9 @@ func (f Interference) ground(ctx context.Context, dir string) (ground, error) {
 	}}, nil
 }
 
-// ground fills a fresh database and a bucket of an S3 server that it starts.
-func (s *Servers) ground(ctx context.Context, dir string, d Dataset) (at ground, err error) {
-	const name = "ground"
+// ground fills a fresh database and a bucket, of the given name, of an S3 server that
+// it starts.
+func (s *Servers) ground(ctx context.Context, dir, name string, d Dataset) (at ground, err error) {
 	admin, err := pgx.Connect(ctx, s.Postgres("postgres"))
 	if err != nil {
 		return at, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,15 +15,16 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Interference measures what clients feel of reclaiming. Objects come due in waves.
-// Before each wave clients put and get objects of 4 KiB at rest, then for as long
-// while the server reclaims the wave. So what a wave is compared with lies moments
-// before it, and what else the machine does weighs on both. One more wave, the last,
-// is reclaimed without clients.
+// Interference measures what clients feel of reclaiming, with each of some values of
+// reclaim.yield: a store and a server for each, which take turns wave by wave, so that
+// what else the machine does weighs on all of them. The objects of a wave come due at
+// once. Right before, clients put and get objects of 4 KiB at rest, then for as long
+// while the server reclaims the wave. One more wave of each, the last, is reclaimed
+// without clients.
 type Interference struct {
 	Binary  string
-	Objects int // of one wave: more than can be reclaimed beside the load
-	Waves   int
+	Objects int           // of one wave: more than can be reclaimed beside the load
+	Waves   int           // of each yield
 	Every   time.Duration // from wave to wave: time for rest, load and what is left
 	Size    int
 	Clients int
@@ -40,130 +43,198 @@ type Felt struct {
 	Held             float64   // and with them
 }
 
-// Run measures; the answer is by yield, in order, wave by wave.
+// Run measures; the answer is by yield, in order, wave by wave. With an error it is what
+// was measured before.
 func (f Interference) Run(ctx context.Context) (out [][]Felt, err error) {
-	for _, y := range f.Yields {
-		felt, err := f.one(ctx, y)
-		if err != nil {
-			return out, err
+	sides, end, err := f.sides(ctx)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
+		return nil, err
+	}
+	out = make([][]Felt, len(sides))
+	const start = 20 * time.Second
+	first := lethe.SystemClock{}.Now().Add(start + f.Time)
+	for i, s := range sides {
+		for n := range f.Waves + 1 {
+			if err := s.schedule(n*f.Objects, (n+1)*f.Objects, f.due(first, n, i)); err != nil {
+				return nil, err
+			}
 		}
-		out = append(out, felt)
+	}
+	for _, s := range sides {
+		if err := s.serve(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for n := range f.Waves {
+		for _, i := range f.order(n) {
+			w, err := sides[i].wave(ctx, n, f.due(first, n, i))
+			if err != nil {
+				return out, fmt.Errorf("bench: wave %d of reclaim.yield %g: %w", n+1, f.Yields[i], err)
+			}
+			out[i] = append(out[i], w)
+		}
+	}
+	for _, i := range f.order(f.Waves) {
+		free, err := sides[i].free(ctx, f.due(first, f.Waves, i))
+		if err != nil {
+			return out, fmt.Errorf("bench: the last wave of reclaim.yield %g: %w", f.Yields[i], err)
+		}
+		for n := range out[i] {
+			out[i][n].Free = free
+		}
 	}
 	return out, nil
 }
 
-// one fills a store whose objects come due in waves, and measures with it.
-func (f Interference) one(ctx context.Context, yield float64) (felt []Felt, err error) {
-	dir, err := os.MkdirTemp(f.Dir, "lethe-bench-")
-	if err != nil {
-		return nil, err
+// order is the order of the sides in a round. Every other round goes backwards: what a
+// wave leaves behind for the next one to feel is not always felt by the same side.
+func (f Interference) order(round int) []int {
+	list := make([]int, len(f.Yields))
+	for i := range list {
+		list[i] = i
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	at, err := f.ground(ctx, dir)
-	if at.end != nil {
-		defer func() { err = errors.Join(err, at.end()) }()
+	if round%2 == 1 {
+		slices.Reverse(list)
 	}
-	if err != nil {
-		return nil, err
-	}
-	const start = 20 * time.Second
-	first := lethe.SystemClock{}.Now().Add(start + f.Time)
-	for n := range f.Waves + 1 {
-		if err := at.schedule(n*f.Objects, (n+1)*f.Objects, first.Add(time.Duration(n)*f.Every)); err != nil {
-			return nil, err
-		}
-	}
-	r := felting{Interference: f, dir: dir, env: at.env}
-	srv, err := r.serve(ctx, yield)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, srv.stop()) }()
-	if _, err := srv.Do(ctx, http.MethodPut, "/load", nil); err != nil {
-		return nil, err
-	}
-	for n := range f.Waves {
-		w, err := r.wave(ctx, srv, n, first.Add(time.Duration(n)*f.Every))
-		if err != nil {
-			return felt, err
-		}
-		felt = append(felt, w)
-	}
-	free, err := r.free(ctx, srv, first.Add(time.Duration(f.Waves)*f.Every))
-	for i := range felt {
-		felt[i].Free = free
-	}
-	return felt, err
+	return list
 }
 
-// felting is one run.
-type felting struct {
+// due is when the objects of a side's wave come due.
+func (f Interference) due(first lethe.Time, round, side int) lethe.Time {
+	return first.Add(time.Duration(round*len(f.Yields)+slices.Index(f.order(round), side)) * f.Every)
+}
+
+// sides fills a store for each yield. What end ends is to be ended also after an error.
+func (f Interference) sides(ctx context.Context) (sides []*side, end func() error, err error) {
+	dir, err := os.MkdirTemp(f.Dir, "lethe-bench-")
+	if err != nil {
+		return nil, func() error { return nil }, err
+	}
+	end = func() error {
+		var errs []error
+		for _, s := range sides {
+			errs = append(errs, s.stop())
+		}
+		return errors.Join(append(errs, os.RemoveAll(dir))...)
+	}
+	for i, yield := range f.Yields {
+		s := &side{Interference: f, yield: yield, dir: filepath.Join(dir, strconv.Itoa(i))}
+		sides = append(sides, s)
+		if err := os.Mkdir(s.dir, 0o700); err != nil {
+			return sides, end, err
+		}
+		if s.ground, err = f.ground(ctx, s.dir, fmt.Sprint("ground", i)); err != nil {
+			return sides, end, err
+		}
+	}
+	return sides, end, nil
+}
+
+// side is one of what is compared: a store and its server.
+type side struct {
 	Interference
-	dir string
-	env []string // says where the store lies
+	ground
+	yield float64
+	dir   string
+	srv   *server
 	// loads counts what clients were measured with so far.
 	loads uint64
 }
 
 // serve starts the server. Bytes go at once when their objects have expired.
-func (r *felting) serve(ctx context.Context, yield float64) (*server, error) {
-	return Lethe(r.Binary, true, append(r.env,
+func (r *side) serve(ctx context.Context) (err error) {
+	r.srv, err = Lethe(r.Binary, true, append(r.env,
 		"LETHE_RECLAIM_GRACE_READ_GRACE=1us",
-		"LETHE_RECLAIM_YIELD="+strconv.FormatFloat(yield, 'g', -1, 64),
+		"LETHE_RECLAIM_YIELD="+strconv.FormatFloat(r.yield, 'g', -1, 64),
 		"LETHE_RECLAIM_EXPIRE_SCHEDULE=every 100ms", "LETHE_RECLAIM_CLEAN_SCHEDULE=every 100ms",
 	)...).start(ctx, r.dir, r.Clients)
+	if err != nil {
+		return err
+	}
+	_, err = r.srv.Do(ctx, http.MethodPut, "/load", nil)
+	return err
+}
+
+// stop ends the server, and those that it needed.
+func (r *side) stop() error {
+	var errs []error
+	if r.srv != nil {
+		errs = append(errs, r.srv.stop())
+	}
+	if r.end != nil {
+		errs = append(errs, r.end())
+	}
+	return errors.Join(errs...)
+}
+
+// some is how many objects are got in a load, round and round.
+const some = 256
+
+// half is what one half of the clients does.
+func (r *side) half(prefix string) Load {
+	return Load{Clients: r.Clients / 2, Size: 4096, Bucket: "load", Prefix: prefix, Rate: r.Rate / 2}
+}
+
+// prepare puts the objects that a load is to get.
+func (r *side) prepare(ctx context.Context, prefix string) error {
+	l := r.half(prefix)
+	l.Objects = some
+	_, err := l.Put(ctx, r.srv.Target)
+	return err
 }
 
 // load puts and gets for a while, the one half of the clients beside the other.
-func (r *felting) load(ctx context.Context, srv *server, prefix string) (put, get Latencies, err error) {
-	const some = 256
-	load := Load{Clients: r.Clients / 2, Size: 4096, Bucket: "load", Prefix: prefix, Objects: some}
-	if _, err := load.Put(ctx, srv.Target); err != nil {
-		return put, get, err
-	}
+func (r *side) load(ctx context.Context, prefix string) (put, get Latencies, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Time)
 	defer cancel()
-	load.Objects, load.Rate = 0, r.Rate/2
 	read := make(chan error, 1)
 	go func() {
 		var err error
-		get, err = load.Get(ctx, srv.Target, some)
+		get, err = r.half(prefix).Get(ctx, r.srv.Target, some)
 		read <- err
 	}()
 	// Contents that were put before would cost no bytes.
 	r.loads++
-	written := load
-	written.Prefix, written.Seed = prefix+"-new", r.loads
-	put, err = written.Put(ctx, srv.Target)
+	written := r.half(prefix + "-new")
+	written.Seed = r.loads
+	put, err = written.Put(ctx, r.srv.Target)
 	return put, get, errors.Join(err, <-read)
 }
 
 // wave measures at rest until objects are due, then beside their reclaiming, and then
-// what is left of it.
-func (r *felting) wave(ctx context.Context, srv *server, n int, due lethe.Time) (felt Felt, err error) {
-	if err := until(ctx, due.Add(-r.Time)); err != nil {
-		return felt, fmt.Errorf("bench: wave %d: %w", n, err)
-	}
-	if felt.RestPut, felt.RestGet, err = r.load(ctx, srv, fmt.Sprint("rest", n)); err != nil {
+// waits for what is left of it.
+func (r *side) wave(ctx context.Context, n int, due lethe.Time) (felt Felt, err error) {
+	rest, busy := fmt.Sprint("rest", n), fmt.Sprint("busy", n)
+	if err := errors.Join(r.prepare(ctx, rest), r.prepare(ctx, busy)); err != nil {
 		return felt, err
 	}
-	before, at, err := reclaimed(ctx, srv)
+	if err := until(ctx, due.Add(-r.Time)); err != nil {
+		return felt, err
+	}
+	if felt.RestPut, felt.RestGet, err = r.load(ctx, rest); err != nil {
+		return felt, err
+	}
+	if err := gone(ctx, r.srv, float64(2*r.Objects*n+1)); err != nil { // it has begun
+		return felt, err
+	}
+	before, at, err := reclaimed(ctx, r.srv)
 	if err != nil {
 		return felt, err
 	}
-	if felt.BusyPut, felt.BusyGet, err = r.load(ctx, srv, fmt.Sprint("busy", n)); err != nil {
+	if felt.BusyPut, felt.BusyGet, err = r.load(ctx, busy); err != nil {
 		return felt, err
 	}
-	after, later, err := reclaimed(ctx, srv)
+	after, later, err := reclaimed(ctx, r.srv)
 	if err != nil {
 		return felt, err
 	}
 	felt.Held = (after - before) / later.Sub(at).Seconds()
 	all := float64(2 * r.Objects * (n + 1))
 	if after >= all {
-		return felt, fmt.Errorf("bench: the %d objects of a wave were gone before the load ended: take more", r.Objects)
+		return felt, fmt.Errorf("its %d objects were gone before the load ended: take more", r.Objects)
 	}
-	return felt, gone(ctx, srv, all)
+	return felt, gone(ctx, r.srv, all)
 }
 
 // until waits for a time that must not have passed.
@@ -181,18 +252,18 @@ func until(ctx context.Context, at lethe.Time) error {
 }
 
 // free is the rate of the last wave, without clients.
-func (r *felting) free(ctx context.Context, srv *server, due lethe.Time) (float64, error) {
+func (r *side) free(ctx context.Context, due lethe.Time) (float64, error) {
 	if err := until(ctx, due); err != nil {
-		return 0, fmt.Errorf("bench: the last wave: %w", err)
+		return 0, err
 	}
-	before, at, err := reclaimed(ctx, srv)
+	before, at, err := reclaimed(ctx, r.srv)
 	if err != nil {
 		return 0, err
 	}
-	if err := gone(ctx, srv, float64(2*r.Objects*(r.Waves+1))); err != nil {
+	if err := gone(ctx, r.srv, float64(2*r.Objects*(r.Waves+1))); err != nil {
 		return 0, err
 	}
-	after, later, err := reclaimed(ctx, srv)
+	after, later, err := reclaimed(ctx, r.srv)
 	return (after - before) / later.Sub(at).Seconds(), err
 }
 
@@ -225,7 +296,7 @@ func (f Interference) Table(runs [][]Felt) *Table {
 	if f.Rate > 0 {
 		pace = fmt.Sprintf(" and %g requests/s", f.Rate)
 	}
-	t := &Table{Title: fmt.Sprintf("%d clients%s beside the reclaiming of %d objects, %v at rest and in each of %d waves, median (smallest..largest)",
+	t := &Table{Title: fmt.Sprintf("%d clients%s beside the reclaiming of %d objects, %v at rest and in each of %d waves by turns, median (smallest..largest)",
 		f.Clients, pace, f.Objects*f.Waves, f.Time, f.Waves)}
 	for i, y := range f.Yields {
 		own := runs[i]

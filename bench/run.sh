@@ -42,8 +42,8 @@ standard)
   serve -warm 2000 -objects 3000
   serve -size 8388608 -objects 24 -gets 240 -warm 2
   bench list -lethe "$lethe"
-  bench disturb -lethe "$lethe" -objects 60000 -waves 5 -every 45s
-  bench disturb -lethe "$lethe" -rate 200 -objects 60000 -waves 5 -every 45s
+  bench disturb -lethe "$lethe" -objects 60000 -waves 5 -every 35s
+  bench disturb -lethe "$lethe" -rate 200 -objects 60000 -waves 5 -every 35s
   bench intent
   if [ -n "$gateway" ]; then
     bench cluster -versitygw "$gateway" -objects 30000 -one 200 -workers 2,4,1

@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +10,9 @@ import (
 
 // Governor slows reclaiming down while clients wait longer for it, and lets it go
 // on at full speed when they do not. It compares the slowest hundredth of their
-// requests with what it was while nothing was reclaimed. It makes batches smaller,
+// requests with what it was while nothing was reclaimed; reads and writes each with
+// themselves, because what the slow ones feel would hide what the quick ones do. The
+// pace is the slower of what either asks for. It makes batches smaller,
 // because a request waits for a batch at most, and rests between them, because
 // clients need the processors and the disk as well. It never stops: batches and rests are bounded, so that
 // reclaiming keeps about a third of its free rate: politeness must not make a
@@ -20,7 +21,7 @@ import (
 // The zero value with a Clock is ready. A nil Governor does nothing.
 type Governor struct {
 	// Yield is how many times as long as at rest the slowest hundredth of the
-	// requests may take. 0 is 1.2.
+	// requests of a kind may take. 0 is 1.2.
 	Yield float64
 	// Deaf: clients may wait as long as it takes, here and elsewhere.
 	Deaf  bool
@@ -34,14 +35,21 @@ type Governor struct {
 	mu     sync.Mutex
 	other  foreign
 	told   Pressure
-	last   lethe.Time // when a request was answered
-	window window
-	rest   time.Duration // the slowest hundredth at rest; 0: not known
-	pace   pace
-	began  lethe.Time // of the window; 0: no request yet
+	reads  felt
+	writes felt
 	active int        // steps under way
+	did    lethe.Time // when a step ended that did something; 0: none
 	worked bool       // something was reclaimed since Share was asked
 }
+
+// Kind is what a request does, by which it is judged.
+type Kind string
+
+// Reads get an object, or its description; Writes put or delete one.
+const (
+	Reads  Kind = "reads"
+	Writes Kind = "writes"
+)
 
 // pace is how many steps slower than at full speed reclaiming goes.
 type pace int
@@ -61,97 +69,45 @@ func (p pace) pause(worked time.Duration) time.Duration {
 func (p pace) down() pace { return min(p+1, slowestPace) }
 func (p pace) up() pace   { return max(p-1, 0) }
 
-// Windows are closed when they hold enough requests to know the slowest hundredth,
-// not before windowLeast; and at windowMost at the latest.
-const (
-	windowLeast    = 500 * time.Millisecond
-	windowMost     = 5 * time.Second
-	windowRequests = 200
-	// clientsGone is how long nobody asks for anything before nobody is there.
-	clientsGone = 2 * time.Second
-	// fewRequests in a whole window are nobody to be polite to.
-	fewRequests = 20
-)
+// afterwards is how long after a step that did something requests still feel it.
+const afterwards = 500 * time.Millisecond
 
-// noise is a difference that is none.
-const noise = 2 * time.Millisecond
-
-// window is what happened within some time.
-type window struct {
-	took []time.Duration
-	busy bool // something was reclaimed
-}
-
-// slowest is the latency that all but a hundredth of the requests stay below.
-func (w window) slowest() time.Duration {
-	if len(w.took) == 0 {
-		return 0
-	}
-	slices.Sort(w.took)
-	return w.took[len(w.took)*99/100]
-}
-
-// next decides by a window: the pace from now on, and what is known of rest.
-func (p pace) next(w window, rest time.Duration, yield float64) (pace, time.Duration) {
-	if len(w.took) < fewRequests {
-		return 0, rest
-	}
-	slowest := w.slowest()
-	switch {
-	case !w.busy && rest == 0:
-		return p.up(), slowest
-	case !w.busy:
-		return p.up(), rest + (slowest-rest)/4
-	case rest == 0 && p != slowestPace:
-		// Busy since the start: what is felt at the slowest pace stands for rest.
-		return slowestPace, 0
-	case rest == 0:
-		return p.up(), slowest
-	case slowest > max(time.Duration(yield*float64(rest)), rest+noise):
-		return p.down(), rest
-	case slowest < rest:
-		return p.up(), rest - (rest-slowest)/8
-	}
-	return p.up(), rest
-}
-
-// Observe tells of a client's request that was answered.
-func (g *Governor) Observe(took time.Duration) {
+// Observe tells of a client's request that was answered, and how long the server took
+// for it: what a client's connection takes is not reclaiming's fault.
+func (g *Governor) Observe(k Kind, took time.Duration) {
 	if g == nil || g.Deaf {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	f := &g.writes
+	if k == Reads {
+		f = &g.reads
+	}
 	g.turn()
-	g.window.took = append(g.window.took, took)
-	g.last = g.Clock.Now()
+	now := g.Clock.Now()
+	f.observe(now, took, g.busy(now), g.limit())
 	g.turn()
 }
 
-// turn closes the window if it is time.
+// busy says that something is being reclaimed, here or elsewhere, or was just now.
+func (g *Governor) busy(now lethe.Time) bool {
+	return g.active > 0 || g.other.busy || g.did != 0 && now.Sub(g.did) < afterwards
+}
+
+func (g *Governor) limit() float64 {
+	if g.Yield == 0 {
+		return 1.2
+	}
+	return g.Yield
+}
+
+// turn closes the windows whose time it is.
 func (g *Governor) turn() {
 	now := g.Clock.Now()
-	if g.began == 0 {
-		g.began = now
-	}
-	if left := now.Sub(g.last); g.last != 0 && left >= clientsGone {
-		// What is left of the window is of clients that are not there any more.
-		g.window.took, g.last = g.window.took[:0], 0
-		g.pace, g.began = 0, now
-		return
-	}
-	age := now.Sub(g.began)
-	if age < windowLeast || age < windowMost && len(g.window.took) < windowRequests {
-		return
-	}
-	yield := g.Yield
-	if yield == 0 {
-		yield = 1.2
-	}
-	g.window.busy = g.window.busy || g.active > 0 || g.other.busy
-	g.pace, g.rest = g.pace.next(g.window, g.rest, yield)
-	g.window = window{took: g.window.took[:0]}
-	g.began = now
+	busy := g.busy(now)
+	g.reads.turn(now, busy, g.limit())
+	g.writes.turn(now, busy, g.limit())
 }
 
 // Size is how much of a full batch to take now.
@@ -184,8 +140,10 @@ func (g *Governor) enter(steps int, did bool) pace {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.active += steps
-	g.window.busy = g.window.busy || did
 	g.worked = g.worked || did
+	if did {
+		g.did = g.Clock.Now()
+	}
 	return g.asked()
 }
 

@@ -6,48 +6,70 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
-// took is a window of n requests of which two in a hundred take longest.
-func took(n int, most, longest time.Duration, busy bool) window {
-	w := window{busy: busy}
-	for i := range n {
-		d := most
-		if i%50 == 0 {
-			d = longest
-		}
-		w.took = append(w.took, d)
-	}
-	return w
+const ms = time.Millisecond
+
+// feeling is what clients feel, in a test: requests by a clock, beside reclaiming or
+// not.
+type feeling struct {
+	felt
+	now lethe.Time
 }
 
-const ms = time.Millisecond
+// some are n requests, rate a second, of which one in each so many takes longest.
+type some struct {
+	n, rate, each int
+	most, longest time.Duration
+	busy          bool
+}
+
+func (f *feeling) requests(r some) {
+	for i := range r.n {
+		f.now = f.now.Add(time.Second / time.Duration(r.rate))
+		took := r.most
+		if i%r.each == r.each-1 {
+			took = r.longest
+		}
+		f.turn(f.now, r.busy, 1.2)
+		f.observe(f.now, took, r.busy, 1.2)
+		f.turn(f.now, r.busy, 1.2)
+	}
+}
 
 func TestPaceFollowsWhatClientsFeel(t *testing.T) {
 	const slowest = slowestPace
 	for _, c := range []struct {
-		name     string
-		from     pace
-		w        window
-		rest     time.Duration
+		name string
+		from pace
+		rest time.Duration
+		some
 		want     pace
 		wantRest time.Duration
 	}{
-		{"nobody is there", slowest, took(3, ms, 900*ms, true), 10 * ms, 0, 10 * ms},
-		{"rest is learnt", 0, took(200, 5*ms, 10*ms, false), 0, 0, 10 * ms},
-		{"rest follows slowly", 0, took(200, 5*ms, 50*ms, false), 10 * ms, 0, 20 * ms},
-		{"clients wait", 0, took(200, 5*ms, 15*ms, true), 10 * ms, 1, 10 * ms},
-		{"never slower than the slowest pace", slowest, took(200, 5*ms, 900*ms, true), 10 * ms, slowest, 10 * ms},
-		{"within what they may wait", 2, took(200, 5*ms, 11*ms, true), 10 * ms, 1, 10 * ms},
-		{"noise of short requests", 2, took(200, ms/10, 2*ms, true), ms, 1, ms},
-		{"faster than at rest", 2, took(40, 5*ms, 5*ms, true), 10 * ms, 1, 10*ms - 5*ms/8},
-		{"busy from the start: it goes slowly to learn", 0, took(200, 5*ms, 90*ms, true), 0, slowest, 0},
-		{"what is felt then stands for rest", slowest, took(200, 5*ms, 30*ms, true), 0, slowest - 1, 30 * ms},
+		{"nobody is there", slowest, 10 * ms, some{18, 3, 1, ms, 900 * ms, true}, 0, 10 * ms},
+		{"rest is learnt", 0, 0, some{200, 100, 50, 5 * ms, 10 * ms, false}, 0, 10 * ms},
+		{"rest follows slowly", 0, 10 * ms, some{200, 100, 50, 5 * ms, 50 * ms, false}, 0, 20 * ms},
+		{"two slow ones among many are chance", 0, 10 * ms, some{199, 100, 90, 5 * ms, 50 * ms, true}, 0, 10 * ms},
+		{"one in twenty waits", 0, 10 * ms, some{60, 100, 20, 5 * ms, 15 * ms, true}, 1, 10 * ms},
+		{"all wait, for a moment", 0, 10 * ms, some{30, 100, 1, 5 * ms, 15 * ms, true}, 1, 10 * ms},
+		{"all wait, for some seconds", 0, 10 * ms, some{300, 100, 1, 5 * ms, 15 * ms, true}, slowest, 10 * ms},
+		{"never slower than the slowest pace", slowest, 10 * ms, some{400, 100, 1, 5 * ms, 900 * ms, true}, slowest, 10 * ms},
+		{"within what they may wait", 2, 10 * ms, some{220, 100, 1, 5 * ms, 11 * ms, true}, 1, 10 * ms},
+		{"a slow one in a hundred goes on as before", 2, 10 * ms, some{1000, 100, 100, 5 * ms, 50 * ms, true}, 2, 10 * ms},
+		{"noise of short requests", 2, ms, some{220, 100, 1, 0, 2 * ms, true}, 1, ms},
+		{"few, and none of them waits", 2, 10 * ms, some{61, 6, 1, 0, 10 * ms, true}, 1, 10 * ms},
+		{"faster than at rest", 2, 10 * ms, some{200, 100, 1, 0, 5 * ms, true}, 1, 10*ms - 5*ms/8},
+		{"not faster than noise", 2, 10 * ms, some{200, 100, 1, 0, 9 * ms, true}, 1, 10 * ms},
+		{"busy from the start: it goes slowly to learn", 0, 0, some{200, 100, 1, 0, 90 * ms, true}, slowest, 0},
+		{"what is felt then stands for rest", slowest, 0, some{200, 100, 1, 0, 30 * ms, true}, slowest - 1, 30 * ms},
 	} {
-		got, rest := c.from.next(c.w, c.rest, 1.2)
-		if got != c.want || rest != c.wantRest {
-			t.Errorf("%s: pace %d, rest %v; want %d, %v", c.name, got, rest, c.want, c.wantRest)
+		f := &feeling{now: 1, felt: felt{pace: c.from, rest: c.rest}}
+		f.requests(c.some)
+		if f.pace != c.want || f.rest != c.wantRest {
+			t.Errorf("%s: pace %d, rest %v; want %d, %v", c.name, f.pace, f.rest, c.want, c.wantRest)
 		}
 	}
 }
@@ -85,31 +107,107 @@ func TestSizesAreBounded(t *testing.T) {
 	}
 }
 
-// TestGovernorWatchesWindows: requests while a step is under way make it slower,
-// requests at rest teach it, and time without requests gives full speed back.
-func TestGovernorWatchesWindows(t *testing.T) {
-	clock := clocktest.At(1)
-	g := &Governor{Clock: clock}
-	requests := func(d time.Duration) {
-		for range windowRequests + 1 {
-			clock.Advance(windowLeast / windowRequests)
-			g.Observe(d)
+// clients make requests of a governor's store: for each kind so many a second, that
+// take so long.
+type clients struct {
+	g             *Governor
+	clock         *clocktest.Clock
+	reads, writes int
+}
+
+func (c clients) ask(d, read, write time.Duration) {
+	const tick = 10 * ms
+	for at := range int(d / tick) {
+		c.clock.Advance(tick)
+		for _, k := range []struct {
+			kind Kind
+			rate int
+			took time.Duration
+		}{{Reads, c.reads, read}, {Writes, c.writes, write}} {
+			if k.rate > 0 && (at+1)*k.rate/100 > at*k.rate/100 {
+				c.g.Observe(k.kind, k.took)
+			}
 		}
 	}
-	requests(10 * ms)
-	busy := func(context.Context, *Counts) (bool, error) {
-		requests(40 * ms)
+}
+
+// beside makes requests while a step of a routine is under way.
+func (c clients) beside(t *testing.T, d, read, write time.Duration) {
+	t.Helper()
+	step := func(context.Context, *Counts) (bool, error) {
+		c.ask(d, read, write)
 		return false, nil
 	}
-	if _, err := g.run(t.Context(), busy, &Counts{}); err != nil {
+	if _, err := c.g.run(t.Context(), step, &Counts{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Size(1000); got != 500 {
+}
+
+// TestGovernorJudgesKindsByThemselves: reads that take several times as long as at rest
+// are heeded, although writes take longer than they do at any time, and the other way
+// round; what the one kind is fine with does not hide what the other asks for.
+func TestGovernorJudgesKindsByThemselves(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		reads, writes int // a second
+		read, write   time.Duration
+		want          Pressure
+	}{
+		{"reads wait", 50, 50, 20 * ms, 100 * ms, Pressure{4, "clients", Reads}},
+		{"writes wait", 50, 50, 5 * ms, 300 * ms, Pressure{4, "clients", Writes}},
+		{"both wait", 50, 50, 20 * ms, 300 * ms, Pressure{4, "clients", Reads}},
+		{"none waits", 50, 50, 5 * ms, 100 * ms, Pressure{}},
+		{"a few reads wait, beside many writes", 10, 100, 20 * ms, 100 * ms, Pressure{4, "clients", Reads}},
+		{"too few reads to tell", 2, 100, 900 * ms, 100 * ms, Pressure{}},
+		{"too few reads to tell hide nothing", 2, 100, 5 * ms, 300 * ms, Pressure{4, "clients", Writes}},
+	} {
+		clock := clocktest.At(1)
+		of := clients{&Governor{Clock: clock}, clock, c.reads, c.writes}
+		of.ask(10*time.Second, 5*ms, 100*ms)
+		of.beside(t, 10*time.Second, c.read, c.write)
+		if p := of.g.Pressure(); p != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, p, c.want)
+		}
+	}
+}
+
+// TestGovernorWatchesRequests: requests while a step is under way make it slower,
+// requests at rest teach it, and time without requests gives full speed back.
+func TestGovernorWatchesRequests(t *testing.T) {
+	clock := clocktest.At(1)
+	of := clients{&Governor{Clock: clock}, clock, 100, 0}
+	of.ask(5*time.Second, 10*ms, 0)
+	of.ask(300*ms, 40*ms, 0)
+	if got := of.g.Size(1000); got != 1000 {
+		t.Fatalf("batches of %d although nothing is reclaimed that clients could wait for", got)
+	}
+	of.beside(t, 200*ms, 40*ms, 0)
+	if got := of.g.Size(1000); got != 500 {
 		t.Fatalf("batches of %d while clients wait, want 500", got)
 	}
-	clock.Advance(windowMost)
-	if got := g.Size(1000); got != 1000 {
+	clock.Advance(clientsGone)
+	if got := of.g.Size(1000); got != 1000 {
 		t.Fatalf("batches of %d after nobody was there, want 1000", got)
+	}
+}
+
+// TestGovernorHeedsTheRest: requests between two steps still feel the one before.
+func TestGovernorHeedsTheRest(t *testing.T) {
+	clock := clocktest.At(1)
+	of := clients{&Governor{Clock: clock}, clock, 100, 0}
+	of.ask(5*time.Second, 10*ms, 0)
+	for range 10 {
+		works := func(_ context.Context, c *Counts) (bool, error) {
+			c.Add(Items, 1)
+			return false, nil
+		}
+		if _, err := of.g.run(t.Context(), works, &Counts{}); err != nil {
+			t.Fatal(err)
+		}
+		of.ask(afterwards-10*ms, 40*ms, 0)
+	}
+	if p := of.g.Pressure(); p != (Pressure{int(slowestPace), "clients", Reads}) {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -8,6 +8,9 @@ type Pressure struct {
 	// By names what asks for the most: "clients", "clients elsewhere", "database";
 	// empty at full speed.
 	By string
+	// Requests are those for which the clients of this instance wait, where they ask
+	// for the most: if for both kinds, then reads.
+	Requests Kind
 }
 
 // Shared is what instances that work on one ledger tell each other: clients wait
@@ -33,7 +36,7 @@ func (g *Governor) Share() (s Shared) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.turn()
-	s = Shared{Pace: int(g.pace), Reclaiming: g.worked || g.active > 0}
+	s = Shared{Pace: int(max(g.reads.pace, g.writes.pace)), Reclaiming: g.worked || g.active > 0}
 	g.worked = false
 	return s
 }
@@ -62,16 +65,20 @@ func (g *Governor) Heed(others []Shared) {
 // several must not let reclaiming starve.
 func (g *Governor) asked() pace {
 	g.turn()
-	p, by := pace(0), ""
+	p, now := pace(0), Pressure{}
 	for _, a := range []struct {
-		by   string
-		pace pace
-	}{{"clients", g.pace}, {"clients elsewhere", g.other.pace}, {"database", g.Database.now()}} {
+		by       string
+		requests Kind
+		pace     pace
+	}{
+		{"clients", Reads, g.reads.pace}, {"clients", Writes, g.writes.pace},
+		{"clients elsewhere", "", g.other.pace}, {"database", "", g.Database.now()},
+	} {
 		if a.pace > p {
-			p, by = a.pace, a.by
+			p, now = a.pace, Pressure{int(a.pace), a.by, a.requests}
 		}
 	}
-	if now := (Pressure{int(p), by}); now != g.told {
+	if now != g.told {
 		g.told = now
 		if g.Changed != nil {
 			g.Changed(now)

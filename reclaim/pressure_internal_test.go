@@ -12,27 +12,13 @@ import (
 // busyGovernor is one whose clients wait: it goes at the slowest pace.
 func busyGovernor(t *testing.T, clock *clocktest.Clock) *Governor {
 	t.Helper()
-	g := &Governor{Clock: clock}
-	requests := func(d time.Duration) {
-		for range windowRequests + 1 {
-			clock.Advance(windowLeast / windowRequests)
-			g.Observe(d)
-		}
-	}
-	requests(10 * ms)
-	step := func(context.Context, *Counts) (bool, error) {
-		for range slowestPace + 1 {
-			requests(40 * ms)
-		}
-		return false, nil
-	}
-	if _, err := g.run(t.Context(), step, &Counts{}); err != nil {
-		t.Fatal(err)
-	}
-	if p := g.Pressure(); p != (Pressure{int(slowestPace), "clients"}) {
+	of := clients{&Governor{Clock: clock}, clock, 100, 0}
+	of.ask(5*time.Second, 10*ms, 0)
+	of.beside(t, 5*time.Second, 40*ms, 0)
+	if p := of.g.Pressure(); p != (Pressure{int(slowestPace), "clients", Reads}) {
 		t.Fatalf("while clients wait: %+v", p)
 	}
-	return g
+	return of.g
 }
 
 // TestGovernorForgetsClientsWhoLeft: what a window has seen of clients who are not
@@ -41,7 +27,7 @@ func TestGovernorForgetsClientsWhoLeft(t *testing.T) {
 	clock := clocktest.At(1)
 	g := busyGovernor(t, clock)
 	for range windowRequests - 50 { // too few to close the window
-		g.Observe(40 * ms)
+		g.Observe(Reads, 40*ms)
 	}
 	clock.Advance(clientsGone)
 	if got := g.Size(1000); got != 1000 {
@@ -58,18 +44,18 @@ func TestSlowestPaceOfAll(t *testing.T) {
 	clock := clocktest.At(1)
 	var told []Pressure
 	g := &Governor{Clock: clock, Database: &Strain{Clock: clock, pace: 2}, Changed: func(p Pressure) { told = append(told, p) }}
-	if p := g.Pressure(); p != (Pressure{2, "database"}) {
+	if p := g.Pressure(); p != (Pressure{2, "database", ""}) {
 		t.Errorf("%+v", p)
 	}
 	g.Heed([]Shared{{Pace: 1}, {Pace: 99}})
-	if p := g.Pressure(); p != (Pressure{int(slowestPace), "clients elsewhere"}) {
+	if p := g.Pressure(); p != (Pressure{int(slowestPace), "clients elsewhere", ""}) {
 		t.Errorf("%+v", p)
 	}
 	if got := g.Size(1000); got != 1000>>slowestPace {
 		t.Errorf("batches of %d", got)
 	}
 	g.Heed(nil)
-	if p := g.Pressure(); p != (Pressure{2, "database"}) {
+	if p := g.Pressure(); p != (Pressure{2, "database", ""}) {
 		t.Errorf("%+v", p)
 	}
 	if len(told) != 3 {
@@ -87,13 +73,8 @@ func TestInstancesShareWhatClientsFeel(t *testing.T) {
 		serves.Heed([]Shared{b})
 		reclaims.Heed([]Shared{a})
 	}
-	requests := func(d time.Duration) {
-		for range windowRequests + 1 {
-			clock.Advance(windowLeast / windowRequests)
-			serves.Observe(d)
-		}
-	}
-	requests(10 * ms)
+	of := clients{serves, clock, 0, 100}
+	of.ask(5*time.Second, 0, 10*ms)
 	works := func(_ context.Context, c *Counts) (bool, error) {
 		c.Add(Items, 1)
 		return false, nil
@@ -103,7 +84,7 @@ func TestInstancesShareWhatClientsFeel(t *testing.T) {
 			t.Fatal(err)
 		}
 		tell()
-		requests(40 * ms)
+		of.ask(time.Second, 0, 40*ms)
 	}
 	tell()
 	if p := reclaims.Pressure(); p.By != "clients elsewhere" || p.Pace < 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -73,8 +74,8 @@ type sums struct {
 
 // newSums wraps a body. The checksum is that of the trailer if there is one,
 // else that given (which the body has to match), else of the fallback.
-func newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, error) {
-	s := &sums{body: &bodyReader{r: bufio.NewReaderSize(body, smallestRead)}}
+func (r *request) newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, error) {
+	s := &sums{body: &bodyReader{r: bufio.NewReaderSize(body, smallestRead), req: r}}
 	s.reader = s.body
 	if t, ok := body.(middlewares.ChecksumReader); ok && t.Algorithm() != "" {
 		s.trailer, s.algorithm = t, types.ChecksumAlgorithm(strings.ToUpper(t.Algorithm()))
@@ -132,6 +133,7 @@ var errCutOff = errors.New("s3: the body was cut off")
 // its end.
 type bodyReader struct {
 	r   io.Reader
+	req *request // learns how long the bytes were waited for
 	err error
 }
 
@@ -139,7 +141,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
+	at := lethe.Monotonic{}.Now()
 	n, err := b.read(p)
+	b.req.received.Add(int64(lethe.Monotonic{}.Now().Sub(at)))
 	if err != nil && err != io.EOF {
 		var known s3err.S3Error
 		if !errors.As(err, &known) {

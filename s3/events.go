@@ -19,6 +19,9 @@ type RequestEvent struct {
 	BytesIn   int64  // the body's as declared, -1 if it was not
 	BytesOut  int64  // the body's
 	Duration  time.Duration
+	// Served is the part of Duration that does not depend on the client's connection:
+	// without waiting for the bytes of an object's body, and without sending one.
+	Served time.Duration
 	// Change is what the request has changed, or tried to, beside objects and their
 	// bytes; nil: nothing, or it was not let in.
 	Change *Change

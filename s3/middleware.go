@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v3"
@@ -218,8 +219,10 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		req.event.Requester = strings.Clone(acct.Access)
 	}
 	req.event.Status = resp.StatusCode()
+	ready := lethe.Monotonic{}.Now().Sub(start) - time.Duration(req.received.Load())
 	report := func(n int64) {
 		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
+		req.event.Served = ready + req.fetched
 		s.opt.Events.request(req.event)
 		req.ended(req.event)
 	}

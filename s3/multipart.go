@@ -125,7 +125,7 @@ func (b *Backend) UploadPart(ctx context.Context, in *awss3.UploadPartInput) (*a
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
-	s, shown, err := partSums(up, in)
+	s, shown, err := o.partSums(up, in)
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
@@ -160,9 +160,9 @@ type partBody struct {
 
 // partSums prepares the checksums of a part: the client's own has to be of the
 // kind that was chosen for the upload. shown says that it is told in the answer.
-func partSums(up meta.Upload, in *awss3.UploadPartInput) (p *partBody, shown bool, err error) {
+func (o *op) partSums(up meta.Upload, in *awss3.UploadPartInput) (p *partBody, shown bool, err error) {
 	algorithm, kind := chosen(up.Attrs)
-	s, err := newSums(in.Body, partGiven(in), algorithm)
+	s, err := o.req.newSums(in.Body, partGiven(in), algorithm)
 	if err != nil {
 		return nil, false, err
 	}

@@ -71,7 +71,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 		return res, err
 	}
 	r.TTL, r.TTLAt = life.ttl, life.at
-	s, err := newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
+	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
 	if err != nil {
 		return res, err
 	}

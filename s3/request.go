@@ -2,6 +2,8 @@ package s3
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
@@ -47,6 +49,11 @@ type request struct {
 	end func(bytes int64)
 	// streaming: a body is being sent; its end ends the request.
 	streaming bool
+	// received is how long the body's bytes were waited for, in nanoseconds; a backend
+	// may read them in a goroutine of its own.
+	received atomic.Int64
+	// fetched is how long those of the answer took to be read.
+	fetched time.Duration
 
 	web   fiber.Ctx // while the request is being answered
 	lists int       // access control lists that were asked for, of a copy

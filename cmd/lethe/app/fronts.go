@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/paste"
+	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -109,13 +110,23 @@ func method(name string) string {
 	return "other"
 }
 
-// smallRequest bounds the bytes of requests that the governor watches: how long
-// larger ones take is up to the client's connection.
+// smallRequest bounds the bytes of requests that the governor watches: larger ones
+// take as long as their bytes do.
 const smallRequest = 256 << 10
 
-// govern lets the governor know how long a small request of an object took.
+// judged are the operations that the governor watches: each is about one object or
+// part, so that one takes as long as another. What copies, completes, lists or deletes
+// many takes as long as there is to do.
+var judged = map[string]reclaim.Kind{
+	"GetObject": reclaim.Reads, "HeadObject": reclaim.Reads,
+	"PutObject": reclaim.Writes, "UploadPart": reclaim.Writes, "DeleteObject": reclaim.Writes,
+}
+
+// govern lets the governor know how long the server took for a small request of an
+// object.
 func (w *observer) govern(r s3.RequestEvent) {
-	if r.Key != "" && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {
-		w.governor.Observe(r.Duration)
+	kind, known := judged[r.Operation]
+	if known && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {
+		w.governor.Observe(kind, r.Served)
 	}
 }

@@ -42,7 +42,7 @@ func (w *observer) pressed(p reclaim.Pressure) {
 		w.log.Log(context.Background(), level, "reclaiming goes at full speed again")
 		return
 	}
-	w.log.Log(context.Background(), level, "reclaiming goes slower", "by", p.By, "pace", p.Pace)
+	w.log.Log(context.Background(), level, "reclaiming goes slower", "by", p.By, "requests", string(p.Requests), "pace", p.Pace)
 }
 
 // limitsOf reads the limits of the configuration.
@@ -96,6 +96,9 @@ func (s *Store) slowedBy() string {
 	p := s.watch.governor.Pressure()
 	if p.By == "" {
 		return ""
+	}
+	if p.Requests != "" {
+		return fmt.Sprintf("%s, by their %s (step %d of 4)", p.By, p.Requests, p.Pace)
 	}
 	return fmt.Sprintf("%s (step %d of 4)", p.By, p.Pace)
 }
