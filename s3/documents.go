@@ -159,6 +159,12 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	if req.policyRead && req.decided {
 		return doc, nil
 	}
+	// No condition of ours goes with the actions of policies themselves.
+	if !req.asksForPolicy() {
+		if doc, err = b.conditioned(ctx, bucket, doc); err != nil {
+			return nil, err
+		}
+	}
 	if doc, err = b.restricted(ctx, bucket, doc); err == nil && doc == nil {
 		err = s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
 	}

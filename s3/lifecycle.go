@@ -47,6 +47,9 @@ func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
 	if s.listRefused(ctx, req) {
 		return bucketLists, true
 	}
+	if s.policyRefused(ctx, req) {
+		return taggedPolicies, true
+	}
 	if a, ok = lifecycleActions[req.event.Operation]; !ok {
 		a, ok = publicAccessActions[req.event.Operation]
 	}

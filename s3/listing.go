@@ -9,6 +9,7 @@ import (
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
@@ -87,8 +88,8 @@ func (b *Backend) ListObjects(ctx context.Context, in *awss3.ListObjectsInput) (
 	}
 	enc := encoderOf(requestOf(ctx))
 	return s3response.ListObjectsResult{
-		Name: &q.Bucket, Prefix: ptr(enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
-		Marker: ptr(enc.name(q.After)), NextMarker: ptr(enc.name(l.next)), MaxKeys: to(num(in.MaxKeys)),
+		Name: &q.Bucket, Prefix: echo(ctx, "prefix", enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
+		Marker: echo(ctx, "marker", enc.name(q.After)), NextMarker: ptr(enc.name(l.next)), MaxKeys: to(num(in.MaxKeys)),
 		IsTruncated: &l.more, Contents: l.objects, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
 	}, nil
 }
@@ -110,11 +111,20 @@ func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Inpu
 	}
 	enc := encoderOf(requestOf(ctx))
 	return s3response.ListObjectsV2Result{
-		Name: &q.Bucket, Prefix: ptr(enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
-		StartAfter: ptr(enc.name(startAfter)), ContinuationToken: ptr(token), NextContinuationToken: ptr(keyToken(l.next)),
+		Name: &q.Bucket, Prefix: echo(ctx, "prefix", enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
+		StartAfter: echo(ctx, "start-after", enc.name(startAfter)), ContinuationToken: echo(ctx, "continuation-token", token), NextContinuationToken: ptr(keyToken(l.next)),
 		KeyCount: to(int32(len(l.objects) + len(l.prefixes))), MaxKeys: to(num(in.MaxKeys)),
 		IsTruncated: &l.more, Contents: l.objects, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
 	}, nil
+}
+
+// echo is what a response tells of a parameter of its request: also that it was named
+// and empty, as on S3.
+func echo(ctx context.Context, parameter, value string) *string {
+	if rc, ok := ctx.(*fasthttp.RequestCtx); ok && value == "" && rc.QueryArgs().Has(parameter) {
+		return &value
+	}
+	return ptr(value)
 }
 
 // tokenPrefix marks a continuation token that is not the key itself.

@@ -139,6 +139,26 @@ func TestHeaderInjection(t *testing.T) {
 	}
 }
 
+// A listing tells of the parameters that its request names, also of empty ones.
+func TestListingsTellOfEmptyParameters(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "x", nil)
+	for query, told := range map[string]string{
+		"prefix=": "Prefix", "marker=": "Marker", "prefix=&encoding-type=url": "Prefix",
+		"list-type=2&prefix=": "Prefix", "list-type=2&continuation-token=": "ContinuationToken", "list-type=2&start-after=": "StartAfter",
+	} {
+		status, body := s.sendSigned(http.MethodGet, "?"+query, "")
+		if status != 200 || !strings.Contains(body, "<Key>k</Key>") || !strings.Contains(body, "<"+told+"></"+told+">") {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
+		for _, other := range []string{"Prefix", "Marker", "ContinuationToken", "StartAfter"} {
+			if other != told && strings.Contains(body, "<"+other+">") {
+				t.Errorf("%s is told of by %s", query, body)
+			}
+		}
+	}
+}
+
 func TestMalformedXML(t *testing.T) {
 	s := newSite(t)
 	s.put("k", "x", nil)
