@@ -90,7 +90,7 @@ type ruled struct {
 // readRuled takes a statement apart.
 func readRuled(statement json.RawMessage) (r ruled, err error) {
 	if err := json.Unmarshal(statement, &r.rest); err != nil {
-		return r, malformedPolicy("A statement has to be an object")
+		return r, nil
 	}
 	for name := range r.rest {
 		switch strings.ToLower(name) {
@@ -174,11 +174,12 @@ func (r *ruled) check() error {
 }
 
 // eachRuled goes over the statements of a policy, and answers it with what change makes
-// of those that have conditions of ours; as it is if none has.
+// of those that have conditions of ours; as it is if none has, and if it is none:
+// versitygw has its own words for that.
 func eachRuled(policy []byte, change func(*ruled) error) ([]byte, error) {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(policy, &doc); err != nil {
-		return nil, malformedPolicy("The policy is no JSON")
+		return policy, nil
 	}
 	name := ""
 	for n := range doc {

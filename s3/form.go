@@ -197,19 +197,47 @@ func expandKey(ctx context.Context, req *request) {
 	form.Fields["key"] = strings.ReplaceAll(form.Fields["key"], filenameVariable, name)
 }
 
-// mayPost asks the bucket's policy about the object that a form makes: versitygw
-// has asked about the bucket alone.
+// mayPost asks the bucket's policy about the object that a form makes, and about the
+// tags that it gives it: versitygw has asked about the bucket alone.
 func (b *Backend) mayPost(ctx context.Context, o *op) error {
 	acct, root := account(ctx)
 	policy, err := b.document(ctx, o.names.bucket, kindPolicy, 0)
 	if root || err != nil || policy == nil || o.req.web == nil {
 		return err
 	}
-	if acct.Access == "" {
-		return auth.VerifyPublicAccess(o.req.web, b, auth.PutObjectAction, auth.PermissionWrite, o.names.bucket, o.names.key)
+	wants := []auth.Action{auth.PutObjectAction}
+	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
+	if form.Fields["tagging"] != "" {
+		wants = append(wants, auth.PutObjectTaggingAction)
 	}
-	return auth.VerifyAccess(o.req.web, b, auth.AccessOptions{
-		AclPermission: auth.PermissionWrite, Acc: acct, Bucket: o.names.bucket, Object: o.names.key,
-		Actions: []auth.Action{auth.PutObjectAction}, Iam: b.accounts,
+	return o.req.withFormsACL(ctx, func() error {
+		if acct.Access != "" {
+			return auth.VerifyAccess(o.req.web, b, auth.AccessOptions{
+				AclPermission: auth.PermissionWrite, Acc: acct, Bucket: o.names.bucket, Object: o.names.key, Actions: wants, Iam: b.accounts,
+			})
+		}
+		for _, action := range wants {
+			if err := auth.VerifyPublicAccess(o.req.web, b, action, auth.PermissionWrite, o.names.bucket, o.names.key); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// withFormsACL has a form's field acl stand where policies look for it, in the header of
+// that name, while ask asks one. A form may not have the header itself.
+func (r *request) withFormsACL(ctx context.Context, ask func() error) error {
+	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
+	list := form.Fields["acl"]
+	if list == "" {
+		return ask()
+	}
+	h := &r.web.Request().Header
+	if len(h.PeekAll(headerACL)) > 0 {
+		return s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	h.Set(headerACL, list)
+	defer h.Del(headerACL)
+	return ask()
 }

@@ -209,9 +209,11 @@ func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 	if acct.Access == "" || o.req.web == nil {
 		return s3err.GetAPIError(s3err.ErrAccessDenied)
 	}
-	return auth.VerifyAccess(o.req.web, b, auth.AccessOptions{
-		AclPermission: auth.PermissionWriteAcp, Acc: acct, Bucket: o.names.bucket, Object: o.names.key,
-		Actions: []auth.Action{auth.PutObjectAclAction}, Iam: b.accounts,
+	return o.req.withFormsACL(ctx, func() error {
+		return auth.VerifyAccess(o.req.web, b, auth.AccessOptions{
+			AclPermission: auth.PermissionWriteAcp, Acc: acct, Bucket: o.names.bucket, Object: o.names.key,
+			Actions: []auth.Action{auth.PutObjectAclAction}, Iam: b.accounts,
+		})
 	})
 }
 
