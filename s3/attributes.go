@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"slices"
 	"strconv"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -40,10 +41,10 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 }
 
 // showsParts says that an object was uploaded in parts with a checksum of the
-// client's choice.
+// client's choice: of others those of the parts are not kept, but for what older
+// versions have completed.
 func showsParts(o meta.Object) bool {
-	algorithm, kind := chosen(o.Attrs)
-	return len(o.Attrs.Parts) > 0 && (algorithm != crc64 || kind != types.ChecksumTypeFullObject)
+	return slices.ContainsFunc(o.Attrs.Parts, func(p meta.PartAttrs) bool { return len(p.Checksums) > 0 })
 }
 
 // objectParts lists the parts of an object that was uploaded in parts with a

@@ -222,8 +222,15 @@ func (c *completion) finish(parts []meta.Part, attrs *meta.Attrs) error {
 		return err
 	}
 	attrs.Checksums, attrs.ChecksumType = map[string]string{string(algorithm): value}, string(kind)
+	if !asked {
+		// The object keeps those of parts alone that the client may ask for.
+		for i := range attrs.Parts {
+			attrs.Parts[i].Checksums = nil
+		}
+		return nil
+	}
 	got := completeGiven(c.in).of(algorithm)
-	if !asked || got == nil {
+	if got == nil {
 		return nil
 	}
 	want := *got

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,24 @@ func (v verdicts) compare(t *testing.T, lists ...string) {
 	}
 }
 
+// compareSkips holds what the suite itself skipped against the list of that.
+func (v verdicts) compareSkips(t *testing.T, suite string) {
+	t.Helper()
+	want := map[string]bool{}
+	for _, f := range listed(t, suite+"-skipped") {
+		want[f.name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if skipped := v[name] == "SKIP"; skipped != want[name] {
+			t.Errorf("%s is skipped: %v, and on the list of that: %v", name, skipped, want[name])
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		t.Errorf("%s is on the list of what is skipped, but not in the suite", name)
+	}
+}
+
 // failure is a test of a suite that is known to fail.
 type failure struct {
 	name, reason string
@@ -87,9 +106,14 @@ type failure struct {
 
 // failures reads the list of a suite: names, each group under its reason in the
 // lines with # right before it; ~ before a name: unsteady.
-func failures(t *testing.T, suite string) (out []failure) {
+func failures(t *testing.T, suite string) []failure {
 	t.Helper()
-	file, err := os.Open("testdata/" + suite + "-failures.txt")
+	return listed(t, suite+"-failures")
+}
+
+func listed(t *testing.T, list string) (out []failure) {
+	t.Helper()
+	file, err := os.Open("testdata/" + list + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +198,21 @@ func TestFailuresAreExcused(t *testing.T) {
 				}
 				seen[f.name] = true
 			}
+		}
+	}
+}
+
+// TestSkipsAreDocumented: docs/s3.md names what rclone's suite skips.
+func TestSkipsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/s3.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n### What rclone skips\n")
+	section, _, _ = strings.Cut(section, "\n<!-- ")
+	for _, f := range listed(t, "rclone-skipped") {
+		if name := path.Base(f.name); f.reason == "" || !strings.Contains(section, name) {
+			t.Errorf("%s has no reason (%q), or docs/s3.md does not name it", name, f.reason)
 		}
 	}
 }

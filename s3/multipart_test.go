@@ -69,6 +69,54 @@ func (u *upload) complete() *awss3.CompleteMultipartUploadOutput {
 	return out
 }
 
+// The checksums of parts are told if the client chose a checksum, also if that is the
+// one that every other object gets, too.
+func TestChecksumsOfPartsByChoice(t *testing.T) {
+	s := newSite(t)
+	for name, choose := range map[string]func(*awss3.CreateMultipartUploadInput){
+		"chosen": func(in *awss3.CreateMultipartUploadInput) {
+			in.ChecksumAlgorithm, in.ChecksumType = types.ChecksumAlgorithmCrc64nvme, types.ChecksumTypeFullObject
+		},
+		"not chosen": nil,
+	} {
+		c := client(root, func(o *awss3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+		s.Client = c
+		in := &awss3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name}
+		if choose != nil {
+			choose(in)
+		}
+		made, err := s.CreateMultipartUpload(s.ctx, in)
+		s.must(err)
+		var parts []types.CompletedPart
+		var first *string
+		for n := int32(1); n <= 2; n++ {
+			out, err := s.UploadPart(s.ctx, &awss3.UploadPartInput{
+				Bucket: &s.bucket, Key: &name, UploadId: made.UploadId, PartNumber: &n, Body: bytes.NewReader(pattern(minPart)),
+				ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme,
+			})
+			s.must(err)
+			part := types.CompletedPart{PartNumber: &n, ETag: out.ETag}
+			if first = out.ChecksumCRC64NVME; choose != nil {
+				part.ChecksumCRC64NVME = first
+			}
+			parts = append(parts, part)
+		}
+		_, err = s.CompleteMultipartUpload(s.ctx, &awss3.CompleteMultipartUploadInput{
+			Bucket: &s.bucket, Key: &name, UploadId: made.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+		})
+		s.must(err)
+		got, err := s.GetObject(s.ctx, &awss3.GetObjectInput{Bucket: &s.bucket, Key: &name, PartNumber: aws.Int32(1), ChecksumMode: types.ChecksumModeEnabled})
+		s.must(err)
+		s.must(got.Body.Close())
+		told := got.ChecksumType == types.ChecksumTypeFullObject && got.ChecksumCRC64NVME != nil && *got.ChecksumCRC64NVME == *first
+		whole, err := s.GetObjectAttributes(s.ctx, &awss3.GetObjectAttributesInput{Bucket: &s.bucket, Key: &name, ObjectAttributes: types.ObjectAttributesObjectParts.Values()})
+		s.must(err)
+		if chose := choose != nil; told != chose || (len(whole.ObjectParts.Parts) == 2) != chose || whole.Checksum == nil {
+			t.Errorf("%s: of the part %v, %v; parts %+v, whole %+v", name, got.ChecksumCRC64NVME, got.ChecksumType, whole.ObjectParts, whole.Checksum)
+		}
+	}
+}
+
 // A part whose bytes were found missing counts as not stored: it is not listed, an
 // upload with it is not completed, and loses nothing until the part was sent again.
 func TestASuspectPart(t *testing.T) {

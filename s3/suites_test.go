@@ -244,6 +244,7 @@ func TestRcloneSuite(t *testing.T) {
 		t.Fatalf("the suite broke off: %v\n%s", err, out)
 	}
 	v.compare(t, "rclone")
+	v.compareSkips(t, "rclone")
 }
 
 // serveBinary runs "lethe serve" on an empty folder until the test ends, with more
