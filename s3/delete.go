@@ -64,20 +64,42 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	return d.res, nil
 }
 
-// foreseeDeletion reads the body of a DeleteObjects, once it is known who sends it, and
-// refuses what S3 does. versitygw reads it whole first, however many keys it has, and
-// counts those alone that may be deleted; of two keys in one entry it takes the last.
-func (r *request) foreseeDeletion(ctx context.Context) error {
+// foreseeDocument looks at the body of a request that is a document, once it is known who
+// sends it, before versitygw reads it: markup of any length costs a hundred times its
+// size there. A deletion it reads strictly. versitygw reads that whole, however many
+// keys it has, and counts those alone that may be deleted; of two keys in one entry it
+// takes the last.
+func (r *request) foreseeDocument(ctx context.Context) error {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
-	if acct, _ := account(ctx); !ok || r.web == nil || r.event.Key != "" || acct.Access == "" && !public(ctx) {
+	if acct, _ := account(ctx); !ok || r.web == nil || acct.Access == "" && !public(ctx) {
 		return nil
 	}
-	if r.web.Method() != http.MethodPost || !rc.QueryArgs().Has("delete") {
+	q, method := rc.QueryArgs(), r.web.Method()
+	if r.form || streams(r.web, r) || ofPolicyAlone(q) || method != http.MethodPut && method != http.MethodPost {
 		return nil
+	}
+	body := rc.Request.Body()
+	if longMarkup(body) {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	var err error
-	r.quiet, err = strictDelete(rc.Request.Body())
+	if method == http.MethodPost && r.event.Key == "" && q.Has("delete") {
+		r.quiet, err = strictDelete(body)
+	}
 	return err
+}
+
+// ofPolicyAlone says that a request is about the bucket's policy, which is no XML, and
+// about no other sub-resource.
+func ofPolicyAlone(q *fasthttp.Args) bool {
+	for name := range q.All() {
+		_, bucket := ofBuckets[string(name)]
+		_, object := ofObjects[string(name)]
+		if (bucket || object || string(name) == "uploadId") && string(name) != "policy" {
+			return false
+		}
+	}
+	return q.Has("policy")
 }
 
 // deletion is a DeleteObjects under way.

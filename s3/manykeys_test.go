@@ -116,6 +116,32 @@ func TestADeletionAsLargeAsADocument(t *testing.T) {
 	}
 }
 
+// Any other document with markup of such a length costs as little.
+func TestDocumentsOfOneTag(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "x", nil)
+	up := s.create("up", nil)
+	const largest = 8 << 20
+	attributes := strings.Repeat(` a=""`, largest/5-100)
+	for target, root := range map[string]string{
+		"?tagging": "Tagging", "/k?tagging": "Tagging", "?acl": "AccessControlPolicy", "/k?acl": "AccessControlPolicy", "?cors": "CORSConfiguration",
+		"?lifecycle": "LifecycleConfiguration", "?publicAccessBlock": "PublicAccessBlockConfiguration", "?ownershipControls": "OwnershipControls",
+		"/k?legal-hold": "LegalHold", "?policy&tagging": "Tagging", "/k?policy&tagging": "Tagging", "/up?uploadId=" + up.id: "CompleteMultipartUpload",
+	} {
+		method := http.MethodPut
+		if strings.HasPrefix(target, "/up") {
+			method = http.MethodPost
+		}
+		body := "<" + root + attributes + "></" + root + ">"
+		var status int
+		var answer string
+		asked := allocated(func() { status, answer = s.sendSigned(method, target, body) })
+		if asked > 12*largest || status != 400 || !strings.Contains(answer, "<Code>MalformedXML</Code>") {
+			t.Errorf("%s: %.1f times, %d %.200s", target, float64(asked)/largest, status, answer)
+		}
+	}
+}
+
 // What a policy does not let go counts among the keys of a deletion, too.
 func TestDeletionsOfTooManyKeysThatStay(t *testing.T) {
 	s := newSite(t)

@@ -68,7 +68,7 @@ const maxDeleteTokens = 50 * maxDelete
 // maxDeleteAttributes is more than the names of namespaces that any client gives.
 const maxDeleteAttributes = maxDelete
 
-// maxMarkup is how many bytes one tag, comment or the like of a deletion may have. A
+// maxMarkup is how many bytes one tag, comment or the like of a document may have. A
 // reader keeps a hundred times as many for a tag that is full of attributes.
 const maxMarkup = 8 << 10
 
