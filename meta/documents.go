@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -16,16 +17,40 @@ var (
 	deleteDocument = register(`DELETE FROM documents WHERE bucket_id = ?1 AND kind = ?2`)
 )
 
+// Document is an opaque document of a bucket.
+type Document struct {
+	Bucket string
+	// Into, if set, is the bucket that is meant: ErrNoSuchBucket if another has got the
+	// name meanwhile.
+	Into lethe.ID
+	Kind string
+	Body []byte // nil is an empty one
+}
+
 // PutDocument stores a document of a bucket, in place of the one of that kind:
 // ErrNoSuchBucket.
-func (db *DB) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	return db.write(ctx, "put "+kind+" of bucket "+bucket, func(t *tx) error {
-		b, err := t.holdBucket(bucket)
+func (db *DB) PutDocument(ctx context.Context, d Document) error {
+	return db.write(ctx, "put "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
+		b, err := t.holdBucketMeant(d.Bucket, d.Into)
 		if err == nil {
-			err = t.putDocument(b.ID, kind, body)
+			err = t.putDocument(b.ID, d.Kind, d.Body)
 		}
 		return err
 	})
+}
+
+// holdBucketMeant is holdBucket of the bucket that is meant, if one is.
+func (t *tx) holdBucketMeant(name string, meant lethe.ID) (Bucket, error) {
+	b, err := t.holdBucket(name)
+	if err == nil && meant != "" && meant != b.ID {
+		err = anotherBucket(name)
+	}
+	return b, err
+}
+
+// anotherBucket says that the bucket which was meant is gone.
+func anotherBucket(name string) error {
+	return fmt.Errorf("another bucket has the name %q by now: %w", name, lethe.ErrNoSuchBucket)
 }
 
 // putDocument writes a document of a bucket that is held, or new; nil is an empty one.
@@ -53,12 +78,13 @@ func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, e
 	return body, err
 }
 
-// DeleteDocument removes a document of a bucket if it is there: ErrNoSuchBucket.
-func (db *DB) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	return db.write(ctx, "delete "+kind+" of bucket "+bucket, func(t *tx) error {
-		b, err := t.holdBucket(bucket)
+// DeleteDocument removes the document of a bucket and kind, whatever its body, if it is
+// there: ErrNoSuchBucket.
+func (db *DB) DeleteDocument(ctx context.Context, d Document) error {
+	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
+		b, err := t.holdBucketMeant(d.Bucket, d.Into)
 		if err == nil {
-			_, err = t.exec(deleteDocument, b.ID, kind)
+			_, err = t.exec(deleteDocument, b.ID, d.Kind)
 		}
 		return err
 	})

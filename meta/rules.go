@@ -40,8 +40,11 @@ type Restamp struct {
 // RulesChange sets the rules of a bucket; none removes them.
 type RulesChange struct {
 	Bucket string
-	Rules  lifecycle.Rules // complete (lifecycle.Rules.Complete)
-	By     string
+	// Into, if set, is the bucket that is meant: ErrNoSuchBucket if another has got the
+	// name meanwhile.
+	Into  lethe.ID
+	Rules lifecycle.Rules // complete (lifecycle.Rules.Complete)
+	By    string
 	// Seen, unless empty, is the digest of the rules that are to be replaced
 	// (lifecycle.Rules.Digest): ErrPreconditionFailed if others are there.
 	Seen string
@@ -147,6 +150,9 @@ func (t *tx) setRules(c RulesChange) error {
 	}
 	if err := t.row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
 		return t.bucketError(c.Bucket, err)
+	}
+	if c.Into != "" && c.Into != id {
+		return anotherBucket(c.Bucket)
 	}
 	if by == ByConfig && c.By != ByConfig {
 		return ErrRulesConfigured

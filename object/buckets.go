@@ -34,8 +34,8 @@ func (s *Store) DeleteBucket(ctx context.Context, name string) error {
 }
 
 // PutDocument keeps an opaque document of a bucket, replacing the one of its kind.
-func (s *Store) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	return s.ledger.PutDocument(ctx, bucket, kind, body)
+func (s *Store) PutDocument(ctx context.Context, d meta.Document) error {
+	return s.ledger.PutDocument(ctx, d)
 }
 
 // Document returns a bucket's document, nil if there is none of that kind.
@@ -44,8 +44,8 @@ func (s *Store) Document(ctx context.Context, bucket, kind string) ([]byte, erro
 }
 
 // DeleteDocument removes a bucket's document; that there is none is no error.
-func (s *Store) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	return s.ledger.DeleteDocument(ctx, bucket, kind)
+func (s *Store) DeleteDocument(ctx context.Context, d meta.Document) error {
+	return s.ledger.DeleteDocument(ctx, d)
 }
 
 // SetRules replaces a bucket's lifecycle rules, none removes them:

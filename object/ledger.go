@@ -51,10 +51,10 @@ type BucketLedger interface {
 
 // DocumentLedger keeps opaque documents of a bucket (ACL, policy, CORS, tags).
 type DocumentLedger interface {
-	PutDocument(ctx context.Context, bucket, kind string, body []byte) error
+	PutDocument(ctx context.Context, d meta.Document) error
 	// Document answers nil, nil if there is none.
 	Document(ctx context.Context, bucket, kind string) ([]byte, error)
-	DeleteDocument(ctx context.Context, bucket, kind string) error
+	DeleteDocument(ctx context.Context, d meta.Document) error
 	// SetBucketOwner changes the owner; the dedup domain stays.
 	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }

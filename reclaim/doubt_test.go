@@ -96,10 +96,10 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	defer db.Close()
 	_, err = db.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "me"})
 	if err == nil {
-		err = db.PutDocument(t.Context(), "b", "big", make([]byte, 8<<20))
+		err = db.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: "big", Body: make([]byte, 8<<20)})
 	}
 	if err == nil {
-		err = db.DeleteDocument(t.Context(), "b", "big")
+		err = db.DeleteDocument(t.Context(), meta.Document{Bucket: "b", Kind: "big"})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,35 @@ func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
 	return found.ID, err
 }
 
+// means notes which bucket it is on whose list, read next and not from the cache, will
+// be decided that the request may change what is said of a bucket: when it does, the
+// name may be another's.
+func (b *Backend) means(ctx context.Context, bucket string) error {
+	req := requestOf(ctx)
+	_, root := account(ctx)
+	if root || !req.setsBucket() || b.grantee(ctx, req, bucket) != nil {
+		return nil
+	}
+	o := &op{req: req, names: names{bucket: bucket}}
+	own, cancel := b.context(req, false)
+	defer cancel()
+	found, err := b.store.Bucket(own, bucket)
+	if err != nil {
+		return b.fail(o, err)
+	}
+	if req.meant == nil {
+		req.meant = map[string]lethe.ID{}
+	}
+	req.meant[bucket] = found.ID
+	b.store.forget(bucket)
+	return nil
+}
+
+// setsBucket says that the request changes what is said of a bucket.
+func (r *request) setsBucket() bool {
+	return r.event.Key == "" && (r.event.Method == http.MethodPut || r.event.Method == http.MethodDelete)
+}
+
 // isAccount says that the request is signed by an account's key.
 func (b *Backend) isAccount(req *request) bool {
 	return b.opt.Keys == nil || (req.key != nil && req.key.Account())

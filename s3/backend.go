@@ -53,7 +53,7 @@ type BackendOptions struct {
 type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
-	store Store
+	store *documentCache
 	rates *ratelimit.Limiter
 	// accounts that lists may grant something to; nil: not looked up.
 	accounts auth.IAMService

@@ -84,13 +84,13 @@ func (c *documentCache) forget(bucket string) {
 }
 
 // PutDocument writes a document.
-func (c *documentCache) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	return c.changing(bucket, func() error { return c.Store.PutDocument(ctx, bucket, kind, body) })
+func (c *documentCache) PutDocument(ctx context.Context, d meta.Document) error {
+	return c.changing(d.Bucket, func() error { return c.Store.PutDocument(ctx, d) })
 }
 
 // DeleteDocument removes a document.
-func (c *documentCache) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	return c.changing(bucket, func() error { return c.Store.DeleteDocument(ctx, bucket, kind) })
+func (c *documentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
+	return c.changing(d.Bucket, func() error { return c.Store.DeleteDocument(ctx, d) })
 }
 
 // SetBucketOwner changes the owner.

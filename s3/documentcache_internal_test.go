@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // shelf is documents in memory, as another process sees them; while reading is
@@ -26,8 +27,8 @@ func (s *shelf) Document(_ context.Context, bucket, kind string) ([]byte, error)
 	return body, nil
 }
 
-func (s *shelf) PutDocument(_ context.Context, bucket, kind string, body []byte) error {
-	s.docs[documentName{bucket, kind}] = body
+func (s *shelf) PutDocument(_ context.Context, d meta.Document) error {
+	s.docs[documentName{d.Bucket, d.Kind}] = d.Body
 	return nil
 }
 
@@ -74,7 +75,7 @@ func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
 func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
 	c := newCacheTest(t)
 	c.reads("", 1)
-	if err := c.cache.PutDocument(t.Context(), "b", kindACL, []byte("own")); err != nil {
+	if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("own")}); err != nil {
 		t.Fatal(err)
 	}
 	c.reads("own", 2)
@@ -89,7 +90,7 @@ func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
 	c := newCacheTest(t)
 	c.shelf.reading = func() {
 		c.shelf.reading = nil
-		if err := c.cache.PutDocument(t.Context(), "b", kindACL, []byte("new")); err != nil {
+		if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("new")}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // The kinds of a bucket's documents.
@@ -48,10 +50,11 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 		return err
 	}
 	b.changesDocument(o, kind)
+	d := meta.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
 	if body == nil {
-		err = b.store.DeleteDocument(o.ctx, bucket, kind)
+		err = b.store.DeleteDocument(o.ctx, d)
 	} else {
-		err = b.store.PutDocument(o.ctx, bucket, kind, slices.Clone(body))
+		err = b.store.PutDocument(o.ctx, d)
 	}
 	if err == nil {
 		o.req.changed(kind, shown(body))
@@ -82,6 +85,9 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	expandKey(ctx, requestOf(ctx))
 	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
 		return b.rootsACL(ctx, bucket)
+	}
+	if err := b.means(ctx, bucket); err != nil {
+		return nil, err
 	}
 	acl, err := b.storedACL(ctx, bucket)
 	if err != nil {

@@ -50,6 +50,8 @@ type world struct {
 	mu       sync.Mutex
 	requests []s3.RequestEvent
 	failures []s3.Failure
+
+	beforeChange atomic.Pointer[func()] // of what is said of a bucket; see interposed
 }
 
 var w *world
@@ -112,7 +114,7 @@ func newWorld(dir string) (*world, error) {
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)
 	server, err := s3.New(s3.Options{
-		Store: w.store, Keys: w.db, Root: root, Region: region, Domain: domain,
+		Store: &interposed{Store: w.store, before: &w.beforeChange}, Keys: w.db, Root: root, Region: region, Domain: domain,
 		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
 		Events: s3.Events{Request: w.request, Failure: w.failure},

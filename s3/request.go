@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -71,6 +72,8 @@ type request struct {
 	decided bool            // the bucket's policy was asked for to decide on it
 	// deciding are the buckets on which versitygw decides.
 	deciding []string
+	// meant are the ids of buckets on which is decided that they may be changed.
+	meant map[string]lethe.ID
 }
 
 // requestOf returns the state of the request that ctx belongs to; a fresh one if

@@ -30,9 +30,9 @@ type BucketStore interface {
 
 // DocumentStore keeps opaque documents of a bucket.
 type DocumentStore interface {
-	PutDocument(ctx context.Context, bucket, kind string, body []byte) error
+	PutDocument(ctx context.Context, d meta.Document) error
 	Document(ctx context.Context, bucket, kind string) ([]byte, error)
-	DeleteDocument(ctx context.Context, bucket, kind string) error
+	DeleteDocument(ctx context.Context, d meta.Document) error
 	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
 

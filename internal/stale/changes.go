@@ -82,14 +82,14 @@ func (l *Ledger) SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
 
 // PutDocument implements object.Ledger.
-func (l *Ledger) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	_, err := forget(l, []string{documentKey(bucket, kind)}, func() (any, error) { return nil, l.Ledger.PutDocument(ctx, bucket, kind, body) })
+func (l *Ledger) PutDocument(ctx context.Context, d meta.Document) error {
+	_, err := forget(l, []string{documentKey(d.Bucket, d.Kind)}, func() (any, error) { return nil, l.Ledger.PutDocument(ctx, d) })
 	return err
 }
 
 // DeleteDocument implements object.Ledger.
-func (l *Ledger) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	_, err := forget(l, []string{documentKey(bucket, kind)}, func() (any, error) { return nil, l.Ledger.DeleteDocument(ctx, bucket, kind) })
+func (l *Ledger) DeleteDocument(ctx context.Context, d meta.Document) error {
+	_, err := forget(l, []string{documentKey(d.Bucket, d.Kind)}, func() (any, error) { return nil, l.Ledger.DeleteDocument(ctx, d) })
 	return err
 }
 

@@ -52,7 +52,7 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 // A bucket that was deleted leaves nothing to another one of its name.
 func TestADeletedBucketIsForgotten(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.raw.PutDocument(w.ctx, "b", "policy", []byte("{}")))
+	w.must(w.raw.PutDocument(w.ctx, meta.Document{Bucket: "b", Kind: "policy", Body: []byte("{}")}))
 	if doc, err := w.ledger.Document(w.ctx, "b", "policy"); err != nil || string(doc) != "{}" {
 		t.Fatalf("document %q, %v", doc, err)
 	}

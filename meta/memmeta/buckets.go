@@ -185,8 +185,27 @@ func (db *DB) find(name string) (*bucket, error) {
 }
 
 // PutDocument stores a document of a bucket: ErrNoSuchBucket.
-func (db *DB) PutDocument(ctx context.Context, name, kind string, body []byte) error {
-	return db.inBucket(ctx, name, func(b *bucket) { b.documents[kind] = append([]byte{}, body...) })
+func (db *DB) PutDocument(ctx context.Context, d meta.Document) error {
+	return db.documents(ctx, d, func(of map[string][]byte) { of[d.Kind] = append([]byte{}, d.Body...) })
+}
+
+// documents changes those of the bucket that is meant: ErrNoSuchBucket.
+func (db *DB) documents(ctx context.Context, d meta.Document, change func(map[string][]byte)) error {
+	var err error
+	gone := db.inBucket(ctx, d.Bucket, func(b *bucket) {
+		if err = b.meant(d.Into); err == nil {
+			change(b.documents)
+		}
+	})
+	return errors.Join(gone, err)
+}
+
+// meant refuses a bucket that is not the one which is meant, if one is.
+func (b *bucket) meant(id lethe.ID) error {
+	if id == "" || id == b.ID {
+		return nil
+	}
+	return fmt.Errorf("memmeta: another bucket %q: %w", b.Name, lethe.ErrNoSuchBucket)
 }
 
 // Document reads a document of a bucket, nil if there is none: ErrNoSuchBucket.
@@ -197,8 +216,8 @@ func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {
 }
 
 // DeleteDocument removes a document of a bucket, if it is there: ErrNoSuchBucket.
-func (db *DB) DeleteDocument(ctx context.Context, name, kind string) error {
-	return db.inBucket(ctx, name, func(b *bucket) { delete(b.documents, kind) })
+func (db *DB) DeleteDocument(ctx context.Context, d meta.Document) error {
+	return db.documents(ctx, d, func(of map[string][]byte) { delete(of, d.Kind) })
 }
 
 // SetBucketOwner changes the owner; the dedup domain stays: ErrNoSuchBucket.

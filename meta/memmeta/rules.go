@@ -38,6 +38,9 @@ func (db *DB) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRule
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(c.Bucket)
+	if err == nil {
+		err = b.meant(c.Into)
+	}
 	if err != nil {
 		return meta.BucketRules{}, err
 	}

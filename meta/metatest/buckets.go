@@ -17,6 +17,7 @@ func bucketTests() []test {
 		{name: "settings", run: bucketSettings},
 		{name: "owner", run: bucketOwner},
 		{name: "documents", run: documents},
+		{name: "documents of another bucket of the name", run: documentsOfAnother},
 		{name: "made with documents", run: madeWithDocuments},
 		{name: "delete an empty one", run: deleteEmptyBucket},
 		{name: "delete one in use", run: deleteBucketInUse},
@@ -57,9 +58,9 @@ func noBucket(w *world) {
 		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", meta.BucketSettings{})),
 		"delete":    w.DeleteBucket(w.ctx, "nobody's"),
 		"owner":     w.SetBucketOwner(w.ctx, "nobody's", "x"),
-		"put":       w.PutDocument(w.ctx, "nobody's", "acl", nil),
+		"put":       w.PutDocument(w.ctx, meta.Document{Bucket: "nobody's", Kind: "acl"}),
 		"document":  refused(w.Document(w.ctx, "nobody's", "acl")),
-		"drop":      w.DeleteDocument(w.ctx, "nobody's", "acl"),
+		"drop":      w.DeleteDocument(w.ctx, meta.Document{Bucket: "nobody's", Kind: "acl"}),
 		"commit":    entry(),
 		"remove":    refused(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: "nobody's"})),
 		"update":    refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: "nobody's", Key: "k"})),
@@ -119,24 +120,38 @@ func documents(w *world) {
 		w.Fatalf("document is %q before it was put", d)
 	}
 	body := []byte("one")
-	w.ok(w.PutDocument(w.ctx, bucketName, "acl", body))
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: body}))
 	body[0] = 'X'
-	w.ok(w.PutDocument(w.ctx, bucketName, "cors", []byte("two")))
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "cors", Body: []byte("two")}))
 	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "one")
-	w.ok(w.PutDocument(w.ctx, bucketName, "acl", []byte{}))
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte{}}))
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d == nil || len(d) > 0 {
 		w.Fatalf("empty document is %#v", d)
 	}
-	w.ok(w.DeleteDocument(w.ctx, bucketName, "acl"))
-	w.ok(w.DeleteDocument(w.ctx, bucketName, "acl"))
+	w.ok(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl"}))
+	w.ok(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl"}))
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d != nil {
 		w.Fatalf("document is %q after it was deleted", d)
 	}
 	equal(w, "cors", string(must(w.Document(w.ctx, bucketName, "cors"))(w)), "two")
 }
 
+// documentsOfAnother: what is meant for a bucket does not come to another that has got
+// its name.
+func documentsOfAnother(w *world) {
+	meant := must(w.Bucket(w.ctx, bucketName))(w).ID
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("first")}))
+	w.ok(w.DeleteBucket(w.ctx, bucketName))
+	w.bucket(bucketName, meta.BucketSettings{})
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte("another's")}))
+	w.fails(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("late")}), lethe.ErrNoSuchBucket)
+	w.fails(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl"}), lethe.ErrNoSuchBucket)
+	w.fails(refused(w.SetRules(w.ctx, meta.RulesChange{Bucket: bucketName, Into: meant, By: "test"})), lethe.ErrNoSuchBucket)
+	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "another's")
+}
+
 func deleteEmptyBucket(w *world) {
-	w.ok(w.PutDocument(w.ctx, bucketName, "acl", []byte("old")))
+	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte("old")}))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrNoSuchBucket)
 	w.bucket(bucketName, meta.BucketSettings{})

@@ -121,9 +121,13 @@ func (h *history) deleteBucket() {
 
 func (h *history) documents() {
 	name, body := h.bucketName(), []byte(h.body())
-	ask(h, "put document", func(l Ledger) (any, error) { return nil, l.PutDocument(h.ctx, name, "acl", body) })
+	ask(h, "put document", func(l Ledger) (any, error) {
+		return nil, l.PutDocument(h.ctx, meta.Document{Bucket: name, Kind: "acl", Body: body})
+	})
 	if h.chance(3) {
-		ask(h, "delete document", func(l Ledger) (any, error) { return nil, l.DeleteDocument(h.ctx, name, "acl") })
+		ask(h, "delete document", func(l Ledger) (any, error) {
+			return nil, l.DeleteDocument(h.ctx, meta.Document{Bucket: name, Kind: "acl"})
+		})
 	}
 	ask(h, "document", func(l Ledger) ([]byte, error) { return l.Document(h.ctx, name, "acl") })
 }

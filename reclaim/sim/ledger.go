@@ -30,16 +30,16 @@ func (s *seam) DeleteBucket(ctx context.Context, name string) error {
 	return s.in.DeleteBucket(ctx, name)
 }
 
-func (s *seam) PutDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	return s.in.PutDocument(ctx, bucket, kind, body)
+func (s *seam) PutDocument(ctx context.Context, d meta.Document) error {
+	return s.in.PutDocument(ctx, d)
 }
 
 func (s *seam) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
 	return s.in.Document(ctx, bucket, kind)
 }
 
-func (s *seam) DeleteDocument(ctx context.Context, bucket, kind string) error {
-	return s.in.DeleteDocument(ctx, bucket, kind)
+func (s *seam) DeleteDocument(ctx context.Context, d meta.Document) error {
+	return s.in.DeleteDocument(ctx, d)
 }
 
 func (s *seam) SetBucketOwner(ctx context.Context, bucket, owner string) error {
