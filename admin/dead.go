@@ -74,9 +74,12 @@ type DeadDetail struct {
 	Held    string    `json:"held,omitempty"` // why deletes on its backend are held
 }
 
-// Count answers how many were changed.
+// Count answers how many were changed, and how many of those that were chosen a
+// write-off left because their uploads may still land, until the last of them cannot.
 type Count struct {
-	Count int `json:"count"`
+	Count     int       `json:"count"`
+	Late      int       `json:"late,omitempty"`
+	LateUntil time.Time `json:"late_until,omitzero"`
 }
 
 // Dead lists dead letters.
@@ -172,7 +175,7 @@ func (d DeadDetail) planned() string {
 		words = append(words, "deletes on its backend are held ("+d.Held+"): what is requeued waits until they go on")
 	}
 	if d.LateUntil.After(d.Now) {
-		words = append(words, "its upload may still land until "+d.LateUntil.Format(time.RFC3339)+": bytes that land after a write-off are an orphan")
+		words = append(words, "its upload may still land until "+d.LateUntil.Format(time.RFC3339)+": until then it cannot be written off")
 	}
 	return strings.Join(words, "; ")
 }
@@ -196,10 +199,29 @@ func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
 
 // WriteOff removes dead letters from the books: the operator vouches that their
 // bytes are gone. Bytes that lie there nevertheless have no row any more: reconcile
-// finds them as orphans.
+// finds them as orphans. Of those whose upload may still land nobody can know; they
+// stay, and are counted.
 func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) {
-	return s.changeDead(ctx, req, "dead_written_off", s.o.Ledger.WriteOff)
+	var late Count
+	out, err := s.changeDead(ctx, req, "dead_written_off", func(ctx context.Context, ids []lethe.ID) (int, error) {
+		list, err := s.o.Ledger.DeadByID(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		for _, d := range list {
+			if s.mayLand(d) {
+				late.Late++
+				late.LateUntil = at(max(d.LateUntil, lethe.FromTime(late.LateUntil)))
+			}
+		}
+		return s.o.Ledger.WriteOff(ctx, ids)
+	})
+	out.Late, out.LateUntil = late.Late, late.LateUntil
+	return out, err
 }
+
+// mayLand says that the upload of a dead letter may still put bytes there.
+func (s *Service) mayLand(d meta.DeadLetter) bool { return d.LateUntil > s.o.Clock.Now() }
 
 // changeDead applies act to the dead letters that were chosen, page by page, and
 // leaves an audit line for each page.

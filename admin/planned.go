@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/lifecycle"
@@ -77,6 +78,9 @@ func (s *Service) trashEntry(ctx context.Context, id lethe.ID) (meta.TrashEntry,
 	return meta.TrashEntry{}, false, err
 }
 
+// writeOff is the command that takes dead letters off the books.
+const writeOff = "dead write-off"
+
 // deadItems are the dead letters that a command would take.
 func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.Item) error) error {
 	if r.Dead == nil {
@@ -84,6 +88,9 @@ func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.
 	}
 	return s.eachDead(ctx, *r.Dead, func(list []meta.DeadLetter) error {
 		for _, d := range list {
+			if r.Command == writeOff && s.mayLand(d) {
+				continue // it would be left
+			}
 			i := plan.Item{Do: r.Command, Kind: "dead", ID: string(d.ID), Backend: d.Backend, Bucket: d.Bucket, Size: d.Size,
 				Why: string(d.Reason) + ", " + fmt.Sprint(d.Attempts) + " attempts failed", Due: d.DueAt.Time()}
 			if err := yield(i); err != nil {
@@ -100,21 +107,24 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 	if err != nil {
 		return nil, err
 	}
-	state := map[lethe.ID]lethe.State{}
+	row := map[lethe.ID]meta.Blob{}
 	for _, b := range rows {
-		state[b.ID] = b.State
+		row[b.ID] = b
 	}
 	act, event := s.o.Ledger.Requeue, "dead_requeued"
-	if items[0].Do == "dead write-off" {
+	if items[0].Do == writeOff {
 		act, event = s.o.Ledger.WriteOff, "dead_written_off"
 	}
 	for _, i := range items {
-		switch st, there := state[lethe.ID(i.ID)]; {
+		switch b, there := row[lethe.ID(i.ID)]; {
 		case !there:
 			out = append(out, result(i, plan.Gone, "its row is gone"))
 			continue
-		case st != lethe.Dead:
-			out = append(out, result(i, plan.Changed, "it is "+st.String()+" now"))
+		case b.State != lethe.Dead:
+			out = append(out, result(i, plan.Changed, "it is "+b.State.String()+" now"))
+			continue
+		case i.Do == writeOff && s.mayLand(meta.DeadLetter{Blob: b}):
+			out = append(out, result(i, plan.Changed, "its upload may still land until "+at(b.LateUntil).Format(time.RFC3339)))
 			continue
 		}
 		n, err := act(ctx, []lethe.ID{lethe.ID(i.ID)})

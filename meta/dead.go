@@ -23,7 +23,7 @@ var (
 	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
 	writeOffDead = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 AND late_until <= ?2 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
 	selectTotals = register(`SELECT backend, state, sum(n), sum(bytes) FROM blob_counters
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )
@@ -67,10 +67,12 @@ func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) 
 }
 
 // WriteOff removes dead rows from the books: the operator vouches that their
-// bytes are gone. Ids that name no dead letter are left out of the count.
+// bytes are gone. Ids that name no dead letter are left out of the count, and so are
+// those whose upload may still land (LateUntil has not come): their rows stay, as
+// nobody can vouch for that (design rule 9).
 func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "write off dead letters", func(t *tx) error {
-		n, err = t.leaveDead(0, writeOffDead, asJSON(blobs))
+		n, err = t.leaveDead(0, writeOffDead, asJSON(blobs), t.now)
 		return err
 	})
 	return n, err

@@ -191,7 +191,8 @@ type DeadLedger interface {
 	DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error)
 	// Requeue condemns dead blobs again, due now, attempts at zero.
 	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
-	// WriteOff removes dead rows: the operator vouches that the bytes are gone.
+	// WriteOff removes dead rows: the operator vouches that the bytes are gone. Rows
+	// whose upload may still land stay.
 	WriteOff(ctx context.Context, ids []lethe.ID) (int, error)
 	Totals(ctx context.Context) ([]meta.Total, error)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -136,7 +137,7 @@ reclaim.grace.orphan_grace (2 days, unless configured) apart.
 `
 	return c.deadActCommand(deadChange{
 		use: "write-off [id...]", short: "Take dead letters off the books: you vouch that their bytes are gone",
-		long: "Takes exactly the rows that are named or chosen off the books of their backends;\nnothing is deleted on a backend. " + stays,
+		long: "Takes exactly the rows that are named or chosen off the books of their backends;\nnothing is deleted on a backend. Rows whose upload may still land stay until it cannot.\n" + stays,
 		call: "dead/write-off", command: "dead write-off", done: "written off", after: stays,
 		question: "Take these dead letters off the books?",
 	})
@@ -186,6 +187,10 @@ func (c *cli) changeDead(ctx context.Context, client *admin.Client, d deadChange
 	fmt.Fprintf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), d.done)
 	if n.Count > 0 {
 		fmt.Fprint(c.out, d.after)
+	}
+	if n.Late > 0 {
+		fmt.Fprintf(c.out, "%s left: the upload may still land, until %s at the latest. Write off after that.\n",
+			plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -61,30 +61,32 @@ func chosen(q meta.DeadQuery, d meta.DeadLetter) bool {
 
 // Requeue condemns dead blobs again: due now, attempts at zero.
 func (db *DB) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
-	return db.leaveDead(ctx, ids, func(b *blob) {
+	return db.leaveDead(ctx, ids, lethe.Forever, func(b *blob) {
 		next := b.Blob
 		next.State, next.DueAt, next.Attempts = lethe.Condemned, db.now, 0
 		db.set(b, next)
 	})
 }
 
-// WriteOff removes dead rows: the operator vouches that their bytes are gone.
+// WriteOff removes dead rows: the operator vouches that their bytes are gone. What may
+// still land stays.
 func (db *DB) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
-	return db.leaveDead(ctx, ids, func(b *blob) {
+	return db.leaveDead(ctx, ids, 0, func(b *blob) {
 		db.lostBytes(b, receipt.WrittenOff)
 		db.remove(b)
 	})
 }
 
-// leaveDead applies leave to those of the blobs that are dead letters.
-func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, leave func(*blob)) (int, error) {
+// leaveDead applies leave to those of the blobs that are dead letters, and that land by
+// now, or by a later time that is given, or never.
+func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, by lethe.Time, leave func(*blob)) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer db.leave()
 	n := 0
 	for _, id := range ids {
-		if b := db.byID[id]; b != nil && b.State == lethe.Dead {
+		if b := db.byID[id]; b != nil && b.State == lethe.Dead && b.LateUntil <= max(by, db.now) {
 			leave(b)
 			n++
 		}

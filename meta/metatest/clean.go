@@ -26,6 +26,7 @@ func cleanTests() []test {
 		{name: "dead letters are chosen", run: chosenLetters},
 		{name: "requeue", run: requeue},
 		{name: "write off", run: writeOff},
+		{name: "write off what may land", run: writeOffLate},
 	}
 }
 
@@ -287,4 +288,21 @@ func writeOff(w *world) {
 	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{ids[1], alive, w.onlyBlob("k").ID, ids[1]}))(w), 1)
 	w.in(ids[1], 0)
 	w.totals(0, 1, 1, 1)
+}
+
+// writeOffLate: nobody can vouch that bytes are gone whose upload may still land, so
+// the row stays until then; what does not land any more goes meanwhile.
+func writeOffLate(w *world) {
+	other := w.letters(1)[0]
+	id := w.begin("late")
+	w.ok(w.Abandon(w.ctx, id, true))
+	w.settle(w.claim(), meta.SettleItem{Result: meta.Failed, Error: "denied", Dead: true})
+	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{id, other}))(w), 1)
+	w.in(other, 0)
+	w.in(id, lethe.Dead)
+	w.later(w.row(id).LateUntil.Sub(w.now()) - time.Microsecond)
+	equal(w, "written off a moment before", must(w.WriteOff(w.ctx, []lethe.ID{id}))(w), 0)
+	w.later(time.Microsecond)
+	equal(w, "written off when it cannot land any more", must(w.WriteOff(w.ctx, []lethe.ID{id}))(w), 1)
+	w.in(id, 0)
 }

@@ -41,7 +41,7 @@ var heldMutants = []mutant{
 var letterMutants = []mutant{
 	{
 		name: "a person's list of dead letters is believed", rule: "a dead letter is put back or written off while it is one", within: 4000, in: sim.Buried,
-		file: "meta/memmeta/dead.go", old: "		if b := db.byID[id]; b != nil && b.State == lethe.Dead {\n			leave", new: "		if b := db.byID[id]; b != nil {\n			leave",
+		file: "meta/memmeta/dead.go", old: "		if b := db.byID[id]; b != nil && b.State == lethe.Dead && b.LateUntil", new: "		if b := db.byID[id]; b != nil && b.LateUntil",
 	}, {
 		name: "a write-off leaves no receipt", rule: "a receipt for all that goes", within: 500, in: sim.Buried,
 		file: "meta/memmeta/dead.go", old: "		db.lostBytes(b, receipt.WrittenOff)\n", new: "		_ = receipt.WrittenOff\n",

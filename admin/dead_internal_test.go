@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// lateLetter is a service with a dead letter whose upload may land for one hour more.
+func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
+	t.Helper()
+	clock := clocktest.New()
+	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: clock, LateWindow: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	id := lethe.RandomID(clock.Now())
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = db.AddBackend(t.Context(), meta.Backend{ID: "main"})
+	do(err)
+	_, err = db.Begin(t.Context(), meta.Intent{ID: id, Backend: "main", Size: 4})
+	do(err)
+	do(db.Abandon(t.Context(), id, true))
+	c, err := db.ClaimCondemned(t.Context(), meta.ClaimRequest{Worker: "w", Backend: "main", Limit: 1})
+	do(err)
+	_, err = db.Settle(t.Context(), meta.Settlement{Fence: c.Fence, Items: []meta.SettleItem{{ID: id, Result: meta.Failed, Dead: true}}})
+	do(err)
+	return New(Options{Ledger: db, Clock: clock, Audit: func(string, string, ...slog.Attr) {}}), clock, id
+}
+
+// TestWriteOffOfWhatMayLand: a write-off leaves a dead letter whose upload may still
+// land, and says until when; a plan of one leaves it out, and does not take it either.
+func TestWriteOffOfWhatMayLand(t *testing.T) {
+	s, clock, id := lateLetter(t)
+	all := DeadRequest{All: true}
+	planned := func() (items []plan.Item) {
+		t.Helper()
+		if err := s.deadItems(t.Context(), PlanRequest{Command: writeOff, Dead: &all}, func(i plan.Item) error {
+			items = append(items, i)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return items
+	}
+	until := clock.Now().Add(time.Hour)
+	n, err := s.WriteOff(t.Context(), all)
+	if err != nil || n.Count != 0 || n.Late != 1 || !n.LateUntil.Equal(until.Time()) {
+		t.Errorf("written off %+v, %v; want one left until %s", n, err, until)
+	}
+	if items := planned(); len(items) != 0 {
+		t.Errorf("planned %+v", items)
+	}
+	out, err := s.applyDead(t.Context(), []plan.Item{{Do: writeOff, ID: string(id)}})
+	if err != nil || len(out) != 1 || out[0].Outcome != plan.Changed || !strings.Contains(out[0].Detail, "may still land") {
+		t.Errorf("applied %+v, %v", out, err)
+	}
+	clock.Advance(time.Hour)
+	if items := planned(); len(items) != 1 {
+		t.Errorf("planned %+v once nothing can land any more", items)
+	}
+	if n, err := s.WriteOff(t.Context(), all); err != nil || n.Count != 1 || n.Late != 0 {
+		t.Errorf("written off %+v, %v once nothing can land any more", n, err)
+	}
+}
