@@ -46,6 +46,7 @@ type Due struct {
 	Refs       int64      // of its content: whoever takes the last one frees the bytes
 	Blobs      int64      // live blobs of its content
 	BlobBytes  int64
+	Held       bool // a hold keeps it: whoever comes to it puts it aside
 }
 
 // DuePage is a page of what is due. Objects that only a rule ends which is not in
@@ -134,8 +135,12 @@ func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 func (db *DB) DueObjects(ctx context.Context, q DueQuery) (out DuePage, err error) {
 	err = db.read(ctx, "objects that are due", func(t *tx) error {
 		found, err := all(t, t.scanDue, pageDueObjects, t.now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+		if err != nil {
+			return err
+		}
+		rules, err := t.rulesOfDue(found)
 		if err == nil {
-			out, err = t.duePage(q, found)
+			out, err = t.duePage(q, found, rules)
 		}
 		return err
 	})
@@ -146,9 +151,21 @@ func (db *DB) DueObjects(ctx context.Context, q DueQuery) (out DuePage, err erro
 func (db *DB) DueTrash(ctx context.Context, q DueQuery) (out DuePage, err error) {
 	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
 		found, err := all(t, t.scanDue, pageDueTrash, t.now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
-		if err == nil {
-			out, err = t.duePage(q, found)
+		if err != nil {
+			return err
 		}
+		names := make([]string, len(found))
+		for i, d := range found {
+			names[i] = d.BucketName
+		}
+		byName, err := t.holdingBuckets(readNamed, names)
+		if err != nil {
+			return err
+		}
+		for i, d := range found {
+			found[i].under = spot{byName[d.BucketName], d.ObjectKey}
+		}
+		out, err = t.duePage(q, found, nil)
 		return err
 	})
 	return out, err
@@ -186,7 +203,8 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []Named) (out []Due, err e
 // foundDue is a row that is due, with the number of the rule that alone ends it.
 type foundDue struct {
 	Due
-	rule int64
+	rule  int64
+	under spot // where holds may keep it; without a bucket: none does
 }
 
 func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
@@ -203,23 +221,22 @@ func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
 
 // duePage makes a page of rows, without those that only a rule ends which is not
 // in force.
-func (t *tx) duePage(q DueQuery, found []foundDue) (out DuePage, err error) {
+func (t *tx) duePage(q DueQuery, found []foundDue, rules map[lethe.ID]namedRules) (out DuePage, err error) {
 	if out.More = q.Limit > 0 && len(found) > q.Limit; out.More {
 		found = found[:q.Limit]
 	}
-	var buckets []lethe.ID
+	var asked []dueRow
 	for _, d := range found {
-		if d.rule != 0 && !slices.Contains(buckets, d.Bucket) {
-			buckets = append(buckets, d.Bucket)
+		if d.under.bucket != "" {
+			asked = append(asked, dueRow{Bucket: d.under.bucket, Key: d.under.key})
 		}
 	}
-	rules := map[lethe.ID]namedRules{}
-	if len(buckets) > 0 {
-		if rules, err = t.rulesOfBuckets(readRules, buckets); err != nil {
-			return out, err
-		}
+	held, err := t.heldBy(asked)
+	if err != nil {
+		return out, err
 	}
 	for _, d := range found {
+		_, d.Due.Held = held[d.under]
 		out.Next = DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
 		if d.rule != 0 {
 			r := rules[d.Bucket].rules.InForce(d.rule)
@@ -231,4 +248,25 @@ func (t *tx) duePage(q DueQuery, found []foundDue) (out DuePage, err error) {
 		out.Rows = append(out.Rows, d.Due)
 	}
 	return out, nil
+}
+
+// rulesOfDue reads the rules of the buckets of objects, and notes those that holds may
+// keep.
+func (t *tx) rulesOfDue(found []foundDue) (map[lethe.ID]namedRules, error) {
+	var buckets []lethe.ID
+	for _, d := range found {
+		if !slices.Contains(buckets, d.Bucket) {
+			buckets = append(buckets, d.Bucket)
+		}
+	}
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	rules, err := t.rulesOfBuckets(readRules, buckets)
+	for i, d := range found {
+		if rules[d.Bucket].holds > 0 {
+			found[i].under = spot{d.Bucket, d.Key}
+		}
+	}
+	return rules, err
 }

@@ -16,7 +16,9 @@ var (
 		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
 		RETURNING ` + trashColumns + `, coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '')`)
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
-	purgeDue     = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
+	// As bucketsNamed, for who changes nothing.
+	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `)`)
+	purgeDue  = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)
 	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1`))
 
@@ -108,7 +110,11 @@ func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
 // unheld parks entries whose key is held in the bucket that has the name now, and
 // answers the others. The buckets' rows are held, as by Expire (design rule 21).
 func (t *tx) unheld(entries []dueEntry, out *Reclaimed) (free []dueRow, err error) {
-	byName, err := t.holdingBuckets(entries)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.bucket
+	}
+	byName, err := t.holdingBuckets(bucketsNamed, names)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +140,8 @@ func (t *tx) unheld(entries []dueEntry, out *Reclaimed) (free []dueRow, err erro
 	return free, t.park(parked)
 }
 
-// holdingBuckets answers the buckets that have holds, of those that the entries
-// were deleted from.
-func (t *tx) holdingBuckets(entries []dueEntry) (map[string]lethe.ID, error) {
-	var names []string
-	for _, e := range entries {
-		if !slices.Contains(names, e.bucket) {
-			names = append(names, e.bucket)
-		}
-	}
+// holdingBuckets answers the buckets that have holds, of those that are named.
+func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, error) {
 	byName := map[string]lethe.ID{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var name string
@@ -152,7 +151,7 @@ func (t *tx) holdingBuckets(entries []dueEntry) (map[string]lethe.ID, error) {
 			byName[name] = id
 		}
 		return none, err
-	}, bucketsNamed, asJSON(names))
+	}, query, asJSON(slices.Compact(slices.Sorted(slices.Values(names)))))
 	return byName, err
 }
 

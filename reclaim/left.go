@@ -3,6 +3,7 @@ package reclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -16,8 +17,8 @@ type Leaver interface {
 }
 
 // leaves tells of a run that ended for its limit, if it left something behind: a last
-// batch that was full says only that there may be more. What holds keep counts as left until
-// it was put aside.
+// batch that was full says only that there may be more. What holds keep is not left:
+// whoever comes to it puts it aside.
 func (l *Loop) leaves(ctx context.Context, s Scheduled, run *recorder) error {
 	if !run.atLimit.Load() || ctx.Err() != nil {
 		return nil
@@ -92,8 +93,9 @@ func anyDue(ctx context.Context, page func(context.Context, meta.DueQuery) (meta
 	q := meta.DueQuery{Limit: leftPage}
 	for range leftPages {
 		p, err := page(ctx, q)
-		if err != nil || len(p.Rows) > 0 || !p.More {
-			return len(p.Rows) > 0, err
+		counts := slices.ContainsFunc(p.Rows, func(d meta.Due) bool { return !d.Held })
+		if err != nil || counts || !p.More {
+			return counts, err
 		}
 		q.After = p.Next
 	}

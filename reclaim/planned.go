@@ -39,7 +39,8 @@ func unlessDoubted(ctx context.Context, ledger any, work func(context.Context) e
 	return err
 }
 
-// pages reads what is due page by page.
+// pages reads what is due page by page. What a hold keeps does not go, but is put aside,
+// and is no part of a plan.
 func pages(ctx context.Context, read func(context.Context, meta.DueQuery) (meta.DuePage, error), each func(meta.Due) error) error {
 	for q := (meta.DueQuery{Limit: planPage}); ; {
 		p, err := read(ctx, q)
@@ -47,6 +48,9 @@ func pages(ctx context.Context, read func(context.Context, meta.DueQuery) (meta.
 			return err
 		}
 		for _, d := range p.Rows {
+			if d.Held {
+				continue
+			}
 			if err := each(d); err != nil {
 				return err
 			}
@@ -122,7 +126,7 @@ func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Count
 	})
 	for _, n := range a.left {
 		if err == nil {
-			a.result(n, plan.Gone, "it was restored or purged")
+			a.result(n, plan.Gone, "it was restored or purged, or put aside for a hold")
 		}
 	}
 	return a.out, err

@@ -128,7 +128,7 @@ func (db *DB) DueObjects(ctx context.Context, q meta.DueQuery) (out meta.DuePage
 	out.More = q.Limit > 0 && len(rows) > q.Limit
 	for _, o := range first(rows, q.Limit) {
 		out.Next = meta.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
-		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt()}
+		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt(), Held: o.bucket.held(o.Key) != nil}
 		if o.byRule(db.now) {
 			r := o.endedBy(db.now)
 			if r == nil {
@@ -172,6 +172,9 @@ func (db *DB) DueTrash(ctx context.Context, q meta.DueQuery) (out meta.DuePage, 
 		out.Next = meta.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
 		d := meta.Due{Named: meta.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key,
 			Size: e.Object.Size, At: e.PurgeAt}
+		if b := db.named(e.Object.Bucket); b != nil {
+			d.Held = b.held(e.Object.Key) != nil
+		}
 		db.fate(&d, e.content)
 		out.Rows = append(out.Rows, d)
 	}

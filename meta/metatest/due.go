@@ -1,6 +1,7 @@
 package metatest
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ func dueTests() []test {
 	return []test{
 		{name: "pages in the order in which they go", run: duePages},
 		{name: "what goes with an object", run: dueFate},
+		{name: "what a hold keeps", run: dueHeld},
 		{name: "expire takes what is named", run: expireNamed},
 		{name: "of two versions that are named the one that lies there was taken", run: twoVersionsNamed},
 		{name: "expire leaves what is not as it was named", run: expireNamedChanged},
@@ -65,6 +67,44 @@ func dueFate(w *world) {
 		want.Named, want.BucketName, want.At = d.Named, bucketName, w.now()
 		equal(w, d.Key, d, want)
 	}
+}
+
+// dueHeld: what is due and under a hold says so, until it is put aside or the hold is
+// lifted: an object by its bucket, an entry of the trash by the bucket that has the name
+// now.
+func dueHeld(w *world) {
+	w.configure(meta.BucketSettings{Undo: time.Minute})
+	for _, k := range []string{"a", "b"} {
+		w.put("gone-"+k, "body "+k)
+		w.remove("gone-" + k)
+		w.putTTL("due-"+k, "body "+k, time.Minute)
+	}
+	h := w.hold(meta.HoldPrefix, "gone-a")
+	i := w.hold(meta.HoldObject, "due-b")
+	w.later(time.Minute)
+	of := func(read func(meta.DueQuery) (meta.DuePage, error)) (list []string) {
+		for limit := 1; limit < 3; limit++ {
+			for q := (meta.DueQuery{Limit: limit}); ; {
+				p := must(read(q))(w)
+				for _, d := range p.Rows {
+					if d.Held {
+						list = append(list, cmp.Or(d.ObjectKey, d.Key))
+					}
+				}
+				if q.After = p.Next; !p.More {
+					break
+				}
+			}
+		}
+		return list
+	}
+	trash := func(q meta.DueQuery) (meta.DuePage, error) { return w.DueTrash(w.ctx, q) }
+	equal(w, "objects", fmt.Sprint(of(w.dueObjects)), "[due-b due-b]")
+	equal(w, "entries", fmt.Sprint(of(trash)), "[gone-a gone-a]")
+	w.lift(h)
+	w.lift(i)
+	equal(w, "objects once it is lifted", fmt.Sprint(of(w.dueObjects)), "[]")
+	equal(w, "entries once it is lifted", fmt.Sprint(of(trash)), "[]")
 }
 
 func expireNamed(w *world) {
