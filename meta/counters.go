@@ -31,6 +31,9 @@ func (c *counters) flush(t *tx) error {
 	if err := c.flushReceipts(t); err != nil {
 		return err
 	}
+	if t.spoilt != nil { // what follows is undone
+		return t.spoilt
+	}
 	if t.common != nil {
 		t.common.add(c.totals)
 	} else if err := c.write(t); err != nil {

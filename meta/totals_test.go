@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/lethe-storage/lethe"
@@ -77,6 +78,64 @@ func TestCountersThatCannotBeWritten(t *testing.T) {
 		}
 		if b, err = db.Bucket(ctx, "b"); err != nil || b.Objects != 3 {
 			t.Errorf("the bucket has %d objects (%v)", b.Objects, err)
+		}
+	})
+}
+
+// TestMembersInAnyOrder: members that stay, look, are refused, panic, or go on after a
+// statement that may have ended the transaction: counted is what stays, and each that
+// looks sees all before it.
+func TestMembersInAnyOrder(t *testing.T) {
+	ledgers(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		b, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "o"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, random, all := errors.New("refused"), rand.New(rand.NewPCG(1, 2)), int64(0)
+		for range 200 {
+			var members []func(*tx) error
+			var stay []bool
+			var want []int64
+			saw := make([]int64, 1+random.IntN(7))
+			for i := range saw {
+				n, kind := 1+random.Int64N(9), random.IntN(6)
+				stays := kind < 3
+				members = append(members, func(t *tx) error {
+					saw[i] = -1
+					if kind%2 == 1 {
+						if err := sees(b.ID, &saw[i])(t); err != nil {
+							return err
+						}
+					}
+					counted(b.ID, n)(t)
+					switch kind {
+					case 3:
+						return refused
+					case 4:
+						t.exec(`SELECT nothing`)
+					case 5:
+						panic("as it has to")
+					}
+					return nil
+				})
+				before := int64(-1)
+				if kind%2 == 1 {
+					before = all
+				}
+				stay, want = append(stay, stays), append(want, before)
+				if stays {
+					all += n
+				}
+			}
+			for i, err := range together(t, db, members...) {
+				if stay[i] != (err == nil) || saw[i] != want[i] {
+					t.Fatalf("member %d of %d: %v, saw %d, want %d", i, len(stay), err, saw[i], want[i])
+				}
+			}
+			if b, err = db.Bucket(ctx, "b"); err != nil || b.Objects != all {
+				t.Fatalf("the bucket has %d objects of %d (%v)", b.Objects, all, err)
+			}
 		}
 	})
 }

@@ -125,10 +125,18 @@ func (v *conditionValues) hold(clauses []clause, action auth.Action) (bool, erro
 	return true, nil
 }
 
-// header reads a header of the request, nil if it is not there.
+// header reads a header of the request, nil if it is not there. One that is repeated is
+// refused: of lists of grants all would count, of others the first.
 func header(name string) func(*conditionValues, auth.Action, string) (*string, error) {
 	return func(v *conditionValues, _ auth.Action, _ string) (*string, error) {
-		return ptr(strings.Clone(v.req.web.Get(name))), nil
+		value := strings.Clone(v.req.web.Get(name))
+		if len(v.req.web.Request().Header.PeekAll(name)) > 1 {
+			return nil, s3err.InvalidArgumentError{
+				Description:  "The bucket's policy has a condition on this header, which the request repeats. Send it once.",
+				ArgumentName: name, ArgumentValue: value,
+			}
+		}
+		return ptr(value), nil
 	}
 }
 
@@ -210,7 +218,7 @@ func (v *conditionValues) requestTag(_ auth.Action, tag string) (*string, error)
 			}
 		}
 		return nil, nil
-	case web.Get("X-Amz-Copy-Source") != "" && web.Get("X-Amz-Tagging-Directive") != "REPLACE":
+	case web.Method() == http.MethodPut && web.Get("X-Amz-Copy-Source") != "" && web.Get("X-Amz-Tagging-Directive") != "REPLACE":
 		return nil, nil
 	}
 	text := strings.Clone(web.Get("X-Amz-Tagging"))
