@@ -45,6 +45,7 @@ type Addresses struct {
 func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 	o.Create = true
 	limitMemory(c)
+	spareProcessors()
 	s, err := OpenStore(ctx, c, o)
 	if err != nil {
 		return nil, err
