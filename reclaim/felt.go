@@ -15,7 +15,9 @@ const (
 	windowRequests = 200
 	// clientsGone is how long nobody asks for anything before nobody is there.
 	clientsGone = 2 * time.Second
-	// fewRequests in a whole window are nobody to be polite to.
+	// fewRequests in a whole window are nobody to be polite to, unless somebody waits
+	// for one of them most of the time: who asks for the next when the last is answered
+	// asks for few because they are slow.
 	fewRequests = 20
 )
 
@@ -45,7 +47,7 @@ type felt struct {
 	last  lethe.Time      // when a request was answered; 0: nobody is there
 
 	rest    time.Duration // the slowest hundredth at rest; 0: not known
-	many    bool          // the window before had requests enough
+	many    bool          // the window before had requests enough, or who waits
 	slow    float64       // slow requests, less their share of all
 	anySlow bool          // in the window
 	pace    pace
@@ -112,7 +114,7 @@ func (f *felt) turn(now lethe.Time, busy bool, yield float64) {
 
 // close learns from a window.
 func (f *felt) close(now lethe.Time, yield float64) {
-	f.many = len(f.took) >= fewRequests
+	f.many = len(f.took) >= fewRequests || f.shade && f.rest > 0 && f.waited() >= now.Sub(f.began)/2
 	if !f.many {
 		f.goes(now, 0)
 		return
@@ -136,6 +138,14 @@ func (f *felt) close(now lethe.Time, yield float64) {
 	if f.shade && !f.anySlow && now.Sub(f.paced) >= windowMost {
 		f.goes(now, f.pace.up())
 	}
+}
+
+// waited is how long the requests of the window took together.
+func (f *felt) waited() (d time.Duration) {
+	for _, took := range f.took {
+		d += took
+	}
+	return d
 }
 
 // slowest is the latency that all but a hundredth of the requests stay below.

@@ -49,7 +49,9 @@ func TestPaceFollowsWhatClientsFeel(t *testing.T) {
 		want     pace
 		wantRest time.Duration
 	}{
-		{"nobody is there", slowest, 10 * ms, some{18, 3, 1, ms, 900 * ms, true}, 0, 10 * ms},
+		{"nobody is there", slowest, 10 * ms, some{18, 3, 1, ms, 90 * ms, true}, 0, 10 * ms},
+		{"somebody waits for one after the other", slowest, 10 * ms, some{18, 3, 1, ms, 330 * ms, true}, slowest, 10 * ms},
+		{"and does so from the beginning", 0, 10 * ms, some{36, 3, 1, ms, 330 * ms, true}, slowest, 10 * ms},
 		{"rest is learnt", 0, 0, some{200, 100, 50, 5 * ms, 10 * ms, false}, 0, 10 * ms},
 		{"rest follows slowly", 0, 10 * ms, some{200, 100, 50, 5 * ms, 50 * ms, false}, 0, 20 * ms},
 		{"two slow ones among many are chance", 0, 10 * ms, some{199, 100, 90, 5 * ms, 50 * ms, true}, 0, 10 * ms},
