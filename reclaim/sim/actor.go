@@ -96,6 +96,16 @@ func (a *actor) spot() spot {
 	return spot{a.index, a.proc.life, a.task, a.effects - a.since}
 }
 
+// unpanicked runs what no actor does; a panic is a finding.
+func (w *World) unpanicked(who string, do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.fail(broken("%s panicked: %v\n%s", named(who), named(fmt.Sprint(p)), debug.Stack()))
+		}
+	}()
+	do()
+}
+
 // process is what dies in a crash: its memory, its actors, not what is durable.
 type process struct {
 	w       *World

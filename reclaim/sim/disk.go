@@ -23,6 +23,10 @@ type disk struct {
 }
 
 func (d *disk) arrive(step Step, detail string) Fault {
+	if in := d.w.inside; in != "" {
+		d.w.fail(broken("%s of a backend inside of the transaction %q", step, in))
+		return None
+	}
 	if d.w.cur == nil {
 		return None
 	}
@@ -161,7 +165,15 @@ func (d *disk) hears() {
 
 func (d *disk) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	d.w.fail(d.w.oracle.deleting(d.id, keys))
+	if !d.w.isEpoch(keys[0]) {
+		ended, err := d.w.underWay(d.id)
+		d.w.fail(err)
+		defer ended()
+	}
 	fault := d.arrive("unlink", fmt.Sprint(keys))
+	if !d.w.isEpoch(keys[0]) {
+		d.w.fail(d.w.sends(d.id, len(keys)))
+	}
 	d.outage(keys, fault)
 	if err := d.refuse("unlink", fault); err != nil {
 		return nil, err

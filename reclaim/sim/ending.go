@@ -27,6 +27,7 @@ func (w *World) end() {
 		p.die()
 		p.bury()
 	}
+	w.landCommits("")
 	n := w.newNode()
 	w.trusted(n)
 	w.prepareEnd(n)

@@ -14,7 +14,7 @@ import (
 func (s *seam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	return write(s, "expire", fmt.Sprint(b.Limit), scope{due: true, only: b.Only}, func() (meta.Reclaimed, error) {
 		s.looked(b)
-		out, err := s.in.Expire(ctx, b)
+		out, err := s.in.Expire(s.lasting(ctx), b)
 		s.w.oracle.stops(out.Stopped...)
 		return out, err
 	})
@@ -30,7 +30,7 @@ func (s *seam) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
 
 func (s *seam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
 	return write(s, "claim", r.Backend, scope{}, func() (meta.Claimed, error) {
-		out, err := s.in.ClaimCondemned(ctx, r)
+		out, err := s.in.ClaimCondemned(s.lasting(ctx), r)
 		if out.Stopped != nil {
 			s.w.oracle.stops(*out.Stopped)
 		}
@@ -52,12 +52,12 @@ func (s *seam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, err
 	}
 	return write(s, "settle", fmt.Sprintf("fence %d, %d items", t.Fence, len(t.Items)), sc, func() (meta.Settled, error) {
 		s.w.oracle.settles(sc)
-		return s.in.Settle(ctx, t)
+		return s.in.Settle(s.lasting(ctx), t)
 	})
 }
 
 func (s *seam) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
-	return write(s, "recover", "", scope{}, func() ([]meta.Recovered, error) { return s.in.RecoverClaims(ctx, grace, limit) })
+	return write(s, "recover", "", scope{}, func() ([]meta.Recovered, error) { return s.in.RecoverClaims(s.lasting(ctx), grace, limit) })
 }
 
 func (s *seam) CleanBacklog(ctx context.Context, backend string) (meta.Backlog, error) {
@@ -66,7 +66,7 @@ func (s *seam) CleanBacklog(ctx context.Context, backend string) (meta.Backlog, 
 
 func (s *seam) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
 	return write(s, "claim-intents", "", scope{}, func() (meta.ClaimedIntents, error) {
-		out, err := s.in.ClaimIntents(ctx, r)
+		out, err := s.in.ClaimIntents(s.lasting(ctx), r)
 		for _, in := range out.Intents {
 			s.w.fail(s.w.cur.planned("claim-intents", in.Blob.ID))
 		}
@@ -76,9 +76,9 @@ func (s *seam) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Clai
 
 func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {
 	c, known := s.w.oracle.promised[id]
-	sc := scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op, fence: fence, blobs: []lethe.ID{id}}
+	sc := scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op, recorded: c.Op, fence: fence, blobs: []lethe.ID{id}}
 	return write(s, "promote", string(id), sc, func() (meta.Committed, error) {
-		out, err := s.in.Promote(ctx, fence, id)
+		out, err := s.in.Promote(s.lasting(ctx), fence, id)
 		if err == nil && !known {
 			s.w.fail(broken("intent %s was promoted although nothing was promised", id))
 		}
@@ -88,11 +88,11 @@ func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Comm
 }
 
 func (s *seam) CondemnIntent(ctx context.Context, fence int64, id lethe.ID) error {
-	return do(s, "condemn-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.CondemnIntent(ctx, fence, id) })
+	return do(s, "condemn-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.CondemnIntent(s.lasting(ctx), fence, id) })
 }
 
 func (s *seam) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error {
-	return do(s, "release-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.ReleaseIntent(ctx, fence, id) })
+	return do(s, "release-intent", string(id), scope{fence: fence, blobs: []lethe.ID{id}}, func() error { return s.in.ReleaseIntent(s.lasting(ctx), fence, id) })
 }
 
 func (s *seam) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error) {
@@ -104,7 +104,7 @@ func (s *seam) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.Ov
 }
 
 func (s *seam) AbortStale(ctx context.Context, id lethe.ID, stale meta.Stale) error {
-	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(ctx, id, stale) })
+	return do(s, "abort-stale", string(id), scope{}, func() error { return s.in.AbortStale(s.lasting(ctx), id, stale) })
 }
 
 func (s *seam) UploadBacklog(ctx context.Context, stale meta.Stale) (meta.Backlog, error) {
@@ -113,7 +113,7 @@ func (s *seam) UploadBacklog(ctx context.Context, stale meta.Stale) (meta.Backlo
 
 func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 	return write(s, "purge", "", scope{only: b.Only}, func() (meta.Reclaimed, error) {
-		out, err := s.in.Purge(ctx, b)
+		out, err := s.in.Purge(s.lasting(ctx), b)
 		s.w.oracle.stops(out.Stopped...)
 		return out, err
 	})
@@ -122,7 +122,7 @@ func (s *seam) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 func (s *seam) PurgeBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PurgeBacklog(ctx) }
 
 func (s *seam) Prune(ctx context.Context, limit int) (int, error) {
-	return write(s, "prune", "", scope{}, func() (int, error) { return s.in.Prune(ctx, limit) })
+	return write(s, "prune", "", scope{}, func() (int, error) { return s.in.Prune(s.lasting(ctx), limit) })
 }
 
 // Runs, guards and verify are no steps of the protocol for one
@@ -169,11 +169,11 @@ func (s *seam) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter,
 }
 
 func (s *seam) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
-	return write(s, "requeue", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.Requeue(ctx, ids) })
+	return write(s, "requeue", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.Requeue(s.lasting(ctx), ids) })
 }
 
 func (s *seam) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
-	return write(s, "write-off", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.WriteOff(ctx, ids) })
+	return write(s, "write-off", fmt.Sprint(ids), scope{blobs: ids}, func() (int, error) { return s.in.WriteOff(s.lasting(ctx), ids) })
 }
 
 func (s *seam) Totals(ctx context.Context) ([]meta.Total, error) { return s.in.Totals(ctx) }

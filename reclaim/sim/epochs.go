@@ -22,8 +22,8 @@ func (s *seam) LedgerTime(ctx context.Context) (lethe.Time, error) { return s.in
 func (s *seam) ClockBehind() time.Duration { return s.in.ClockBehind() }
 
 func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
-	return do(s, "set-epoch", fmt.Sprint(backend, intended, epoch), scope{}, func() error {
-		err := s.in.SetEpoch(ctx, backend, intended, epoch)
+	return do(s, "set-epoch", fmt.Sprint(backend, intended, epoch), scope{backend: backend}, func() error {
+		err := s.in.SetEpoch(s.lasting(ctx), backend, intended, epoch)
 		if err == nil {
 			s.w.doubts.move(backend, s.w)
 		}
@@ -32,28 +32,30 @@ func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int
 }
 
 func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
-	return do(s, "hold-backend", backend+" "+reason, scope{}, func() error {
-		err := s.in.HoldBackend(ctx, backend, reason)
+	person := s.w.doubts.accepted[backend]
+	return do(s, "hold-backend", backend+" "+reason, scope{backend: backend}, func() error {
+		err := s.in.HoldBackend(s.lasting(ctx), backend, reason)
 		if err == nil {
-			s.w.fail(s.w.oracle.suspends(backend, reason))
+			s.w.fail(s.w.oracle.suspends(backend, reason, person))
 		}
 		return err
 	})
 }
 
 func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, to meta.BackendHold) error {
-	return do(s, "hold-backend", seen.ID+" "+to.Reason, scope{}, func() error {
-		err := s.in.ChangeHold(ctx, seen, to)
+	person := s.w.doubts.accepted[seen.ID]
+	return do(s, "hold-backend", seen.ID+" "+to.Reason, scope{backend: seen.ID}, func() error {
+		err := s.in.ChangeHold(s.lasting(ctx), seen, to)
 		if err == nil {
-			s.w.fail(s.w.oracle.suspends(seen.ID, to.Reason))
+			s.w.fail(s.w.oracle.suspends(seen.ID, to.Reason, person))
 		}
 		return err
 	})
 }
 
 func (s *seam) DoubtClock(ctx context.Context, backend, why string) (string, error) {
-	return write(s, "doubt-clock", backend, scope{}, func() (string, error) {
-		before, err := s.in.DoubtClock(ctx, backend, why)
+	return write(s, "doubt-clock", backend, scope{backend: backend}, func() (string, error) {
+		before, err := s.in.DoubtClock(s.lasting(ctx), backend, why)
 		if err == nil {
 			s.w.doubts.unlike[backend] = why != ""
 			s.w.fail(s.w.oracle.compared(backend, why))
@@ -68,7 +70,7 @@ func (s *seam) ClockDoubt(ctx context.Context, backend string) (string, error) {
 
 // suspends notes that deletes on a backend are held, or let go: held for a cause only,
 // and let go by a person, or because an epoch that was missing is there again.
-func (o *oracle) suspends(backend, reason string) error {
+func (o *oracle) suspends(backend, reason string, person bool) error {
 	d := &o.w.doubts
 	was := d.held[backend]
 	d.held[backend] = reason
@@ -87,7 +89,7 @@ func (o *oracle) suspends(backend, reason string) error {
 	switch {
 	case reason != "" && !touched:
 		return broken("deletes on %s are held, and nothing was wrong: %s", backend, reason)
-	case reason != "" || d.accepted[backend]:
+	case reason != "" || person:
 	case !strings.HasPrefix(was, "the backend carries no epoch"):
 		return broken("deletes on %s go on without a person, held as %s", backend, was)
 	case d.touched[backend] < asked && o.w.misfit(backend) != "":

@@ -74,7 +74,7 @@ func (s *seam) unpark(ctx context.Context, limit int) (meta.Unparked, error) {
 	if !s.w.holding() && !s.w.limited() {
 		return s.in.Unpark(ctx, limit)
 	}
-	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(ctx, limit) })
+	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(s.lasting(ctx), limit) })
 }
 
 // sameHold says that two holds are one: a bucket has a scope and key once.

@@ -10,8 +10,8 @@ import (
 // The methods that holds need.
 
 func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
-	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{}, func() (meta.Hold, error) {
-		out, err := s.in.AddHold(ctx, h)
+	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() (meta.Hold, error) {
+		out, err := s.in.AddHold(s.lasting(ctx), h)
 		if o := s.w.oracle; err == nil && !slices.ContainsFunc(o.holds, func(x meta.Hold) bool { return sameHold(x, h) }) {
 			o.holds = append(o.holds, h)
 		}
@@ -20,8 +20,8 @@ func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
 }
 
 func (s *seam) LiftHold(ctx context.Context, h meta.Hold) error {
-	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{}, func() error {
-		err := s.in.LiftHold(ctx, h)
+	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() error {
+		err := s.in.LiftHold(s.lasting(ctx), h)
 		if err == nil {
 			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x meta.Hold) bool { return sameHold(x, h) })
 		}

@@ -16,6 +16,7 @@ const (
 	Pacted                      // the guard is at work, epochs and clocks go wrong
 	Capped                      // one run takes only so much
 	Buried                      // persons look after the dead letters
+	Rated                       // deletes a second are limited
 	Dwelt                       // a reader stands still until what it has to read was moved
 )
 
@@ -27,7 +28,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(),
+		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(),
 	} {
 		if has {
 			out |= kind

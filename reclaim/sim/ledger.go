@@ -49,16 +49,16 @@ func (s *seam) SetBucketOwner(ctx context.Context, bucket, owner string) error {
 func (s *seam) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
 	return write(s, "begin", string(in.ID)+"@"+in.Backend, scope{}, func() (meta.Blob, error) {
 		s.w.oracle.begun(in)
-		return s.in.Begin(ctx, in)
+		return s.in.Begin(s.lasting(ctx), in)
 	})
 }
 
 func (s *seam) Beat(ctx context.Context, id lethe.ID, size int64) error {
-	return do(s, "beat", string(id), scope{}, func() error { return s.in.Beat(ctx, id, size) })
+	return do(s, "beat", string(id), scope{rows: []lethe.ID{id}}, func() error { return s.in.Beat(s.lasting(ctx), id, size) })
 }
 
 func (s *seam) Abandon(ctx context.Context, id lethe.ID, late bool) error {
-	return do(s, "abandon", fmt.Sprint(id, late), scope{}, func() error { return s.in.Abandon(ctx, id, late) })
+	return do(s, "abandon", fmt.Sprint(id, late), scope{rows: []lethe.ID{id}}, func() error { return s.in.Abandon(s.lasting(ctx), id, late) })
 }
 
 func (s *seam) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
@@ -67,6 +67,9 @@ func (s *seam) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, er
 		found bool
 	}
 	a, err := read(s, "outcome", string(op), func() (answer, error) {
+		if err := s.w.await(s.w.cur, "outcome", scope{recorded: op}.holds("outcome")); err != nil {
+			return answer{}, err
+		}
 		out, found, err := s.in.Outcome(ctx, op)
 		return answer{out, found}, err
 	})
@@ -74,13 +77,13 @@ func (s *seam) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, er
 }
 
 func (s *seam) ExtendGrace(ctx context.Context, content lethe.ID) error {
-	return do(s, "extend-grace", "", scope{}, func() error { return s.in.ExtendGrace(ctx, content) })
+	return do(s, "extend-grace", "", scope{}, func() error { return s.in.ExtendGrace(s.lasting(ctx), content) })
 }
 
 func (s *seam) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
-	return write(s, "commit", c.What+" "+c.Object.Key, scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op}, func() (meta.Committed, error) {
+	return write(s, "commit", c.What+" "+c.Object.Key, scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op, recorded: c.Op}, func() (meta.Committed, error) {
 		s.w.oracle.wants(c.Op, c.Source)
-		out, err := s.in.Commit(ctx, c)
+		out, err := s.in.Commit(s.lasting(ctx), c)
 		s.w.oracle.applied(c.Op, err)
 		return out, err
 	})
@@ -91,22 +94,22 @@ func (s *seam) Known(ctx context.Context, bucket string, k meta.ContentKey) (boo
 }
 
 func (s *seam) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
-	sc := scope{bucket: d.Bucket}
+	sc := scope{bucket: d.Bucket, recorded: d.Op}
 	for _, item := range d.Items {
 		sc.keys = append(sc.keys, item.Key)
 	}
 	return write(s, "delete", fmt.Sprint(sc.keys), sc, func() (meta.Deletions, error) {
 		s.w.oracle.wants(d.Op, nil)
-		out, err := s.in.Delete(ctx, d)
+		out, err := s.in.Delete(s.lasting(ctx), d)
 		s.w.oracle.applied(d.Op, err)
 		return out, err
 	})
 }
 
 func (s *seam) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
-	return write(s, "update", u.Key, scope{bucket: u.Bucket, keys: []string{u.Key}}, func() (meta.Object, error) {
+	return write(s, "update", u.Key, scope{bucket: u.Bucket, keys: []string{u.Key}, recorded: u.Op}, func() (meta.Object, error) {
 		s.w.oracle.updates(u)
-		out, err := s.in.Update(ctx, u)
+		out, err := s.in.Update(s.lasting(ctx), u)
 		s.w.oracle.applied(u.Op, err)
 		return out, err
 	})
@@ -126,7 +129,7 @@ func (s *seam) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error
 }
 
 func (s *seam) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error) {
-	return write(s, "create-upload", u.Key, scope{}, func() (meta.Upload, error) { return s.in.CreateUpload(ctx, u) })
+	return write(s, "create-upload", u.Key, scope{}, func() (meta.Upload, error) { return s.in.CreateUpload(s.lasting(ctx), u) })
 }
 
 func (s *seam) Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error) {
@@ -134,25 +137,25 @@ func (s *seam) Upload(ctx context.Context, bucket, key string, id lethe.ID) (met
 }
 
 func (s *seam) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
-	return write(s, "commit-part", fmt.Sprint(c.Part.UploadID, c.Part.Number), scope{}, func() (meta.Part, error) {
+	return write(s, "commit-part", fmt.Sprint(c.Part.UploadID, c.Part.Number), scope{recorded: c.Op}, func() (meta.Part, error) {
 		s.w.oracle.wants(c.Op, nil)
-		out, err := s.in.CommitPart(ctx, c)
+		out, err := s.in.CommitPart(s.lasting(ctx), c)
 		s.w.oracle.applied(c.Op, err)
 		return out, err
 	})
 }
 
 func (s *seam) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
-	return write(s, "complete", fmt.Sprint(c.UploadID, c.Parts), scope{bucket: c.Bucket, keys: []string{c.Key}}, func() (meta.Committed, error) {
+	return write(s, "complete", fmt.Sprint(c.UploadID, c.Parts), scope{bucket: c.Bucket, keys: []string{c.Key}, recorded: c.Op}, func() (meta.Committed, error) {
 		s.w.oracle.wants(c.Op, nil)
-		out, err := s.in.Complete(ctx, c)
+		out, err := s.in.Complete(s.lasting(ctx), c)
 		s.w.oracle.applied(c.Op, err)
 		return out, err
 	})
 }
 
 func (s *seam) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
-	return do(s, "abort", string(id), scope{}, func() error { return s.in.AbortUpload(ctx, op, bucket, key, id) })
+	return do(s, "abort", string(id), scope{recorded: op}, func() error { return s.in.AbortUpload(s.lasting(ctx), op, bucket, key, id) })
 }
 
 func (s *seam) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
@@ -173,15 +176,15 @@ func (s *seam) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry,
 
 func (s *seam) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error) {
 	e, found := s.w.oracle.entry(entry)
-	sc := scope{bucket: e.Object.Bucket, keys: []string{e.Object.Key}}
+	sc := scope{bucket: e.Object.Bucket, keys: []string{e.Object.Key}, recorded: op}
 	return write(s, "restore", e.Object.Key, sc, func() (meta.Object, error) {
 		s.w.oracle.restores(op, e, found)
-		out, err := s.in.Restore(ctx, op, entry, overwrite)
+		out, err := s.in.Restore(s.lasting(ctx), op, entry, overwrite)
 		s.w.oracle.applied(op, err)
 		return out, err
 	})
 }
 
 func (s *seam) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
-	return write(s, "purge-now", fmt.Sprint(len(entries)), scope{}, func() (int, error) { return s.in.PurgeTrash(ctx, entries) })
+	return write(s, "purge-now", fmt.Sprint(len(entries)), scope{}, func() (int, error) { return s.in.PurgeTrash(s.lasting(ctx), entries) })
 }

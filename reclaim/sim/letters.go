@@ -25,7 +25,7 @@ func (w *World) giveUp() reclaim.Safety {
 }
 
 // undertaker has deletes that were given up tried again, or removes bytes by hand and
-// writes them off: not before nothing can land there any more.
+// writes them off: the ledger leaves what may still land there.
 func undertaker(a *actor) {
 	w := a.w
 	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(9000+10*a.proc.index+a.proc.life)))
@@ -37,12 +37,11 @@ func undertaker(a *actor) {
 		if len(letters) == 0 {
 			continue
 		}
-		ids, safe := []lethe.ID(nil), true
+		var ids []lethe.ID
 		for _, b := range letters {
 			ids = append(ids, b.ID)
-			safe = safe && b.LateUntil <= w.now
 		}
-		if safe && rng.IntN(2) == 0 {
+		if rng.IntN(2) == 0 {
 			for _, b := range letters {
 				w.disks[b.Backend].Lose(lethe.BlobKey(w.store, b.ID))
 			}
@@ -55,8 +54,8 @@ func undertaker(a *actor) {
 	}
 }
 
-// lettered: what is written off was a dead letter that was named, and what is put back
-// into the queue is one that is due, with all attempts before it.
+// lettered: what is written off was a dead letter that was named, and nothing can land
+// there any more; what is put back into the queue is due, with all attempts before it.
 func (o *oracle) lettered(step Step, sc scope) error {
 	if step != "write-off" && step != "requeue" {
 		return nil
@@ -71,6 +70,8 @@ func (o *oracle) lettered(step Step, sc scope) error {
 		case there && b == old:
 		case old.State != lethe.Dead || !slices.Contains(sc.blobs, id) || there != (step == "requeue"):
 			return broken("blob %s, which is %s, was changed by a person who looks after dead letters", id, old.State)
+		case !there && old.LateUntil > o.w.now:
+			return broken("blob %s was written off, and its upload may still land until %s", id, old.LateUntil)
 		case there && (b.State != lethe.Condemned || b.Attempts != 0 || b.DueAt > o.w.now):
 			return broken("blob %s was put back into the queue as %s, after %d attempts, due %s", id, b.State, b.Attempts, b.DueAt)
 		}

@@ -15,7 +15,7 @@ func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error)
 		return s.in.Foresee(ctx, l)
 	}
 	return write(s, "foresee", "", scope{}, func() ([]meta.Guard, error) {
-		stopped, err := s.in.Foresee(ctx, l)
+		stopped, err := s.in.Foresee(s.lasting(ctx), l)
 		if err == nil {
 			s.w.fail(s.w.oracle.foreseen(stopped))
 			s.looks()
@@ -43,7 +43,7 @@ func (s *seam) Guards(ctx context.Context) ([]meta.Guard, error) { return s.in.G
 
 func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
 	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error {
-		err := s.in.AllowGuard(ctx, a)
+		err := s.in.AllowGuard(s.lasting(ctx), a)
 		if err == nil {
 			*s.w.oracle.tally(a.Kind, a.Subject) = tally{freeUntil: a.Until, free: a.N}
 		}
@@ -53,7 +53,7 @@ func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
 
 func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
 	return write(s, "end-stops", "", scope{}, func() ([]meta.Guard, error) {
-		ended, err := s.in.EndStops(ctx, l)
+		ended, err := s.in.EndStops(s.lasting(ctx), l)
 		for _, g := range ended {
 			s.w.fail(s.w.oracle.endedFor(g, limitOf(l, g.Kind)))
 		}

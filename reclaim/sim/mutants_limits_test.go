@@ -1,6 +1,10 @@
 package sim_test
 
-import "github.com/lethe-storage/lethe/reclaim/sim"
+import (
+	"slices"
+
+	"github.com/lethe-storage/lethe/reclaim/sim"
+)
 
 // limitMutants break what limits on deletions promise.
 var limitMutants = []mutant{
@@ -31,4 +35,24 @@ var limitMutants = []mutant{
 	},
 }
 
-func init() { mutants = append(mutants, limitMutants...) }
+// rateMutants break how fast backends are asked to delete.
+var rateMutants = []mutant{
+	{
+		name: "rates: what a call deleted is not owed", rule: "no more is deleted a second than is allowed", within: 2000, known: 1147, in: sim.Rated,
+		file: "reclaim/limits.go", old: "		if a.deletes -= float64(deleted); deleted == 0 {", new: "		if deleted == 0 {",
+	}, {
+		name: "rates: calls are not counted", rule: "no more is deleted a second than is allowed", within: 2000, in: sim.Rated,
+		file: "reclaim/limits.go", old: "		a.underWay++\n		a.calls--\n", new: "		a.underWay++\n",
+	}, {
+		name: "rates: each instance takes the whole", rule: "no more is deleted a second than is allowed", within: 4000, in: sim.Rated,
+		file: "reclaim/limits.go", old: "	n := float64(max(l.shares, 1))\n", new: "	n := 1.0\n",
+	}, {
+		name: "rates: what is not used is kept", rule: "no more is deleted a second than is allowed", within: 4000, in: sim.Rated,
+		file: "reclaim/limits.go", old: "*x.left = min(*x.left+passed*x.rate, max(x.rate, 1))", new: "*x.left += passed * x.rate",
+	}, {
+		name: "rates: any number of calls at once", rule: "no more is deleted a second than is allowed", within: 2000, in: sim.Rated,
+		file: "reclaim/limits.go", old: "s.InFlight > 0 && a.underWay >= s.InFlight {", new: "s.InFlight > 0 && a.underWay < 0 {",
+	},
+}
+
+func init() { mutants = slices.Concat(mutants, limitMutants, rateMutants) }

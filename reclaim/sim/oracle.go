@@ -122,9 +122,15 @@ func (o *oracle) restores(op lethe.ID, e meta.TrashEntry, found bool) {
 	}
 }
 
+// applied notes that the ledger did what an operation asked for: unless its client was
+// told for certain that nothing happened, and nothing would.
 func (o *oracle) applied(id lethe.ID, err error) {
-	if err == nil {
-		o.done[id] = true
+	if err != nil {
+		return
+	}
+	o.done[id] = true
+	if op := o.byOp[id]; op != nil && op.refused && op.kind != "multipart" && op.kind != "vigil" {
+		o.w.fail(broken("%s of %v was applied after its client was told that it had failed", named(op.kind), op.at))
 	}
 }
 
@@ -244,6 +250,9 @@ func (o *oracle) checked(step Step, sc scope, err error) error {
 	}
 	if berr := o.bounded(before, step); berr != nil {
 		return fmt.Errorf("after %s: %w", step, berr)
+	}
+	if werr := o.weighed(before, step, sc); werr != nil {
+		return fmt.Errorf("after %s: %w", step, werr)
 	}
 	if gerr := o.receipted(before); gerr != nil {
 		return fmt.Errorf("after %s: %w", step, gerr)

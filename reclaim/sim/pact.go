@@ -317,7 +317,7 @@ func (w *World) stray() {
 	for _, b := range rows {
 		w.fail(w.ledger.ChangeHold(context.Background(), b, meta.BackendHold{For: meta.HeldForLedger, Reason: "another place"}))
 		w.tampered(b.ID, "is held, as the ledger was moved")
-		w.fail(w.oracle.suspends(b.ID, "another place"))
+		w.fail(w.oracle.suspends(b.ID, "another place", false))
 		w.doubts.strange[b.ID] = w.turn
 	}
 	for _, p := range w.procs {

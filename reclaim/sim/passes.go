@@ -90,8 +90,8 @@ func (w *World) drainCapped(r reclaim.Routine) {
 	loop := &reclaim.Loop{Clock: w, NewID: func() lethe.ID { return "" }}
 	for i, more := 0, true; more && w.err == nil; i++ {
 		counts, err := loop.Pass(context.Background(), w.scheduled(r), "janitor")
-		// What a hold or a limit keeps is left as well, until a run has put it aside.
-		if i > 0 && counts[reclaim.Items] == 0 && !w.limited() && len(w.oracle.holds) == 0 {
+		// What a limit keeps is left as well, until a run has put it aside.
+		if i > 0 && counts[reclaim.Items] == 0 && !w.limited() {
 			w.fail(broken("a run of %s told that more is due, and the next one finds nothing", named(r.Name())))
 		}
 		if more = counts[reclaim.Limited] > 0; err != nil || i > 10_000 {
@@ -137,6 +137,36 @@ func (w *World) gated(a *actor, step Step) error {
 	}
 	if !a.proc.node.pact.heard {
 		return broken("%s by %s, and its process has asked no backend whom it belongs to", step, a.name)
+	}
+	return nil
+}
+
+// weighed: a batch takes no more rows than it may, and condemns no more blobs, but for
+// those of one content that has more (design rule 16). A plan's batch is as it is told.
+func (o *oracle) weighed(before View, step Step, sc scope) error {
+	rows := 0
+	switch step {
+	case "expire":
+		rows = len(before.Objects) - len(o.view.Objects)
+	case "purge":
+		rows = len(before.Trash) - len(o.view.Trash)
+	}
+	if rows == 0 || sc.only != nil {
+		return nil
+	}
+	was := map[lethe.ID]bool{}
+	for _, b := range before.Blobs {
+		was[b.ID] = b.State != lethe.Condemned
+	}
+	sum, largest, of := 0, 0, map[lethe.ID]int{}
+	for _, b := range o.view.Blobs {
+		if b.State == lethe.Condemned && was[b.ID] {
+			of[b.ContentID]++
+			sum, largest = sum+1, max(largest, of[b.ContentID])
+		}
+	}
+	if rows > batch || sum > max(maxBlobs, largest) {
+		return broken("one batch took %d rows and condemned %d blobs, it may take %d and %d", rows, sum, batch, maxBlobs)
 	}
 	return nil
 }

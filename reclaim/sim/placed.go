@@ -181,6 +181,7 @@ func (w *World) unread() string {
 
 // drainOne begins to drain a backend, or ends it: never two at once.
 func (w *World) drainOne(l *seam, rng *rand.Rand) {
+	w.landCommits("set-draining") // one person, who looks what came of the last
 	id, on := pick(rng, w.backends()), true
 	if w.tight() {
 		id = "a"

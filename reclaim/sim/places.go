@@ -13,7 +13,7 @@ import (
 // The methods that placement uses.
 
 func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error) {
-	out, err := write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(ctx, r) })
+	out, err := write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(s.lasting(ctx), r) })
 	for _, p := range out.Items {
 		s.w.fail(s.w.cur.planned("claim-place", p.ID))
 		s.w.tempt(p.Content.ID)
@@ -26,9 +26,9 @@ func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []meta
 	for _, r := range results {
 		subjects = append(subjects, r.ID)
 	}
-	return write(s, "settle-place", fmt.Sprint(fence, len(results)), scope{}, func() (int, error) {
+	return write(s, "settle-place", fmt.Sprint(fence, len(results)), scope{rows: subjects}, func() (int, error) {
 		others := s.others(fence, subjects...)
-		fenced, err := s.in.SettlePlacements(ctx, fence, results)
+		fenced, err := s.in.SettlePlacements(s.lasting(ctx), fence, results)
 		if err == nil && fenced != len(others) {
 			s.w.fail(broken("of a settle under fence %d %d subjects were refused, and %d were not claimed under it", fence, fenced, len(others)))
 		}
@@ -78,8 +78,8 @@ func holding[T any](s *seam, fence int64, subject lethe.ID, fn func() (T, error)
 func (w *World) subject(blob lethe.ID) lethe.ID { return cmp.Or(w.contentOf(blob), blob) }
 
 func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
-	_, err := write(s, "keep-place", string(subject), scope{}, func() (struct{}, error) {
-		return holding(s, fence, subject, func() (struct{}, error) { return struct{}{}, s.in.KeepPlacement(ctx, subject, fence, lease) })
+	_, err := write(s, "keep-place", string(subject), scope{rows: []lethe.ID{subject}}, func() (struct{}, error) {
+		return holding(s, fence, subject, func() (struct{}, error) { return struct{}{}, s.in.KeepPlacement(s.lasting(ctx), subject, fence, lease) })
 	})
 	return err
 }
@@ -87,7 +87,7 @@ func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64,
 func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {
 	a := s.w.cur
 	s.w.fail(a.queues(subjects))
-	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(ctx, subjects) })
+	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(s.lasting(ctx), subjects) })
 	if a != nil && err == nil {
 		a.queued += n
 	}
@@ -95,14 +95,14 @@ func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, erro
 }
 
 func (s *seam) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {
-	return write(s, "begin-copy", string(in.ID), scope{}, func() (meta.Blob, error) {
-		return holding(s, in.Fence, s.w.subject(in.Source), func() (meta.Blob, error) { return s.in.BeginCopy(ctx, in) })
+	return write(s, "begin-copy", string(in.ID), scope{rows: []lethe.ID{s.w.subject(in.Source)}}, func() (meta.Blob, error) {
+		return holding(s, in.Fence, s.w.subject(in.Source), func() (meta.Blob, error) { return s.in.BeginCopy(s.lasting(ctx), in) })
 	})
 }
 
 func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
-	_, err := write(s, "commit-copy", string(c.Blob), scope{}, func() (struct{}, error) {
-		return holding(s, c.Fence, s.w.subject(c.Source), func() (struct{}, error) { return struct{}{}, s.in.CommitCopy(ctx, c) })
+	_, err := write(s, "commit-copy", string(c.Blob), scope{rows: []lethe.ID{c.Blob, s.w.subject(c.Source)}}, func() (struct{}, error) {
+		return holding(s, c.Fence, s.w.subject(c.Source), func() (struct{}, error) { return struct{}{}, s.in.CommitCopy(s.lasting(ctx), c) })
 	})
 	if content := s.w.contentOf(c.Blob); err == nil && content != "" {
 		s.w.tempt(content)
@@ -111,14 +111,14 @@ func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 }
 
 func (s *seam) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
-	return write(s, "trim", fmt.Sprint(r.Blobs), scope{}, func() (int, error) {
+	return write(s, "trim", fmt.Sprint(r.Blobs), scope{rows: []lethe.ID{r.Content}}, func() (int, error) {
 		s.w.fail(s.w.cur.planned("trim", r.Blobs...))
-		return holding(s, r.Fence, r.Content, func() (int, error) { return s.in.TrimCopies(ctx, r) })
+		return holding(s, r.Fence, r.Content, func() (int, error) { return s.in.TrimCopies(s.lasting(ctx), r) })
 	})
 }
 
 func (s *seam) SetDraining(ctx context.Context, backend string, draining bool) error {
-	return do(s, "set-draining", fmt.Sprint(backend, draining), scope{}, func() error { return s.in.SetDraining(ctx, backend, draining) })
+	return do(s, "set-draining", fmt.Sprint(backend, draining), scope{}, func() error { return s.in.SetDraining(s.lasting(ctx), backend, draining) })
 }
 
 func (s *seam) RemoveBackend(ctx context.Context, backend string) error {
@@ -129,11 +129,11 @@ func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, wh
 	if !s.w.placed() && !s.w.reconciled() {
 		return s.in.MarkSuspect(ctx, ids, suspect, why)
 	}
-	return write(s, "mark", fmt.Sprint(suspect, ids), scope{}, func() (int, error) {
+	return write(s, "mark", fmt.Sprint(suspect, ids), scope{rows: ids}, func() (int, error) {
 		if suspect {
 			s.w.fail(s.w.oracle.doubted(ids, why))
 		}
-		return s.in.MarkSuspect(ctx, ids, suspect, why)
+		return s.in.MarkSuspect(s.lasting(ctx), ids, suspect, why)
 	})
 }
 

@@ -25,7 +25,7 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 	if !w.cfg.Plans {
 		return nil
 	}
-	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch}
+	b := meta.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	p := &planned{w: w, of: []reclaim.Planner{
 		&reclaim.Expire{Ledger: l, Batch: b, Plans: l},
 		&reclaim.Purge{Ledger: l, Batch: b, Plans: l},

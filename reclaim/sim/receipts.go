@@ -105,11 +105,11 @@ func (s *seam) UnsealedReceipts(ctx context.Context, limit int) (meta.Unsealed, 
 }
 
 func (s *seam) SealReceipts(ctx context.Context, seg receipt.Segment) error {
-	return do(s, "seal", fmt.Sprint(seg.Seq), scope{}, func() error { return s.in.SealReceipts(ctx, seg) })
+	return do(s, "seal", fmt.Sprint(seg.Seq), scope{}, func() error { return s.in.SealReceipts(s.lasting(ctx), seg) })
 }
 
 func (s *seam) DropReceipts(ctx context.Context, keep time.Duration, limit int) (int, error) {
-	return write(s, "drop-receipts", "", scope{}, func() (int, error) { return s.in.DropReceipts(ctx, keep, limit) })
+	return write(s, "drop-receipts", "", scope{}, func() (int, error) { return s.in.DropReceipts(s.lasting(ctx), keep, limit) })
 }
 
 func (s *seam) ReceiptBacklog(ctx context.Context, when meta.Sealing) (meta.Backlog, error) {

@@ -139,20 +139,20 @@ func (d *disk) walkKeys(ctx context.Context, prefix, after string, fn func(blob.
 // The methods that reconcile uses.
 
 func (s *seam) BeginWalk(ctx context.Context, b meta.WalkStart) (meta.Walk, error) {
-	return write(s, "begin-walk", b.Backend, scope{}, func() (meta.Walk, error) { return s.in.BeginWalk(ctx, b) })
+	return write(s, "begin-walk", b.Backend, scope{}, func() (meta.Walk, error) { return s.in.BeginWalk(s.lasting(ctx), b) })
 }
 
 func (s *seam) SaveWalk(ctx context.Context, st meta.WalkStep) error {
-	return do(s, "save-walk", string(st.To), scope{}, func() error { return s.in.SaveWalk(ctx, st) })
+	return do(s, "save-walk", string(st.To), scope{}, func() error { return s.in.SaveWalk(s.lasting(ctx), st) })
 }
 
 func (s *seam) FinishWalk(ctx context.Context, e meta.WalkEnd) (meta.WalkEnded, error) {
-	return write(s, "finish-walk", string(e.ID), scope{}, func() (meta.WalkEnded, error) { return s.in.FinishWalk(ctx, e) })
+	return write(s, "finish-walk", string(e.ID), scope{}, func() (meta.WalkEnded, error) { return s.in.FinishWalk(s.lasting(ctx), e) })
 }
 
 func (s *seam) Sight(ctx context.Context, g meta.Sighting) (int, error) {
 	return write(s, "sight", fmt.Sprint(len(g.Findings)), scope{}, func() (int, error) {
-		n, err := s.in.Sight(ctx, g)
+		n, err := s.in.Sight(s.lasting(ctx), g)
 		if err == nil {
 			s.w.fail(s.w.oracle.sighted(g))
 		}
@@ -162,7 +162,7 @@ func (s *seam) Sight(ctx context.Context, g meta.Sighting) (int, error) {
 
 func (s *seam) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error) {
 	return write(s, "condemn-orphans", r.Backend, scope{}, func() (meta.Orphans, error) {
-		out, err := s.in.CondemnOrphans(ctx, r)
+		out, err := s.in.CondemnOrphans(s.lasting(ctx), r)
 		s.w.fail(s.mayOrphan(r.Backend, out.Blobs))
 		return out, err
 	})

@@ -14,10 +14,10 @@ import (
 // The methods that lifecycle rules need.
 
 func (s *seam) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
-	return write(s, "set-rules", fmt.Sprint(c.Bucket, len(c.Rules)), scope{}, func() (meta.BucketRules, error) {
+	return write(s, "set-rules", fmt.Sprint(c.Bucket, len(c.Rules)), scope{alone: c.Bucket}, func() (meta.BucketRules, error) {
 		op := lethe.ID(fmt.Sprint("rules-", len(s.w.oracle.byOp))) // a zombie that wakes is no effect of its own
 		s.w.oracle.wants(op, nil)
-		out, err := s.in.SetRules(ctx, c)
+		out, err := s.in.SetRules(s.lasting(ctx), c)
 		s.w.oracle.applied(op, err)
 		if err == nil {
 			s.w.oracle.rules[c.Bucket] = out.Rules
@@ -35,7 +35,7 @@ func (s *seam) RuledBuckets(ctx context.Context) ([]meta.BucketRules, error) {
 }
 
 func (s *seam) Restamp(ctx context.Context, limit int) (meta.Restamped, error) {
-	return write(s, "restamp", fmt.Sprint(limit), scope{}, func() (meta.Restamped, error) { return s.in.Restamp(ctx, limit) })
+	return write(s, "restamp", fmt.Sprint(limit), scope{}, func() (meta.Restamped, error) { return s.in.Restamp(s.lasting(ctx), limit) })
 }
 
 func (s *seam) RestampBacklog(ctx context.Context) (meta.Backlog, error) {
@@ -49,7 +49,7 @@ func (s *seam) RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.Ov
 func (s *seam) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
 	return write(s, "abort-ruled", string(id), scope{}, func() (string, error) {
 		allowed := s.w.oracle.givesUp(id)
-		rule, err := s.in.AbortRuled(ctx, id)
+		rule, err := s.in.AbortRuled(s.lasting(ctx), id)
 		if err == nil && !allowed {
 			s.w.fail(broken("upload %s was given up by the rule %q, which does not say so", id, rule))
 		}

@@ -38,6 +38,11 @@ type scope struct {
 	fence  int64        // the claim under which the blobs may change; 0: no matter
 	blobs  []lethe.ID
 	waits  []lethe.ID // blobs that an outage kept from being deleted
+
+	recorded lethe.ID   // the operation that the transaction records
+	alone    string     // the bucket whose settings it changes
+	backend  string     // whose settings it changes
+	rows     []lethe.ID // that it locks, beside the blobs
 }
 
 // seam is the ledger as actors see it: every method is an effect.
@@ -63,9 +68,18 @@ func write[T any](s *seam, step Step, detail string, sc scope, fn func() (T, err
 		s.w.acted(step, fault)
 		return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
 	}
+	if err := s.w.await(a, step, sc.holds(step)); err != nil {
+		return zero, err
+	}
 	s.w.fail(s.w.aged(a, step))
 	s.w.fail(s.w.gated(a, step))
-	out, err := fn()
+	if fault == Late {
+		return zero, s.w.lateCommit(a, step, sc, func() error {
+			_, err := inside(s.w, step, fn)
+			return err
+		})
+	}
+	out, err := inside(s.w, step, fn)
 	s.w.fail(s.w.oracle.wrote(step, sc, err))
 	if err == nil && (fault == CrashAfter || fault == DoneError) {
 		s.w.acted(step, fault)
@@ -97,6 +111,15 @@ func read[T any](s *seam, step Step, detail string, fn func() (T, error)) (T, er
 			return zero, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnavailable)
 		}
 	}
+	return inside(s.w, step, fn)
+}
+
+// inside runs a transaction: no backend may be called before it has ended (design rule
+// 6).
+func inside[T any](w *World, step Step, fn func() (T, error)) (T, error) {
+	around := w.inside
+	w.inside = step
+	defer func() { w.inside = around }()
 	return fn()
 }
 

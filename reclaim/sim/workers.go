@@ -22,11 +22,15 @@ type node struct {
 	limits   meta.Limits // it was started with
 	pact     *pact
 	loop     *reclaim.Loop // nil where it has nothing to say
+	calls    calls         // that delete
 }
 
 // batch is the engine's batch size in a simulated world: small, so that a pass
 // has several steps.
 const batch = 3
+
+// maxBlobs is how many blobs a batch condemns at most.
+const maxBlobs = 2 * batch
 
 // processCount is how many processes share the ledger and the backends.
 const processCount = 2
@@ -151,12 +155,12 @@ func (w *World) newNode() *node {
 	}
 	drop := func(context.Context, []lethe.ID) {}
 	p := w.newPact(l, stores)
-	b := meta.Batch{Limit: batch, MaxBlobs: 2 * batch, Limits: w.limits}
+	b := meta.Batch{Limit: batch, MaxBlobs: maxBlobs, Limits: w.limits}
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Clock: w, Admit: p.admit(), Plans: l},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Limits: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
 		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},
@@ -167,8 +171,11 @@ func (w *World) newNode() *node {
 
 // sleep is how the real code waits: its actor parks until the time has come.
 func (w *World) sleep(_ context.Context, d time.Duration) error {
-	if w.cur != nil {
+	switch {
+	case w.cur != nil:
 		w.cur.pause(d)
+	case w.quiet:
+		w.advance(w.now.Add(d))
 	}
 	return nil
 }

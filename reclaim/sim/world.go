@@ -82,6 +82,8 @@ type World struct {
 	procs    []*process
 	cur      *actor
 	late     []*landing
+	landing  bool // a transaction lands late
+	inside   Step // the transaction that is open
 	oracle   *oracle
 	script   []*script // of each client
 	quiet    bool      // faults have stopped
@@ -121,7 +123,7 @@ func Run(cfg Config) Result {
 		w.play()
 	}
 	if w.err == nil {
-		w.end()
+		w.unpanicked("the quiet end", w.end)
 	}
 	for _, p := range w.procs {
 		p.die()
@@ -388,7 +390,11 @@ func (w *World) rate(step Step) uint64 {
 			return 350
 		}
 	}
-	return min(w.cfg.Rate*max(rare[step], 1), 700)
+	most := uint64(700)
+	if step == "promote" { // the rarest of all
+		most = 900
+	}
+	return min(w.cfg.Rate*max(rare[step], 1), most)
 }
 
 // landing is an effect that its caller has given up on and that still happens.
@@ -398,6 +404,10 @@ type landing struct {
 	until lethe.Time // it lands by then
 	due   bool
 	apply func()
+
+	commit Step   // a transaction
+	locks  []lock // that it holds meanwhile
+	stuck  bool   // for longer than anybody waits for them
 }
 
 // later notes an effect that lands within the window: half of them soon, the
