@@ -139,6 +139,9 @@ var (
 	// ErrFenced: the row was taken over by another claim, or left the state
 	// that the transition starts from; nothing was changed.
 	ErrFenced = errors.New("claim was taken over")
+	// ErrContentKnown: a write need not send its bytes: they lie there, and can be
+	// referenced without them.
+	ErrContentKnown = errors.New("content is there already")
 	// ErrContentGone: a write that wanted to reference a content without
 	// uploading found none that is open and sound.
 	ErrContentGone = errors.New("content is not available for reference")

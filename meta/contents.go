@@ -1,7 +1,6 @@
 package meta
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -55,21 +54,23 @@ func (w *write) losing() lethe.ID {
 	return w.old.ContentID
 }
 
-// Known says whether content can be referenced in a bucket without its bytes. By
-// the time that it is, this may have changed. ErrNoSuchBucket.
-func (db *DB) Known(ctx context.Context, bucket string, k ContentKey) (sound bool, err error) {
-	err = db.glance(ctx, glimpse{"Known", "look for content in", bucket}, func(t *tx) error {
-		var id sql.Null[lethe.ID]
-		err := t.row(knownContent, bucket, k.Digest, k.Size, k.Kind).Scan(&id)
-		if err != nil {
-			return t.bucketError(bucket, err)
-		}
-		if id.Valid {
-			sound, err = t.sound(id.V, nil)
-		}
-		return err
-	})
-	return sound, err
+// unknown refuses what can be referenced in its bucket without its bytes, by a hint
+// that locks nothing: ErrContentKnown, ErrNoSuchBucket.
+func (t *tx) unknown(c Commit) error {
+	var id sql.Null[lethe.ID]
+	k := c.Content
+	err := t.row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
+	if err != nil {
+		return t.bucketError(c.Object.Bucket, err)
+	}
+	if !id.Valid {
+		return nil
+	}
+	sound, err := t.sound(id.V, nil)
+	if err == nil && sound {
+		err = lethe.ErrContentKnown
+	}
+	return err
 }
 
 // sound says that every segment of a content has a live copy that is not

@@ -20,9 +20,9 @@ var (
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
 )
 
-// Begin commits a pending row (design rule 1): ErrNoRoom, ErrBackendMismatch for
-// a backend that the ledger does not know, ErrNoSuchUpload, and ErrNoSuchBucket
-// and ErrInvalidKey of a promotion.
+// Begin commits a pending row (design rule 1): ErrContentKnown if it is to be begun
+// for unknown bytes only, ErrNoRoom, ErrBackendMismatch for a backend that the ledger
+// does not know, ErrNoSuchUpload, and ErrNoSuchBucket and ErrInvalidKey of a promotion.
 func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
 	if in.Promotion != nil {
 		if err := checkKey(in.Promotion.Commit.Object.Key); err != nil {
@@ -40,6 +40,11 @@ func (t *tx) begin(in Intent) (Blob, error) {
 	b := Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.digest(),
 		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.now, BeatAt: t.now,
+	}
+	if in.Unknown && in.Promotion != nil {
+		if err := t.unknown(in.Promotion.Commit); err != nil {
+			return b, err
+		}
 	}
 	if err := either(t.needsRoom(), t.admits(in.Backend, in.Size)); err != nil {
 		return b, err

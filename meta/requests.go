@@ -17,6 +17,10 @@ type Intent struct {
 	// Promotion is set only if size and digest are fixed before the upload; it
 	// lets the reaper finish the write from proof (design rule 19).
 	Promotion *Promotion
+	// Unknown, with a promotion of one whole body: only if the bytes are not there
+	// already, to be referenced without them; else ErrContentKnown. It is a hint:
+	// the commit may find otherwise.
+	Unknown bool
 	// UploadID and Part name the part that the blob will be, if any.
 	UploadID lethe.ID
 	Part     int

@@ -134,10 +134,6 @@ func (l *faultyLedger) Commit(ctx context.Context, c meta.Commit) (meta.Committe
 	return around(l, "Commit", func() (meta.Committed, error) { return l.Ledger.Commit(ctx, c) })
 }
 
-func (l *faultyLedger) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
-	return around(l, "Known", func() (bool, error) { return l.Ledger.Known(ctx, bucket, k) })
-}
-
 func (l *faultyLedger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
 	return around(l, "Delete", func() (meta.Deletions, error) { return l.Ledger.Delete(ctx, d) })
 }

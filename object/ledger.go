@@ -72,7 +72,8 @@ type RuleLedger interface {
 
 // IntentLedger begins and ends writes.
 type IntentLedger interface {
-	// Begin commits a pending row: ErrNoRoom if the backend's quota has no place,
+	// Begin commits a pending row: ErrContentKnown if that is not needed (see
+	// meta.Intent.Unknown), ErrNoRoom if the backend's quota has no place,
 	// ErrBackendMismatch if it is not registered, ErrNoSuchUpload of a part,
 	// ErrNoSuchBucket and ErrInvalidKey of a promotion.
 	Begin(ctx context.Context, in meta.Intent) (meta.Blob, error)
@@ -99,10 +100,6 @@ type CopyLedger interface {
 	// (suspect true), or records that they were found sound. Blobs that are not
 	// live any more are left alone; it returns how many rows it changed.
 	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
-	// Known says whether content can be referenced in a bucket without its bytes,
-	// as a hint that the next commit may prove wrong: ErrNoSuchBucket. The domain is
-	// the bucket's.
-	Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error)
 }
 
 // ObjectLedger reads and writes objects.

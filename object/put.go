@@ -64,17 +64,22 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	if len(data) == 0 {
 		return w.s.commit(ctx, c, nil)
 	}
-	if w.mayRefer(ctx, c) {
-		res, err := w.s.commit(ctx, c, nil)
-		if !errors.Is(err, lethe.ErrContentGone) {
-			if err == nil {
-				w.s.events.deduped(res.Object, false)
-			}
+	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(lethe.CallerOf(ctx), c)}
+	u.backends = w.s.opt.Pick(u.size)
+	// Most bytes are new, and that is asked where the write is begun. A condition is
+	// better known to fail before; and what no backend takes may be known all the same.
+	u.unknown = c.If == (meta.Precondition{}) && len(u.backends) > 0
+	res, err := PutResult{}, lethe.ErrContentKnown
+	if u.unknown {
+		res, err = w.upload(ctx, u)
+	}
+	if errors.Is(err, lethe.ErrContentKnown) {
+		if res, err = w.refer(ctx, c); !errors.Is(err, lethe.ErrContentGone) {
 			return res, err
 		}
+		u.unknown = false
+		res, err = w.upload(ctx, u)
 	}
-	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(lethe.CallerOf(ctx), c)}
-	res, err := w.upload(ctx, u)
 	if err == nil {
 		w.s.keep(ctx, res.Object, data)
 	}
@@ -94,15 +99,13 @@ func (s *Store) keep(ctx context.Context, o meta.Object, data []byte) {
 	}
 }
 
-// mayRefer says whether to try the commit without bytes. Most bytes are new, and to
-// ask costs less than a commit that fails, which takes its turn among the writes.
-// A condition is better known to fail before anything was uploaded.
-func (w *write) mayRefer(ctx context.Context, c meta.Commit) bool {
-	if c.If != (meta.Precondition{}) {
-		return true
+// refer makes the object without its bytes: ErrContentGone if they are not known.
+func (w *write) refer(ctx context.Context, c meta.Commit) (PutResult, error) {
+	res, err := w.s.commit(ctx, c, nil)
+	if err == nil {
+		w.s.events.deduped(res.Object, false)
 	}
-	known, err := w.s.ledger.Known(ctx, c.Object.Bucket, c.Content)
-	return known || err != nil
+	return res, err
 }
 
 // large streams the body, of which begun was read already.

@@ -287,28 +287,61 @@ func TestClientGoesAway(t *testing.T) {
 	}
 }
 
-// New bytes take one commit, and known ones too: whether they are is asked before.
-// An answer that does not come costs nothing but the second commit.
+// New bytes take one commit, and known ones too: whether they are is asked where the
+// write is begun. What is forgotten between the two is uploaded after all.
 func TestCommitsOfSmallBodies(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		known bool
-		asked mode
-		want  int
-	}{{"new", false, pass, 1}, {"known", true, pass, 1}, {"unanswered", false, refused, 2}} {
+		name                    string
+		known, gone, duplicate  bool
+		begins, commits, bodies int
+	}{
+		{name: "new", begins: 1, commits: 1, bodies: 1},
+		{name: "known", known: true, duplicate: true, begins: 1, commits: 1},
+		{name: "gone meanwhile", known: true, gone: true, begins: 2, commits: 2, bodies: 1},
+	} {
 		w := newWorld(t, nil)
 		if tc.known {
 			w.put("other", "data")
 		}
-		commits := 0
-		w.ledger.on("Commit", func() { commits++ })
-		w.ledger.fails("Known", tc.asked)
+		forget := tc.gone
+		w.ledger.on("Commit", func() {
+			if forget {
+				forget = false
+				_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "other"}}})
+				w.must(err)
+			}
+		})
+		begins, commits, uploads := w.ledger.count("Begin"), w.ledger.count("Commit"), w.seen("begun")
 		res, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 		w.must(err)
-		if commits != tc.want || res.Duplicate != tc.known {
-			t.Errorf("%s: %d commits, %+v", tc.name, commits, res)
+		begins, commits, uploads = w.ledger.count("Begin")-begins, w.ledger.count("Commit")-commits, w.seen("begun")-uploads
+		if begins != tc.begins || commits != tc.commits || uploads != tc.bodies || res.Duplicate != tc.duplicate {
+			t.Errorf("%s: %d begins, %d commits, %d uploads, %+v", tc.name, begins, commits, uploads, res)
 		}
 		w.has("k", "data")
 		w.sound()
 	}
+}
+
+// What is known needs no room for its bytes: no backend takes any.
+func TestKnownBytesNeedNoBackend(t *testing.T) {
+	full := false
+	w := newWorld(t, func(o *object.Options) {
+		o.Pick = func(int64) []string {
+			if full {
+				return nil
+			}
+			return []string{"disk1"}
+		}
+	})
+	w.put("other", "data")
+	full = true
+	res, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
+	if err != nil || !res.Duplicate {
+		t.Errorf("known bytes: %+v, %v", res, err)
+	}
+	_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "n", Body: strings.NewReader("news"), Size: 4})
+	w.wants(err, lethe.ErrNoRoom)
+	w.has("k", "data")
+	w.sound()
 }

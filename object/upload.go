@@ -24,6 +24,9 @@ type upload struct {
 	promotion func(meta.Uploaded) *meta.Promotion
 	digest    string // hex SHA-256, if fixed beforehand
 	crc       uint32 // likewise
+	// backends are the candidates, best first; nil: not picked yet.
+	backends []string
+	unknown  bool // begin only if its bytes are not there already
 }
 
 // streamed is a body that can be read once: what was read of it already, then
@@ -78,7 +81,10 @@ type sent struct {
 // know of.
 func (s *Store) send(ctx context.Context, u *upload) (sent, error) {
 	var failures []error
-	for _, backend := range s.opt.Pick(u.size) {
+	if u.backends == nil {
+		u.backends = s.opt.Pick(u.size)
+	}
+	for _, backend := range u.backends {
 		store, ok := s.opt.Backends[backend]
 		if !ok {
 			return sent{}, fmt.Errorf("backend %q is not configured", backend)
@@ -127,7 +133,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	in := u.intent
 	in.ID, in.Backend, in.Size = id, backend, u.reserve()
 	if u.promotion != nil {
-		in.Promotion = u.promotion(out.Uploaded)
+		in.Promotion, in.Unknown = u.promotion(out.Uploaded), u.unknown
 		out.promotable = true
 	}
 	b, err := s.ledger.Begin(ctx, in)

@@ -114,7 +114,7 @@ func (w *Watch) settled(fence int64) []meta.Blob {
 // what it knows: the bytes' fate is in its rows.
 var refusals = []error{
 	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
-	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrReaped, lethe.ErrFenced, lethe.ErrBackendMismatch,
+	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrContentKnown, lethe.ErrReaped, lethe.ErrFenced, lethe.ErrBackendMismatch,
 	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrClock, lethe.ErrInvalidKey, lethe.ErrInvalidTTL, lethe.ErrHeld,
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
 }

@@ -1,7 +1,6 @@
 package memmeta
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -31,18 +30,18 @@ func (db *DB) openSound(k meta.ContentKey, reach []string) *content {
 	return nil
 }
 
-// Known says whether content can be referenced in a bucket without its bytes.
-func (db *DB) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
-	if err := db.enter(ctx); err != nil {
-		return false, err
-	}
-	defer db.mu.Unlock()
-	b, err := db.find(bucket)
+// unknown refuses what can be referenced in its bucket without its bytes.
+func (db *DB) unknown(c meta.Commit) error {
+	b, err := db.find(c.Object.Bucket)
 	if err != nil {
-		return false, fmt.Errorf("memmeta: look for content: %w", err)
+		return err
 	}
+	k := c.Content
 	k.Domain = b.Domain
-	return db.openSound(k, nil) != nil, nil
+	if db.openSound(k, nil) != nil {
+		return lethe.ErrContentKnown
+	}
+	return nil
 }
 
 // nextReplica is the number for one more copy of a content.

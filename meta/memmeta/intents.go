@@ -34,6 +34,11 @@ func (db *DB) intent(in meta.Intent) (*blob, *promotion, error) {
 			return nil, nil, err
 		}
 	}
+	if in.Unknown && in.Promotion != nil {
+		if err := db.unknown(in.Promotion.Commit); err != nil {
+			return nil, nil, err
+		}
+	}
 	backend := db.backend(in.Backend)
 	if backend == nil {
 		return nil, nil, noBackend(in.Backend)

@@ -143,7 +143,7 @@ func (h *history) begin() {
 	if h.chance(3) {
 		c := h.commitOf(h.key(), body)
 		c.Blobs = []meta.Uploaded{up}
-		in.Promotion = &meta.Promotion{Commit: c}
+		in.Promotion, in.Unknown = &meta.Promotion{Commit: c}, h.chance(2)
 	}
 	h.beginWith(in, up)
 }
@@ -190,7 +190,6 @@ func (h *history) commitOf(key, body string) meta.Commit {
 }
 
 func (h *history) commit(c meta.Commit) {
-	ask(h, "known in "+c.Object.Bucket, func(l Ledger) (bool, error) { return l.Known(h.ctx, c.Object.Bucket, c.Content) })
 	what := fmt.Sprintf("commit %s to %s/%.9q of %v from %+v", c.Op, c.Object.Bucket, c.Object.Key, c.Blobs, c.Source)
 	done, err := ask(h, what, func(l Ledger) (meta.Committed, error) { return l.Commit(h.ctx, c) })
 	if err == nil {

@@ -141,7 +141,7 @@ var kinds = []error{
 	lethe.ErrNoSuchBucket, lethe.ErrBucketExists, lethe.ErrTooManyBuckets, lethe.ErrBucketNotEmpty, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload,
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
 	lethe.ErrPreconditionFailed, lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrReaped,
-	lethe.ErrFenced, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
+	lethe.ErrFenced, lethe.ErrContentKnown, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
 	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, meta.ErrNoSuchHold, context.Canceled,
 }
 

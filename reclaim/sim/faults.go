@@ -51,7 +51,7 @@ var (
 		"seal", "drop-receipts",
 		"requeue", "write-off",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "known", "ruled-uploads", "due-buckets", "unsealed"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 )

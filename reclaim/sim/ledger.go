@@ -89,10 +89,6 @@ func (s *seam) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error
 	})
 }
 
-func (s *seam) Known(ctx context.Context, bucket string, k meta.ContentKey) (bool, error) {
-	return read(s, "known", k.Digest, func() (bool, error) { return s.in.Known(ctx, bucket, k) })
-}
-
 func (s *seam) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
 	sc := scope{bucket: d.Bucket, recorded: d.Op}
 	for _, item := range d.Items {
