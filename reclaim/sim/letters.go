@@ -42,9 +42,6 @@ func undertaker(a *actor) {
 			ids = append(ids, b.ID)
 		}
 		if rng.IntN(2) == 0 {
-			for _, b := range letters {
-				w.disks[b.Backend].Lose(lethe.BlobKey(w.store, b.ID))
-			}
 			_, err = l.WriteOff(context.Background(), ids)
 		} else {
 			_, err = l.Requeue(context.Background(), ids)
