@@ -57,8 +57,10 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 		if small.Violation != r.Violation {
 			t.Errorf("seed %d: %q was shrunk to %q", seed, r.Violation, small.Violation)
 		}
-		if small.Ops > 3 || len(small.Faults) != 1 {
-			t.Errorf("seed %d: shrunk to %d operations and the faults %v, want at most 3 operations and one fault", seed, small.Ops, small.Faults)
+		// Now and then a client looks up what became of a request that nothing went wrong
+		// with: fewer faults come before fewer operations.
+		if len(small.Faults) > 1 || len(small.Faults) == 1 && small.Ops > 3 || small.Ops > r.Ops/2 {
+			t.Errorf("seed %d: %d operations shrunk to %d and the faults %v, want at most 3 operations and one fault, or none", seed, r.Ops, small.Ops, small.Faults)
 		}
 		if again := sim.Run(small.Config); again.Hash != small.Hash || len(small.Trace) == 0 {
 			t.Errorf("seed %d: the shrunk run has %d lines of trace, and another hash when it is run again", seed, len(small.Trace))
