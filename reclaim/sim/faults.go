@@ -98,7 +98,7 @@ var table = func() map[Step][]Fault {
 	for _, s := range []Step{"promote", "release-intent", "finish-walk", "requeue", "write-off", "write-off", "write-off"} { // few of them: most zombies never wake
 		m[s] = append(m[s], Zombie)
 	}
-	m["promote"] = append(m["promote"], Zombie)
+	m["promote"] = append(m["promote"], Zombie, Late) // another may have finished the write meanwhile
 	return m
 }()
 
