@@ -194,7 +194,9 @@ func (s *Service) notDead(ctx context.Context, id lethe.ID) error {
 
 // Requeue condemns dead letters again: due now, attempts at zero.
 func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
-	return s.changeDead(ctx, req, "dead_requeued", s.o.Ledger.Requeue)
+	return s.changeDead(ctx, req, "dead_requeued", func(_ []meta.DeadLetter, ids []lethe.ID) (int, error) {
+		return s.o.Ledger.Requeue(ctx, ids)
+	})
 }
 
 // WriteOff removes dead letters from the books: the operator vouches that their
@@ -203,11 +205,7 @@ func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
 // stay, and are counted.
 func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) {
 	var late Count
-	out, err := s.changeDead(ctx, req, "dead_written_off", func(ctx context.Context, ids []lethe.ID) (int, error) {
-		list, err := s.o.Ledger.DeadByID(ctx, ids)
-		if err != nil {
-			return 0, err
-		}
+	out, err := s.changeDead(ctx, req, "dead_written_off", func(list []meta.DeadLetter, ids []lethe.ID) (int, error) {
 		for _, d := range list {
 			if s.mayLand(d) {
 				late.Late++
@@ -223,16 +221,16 @@ func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) 
 // mayLand says that the upload of a dead letter may still put bytes there.
 func (s *Service) mayLand(d meta.DeadLetter) bool { return d.LateUntil > s.o.Clock.Now() }
 
-// changeDead applies act to the dead letters that were chosen, page by page, and
+// changeDead applies act to the dead letters that were chosen, and their ids, page by page, and
 // leaves an audit line for each page.
-func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func(context.Context, []lethe.ID) (int, error)) (Count, error) {
+func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func([]meta.DeadLetter, []lethe.ID) (int, error)) (Count, error) {
 	var out Count
 	err := s.eachDead(ctx, req, func(list []meta.DeadLetter) error {
 		ids := make([]lethe.ID, len(list))
 		for i, d := range list {
 			ids[i] = d.ID
 		}
-		n, err := act(ctx, ids)
+		n, err := act(list, ids)
 		out.Count += n
 		if n > 0 {
 			s.audit(ctx, event, "operator", slog.Int("count", n), slog.Any("blobs", ids))

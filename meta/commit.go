@@ -113,8 +113,8 @@ type write struct {
 // there now.
 func (t *tx) takeKey(c Commit) (*write, error) {
 	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
-	if err == nil && c.Into != "" && c.Into != b.ID {
-		err = noBucket(c.Object.Bucket)
+	if err == nil {
+		err = isMeant(c.Object.Bucket, b.ID, c.Into)
 	}
 	if err != nil {
 		return nil, err

@@ -42,14 +42,18 @@ func (db *DB) PutDocument(ctx context.Context, d Document) error {
 // holdBucketMeant is holdBucket of the bucket that is meant, if one is.
 func (t *tx) holdBucketMeant(name string, meant lethe.ID) (Bucket, error) {
 	b, err := t.holdBucket(name)
-	if err == nil && meant != "" && meant != b.ID {
-		err = anotherBucket(name)
+	if err == nil {
+		err = isMeant(name, b.ID, meant)
 	}
 	return b, err
 }
 
-// anotherBucket says that the bucket which was meant is gone.
-func anotherBucket(name string) error {
+// isMeant refuses the bucket that has a name, unless it is the one that is meant, if one
+// is: ErrNoSuchBucket.
+func isMeant(name string, has, meant lethe.ID) error {
+	if meant == "" || meant == has {
+		return nil
+	}
 	return fmt.Errorf("another bucket has the name %q by now: %w", name, lethe.ErrNoSuchBucket)
 }
 

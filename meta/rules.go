@@ -151,8 +151,8 @@ func (t *tx) setRules(c RulesChange) error {
 	if err := t.row(takeRules, c.Bucket).Scan(&id, &text, &by, &last); err != nil {
 		return t.bucketError(c.Bucket, err)
 	}
-	if c.Into != "" && c.Into != id {
-		return anotherBucket(c.Bucket)
+	if err := isMeant(c.Bucket, id, c.Into); err != nil {
+		return err
 	}
 	if by == ByConfig && c.By != ByConfig {
 		return ErrRulesConfigured

@@ -69,19 +69,23 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	// Most bytes are new, and that is asked where the write is begun. A condition is
 	// better known to fail before; and what no backend takes may be known all the same.
 	u.unknown = c.If == (meta.Precondition{}) && len(u.backends) > 0
-	res, err := PutResult{}, lethe.ErrContentKnown
 	if u.unknown {
-		res, err = w.upload(ctx, u)
-	}
-	if errors.Is(err, lethe.ErrContentKnown) {
-		if res, err = w.refer(ctx, c); !errors.Is(err, lethe.ErrContentGone) {
+		if res, err := w.uploadKept(ctx, u); !errors.Is(err, lethe.ErrContentKnown) {
 			return res, err
 		}
-		u.unknown = false
-		res, err = w.upload(ctx, u)
 	}
+	if res, err := w.refer(ctx, c); !errors.Is(err, lethe.ErrContentGone) {
+		return res, err
+	}
+	u.unknown = false
+	return w.uploadKept(ctx, u)
+}
+
+// uploadKept uploads a small body, and holds it for whoever reads it next.
+func (w *write) uploadKept(ctx context.Context, u *upload) (PutResult, error) {
+	res, err := w.upload(ctx, u)
 	if err == nil {
-		w.s.keep(ctx, res.Object, data)
+		w.s.keep(ctx, res.Object, u.data)
 	}
 	return res, err
 }

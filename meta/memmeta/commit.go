@@ -67,8 +67,8 @@ func (db *DB) commit(c *meta.Commit, fence int64) (meta.Committed, error) {
 // check makes sure that the object may be written.
 func (db *DB) check(c *meta.Commit) (*write, error) {
 	b, err := db.find(c.Object.Bucket)
-	if err == nil && c.Into != "" && c.Into != b.ID {
-		err = fmt.Errorf("memmeta: another bucket %q: %w", c.Object.Bucket, lethe.ErrNoSuchBucket)
+	if err == nil {
+		err = b.meant(c.Into)
 	}
 	if err != nil {
 		return nil, err

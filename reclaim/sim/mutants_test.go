@@ -229,11 +229,6 @@ var (
 // TestHunt is what a mutant's binary runs.
 func TestHunt(t *testing.T) {
 	shows := func(s uint64) {
-		defer func() {
-			if p := recover(); p != nil {
-				t.Fatalf("found by seed %d, which panics: %v", s, p)
-			}
-		}()
 		c := config(s)
 		c.Plans = *plans
 		if r := sim.Run(c); r.Err != nil {

@@ -57,8 +57,8 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 		if small.Violation != r.Violation {
 			t.Errorf("seed %d: %q was shrunk to %q", seed, r.Violation, small.Violation)
 		}
-		// Now and then a client looks up what became of a request that nothing went wrong
-		// with: fewer faults come before fewer operations.
+		// A writer that stood still until the reaper had finished its write looks that up
+		// without any fault: fewer faults come before fewer operations.
 		if len(small.Faults) > 1 || len(small.Faults) == 1 && small.Ops > 3 || small.Ops > r.Ops/2 {
 			t.Errorf("seed %d: %d operations shrunk to %d and the faults %v, want at most 3 operations and one fault, or none", seed, r.Ops, small.Ops, small.Faults)
 		}
