@@ -18,13 +18,15 @@ SCHEDULES ?= 100000
 KILLS ?= 240
 # How many objects expire on several instances while things break.
 OBJECTS ?= 100000
+# How long a soak lasts.
+DURATION ?= 2h
 # Packages whose tests run under the race detector as well.
 RACE ?= . ./blob/... ./cache/... ./object ./reclaim/schedule ./internal/config ./internal/ratelimit ./internal/wake ./internal/claimlock ./paste
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model bench bench-binaries conformance compat postgres chart compose clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -94,6 +96,11 @@ crash:
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestCluster$$' ./internal/cluster -cluster.objects=$(OBJECTS)
+
+# The same with everything at once, and copies that rot, for DURATION; not part of make
+# test. LOGS names a folder for the logs of the instances.
+soak:
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 0 -run '^TestCluster$$' ./internal/cluster -cluster.objects=20000 -cluster.soak=$(DURATION) -cluster.logs=$(LOGS)
 
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)

@@ -37,6 +37,8 @@ require (
 
 require github.com/minio/crc64nvme v1.1.1
 
+require github.com/anishathalye/porcupine v1.3.1 // indirect
+
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/buger/jsonparser v1.1.2 // indirect

@@ -63,6 +63,9 @@ func (c *client) step(ctx context.Context) error {
 	if c.patient {
 		return c.patientStep(ctx)
 	}
+	if *soaks > 0 && c.random.IntN(4) == 0 {
+		return c.oddStep(ctx)
+	}
 	i := c.random.IntN(lasting)
 	switch p := c.random.IntN(100); {
 	case p < 76:
@@ -132,9 +135,9 @@ func bytesOf(seed uint64, size int) []byte {
 // put stores a new version under the key.
 func (c *client) put(ctx context.Context, e *entry, ttl time.Duration) error {
 	seed, size := c.body()
-	data := bytesOf(seed, size)
 	e.n++
-	v := &version{n: e.n, sum: sha256.Sum256(data)}
+	v := (&version{n: e.n}).of(piece{seed, size})
+	data := v.bytes()
 	in := &s3.PutObjectInput{
 		Bucket: aws.String(bucket), Key: &e.key, Body: bytes.NewReader(data), Metadata: map[string]string{"n": strconv.Itoa(v.n)},
 	}
@@ -188,7 +191,7 @@ func (c *client) wrote(what string, err error, e *entry, v *version) error {
 
 // read gets an object and compares it with what may be there.
 func (c *client) read(ctx context.Context, e *entry) error {
-	found, err := c.get(ctx, c.node(), e.key)
+	found, err := c.get(ctx, c.node(), place{bucket, e.key})
 	if err != nil {
 		c.counts.missed.Add(1)
 		return err
@@ -197,10 +200,13 @@ func (c *client) read(ctx context.Context, e *entry) error {
 	return e.fits(found)
 }
 
+// place is where an object lies.
+type place struct{ bucket, key string }
+
 // get reads an object through an instance; an error says nothing about it.
-func (c *client) get(ctx context.Context, from *s3.Client, key string) (seen, error) {
+func (c *client) get(ctx context.Context, from *s3.Client, p place) (seen, error) {
 	s := seen{from: now()}
-	out, err := from.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(bucket), Key: &key})
+	out, err := from.GetObject(ctx, &s3.GetObjectInput{Bucket: &p.bucket, Key: &p.key})
 	var missing *types.NoSuchKey
 	switch {
 	case errors.As(err, &missing):

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -21,11 +20,12 @@ var (
 	logs    = flag.String("cluster.logs", "", "a folder for the logs of the instances")
 	overlay = flag.String("cluster.overlay", "", "a file for go build -overlay, to run a lethe with planted flaws")
 	calm    = flag.Bool("cluster.calm", false, "break nothing")
+	soaks   = flag.Duration("cluster.soak", 0, "how long rounds of work and checks follow each other, with copies that rot; 0: one round, without")
 )
 
 const (
 	workers   = 24 + patients // clients, each with one request at a time
-	drainTime = 3 * time.Minute
+	drainTime = 5 * time.Minute
 	// expiring is how long the objects live that expire: long enough for some to
 	// outlive every fault, short enough for most to end while faults go on.
 	expiring = 20 * time.Second
@@ -62,16 +62,26 @@ func TestCluster(t *testing.T) {
 		t.Logf("%s: %s", name, now().Sub(from).Round(time.Second/10))
 	}
 	phase("start", w.start)
-	phase("work and faults", func(ctx context.Context) error { return w.work(ctx, stop) })
-	t.Log(w.counts.String())
+	for w.round = 1; ; w.round++ {
+		w.begun = now()
+		phase("work and faults", func(ctx context.Context) error { return w.work(ctx, stop) })
+		t.Log(w.counts.String())
+		phase("shared keys", w.checkContest)
+		phase("rules", w.checkRules)
+		phase("rot", w.healed)
+		phase("drain", w.drain)
+		phase("objects", w.checkObjects)
+		phase("ledger", w.checkLedger)
+		phase("backend", w.checkBackend)
+		phase("lethe check", w.check)
+		if now().Sub(begun) >= *soaks {
+			break
+		}
+		t.Logf("round %d ended after %s", w.round, now().Sub(begun).Round(time.Second))
+	}
 	if !*calm && w.counts.slow.Load() == 0 {
 		t.Error("no instance ever gave up a request to the S3 server")
 	}
-	phase("drain", w.drain)
-	phase("objects", w.checkObjects)
-	phase("ledger", w.checkLedger)
-	phase("backend", w.checkBackend)
-	phase("lethe check", w.check)
 	phase("stop", w.stop)
 	phase("runs", func(ctx context.Context) error { return w.ask(ctx, whenStopped) })
 	t.Logf("all of it: %s", now().Sub(begun).Round(time.Second/10))
@@ -83,23 +93,23 @@ func (w *world) work(ctx context.Context, stop context.CancelCauseFunc) error {
 	var wg sync.WaitGroup
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for i := range workers {
-		c := newClient(w, i, rand.New(rand.NewPCG(*seed, uint64(i))))
-		w.clients = append(w.clients, c)
+	for i, c := range w.clients {
+		run := c.run
+		if i == workers {
+			run = func(ctx context.Context) error { return w.seed(ctx, c) }
+		}
 		wg.Go(func() {
-			if err := c.run(enough); err != nil {
+			if err := run(enough); err != nil {
 				stop(err)
 			}
 		})
 	}
-	seeder := newClient(w, workers, rand.New(rand.NewPCG(*seed, workers+1)))
-	w.clients = append(w.clients, seeder)
-	wg.Go(func() {
-		if err := w.seed(enough, seeder); err != nil {
-			stop(err)
-		}
-	})
-	err := w.breakThings(ctx, rand.New(rand.NewPCG(*seed, workers)))
+	w.compete(enough, &wg)
+	if *soaks > 0 {
+		wg.Go(func() { w.rule(enough) })
+		wg.Go(func() { w.rot(enough) })
+	}
+	err := w.breakThings(ctx, w.chance)
 	if err == nil {
 		err = w.until(ctx, time.Hour, func() error {
 			if !w.enough() {

@@ -11,6 +11,13 @@
 // no run is without an end, the bucket holds no key that the ledger does not explain, and "lethe check"
 // finds nothing.
 //
-// It is all in tests: "make cluster" runs them, -cluster.objects says how many
-// objects expire.
+// Some clients write the same few keys at once; their histories have to be
+// linearizable.
+//
+// In a soak each content has two copies on backends of their own, one of which may
+// rot at any time, and clients read ranges, copy, compose, hold, and set rules. Rounds
+// of work and checks follow each other for as long as one likes.
+//
+// It is all in tests: "make cluster" runs one round, -cluster.objects says how many
+// objects expire; "make soak DURATION=2h" runs rounds.
 package cluster

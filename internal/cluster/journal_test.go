@@ -11,8 +11,30 @@ import (
 // version is what was once written under a key.
 type version struct {
 	n        int
+	pieces   []piece // its bytes, in order
 	sum      [sha256.Size]byte
 	from, to lethe.Time // when it ends, as exactly as the client knows; zero: never
+}
+
+// piece is bytes that can be made again.
+type piece struct {
+	seed uint64
+	size int
+}
+
+// of gives a version its bytes.
+func (v *version) of(pieces ...piece) *version {
+	v.pieces = pieces
+	v.sum = sha256.Sum256(v.bytes())
+	return v
+}
+
+func (v *version) bytes() []byte {
+	var all []byte
+	for _, p := range v.pieces {
+		all = append(all, bytesOf(p.seed, p.size)...)
+	}
+	return all
 }
 
 // entry is what may lie under a key; nil stands for nothing.

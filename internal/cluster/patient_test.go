@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -43,9 +42,9 @@ func (s slowly) Read(p []byte) (int, error) {
 }
 
 func (c *client) putSlowly(ctx context.Context, e *entry) error {
-	data := bytesOf(c.random.Uint64(), 150_000)
 	e.n++
-	v := &version{n: e.n, sum: sha256.Sum256(data)}
+	v := (&version{n: e.n}).of(piece{c.random.Uint64(), 150_000})
+	data := v.bytes()
 	_, err := c.node().PutObject(ctx, &s3.PutObjectInput{
 		Bucket: aws.String(bucket), Key: &e.key, Body: slowly{bytes.NewReader(data)}, ContentLength: aws.Int64(int64(len(data))),
 		ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(v.sum[:])), Metadata: map[string]string{"n": strconv.Itoa(v.n)},
@@ -64,11 +63,11 @@ func (c *client) upload(ctx context.Context, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("create an upload: %w", err)
 	}
-	sum := sha256.New()
+	var pieces []piece
 	var parts []types.CompletedPart
 	for number := range int32(2 + c.random.IntN(3)) {
-		data := bytesOf(c.random.Uint64(), 40_000)
-		_, _ = sum.Write(data) // never fails
+		pieces = append(pieces, piece{c.random.Uint64(), 40_000})
+		data := bytesOf(pieces[number].seed, pieces[number].size)
 		pause(ctx, time.Duration(c.random.IntN(500))*time.Millisecond)
 		part, err := c.node().UploadPart(ctx, &s3.UploadPartInput{
 			Bucket: aws.String(bucket), Key: &e.key, UploadId: created.UploadId, PartNumber: aws.Int32(number + 1), Body: bytes.NewReader(data),
@@ -78,7 +77,7 @@ func (c *client) upload(ctx context.Context, e *entry) error {
 		}
 		parts = append(parts, types.CompletedPart{PartNumber: aws.Int32(number + 1), ETag: part.ETag})
 	}
-	copy(v.sum[:], sum.Sum(nil))
+	v.of(pieces...)
 	_, err = c.node().CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: aws.String(bucket), Key: &e.key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})

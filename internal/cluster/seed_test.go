@@ -19,7 +19,7 @@ const (
 
 // seed makes four fifths of the objects, in turns that go on through the faults.
 func (w *world) seed(ctx context.Context, c *client) error {
-	for ctx.Err() == nil && w.counts.seeded.Load() < int64(*objects)*4/5 {
+	for ctx.Err() == nil && w.counts.seeded.Load() < int64(*objects)*4/5*int64(w.round) {
 		var keys []string
 		for range seedEach {
 			e := c.newEntry("expires")

@@ -69,7 +69,7 @@ func (w *world) checkThrough(ctx context.Context, n *node) error {
 	var errs []error
 	for _, c := range w.clients {
 		for _, e := range append(append([]*entry{}, c.lasting...), c.retired...) {
-			found, err := w.patiently(ctx, c, n, e.key)
+			found, err := w.patiently(ctx, c, n, place{bucket, e.key})
 			if _, there := listed[e.key]; err == nil && there != found.there {
 				err = fmt.Errorf("%s: is listed: %v, can be read: %v", e.key, there, found.there)
 			}
@@ -85,9 +85,9 @@ func (w *world) checkThrough(ctx context.Context, n *node) error {
 
 // patiently reads an object: an answer that took longer than lethe waits for it, as
 // on a machine with other work, says nothing.
-func (w *world) patiently(ctx context.Context, c *client, n *node, key string) (found seen, err error) {
+func (w *world) patiently(ctx context.Context, c *client, n *node, p place) (found seen, err error) {
 	err = w.until(ctx, requestTime, func() (err error) {
-		found, err = c.get(ctx, n.client(), key)
+		found, err = c.get(ctx, n.client(), p)
 		return err
 	})
 	return found, err
@@ -167,13 +167,21 @@ func (w *world) ask(ctx context.Context, questions map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// checkBackend compares the bucket of the backend with the rows, key by key.
+// checkBackend compares the bucket of each backend with the rows, key by key.
 func (w *world) checkBackend(ctx context.Context) error {
-	keys, err := list(ctx, w.storage.Client(), w.shelf)
+	var errs []error
+	for backend, bucket := range w.buckets() {
+		errs = append(errs, w.checkBucket(ctx, backend, bucket))
+	}
+	return errors.Join(errs...)
+}
+
+func (w *world) checkBucket(ctx context.Context, backend, bucket string) error {
+	keys, err := list(ctx, w.storage.Client(), bucket)
 	if err != nil {
 		return err
 	}
-	uploads, err := w.storage.Client().ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &w.shelf})
+	uploads, err := w.storage.Client().ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	if err != nil {
 		return err
 	}
@@ -190,7 +198,7 @@ func (w *world) checkBackend(ctx context.Context) error {
 	if err := conn.QueryRow(ctx, "SELECT id FROM store").Scan(&store); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, "SELECT id, size FROM blobs")
+	rows, err := conn.Query(ctx, "SELECT id, size FROM blobs WHERE backend = $1", backend)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -39,25 +41,39 @@ type world struct {
 	answers  *answers
 	network  *servers.Faults // before answers, before storage
 	nodes    []*node
-	clients  []*client
+	clients  []*client // the last one is the seeder
 	counts   counts
+	contest  *contest
+	chance   *rand.Rand // of faults
+
+	// Only of a soak, which has rounds, and two copies of each content.
+	round  int
+	begun  lethe.Time // the round
+	attic  string     // the bucket of a second backend
+	rotten map[string]bool
+	ruled  ruled
 }
 
 // counts tell what happened.
 type counts struct {
 	expiring, seeded, done, unknown, refused, read, missed atomic.Int64
+	ranges, copies, held, rotten                           atomic.Int64
 	slow                                                   atomic.Int64 // lines of logs on requests to the S3 server that took too long
 	faults                                                 []string
 }
 
 func (c *counts) String() string {
-	return fmt.Sprintf("%d objects put that expire, and %d copies made of them; of all writes %d acknowledged, %d unknown, %d refused; %d reads, %d without an answer; %d times an instance told that the S3 server took too long; faults: %s",
-		c.expiring.Load(), c.seeded.Load(), c.done.Load(), c.unknown.Load(), c.refused.Load(), c.read.Load(), c.missed.Load(), c.slow.Load(), strings.Join(c.faults, ", "))
+	return fmt.Sprintf("%d objects put that expire, and %d copies made of them; of all writes %d acknowledged, %d unknown, %d refused; %d reads, %d without an answer; %d ranges, %d copies, %d holds, %d copies of contents made to rot; %d times an instance reported that the S3 server took too long; %d faults, the last ones: %s",
+		c.expiring.Load(), c.seeded.Load(), c.done.Load(), c.unknown.Load(), c.refused.Load(), c.read.Load(), c.missed.Load(),
+		c.ranges.Load(), c.copies.Load(), c.held.Load(), c.rotten.Load(), c.slow.Load(), len(c.faults), strings.Join(c.faults[max(0, len(c.faults)-40):], ", "))
 }
 
-// enough says that as many objects were made as were asked for, and a fifth of
-// them by puts.
+// enough reports whether as many objects were made as were asked for in each round,
+// and a fifth of them by puts; in a soak whether the round has lasted long enough.
 func (w *world) enough() bool {
+	if *soaks > 0 {
+		return now().Sub(w.begun) >= roundTime
+	}
 	put, want := w.counts.expiring.Load(), int64(*objects)
 	return put >= want/5 && put+w.counts.seeded.Load() >= want
 }
@@ -66,10 +82,17 @@ func (w *world) enough() bool {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, postgres: servers.NewPostgres(t, "log_min_messages=panic"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
+		contest: newContest(), chance: rand.New(rand.NewPCG(*seed, workers)), rotten: map[string]bool{}, ruled: ruled{kept: map[string]bool{}},
+	}
+	for i := range workers + 1 {
+		w.clients = append(w.clients, newClient(w, i, rand.New(rand.NewPCG(*seed, uint64(i)))))
 	}
 	w.database = w.postgres.Database()
 	w.pooled = servers.PgBouncer(t, w.database)
 	w.shelf = w.storage.Bucket(t)
+	if *soaks > 0 {
+		w.attic = w.storage.Bucket(t)
+	}
 	w.answers = newAnswers(w.storage.Endpoint)
 	front := httptest.NewServer(w.answers)
 	t.Cleanup(func() {
@@ -113,15 +136,20 @@ server:
 store: {min_part_size: 1KiB, memory_body: 64KiB}
 cache: {size: 4MiB}
 backends:
-  - name: shelf
+{{- range $name, $bucket := .Buckets}}
+  - name: {{$name}}
     kind: s3
     s3:
-      endpoint: "http://{{.Backend}}"
-      bucket: {{.Shelf}}
-      timeout: {{.Timeout}}
-      access_key: {{.S3.Access}}
-      secret_key: {{.S3.Secret}}
+      endpoint: "http://{{$.Backend}}"
+      bucket: {{$bucket}}
+      timeout: {{$.Timeout}}
+      access_key: {{$.S3.Access}}
+      secret_key: {{$.S3.Secret}}
+{{- end}}
+placement: {replicas: {{len .Buckets}}}
 reclaim:
+  replicate: {schedule: "every 500ms"}
+  lifecycle: {schedule: "every 2s"}
   expire: {schedule: "every 500ms"}
   clean: {schedule: "every 500ms", workers: 2}
   reap: {schedule: "every 2s"}
@@ -132,6 +160,15 @@ reclaim:
   grace: {min_age: 6s, late_window: 3s, read_grace: 500ms, claim_grace: 4s, multipart_stale: 6s, backoff_min: 500ms, backoff_max: 5s}
 log: {format: json, level: info}
 `))
+
+// buckets are those of the backends, by their names.
+func (w *world) buckets() map[string]string {
+	all := map[string]string{"shelf": w.shelf}
+	if w.attic != "" {
+		all["attic"] = w.attic
+	}
+	return all
+}
 
 // newNode writes the configuration of an instance.
 func (w *world) newNode(name string, r role) *node {
@@ -145,7 +182,7 @@ func (w *world) newNode(name string, r role) *node {
 	if err == nil {
 		err = configuration.Execute(f, map[string]any{
 			"Folder": filepath.Join(n.dir, "data"), "Access": accessKey, "Secret": secretKey, "Database": r.database, "Lock": r.lock,
-			"Roles": r.does, "Timeout": storageTime, "Redis": w.redis.Addr, "Backend": w.network.Addr, "Shelf": w.shelf, "S3": w.storage.S3,
+			"Roles": r.does, "Timeout": storageTime, "Redis": w.redis.Addr, "Backend": w.network.Addr, "Buckets": w.buckets(), "S3": w.storage.S3,
 		})
 	}
 	if err == nil {
@@ -180,9 +217,12 @@ func (w *world) start(ctx context.Context) error {
 			n.kill()
 		}
 	})
-	name := bucket
-	_, err := w.nodes[0].client().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
-	return err
+	for _, name := range []string{bucket, rivalry, ruledBucket} {
+		if _, err := w.nodes[0].client().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stop asks all instances to end, which they have to do well.

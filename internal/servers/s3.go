@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -57,6 +58,11 @@ type S3Server struct {
 
 	t       testing.TB
 	process *process
+}
+
+// Path returns the file that holds the bytes of an object of NewVersityGW.
+func (s *S3Server) Path(bucket, key string) string {
+	return filepath.Join(s.process.folder.path, "objects", bucket, key)
 }
 
 // Kill ends the server as kill -9 does; what it stored stays.
