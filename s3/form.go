@@ -200,13 +200,16 @@ func expandKey(ctx context.Context, req *request) {
 // mayPost asks the bucket's policy about the object that a form makes, and about the
 // tags that it gives it: versitygw has asked about the bucket alone.
 func (b *Backend) mayPost(ctx context.Context, o *op) error {
+	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
+	if err := unkeptFields(form.Fields); err != nil {
+		return err
+	}
 	acct, root := account(ctx)
 	policy, err := b.document(ctx, o.names.bucket, kindPolicy, 0)
 	if root || err != nil || policy == nil || o.req.web == nil {
 		return err
 	}
 	wants := []auth.Action{auth.PutObjectAction}
-	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
 	if form.Fields["tagging"] != "" {
 		wants = append(wants, auth.PutObjectTaggingAction)
 	}

@@ -146,6 +146,9 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if e := misdirected(ctx, req); e != nil {
 		return e
 	}
+	if e := unkept(ctx, req); e != nil {
+		return e
+	}
 	if source := ctx.Request().Header.PeekAll("X-Amz-Copy-Source"); len(source) > 1 || (len(source) == 1 && len(source[0]) == 0) {
 		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
 	}
