@@ -95,19 +95,33 @@ func syncFile(path string) error {
 // CheckFile checks a copy of a ledger that nobody has open: that it is one, and
 // that its pages, indexes and references are sound. ErrCorrupt if not.
 func CheckFile(ctx context.Context, path string) error {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(abs); err != nil {
-		return err
-	}
-	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String() + "?mode=ro"
-	pool, err := sql.Open("sqlite", dsn)
+	pool, err := openFile(path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(checkPool(ctx, pool), pool.Close())
+}
+
+// FileTotals counts the objects of a ledger that nobody has open, and their bytes.
+func FileTotals(ctx context.Context, path string) (objects, bytes int64, err error) {
+	pool, err := openFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = pool.QueryRowContext(ctx, "SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0) FROM bucket_counters").Scan(&objects, &bytes)
+	return objects, bytes, errors.Join(mapError(err), pool.Close())
+}
+
+// openFile opens a ledger to be read only.
+func openFile(path string) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(abs); err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String()+"?mode=ro")
 }
 
 func checkPool(ctx context.Context, pool *sql.DB) error {

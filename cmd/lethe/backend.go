@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ with the role reclaim copy it to the others), remove it, and take it out of the
 configuration of every instance.`,
 	}
 	cmd.AddCommand(c.backendListCommand(),
-		c.backendActCommand("accept", "backends/accept", "Let deletes go on: this ledger and this backend belong together", nil),
+		c.backendEndCommand("accept", "backends/accept", "Let deletes go on: this ledger and this backend belong together"),
 		c.backendHoldCommand(),
 		c.backendEndCommand("drain", "backends/drain", "Empty a backend: no more writes, and what lies there is copied elsewhere"),
 		c.backendActCommand("undrain", "backends/undrain", "Let a backend that was being emptied take writes again", nil),
@@ -71,35 +72,36 @@ func (c *cli) backendActCommand(use, call, short string, reason *string) *cobra.
 			if reason != nil {
 				req.Reason = *reason
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				if _, err := admin.Call[admin.None](cmd.Context(), client, call, req); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(c.out, "%s: done\n", args[0])
-				return err
-			})
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error { return c.backendAct(cmd.Context(), client, call, req) })
 		},
 	}
 }
 
-// backendEndCommand is one that asks, and makes a plan.
+func (c *cli) backendAct(ctx context.Context, client *admin.Client, call string, req admin.BackendRequest) error {
+	if _, err := admin.Call[admin.None](ctx, client, call, req); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(c.out, "%s: done\n", req.ID)
+	return err
+}
+
+// backendEndCommand is one that asks. All but accept, which changes nothing that lies
+// there, make a plan.
 func (c *cli) backendEndCommand(use, call, short string) *cobra.Command {
 	var file string
 	var yes bool
 	cmd := c.backendActCommand(use, call, short, nil)
-	act := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if file != "" {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+		return c.withYes(cmd.Context(), yes || file != "", ofBackend(short, args[0]), func(client *admin.Client) error {
+			if file != "" {
 				return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "backend " + use, Backend: args[0]}, file)
-			})
-		}
-		if err := c.confirmed(yes, short+": "+args[0]+"?"); err != nil {
-			return err
-		}
-		return act(cmd, args)
+			}
+			return c.backendAct(cmd.Context(), client, call, admin.BackendRequest{ID: args[0]})
+		})
 	}
-	planFlag(cmd, &file)
+	if use != "accept" {
+		planFlag(cmd, &file)
+	}
 	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -57,6 +57,7 @@ func (c *cli) printBuckets(list []admin.Bucket) error {
 func (c *cli) bucketsSetCommand() *cobra.Command {
 	var defaultTTL, maxTTL, undo, quota string
 	var objects int64
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "set bucket", Short: "Change settings of a bucket; those not named stay", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,7 +84,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 			if change == (admin.BucketChange{Name: args[0]}) {
 				return errors.New("nothing to change: name at least one setting, such as --default-ttl 12h")
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofSettings(args[0]), func(client *admin.Client) error {
 				b, err := admin.Call[admin.Bucket](cmd.Context(), client, "buckets/set", change)
 				if err != nil {
 					return err
@@ -98,5 +99,6 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")
 	f.Int64Var(&objects, "max-objects", 0, "`number` of objects, 0 for no limit")
+	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -66,7 +66,7 @@ func (c *cli) printClock(s admin.Clock) {
 func seconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 
 func (c *cli) clockResetCommand() *cobra.Command {
-	var toNow bool
+	var toNow, yes bool
 	var req admin.ClockRequest
 	cmd := &cobra.Command{
 		Use: "reset", Short: "Set the ledger's clock back to the machine's", Args: cobra.NoArgs,
@@ -74,7 +74,7 @@ func (c *cli) clockResetCommand() *cobra.Command {
 			if !toNow {
 				return errors.New("say that the machine's clock is right: lethe clock reset --to-now")
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofClock, func(client *admin.Client) error {
 				s, err := admin.Call[admin.Clock](cmd.Context(), client, "clock/reset", req)
 				if err != nil {
 					return err
@@ -88,5 +88,6 @@ func (c *cli) clockResetCommand() *cobra.Command {
 	f.BoolVar(&toNow, "to-now", false, "to what the machine's clock says, which is right")
 	f.BoolVar(&req.Accept, "accept", false, "objects may be seen again, or live longer than told (see: lethe clock show)")
 	f.BoolVar(&req.Alone, "alone", false, "the other instances that the ledger remembers are stopped")
+	yesFlag(cmd, &yes)
 	return cmd
 }

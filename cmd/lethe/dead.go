@@ -120,13 +120,14 @@ type deadChange struct {
 	call, command    string // of the API, and of its plans
 	done             string
 	after            string // told when something was done
-	question         string // asked on a terminal; empty: not asked
+	question         string // asked on a terminal, of so many
 }
 
 func (c *cli) deadRequeueCommand() *cobra.Command {
 	return c.deadActCommand(deadChange{
 		use: "requeue [id...]", short: "Try dead letters again, from now, with all attempts",
 		call: "dead/requeue", command: "dead requeue", done: "requeued",
+		question: "Delete what %s say was given up, with all attempts?",
 	})
 }
 
@@ -139,7 +140,7 @@ reclaim.grace.orphan_grace (2 days, unless configured) apart.
 		use: "write-off [id...]", short: "Take dead letters off the books: you vouch that their bytes are gone",
 		long: "Takes exactly the rows that are named or chosen off the books of their backends;\nnothing is deleted on a backend. Rows whose upload may still land stay until it cannot.\n" + stays,
 		call: "dead/write-off", command: "dead write-off", done: "written off", after: stays,
-		question: "Take these dead letters off the books?",
+		question: "Take %s off the books?",
 	})
 }
 
@@ -154,17 +155,13 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 			return err
 		}
 		req.IDs = ids
-		return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-			wanted := admin.PlanRequest{Command: d.command, Dead: &req}
+		wanted := admin.PlanRequest{Command: d.command, Dead: &req}
+		return c.withYes(cmd.Context(), yes || dry || file != "", ofPlan(wanted, d.question, "dead letter", "dead letters"), func(client *admin.Client) error {
 			switch {
 			case dry:
 				return c.showPlan(cmd.Context(), client, wanted)
 			case file != "":
 				return c.writePlan(cmd.Context(), client, wanted, file)
-			case d.question != "":
-				if err := c.confirmed(yes, d.question); err != nil {
-					return err
-				}
 			}
 			return c.changeDead(cmd.Context(), client, d, req)
 		})
@@ -173,9 +170,7 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: show what would be done")
 	planFlag(cmd, &file)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "plan")
-	if d.question != "" {
-		yesFlag(cmd, &yes)
-	}
+	yesFlag(cmd, &yes)
 	return cmd
 }
 

@@ -62,6 +62,7 @@ func guardState(g admin.GuardInfo) string {
 
 func (c *cli) guardAllowCommand() *cobra.Command {
 	var req admin.AllowRequest
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "allow KIND [BUCKET|BACKEND]", Short: "Let go on what a limit has stopped", Args: cobra.RangeArgs(1, 2),
 		Long: `Kinds are rules and ttl (of a bucket), deletes (of a backend) and purge (of the
@@ -74,7 +75,7 @@ store, without a name). Where one is left out or unknown the answer lists them.`
 			if len(args) > 1 {
 				req.Subject = args[1]
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *admin.Client) error {
 				g, err := admin.Call[admin.GuardInfo](cmd.Context(), client, "guards/allow", req)
 				if err == nil {
 					_, err = fmt.Fprintf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
@@ -86,5 +87,6 @@ store, without a name). Where one is left out or unknown the answer lists them.`
 	cmd.Flags().Int64Var(&req.Count, "count", 0, "so many more (default: any number)")
 	cmd.Flags().StringVar(&req.For, "for", "", "for so long (default 1h)")
 	cmd.Flags().BoolVar(&req.Again, "again", false, "allow nothing beyond the limit, but count anew from now")
+	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -96,11 +96,12 @@ func (c *cli) holdListCommand() *cobra.Command {
 
 func (c *cli) holdRemoveCommand() *cobra.Command {
 	var req admin.HoldRequest
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "rm BUCKET", Short: "Lift a hold; what was due meanwhile goes", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Bucket = args[0]
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *admin.Client) error {
 				_, err := admin.Call[admin.None](cmd.Context(), client, "holds/remove", req)
 				if err == nil {
 					_, err = fmt.Fprintln(c.out, "lifted")
@@ -111,5 +112,6 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 	}
 	holdFlags(cmd, &req)
 	cmd.Flags().BoolVar(&req.Legal, "legal", false, "the legal hold that a client of S3 set on the key")
+	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -40,11 +40,7 @@ told; 2: it could not be done.`,
 			case dry:
 				return c.withAdmin(ctx, func(client *admin.Client) error { return c.showPlan(ctx, client, planned) })
 			}
-			question := fmt.Sprintf("Copy what lies on backend %s under %q into bucket %s?", req.Backend, req.Prefix, req.Bucket)
-			if err := c.confirmed(yes, question); err != nil {
-				return err
-			}
-			return c.imported(ctx, req, asJSON)
+			return c.imported(ctx, yes, req, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -65,9 +61,9 @@ told; 2: it could not be done.`,
 }
 
 // imported imports, and makes the exit code of what was left.
-func (c *cli) imported(ctx context.Context, req admin.ImportRequest, asJSON bool) error {
+func (c *cli) imported(ctx context.Context, yes bool, req admin.ImportRequest, asJSON bool) error {
 	var res admin.ImportResult
-	err := c.withAdmin(ctx, func(client *admin.Client) (err error) {
+	err := c.withYes(ctx, yes, ofImport(req), func(client *admin.Client) (err error) {
 		res, err = c.importing(ctx, client, req, asJSON)
 		return err
 	})

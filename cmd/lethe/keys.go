@@ -25,21 +25,27 @@ The last one is an account: it may make buckets and owns those that it makes, an
 access control lists and policies of other buckets can grant it something, by its
 id. A key for an id that had one before has its account's buckets.`,
 	}
-	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(),
-		&cobra.Command{
-			Use: "remove id...", Short: "Take keys away; what they stored stays", Args: cobra.MinimumNArgs(1),
-			RunE: func(cmd *cobra.Command, ids []string) error {
-				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-					for _, id := range ids {
-						if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
-							return err
-						}
-						fmt.Fprintf(c.out, "removed %s\n", id)
+	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysRemoveCommand())
+	return cmd
+}
+
+func (c *cli) keysRemoveCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove id...", Short: "Take keys away; what they stored stays", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Take away", "key", "keys", ids), func(client *admin.Client) error {
+				for _, id := range ids {
+					if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
+						return err
 					}
-					return nil
-				})
-			},
-		})
+					fmt.Fprintf(c.out, "removed %s\n", id)
+				}
+				return nil
+			})
+		},
+	}
+	yesFlag(cmd, &yes)
 	return cmd
 }
 

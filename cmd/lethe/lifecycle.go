@@ -125,12 +125,10 @@ func (c *cli) lifecycleRemoveCommand() *cobra.Command {
 }
 
 func (c *cli) setLifecycle(cmd *cobra.Command, r admin.LifecycleRequest, file string, yes bool) error {
-	return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+	wanted := admin.PlanRequest{Command: "lifecycle set", Lifecycle: &r}
+	return c.withYes(cmd.Context(), yes || file != "", ofRules(wanted), func(client *admin.Client) error {
 		if file != "" {
-			return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "lifecycle set", Lifecycle: &r}, file)
-		}
-		if err := c.confirmed(yes, "Replace the lifecycle rules of "+r.Bucket+"? (\"simulate\" says what rules would end)"); err != nil {
-			return err
+			return c.writePlan(cmd.Context(), client, wanted, file)
 		}
 		l, err := admin.Call[admin.Lifecycle](cmd.Context(), client, "lifecycle/set", r)
 		if err == nil {

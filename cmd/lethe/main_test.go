@@ -168,10 +168,10 @@ func (w *world) tryStartOn(log *tail) error {
 	return nil
 }
 
-// lethe runs a command on the folder.
+// lethe runs a command on the folder, with --yes if it asks.
 func (w *world) lethe(command ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	code = run(context.Background(), w.args(command...), streams{strings.NewReader(""), &stdout, &stderr})
+	code = run(context.Background(), w.args(withYes(command)...), streams{strings.NewReader(""), &stdout, &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

@@ -22,28 +22,6 @@ func planFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "plan", "", "change nothing: write what would be done to this `file` (- is standard output), for \"lethe apply\"")
 }
 
-// yesFlag adds --yes to a command that asks.
-func yesFlag(cmd *cobra.Command, yes *bool) {
-	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
-}
-
-// confirmed asks on a terminal whether to go on; elsewhere nobody could answer.
-func (c *cli) confirmed(yes bool, question string) error {
-	if yes || !isTerminal(c.in) || !isTerminal(c.err) {
-		return nil
-	}
-	fmt.Fprintf(c.err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(c.in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return errors.New("nothing was done")
-}
-
 // writePlan writes a command's plan to a file, and shows it. What breaks off leaves
 // no file.
 func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) (err error) {
@@ -88,24 +66,36 @@ func readPlan(f io.ReadSeeker) (plan.Header, plan.End, error) {
 
 // showPlan makes a plan and shows it; no file stays.
 func (c *cli) showPlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) error {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(client.Plan(ctx, req, w)) }()
-	defer r.Close()
-	_, end, err := plan.Check(r)
+	end, err := makePlan(ctx, client, req)
 	if err != nil {
 		return err
 	}
 	return c.printPlan(end)
 }
 
+// makePlan makes a plan for what it says in sum.
+func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) (plan.End, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(client.Plan(ctx, req, w)) }()
+	defer r.Close()
+	_, end, err := plan.Check(r)
+	return end, err
+}
+
 // showReclaimPlan shows the items of those of the routines that make plans.
 func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []string) error {
 	fmt.Fprintln(c.out)
 	err := c.showPlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
-	if errors.Is(err, admin.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan") {
-		return nil // what walks over everything has no items before it has walked
+	if noPlan(err) {
+		return nil
 	}
 	return err
+}
+
+// noPlan reports whether a routine makes none: what walks over everything has no
+// items before it has walked.
+func noPlan(err error) bool {
+	return errors.Is(err, admin.ErrBadRequest) || err != nil && strings.Contains(err.Error(), "makes no plan")
 }
 
 // printPlan shows what, why, how many, how much, examples, calls and time.
@@ -171,9 +161,10 @@ that was altered, cut off, or is older than reclaim.grace.plan_age.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			question := fmt.Sprintf("Do what \"%s\" planned at %s: %s, %s?", head.Command, stamp(head.At),
-				plural(end.Totals.Items, "item", "items"), size(end.Totals.Bytes))
-			if err := c.confirmed(yes, question); err != nil {
+			err = c.confirmed(yes, func() (string, error) {
+				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
+			})
+			if err != nil {
 				return err
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -13,7 +13,7 @@ import (
 
 func (c *cli) reclaimCommand() *cobra.Command {
 	var req admin.ReclaimRequest
-	var asJSON, once bool
+	var asJSON, once, yes bool
 	var file string
 	cmd := &cobra.Command{
 		Use:   "reclaim --once",
@@ -29,7 +29,7 @@ would cost; --plan writes it down item by item, for "lethe apply".`,
 			if !once && !req.DryRun && file == "" {
 				return errors.New("say --once to run the routines once, or --dry-run to see what they would do; by themselves they run in \"lethe serve\"")
 			}
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || req.DryRun || file != "", ofReclaim(req.Only), func(client *admin.Client) error {
 				if file != "" {
 					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reclaim", Only: req.Only}, file)
 				}
@@ -42,6 +42,7 @@ would cost; --plan writes it down item by item, for "lethe apply".`,
 	f.StringSliceVar(&req.Only, "only", nil, "`routines` by name, as \"lethe status\" shows them (default: all but those that walk over everything, such as verify)")
 	f.BoolVar(&req.DryRun, "dry-run", false, "only say what would go: count, bytes, oldest")
 	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }

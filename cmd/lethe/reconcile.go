@@ -15,7 +15,7 @@ import (
 func (c *cli) reconcileCommand() *cobra.Command {
 	var req admin.ReconcileRequest
 	var last admin.LastReconcileRequest
-	var showLast, asJSON bool
+	var showLast, asJSON, yes bool
 	var file string
 	cmd := &cobra.Command{
 		Use:   "reconcile",
@@ -43,7 +43,7 @@ not be done.`,
 					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "reconcile", Backend: req.Backend}, file)
 				})
 			}
-			return c.reconciled(cmd.Context(), req, asJSON)
+			return c.reconciled(cmd.Context(), yes || req.DryRun, req, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -54,14 +54,15 @@ not be done.`,
 	f.IntVar(&last.Limit, "limit", 100, "with --last: findings at most, up to 1000")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	planFlag(cmd, &file)
+	yesFlag(cmd, &yes)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "last", "plan")
 	return cmd
 }
 
 // reconciled walks, and makes the exit code of what was found.
-func (c *cli) reconciled(ctx context.Context, req admin.ReconcileRequest, asJSON bool) error {
+func (c *cli) reconciled(ctx context.Context, yes bool, req admin.ReconcileRequest, asJSON bool) error {
 	var res admin.ReconcileResult
-	err := c.withAdmin(ctx, func(client *admin.Client) (err error) {
+	err := c.withYes(ctx, yes, ofReconcile(req.Backend), func(client *admin.Client) (err error) {
 		res, err = c.reconcile(ctx, client, req, asJSON)
 		return err
 	})

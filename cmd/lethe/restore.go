@@ -12,22 +12,26 @@ import (
 )
 
 func (c *cli) restoreCommand() *cobra.Command {
-	var replace bool
+	var replace, yes bool
 	cmd := &cobra.Command{
 		Use: "restore file", Short: "Put a backup of the ledger into a data folder that no server uses",
 		Long: `Put a backup of the ledger into the data folder. The backends are newer than it:
 they hold bytes written since, and lack bytes deleted since. The restored store
 therefore serves, but deletes nothing until "lethe backend accept".`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], replace) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], replace, yes) },
 	}
+	yesFlag(cmd, &yes)
 	cmd.Flags().BoolVar(&replace, "replace", false, "keep the ledger that lies there under another name instead of refusing")
 	return cmd
 }
 
-func (c *cli) restore(ctx context.Context, file string, replace bool) error {
+func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error {
 	conf, err := c.load()
 	if err != nil {
+		return err
+	}
+	if err := c.confirmed(yes, func() (string, error) { return ofRestore(ctx, conf, file) }); err != nil {
 		return err
 	}
 	done, err := app.Restore(ctx, conf, file, replace)

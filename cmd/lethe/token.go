@@ -24,10 +24,16 @@ Each role includes those before it. The owner of the data folder needs no token.
 A token is given to the commands as LETHE_ADMIN_TOKEN or --token, to the API as
 "Authorization: Bearer ...". All instances that share a ledger know it.`,
 	}
-	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenWhoCommand(), &cobra.Command{
+	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenWhoCommand(), c.tokenRemoveCommand())
+	return cmd
+}
+
+func (c *cli) tokenRemoveCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
 		Use: "rm name...", Aliases: []string{"remove"}, Short: "Take tokens away, at once", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Take away", "token", "tokens", names), func(client *admin.Client) error {
 				for _, name := range names {
 					if _, err := admin.Call[admin.None](cmd.Context(), client, "tokens/remove", admin.TokenName{Name: name}); err != nil {
 						return fmt.Errorf("%s: %w", name, err)
@@ -37,7 +43,8 @@ A token is given to the commands as LETHE_ADMIN_TOKEN or --token, to the API as
 				return nil
 			})
 		},
-	})
+	}
+	yesFlag(cmd, &yes)
 	return cmd
 }
 

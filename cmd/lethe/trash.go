@@ -69,11 +69,11 @@ func allTrash(ctx context.Context, client *admin.Client, req admin.TrashRequest)
 }
 
 func (c *cli) trashRestoreCommand() *cobra.Command {
-	var overwrite bool
+	var overwrite, yes bool
 	cmd := &cobra.Command{
 		Use: "restore entry...", Short: "Put entries back under their keys", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || !overwrite, ofOverwrite(ids), func(client *admin.Client) error {
 				for _, id := range ids {
 					req := admin.RestoreRequest{ID: id, Overwrite: overwrite}
 					_, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "trash/restore", req)
@@ -90,6 +90,7 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace what lies under the key now")
+	yesFlag(cmd, &yes)
 	return cmd
 }
 
@@ -101,12 +102,9 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 		Use: "purge [entry...]", Short: "Give up the undo window of entries: the next purge run removes them",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			req.IDs = ids
-			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes || file != "", ofPurge(&req), func(client *admin.Client) error {
 				if file != "" {
 					return c.writePlan(cmd.Context(), client, admin.PlanRequest{Command: "trash purge", Trash: &req}, file)
-				}
-				if err := c.confirmed(yes, "Give up the undo window of these entries?"); err != nil {
-					return err
 				}
 				n, err := admin.Call[admin.Count](cmd.Context(), client, "trash/purge", req)
 				if err != nil {

@@ -15,7 +15,7 @@ func (c *cli) ttlCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "clear s3://bucket/key", Short: "Let an object live until it is deleted", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return c.setTTL(cmd, args[0], admin.TTLRequest{})
+				return c.setTTL(cmd, args[0], admin.TTLRequest{}, true)
 			},
 		},
 		&cobra.Command{
@@ -39,6 +39,7 @@ func (c *cli) ttlCommand() *cobra.Command {
 
 func (c *cli) ttlSetCommand() *cobra.Command {
 	var at string
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "set s3://bucket/key [ttl]", Short: "Set the time to live of an object, such as 12h or 30d, from now",
 		Args: cobra.RangeArgs(1, 2),
@@ -56,20 +57,21 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 			default:
 				return fmt.Errorf("say either a time to live, such as 12h, or --at and an instant; \"lethe ttl clear\" takes it away")
 			}
-			return c.setTTL(cmd, args[0], req)
+			return c.setTTL(cmd, args[0], req, yes)
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the `instant` at which it ends, in RFC 3339")
+	yesFlag(cmd, &yes)
 	return cmd
 }
 
-func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest) error {
+func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest, yes bool) error {
 	name, err := parseObject(object)
 	if err != nil {
 		return err
 	}
 	req.ObjectName = name
-	return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+	return c.withYes(cmd.Context(), yes, ofTTL(object, req), func(client *admin.Client) error {
 		o, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "ttl/set", req)
 		if err != nil {
 			return err
@@ -79,6 +81,12 @@ func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest) er
 }
 
 func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
+	_, err := fmt.Fprintf(c.out, "%s %s\n", object, lifeOf(o))
+	return err
+}
+
+// lifeOf says when an object ends, and by what.
+func lifeOf(o admin.ObjectInfo) string {
 	text := "has no time to live"
 	if !o.TTLAt.IsZero() {
 		text = "ends " + o.TTLAt.Format(time.RFC3339)
@@ -86,6 +94,5 @@ func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
 	if !o.RuleAt.IsZero() {
 		text += "; a rule ends it " + o.RuleAt.Format(time.RFC3339)
 	}
-	_, err := fmt.Fprintf(c.out, "%s %s\n", object, text)
-	return err
+	return text
 }

@@ -50,7 +50,7 @@ func TestEmptyTimeToLiveIsRefused(t *testing.T) {
 	w.put("first", "a", "bytes", "1d")
 	before := w.ok("ttl", "show", "s3://first/a")
 	var out, errs bytes.Buffer
-	code := run(context.Background(), w.args("ttl", "set", "s3://first/a", ""), streams{strings.NewReader(""), &out, &errs})
+	code := run(context.Background(), w.args("ttl", "set", "s3://first/a", "", "--yes"), streams{strings.NewReader(""), &out, &errs})
 	if code != 1 || !strings.Contains(errs.String(), "lethe ttl clear") {
 		t.Errorf("exit code %d: %q", code, errs.String())
 	}

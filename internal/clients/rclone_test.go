@@ -43,18 +43,18 @@ func rcloneMetadata(c *session) {
 // beside it.
 func rcloneUnderRules(c *session) {
 	rules := c.file("rules.json", []byte(`{"Rules":[{"ID":"scratch","Status":"Enabled","Filter":{"Prefix":"scratch/"},"Expiration":{"Date":"2020-01-01T00:00:00Z"}}]}`))
-	c.lethe("lifecycle", "set", bucket, rules)
+	c.lethe("lifecycle", "set", bucket, rules, "--yes")
 	data := noise(7000, 72)
 	c.do(c.put(c.file("up", data), "scratch/a"))
 	c.do(c.put(c.file("up", noise(7001, 73)), "scratched/a"))
 	c.eventually("what the rule ends is still there", func() bool {
-		c.lethe("reclaim", "--once")
+		c.lethe("reclaim", "--once", "--yes")
 		return len(c.keys("scratch/")) == 0 && !c.onDisk(data)
 	})
 	c.holds("scratched/a", noise(7001, 73))
-	c.lethe("lifecycle", "rm", bucket)
+	c.lethe("lifecycle", "rm", bucket, "--yes")
 	c.do(c.put(c.file("up", data), "scratch/a"))
-	c.lethe("reclaim", "--once")
+	c.lethe("reclaim", "--once", "--yes")
 	c.holds("scratch/a", data)
 }
 

@@ -196,7 +196,7 @@ func backlog(st admin.Status) (n int64) {
 func (s *server) reclaim() (st admin.Status) {
 	s.Helper()
 	s.eventually("something is left to reclaim", func() bool {
-		s.lethe("reclaim", "--once")
+		s.lethe("reclaim", "--once", "--yes")
 		st = s.status()
 		return backlog(st) == 0
 	})

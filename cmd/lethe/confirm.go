@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// exitRefused is the exit code of a command that would have to ask, and cannot.
+const exitRefused = 2
+
+// errNotAsked is what a command that destroys, or changes what does, says where
+// nobody can answer it.
+var errNotAsked = errors.New("nothing was done: the command destroys something, or changes what does, and without a terminal nobody can be asked; --yes says that it is meant")
+
+// yesFlag adds --yes to a command that asks.
+func yesFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask; without a terminal nothing is done unless this is said")
+}
+
+// askable refuses what nobody has said yes to and nobody can be asked about.
+func (c *cli) askable(yes bool) error {
+	if yes || isTerminal(c.in) && isTerminal(c.err) {
+		return nil
+	}
+	return &exitError{exitRefused, errNotAsked}
+}
+
+// confirmed asks on a terminal whether to go on; the question is made only then.
+// Where input or errors are no terminal it refuses: silence is not a yes.
+func (c *cli) confirmed(yes bool, question func() (string, error)) error {
+	if err := c.askable(yes); err != nil || yes {
+		return err
+	}
+	text, err := question()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.err, "%s [y/N] ", text)
+	answer, err := bufio.NewReader(c.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was done")
+}
+
+// question says what a command is about to do, as a question with how many and how
+// much.
+type question func(context.Context, *admin.Client) (string, error)
+
+// withYes acts with a client of the admin API once that is confirmed. What would
+// be refused is so before anything is opened.
+func (c *cli) withYes(ctx context.Context, yes bool, q question, act func(*admin.Client) error) error {
+	if err := c.askable(yes); err != nil {
+		return err
+	}
+	return c.withAdmin(ctx, func(client *admin.Client) error {
+		if err := c.confirmed(yes, func() (string, error) { return q(ctx, client) }); err != nil {
+			return err
+		}
+		return act(client)
+	})
+}

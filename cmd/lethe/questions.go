@@ -1,0 +1,227 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+// amount says how many items there are and how large they are together.
+func amount(t plan.Totals, one, many string) string {
+	return plural(t.Items, one, many) + " of " + size(t.Bytes)
+}
+
+// ofPlan asks by a plan's sum; text has a place for it.
+func ofPlan(req admin.PlanRequest, text, one, many string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		end, err := makePlan(ctx, client, req)
+		return fmt.Sprintf(text, amount(end.Totals, one, many)), err
+	}
+}
+
+func ofReclaim(only []string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		end, err := makePlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
+		if noPlan(err) {
+			return fmt.Sprintf("Run %s once? How many items and bytes that is, is known when they have walked over everything", strings.Join(only, ", ")), nil
+		}
+		return fmt.Sprintf("Reclaim what is due, %s?", amount(end.Totals, "item", "items")), err
+	}
+}
+
+// ofReconcile names what earlier walks found: nothing else can be condemned.
+func ofReconcile(backend string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		req := admin.LastReconcileRequest{Backend: backend, Kind: "orphan", Limit: 1000}
+		var n, bytes int64
+		for more := true; more; {
+			res, err := admin.Call[admin.LastReconcileResult](ctx, client, "reconcile/last", req)
+			if err != nil {
+				return "", err
+			}
+			for _, f := range res.Findings {
+				n, bytes = n+1, bytes+f.Size
+				req.AfterBackend, req.AfterKey = f.Backend, f.Key
+			}
+			more = res.More && len(res.Findings) > 0
+		}
+		return fmt.Sprintf("Compare with the ledger, and condemn orphans that are old enough? Earlier walks found %s of %s",
+			plural(n, "orphan", "orphans"), size(bytes)), nil
+	}
+}
+
+func ofImport(req admin.ImportRequest) question {
+	where := fmt.Sprintf("from backend %s into bucket %s?", req.Backend, req.Bucket)
+	return ofPlan(admin.PlanRequest{Command: "import", Import: &req}, "Copy %s "+where, "key", "keys")
+}
+
+func ofRules(req admin.PlanRequest) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		end, err := makePlan(ctx, client, req)
+		why := ""
+		if len(end.Totals.Groups) > 0 {
+			why = end.Totals.Groups[0].Why
+		}
+		return fmt.Sprintf("Replace the lifecycle rules of %s? %s; today %s", req.Lifecycle.Bucket, why, size(end.Totals.Bytes)), err
+	}
+}
+
+func ofPurge(req *admin.TrashRequest) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		return ofPlan(admin.PlanRequest{Command: "trash purge", Trash: req}, "Give up the undo window of %s?", "trash entry", "trash entries")(ctx, client)
+	}
+}
+
+// ofOverwrite asks whether entries may replace what lies under their keys now.
+func ofOverwrite(ids []string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		list, err := allTrash(ctx, client, admin.TrashRequest{})
+		var n, bytes int64
+		for _, e := range list {
+			if !slices.Contains(ids, e.ID) || err != nil {
+				continue
+			}
+			var o admin.ObjectInfo
+			o, err = admin.Call[admin.ObjectInfo](ctx, client, "ttl/show", admin.ObjectName{Bucket: e.Bucket, Key: e.Key})
+			if errors.Is(err, lethe.ErrNoSuchKey) {
+				err = nil
+				continue
+			}
+			n, bytes = n+1, bytes+o.Size
+		}
+		return fmt.Sprintf("Restore %s, and replace %s of %s that lie under their keys now?",
+			plural(int64(len(ids)), "entry", "entries"), plural(n, "object", "objects"), size(bytes)), err
+	}
+}
+
+func ofTTL(object string, req admin.TTLRequest) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		o, err := admin.Call[admin.ObjectInfo](ctx, client, "ttl/show", req.ObjectName)
+		end := "in " + req.TTL
+		if !req.At.IsZero() {
+			end = "at " + req.At.Format(time.RFC3339)
+		}
+		return fmt.Sprintf("End 1 object of %s, %s, %s? Now it %s", size(o.Size), object, end, lifeOf(o)), err
+	}
+}
+
+// ofBucket says how much a bucket holds.
+func ofBucket(ctx context.Context, client *admin.Client, name string) (string, error) {
+	list, err := admin.Call[[]admin.Bucket](ctx, client, "buckets/list", admin.None{})
+	for _, b := range list {
+		if b.Name == name {
+			return fmt.Sprintf("the bucket has %s of %s", plural(b.Objects, "object", "objects"), size(b.Bytes)), err
+		}
+	}
+	return "", cmp.Or(err, fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket))
+}
+
+func ofSettings(bucket string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		has, err := ofBucket(ctx, client, bucket)
+		return fmt.Sprintf("Change what ends objects of %s, or how many it may have? Now %s", bucket, has), err
+	}
+}
+
+func ofHold(req *admin.HoldRequest) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		if req.Key != "" {
+			// What is hidden, as its time has passed, goes once the hold is lifted.
+			e, err := client.Explain(ctx, admin.ObjectName{Bucket: req.Bucket, Key: req.Key})
+			what := "no object lies there"
+			if e.Object != nil {
+				what = "1 object of " + size(e.Object.Size)
+			}
+			return fmt.Sprintf("Lift the hold on s3://%s/%s, %s? What was due meanwhile goes", req.Bucket, req.Key, what), err
+		}
+		has, err := ofBucket(ctx, client, req.Bucket)
+		return fmt.Sprintf("Lift the hold on s3://%s/%s*? What was due meanwhile goes; %s", req.Bucket, req.Prefix, has), err
+	}
+}
+
+// guarded are the routines that the kinds of limits stop.
+var guarded = map[string]string{"rules": "expire", "ttl": "expire", "deletes": "clean", "purge": "purge"}
+
+func ofAllowance(req *admin.AllowRequest) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		s, err := client.Status(ctx)
+		due := ""
+		for _, r := range s.Routines {
+			if r.Name == guarded[req.Kind] {
+				due = fmt.Sprintf("; due in the store are %s of %s", plural(r.Backlog.Due, "item", "items"), size(r.Backlog.Bytes))
+			}
+		}
+		return fmt.Sprintf("Let go on what the limit %s has stopped?%s", strings.TrimSpace(req.Kind+" "+req.Subject), due), err
+	}
+}
+
+// ofNames asks about things that are named one by one.
+func ofNames(do, one, many string, names []string) question {
+	return func(context.Context, *admin.Client) (string, error) {
+		return fmt.Sprintf("%s %s: %s?", do, plural(int64(len(names)), one, many), strings.Join(names, ", ")), nil
+	}
+}
+
+func ofClock(ctx context.Context, client *admin.Client) (string, error) {
+	s, err := admin.Call[admin.Clock](ctx, client, "clock/show", admin.None{})
+	return fmt.Sprintf("Set the ledger's clock back by %s? %s would be seen again, %s would live longer than told",
+		seconds(s.Ahead), plural(s.Hidden, "object", "objects"), number(s.Longer)), err
+}
+
+func ofBackend(do, id string) question {
+	return func(ctx context.Context, client *admin.Client) (string, error) {
+		list, err := admin.Call[[]admin.BackendStatus](ctx, client, "backends/list", admin.None{})
+		var has []string
+		for _, b := range list {
+			for _, st := range b.States {
+				if b.ID == id && st.Blobs > 0 {
+					has = append(has, fmt.Sprintf("%s %s of %s", number(st.Blobs), st.State, size(st.Bytes)))
+				}
+			}
+		}
+		return fmt.Sprintf("%s: %s? Blobs there: %s", do, id, cmp.Or(strings.Join(has, ", "), "none")), err
+	}
+}
+
+func ofRestore(ctx context.Context, conf *config.Config, file string) (string, error) {
+	of, err := ledgerAmount(ctx, file)
+	if err != nil {
+		return "", err
+	}
+	have, err := ledgerAmount(ctx, app.LedgerPath(conf.DataDir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		have = "no ledger"
+	case err != nil:
+		have = "a ledger that cannot be read"
+	}
+	return fmt.Sprintf("Put the ledger of %s (%s) into %s, which has %s?", file, of, conf.DataDir, have), nil
+}
+
+func ofAdoption(ctx context.Context, conf *config.Config) (string, error) {
+	if conf.Database.On() {
+		return "Give the ledger of database.url a new identity, and stop all deletes until they are accepted?", nil
+	}
+	of, err := ledgerAmount(ctx, app.LedgerPath(conf.DataDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w in %s", app.ErrNoStore, conf.DataDir)
+	}
+	return fmt.Sprintf("Give the ledger of %s (%s) a new identity, and stop all deletes until they are accepted?", conf.DataDir, of), err
+}
+
+func ledgerAmount(ctx context.Context, path string) (string, error) {
+	objects, bytes, err := meta.FileTotals(ctx, path)
+	return fmt.Sprintf("%s of %s", plural(objects, "object", "objects"), size(bytes)), err
+}
