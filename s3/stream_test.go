@@ -2,12 +2,19 @@ package s3_test
 
 import (
 	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	hashcrc "hash/crc32"
+	"hash/crc64"
 	"io"
+	"math/bits"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,6 +30,7 @@ type trailed struct {
 	name     string // of the checksum, in the body
 	value    string // of the checksum
 	length   int    // x-amz-decoded-content-length
+	feed     string // before the end of the checksum's line
 	// signature changes the trailer's, and end all that follows the last chunk.
 	signature func(string) string
 	end       func(string) string
@@ -62,7 +70,7 @@ func (b trailed) body(r *http.Request, data [][]byte) []byte {
 		out.Write(b.chunk(i, frame))
 	}
 	line := b.name + ":" + b.value
-	end := line + "\r\n"
+	end := line + b.feed + "\r\n"
 	if b.payload == signedTrailer {
 		text := "AWS4-HMAC-SHA256-TRAILER\n" + date + "\n" + scope(date) + "\n" + previous + "\n" + sum([]byte(line+"\n"))
 		end += "x-amz-trailer-signature:" + b.signature(hex.EncodeToString(mac(signingKey(root.Secret, date), text))) + "\r\n"
@@ -222,19 +230,25 @@ func TestTrailers(t *testing.T) {
 	s := newSite(t)
 	data := [][]byte{pattern(8 << 10), []byte("last")}
 	whole := string(bytes.Join(data, nil))
-	for _, payload := range []string{signedTrailer, unsignedTrailer} {
-		if status, body := s.sendTrailed("good", data, newTrailed(payload, data), 0); status != 200 {
-			t.Fatalf("%s: %d %s", payload, status, body)
+	for _, payload := range []string{signedTrailer, unsignedTrailer, signedTrailer + "\n", unsignedTrailer + "\n"} {
+		payload, fed := strings.CutSuffix(payload, "\n")
+		sent := newTrailed(payload, data)
+		if fed {
+			// As MinIO's clients send it.
+			sent.feed = "\n"
+		}
+		if status, body := s.sendTrailed("good", data, sent, 0); status != 200 {
+			t.Fatalf("%s, %q: %d %s", payload, sent.feed, status, body)
 		}
 		if got, _ := s.get("good"); got != whole {
-			t.Errorf("%s: %d bytes came back", payload, len(got))
+			t.Errorf("%s, %q: %d bytes came back", payload, sent.feed, len(got))
 		}
 		before := int(live(s))
 		try := func(name string, spoil func(*trailed)) {
-			b := newTrailed(payload, data)
+			b := sent
 			spoil(&b)
 			if status, body := s.sendTrailed("bad", data, b, 0); status < 400 || status >= 500 {
-				t.Errorf("%s, %s: %d %s", payload, name, status, body)
+				t.Errorf("%s, %q, %s: %d %s", payload, sent.feed, name, status, body)
 			}
 		}
 		for name, spoil := range spoilt {
@@ -259,6 +273,7 @@ func TestChunkHeadersInPieces(t *testing.T) {
 	for _, payload := range []string{signedTrailer, unsignedTrailer} {
 		for _, size := range []int{1, 2, 3, 5, 7, 13, 29, 43, 61, 83, 89, 97, 8193, 8203, 8279, 8281, 8283} {
 			good, bad := newTrailed(payload, data), newTrailed(payload, data)
+			good.feed = "\n"
 			if status, body := s.sendTrailed("good", data, good, size); status != 200 {
 				t.Errorf("%s in pieces of %d: %d %s", payload, size, status, body)
 				continue
@@ -274,4 +289,39 @@ func TestChunkHeadersInPieces(t *testing.T) {
 		}
 	}
 	s.missing("bad")
+}
+
+// U15: a checksum of every algorithm is taken from a trailer, of objects and of parts,
+// whatever ends its line; a wrong one is refused.
+func TestTrailersOfEveryAlgorithm(t *testing.T) {
+	s := newSite(t)
+	up := s.create("up", nil)
+	data := [][]byte{pattern(64 << 10), pattern(64 << 10), []byte("last")}
+	for name, h := range map[string]hash.Hash{
+		"crc32": hashcrc.NewIEEE(), "crc32c": hashcrc.New(hashcrc.MakeTable(hashcrc.Castagnoli)),
+		"crc64nvme": crc64.New(crc64.MakeTable(bits.Reverse64(0xad93d23594c93659))),
+		"sha1":      sha1.New(), "sha256": sha256.New(), "sha512": sha512.New(), "md5": md5.New(),
+	} {
+		h.Write(bytes.Join(data, nil))
+		right := base64.StdEncoding.EncodeToString(h.Sum(nil))
+		h.Write([]byte("more"))
+		wrong := base64.StdEncoding.EncodeToString(h.Sum(nil))
+		for _, payload := range []string{signedTrailer, unsignedTrailer} {
+			for _, feed := range []string{"", "\n"} {
+				b := newTrailed(payload, data)
+				b.announce, b.name, b.feed = "x-amz-checksum-"+name, "x-amz-checksum-"+name, feed
+				for _, key := range []string{"k", "up?partNumber=1&uploadId=" + up.id} {
+					b.value = right
+					if status, body := s.sendTrailed(key, data, b, 0); status != 200 {
+						t.Errorf("%s of %s, %s, %q: %d %s", name, key, payload, feed, status, body)
+					}
+					b.value = wrong
+					if status, body := s.sendTrailed(key, data, b, 0); status != 400 || !strings.Contains(body, "<Code>BadDigest</Code>") {
+						t.Errorf("a wrong %s of %s, %s, %q: %d %s", name, key, payload, feed, status, body)
+					}
+				}
+				s.must(s.deleted("k"))
+			}
+		}
+	}
 }

@@ -25,12 +25,14 @@ type unended struct {
 
 // leaveUnended has versitygw read a body in signed chunks through unended.
 func leaveUnended(ctx fiber.Ctx, req *request) {
-	if !streams(ctx, req) || !strings.HasPrefix(ctx.Get("X-Amz-Content-Sha256"), signedChunks) {
+	payload, body := ctx.Get("X-Amz-Content-Sha256"), ctx.Request().BodyStream()
+	if !streams(ctx, req) || !strings.HasPrefix(payload, signedChunks) || body == nil {
 		return
 	}
-	if body := ctx.Request().BodyStream(); body != nil {
-		utils.ContextKeyBodyReader.Set(ctx, &unended{r: body})
+	if payload == signedChunks+"-TRAILER" {
+		body = &trailing{r: body}
 	}
+	utils.ContextKeyBodyReader.Set(ctx, &unended{r: body})
 }
 
 // Read implements io.Reader; after the last byte it fails.
