@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
@@ -24,8 +25,18 @@ func (r *request) amend(resp *fasthttp.Response) {
 		resp.Header.Set(fiber.HeaderETag, quote(o.ETag))
 		resp.Header.Set(fiber.HeaderLastModified, modified(*o).UTC().Format(http.TimeFormat))
 	}
+	uncredit(&resp.Header)
 	if resp.IsBodyStream() {
 		return
+	}
+	switch r.event.Operation {
+	case "GetObjectTagging", "GetBucketTagging":
+		resp.SetBodyRaw(sortTags(resp.Body()))
+	case "GetObjectAttributes":
+		dateAsHTTP(&resp.Header)
+	}
+	if root := bare[r.event.Operation]; root != "" && resp.StatusCode() == http.StatusOK {
+		resp.SetBodyRaw(bytes.Replace(resp.Body(), []byte("<"+root+">"), []byte("<"+root+` xmlns="`+namespace+`">`), 1))
 	}
 	if r.document != nil && resp.StatusCode() == http.StatusOK {
 		resp.Header.SetContentType(fiber.MIMEApplicationXML)
@@ -37,8 +48,31 @@ func (r *request) amend(resp *fasthttp.Response) {
 	if r.parts > 0 && resp.StatusCode() == http.StatusOK {
 		resp.SetBodyRaw(countParts(resp.Body(), r.parts))
 	}
-	if r.event.Operation == "GetObjectTagging" || r.event.Operation == "GetBucketTagging" {
-		resp.SetBodyRaw(sortTags(resp.Body()))
+}
+
+// namespace is that of S3's documents.
+const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+// bare are the documents, by operation, that versitygw writes without it.
+var bare = map[string]string{
+	"GetBucketCors": "CORSConfiguration", "GetBucketOwnershipControls": "OwnershipControls",
+	"GetObjectAttributes": "GetObjectAttributesResponse", "DeleteObjects": "DeleteResult",
+	"CopyObject": "CopyObjectResult", "UploadPartCopy": "CopyPartResult",
+}
+
+// uncredit leaves out what scripts of any origin may not do: to allow it there is one
+// value, and no other.
+func uncredit(h *fasthttp.ResponseHeader) {
+	if string(h.Peek(fiber.HeaderAccessControlAllowCredentials)) == "false" {
+		h.Del(fiber.HeaderAccessControlAllowCredentials)
+	}
+}
+
+// dateAsHTTP writes a date of last change, which versitygw has in another form, as
+// HTTP has it.
+func dateAsHTTP(h *fasthttp.ResponseHeader) {
+	if at, err := time.Parse(time.ANSIC, string(h.Peek(fiber.HeaderLastModified))); err == nil {
+		h.Set(fiber.HeaderLastModified, at.Format(http.TimeFormat))
 	}
 }
 

@@ -61,7 +61,7 @@ func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byt
 // readPublicAccess reads a block; S3's namespace, or none, will do.
 func readPublicAccess(body []byte) (block publicAccess, err error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
-	d.DefaultSpace = "http://s3.amazonaws.com/doc/2006-03-01/"
+	d.DefaultSpace = namespace
 	if err := d.Decode(&block); err != nil || wellFormed(body) != nil {
 		return block, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
