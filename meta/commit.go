@@ -30,7 +30,7 @@ func (t *tx) commit(c Commit, fence int64) (Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.by = c.By
 	}
-	if err := checkKey(c.Object.Key); err != nil {
+	if err := either(checkKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {

@@ -25,7 +25,7 @@ var (
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
 	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + exclusive)
 	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
-			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9
+			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9, block = ?10
 		WHERE id = ?1 AND state = 1 AND fence = ?2`)
 )
 
@@ -120,7 +120,10 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 			late = t.now.Add(t.db.o.LateWindow)
 		}
 		reaped := fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
-		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C); err != nil {
+		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C, u.Blocks.Size); err != nil {
+			return err
+		}
+		if err := t.keepBlocks(u.Blob, u.Blocks); err != nil {
 			return err
 		}
 		how := lethe.Reason("")

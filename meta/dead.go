@@ -21,9 +21,9 @@ var (
 	deadByID = register(`SELECT ` + deadColumns + ` FROM ` + ids(1) + ` CROSS JOIN blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
 		WHERE b.id = t.id AND b.state = 4`)
 	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
 	writeOffDead = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 AND late_until <= ?2 RETURNING id, backend, size, coalesce(content_id, ''), reason`)
+		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 AND late_until <= ?2 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
 	selectTotals = register(`SELECT backend, state, sum(n), sum(bytes) FROM blob_counters
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )
@@ -82,19 +82,23 @@ func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error)
 // the counters by exactly those; to 0 means out of the books.
 func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 	rows, err := all(t, func(r *sql.Rows) (b Blob, err error) {
-		err = r.Scan(&b.ID, &b.Backend, &b.Size, &b.ContentID, &b.Reason)
+		err = r.Scan(&b.ID, &b.Backend, &b.Size, &b.ContentID, &b.Reason, &b.Block)
 		return b, err
 	}, query, args...)
+	var sums []lethe.ID
 	for _, r := range rows {
 		how := moveWrittenOff
 		if to != 0 {
 			how = moveRequeued
 		} else {
 			t.goneBytes(r, receipt.WrittenOff)
+			if r.Block > 0 {
+				sums = append(sums, r.ID)
+			}
 		}
 		t.counts.move(Move{r.Backend, lethe.Dead, to, how, 1, r.Size})
 	}
-	return len(rows), err
+	return len(rows), either(err, t.dropBlocks(sums))
 }
 
 // Totals answers the exact numbers of blobs and bytes by backend and state, those

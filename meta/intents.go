@@ -9,7 +9,7 @@ import (
 
 var (
 	insertIntent = register(`INSERT INTO blobs (` + blobColumns + `)
-		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0)`)
+		VALUES (?1, ?2, 1, ?3, ?4, NULL, 0, 0, ?5, ?6, ?7, ?7, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, 0, 0)`)
 	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
 	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
 		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)

@@ -16,9 +16,9 @@ var (
 	lockUpload  = register(`UPDATE uploads SET touched_at = touched_at WHERE id = ?1`)
 	sourceBlob  = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 2`)
 	insertCopy  = register(`INSERT INTO blobs (` + blobColumns + `)
-		VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, ?11)`)
+		VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, ?11, 0)`)
 	pendingCopy = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 1 AND fence = 0`)
-	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2 WHERE id = ?1 AND state = 1 AND fence = 0`)
+	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2, block = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	movePart    = register(`UPDATE parts SET blob_id = ?2 WHERE upload_id = ?3 AND number = ?4 AND blob_id = ?1`)
 	// A replica dies only beside a living one, on another row, that is whole for all
 	// that is known and was read to its end (design rule 17).
@@ -132,11 +132,17 @@ func (db *DB) CommitCopy(ctx context.Context, c CopyCommit) error {
 		case b.Digest != c.Digest || b.Digest != src.Digest:
 			return fmt.Errorf("blob %s: %w", b.ID, lethe.ErrDigestMismatch)
 		}
+		if err := c.Blocks.Check(b.Size); err != nil {
+			return err
+		}
 		late := lethe.Time(0)
 		if c.Late {
 			late = t.now.Add(t.db.o.LateWindow)
 		}
-		if err := t.must(1, lethe.ErrReaped, copyLive, b.ID, late); err != nil {
+		if err := t.must(1, lethe.ErrReaped, copyLive, b.ID, late, c.Blocks.Size); err != nil {
+			return err
+		}
+		if err := t.keepBlocks(b.ID, c.Blocks); err != nil {
 			return err
 		}
 		t.counts.move(Move{Backend: b.Backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: b.Size})

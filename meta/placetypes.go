@@ -78,9 +78,10 @@ type CopyIntent struct {
 // CopyCommit makes a pending copy live; of a part, in the place of the source.
 type CopyCommit struct {
 	Blob   lethe.ID
-	Source lethe.ID // the blob that was copied
-	Digest string   // hex SHA-256 of what was sent
-	Late   bool     // an upload under the name may still land
+	Source lethe.ID        // the blob that was copied
+	Digest string          // hex SHA-256 of what was sent
+	Blocks lethe.BlockSums // of what was sent
+	Late   bool            // an upload under the name may still land
 	Fence  int64
 	Lease  time.Duration
 }

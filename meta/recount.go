@@ -187,6 +187,13 @@ var bookRules = []bookRule{
 			WHEN 3 THEN reason <> '' AND died_at > 0 AND due_at > 0
 			ELSE reason <> '' AND died_at > 0 AND fence = 0 END
 			OR size < 0 OR attempts < 0 OR part < 0 OR segment < 0 OR replica < 0)`),
+	ofBlobs("blocks", `SELECT 'blob ' || b.id, 'the sums of ' || CAST(b.size AS TEXT) || ' bytes in blocks of ' || CAST(b.block AS TEXT), CAST(coalesce(k.n, 0) AS TEXT)
+		FROM blobs b LEFT JOIN (
+			SELECT blob_id, sum(length(sums)) / 4 AS n FROM blocks WHERE blob_id > ?1 AND blob_id <= ?2 GROUP BY blob_id) AS k ON k.blob_id = b.id
+		WHERE b.id > ?1 AND b.id <= ?2 AND b.block > 0
+			AND (coalesce(k.n, 0) * b.block < b.size OR (coalesce(k.n, 0) - 1) * b.block >= b.size)`),
+	rule("blocks", `SELECT 'blob ' || k.blob_id, 'a row that has them', 'sums of blocks from ' || CAST(k.first_no AS TEXT)
+		FROM blocks k LEFT JOIN blobs b ON b.id = k.blob_id WHERE coalesce(b.block, 0) = 0`),
 	ofBlobs("claim", `SELECT 'blob ' || b.id, 'fence and time, or neither',
 			'fence ' || CAST(b.fence AS TEXT) || ' at ' || CAST(b.claimed_at AS TEXT)
 		FROM blobs b

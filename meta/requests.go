@@ -79,6 +79,8 @@ type Uploaded struct {
 	Digest string   `json:"digest"` // hex SHA-256
 	// CRC32C is what reads are checked by (Castagnoli); 0: not known, by the SHA-256.
 	CRC32C uint32 `json:"crc32c,omitempty"`
+	// Blocks are the sums by which a part of it is checked, if it has several blocks.
+	Blocks lethe.BlockSums `json:"blocks,omitzero"`
 	// Late: some upload under this name had an unknown outcome and may land late.
 	Late bool `json:"late,omitempty"`
 }
@@ -152,7 +154,7 @@ type TTLChange struct {
 
 // Segment is one piece of a content, with the blobs that hold it, best first
 // (live and not suspect before suspect; condemned and pending are left out). Of
-// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C,
+// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C, Block,
 // ContentID, Segment, Replica and Suspect.
 type Segment struct {
 	Size   int64
@@ -198,8 +200,9 @@ type PartCommit struct {
 	Op   lethe.ID
 	Part Part
 	Late bool
-	// CRC32C is that of the part's bytes; 0: not known.
+	// CRC32C and Blocks are of the part's bytes, as of Uploaded.
 	CRC32C uint32
+	Blocks lethe.BlockSums
 }
 
 // Completion makes an object of an upload's parts: it takes exactly the parts

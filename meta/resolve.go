@@ -9,7 +9,7 @@ import (
 )
 
 // copyColumns are what reading needs of a blob, in the order of copied.
-const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c`
+const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block`
 
 var (
 	// resolveObject answers the object with each copy of its first segment: nearly
@@ -101,17 +101,19 @@ func (t *tx) nameRule(o *Object, text string) error {
 type copied struct {
 	id, backend, digest         sql.NullString
 	size, segment, replica, crc sql.NullInt64
+	block                       sql.NullInt64
 	suspect                     sql.NullBool
 }
 
 func (c *copied) columns() []any {
-	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc}
+	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc, &c.block}
 }
 
 func (c *copied) blob() Blob {
 	return Blob{
 		ID: lethe.ID(c.id.String), Backend: c.backend.String, State: lethe.Live, Size: c.size.Int64, Digest: c.digest.String,
 		Segment: int(c.segment.Int64), Replica: int(c.replica.Int64), Suspect: c.suspect.Bool, CRC32C: uint32(c.crc.Int64),
+		Block: c.block.Int64,
 	}
 }
 

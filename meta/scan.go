@@ -14,7 +14,7 @@ import (
 // blobColumns are a blob's columns in the order of scanBlob.
 const blobColumns = `id, backend, state, size, digest, content_id, segment, replica, upload_id, part,
 	created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
-	worker, fence, claimed_at, crc32c`
+	worker, fence, claimed_at, crc32c, block`
 
 // objectColumns are an object's columns in the order of scanObject.
 const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no`
@@ -35,7 +35,7 @@ func scanBlobRow(r scanner, more ...any) (b Blob, err error) {
 	var content, upload sql.NullString
 	err = r.Scan(append([]any{&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
 		&b.CreatedAt, &b.BeatAt, &b.DiedAt, &b.Reason, &b.DueAt, &b.LateUntil, &b.Attempts, &b.LastError, &b.Suspect, &b.VerifiedAt,
-		&b.Claim.Worker, &b.Claim.Fence, &b.Claim.At, &b.CRC32C}, more...)...)
+		&b.Claim.Worker, &b.Claim.Fence, &b.Claim.At, &b.CRC32C, &b.Block}, more...)...)
 	b.ContentID, b.UploadID = lethe.ID(content.String), lethe.ID(upload.String)
 	return b, err
 }

@@ -10,7 +10,7 @@ import (
 
 var (
 	// CROSS JOIN makes SQLite read the parameter first, and look each row up.
-	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason
+	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block
 		FROM ` + ids(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)
 	// The sums keep PostgreSQL from the index of claims: it would compare each claimed
@@ -33,6 +33,7 @@ type condemnedRow struct {
 	claimedAt              lethe.Time // the delete was issued at or after it
 	content                lethe.ID
 	reason                 lethe.Reason
+	block                  int64
 }
 
 // settleRow is what is written on a row that stays.
@@ -66,6 +67,7 @@ type settling struct {
 	t    *tx
 	out  Settled
 	gone []lethe.ID
+	sums []lethe.ID // of those, whose blocks have sums
 	rest []settleRow
 }
 
@@ -95,7 +97,7 @@ func (t *tx) claimedRows(s Settlement) (map[lethe.ID]condemnedRow, error) {
 		names[i] = item.ID
 	}
 	list, err := all(t, func(r *sql.Rows) (c condemnedRow, err error) {
-		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason)
+		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason, &c.block)
 		return c, err
 	}, claimedRows, asJSON(names), s.Fence)
 	held := make(map[lethe.ID]condemnedRow, len(list))
@@ -139,6 +141,9 @@ func (p *settling) item(item SettleItem, row condemnedRow) error {
 // remove takes a row out of the books: its bytes are confirmed gone.
 func (p *settling) remove(row condemnedRow, how Result) {
 	p.gone = append(p.gone, row.id)
+	if row.block > 0 {
+		p.sums = append(p.sums, row.id)
+	}
 	p.t.goneBytes(Blob{ID: row.id, Backend: row.backend, Size: row.size, ContentID: row.content, Reason: row.reason}, left[how])
 	p.t.counts.move(Move{row.backend, lethe.Condemned, 0, moveConfirmed, 1, row.size})
 	p.out.Gone++
@@ -151,7 +156,7 @@ func (p *settling) apply(fence int64) error {
 		err := p.t.keepChecks(len(p.gone), func() error {
 			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, asJSON(p.gone), fence)
 		})
-		if err != nil {
+		if err = either(err, p.t.dropBlocks(p.sums)); err != nil {
 			return err
 		}
 	}

@@ -177,6 +177,7 @@ type Blob struct {
 	Size      int64  // bytes; reserved while pending, exact afterwards
 	Digest    string // hex SHA-256 of the blob's own bytes; empty while pending unless fixed beforehand
 	CRC32C    uint32 // of the blob's own bytes (Castagnoli); 0: not known
+	Block     int64  // bytes of each block whose sums the ledger has; 0: not known, or it is one block
 	ContentID lethe.ID
 	Segment   int // 0-based position in the content
 	Replica   int

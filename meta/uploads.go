@@ -13,7 +13,7 @@ var (
 	touchUpload = register(`UPDATE uploads SET touched_at = ?2 WHERE id = ?1`)
 	takePart    = register(`DELETE FROM parts WHERE upload_id = ?1 AND number = ?2 RETURNING coalesce(blob_id, '')`)
 	insertPart  = register(`INSERT INTO parts (` + partColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
-	storePart   = register(`UPDATE blobs SET state = 2, size = ?2, digest = ?3, upload_id = ?4, part = ?5, late_until = ?6, crc32c = ?7
+	storePart   = register(`UPDATE blobs SET state = 2, size = ?2, digest = ?3, upload_id = ?4, part = ?5, late_until = ?6, crc32c = ?7, block = ?8
 		WHERE id = ?1 AND state = 1 AND fence = 0`)
 	partBlobs      = register(`SELECT blob_id FROM parts WHERE upload_id = ?1 AND blob_id IS NOT NULL ORDER BY number`)
 	condemnIntents = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
@@ -113,14 +113,17 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 // ErrNoRoom.
 func (t *tx) storePart(p Part, c PartCommit) error {
 	backend, reserved, err := t.pending(p.BlobID, 0)
-	if err != nil {
+	if err = either(err, c.Blocks.Check(p.Size)); err != nil {
 		return err
 	}
 	until := lethe.Time(0)
 	if c.Late {
 		until = t.now.Add(t.db.o.LateWindow)
 	}
-	if err := t.must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C); err != nil {
+	if err := t.must(1, lethe.ErrReaped, storePart, p.BlobID, p.Size, p.Digest, p.UploadID, p.Number, until, c.CRC32C, c.Blocks.Size); err != nil {
+		return err
+	}
+	if err := t.keepBlocks(p.BlobID, c.Blocks); err != nil {
 		return err
 	}
 	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {

@@ -86,6 +86,7 @@ type CleanLedger interface {
 
 // ReapLedger resolves intents whose writer went silent.
 type ReapLedger interface {
+	BlockNoter
 	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
 	// MinAge, so that their writer fails (ErrReaped) from now on.
 	ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error)
@@ -209,7 +210,19 @@ type VerifyLedger interface {
 	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
 	// BlobsByID answers the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	// BlockSums answers the sums of the blocks of a blob from one to another, both of
+	// them included; none unless all of them are known.
+	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
+	BlockNoter
 	ReceiptReader
+}
+
+// BlockNoter keeps the sums of blocks.
+type BlockNoter interface {
+	// NoteBlocks keeps those of a live blob of size bytes that was read and had its
+	// digest, in the place of those that are known; it reports whether it did: not if
+	// the blob is not live any more.
+	NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error)
 }
 
 // PlanLedger reads what the routines would take now, item by item, by the same

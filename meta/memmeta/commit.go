@@ -1,6 +1,7 @@
 package memmeta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -39,7 +40,7 @@ func (db *DB) commit(c *meta.Commit, fence int64) (meta.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		db.receipts.by = c.By
 	}
-	if err := checkKey(c.Object.Key); err != nil {
+	if err := cmp.Or(checkKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return meta.Committed{}, err
 	}
 	if done := db.ops[c.Op]; done != nil {

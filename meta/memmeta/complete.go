@@ -118,7 +118,7 @@ func (db *DB) compose(u *upload, c meta.Completion, parts []*meta.Part) (meta.Co
 		o.Size += p.Size
 		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
 		row := db.byID[p.BlobID]
-		up = append(up, upped{meta.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C}, row})
+		up = append(up, upped{meta.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C, Blocks: row.blockSums()}, row})
 	}
 	digest, err := lethe.MultipartDigest(sums)
 	commit.Content = meta.ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}

@@ -92,6 +92,7 @@ func (db *DB) live(c *content, up []upped, replica int) {
 		next := u.row.Blob
 		next.State, next.ContentID, next.Segment, next.Replica = lethe.Live, c.ID, i, replica
 		next.Size, next.Digest, next.CRC32C = u.Size, u.Digest, u.CRC32C
+		u.row.keepBlocks(&next, u.Blocks)
 		next.UploadID, next.Part, next.Claim = "", 0, meta.Claim{}
 		if u.Late {
 			next.LateUntil = db.now.Add(db.opts.LateWindow)
@@ -186,7 +187,7 @@ func (db *DB) segments(c *content) ([]meta.Segment, error) {
 		}
 		s := &out[b.Segment]
 		s.Blobs = append(s.Blobs, meta.Blob{
-			ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size, Digest: b.Digest, CRC32C: b.CRC32C,
+			ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size, Digest: b.Digest, CRC32C: b.CRC32C, Block: b.Block,
 			ContentID: b.ContentID, Segment: b.Segment, Replica: b.Replica, Suspect: b.Suspect,
 		})
 	}

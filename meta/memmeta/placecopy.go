@@ -101,6 +101,9 @@ func (db *DB) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 	}
 	part, err := db.partHeld(src)
 	if err == nil {
+		err = c.Blocks.Check(b.Size)
+	}
+	if err == nil {
 		err = db.holdSubject(src.Blob, c.Fence, c.Lease)
 	}
 	if err != nil {
@@ -108,6 +111,7 @@ func (db *DB) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 	}
 	next := b.Blob
 	next.State = lethe.Live
+	b.keepBlocks(&next, c.Blocks)
 	if c.Late {
 		next.LateUntil = db.now.Add(db.opts.LateWindow)
 	}

@@ -173,6 +173,9 @@ func (r *recount) blobs() {
 		if b.State == lethe.Pending && b.ContentID != "" && r.db.contentOf(b.ContentID) == nil {
 			r.differ("state", "blob "+string(b.ID), "a copy of a content", b.ContentID)
 		}
+		if (lethe.BlockSums{Size: b.Block, Sums: b.sums}).Check(b.Size) != nil {
+			r.differ("blocks", "blob "+string(b.ID), b.Block, len(b.sums))
+		}
 		if b.State == lethe.Live {
 			r.owner(b)
 		}

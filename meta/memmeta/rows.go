@@ -60,6 +60,7 @@ type blob struct {
 	meta.Blob
 	backend *backend
 	bucket  lethe.ID // of a condemned one: where its last reference was; empty: not known
+	sums    []uint32 // of its blocks
 }
 
 // entry is a row of the trash.

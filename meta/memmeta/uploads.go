@@ -1,6 +1,7 @@
 package memmeta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -189,7 +190,7 @@ func (db *DB) partOf(c meta.PartCommit) (*upload, *blob, error) {
 	}
 	b, err := db.writing(c.Part.BlobID)
 	if err == nil {
-		err = b.grows(c.Part.Size)
+		err = cmp.Or(c.Blocks.Check(c.Part.Size), b.grows(c.Part.Size))
 	}
 	return u, b, err
 }
@@ -198,6 +199,7 @@ func (db *DB) storePart(b *blob, c meta.PartCommit) {
 	next, p := b.Blob, c.Part
 	next.State, next.UploadID, next.Part = lethe.Live, p.UploadID, p.Number
 	next.Size, next.Digest, next.CRC32C = p.Size, p.Digest, c.CRC32C
+	b.keepBlocks(&next, c.Blocks)
 	if c.Late {
 		next.LateUntil = db.now.Add(db.opts.LateWindow)
 	}

@@ -236,7 +236,7 @@ var actions = weigh(map[int][]func(*history){
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
 		(*history).guard, (*history).prune, (*history).abandon, (*history).purgeTrash, (*history).ruledUploads,
-		(*history).misplace, (*history).drain, (*history).named, (*history).changeHold, (*history).receipts},
+		(*history).misplace, (*history).drain, (*history).blocks, (*history).named, (*history).changeHold, (*history).receipts},
 })
 
 func weigh(by map[int][]func(*history)) (out []func(*history)) {

@@ -135,7 +135,7 @@ func (h *history) documents() {
 // begin begins a write; one in three could be finished by proof.
 func (h *history) begin() {
 	body := h.body()
-	up := meta.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Late: h.chance(4)}
+	up := meta.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body), Late: h.chance(4)}
 	in := meta.Intent{ID: up.Blob, Backend: h.one(disk, "tape"), Size: int64(h.number(600))}
 	if h.chance(30) {
 		in.Backend = "nowhere"
@@ -201,7 +201,9 @@ func (h *history) commit(c meta.Commit) {
 func (h *history) wrote(o meta.Object, used []meta.Uploaded) {
 	if !h.chance(4) {
 		h.versions = slices.DeleteFunc(h.versions, func(v meta.Object) bool { return v.Bucket == o.Bucket && v.Key == o.Key })
-		h.uploaded = slices.DeleteFunc(h.uploaded, func(u meta.Uploaded) bool { return slices.Contains(used, u) })
+		h.uploaded = slices.DeleteFunc(h.uploaded, func(u meta.Uploaded) bool {
+			return slices.ContainsFunc(used, func(o meta.Uploaded) bool { return o.Blob == u.Blob })
+		})
 	}
 	h.versions = append(h.versions, o)
 }

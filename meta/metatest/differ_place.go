@@ -53,6 +53,9 @@ func (h *history) copyBlob(src meta.Blob, fence int64) {
 	if h.chance(6) {
 		c.Digest = "other"
 	}
+	if h.chance(2) {
+		c.Blocks = lethe.BlockSums{Size: 2, Sums: make([]uint32, lethe.Blocks(b.Size, 2))}
+	}
 	ask(h, fmt.Sprintf("commit copy %s", b.ID), func(l Ledger) (any, error) { return nil, l.CommitCopy(h.ctx, c) })
 }
 

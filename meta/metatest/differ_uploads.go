@@ -23,7 +23,7 @@ func (h *history) beginPart() {
 	if u.ID == "" {
 		return
 	}
-	up := meta.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body)}
+	up := meta.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
 	h.beginWith(meta.Intent{ID: up.Blob, Backend: "tape", Size: up.Size, UploadID: u.ID, Part: 1 + h.number(3)}, up)
 }
 
@@ -36,9 +36,9 @@ func (h *history) commitPart() {
 	up, u := pick(h, h.uploaded), pick(h, h.uploads)
 	p := meta.Part{UploadID: u.ID, Number: 1 + h.number(3), BlobID: up.Blob, Size: up.Size, Digest: up.Digest, ETag: "e" + up.Digest}
 	if h.chance(8) {
-		p.BlobID, p.Size, p.ETag, p.Digest = "", 0, "empty", sum("")
+		p.BlobID, p.Size, p.ETag, p.Digest, up.Blocks = "", 0, "empty", sum(""), lethe.BlockSums{}
 	}
-	c := meta.PartCommit{Op: h.op(), Part: p, Late: up.Late, CRC32C: up.CRC32C}
+	c := meta.PartCommit{Op: h.op(), Part: p, Late: up.Late, CRC32C: up.CRC32C, Blocks: up.Blocks}
 	p, err := ask(h, fmt.Sprintf("commit part %d of %s: %s", p.Number, u.ID, p.BlobID), func(l Ledger) (meta.Part, error) { return l.CommitPart(h.ctx, c) })
 	if err == nil {
 		h.parts = append(h.parts, p)

@@ -43,7 +43,13 @@ func dump(t testing.TB, l Ledger) string {
 		add("queue of " + b.ID)(wrap(l.CleanBacklog(ctx, b.ID)))
 	}
 	add("trash")(wrap(l.Trash(ctx, meta.TrashQuery{})))
-	add("blobs")(wrap(l.Blobs(ctx, meta.BlobQuery{})))
+	blobs, err := l.Blobs(ctx, meta.BlobQuery{})
+	add("blobs")(blobs, err)
+	for _, b := range blobs {
+		if b.Block > 0 {
+			add("blocks of " + string(b.ID))(wrap(l.BlockSums(ctx, b.ID, 0, lethe.Blocks(b.Size, b.Block)-1)))
+		}
+	}
 	add("totals")(wrap(l.Totals(ctx)))
 	add("to expire")(wrap(l.ExpireBacklog(ctx)))
 	add("to purge")(wrap(l.PurgeBacklog(ctx)))

@@ -113,7 +113,7 @@ func Run(t *testing.T, open Open) {
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
-		{"walks", walkTests()},
+		{"walks", walkTests()}, {"blocks", blockTests()},
 		{"holds", holdTests()}, {"limits", limitTests()},
 	}
 	for _, g := range groups {
@@ -231,6 +231,13 @@ func sum(body string) string {
 // crc stands for the CRC of a body; it only has to differ.
 func crc(body string) uint32 { return crc32.ChecksumIEEE([]byte(body)) }
 
+// blockSums are those of a body, of which nearly every one has several blocks here.
+func blockSums(body string) lethe.BlockSums {
+	h := lethe.NewBlockHash(3)
+	h.Write([]byte(body))
+	return h.Sums()
+}
+
 // etag is the ETag of a body; it only has to differ.
 func etag(body string) string { return "etag-" + sum(body)[:8] }
 
@@ -243,7 +250,7 @@ func (w *world) begin(body string) lethe.ID {
 // upload is an intent whose upload has ended well.
 func (w *world) upload(body string) meta.Uploaded {
 	w.Helper()
-	return meta.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body)}
+	return meta.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
 }
 
 // reference is a commit of a body that is not uploaded.

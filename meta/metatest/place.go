@@ -69,7 +69,16 @@ func (w *world) copying(source lethe.ID, fence int64) meta.Blob {
 
 // commitCopy ends a copy well.
 func (w *world) commitCopy(b meta.Blob, source lethe.ID, fence int64) error {
-	return w.CommitCopy(w.ctx, meta.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Fence: fence, Lease: lease})
+	return w.CommitCopy(w.ctx, meta.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Blocks: w.sumsOf(source), Fence: fence, Lease: lease})
+}
+
+// sumsOf reads the sums of a blob's blocks.
+func (w *world) sumsOf(blob lethe.ID) lethe.BlockSums {
+	b := w.row(blob)
+	if b.Block == 0 {
+		return lethe.BlockSums{}
+	}
+	return lethe.BlockSums{Size: b.Block, Sums: must(w.BlockSums(w.ctx, blob, 0, lethe.Blocks(b.Size, b.Block)-1))(w)}
 }
 
 // twice makes an object with two copies; its subject is claimed.

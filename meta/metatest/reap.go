@@ -35,7 +35,7 @@ func (w *world) provable(key, body string) (lethe.ID, meta.Commit) {
 func (w *world) provableAs(c meta.Commit, body string) (lethe.ID, meta.Commit) {
 	w.Helper()
 	id := w.id()
-	c.Blobs = []meta.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body)}}
+	c.Blobs = []meta.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body), Blocks: blockSums(body)}}
 	must(w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk, Size: int64(len(body)), Promotion: &meta.Promotion{Commit: c}}))(w)
 	return id, c
 }

@@ -44,7 +44,7 @@ func (w *world) partOf(u meta.Upload, number int, body string) meta.PartCommit {
 		in := meta.Intent{ID: w.id(), Backend: disk, Size: p.Size, UploadID: u.ID, Part: number}
 		p.BlobID = must(w.Begin(w.ctx, in))(w).ID
 	}
-	return meta.PartCommit{Op: w.id(), Part: p, CRC32C: crc(body)}
+	return meta.PartCommit{Op: w.id(), Part: p, CRC32C: crc(body), Blocks: blockSums(body)}
 }
 
 // part stores a part.

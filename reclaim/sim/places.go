@@ -137,6 +137,16 @@ func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, wh
 	})
 }
 
+func (s *seam) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error) {
+	return read(s, "block-sums", fmt.Sprint(blob, from, to), func() ([]uint32, error) { return s.in.BlockSums(ctx, blob, from, to) })
+}
+
+func (s *seam) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error) {
+	return write(s, "note-blocks", string(blob), scope{rows: []lethe.ID{blob}}, func() (bool, error) {
+		return s.in.NoteBlocks(s.lasting(ctx), blob, size, sums)
+	})
+}
+
 // What only looks, looks without an effect.
 
 func (s *seam) PlaceBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PlaceBacklog(ctx) }

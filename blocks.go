@@ -1,0 +1,81 @@
+package lethe
+
+import (
+	"fmt"
+	"hash/crc32"
+)
+
+// BlockSize is how many bytes of a blob one checksum is over; the last block of a
+// blob may be shorter.
+const BlockSize = 256 << 10
+
+// BlockSums are the CRC-32C (Castagnoli) of the blocks that a blob consists of, in
+// order. The zero value says that they are not known; of a blob that is one block,
+// its own CRC says as much.
+type BlockSums struct {
+	Size int64    `json:"size,omitempty"` // bytes of each block but the last
+	Sums []uint32 `json:"sums,omitempty"`
+}
+
+// Check answers an error of no kind unless the sums are unknown, or those of a blob
+// of size bytes.
+func (b BlockSums) Check(size int64) error {
+	if b.Size == 0 && len(b.Sums) == 0 || b.Size > 0 && int64(len(b.Sums)) == Blocks(size, b.Size) {
+		return nil
+	}
+	return fmt.Errorf("lethe: %d sums of blocks of %d bytes are not those of %d bytes", len(b.Sums), b.Size, size)
+}
+
+// Blocks is the number of blocks of so many bytes that make up size bytes.
+func Blocks(size, block int64) int64 { return (size + block - 1) / block }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CRC32C is the CRC-32C of data that follows what has the sum given; 0: nothing.
+func CRC32C(sum uint32, data []byte) uint32 { return crc32.Update(sum, castagnoli, data) }
+
+// BlockHash computes the CRC-32C of what is written to it, of all and by block. It
+// implements io.Writer.
+type BlockHash struct {
+	size int64
+	n    int64 // bytes of the block at hand
+	last uint32
+	all  uint32
+	sums []uint32 // of the blocks before
+}
+
+// NewBlockHash returns one for blocks of size bytes.
+func NewBlockHash(size int64) *BlockHash { return &BlockHash{size: size} }
+
+// Write never fails.
+func (h *BlockHash) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		if h.n == h.size {
+			h.sums, h.last, h.n = append(h.sums, h.last), 0, 0
+		}
+		part := p[:min(int64(len(p)), h.size-h.n)]
+		h.last = CRC32C(h.last, part)
+		if len(h.sums) > 0 {
+			h.all = CRC32C(h.all, part)
+		} else {
+			h.all = h.last
+		}
+		h.n += int64(len(part))
+		p = p[len(part):]
+	}
+	return n, nil
+}
+
+// CRC32C is that of all that was written.
+func (h *BlockHash) CRC32C() uint32 { return h.all }
+
+// Sums are those of what was written; none if it is one block.
+func (h *BlockHash) Sums() BlockSums {
+	if len(h.sums) == 0 {
+		return BlockSums{}
+	}
+	sums := make([]uint32, len(h.sums), len(h.sums)+1)
+	copy(sums, h.sums)
+	return BlockSums{Size: h.size, Sums: append(sums, h.last)}
+}

@@ -1,0 +1,108 @@
+package meta
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+)
+
+var (
+	insertBlocks = register(`INSERT INTO blocks (blob_id, first_no, sums) VALUES (?1, ?2, ?3)`)
+	selectBlocks = register(`SELECT sums FROM blocks WHERE blob_id = ?1 AND first_no BETWEEN ?2 AND ?3 ORDER BY first_no`)
+	dropBlocks   = register(`DELETE FROM blocks WHERE blob_id IN (SELECT id FROM ` + ids(1) + `)`)
+	noteBlock    = register(`UPDATE blobs SET block = ?2 WHERE id = ?1 AND state = 2 AND size = ?3`)
+)
+
+// blocksPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a
+// page of either database, and reading a few sums of a large blob reads one row.
+const blocksPerRow = 128
+
+// BlockSums answers the sums of the blocks of a blob from one to another, both of
+// them included; none unless all of them are known.
+func (db *DB) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) (sums []uint32, err error) {
+	err = db.glance(ctx, glimpse{"BlockSums", "sums of the blocks of", string(blob)}, func(t *tx) error {
+		sums, err = t.blockSums(blob, from, to)
+		return err
+	})
+	return sums, err
+}
+
+func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
+	if from < 0 || to < from {
+		return nil, fmt.Errorf("there are no blocks from %d to %d", from, to)
+	}
+	first := from / blocksPerRow * blocksPerRow
+	rows, err := all(t, scanOne[[]byte], selectBlocks, blob, first, to)
+	if err != nil {
+		return nil, err
+	}
+	packed := slices.Concat(rows...)
+	if int64(len(packed)) < 4*(to+1-first) {
+		return nil, nil
+	}
+	sums := make([]uint32, to+1-from)
+	for i := range sums {
+		sums[i] = binary.BigEndian.Uint32(packed[4*(from-first+int64(i)):])
+	}
+	return sums, nil
+}
+
+// NoteBlocks keeps the sums of a live blob of size bytes whose bytes were read and
+// had its digest, in the place of those that are known. It reports whether it did: not
+// if the blob is not live any more.
+func (db *DB) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (noted bool, err error) {
+	if sums.Size == 0 {
+		return false, errors.New("meta: note blocks: no sums are given")
+	}
+	err = db.write(ctx, "note the blocks of blob "+string(blob), func(t *tx) error {
+		if err := sums.Check(size); err != nil {
+			return err
+		}
+		n, err := t.exec(noteBlock, blob, sums.Size, size)
+		if noted = n == 1; err != nil || !noted {
+			return err
+		}
+		if _, err := t.exec(dropBlocks, asJSON([]lethe.ID{blob})); err != nil {
+			return err
+		}
+		return t.keepBlocks(blob, sums)
+	})
+	return noted, err
+}
+
+// keepBlocks inserts the sums of a blob that has none.
+func (t *tx) keepBlocks(blob lethe.ID, sums lethe.BlockSums) error {
+	for i, run := range slices.Collect(slices.Chunk(sums.Sums, blocksPerRow)) {
+		packed := make([]byte, 0, 4*len(run))
+		for _, sum := range run {
+			packed = binary.BigEndian.AppendUint32(packed, sum)
+		}
+		if _, err := t.exec(insertBlocks, blob, i*blocksPerRow, packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckBlocks refuses sums that are not those of the bytes that were uploaded.
+func (c Commit) CheckBlocks() error {
+	for _, u := range c.Blobs {
+		if err := u.Blocks.Check(u.Size); err != nil {
+			return fmt.Errorf("blob %s: %w", u.Blob, err)
+		}
+	}
+	return nil
+}
+
+// dropBlocks forgets the sums of blobs whose rows go.
+func (t *tx) dropBlocks(blobs []lethe.ID) error {
+	if len(blobs) == 0 {
+		return nil
+	}
+	_, err := t.exec(dropBlocks, asJSON(blobs))
+	return err
+}

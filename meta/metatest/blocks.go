@@ -1,0 +1,172 @@
+package metatest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+func blockTests() []test {
+	return []test{
+		{name: "sums stay with the bytes", run: sumsKept},
+		{name: "sums by range", run: sumsByRange},
+		{name: "sums of what is finished by proof", run: sumsPromoted},
+		{name: "sums of a copy", run: sumsCopied, options: func(o *meta.Options) { o.Replicas = 2 }},
+		{name: "sums go with the row", run: sumsGone},
+		{name: "sums noted later", run: sumsNoted},
+		{name: "sums that cannot be", run: sumsRefused},
+	}
+}
+
+// hasSums checks that a blob's blocks have the sums of a body, all of them and each.
+func (w *world) hasSums(blob lethe.ID, body string) {
+	w.Helper()
+	want := blockSums(body)
+	equal(w, "size of the blocks", w.row(blob).Block, want.Size)
+	if want.Size == 0 {
+		return
+	}
+	last := int64(len(want.Sums) - 1)
+	equal(w, "sums", must(w.BlockSums(w.ctx, blob, 0, last))(w), want.Sums)
+	for i := range last + 1 {
+		equal(w, "sum", must(w.BlockSums(w.ctx, blob, i, i))(w), want.Sums[i:i+1])
+	}
+	equal(w, "sums beyond the end", len(must(w.BlockSums(w.ctx, blob, last, last+1))(w)), 0)
+}
+
+// sumsKept: of an object, of a part and of what was completed from it. What is one
+// block has none: its CRC says as much.
+func sumsKept(w *world) {
+	w.put("a", "some body")
+	w.hasSums(w.onlyBlob("a").ID, "some body")
+	equal(w, "in a resolved object", w.get("a").Segments[0].Blobs[0].Block, 3)
+	w.put("one", "abc")
+	w.hasSums(w.onlyBlob("one").ID, "abc")
+	u := w.open("m")
+	p := w.part(u, 1, "first part")
+	w.hasSums(p.BlobID, "first part")
+	w.finish(u, "whole", p)
+	w.hasSums(p.BlobID, "first part")
+	equal(w, "in a segment", w.get("m").Segments[0].Blobs[0].Block, 3)
+	dup := w.written("b", "some body")
+	w.commit(dup)
+	equal(w, "of a duplicate", w.row(dup.Blobs[0].Blob).Block, 0)
+}
+
+// sumsByRange: whatever rows they lie in.
+func sumsByRange(w *world) {
+	body := strings.Repeat("0123456789", 100) + "end"
+	w.put("a", body)
+	id, want := w.onlyBlob("a").ID, blockSums(body).Sums
+	w.hasSums(id, body)
+	edges := []int64{0, 1, 126, 127, 128, 129, 255, 256, 257, int64(len(want) - 1)}
+	for _, from := range edges {
+		for _, to := range edges {
+			if from <= to {
+				equal(w, fmt.Sprint(from, "-", to), must(w.BlockSums(w.ctx, id, from, to))(w), want[from:to+1])
+			}
+		}
+	}
+	w.broken(refused(w.BlockSums(w.ctx, id, 2, 1)))
+	w.broken(refused(w.BlockSums(w.ctx, id, -1, 1)))
+	equal(w, "of nothing", len(must(w.BlockSums(w.ctx, w.id(), 0, 0))(w)), 0)
+}
+
+// sumsPromoted: what was known before the bytes were sent is not lost with the writer.
+func sumsPromoted(w *world) {
+	id, _ := w.provable("k", "the body")
+	w.later(time.Minute)
+	must(w.Promote(w.ctx, w.silent().Fence, id))(w)
+	w.hasSums(id, "the body")
+}
+
+func sumsCopied(w *world) {
+	first, second, _ := w.twice("k", "the body")
+	w.hasSums(first.ID, "the body")
+	w.hasSums(second.ID, "the body")
+}
+
+// sumsGone: settled, or written off.
+func sumsGone(w *world) {
+	w.put("a", "some body")
+	w.put("b", "other body")
+	gone, dead := w.onlyBlob("a").ID, w.onlyBlob("b").ID
+	w.remove("a", "b")
+	w.hasSums(gone, "some body") // for who reads it still
+	w.later(readGrace)
+	claimed := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk}))(w)
+	equal(w, "claimed", len(claimed.Blobs), 2)
+	must(w.Settle(w.ctx, meta.Settlement{Fence: claimed.Fence, Items: []meta.SettleItem{
+		{ID: gone, Result: meta.Gone}, {ID: dead, Result: meta.Failed, Dead: true, Error: "no"},
+	}}))(w)
+	equal(w, "sums of what is gone", len(must(w.BlockSums(w.ctx, gone, 0, 0))(w)), 0)
+	w.hasSums(dead, "other body")
+	w.sound()
+	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{dead}))(w), 1)
+	equal(w, "sums of what was written off", len(must(w.BlockSums(w.ctx, dead, 0, 0))(w)), 0)
+}
+
+// sumsNoted: of bytes that were written before there were any; and once more, in the
+// place of others.
+func sumsNoted(w *world) {
+	body := strings.Repeat("0123456789", 100)
+	c := w.written("a", body)
+	c.Blobs[0].Blocks = lethe.BlockSums{}
+	w.commit(c)
+	id, size := c.Blobs[0].Blob, c.Blobs[0].Size
+	equal(w, "not known", w.row(id).Block, 0)
+	wrong := blockSums(body)
+	wrong.Size, wrong.Sums = 2, make([]uint32, 500)
+	equal(w, "noted", must(w.NoteBlocks(w.ctx, id, size, wrong))(w), true)
+	equal(w, "noted", must(w.NoteBlocks(w.ctx, id, size, blockSums(body)))(w), true)
+	w.hasSums(id, body)
+	w.sound()
+	pending := w.begin(body)
+	w.remove("a")
+	w.unchanged(func() {
+		for _, blob := range []lethe.ID{pending, id, w.id()} {
+			equal(w, "noted", must(w.NoteBlocks(w.ctx, blob, size, blockSums(body)))(w), false)
+		}
+	})
+}
+
+// sumsRefused: by them no byte could be read.
+func sumsRefused(w *world) {
+	w.put("k", "some body")
+	id := w.onlyBlob("k").ID
+	short := blockSums("some body")
+	short.Sums = slices.Clone(short.Sums[1:])
+	c, u := w.written("l", "new body"), w.open("m")
+	c.Blobs[0].Blocks.Sums = c.Blobs[0].Blocks.Sums[1:]
+	part := w.partOf(u, 1, "a part")
+	part.Blocks.Size = 0
+	w.unchanged(func() {
+		w.broken(refused(w.NoteBlocks(w.ctx, id, 9, short)))
+		w.broken(refused(w.NoteBlocks(w.ctx, id, 9, lethe.BlockSums{})))
+		equal(w, "of another size", must(w.NoteBlocks(w.ctx, id, 8, blockSums("12345678")))(w), false)
+		w.broken(refused(w.Commit(w.ctx, c)))
+		w.broken(refused(w.CommitPart(w.ctx, part)))
+	})
+}
+
+// blocks notes and reads the sums of some blob.
+func (h *history) blocks() {
+	blobs, err := ask(h, "blobs", func(l Ledger) ([]meta.Blob, error) { return l.Blobs(h.ctx, meta.BlobQuery{Limit: 50}) })
+	if err != nil || len(blobs) == 0 {
+		return
+	}
+	b := blobs[h.number(len(blobs))]
+	from := int64(h.number(4))
+	to := from + int64(h.number(4))
+	ask(h, fmt.Sprintf("sums of blob %s", b.ID), func(l Ledger) ([]uint32, error) { return l.BlockSums(h.ctx, b.ID, from, to) })
+	block := int64(1 + h.number(5))
+	sums := lethe.BlockSums{Size: block, Sums: make([]uint32, lethe.Blocks(b.Size, block))}
+	if h.chance(8) {
+		sums.Sums = append(sums.Sums, 1)
+	}
+	ask(h, fmt.Sprintf("note the blocks of blob %s", b.ID), func(l Ledger) (bool, error) { return l.NoteBlocks(h.ctx, b.ID, b.Size, sums) })
+}
