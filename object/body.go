@@ -14,27 +14,22 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// tail is how much of a segment is held back until the segment is verified.
-const tail = 64 << 10
-
-// body reads a window of a content, segment by segment. A copy that fails is
-// left for another one at the same offset. A segment that is read as a whole is
-// verified: its last bytes are handed out only when all of it matches.
+// body reads a window of a content, block by block: a block is read from a copy,
+// verified, and only then handed out. A copy that fails is left for another one at
+// the same block.
 type body struct {
 	s    *Store
 	ctx  context.Context
 	res  meta.Resolved
 	left int64 // bytes not handed out yet
-	hold int64 // bytes held back of a segment at most
+	most int64 // a segment of up to so many bytes is verified as one block
 
 	n     int   // index of the segment being read
-	pos   int64 // next byte in it to be read from a copy
-	from  int64 // where reading it began
+	pos   int64 // next byte of it to be handed out
 	end   int64 // where reading it ends
-	check check
-	whole bool // the segment is read as a whole: verify it
+	check check // of its blocks; the zero value: the segment was not entered yet
 
-	in     io.ReadCloser // an open copy at pos, or nil
+	in     io.ReadCloser // an open copy at the next block, or nil
 	cur    meta.Blob
 	failed map[lethe.ID]error // copies not to be tried again
 	asked  int                // times the object was resolved again
@@ -47,35 +42,22 @@ type body struct {
 }
 
 func (s *Store) newBody(ctx context.Context, res meta.Resolved, w window) *body {
-	b := &body{s: s, ctx: ctx, res: res, left: w.length, hold: tail, failed: map[lethe.ID]error{}}
-	offset := w.offset
-	for b.n < len(res.Segments) && offset >= res.Segments[b.n].Size {
-		offset -= res.Segments[b.n].Size
+	b := &body{s: s, ctx: ctx, res: res, left: w.length, pos: w.offset, most: s.opt.Block, failed: map[lethe.ID]error{}}
+	for b.n < len(res.Segments) && b.pos >= res.Segments[b.n].Size {
+		b.pos -= res.Segments[b.n].Size
 		b.n++
 	}
-	b.enter(offset)
 	return b
 }
 
-// enter prepares to read the n-th segment from the offset on.
-func (b *body) enter(offset int64) {
-	b.from, b.pos = offset, offset
-	clear(b.failed)
-	if b.n < len(b.res.Segments) {
-		b.check = newCheck(b.res.Segments[b.n])
-		size := b.res.Segments[b.n].Size
-		b.end = min(size, offset+b.left)
-		b.whole = offset == 0 && b.end == size
-	}
-}
-
-// begin opens the first copy and, for a content of several segments, begins to
-// keep it from being reclaimed while it is read.
+// begin reads the first block and, for a content of several segments, begins to keep
+// it from being reclaimed while it is read.
 func (b *body) begin() error {
 	if len(b.res.Segments) > 1 {
 		b.life = b.s.startLife(b.ctx, b.res.Object.ContentID)
 	}
-	return b.openCopy()
+	_, err := b.next(nil)
+	return err
 }
 
 // Read implements io.Reader.
@@ -100,149 +82,166 @@ func (b *body) read(p []byte) (int, error) {
 		if b.left == 0 {
 			return 0, io.EOF
 		}
-		if err := b.next(); err != nil {
-			return 0, err
+		if n, err := b.next(p); n > 0 || err != nil {
+			return n, err
 		}
 	}
-	if len(b.held) > 0 {
-		n := copy(p, b.held)
-		b.held = b.held[n:]
-		return n, nil
-	}
-	free := b.end - b.pos
-	if b.whole {
-		free -= b.hold
-	}
-	return b.pull(p[:min(int64(len(p)), free)])
+	n := copy(p, b.held)
+	b.held = b.held[n:]
+	return n, nil
 }
 
-// next moves on to what has to be read now: the next segment if this one is at
-// its end, and its tail, verified, if that is all that is left of it.
-func (b *body) next() error {
-	for b.pos == b.end {
-		b.closeCopy()
-		if b.n++; b.n >= len(b.res.Segments) {
-			return fmt.Errorf("%w: content %s has less bytes than its object", lethe.ErrCorrupt, b.res.Object.ContentID)
-		}
-		b.enter(0)
+// next reads the next block and verifies it: into p, if all of it is wanted and fits,
+// else to be held. It returns the bytes in p.
+func (b *body) next(p []byte) (int, error) {
+	if err := b.enter(); err != nil {
+		return 0, err
 	}
-	for b.whole && b.end-b.pos <= b.hold {
-		done, err := b.pullTail()
-		if done || err != nil {
-			return err
-		}
+	from, to := b.check.block(b.pos)
+	want := min(to, b.end) - b.pos
+	straight := want == to-from && int64(len(p)) >= want
+	if !straight {
+		p = b.room(to - from)
 	}
-	return nil
+	if err := b.verified(p[:to-from], from); err != nil {
+		return 0, err
+	}
+	skip := b.pos - from
+	b.pos += want
+	if straight {
+		return int(want), nil
+	}
+	b.held = p[skip : skip+want]
+	return 0, nil
 }
 
-// pullTail reads the rest of the segment and verifies all of it. done is false
-// if another copy shall be read instead, from the segment's beginning.
-func (b *body) pullTail() (done bool, err error) {
-	if b.buffer == nil {
-		b.buffer = b.s.bodies.get(min(b.hold, b.end))
-	}
-	n := b.end - b.pos
+// room is a buffer for a block.
+func (b *body) room(n int64) []byte {
 	if int64(cap(b.buffer)) < n {
 		b.s.bodies.put(b.buffer)
 		b.buffer = b.s.bodies.get(n)
 	}
-	all := b.pos == b.from // nothing of the segment was handed out
-	held := b.buffer[:n]
-	for got := 0; got < len(held); {
-		n, err := b.pull(held[got:])
-		if err != nil {
-			return false, err
-		}
-		got += n
-	}
-	wrong := b.check.wrong()
-	if wrong == "" {
-		b.held = held
-		return true, nil
-	}
-	err = fmt.Errorf("%w: blob %s on %s: %s", lethe.ErrCorrupt, b.cur.ID, b.cur.Backend, wrong)
-	b.s.events.corrupt(b.cur, err)
-	if !all {
-		b.s.doubt(b.ctx, b.cur, err)
-		return false, err
-	}
-	b.giveUpCopy(err)
-	b.pos = b.from
-	b.check.Reset()
-	return false, nil
+	return b.buffer[:n]
 }
 
-// pull reads some bytes at pos from whatever copy yields them.
-func (b *body) pull(p []byte) (int, error) {
-	for idle := 0; ; idle++ {
-		if err := b.openCopy(); err != nil {
-			return 0, err
-		}
-		n, err := b.in.Read(p)
-		if n > 0 {
-			b.pos += int64(n)
-			if b.whole {
-				b.check.Write(p[:n])
-			}
-			return n, nil
-		}
-		switch {
-		case err == io.EOF:
-			b.giveUpCopy(fmt.Errorf("%w: it ends at byte %d of %d", lethe.ErrCorrupt, b.pos, b.res.Segments[b.n].Size))
-		case err != nil:
-			b.giveUpCopy(err)
-		case idle > 100:
-			b.giveUpCopy(io.ErrNoProgress)
-		}
+// enter moves on to the segment that pos is in, and finds out by what it is verified.
+func (b *body) enter() error {
+	if b.check.size > 0 && b.pos == b.end {
+		b.closeCopy()
+		b.n, b.pos, b.check = b.n+1, 0, check{}
+		clear(b.failed)
 	}
+	if b.check.size > 0 {
+		return nil
+	}
+	if b.n >= len(b.res.Segments) {
+		return fmt.Errorf("%w: content %s has less bytes than its object", lethe.ErrCorrupt, b.res.Object.ContentID)
+	}
+	seg := b.res.Segments[b.n]
+	b.end = min(seg.Size, b.pos+b.left)
+	if seg.Size <= b.most {
+		b.check = oneBlock(seg)
+		return nil
+	}
+	known, err := b.s.known(b.ctx, seg, b.pos, b.end)
+	if err != nil || known.size > 0 {
+		b.check = known
+		return err
+	}
+	return b.someCopy(func(c meta.Blob) (err error) {
+		b.check, err = b.s.learn(b.ctx, c)
+		return err
+	})
 }
 
-// openCopy opens a copy at pos unless one is open. When none can be opened it
-// asks the ledger once more where they lie.
-func (b *body) openCopy() error {
-	for b.in == nil {
-		if b.n >= len(b.res.Segments) {
-			return fmt.Errorf("%w: content %s has less bytes than its object", lethe.ErrCorrupt, b.res.Object.ContentID)
+// verified reads the block that begins at from, from whatever copy has it.
+func (b *body) verified(block []byte, from int64) error {
+	for {
+		if err := b.fill(block, from); err != nil {
+			return err
 		}
-		if b.tryCopies() {
+		wrong := b.check.wrong(block, from)
+		if wrong == "" {
 			return nil
 		}
-		if err := b.ctx.Err(); err != nil {
-			return err
+		err := fmt.Errorf("%w: blob %s on %s: %s", lethe.ErrCorrupt, b.cur.ID, b.cur.Backend, wrong)
+		b.s.events.corrupt(b.cur, err)
+		b.closeCopy()
+		b.giveUp(b.cur, err)
+	}
+}
+
+// fill reads a block from whatever copy yields all of it.
+func (b *body) fill(block []byte, from int64) error {
+	idle := 0
+	for got := 0; got < len(block); {
+		if b.in == nil {
+			got = 0
+			if err := b.openCopy(from); err != nil {
+				return err
+			}
+		}
+		n, err := b.in.Read(block[got:])
+		if got += n; n > 0 {
+			idle = 0
+			continue
+		}
+		switch idle++; {
+		case err == io.EOF:
+			err = fmt.Errorf("%w: it ends at byte %d of %d", lethe.ErrCorrupt, from+int64(got), b.check.size)
+		case err == nil && idle > 100:
+			err = io.ErrNoProgress
+		case err == nil:
+			continue
+		}
+		b.closeCopy()
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		b.giveUp(b.cur, err)
+	}
+	return nil
+}
+
+// openCopy opens a copy at a block.
+func (b *body) openCopy(from int64) error {
+	_, to := b.check.block(b.end - 1)
+	return b.someCopy(func(c meta.Blob) (err error) {
+		b.cur = c
+		b.in, err = b.s.openBlob(b.ctx, c, from, to-from)
+		return err
+	})
+}
+
+// someCopy tries the copies of the segment until one will do. When none does it asks
+// the ledger once more where they lie.
+func (b *body) someCopy(try func(meta.Blob) error) error {
+	for {
+		for _, c := range b.res.Segments[b.n].Blobs {
+			if b.failed[c.ID] != nil {
+				continue
+			}
+			err := try(c)
+			if err == nil {
+				return nil
+			}
+			if b.ctx.Err() != nil {
+				return b.ctx.Err()
+			}
+			b.giveUp(c, err)
 		}
 		if err := b.resolve(); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-func (b *body) tryCopies() bool {
-	for _, c := range b.res.Segments[b.n].Blobs {
-		if b.failed[c.ID] != nil {
-			continue
-		}
-		in, err := b.openBlob(c)
-		if err == nil {
-			b.in, b.cur = in, c
-			return true
-		}
-		if b.ctx.Err() != nil {
-			return false
-		}
-		b.failed[c.ID] = err
-		b.s.events.failover(c, err)
-		b.s.doubt(b.ctx, c, err)
-	}
-	return false
-}
-
-func (b *body) openBlob(c meta.Blob) (io.ReadCloser, error) {
-	store, ok := b.s.opt.Backends[c.Backend]
+func (s *Store) openBlob(ctx context.Context, c meta.Blob, offset, length int64) (io.ReadCloser, error) {
+	store, ok := s.opt.Backends[c.Backend]
 	if !ok {
 		return nil, fmt.Errorf("%w: backend %q is not configured", lethe.ErrUnavailable, c.Backend)
 	}
-	return store.Get(b.ctx, lethe.BlobKey(b.s.opt.StoreID, c.ID), b.pos, b.end-b.pos)
+	return store.Get(ctx, lethe.BlobKey(s.opt.StoreID, c.ID), offset, length)
 }
 
 // resolve asks the ledger where the copies lie now, once per failure and not
@@ -278,13 +277,11 @@ func (b *body) lost() error {
 		kind, b.n, b.res.Object.ContentID, errors.Join(all...))
 }
 
-func (b *body) giveUpCopy(err error) {
-	b.closeCopy()
-	b.failed[b.cur.ID] = err
-	if b.ctx.Err() == nil {
-		b.s.events.failover(b.cur, err)
-		b.s.doubt(b.ctx, b.cur, err)
-	}
+// giveUp leaves a copy that failed.
+func (b *body) giveUp(c meta.Blob, err error) {
+	b.failed[c.ID] = err
+	b.s.events.failover(c, err)
+	b.s.doubt(b.ctx, c, err)
 }
 
 // doubt marks a copy suspect if err says that its bytes are missing or damaged,
@@ -307,10 +304,9 @@ func (b *body) closeCopy() {
 	}
 }
 
-// WriteTo implements io.WriterTo with a large buffer.
+// WriteTo implements io.WriterTo with a buffer into which blocks are read.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	const chunk = 256 << 10
-	buf := b.s.bodies.get(chunk)[:chunk]
+	buf := b.s.bodies.get(b.s.opt.Block)[:b.s.opt.Block]
 	defer b.s.bodies.put(buf)
 	// The wrappers hide the methods that would make CopyBuffer bypass the buffer.
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{b}, buf)

@@ -1,37 +1,119 @@
 package object
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
-	"hash/crc32"
+	"io"
+	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// check is what the bytes of a segment are held against while they are read: the
-// CRC-32C that was noted when they were written, which costs a twentieth of the
-// SHA-256, or that where there is none. Damage is found by either; that nobody
-// exchanged the bytes is for the scheduled checks to prove.
+// check is what the blocks of a segment are held against while they are read: the
+// CRC-32C that were noted when they were written, which cost a twentieth of the
+// SHA-256, or that where a segment of one block has none. Damage is found by either;
+// that nobody exchanged the bytes is for the scheduled checks to prove.
 type check struct {
-	hash.Hash
-	name, want string
+	size   int64 // bytes of the segment
+	each   int64 // bytes of a block but the last
+	first  int64 // number of the block that sums begin with
+	sums   []uint32
+	digest string // hex SHA-256 of the one block, if there are no sums
 }
 
-func newCheck(s meta.Segment) check {
+// oneBlock verifies a segment as a whole.
+func oneBlock(s meta.Segment) check {
+	c := check{size: s.Size, each: s.Size}
 	for _, b := range s.Blobs {
 		if b.CRC32C != 0 {
-			return check{crc32.New(castagnoli), "CRC-32C", fmt.Sprintf("%08x", b.CRC32C)}
+			c.sums = []uint32{b.CRC32C}
+			return c
 		}
 	}
-	return check{sha256.New(), "SHA-256", s.Digest}
+	c.digest = s.Digest
+	return c
 }
 
-// wrong says what does not match, "" if all is well.
-func (c check) wrong() string {
-	if have := hex.EncodeToString(c.Sum(nil)); have != c.want {
-		return fmt.Sprintf("its %s is %s, not %s", c.name, have, c.want)
+// block answers where the block begins and ends that a byte is in.
+func (c check) block(pos int64) (from, to int64) {
+	from = pos / c.each * c.each
+	return from, min(from+c.each, c.size)
+}
+
+// wrong says what does not match of the block that begins at from, "" if all is well.
+func (c check) wrong(block []byte, from int64) string {
+	if c.digest != "" {
+		sum := sha256.Sum256(block)
+		if have := hex.EncodeToString(sum[:]); have != c.digest {
+			return fmt.Sprintf("its SHA-256 is %s, not %s", have, c.digest)
+		}
+		return ""
+	}
+	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want {
+		return fmt.Sprintf("the CRC-32C of its %d bytes from byte %d on is %08x, not %08x", len(block), from, have, want)
 	}
 	return ""
+}
+
+// known asks the ledger for the sums of the blocks between two bytes of a segment, any
+// copy's; the zero value if there are none.
+func (s *Store) known(ctx context.Context, seg meta.Segment, from, to int64) (check, error) {
+	for _, c := range seg.Blobs {
+		if c.Block == 0 {
+			continue
+		}
+		first := from / c.Block
+		sums, err := s.ledger.BlockSums(ctx, c.ID, first, (to-1)/c.Block)
+		if err != nil {
+			return check{}, err
+		}
+		if len(sums) > 0 {
+			return check{size: seg.Size, each: c.Block, first: first, sums: sums}, nil
+		}
+	}
+	return check{}, nil
+}
+
+// learnTime bounds how long a blob without sums is read, whoever waits for it.
+const learnTime = 15 * time.Minute
+
+// learn finds the sums of a copy that was written before there were any: it reads all
+// of it, and if it has its digest the ledger keeps them, so that this is done once.
+// Reading goes on when the client that asked has gone: it will ask again. What several
+// clients ask for at once is read once.
+func (s *Store) learn(ctx context.Context, c meta.Blob) (check, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
+	defer cancel()
+	if !s.opt.Background {
+		return s.readSums(ctx, c)
+	}
+	got, err, _ := s.learning.Do(string(c.ID), func() (any, error) { return s.readSums(ctx, c) })
+	return got.(check), err
+}
+
+func (s *Store) readSums(ctx context.Context, c meta.Blob) (check, error) {
+	in, err := s.openBlob(ctx, c, 0, c.Size)
+	if err != nil {
+		return check{}, err
+	}
+	defer in.Close()
+	digest, blocks := sha256.New(), lethe.NewBlockHash(s.opt.Block)
+	buf := s.bodies.get(s.opt.Block)
+	defer s.bodies.put(buf)
+	n, err := io.CopyBuffer(io.MultiWriter(digest, blocks), struct{ io.Reader }{in}, buf[:cap(buf)])
+	if err != nil {
+		return check{}, err
+	}
+	if have := hex.EncodeToString(digest.Sum(nil)); n != c.Size || have != c.Digest {
+		err := fmt.Errorf("%w: blob %s on %s: its SHA-256 is %s, of %d bytes, not %s, of %d", lethe.ErrCorrupt, c.ID, c.Backend, have, n, c.Digest, c.Size)
+		s.events.corrupt(c, err)
+		return check{}, err
+	}
+	sums := blocks.Sums()
+	// If that fails the next reader tries again, or a check.
+	_, _ = s.ledger.NoteBlocks(ctx, c.ID, c.Size, sums)
+	return check{size: c.Size, each: sums.Size, sums: sums.Sums}, nil
 }

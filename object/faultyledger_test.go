@@ -147,7 +147,7 @@ func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (meta.Re
 	for _, seg := range res.Segments {
 		for i := range seg.Blobs {
 			if l.old {
-				seg.Blobs[i].CRC32C = 0
+				seg.Blobs[i].CRC32C, seg.Blobs[i].Block = 0, 0
 			}
 		}
 	}

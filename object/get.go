@@ -93,7 +93,7 @@ func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.
 		s.opt.Cache.Drop(ctx, key)
 	}
 	b := s.newBody(ctx, res, window{0, o.Size})
-	b.hold = s.opt.Small
+	b.most = s.opt.Small
 	defer b.Close()
 	data := s.bodies.get(o.Size)[:o.Size]
 	if _, err := io.ReadFull(b, data); err != nil {
@@ -106,7 +106,7 @@ func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.
 	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies}, nil
 }
 
-// openLarge opens the first copy, so that a failure is known before anything is
+// openLarge reads the first block, so that a failure is known before anything is
 // promised; the rest follows as it is read.
 func (s *Store) openLarge(ctx context.Context, res meta.Resolved, w window) (io.ReadCloser, error) {
 	b := s.newBody(ctx, res, w)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"io"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 
 // expected is what a body must be. Digests are hex; empty ones are not checked.
 type expected struct {
+	block       int64 // bytes of each block that gets a sum
 	size        int64 // bytes, -1: unknown
 	sha256, md5 string
 	// finish is called once, after the body was read to its end and matched.
@@ -33,13 +33,10 @@ type intake struct {
 	want expected
 	sha  hash.Hash
 	md5  hash.Hash
-	crc  hash.Hash32
+	sums *lethe.BlockHash
 	n    int64
 	err  error // sticky; io.EOF: ended well
 }
-
-// castagnoli is the polynomial of what reads are checked by, which processors know.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func newIntake(ctx context.Context, body io.Reader, want expected) *intake {
 	if body == nil {
@@ -48,7 +45,7 @@ func newIntake(ctx context.Context, body io.Reader, want expected) *intake {
 	want.size = max(want.size, blob.UnknownSize)
 	return &intake{
 		body: blob.Exactly(ctx, body, want.size), want: want,
-		sha: sha256.New(), md5: md5.New(), crc: crc32.New(castagnoli),
+		sha: sha256.New(), md5: md5.New(), sums: lethe.NewBlockHash(want.block),
 	}
 }
 
@@ -60,7 +57,7 @@ func (in *intake) Read(p []byte) (int, error) {
 	n, err := in.body.Read(p)
 	in.sha.Write(p[:n])
 	in.md5.Write(p[:n])
-	in.crc.Write(p[:n])
+	in.sums.Write(p[:n])
 	in.n += int64(n)
 	switch {
 	case err == io.EOF:

@@ -100,6 +100,13 @@ type CopyLedger interface {
 	// (suspect true), or records that they were found sound. Blobs that are not
 	// live any more are left alone; it returns how many rows it changed.
 	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
+	// BlockSums answers the sums of the blocks of a blob from one to another, both of
+	// them included; none unless all of them are known.
+	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
+	// NoteBlocks keeps the sums of a live blob of size bytes that was read and had its
+	// digest, in the place of those that are known; it reports whether it did: not if
+	// the blob is not live any more.
+	NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error)
 }
 
 // ObjectLedger reads and writes objects.

@@ -33,7 +33,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 		return meta.Part{}, err
 	}
 	part := &meta.Part{UploadID: r.Upload, Number: r.Number}
-	want := expected{size: r.Size, sha256: r.SHA256, md5: r.MD5}
+	want := expected{block: s.opt.Block, size: r.Size, sha256: r.SHA256, md5: r.MD5}
 	if r.Finish != nil {
 		want.finish = func() (err error) {
 			part.Checksums, err = r.Finish()
@@ -52,7 +52,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 			return meta.Part{}, err
 		}
 		if whole {
-			u.size, u.data, u.digest, u.crc = in.n, data, in.digest(), in.crc.Sum32()
+			u.size, u.data, u.digest = in.n, data, in.digest()
 		}
 	}
 	if !in.ended() {
@@ -92,7 +92,7 @@ func (s *Store) storePart(ctx context.Context, part *meta.Part, u *upload, in *i
 		part.BlobID = b.Blob
 	}
 	part.Size, part.ETag, part.Digest = in.n, in.etag(), in.digest()
-	c := meta.PartCommit{Op: s.newID(), Part: *part, CRC32C: in.crc.Sum32()}
+	c := meta.PartCommit{Op: s.newID(), Part: *part, CRC32C: in.sums.CRC32C(), Blocks: in.sums.Sums()}
 	var stored meta.Part
 	end, err := s.settle(ctx, operation{op: c.Op, what: "part", run: func(ctx context.Context) (err error) {
 		stored, err = s.ledger.CommitPart(ctx, c)

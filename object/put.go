@@ -30,7 +30,7 @@ func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult,
 		return PutResult{}, err
 	}
 	w := &write{s: s, r: r, etag: etag, op: s.newID()}
-	want := expected{size: r.Size, sha256: r.SHA256, md5: r.MD5}
+	want := expected{block: s.opt.Block, size: r.Size, sha256: r.SHA256, md5: r.MD5}
 	if r.Finish != nil {
 		want.finish = func() error { return r.Finish(&r.Attrs) }
 	}
@@ -64,7 +64,7 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	if len(data) == 0 {
 		return w.s.commit(ctx, c, nil)
 	}
-	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.crc.Sum32(), promotion: promotion(lethe.CallerOf(ctx), c)}
+	u := &upload{size: int64(len(data)), data: data, digest: c.Content.Digest, crc: w.in.sums.CRC32C(), blocks: w.in.sums.Sums(), promotion: promotion(lethe.CallerOf(ctx), c)}
 	u.backends = w.s.opt.Pick(u.size)
 	// Most bytes are new, and that is asked where the write is begun. A condition is
 	// better known to fail before; and what no backend takes may be known all the same.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
@@ -37,6 +39,7 @@ type Options struct {
 	Random    io.Reader // random bits of ids (default crypto/rand); used concurrently
 
 	Small    int64         // bodies up to so many bytes are held in memory (default 1 MiB)
+	Block    int64         // bytes that are read and verified at once (default lethe.BlockSize)
 	MinPart  int64         // smallest part but the last, in bytes (default 5 MiB)
 	CacheTTL time.Duration // longest stay in the cache (default 1 h)
 
@@ -66,7 +69,9 @@ type Store struct {
 	opt    Options
 	ledger Ledger
 	events Events
-	bodies pool // of small bodies, up to Options.Small
+	bodies pool // of small bodies, up to Options.Small, and of blocks
+	// learning are blobs whose blocks get their sums.
+	learning singleflight.Group
 }
 
 // New makes a store.
@@ -104,6 +109,7 @@ func (o Options) withDefaults() Options {
 		o.Sleep = lethe.Sleep
 	}
 	o.Small = cmp.Or(o.Small, 1<<20)
+	o.Block = cmp.Or(o.Block, lethe.BlockSize)
 	o.MinPart = cmp.Or(o.MinPart, 5<<20)
 	o.CacheTTL = cmp.Or(o.CacheTTL, time.Hour)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)

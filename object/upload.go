@@ -24,6 +24,7 @@ type upload struct {
 	promotion func(meta.Uploaded) *meta.Promotion
 	digest    string // hex SHA-256, if fixed beforehand
 	crc       uint32 // likewise
+	blocks    lethe.BlockSums
 	// backends are the candidates, best first; nil: not picked yet.
 	backends []string
 	unknown  bool // begin only if its bytes are not there already
@@ -129,7 +130,7 @@ var errBackend = errors.New("upload failed")
 
 func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u *upload) (sent, error) {
 	id := s.newID()
-	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc}, backend: backend}
+	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc, Blocks: u.blocks}, backend: backend}
 	in := u.intent
 	in.ID, in.Backend, in.Size = id, backend, u.reserve()
 	if u.promotion != nil {
@@ -147,7 +148,7 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 	}
 	if !u.inMemory() {
 		in := u.stream.in
-		out.Size, out.Digest, out.CRC32C = in.n, in.digest(), in.crc.Sum32()
+		out.Size, out.Digest, out.CRC32C, out.Blocks = in.n, in.digest(), in.sums.CRC32C(), in.sums.Sums()
 	}
 	return out, nil
 }
