@@ -10,7 +10,6 @@ import (
 
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/s3api/middlewares"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
@@ -207,7 +206,7 @@ const maxTagDocument = 64 << 10
 // form, or a header.
 func (v *conditionValues) requestTag(_ auth.Action, tag string) (*string, error) {
 	web := v.req.web
-	form, isForm := v.ctx.Value(localForm).(middlewares.PostObjectResult)
+	form, isForm := formOf(v.ctx)
 	switch {
 	case web.Method() == http.MethodPut && web.Request().URI().QueryArgs().Has("tagging"):
 		return documentTag(web.Request().Body(), tag)

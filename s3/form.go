@@ -30,11 +30,28 @@ var errFormTooLarge = s3err.APIError{
 	Description: "Your POST request fields preceding the upload file were too large.",
 }
 
+// formOf returns the form that versitygw took the request for, whatever it looked
+// like before.
+func formOf(ctx context.Context) (form middlewares.PostObjectResult, ok bool) {
+	form, ok = ctx.Value(localForm).(middlewares.PostObjectResult)
+	return form, ok
+}
+
+// errFormHash refuses the digest of a form's body: nothing could be compared with it
+// but the body as a whole, held in memory.
+var errFormHash = s3err.APIError{
+	Code: "InvalidRequest", HTTPStatusCode: http.StatusBadRequest,
+	Description: "A form has no X-Amz-Content-Sha256: leave the header out.",
+}
+
 // openForm reads a form up to its file and puts it before the body again, so that
 // versitygw, which sets no bound, reads it from there. The caller calls restore
 // when the request was answered.
 func (s *Server) openForm(ctx fiber.Ctx, req *request) (restore func(), e s3err.S3Error) {
 	restore = func() {}
+	if req.form && ctx.Get("X-Amz-Content-Sha256") != "" {
+		return restore, errFormHash
+	}
 	stream := ctx.Request().BodyStream()
 	_, params, err := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
 	boundary := strings.TrimSpace(params["boundary"]) // as versitygw's parser has it
@@ -189,7 +206,7 @@ const filenameVariable = "${filename}"
 // expandKey puts the file's name into the key of a form: what stands behind the
 // last slash of it, for browsers may send the whole path.
 func expandKey(ctx context.Context, req *request) {
-	form, ok := ctx.Value(localForm).(middlewares.PostObjectResult)
+	form, ok := formOf(ctx)
 	if !ok || req.filename == "" {
 		return
 	}
@@ -200,7 +217,7 @@ func expandKey(ctx context.Context, req *request) {
 // mayPost asks the bucket's policy about the object that a form makes, and about the
 // tags that it gives it: versitygw has asked about the bucket alone.
 func (b *Backend) mayPost(ctx context.Context, o *op) error {
-	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
+	form, _ := formOf(ctx)
 	if err := unkeptFields(form.Fields); err != nil {
 		return err
 	}
@@ -231,7 +248,7 @@ func (b *Backend) mayPost(ctx context.Context, o *op) error {
 // withFormsACL has a form's field acl stand where policies look for it, in the header of
 // that name, while ask asks one. A form may not have the header itself.
 func (r *request) withFormsACL(ctx context.Context, ask func() error) error {
-	form, _ := ctx.Value(localForm).(middlewares.PostObjectResult)
+	form, _ := formOf(ctx)
 	list := form.Fields["acl"]
 	if list == "" {
 		return ask()

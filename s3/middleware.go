@@ -33,8 +33,9 @@ const maxDocument = 8 << 20
 // most outages end by themselves, and clients double their pauses.
 const retryAfter = "1"
 
-// bodied are the queries that turn an upload's address into a document's.
-var bodied = []string{"acl", "tagging", "retention", "legal-hold", "policy", "cors", "delete", "restore", "select"}
+// bodied are the queries with which what is put at a key's address is a document, and
+// not an object: versitygw takes any other for an object's.
+var bodied = []string{"acl", "legal-hold", "retention", "tagging"}
 
 // serve wraps every request: before versitygw looks at it, and after it was
 // answered.
@@ -107,8 +108,8 @@ func (s *Server) describe(ctx fiber.Ctx, req *request) {
 	req.policyRead = get && (q.Has("policy") || q.Has("policyStatus"))
 	req.urlEncode = get && string(q.Peek("encoding-type")) == "url"
 	kind, _, _ := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
-	req.form = req.event.Method == http.MethodPost && key == "" && kind == fiber.MIMEMultipartForm &&
-		!slices.ContainsFunc(bodied, q.Has)
+	// Whatever else the query says: versitygw takes for a form what is no deletion.
+	req.form = req.event.Method == http.MethodPost && key == "" && kind == fiber.MIMEMultipartForm && !q.Has("delete")
 }
 
 // split reads bucket and key from path and host, for events and limits;

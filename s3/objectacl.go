@@ -13,7 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/s3api/middlewares"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
@@ -113,7 +112,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 		return nil, nil
 	}
 	w, err := wished(&rc.Request.Header)
-	if form, ok := ctx.Value(localForm).(middlewares.PostObjectResult); ok {
+	if form, ok := formOf(ctx); ok {
 		w, err = wishedByForm(&rc.Request.Header, form.Fields)
 	}
 	if err != nil || (w.canned == "" && len(w.grants) == 0) {

@@ -23,7 +23,7 @@ func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (
 	if err != nil {
 		return s3response.PutObjectOutput{}, err
 	}
-	if o.req.form {
+	if _, form := formOf(ctx); form {
 		if err := b.mayPost(ctx, o); err != nil {
 			return s3response.PutObjectOutput{}, err
 		}
@@ -50,7 +50,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
 		return res, err
 	}
-	if o.req.form {
+	if _, form := formOf(ctx); form {
 		r.Size = -1
 	}
 	if r.If, err = putCondition(condition{str(in.IfMatch), str(in.IfNoneMatch)}); err != nil {
