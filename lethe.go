@@ -37,6 +37,7 @@ package lethe
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // State is the state of a blob in the ledger. The numbers are stored.
@@ -159,3 +160,19 @@ var (
 	// ErrUnavailable: the ledger or every copy on the backends is unreachable.
 	ErrUnavailable = errors.New("unavailable")
 )
+
+// refusals are errors by which a ledger says that it did nothing, because of what it
+// knows.
+var refusals = []error{
+	ErrNoSuchBucket, ErrNoSuchKey, ErrNoSuchUpload, ErrTrashNotFound,
+	ErrPreconditionFailed, ErrContentGone, ErrContentKnown, ErrReaped, ErrFenced, ErrBackendMismatch,
+	ErrQuotaExceeded, ErrNoRoom, ErrClock, ErrInvalidKey, ErrInvalidTTL, ErrHeld,
+	ErrInvalidPart, ErrInvalidPartOrder, ErrPartTooSmall,
+}
+
+// Refused reports whether a ledger has answered so that its transaction certainly did
+// not happen, and why. An error without a name is not taken for that: it may say that
+// the operation was done before. Nor is ErrUnavailable: it tells nothing of the rows.
+func Refused(err error) bool {
+	return !errors.Is(err, ErrUnknownOutcome) && slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
+}

@@ -105,6 +105,23 @@ func TestLedgerThatRefuses(t *testing.T) {
 	}
 }
 
+// What a hold refuses is a certain answer: nobody looks it up.
+func TestPutOverAHeldKey(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, n := range []int{10, 5 * small} {
+		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 3)), Size: int64(n)})
+		w.must(err)
+		_, err = w.books.AddHold(w.ctx, meta.Hold{Bucket: bucket, Scope: meta.HoldObject, Key: "k"})
+		w.must(err)
+		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 4)), Size: int64(n)})
+		w.wants(err, lethe.ErrHeld)
+		if w.seen("unknown")+w.seen("looked up") != 0 {
+			t.Errorf("a refusal was taken for an unknown outcome: %v", w.events)
+		}
+		w.must(w.books.LiftHold(w.ctx, meta.Hold{Bucket: bucket, Scope: meta.HoldObject, Key: "k"}))
+	}
+}
+
 // A lost answer about the intent costs the intent, not the put's honesty.
 func TestLostAnswerOfBegin(t *testing.T) {
 	for _, m := range []mode{lostDone, lostUndone} {

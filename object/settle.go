@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -17,19 +16,9 @@ func unknown(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// refusals are errors by which a ledger says that it did nothing.
-var refusals = []error{
-	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
-	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrReaped,
-	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrUnavailable,
-	lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
-	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
-}
-
-// refused says that the transaction certainly did not happen. An error without
-// a name is not taken for that: it may say that the operation was done before.
+// refused says that the transaction certainly did not happen.
 func refused(err error) bool {
-	return !unknown(err) && slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
+	return !unknown(err) && (lethe.Refused(err) || errors.Is(err, lethe.ErrUnavailable))
 }
 
 // operation is one transaction that records its outcome under op.

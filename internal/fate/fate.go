@@ -110,15 +110,6 @@ func (w *Watch) settled(fence int64) []meta.Blob {
 	return blobs
 }
 
-// refusals are errors by which the ledger says that it has done nothing because of
-// what it knows: the bytes' fate is in its rows.
-var refusals = []error{
-	lethe.ErrNoSuchBucket, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrTrashNotFound,
-	lethe.ErrPreconditionFailed, lethe.ErrContentGone, lethe.ErrContentKnown, lethe.ErrReaped, lethe.ErrFenced, lethe.ErrBackendMismatch,
-	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrClock, lethe.ErrInvalidKey, lethe.ErrInvalidTTL, lethe.ErrHeld,
-	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall,
-}
-
 // reason names how a transaction failed; empty: it did not, or was refused.
 func reason(err error) string {
 	switch {
@@ -132,11 +123,8 @@ func reason(err error) string {
 		return "unavailable"
 	case errors.Is(err, lethe.ErrCorrupt):
 		return "corrupt"
-	}
-	for _, r := range refusals {
-		if errors.Is(err, r) {
-			return ""
-		}
+	case lethe.Refused(err):
+		return ""
 	}
 	return "other"
 }
