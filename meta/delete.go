@@ -18,8 +18,8 @@ var (
 	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
 		FROM ` + ids(1) + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + exclusiveBy("o.key"))
-	anyVisible = register(`SELECT 1 FROM ` + ids(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) LIMIT 1`)
+	visibleKeys = register(`SELECT o.key FROM ` + ids(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3)`)
 	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
 	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
@@ -36,26 +36,36 @@ func (db *DB) Delete(ctx context.Context, d Deletion) (out Deletions, err error)
 	if len(d.Items) > maxDeletion {
 		return out, fmt.Errorf("meta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
 	}
+	var lost []string
 	err = db.write(ctx, "delete from "+d.Bucket, func(t *tx) error {
-		out, err = t.delete(d)
+		out, lost, err = t.delete(d, lost)
 		return err
 	})
 	return out, err
 }
 
-func (t *tx) delete(d Deletion) (Deletions, error) {
-	p := deleting{t: t, out: Deletions{Items: make([]Deleted, len(d.Items))}}
-	var err error
-	if p.bucket, err = t.bucket(d.Bucket); err != nil {
-		return p.out, err
+// delete also answers the keys that it has lost to others so far: they are to be held
+// when it is run again. To hold all from the first would be too many locks.
+func (t *tx) delete(d Deletion, lost []string) (Deletions, []string, error) {
+	p := deleting{t: t, out: Deletions{Items: make([]Deleted, len(d.Items))}, lost: lost}
+	err := p.run(d)
+	return p.out, p.lost, err
+}
+
+func (p *deleting) run(d Deletion) (err error) {
+	if p.bucket, err = p.t.bucket(d.Bucket); err != nil {
+		return err
 	}
-	if err := t.recordOnce(d.Op, "delete", ""); err != nil {
-		return p.out, err
+	if err := p.t.holdKeys(d.Bucket, p.lost); err != nil {
+		return err
+	}
+	if err := p.t.recordOnce(d.Op, "delete", ""); err != nil {
+		return err
 	}
 	if err := p.choose(d.Items); err != nil {
-		return p.out, err
+		return err
 	}
-	return p.out, p.apply()
+	return p.apply()
 }
 
 // deleting is a deletion in progress.
@@ -65,6 +75,7 @@ type deleting struct {
 	out    Deletions
 	take   []Object // rows to delete
 	clear  []string // keys that are removed, there or not
+	lost   []string // keys that others replaced while this waited for them
 }
 
 // choose looks at what lies under the keys and decides which rows go.
@@ -146,7 +157,9 @@ func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 	if len(missing) == 0 {
 		return lies, nil
 	}
-	if found, err := p.t.exists(anyVisible, asJSON(missing), p.bucket.ID, p.t.now); err != nil || found {
+	anew, err := all(p.t, scanOne[string], visibleKeys, asJSON(missing), p.bucket.ID, p.t.now)
+	if err != nil || len(anew) > 0 {
+		p.lost = append(p.lost, anew...)
 		return nil, either(err, errAgain)
 	}
 	return lies, nil

@@ -15,9 +15,9 @@ import (
 // is locked here is not locked where a transaction that writes is alone.
 
 var (
-	// Whoever puts an object under a key holds the key, a lock of the transaction
-	// that is no row's: of an object that two replace at once the second would
-	// otherwise find neither the old row nor the new one. Buckets have such a lock,
+	// Whoever puts an object under a key, or changes one there, holds the key, a lock of
+	// the transaction that is no row's: of an object that two replace at once the second
+	// would otherwise find neither the old row nor the new one. Buckets have such a lock,
 	// too, a gate before the row's lock: those who share a row pass by who waits to
 	// change it, for ever if there are many of them, while gates are passed in turn.
 	// Backends have one for the same reason: a hold must get through.
@@ -98,20 +98,20 @@ func (t *tx) holdBucket(name string) (b Bucket, err error) {
 	return b, t.bucketError(name, err)
 }
 
-// holdObject reads the row under a key and locks it; nil if there is none. If it
-// was replaced while this waited for it there is another by now: errAgain.
+// holdKeys holds keys of a bucket that is held already.
+func (t *tx) holdKeys(bucket string, keys []string) error {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		if _, err := t.exists(closeGate, gateOf("key", bucket+"\x00"+key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdObject reads the row under a key that is held, and locks it; nil if there is
+// none.
 func (t *tx) holdObject(b Bucket, key string) (*Object, error) {
-	if !t.crowded() {
-		return t.object(b, key)
-	}
-	o, err := t.oneObject(b, heldObject, b.ID, key)
-	if err != nil || o != nil {
-		return o, err
-	}
-	if o, err = t.object(b, key); err == nil && o != nil {
-		err = errAgain
-	}
-	return nil, err
+	return t.oneObject(b, heldObject, b.ID, key)
 }
 
 // holdUpload locks an upload if it is there.
@@ -135,26 +135,29 @@ func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	if want = slices.Compact(want); len(want) == 0 {
 		return nil
 	}
-	closed := false
+	found, closed, err := t.lockContents(want, open)
+	if err == nil && (found != len(want) || closed) {
+		err = errAgain
+	}
+	return err
+}
+
+// lockContents locks those of the contents that are there, and answers how many, and
+// whether open is one that takes no more references.
+func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
 	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
 		var c bool
 		err = r.Scan(&id, &c)
 		closed = closed || c && id == open
 		return id, err
-	}, heldContents, asJSON(want))
-	if err != nil {
-		return err
-	}
-	if len(found) != len(want) || closed {
-		return errAgain
-	}
+	}, heldContents, asJSON(contents))
 	if t.held == nil {
 		t.held = make(map[lethe.ID]bool, len(found))
 	}
 	for _, id := range found {
 		t.held[id] = true
 	}
-	return nil
+	return len(found), closed, err
 }
 
 // holdContentsOf locks the contents of blobs that are about to change (design
@@ -164,13 +167,8 @@ func (t *tx) holdContentsOf(blobs []lethe.ID) error {
 		return nil
 	}
 	contents, err := all(t, scanOne[lethe.ID], contentsOf, asJSON(blobs))
-	if err != nil || len(contents) == 0 {
-		return err
+	if err == nil && len(contents) > 0 {
+		_, _, err = t.lockContents(contents, "")
 	}
-	_, err = all(t, func(r *sql.Rows) (id lethe.ID, err error) {
-		var c bool
-		err = r.Scan(&id, &c)
-		return id, err
-	}, heldContents, asJSON(contents))
 	return err
 }

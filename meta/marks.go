@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"database/sql"
 	"math"
 
 	"github.com/lethe-storage/lethe"
@@ -12,8 +13,8 @@ var (
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
 	markSound = register(`UPDATE blobs SET suspect = 0, last_error = '', verified_at = ?2
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
-	contentsMarked = register(`SELECT b.content_id FROM ` + ids(1) + ` CROSS JOIN blobs b
-		WHERE b.id = t.id AND b.state = 2 AND b.suspect <> ?2 AND b.content_id IS NOT NULL`)
+	markedBlobs = register(`SELECT coalesce(b.content_id, ''), b.suspect FROM ` + ids(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 2 ` + exclusiveBy("b.id"))
 	pageBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
 		WHERE id > ?1 AND (?2 = '' OR backend = ?2) AND state IN (?3, ?4, ?5, ?6)
 		ORDER BY id LIMIT ?7`)
@@ -44,13 +45,30 @@ func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, w
 }
 
 // placeChanged has placement look at the contents of blobs that become suspect, or
-// cease to be.
+// cease to be. The blobs are locked, so that none joins a content from then on; one
+// that did since the contents were locked has them looked at again.
 func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
-	contents, err := all(t, scanOne[lethe.ID], contentsMarked, asJSON(blobs), flag(suspect))
-	for _, id := range contents {
-		t.counts.place(id)
+	type marked struct {
+		content lethe.ID
+		suspect bool
 	}
-	return err
+	list, err := all(t, func(r *sql.Rows) (m marked, err error) {
+		err = r.Scan(&m.content, &m.suspect)
+		return m, err
+	}, markedBlobs, asJSON(blobs))
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		switch {
+		case m.content == "":
+		case t.crowded() && !t.held[m.content]:
+			return errAgain
+		case m.suspect != suspect:
+			t.counts.place(m.content)
+		}
+	}
+	return nil
 }
 
 // Blobs pages through all blobs in the order of their ids.

@@ -22,7 +22,7 @@ func (db *DB) Update(ctx context.Context, u Update) (o Object, err error) {
 }
 
 func (t *tx) update(u Update) (Object, error) {
-	b, rules, err := t.ruledBucket(u.Bucket)
+	b, rules, err := t.holdKey(u.Bucket, u.Key)
 	if err != nil {
 		return Object{}, err
 	}

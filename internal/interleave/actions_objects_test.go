@@ -1,0 +1,199 @@
+package interleave_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// uploaded commits a body that this actor has sent.
+func uploaded(body, bucket, key string, condition meta.Precondition) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		c := reference(a.op(), bucket, key, body)
+		c.Blobs, c.If = []meta.Uploaded{a.f.sent[body][a.slot]}, condition
+		return wrap(a.db.Commit(a.ctx, c))
+	}
+}
+
+// wrap lets a call be an answer.
+func wrap[T any](v T, err error) (any, error) { return v, err }
+
+// copied commits a copy of an object.
+func copied(from, key string) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		src := a.f.versions["b/"+from]
+		return wrap(a.db.Commit(a.ctx, meta.Commit{
+			Op: a.op(), What: "copy", Object: meta.Object{Bucket: "b", Key: key, Size: src.Size, ETag: src.ETag},
+			Source: &meta.Source{Bucket: "b", Key: from, ID: src.ID},
+		}))
+	}
+}
+
+// referenced commits a known body without its bytes, under a key of the actor's.
+func referenced(body, bucket string) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		return wrap(a.db.Commit(a.ctx, reference(a.op(), bucket, fmt.Sprint("n", a.slot), body)))
+	}
+}
+
+func commits() []action {
+	return []action{
+		{name: "Commit new over a", changes: "key a, content new, content one, intents", reads: "bucket b", run: uploaded("new", "b", "a", meta.Precondition{})},
+		{name: "Commit one as n", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", meta.Precondition{})},
+		{name: "Commit one as n if nothing is there", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", meta.Precondition{IfNoneMatch: "*"})},
+		{name: "Commit one over due", changes: "key due, content one, intents", reads: "bucket b", run: uploaded("one", "b", "due", meta.Precondition{})},
+		{name: "Commit solo over a", changes: "key a, content solo, content one, intents", reads: "bucket b", run: uploaded("solo", "b", "a", meta.Precondition{})},
+		{name: "Commit solo over a in place of its version", changes: "key a, content solo, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
+			return uploaded("solo", "b", "a", meta.Precondition{IfID: a.f.versions["b/a"].ID})(a)
+		}},
+		{name: "Commit new over k", changes: "key k, content new, trash, intents", reads: "bucket u", run: uploaded("new", "u", "k", meta.Precondition{})},
+		{name: "Commit new into e", changes: "key e, content new, intents", reads: "bucket e", run: uploaded("new", "e", "k", meta.Precondition{})},
+		{name: "Commit two without bytes", changes: "content two", reads: "bucket b", run: referenced("two two", "b")},
+		{name: "Commit two into q", changes: "content two, room of q", reads: "bucket q", run: referenced("two two", "q")},
+		{name: "Commit a copy of s", changes: "key n, content solo", reads: "key s, bucket b", run: copied("s", "n")},
+		{name: "Commit a copy of a", changes: "key n, content one", reads: "key a, bucket b", run: copied("a", "n")},
+		{name: "Commit the idle intent", changes: "intent idle, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Commit(a.ctx, a.f.idle))
+		}},
+		{name: "Commit the promised intent", changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Commit(a.ctx, a.f.promo))
+		}},
+		{name: "Promote", changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Promote(a.ctx, a.f.intents, a.f.promo.Blobs[0].Blob))
+		}},
+		{name: "Restore", changes: "trash, key k, content bin", reads: "bucket u", run: func(a *act) (any, error) {
+			return wrap(a.db.Restore(a.ctx, a.op(), a.f.trashed.ID, true))
+		}},
+		{name: "Outcome", reads: "operation", changes: "operation", awaits: true, run: func(a *act) (any, error) {
+			out, found, err := a.db.Outcome(a.ctx, a.f.op[a.other()])
+			return []any{out, found}, err
+		}},
+	}
+}
+
+// complete ends an upload.
+func complete(name string, numbers ...int) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		u := a.f.uploads[name]
+		c := meta.Completion{Op: a.op(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: meta.Commit{Object: meta.Object{ETag: "m"}}}
+		for _, p := range a.f.stored[name] {
+			if slices.Contains(numbers, p.Number) {
+				c.Parts = append(c.Parts, meta.PartName{Number: p.Number, ETag: p.ETag})
+			}
+		}
+		return wrap(a.db.Complete(a.ctx, c))
+	}
+}
+
+func storePart(number int) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		c := a.f.parts[number][a.slot]
+		c.Op = a.op()
+		return wrap(a.db.CommitPart(a.ctx, c))
+	}
+}
+
+// lying is how long an upload may lie untouched.
+const lying = 24 * time.Hour
+
+func uploads() []action {
+	return []action{
+		{name: "Complete up", changes: "upload up, key m, content parts, operation", reads: "bucket b", run: complete("up", 1, 2)},
+		{name: "Complete up with its first part", changes: "upload up, key m, operation", reads: "bucket b", run: complete("up", 1)},
+		{name: "Complete up2", changes: "upload up2, key m2, content parts", reads: "bucket b", run: complete("up2", 1, 2)},
+		{name: "CommitPart 1", changes: "upload up, intents, operation", run: storePart(1)},
+		{name: "CommitPart 3", changes: "upload up, intents", run: storePart(3)},
+		{name: "Begin a part", changes: "upload up", run: func(a *act) (any, error) {
+			return wrap(a.db.Begin(a.ctx, meta.Intent{ID: a.id(), Backend: "tape", Size: 3, UploadID: a.f.uploads["up"].ID, Part: 4}))
+		}},
+		{name: "AbortUpload", changes: "upload up, operation", run: func(a *act) (any, error) {
+			return none(a.db.AbortUpload(a.ctx, a.op(), "b", "m", a.f.uploads["up"].ID))
+		}},
+		{name: "AbortStale", changes: "upload up", reads: "bucket b", run: func(a *act) (any, error) {
+			return none(a.db.AbortStale(a.ctx, a.f.uploads["up"].ID, meta.Stale{Age: lying}))
+		}},
+		{name: "AbortRuled", changes: "upload upr", reads: "bucket r", run: func(a *act) (any, error) {
+			return wrap(a.db.AbortRuled(a.ctx, a.f.uploads["upr"].ID))
+		}},
+		{name: "Complete upr", changes: "upload upr, content parts", reads: "bucket r", run: complete("upr", 1, 2)},
+		{name: "CreateUpload", changes: "uploads of e", reads: "bucket e", run: func(a *act) (any, error) {
+			return wrap(a.db.CreateUpload(a.ctx, meta.Upload{Bucket: "e", Key: "m", Owner: owner}))
+		}},
+	}
+}
+
+// remove deletes keys.
+func remove(bucket string, keys ...string) func(*act) (any, error) {
+	return func(a *act) (any, error) {
+		d := meta.Deletion{Op: a.op(), Bucket: bucket}
+		for _, k := range keys {
+			d.Items = append(d.Items, meta.DeleteItem{Key: k})
+		}
+		return wrap(a.db.Delete(a.ctx, d))
+	}
+}
+
+func objects() []action {
+	expire := func(l meta.Limits) func(*act) (any, error) {
+		return func(a *act) (any, error) {
+			r, err := a.db.Expire(a.ctx, meta.Batch{Limit: 100, Limits: l})
+			return took(r), err
+		}
+	}
+	return []action{
+		{name: "Delete a", changes: "key a, content one", reads: "bucket b, operation", run: remove("b", "a")},
+		{name: "Delete a and s", changes: "key a, content one, key s, content solo, operation", reads: "bucket b", run: remove("b", "a", "s")},
+		{name: "Delete s and a", changes: "key a, content one, key s, content solo", reads: "bucket b", run: remove("b", "s", "a")},
+		{name: "Delete n", changes: "key n", reads: "bucket b", run: remove("b", "n")},
+		{name: "Delete m", changes: "key m", reads: "bucket b", run: remove("b", "m")},
+		{name: "Delete k", changes: "key k, trash", reads: "bucket u", run: remove("u", "k")},
+		{name: "Delete t1", changes: "content two", reads: "bucket b", run: remove("b", "t1")},
+		{name: "Delete x in q", changes: "room of q", reads: "bucket q", run: remove("q", "x")},
+		{name: "Update a", changes: "key a", reads: "bucket b, operation", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "a", Tags: &map[string]string{"t": fmt.Sprint(a.slot)}}))
+		}},
+		{name: "Update due so that it is held and longer", changes: "key due", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "due", TTL: &meta.TTLChange{TTL: 100 * time.Hour}}))
+		}},
+		{name: "Update the end of a", changes: "key a", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "a", TTL: &meta.TTLChange{TTL: time.Hour}}))
+		}},
+		{name: "Update tags of what is ruled", changes: "key log/y, key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "r", Key: "log/y", Tags: &map[string]string{"t": "1"}}))
+		}},
+		{name: "Update attributes of what is due by a rule", changes: "key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
+			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &meta.Attrs{ContentType: "x"}}))
+		}},
+		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, parked", reads: "bucket b, bucket r", run: expire(meta.Limits{})},
+		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, guards, parked", reads: "bucket b, bucket r",
+			run: expire(meta.Limits{TTL: meta.Limit{Ask: 1}, Rules: meta.Limit{Ask: 1}})},
+		{name: "Purge", passes: true, changes: "trash, content bin, parked", reads: "bucket u", run: func(a *act) (any, error) {
+			r, err := a.db.Purge(a.ctx, meta.Batch{Limit: 100})
+			return took(r), err
+		}},
+		{name: "PurgeTrash", changes: "trash", run: func(a *act) (any, error) {
+			return wrap(a.db.PurgeTrash(a.ctx, []lethe.ID{a.f.trashed.ID, a.f.purgeable.ID}))
+		}},
+	}
+}
+
+// took lists what a batch removed.
+func took(r meta.Reclaimed) []string {
+	out := []string{}
+	for range r.Objects {
+		out = append(out, "an object")
+	}
+	for range r.Blobs {
+		out = append(out, "a blob")
+	}
+	for range r.Parked {
+		out = append(out, "a parked row")
+	}
+	for _, c := range r.Dropped {
+		out = append(out, string(c))
+	}
+	return out
+}

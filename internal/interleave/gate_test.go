@@ -1,0 +1,196 @@
+package interleave_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// kind says what an event is about.
+type kind int
+
+const (
+	arrived  kind = iota // a statement waits at the gate
+	answered             // the server has answered the statement that was let pass
+	returned             // the method has returned
+)
+
+// event is what happened to an actor.
+type event struct {
+	actor int
+	kind  kind
+	text  string // of the statement
+	pid   uint32 // of the server's process
+	pass  chan<- struct{}
+}
+
+// gate lies between a ledger and PostgreSQL. While it is shut every statement is an
+// event, and waits.
+type gate struct {
+	actor  int
+	to     string
+	events chan<- event
+	shut   atomic.Bool
+	// passed counts the statements since it was last set, shut or not.
+	passed atomic.Int64
+}
+
+// listen answers the address of the gate, which is open at first.
+func (g *gate) listen(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { g.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		serving.Wait()
+	})
+	return l.Addr().String()
+}
+
+func (g *gate) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", g.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	w := &wire{g: g, client: client, server: server, texts: map[string]string{}}
+	var answers sync.WaitGroup
+	answers.Go(func() {
+		w.down()
+		client.Close()
+	})
+	w.up()
+	server.Close()
+	answers.Wait()
+}
+
+// wire is one connection.
+type wire struct {
+	g              *gate
+	client, server net.Conn
+	texts          map[string]string // of prepared statements, by name
+	pid            atomic.Uint32
+	asked          atomic.Bool // a statement that was let pass is not answered yet
+}
+
+// up carries what the client sends, as far as the gate lets it.
+func (w *wire) up() {
+	first, err := message(w.client, 0)
+	if err != nil {
+		return
+	}
+	if _, err := w.server.Write(first); err != nil {
+		return
+	}
+	var some bytes.Buffer
+	statement := ""
+	for {
+		m, err := message(w.client, 1)
+		if err != nil {
+			return
+		}
+		some.Write(m)
+		if text := w.runs(m); text != "" {
+			statement = text
+		}
+		if m[0] != 'S' && m[0] != 'Q' && m[0] != 'X' {
+			continue // the server is asked when the client says that it is all
+		}
+		if statement != "" {
+			w.stop(statement)
+		}
+		statement = ""
+		if _, err := w.server.Write(some.Bytes()); err != nil {
+			return
+		}
+		some.Reset()
+	}
+}
+
+// runs is the statement that a message runs, empty if it runs none.
+func (w *wire) runs(m []byte) string {
+	body := m[5:]
+	switch m[0] {
+	case 'Q':
+		if text := word(&body); !strings.HasPrefix(text, "--") {
+			return text
+		}
+	case 'P':
+		name := word(&body)
+		w.texts[name] = word(&body)
+	case 'B':
+		word(&body)
+		return w.texts[word(&body)]
+	}
+	return ""
+}
+
+// stop waits until the statement may pass.
+func (w *wire) stop(text string) {
+	w.g.passed.Add(1)
+	if !w.g.shut.Load() {
+		return
+	}
+	pass := make(chan struct{})
+	w.g.events <- event{actor: w.g.actor, kind: arrived, text: text, pid: w.pid.Load(), pass: pass}
+	<-pass
+	w.asked.Store(true)
+}
+
+// down carries what the server sends, and tells when a statement is answered.
+func (w *wire) down() {
+	for {
+		m, err := message(w.server, 1)
+		if err != nil {
+			return
+		}
+		switch m[0] {
+		case 'K':
+			w.pid.Store(binary.BigEndian.Uint32(m[5:9]))
+		case 'Z':
+			if w.asked.CompareAndSwap(true, false) {
+				w.g.events <- event{actor: w.g.actor, kind: answered}
+			}
+		}
+		if _, err := w.client.Write(m); err != nil {
+			return
+		}
+	}
+}
+
+// message reads one message, whose length stands behind so many bytes.
+func message(r io.Reader, before int) ([]byte, error) {
+	head := make([]byte, before+4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	m := make([]byte, before+int(binary.BigEndian.Uint32(head[before:])))
+	copy(m, head)
+	_, err := io.ReadFull(r, m[len(head):])
+	return m, err
+}
+
+// word takes a string off the front of a message's body.
+func word(body *[]byte) string {
+	text, rest, _ := bytes.Cut(*body, []byte{0})
+	*body = rest
+	return string(text)
+}

@@ -1,0 +1,52 @@
+package interleave_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// outrun lets actor 1 replace an object over and over, and actor 0 go on only while
+// the object is being replaced: whatever that waits for is another one then.
+type outrun struct{}
+
+func (outrun) next(c *conductor, can []int) int {
+	if slices.Contains(can, 0) && (strings.HasPrefix(c.actors[1].last, "DELETE FROM objects") || !slices.Contains(can, 1)) {
+		return 0
+	}
+	return 1
+}
+
+// String names the schedule.
+func (outrun) String() string { return "outrun" }
+
+// Whoever deletes or changes an object that others replace all the time loses once
+// at most, and then has his turn.
+func TestHotKey(t *testing.T) {
+	w := newWorld(t, cluster(t).Database())
+	replace := func(a *act) (any, error) {
+		for range 40 {
+			c := meta.Commit{Op: a.id(), What: "put", Object: meta.Object{Bucket: "b", Key: "a", ETag: "empty"}}
+			if _, err := a.db.Commit(a.ctx, c); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	for _, name := range []string{"Delete a", "Delete a and s", "Update a"} {
+		x, _ := named(name)
+		c, answers := w.runBeside([]action{x, {name: "Commit over and over", run: replace}}, outrun{})
+		for i, a := range answers {
+			if strings.HasPrefix(a.text, "error") {
+				t.Errorf("%s: actor %d answers %s", name, i, a)
+			}
+		}
+		if turns := strings.Count(strings.Join(c.trace, "\n"), "actor 0: BEGIN"); turns > 2 {
+			t.Errorf("%s: had to begin %d times", name, turns)
+		}
+		w.sound(name)
+		w.back()
+	}
+}

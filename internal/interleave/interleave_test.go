@@ -1,0 +1,129 @@
+package interleave_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+var (
+	schedules = flag.Int("interleave.schedules", 4, "how many schedules each pair of methods runs; 0: all with one interruption")
+	triples   = flag.Int("interleave.triples", 60, "how many triples of methods run")
+	seed      = flag.Uint64("interleave.seed", 1, "what draws the schedules and the triples")
+	only      = flag.String("interleave.only", "", "only pairs that this matches, as 'one + other'")
+	workers   = flag.Int("interleave.workers", 3, "how many pairs run at the same time")
+)
+
+// cluster starts the server of a test.
+func cluster(t testing.TB) *servers.PostgresServer {
+	t.Helper()
+	return servers.NewPostgres(t, "fsync=off", "full_page_writes=off", "autovacuum=off", "deadlock_timeout=20ms")
+}
+
+// TestPairs runs every two methods that share rows beside each other.
+func TestPairs(t *testing.T) {
+	pg := cluster(t)
+	match := regexp.MustCompile(*only)
+	var pairs [][]action
+	list := actions()
+	for i, x := range list {
+		for _, y := range list[i:] {
+			if x.meets(y) && match.MatchString(x.name+" + "+y.name) {
+				pairs = append(pairs, []action{x, y})
+			}
+		}
+	}
+	t.Logf("%d actions, %d pairs", len(list), len(pairs))
+	if testing.Short() {
+		pairs = pairs[:min(len(pairs), 20)]
+	}
+	share(t, pg, len(pairs), func(w *world, i int) (ran, waited int) {
+		for _, s := range w.interruptions(pairs[i], uint64(i)) {
+			wrong, waits := w.beside(pairs[i], s)
+			if wrong != "" {
+				w.Errorf("%s", wrong)
+				return ran, waited
+			}
+			ran++
+			waited += waits
+		}
+		return ran, waited
+	})
+}
+
+// interruptions are schedules in which each of two is interrupted once by the other.
+func (w *world) interruptions(pair []action, number uint64) (out []schedule) {
+	w.Helper()
+	for _, o := range w.serial(pair) {
+		for after := 1; after < o.lengths[o.order[0]]; after++ {
+			out = append(out, interrupted{o.order, after})
+		}
+	}
+	dice := rand.New(rand.NewPCG(*seed, number))
+	dice.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	if *schedules > 0 && len(out) > *schedules {
+		out = out[:*schedules]
+	}
+	return out
+}
+
+// TestTriples runs three or four methods that share rows beside each other, by chance.
+func TestTriples(t *testing.T) {
+	pg := cluster(t)
+	list := actions()
+	if testing.Short() {
+		*triples = 3
+	}
+	share(t, pg, *triples, func(w *world, i int) (ran, waited int) {
+		dice := rand.New(rand.NewPCG(*seed, uint64(1000+i)))
+		some := []action{list[dice.IntN(len(list))]}
+		size := 3
+		if i%20 == 0 {
+			size = most
+		}
+		for len(some) < size {
+			if x := list[dice.IntN(len(list))]; x.meets(some[dice.IntN(len(some))]) {
+				some = append(some, x)
+			}
+		}
+		for n := range 6 {
+			wrong, waits := w.beside(some, shuffle(uint64(i)<<8+uint64(n)))
+			if wrong != "" {
+				w.Errorf("%s", wrong)
+				return ran, waited
+			}
+			ran++
+			waited += waits
+		}
+		return ran, waited
+	})
+}
+
+// share runs a number of jobs in several worlds at the same time.
+func share(t *testing.T, pg *servers.PostgresServer, jobs int, do func(w *world, job int) (ran, waited int)) {
+	var next, ran, waited atomic.Int64
+	t.Run("worlds", func(t *testing.T) {
+		for i := range *workers {
+			url := pg.Database()
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, url)
+				for {
+					job := int(next.Add(1)) - 1
+					if job >= jobs {
+						break
+					}
+					r, n := do(w, job)
+					ran.Add(int64(r))
+					waited.Add(int64(n))
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules, in which %d statements waited for a lock", ran.Load(), waited.Load())
+}

@@ -1,0 +1,67 @@
+package interleave_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// apart are methods that change rows and meet nobody here, with the reason.
+var apart = map[string]string{
+	"PagesVisited": "it changes nothing, and counts what SQLite reads",
+	"ResetClock":   "one process works on the ledger alone while a person sets its clock back",
+	"Vacuum":       "it is for SQLite, where one writes at a time",
+}
+
+// TestEveryMethod: what changes rows has an action, or stands apart with a reason.
+func TestEveryMethod(t *testing.T) {
+	covered := maps.Clone(apart)
+	for _, x := range actions() {
+		covered[x.method()] = x.name
+	}
+	changing := changingMethods(t)
+	for _, m := range changing {
+		if covered[m] == "" {
+			t.Errorf("DB.%s changes rows: give it an action, with the rows that it changes and reads", m)
+		}
+	}
+	for m := range covered {
+		if !slices.Contains(changing, m) {
+			t.Errorf("there is an action of DB.%s, which changes no rows", m)
+		}
+	}
+}
+
+// changingMethods are the exported methods of the ledger that run a transaction which
+// writes.
+func changingMethods(t *testing.T) (out []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../meta/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || !fn.Name.IsExported() || len(fn.Recv.List[0].Names) != 1 || fn.Recv.List[0].Names[0].Name != "db" {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				call, ok := n.(*ast.SelectorExpr)
+				if ok && (call.Sel.Name == "write" || call.Sel.Name == "batch") && !slices.Contains(out, fn.Name.Name) {
+					out = append(out, fn.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
