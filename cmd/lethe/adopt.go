@@ -40,7 +40,6 @@ func (c *cli) adopt(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "store %s is adopted\n", store.ID)
-	c.restored(conf)
-	return nil
+	printf(c.out, "store %s is adopted\n", store.ID)
+	return c.restored(conf)
 }

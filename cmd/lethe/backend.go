@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ func (c *cli) backendListCommand() *cobra.Command {
 					return err
 				}
 				for _, b := range list {
-					printBackend(c.out, b)
+					c.printBackend(b)
 				}
 				return nil
 			})
@@ -81,7 +80,7 @@ func (c *cli) backendAct(ctx context.Context, client *admin.Client, call string,
 	if _, err := admin.Call[admin.None](ctx, client, call, req); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.out, "%s: done\n", req.ID)
+	_, err := printf(c.out, "%s: done\n", req.ID)
 	return err
 }
 

@@ -27,7 +27,7 @@ file holds the secrets of access keys; it is made readable by its owner only.`,
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.out, "backup of %s in %s, checked\n", size(n), args[0])
+				_, err = printf(c.out, "backup of %s in %s, checked\n", size(n), args[0])
 				return err
 			})
 		},

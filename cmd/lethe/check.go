@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -53,12 +52,12 @@ func (c *cli) check(ctx context.Context, client *admin.Client, req admin.CheckRe
 	if asJSON {
 		return res, printLine(c.out, res)
 	}
-	fmt.Fprintf(c.out, "%s compared with %s on the backends, %s: ", plural(res.Rows, "live blob", "live blobs"), plural(res.Keys, "file", "files"), size(res.Bytes))
+	printf(c.out, "%s compared with %s on the backends, %s: ", plural(res.Rows, "live blob", "live blobs"), plural(res.Keys, "file", "files"), size(res.Bytes))
 	if res.Problems == 0 {
-		fmt.Fprintln(c.out, "nothing is wrong")
+		printf(c.out, "nothing is wrong\n")
 		return res, nil
 	}
-	fmt.Fprintf(c.out, "%s: %s\n", plural(res.Problems, "problem", "problems"), counts(res.Kinds))
+	printf(c.out, "%s: %s\n", plural(res.Problems, "problem", "problems"), counts(res.Kinds))
 	return res, nil
 }
 
@@ -82,7 +81,7 @@ func walked[Res any](ctx context.Context, c *cli, client *admin.Client, w walk) 
 		case ev.Problem != nil:
 			bar.clear()
 			p := ev.Problem
-			fmt.Fprintf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
+			printf(c.out, "%s: %s %q: %s\n", p.Kind, p.Backend, p.Name, p.Detail)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,16 +49,16 @@ func (c *cli) clockShowCommand() *cobra.Command {
 }
 
 func (c *cli) printClock(s admin.Clock) {
-	fmt.Fprintf(c.out, "ledger   %s\nmachine  %s\n", stamp(s.Ledger), stamp(s.Wall))
+	printf(c.out, "ledger   %s\nmachine  %s\n", stamp(s.Ledger), stamp(s.Wall))
 	if s.Ahead == 0 {
-		fmt.Fprintln(c.out, "The ledger's clock is not ahead.")
+		printf(c.out, "The ledger's clock is not ahead.\n")
 		return
 	}
-	fmt.Fprintf(c.out, "\nThe ledger's clock is %s ahead: nothing becomes due before the machine's has caught up.\nA reset would mean:\n", seconds(s.Ahead))
-	fmt.Fprintf(c.out, "  %s that clients do not see any more would be seen until their time\n", plural(s.Hidden, "object", "objects"))
-	fmt.Fprintf(c.out, "  %s stored meanwhile would end up to %s later than told\n", plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
+	printf(c.out, "\nThe ledger's clock is %s ahead: nothing becomes due before the machine's has caught up.\nA reset would mean:\n", seconds(s.Ahead))
+	printf(c.out, "  %s that clients do not see any more would be seen until their time\n", plural(s.Hidden, "object", "objects"))
+	printf(c.out, "  %s stored meanwhile would end up to %s later than told\n", plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
 	if len(s.Others) > 0 {
-		fmt.Fprintf(c.out, "  all other instances have to be stopped: %v\n", s.Others)
+		printf(c.out, "  all other instances have to be stopped: %v\n", s.Others)
 	}
 }
 
@@ -79,7 +78,7 @@ func (c *cli) clockResetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.out, "the ledger's clock was set back by %s, to %s\n", seconds(s.Ahead), stamp(s.Wall))
+				_, err = printf(c.out, "the ledger's clock was set back by %s, to %s\n", seconds(s.Ahead), stamp(s.Wall))
 				return err
 			})
 		},

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,7 +15,7 @@ func (c *cli) configCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "init", Short: "Write a file with every key, its default and its meaning to standard output", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				_, err := fmt.Fprint(c.out, config.Init())
+				_, err := io.WriteString(c.out, config.Init())
 				return err
 			},
 		},
@@ -30,12 +30,12 @@ and variables of the environment that set nothing.`,
 					return err
 				}
 				for _, text := range conf.Warnings() {
-					fmt.Fprintf(c.err, "warning: %s\n", text)
+					printf(c.err, "warning: %s\n", text)
 				}
 				for _, name := range config.UnknownEnviron(os.Environ()) {
-					fmt.Fprintf(c.err, "warning: the variable %s sets nothing\n", name)
+					printf(c.err, "warning: the variable %s sets nothing\n", name)
 				}
-				_, err = fmt.Fprintln(c.out, "the configuration is valid")
+				_, err = printf(c.out, "the configuration is valid\n")
 				return err
 			},
 		},

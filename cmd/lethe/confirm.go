@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -43,7 +42,7 @@ func (c *cli) confirmed(yes bool, question func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "%s [y/N] ", text)
+	printf(c.err, "%s [y/N] ", text)
 	answer, err := bufio.NewReader(c.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -64,7 +65,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 				return err
 			}
 			if more {
-				fmt.Fprintf(c.err, "there are more: --after %s goes on\n", list[len(list)-1].ID)
+				printf(c.err, "there are more: --after %s goes on\n", list[len(list)-1].ID)
 			}
 			if asJSON {
 				return printJSON(c.out, list)
@@ -179,12 +180,12 @@ func (c *cli) changeDead(ctx context.Context, client *admin.Client, d deadChange
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), d.done)
+	printf(c.out, "%s %s\n", plural(int64(n.Count), "dead letter", "dead letters"), d.done)
 	if n.Count > 0 {
-		fmt.Fprint(c.out, d.after)
+		_, _ = io.WriteString(c.out, d.after)
 	}
 	if n.Late > 0 {
-		fmt.Fprintf(c.out, "%s left: the upload may still land, until %s at the latest. Write off after that.\n",
+		printf(c.out, "%s left: the upload may still land, until %s at the latest. Write off after that.\n",
 			plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
 	}
 	return nil

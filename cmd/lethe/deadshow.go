@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +78,7 @@ takes the memory of one page. Times are RFC 3339 in UTC, sizes bytes.`,
 		if err := read(); err != nil {
 			return err
 		}
-		out := bufio.NewWriter(c.out)
+		out := bufio.NewWriter(c.exact())
 		write, flush, err := deadWriter(out, format)
 		if err != nil {
 			return err
@@ -97,8 +96,7 @@ takes the memory of one page. Times are RFC 3339 in UTC, sizes bytes.`,
 func deadWriter(w io.Writer, format string) (write func(admin.DeadInfo) error, flush func() error, err error) {
 	switch format {
 	case "jsonl":
-		e := json.NewEncoder(w)
-		return func(d admin.DeadInfo) error { return e.Encode(d) }, func() error { return nil }, nil
+		return func(d admin.DeadInfo) error { return printLine(w, d) }, func() error { return nil }, nil
 	case "csv":
 		out := csv.NewWriter(w)
 		err := out.Write(strings.Split("id,backend,name,bucket,bucket_id,size,sha256,reason,content,segment,replica,upload,part,created_at,died_at,due_at,late_until,attempts,last_error", ","))

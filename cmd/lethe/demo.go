@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -86,7 +85,7 @@ func demoConfig(dir string) *config.Config {
 	return conf
 }
 
-func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.c.out, format+"\n", args...) }
+func (d *demo) say(format string, args ...any) { printf(d.c.out, format+"\n", args...) }
 
 func (d *demo) tour(ctx context.Context, objects int) error {
 	d.say("1. A store in %s, its S3 endpoint at %s\n", d.app.Config.DataDir, d.app.Addresses().S3)

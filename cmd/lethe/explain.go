@@ -72,7 +72,7 @@ func (c *cli) blobObjects(ctx context.Context, client *admin.Client, blob string
 			last := page.Objects[len(page.Objects)-1]
 			req.AfterID, req.AfterTrash = last.ID, last.Trash
 		} else if !asJSON && req.AfterID == "" && len(page.Objects) == 0 {
-			fmt.Fprintf(c.out, "nothing needs this blob; it is %s\n", page.Blob.State)
+			printf(c.out, "nothing needs this blob; it is %s\n", page.Blob.State)
 		}
 	}
 	if asJSON {
@@ -91,7 +91,7 @@ func (c *cli) sharers(list []admin.Sharer) {
 		case s.Upload:
 			text += fmt.Sprintf(" (an upload under way: %s)", s.ID)
 		}
-		fmt.Fprintln(c.out, text)
+		printf(c.out, "%s\n", text)
 	}
 }
 
@@ -106,74 +106,74 @@ func parseObject(text string) (admin.ObjectName, error) {
 }
 
 func (c *cli) explain(e admin.Explanation) {
-	fmt.Fprintf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
+	printf(c.out, "s3://%s/%s\n  %s\n", e.Bucket, e.Key, e.Verdict)
 	if o := e.Object; o != nil {
-		fmt.Fprintf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, size(o.Size), o.ETag, stamp(o.ModifiedAt))
+		printf(c.out, "\nobject   version %s, %s, ETag %s, stored %s\n", o.ID, size(o.Size), o.ETag, stamp(o.ModifiedAt))
 		if !o.TTLAt.IsZero() {
-			fmt.Fprintf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), when(o.TTLAt, e.Now))
+			printf(c.out, "         its time to live ends %s (%s)\n", stamp(o.TTLAt), when(o.TTLAt, e.Now))
 		}
 		if !o.RuleAt.IsZero() {
-			fmt.Fprintf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), when(o.RuleAt, e.Now))
+			printf(c.out, "         lifecycle rule %q ends it %s (%s)\n", o.Rule, stamp(o.RuleAt), when(o.RuleAt, e.Now))
 		}
 	}
 	for _, t := range e.Trash {
-		fmt.Fprintf(c.out, "\ntrash    entry %s, %s, %s %s, purged %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), when(t.PurgeAt, e.Now))
+		printf(c.out, "\ntrash    entry %s, %s, %s %s, purged %s\n", t.ID, size(t.Size), t.Reason, when(t.DeletedAt, e.Now), when(t.PurgeAt, e.Now))
 	}
 	for _, content := range e.Contents {
 		c.explainContent(e, content)
 	}
 	if e.GoneEarlier > 0 {
-		fmt.Fprintf(c.out, "\ngone     %s before those below: lethe receipts export --bucket %s\n",
-			plural(int64(e.GoneEarlier), "version", "versions"), e.Bucket)
+		printf(c.out, "\ngone     %s before those below: %s\n",
+			plural(int64(e.GoneEarlier), "version", "versions"), c.command("receipts", "export", "--bucket", e.Bucket))
 	}
 	for _, g := range e.Gone {
 		c.explainGone(g)
 	}
 	for _, op := range e.Operations {
-		fmt.Fprintf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
+		printf(c.out, "\nwritten  by %s, operation %s, %s\n", op.What, op.ID, stamp(op.At))
 	}
 }
 
 // explainGone tells of a version that is gone.
 func (c *cli) explainGone(g admin.Gone) {
 	r := g.Receipt
-	fmt.Fprintf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
+	printf(c.out, "\ngone     version %s, %s, ETag %s, at %s\n         %s; %s\n", r.Version, size(r.Size), r.ETag,
 		lethe.Time(r.At).Time().Format(time.RFC3339), g.Why, g.Fate)
 	if t := r.Trash; t != nil {
-		fmt.Fprintf(c.out, "         it was in the trash from %s (%s)\n", lethe.Time(t.At).Time().Format(time.RFC3339), t.Reason)
+		printf(c.out, "         it was in the trash from %s (%s)\n", lethe.Time(t.At).Time().Format(time.RFC3339), t.Reason)
 	}
 	for _, b := range g.Confirmed {
-		fmt.Fprintf(c.out, "  blob   %s on %s: %s at %s\n", b.Blob, b.Backend, b.How, lethe.Time(b.At).Time().Format(time.RFC3339))
+		printf(c.out, "  blob   %s on %s: %s at %s\n", b.Blob, b.Backend, b.How, lethe.Time(b.At).Time().Format(time.RFC3339))
 	}
 	for _, b := range g.Left {
-		fmt.Fprintf(c.out, "  blob   %s on %s: %s\n", b.ID, b.Backend, b.State)
+		printf(c.out, "  blob   %s on %s: %s\n", b.ID, b.Backend, b.State)
 	}
 }
 
 func (c *cli) explainContent(e admin.Explanation, content admin.ContentInfo) {
-	fmt.Fprintf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, size(content.Size), content.Domain, stamp(content.CreatedAt))
-	fmt.Fprintf(c.out, "         shared by %s:\n", plural(content.Refs, "reference", "references"))
+	printf(c.out, "\ncontent  %s, %s %s, %s, domain %s, since %s\n", content.ID, content.Kind, content.Digest, size(content.Size), content.Domain, stamp(content.CreatedAt))
+	printf(c.out, "         shared by %s:\n", plural(content.Refs, "reference", "references"))
 	for _, s := range content.Sharers {
 		where := "s3://" + s.Bucket + "/" + s.Key
 		if s.Trash {
 			where += " (in the trash)"
 		}
-		fmt.Fprintf(c.out, "           %s\n", where)
+		printf(c.out, "           %s\n", where)
 	}
 	if content.More {
-		fmt.Fprintln(c.out, "           ... and more")
+		printf(c.out, "           ... and more\n")
 	}
 	for _, b := range content.Blobs {
-		fmt.Fprintf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, size(b.Size), b.Segment)
+		printf(c.out, "  blob   %s on %s: %s, %s, segment %d", b.ID, b.Backend, b.State, size(b.Size), b.Segment)
 		if b.Reason != "" {
-			fmt.Fprintf(c.out, ", condemned as %s, deleted %s", b.Reason, when(b.DueAt, e.Now))
+			printf(c.out, ", condemned as %s, deleted %s", b.Reason, when(b.DueAt, e.Now))
 		}
 		if b.Attempts > 0 {
-			fmt.Fprintf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
+			printf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
 		}
 		if b.Suspect {
-			fmt.Fprintf(c.out, ", SUSPECT: %s", b.LastError)
+			printf(c.out, ", SUSPECT: %s", b.LastError)
 		}
-		fmt.Fprintln(c.out)
+		printf(c.out, "\n")
 	}
 }

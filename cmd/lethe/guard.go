@@ -78,7 +78,7 @@ store, without a name). Where one is left out or unknown the answer lists them.`
 			return c.withYes(cmd.Context(), yes, ofAllowance(&req), func(client *admin.Client) error {
 				g, err := admin.Call[admin.GuardInfo](cmd.Context(), client, "guards/allow", req)
 				if err == nil {
-					_, err = fmt.Fprintf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
+					_, err = printf(c.out, "%s of %s: %s\n", g.Kind, cmp.Or(g.Name, g.Subject, "the store"), guardState(g))
 				}
 				return err
 			})

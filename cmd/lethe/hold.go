@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ func (c *cli) holdAddCommand() *cobra.Command {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				h, err := admin.Call[admin.HoldInfo](cmd.Context(), client, "holds/add", req)
 				if err == nil {
-					_, err = fmt.Fprintf(c.out, "held: %s\n", holdName(h))
+					_, err = printf(c.out, "held: %s\n", holdName(h))
 				}
 				return err
 			})
@@ -104,7 +103,7 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *admin.Client) error {
 				_, err := admin.Call[admin.None](cmd.Context(), client, "holds/remove", req)
 				if err == nil {
-					_, err = fmt.Fprintln(c.out, "lifted")
+					_, err = printf(c.out, "lifted\n")
 				}
 				return err
 			})

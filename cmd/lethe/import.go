@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -87,12 +86,12 @@ func (c *cli) importing(ctx context.Context, client *admin.Client, req admin.Imp
 		return res, printLine(c.out, res)
 	}
 	if len(res.Keys) == 0 {
-		fmt.Fprintln(c.out, "there are no such foreign keys")
+		printf(c.out, "there are no such foreign keys\n")
 		return res, nil
 	}
 	for _, outcome := range slices.Sorted(maps.Keys(res.Keys)) {
-		fmt.Fprintf(c.out, "%s %s; ", number(res.Keys[outcome]), outcome)
+		printf(c.out, "%s %s; ", number(res.Keys[outcome]), outcome)
 	}
-	_, err = fmt.Fprintf(c.out, "%s, of which %s were there as other objects' bytes\n", size(res.Bytes), size(res.Shared))
+	_, err = printf(c.out, "%s, of which %s were there as other objects' bytes\n", size(res.Bytes), size(res.Shared))
 	return res, err
 }

@@ -39,7 +39,7 @@ func (c *cli) keysRemoveCommand() *cobra.Command {
 					if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
 						return err
 					}
-					fmt.Fprintf(c.out, "removed %s\n", id)
+					printf(c.out, "removed %s\n", id)
 				}
 				return nil
 			})
@@ -63,7 +63,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(c.out, k)
 				}
-				_, err = fmt.Fprintf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\nThe secret is not shown again.\n",
+				_, err = printf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\nThe secret is not shown again.\n",
 					k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.ReadOnly))
 				return err
 			})

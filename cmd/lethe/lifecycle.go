@@ -37,7 +37,7 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 						c.printLifecycle(l)
 					}
 					if len(list) == 0 {
-						fmt.Fprintln(c.out, "no bucket has lifecycle rules")
+						printf(c.out, "no bucket has lifecycle rules\n")
 					}
 					return nil
 				}
@@ -46,9 +46,9 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 				case err != nil:
 					return err
 				case asXML:
-					fmt.Fprintln(c.out, l.XML)
+					_, _ = io.WriteString(c.out, escaped(l.XML, inDocument, xmlEscape)+"\n")
 				case asJSON:
-					fmt.Fprintln(c.out, l.JSON)
+					_, _ = io.WriteString(c.out, escaped(l.JSON, inDocument, jsonEscape)+"\n")
 				default:
 					c.printLifecycle(l)
 				}
@@ -63,16 +63,16 @@ func (c *cli) lifecycleGetCommand() *cobra.Command {
 
 func (c *cli) printLifecycle(l admin.Lifecycle) {
 	by := map[string]string{"": "", "config": ", set in the configuration", "s3": ", set by S3", "operator": ", set by an operator"}[l.By]
-	fmt.Fprintf(c.out, "%s: %s%s\n", l.Bucket, plural(int64(len(l.Rules)), "rule", "rules"), by)
+	printf(c.out, "%s: %s%s\n", l.Bucket, plural(int64(len(l.Rules)), "rule", "rules"), by)
 	for _, r := range l.Rules {
 		off := ""
 		if r.Disabled {
 			off = " (disabled)"
 		}
-		fmt.Fprintf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
+		printf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
 	}
 	if p := l.Restamp; p != nil {
-		fmt.Fprintf(c.out, "  objects are brought up to these rules: %s of %s looked at, %s changed\n",
+		printf(c.out, "  objects are brought up to these rules: %s of %s looked at, %s changed\n",
 			number(p.Done), number(p.Total), number(p.Counts["changed"]))
 	}
 }
@@ -174,7 +174,7 @@ that ends it first. "Today" ends at midnight UTC.`,
 
 func (c *cli) printForecasts(found admin.Simulation, days int) {
 	if len(found.Rules) == 0 {
-		fmt.Fprintln(c.out, "there are no rules: nothing would go")
+		printf(c.out, "there are no rules: nothing would go\n")
 		return
 	}
 	for _, f := range found.Rules {
@@ -182,17 +182,17 @@ func (c *cli) printForecasts(found admin.Simulation, days int) {
 		if f.Disabled {
 			off = " (disabled; this is what it would do if it were not)"
 		}
-		fmt.Fprintf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
-		fmt.Fprintf(c.out, "  today: %s, %s%s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes), uploadsToo(f.Uploads.Today))
-		fmt.Fprintf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes), uploadsToo(f.Uploads.Days))
+		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
+		printf(c.out, "  today: %s, %s%s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes), uploadsToo(f.Uploads.Today))
+		printf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes), uploadsToo(f.Uploads.Days))
 		if f.Held.Objects+f.Uploads.Held.Uploads > 0 {
-			fmt.Fprintf(c.out, "  held, and staying: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
+			printf(c.out, "  held, and staying: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
 		}
 		for _, e := range f.Examples {
-			fmt.Fprintf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
+			printf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
 		}
 		for _, e := range f.Uploads.Examples {
-			fmt.Fprintf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
+			printf(c.out, "    upload %s to %q, %s, begun %s, goes %s\n", e.ID, e.Key, size(e.Bytes), stamp(e.BegunAt), stamp(e.EndsAt))
 		}
 	}
 	for _, v := range found.Limits {
@@ -216,5 +216,5 @@ func (c *cli) printVerdict(v admin.Verdict) {
 	case v.Why != "":
 		text = fmt.Sprintf("the limits would let %s go, and stop the rest: %s", number(v.Goes), v.Why)
 	}
-	fmt.Fprintf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), plural(v.Due, "object", "objects"), number(v.Has), text)
+	printf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), plural(v.Due, "object", "objects"), number(v.Has), text)
 }

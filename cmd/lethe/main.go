@@ -44,7 +44,8 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // run is the command as a function: it answers the exit code.
 func run(ctx context.Context, args []string, io streams) int {
-	cmd := newRoot(io)
+	c := &cli{streams: io}
+	cmd := c.root()
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if err == nil {
@@ -56,7 +57,7 @@ func run(ctx context.Context, args []string, io streams) int {
 		code, err = exit.code, exit.err
 	}
 	if err != nil {
-		fmt.Fprintln(io.err, "lethe:", err)
+		printError(io.err, c.pasteable(err.Error()), err)
 	}
 	return code
 }

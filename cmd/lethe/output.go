@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -23,15 +22,19 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// printJSON writes v as one indented document.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+// table writes rows in columns, whatever their cells hold; the first row is the
+// heading.
+func table(w io.Writer, rows [][]string) error {
+	for _, r := range rows {
+		for i, text := range r {
+			r[i] = cell(text)
+		}
+	}
+	return columns(w, rows)
 }
 
-// table writes rows in columns; the first row is the heading.
-func table(w io.Writer, rows [][]string) error {
+// columns writes rows whose cells may be shown.
+func columns(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(r, "\t"), "\t"))
@@ -105,6 +108,3 @@ func counts(c map[string]int64) string {
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
 }
-
-// printLine writes v as JSON on one line.
-func printLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -26,7 +26,7 @@ func planFlag(cmd *cobra.Command, file *string) {
 // no file.
 func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) (err error) {
 	if path == "-" {
-		return client.Plan(ctx, req, c.out)
+		return client.Plan(ctx, req, c.exact())
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.Pla
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "plan of \"%s\" in %s; \"lethe apply %s\" does it\n", head.Command, path, path)
+	printf(c.out, "plan of \"%s\" in %s; this does it: %s\n", head.Command, path, c.command("apply", path))
 	return c.printPlan(end)
 }
 
@@ -84,7 +84,7 @@ func makePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest) 
 
 // showReclaimPlan shows the items of those of the routines that make plans.
 func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []string) error {
-	fmt.Fprintln(c.out)
+	printf(c.out, "\n")
 	err := c.showPlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
 	if noPlan(err) {
 		return nil
@@ -102,7 +102,7 @@ func noPlan(err error) bool {
 func (c *cli) printPlan(end plan.End) error {
 	t := end.Totals
 	if t.Items == 0 {
-		_, err := fmt.Fprintln(c.out, "nothing to do")
+		_, err := printf(c.out, "nothing to do\n")
 		return err
 	}
 	rows := [][]string{{"BY", "WHY", "BACKEND", "ITEMS", "BYTES", "FREES", "OLDEST", "SUCH AS"}}
@@ -117,18 +117,18 @@ func (c *cli) printPlan(end plan.End) error {
 		return err
 	}
 	if t.Shared > 0 {
-		fmt.Fprintf(c.out, "%s with others, and are freed when the last of them goes\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
+		printf(c.out, "%s with others, and are freed when the last of them goes\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
 	}
 	for _, e := range end.Estimates {
 		took := "time unknown: no run of it is recorded"
 		if e.Rate > 0 {
 			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
 		}
-		fmt.Fprintf(c.out, "%s: %s to backends", e.Do, plural(e.Calls, "call", "calls"))
+		printf(c.out, "%s: %s to backends", e.Do, plural(e.Calls, "call", "calls"))
 		if e.Later > 0 {
-			fmt.Fprintf(c.out, ", %s later to delete what is condemned", number(e.Later))
+			printf(c.out, ", %s later to delete what is condemned", number(e.Later))
 		}
-		fmt.Fprintf(c.out, "; %s\n", took)
+		printf(c.out, "; %s\n", took)
 	}
 	return nil
 }
@@ -196,11 +196,11 @@ func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, forc
 		case ev.Item != nil:
 			if named++; named <= told {
 				bar.clear()
-				fmt.Fprintf(c.out, "%s: %s", ev.Item.Item.Name(), ev.Item.Outcome)
+				printf(c.out, "%s: %s", ev.Item.Item.Name(), ev.Item.Outcome)
 				if ev.Item.Detail != "" {
-					fmt.Fprintf(c.out, " (%s)", ev.Item.Detail)
+					printf(c.out, " (%s)", ev.Item.Detail)
 				}
-				fmt.Fprintln(c.out)
+				printf(c.out, "\n")
 			}
 		}
 	})
@@ -212,14 +212,14 @@ func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, forc
 		return printLine(c.out, res)
 	}
 	if named > told {
-		fmt.Fprintf(c.out, "... and %s more that were left as they are; --json names all\n", number(int64(named-told)))
+		printf(c.out, "... and %s more that were left as they are; --json names all\n", number(int64(named-told)))
 	}
-	fmt.Fprintf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
+	printf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
 	for _, o := range []plan.Outcome{plan.Already, plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {
 		if n := res.Outcomes[o]; n > 0 {
-			fmt.Fprintf(c.out, "; %s %s", number(n), o)
+			printf(c.out, "; %s %s", number(n), o)
 		}
 	}
-	_, err = fmt.Fprintln(c.out)
+	_, err = printf(c.out, "\n")
 	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/lethe-storage/lethe/admin"
@@ -12,11 +11,11 @@ import (
 func printPressure(w io.Writer, s admin.Status) {
 	line := func(what, of, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "%s%s: %s\n", what, of, text)
+			printf(w, "%s%s: %s\n", what, of, text)
 		}
 	}
 	if pressed(s) {
-		fmt.Fprintln(w)
+		printf(w, "\n")
 	}
 	line("reclaiming is slowed by", "", s.SlowedBy)
 	line("limits of all backends together", "", s.Limits)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -43,7 +42,7 @@ func (p *progress) show(r *admin.Progress) {
 			p.total = total
 			p.bar.ChangeMax64(total)
 		}
-		p.bar.Describe(r.What)
+		p.bar.Describe(shown(r.What))
 		// The bar is a courtesy: that it cannot be drawn fails nothing.
 		_ = p.bar.Set64(r.Done)
 		return
@@ -59,7 +58,7 @@ func (p *progress) show(r *admin.Progress) {
 	if rate > 0 && total >= r.Done {
 		left = span(time.Duration(float64(total-r.Done) / rate * float64(time.Second)))
 	}
-	fmt.Fprintf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, number(r.Done), number(total), rate, left)
+	printf(p.w, "%s: %s of about %s, %.0f/s, %s left\n", r.What, number(r.Done), number(total), rate, left)
 }
 
 // clear takes the bar away, so that something else can be written.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -56,7 +55,7 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 					return err
 				}
 				if next != "" {
-					fmt.Fprintf(c.err, "there may be more: --after %s goes on\n", next)
+					printf(c.err, "there may be more: --after %s goes on\n", next)
 				}
 				if asJSON {
 					return printJSON(c.out, found)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -37,14 +36,13 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 				}
 			}
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				out := json.NewEncoder(c.out)
 				for {
 					page, err := admin.Call[admin.ReceiptPage](cmd.Context(), client, "receipts/list", req)
 					if err != nil {
 						return err
 					}
 					for _, r := range page.Receipts {
-						if err := out.Encode(r); err != nil {
+						if err := printLine(c.out, r); err != nil {
 							return err
 						}
 					}
@@ -88,9 +86,9 @@ command, given with --head.`,
 					return errors.New(chain.Broken)
 				}
 				if !chain.DroppedUntil.IsZero() {
-					fmt.Fprintf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
+					printf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
 				}
-				_, err = fmt.Fprintf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
+				_, err = printf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
 					plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
 					plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
 				return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,14 +74,14 @@ func (c *cli) reclaim(ctx context.Context, client *admin.Client, req admin.Recla
 		}
 		for _, p := range res.Plan {
 			if p.Backlog.Held > 0 {
-				fmt.Fprintf(c.out, "%s: %s of %s would be due and stay, as holds keep them\n",
+				printf(c.out, "%s: %s of %s would be due and stay, as holds keep them\n",
 					p.Name, plural(p.Backlog.Held, "upload", "uploads"), size(p.Backlog.HeldBytes))
 			}
 		}
 		return c.showReclaimPlan(ctx, client, req.Only)
 	}
 	for _, d := range res.Done {
-		fmt.Fprintf(c.out, "%-10s %s\n", d.Name, counts(d.Counts))
+		printf(c.out, "%-10s %s\n", d.Name, counts(d.Counts))
 	}
 	return nil
 }

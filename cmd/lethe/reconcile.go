@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -84,14 +83,14 @@ func (c *cli) reconcile(ctx context.Context, client *admin.Client, req admin.Rec
 		return res, printLine(c.out, res)
 	}
 	n := res.Counts
-	fmt.Fprintf(c.out, "%s compared with %s: ", plural(n[reconcile.Rows], "row", "rows"), plural(n[reconcile.Keys], "key", "keys"))
+	printf(c.out, "%s compared with %s: ", plural(n[reconcile.Rows], "row", "rows"), plural(n[reconcile.Keys], "key", "keys"))
 	delete(n, reconcile.Rows)
 	delete(n, reconcile.Keys)
 	if troubles(n) == 0 {
-		fmt.Fprintln(c.out, "everything is accounted for")
+		printf(c.out, "everything is accounted for\n")
 		return res, nil
 	}
-	fmt.Fprintln(c.out, counts(n))
+	printf(c.out, "%s\n", counts(n))
 	return res, nil
 }
 
@@ -122,12 +121,12 @@ func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin
 	for _, f := range res.Findings {
 		rows = append(rows, []string{f.Kind, f.Backend, fmt.Sprintf("%q", f.Key), number(f.Size), stamp(f.First), f.Detail})
 	}
-	fmt.Fprintln(c.out)
+	printf(c.out, "\n")
 	if err := table(c.out, rows); err != nil {
 		return err
 	}
 	if res.More {
-		fmt.Fprintln(c.out, "and more: --limit, --kind, --backend")
+		printf(c.out, "and more: --limit, --kind, --backend\n")
 	}
 	return nil
 }
@@ -144,24 +143,24 @@ func ended(w admin.Walk) string {
 
 // printTroubles tells of backends where the last whole walk found something, or one
 // that has not ended.
-func printTroubles(w io.Writer, list []admin.BackendStatus) {
+func (c *cli) printTroubles(list []admin.BackendStatus) {
 	for _, b := range list {
 		if b.Compared != nil {
-			printTroublesOf(w, b.ID, *b.Compared)
+			c.printTroublesOf(b.ID, *b.Compared)
 		}
 		if b.Walk != nil && (b.Compared == nil || b.Walk.ID != b.Compared.ID) {
-			printTroublesOf(w, b.ID, *b.Walk)
+			c.printTroublesOf(b.ID, *b.Walk)
 		}
 	}
 }
 
-func printTroublesOf(w io.Writer, backend string, walk admin.Walk) {
+func (c *cli) printTroublesOf(backend string, walk admin.Walk) {
 	n := walk.Counts
 	if troubles(n) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: lethe reconcile --last --backend %s\n", stamp(walk.Started), backend, counts(n), backend)
+	printf(c.out, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: %s\n", stamp(walk.Started), backend, counts(n), c.command("reconcile", "--last", "--backend", backend))
 	if n[reconcile.Lost] > 0 {
-		fmt.Fprintf(w, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
+		printf(c.out, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
 	}
 }

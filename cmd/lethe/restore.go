@@ -42,21 +42,21 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 		return err
 	}
 	if done.Kept != "" {
-		fmt.Fprintf(c.out, "the ledger that lay there is kept as %s\n", done.Kept)
+		printf(c.out, "the ledger that lay there is kept as %s\n", done.Kept)
 	}
-	fmt.Fprintf(c.out, "restored store %s from %s\n", done.Store.ID, file)
-	c.restored(conf)
-	return nil
+	printf(c.out, "restored store %s from %s\n", done.Store.ID, file)
+	return c.restored(conf)
 }
 
 // restored says what comes after a ledger was restored.
-func (c *cli) restored(conf *config.Config) {
-	fmt.Fprint(c.out, `
-Deletes are stopped on all backends, as these are newer than the ledger. Now:
-  lethe serve              serves; nothing is deleted
-  lethe check              shows what was written or deleted since the backup
-`)
-	for _, b := range conf.Backends {
-		fmt.Fprintf(c.out, "  lethe backend accept %s  lets deletes go on there\n", b.Name)
+func (c *cli) restored(conf *config.Config) error {
+	printf(c.out, "\nDeletes are stopped on all backends, as these are newer than the ledger. Now:\n")
+	steps := [][]string{
+		{"  " + c.command("serve"), "serves; nothing is deleted"},
+		{"  " + c.command("check"), "shows what was written or deleted since the backup"},
 	}
+	for _, b := range conf.Backends {
+		steps = append(steps, []string{"  " + c.command("backend", "accept", b.Name), "lets deletes go on there"})
+	}
+	return columns(c.out, steps)
 }

@@ -20,8 +20,11 @@ type cli struct {
 	token    string   // for the admin API; empty: that of the data folder
 }
 
-func newRoot(io streams) *cobra.Command {
-	c := &cli{streams: io}
+func newRoot(io streams) *cobra.Command { return (&cli{streams: io}).root() }
+
+// root is all commands.
+func (c *cli) root() *cobra.Command {
+	io := c.streams
 	root := &cobra.Command{
 		Use:   "lethe",
 		Short: "Store objects, share identical bytes, and forget correctly",

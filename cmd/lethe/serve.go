@@ -38,6 +38,7 @@ func (c *cli) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	command := c.elsewhere(conf).command
 	level := new(slog.LevelVar)
 	log := app.NewLogger(conf.Log, c.err, level)
 	for _, text := range conf.Warnings() {
@@ -46,7 +47,7 @@ func (c *cli) serve(ctx context.Context) (err error) {
 	for _, name := range config.UnknownEnviron(os.Environ()) {
 		log.Warn("a variable of the environment sets nothing", "variable", name)
 	}
-	a, err := app.New(ctx, conf, app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load})
+	a, err := app.New(ctx, conf, app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Command: command})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func (c *cli) spoolReplayCommand() *cobra.Command {
 				if asJSON {
 					return printJSON(c.out, r)
 				}
-				_, err = fmt.Fprintf(c.out, "%s; %s open, %s unreadable\n", counts(r.Resolved), number(r.Open), number(r.Corrupt+r.Torn))
+				_, err = printf(c.out, "%s; %s open, %s unreadable\n", counts(r.Resolved), number(r.Open), number(r.Corrupt+r.Torn))
 				return err
 			})
 		},

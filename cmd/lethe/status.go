@@ -39,7 +39,7 @@ func (c *cli) repeat(ctx context.Context, every time.Duration, show func(context
 	defer tick.Stop()
 	for {
 		if isTerminal(c.out) {
-			fmt.Fprint(c.out, "\x1b[H\x1b[2J")
+			_, _ = io.WriteString(c.out, "\x1b[H\x1b[2J")
 		}
 		if err := show(ctx); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 	case len(s.Instances) > 0:
 		mode = "asked in the database"
 	}
-	fmt.Fprintf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
+	printf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
 		plural(s.Objects, "object", "objects"), size(s.Bytes), plural(int64(s.Buckets), "bucket", "buckets"))
 	if err := printSurroundings(c.out, s); err != nil {
 		return err
@@ -77,28 +77,28 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 	if err := printBackends(c.out, s.Backends); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.out)
+	printf(c.out, "\n")
 	if err := printRoutines(c.out, s); err != nil {
 		return err
 	}
 	printPressure(c.out, s)
-	printStops(c.out, s)
+	c.printStops(s)
 	if s.Ledger.Full {
-		fmt.Fprintln(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes go on, new objects are refused until there is room again.")
+		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes go on, new objects are refused until there is room again.\n")
 	}
 	if s.ClockBehind > 0 {
-		fmt.Fprintf(c.out, "\nThe machine's clock lies %s behind the ledger's: nothing becomes due until it has caught up.\n"+
-			"If the machine's clock is right: lethe clock show\n",
-			span(time.Duration(s.ClockBehind*float64(time.Second))))
+		printf(c.out, "\nThe machine's clock lies %s behind the ledger's: nothing becomes due until it has caught up.\n"+
+			"If the machine's clock is right: %s\n",
+			span(time.Duration(s.ClockBehind*float64(time.Second))), c.command("clock", "show"))
 	}
-	printTroubles(c.out, s.Backends)
+	c.printTroubles(s.Backends)
 	for _, b := range s.Backends {
 		switch {
 		case b.Misplaced != "":
-			fmt.Fprintf(c.out, "\nBACKEND %s IS NOT IN ITS PLACE: %s\n"+
-				"Nothing is read or written there. Mount its disk, and it goes on by itself; if its bytes are lost for good: lethe backend accept %s\n", b.ID, b.Misplaced, b.ID)
+			printf(c.out, "\nBACKEND %s IS NOT IN ITS PLACE: %s\n"+
+				"Nothing is read or written there. Mount its disk, and it goes on by itself; if its bytes are lost for good: %s\n", b.ID, b.Misplaced, c.command("backend", "accept", b.ID))
 		case b.Held != "":
-			fmt.Fprintf(c.out, "\nDELETES ARE STOPPED on backend %s: %s\nLook into it, then: lethe backend accept %s\n", b.ID, b.Held, b.ID)
+			printf(c.out, "\nDELETES ARE STOPPED on backend %s: %s\nLook into it, then: %s\n", b.ID, b.Held, c.command("backend", "accept", b.ID))
 		}
 	}
 	return nil

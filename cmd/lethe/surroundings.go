@@ -24,7 +24,7 @@ func printSurroundings(w io.Writer, s admin.Status) error {
 	} else if s.Redis != nil {
 		line += "; REDIS DOES NOT ANSWER, everything goes on without it"
 	}
-	fmt.Fprintf(w, "%s\n\n", line)
+	printf(w, "%s\n\n", line)
 	if len(s.Instances) == 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func printSurroundings(w io.Writer, s admin.Status) error {
 		rows = append(rows, []string{i.ID, strings.Join(i.Roles, ","), dash(i.S3), i.Version, when(i.Started, s.Now), seen})
 	}
 	err := table(w, rows)
-	fmt.Fprintln(w)
+	printf(w, "\n")
 	return err
 }
 
@@ -49,26 +49,26 @@ func dash(s string) string {
 }
 
 // printBackend writes what is special about a backend.
-func printBackend(w io.Writer, b admin.BackendStatus) {
+func (c *cli) printBackend(b admin.BackendStatus) {
 	if b.Place != "" {
-		fmt.Fprintf(w, "\n%s: %s %s\n", b.ID, b.Kind, b.Place)
+		printf(c.out, "\n%s: %s %s\n", b.ID, b.Kind, b.Place)
 	}
 	if f := b.S3; f != nil {
-		fmt.Fprintf(w, "  %s\n", strings.Join(abilities(f), ", "))
+		printf(c.out, "  %s\n", strings.Join(abilities(f), ", "))
 		for _, line := range [][2]string{{"writes are refused", f.NoWrites}, {"deletes are refused", f.NoDeletes}, {"the last probe failed", f.Error}} {
 			if line[1] != "" {
-				fmt.Fprintf(w, "  %s: %s\n", line[0], line[1])
+				printf(c.out, "  %s: %s\n", line[0], line[1])
 			}
 		}
 	}
 	if b.Breaker != nil && b.Breaker.Open {
-		fmt.Fprintf(w, "  DOES NOT WORK (%d outages): %s\n", b.Breaker.Outages, b.Breaker.Error)
+		printf(c.out, "  DOES NOT WORK (%d outages): %s\n", b.Breaker.Outages, b.Breaker.Error)
 	}
 	if b.Draining {
-		fmt.Fprintf(w, "  is being drained; once it holds nothing: lethe backend remove %s\n", b.ID)
+		printf(c.out, "  is being drained; once it holds nothing: %s\n", c.command("backend", "remove", b.ID))
 	}
 	if b.Held != "" {
-		fmt.Fprintf(w, "  deletes are stopped: %s\n", b.Held)
+		printf(c.out, "  deletes are stopped: %s\n", b.Held)
 	}
 }
 

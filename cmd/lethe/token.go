@@ -38,7 +38,7 @@ func (c *cli) tokenRemoveCommand() *cobra.Command {
 					if _, err := admin.Call[admin.None](cmd.Context(), client, "tokens/remove", admin.TokenName{Name: name}); err != nil {
 						return fmt.Errorf("%s: %w", name, err)
 					}
-					fmt.Fprintf(c.out, "removed %s\n", name)
+					printf(c.out, "removed %s\n", name)
 				}
 				return nil
 			})
@@ -68,7 +68,7 @@ func (c *cli) tokenAddCommand() *cobra.Command {
 				if !k.ExpiresAt.IsZero() {
 					until = "until " + stamp(k.ExpiresAt)
 				}
-				_, err = fmt.Fprintf(c.out, "token  %s\nrole   %s, %s\nThe token is not shown again.\n", k.Text, k.Role, until)
+				_, err = printf(c.out, "token  %s\nrole   %s, %s\nThe token is not shown again.\n", k.Text, k.Role, until)
 				return err
 			})
 		},
@@ -118,7 +118,7 @@ func (c *cli) tokenWhoCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.out, "%s (%s)\n", who.Name, who.Role)
+				_, err = printf(c.out, "%s (%s)\n", who.Name, who.Role)
 				return err
 			})
 		},

@@ -83,7 +83,7 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(c.out, "restored %s\n", id)
+					printf(c.out, "restored %s\n", id)
 				}
 				return nil
 			})
@@ -110,7 +110,7 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(c.out, "%s purged\n", plural(int64(n.Count), "entry is", "entries are"))
+				_, err = printf(c.out, "%s purged\n", plural(int64(n.Count), "entry is", "entries are"))
 				return err
 			})
 		},

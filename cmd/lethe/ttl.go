@@ -81,7 +81,7 @@ func (c *cli) setTTL(cmd *cobra.Command, object string, req admin.TTLRequest, ye
 }
 
 func (c *cli) printTTL(object string, o admin.ObjectInfo) error {
-	_, err := fmt.Fprintf(c.out, "%s %s\n", object, lifeOf(o))
+	_, err := printf(c.out, "%s %s\n", object, lifeOf(o))
 	return err
 }
 

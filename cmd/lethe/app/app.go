@@ -220,7 +220,7 @@ func limitMemory(c *config.Config) {
 func (a *App) Greet(w io.Writer) {
 	u := a.urls
 	if u.S3 == "" {
-		fmt.Fprintf(w, "Lethe is reclaiming; another instance serves S3\n\n  lethe status%s\n\n", dataDirFlag(a.Config))
+		fmt.Fprintf(w, "Lethe is reclaiming; another instance serves S3\n\n  %s\n\n", a.opt.Command("status"))
 		return
 	}
 	fmt.Fprintf(w, "Lethe is serving %s\n\n", a.Config.DataDir)
@@ -253,7 +253,7 @@ func (a *App) Greet(w io.Writer) {
 	if u.Paste != "" {
 		fmt.Fprintf(w, "  curl --data-binary @README.md %s\n", u.Paste)
 	}
-	fmt.Fprintf(w, "  lethe status%s\n\n", dataDirFlag(a.Config))
+	fmt.Fprintf(w, "  %s\n\n", a.opt.Command("status"))
 }
 
 func suffixed(s, suffix string) string {
@@ -261,11 +261,4 @@ func suffixed(s, suffix string) string {
 		return ""
 	}
 	return s + suffix
-}
-
-func dataDirFlag(c *config.Config) string {
-	if c.DataDir == config.Default().DataDir {
-		return ""
-	}
-	return " --data-dir " + c.DataDir
 }

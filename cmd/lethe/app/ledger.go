@@ -16,7 +16,7 @@ import (
 func (s *Store) openLedger(ctx context.Context) (err error) {
 	s.safety = safetyOf(s.Config.Reclaim.Grace)
 	s.worker = worker(s.opt.Clock.Now())
-	s.watch = newObserver(s.opt.Log)
+	s.watch = newObserver(s.opt)
 	o := meta.Options{
 		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
 		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,

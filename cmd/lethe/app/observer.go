@@ -21,6 +21,7 @@ const auditIDs = 20
 // observer makes log lines, audit lines and metrics of what the rooms below tell.
 type observer struct {
 	log     *slog.Logger
+	command func(args ...string) string // of lethe, as it can be pasted
 	metrics *metrics.Metrics
 	store   lethe.ID // begins the keys of blobs
 	// governor slows the engine down by what requests take; nil: it does not.
@@ -32,7 +33,9 @@ type observer struct {
 	trace    *tracer                // nil: none
 }
 
-func newObserver(log *slog.Logger) *observer { return &observer{log: log, metrics: metrics.New()} }
+func newObserver(o Options) *observer {
+	return &observer{log: o.Log, command: o.Command, metrics: metrics.New()}
+}
 
 // audit writes one line for a destructive decision: what was decided and why.
 func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
@@ -140,7 +143,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
 	e.Stopped = func(g meta.Guard) {
 		w.audit("guard_stopped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
-		w.log.Error("deletions are beyond their limit and stopped: see lethe guard show", "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
+		w.log.Error("deletions are beyond their limit and stopped: see "+w.command("guard", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
 	}
 	e.ClockDoubted = func(backend, why string) {
 		w.audit("clock_doubted", why, slog.String("backend", backend))

@@ -51,7 +51,7 @@ func (s *Store) advancePact(ctx context.Context) {
 		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, lethe.ErrBackendMismatch):
 			s.opt.Log.Warn("DELETES ARE STOPPED on this backend; the store goes on serving. "+
-				"Look into it, then let them go on with: lethe backend accept "+id, "backend", id, "error", err)
+				"Look into it, then let them go on with: "+s.opt.Command("backend", "accept", id), "backend", id, "error", err)
 		default:
 			s.opt.Log.Error("the epoch of this backend could not be checked", "backend", id, "error", err)
 		}

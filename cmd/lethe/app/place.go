@@ -29,7 +29,7 @@ func (s *Store) place(id, why string) {
 		s.opt.Log.Info("the backend is in its place again, it is read and written", "backend", id)
 	case why != "" && g.Shut(why):
 		text := "THE BACKEND IS NOT IN ITS PLACE: nothing is read or written there. " +
-			"Mount its disk, and it goes on by itself; if its bytes are lost for good: lethe backend accept " + id
+			"Mount its disk, and it goes on by itself; if its bytes are lost for good: " + s.opt.Command("backend", "accept", id)
 		if strings.HasPrefix(why, notLookedAt) {
 			text = "the backend does not answer yet: nothing is read or written there before it does"
 		}

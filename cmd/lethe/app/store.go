@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -48,6 +49,9 @@ type Options struct {
 	Spans sdktrace.SpanExporter
 	// Reload reads the configuration again, for SIGHUP. Nil: nothing is reloaded.
 	Reload func() (*config.Config, error)
+	// Command writes a command of lethe that asks this store, as it can be pasted into
+	// a shell. Nil: without options.
+	Command func(args ...string) string
 }
 
 func (o Options) withDefaults() Options {
@@ -62,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Stopwatch == nil {
 		o.Stopwatch = lethe.Monotonic{}
+	}
+	if o.Command == nil {
+		o.Command = func(args ...string) string { return "lethe " + strings.Join(args, " ") }
 	}
 	return o
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// Keys, metadata, names and errors of services are whatever strangers wrote. All
+// that the commands print passes through this file, so that no byte of it moves the
+// cursor, turns the direction of writing, or looks like another line.
+
+// plain reports whether a rune shows as itself and does nothing else.
+func plain(r rune) bool {
+	return strconv.IsPrint(r) && r != utf8.RuneError && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// shown is a text as a terminal may have it: as it is, or quoted as Go has it if
+// something in it does not print.
+func shown(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return quoted(s)
+}
+
+// quoted is s between quotes, with escapes for what does not print.
+func quoted(s string) string {
+	q := strconv.Quote(s)
+	return escaped(q, plain, jsonEscape)
+}
+
+// cell is a text in a table, where two spaces would look like another column.
+func cell(s string) string {
+	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s {
+		return quoted(s)
+	}
+	return shown(s)
+}
+
+// text is an argument of printf.
+type text string
+
+// Format writes the text as it may be shown.
+func (t text) Format(f fmt.State, verb rune) {
+	if verb == 'q' {
+		_, _ = io.WriteString(f, quoted(string(t)))
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), shown(string(t)))
+}
+
+// printf writes text made of a format, whose arguments strangers may have written.
+func printf(w io.Writer, format string, args ...any) (int, error) {
+	safe := make([]any, len(args))
+	for i, a := range args {
+		safe[i] = argument(a)
+	}
+	return fmt.Fprintf(w, format, safe...)
+}
+
+// argument leaves numbers as they are; all else becomes text.
+func argument(a any) any {
+	switch v := a.(type) {
+	case string:
+		return text(v)
+	case error, fmt.Stringer:
+		return text(fmt.Sprint(v))
+	}
+	switch reflect.ValueOf(a).Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+		return a
+	}
+	return text(fmt.Sprint(a))
+}
+
+// printError writes the text of an error for which a command failed. Errors of the configuration have several
+// lines; those of the admin API, which name what strangers wrote, have one.
+func printError(w io.Writer, text string, err error) {
+	lines := !errors.As(err, new(*admin.Error))
+	ok := func(r rune) bool { return plain(r) || lines && r == '\n' }
+	fmt.Fprintln(w, "lethe:", escaped(text, ok, jsonEscape))
+}
+
+// escaped puts escapes in the place of what is not ok.
+func escaped(s string, ok func(rune) bool, escape func(rune) string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case ok(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(escape(r))
+		}
+	}
+	return b.String()
+}
+
+// jsonEscape is a rune as JSON may have it within a string.
+func jsonEscape(r rune) string {
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// xmlEscape is a rune as XML may have it.
+func xmlEscape(r rune) string { return fmt.Sprintf("&#x%x;", r) }
+
+// inDocument are the runes of a document of several lines.
+func inDocument(r rune) bool { return plain(r) || r == '\n' || r == '\r' || r == '\t' }
+
+// printJSON writes v as one indented document.
+func printJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// printLine writes v as JSON on one line.
+func printLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+// encode writes JSON in which whatever does not print is escaped: it stays the same
+// JSON. What does not print stands within strings only.
+func encode(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escaped(b.String(), inDocument, jsonEscape))
+	return err
+}
+
+// exact is standard output for what is to be kept byte by byte: on a terminal, which
+// keeps nothing, what does not print is escaped.
+func (c *cli) exact() io.Writer {
+	if isTerminal(c.out) {
+		return &escaping{w: c.out}
+	}
+	return c.out
+}
+
+// escaping is a writer to a terminal. A rune may come in two parts.
+type escaping struct {
+	w    io.Writer
+	rest []byte
+}
+
+// Write writes all whole runes.
+func (e *escaping) Write(p []byte) (int, error) {
+	all := append(e.rest, p...)
+	end := len(all)
+	for i := max(0, len(all)-utf8.UTFMax+1); i < len(all); i++ {
+		if utf8.RuneStart(all[i]) && !utf8.FullRune(all[i:]) {
+			end = i
+			break
+		}
+	}
+	e.rest = append([]byte(nil), all[end:]...)
+	if _, err := io.WriteString(e.w, escaped(string(all[:end]), inDocument, jsonEscape)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
