@@ -27,8 +27,10 @@ type faultyLedger struct {
 	decide func(method string) mode
 	before func(method string)
 	calls  map[string]int
-	// old: what was written before there were CRCs.
-	old bool
+	// old: what was written before there were CRCs; forgotten: of these blobs, until
+	// their sums are noted. noSums: the rows of sums are lost.
+	old, noSums bool
+	forgotten   map[lethe.ID]bool
 }
 
 // fails lets the next calls of a method suffer the modes, in turn, then pass.
@@ -146,12 +148,43 @@ func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (meta.Re
 	res, err := around(l, "Resolve", func() (meta.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
 	for _, seg := range res.Segments {
 		for i := range seg.Blobs {
-			if l.old {
+			if l.old || l.forgets(seg.Blobs[i].ID) {
 				seg.Blobs[i].CRC32C, seg.Blobs[i].Block = 0, 0
 			}
 		}
 	}
 	return res, err
+}
+
+// forget lets a blob be one from before there were sums.
+func (l *faultyLedger) forget(blob lethe.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgotten = map[lethe.ID]bool{blob: true}
+}
+
+func (l *faultyLedger) forgets(blob lethe.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.forgotten[blob]
+}
+
+func (l *faultyLedger) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error) {
+	return around(l, "BlockSums", func() ([]uint32, error) {
+		if l.noSums {
+			return nil, nil
+		}
+		return l.Ledger.BlockSums(ctx, blob, from, to)
+	})
+}
+
+func (l *faultyLedger) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error) {
+	return around(l, "NoteBlocks", func() (bool, error) {
+		l.mu.Lock()
+		delete(l.forgotten, blob)
+		l.mu.Unlock()
+		return l.Ledger.NoteBlocks(ctx, blob, size, sums)
+	})
 }
 
 func (l *faultyLedger) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {

@@ -59,7 +59,7 @@ func (w *world) twice(key string, parts ...string) meta.Object {
 	w.must(err)
 	second := &world{t: w.t, ctx: w.ctx, clock: w.clock, books: w.books}
 	second.Store, err = object.New(object.Options{
-		Ledger: w.books, Backends: map[string]blob.Store{"disk2": w.disks["disk2"]}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
+		Ledger: w.books, Backends: map[string]blob.Store{"disk2": w.second}, StoreID: who.ID, Clock: w.clock, Small: small, MinPart: 5,
 	})
 	w.must(err)
 	second.store("twin of "+key, parts...)

@@ -72,6 +72,7 @@ type world struct {
 	books  books
 	ledger *faultyLedger
 	disks  map[string]*memblob.Store
+	second blob.Store // disk2, without faults
 	*object.Store
 
 	mu     sync.Mutex
@@ -102,6 +103,7 @@ func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Optio
 		w.disks[id] = memblob.New(memblob.Options{})
 		stores[id] = blobtest.NewFaulty(w.disks[id], func(call blobtest.Call) blobtest.Fault { return w.fault(id, call) })
 	}
+	w.second = w.disks["disk2"]
 	who, err := db.Identity(w.ctx)
 	w.must(err)
 	o := object.Options{

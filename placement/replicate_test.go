@@ -247,3 +247,20 @@ func TestUnrecordedCopies(t *testing.T) {
 		})
 	}
 }
+
+// A copy has the sums of its blocks, whether its source has them or not: all of it was
+// read, and had its digest.
+func TestACopyHasTheSumsOfItsBlocks(t *testing.T) {
+	w := newWorld(t, 2, map[string]int64{"a": 0, "b": 0})
+	w.put("a", "k", 600*kb)
+	w.want("blocks of the source", w.blob("k", "a").Block, int64(0))
+	w.replicate()
+	second := w.blob("k", "b")
+	w.want("blocks of the copy", second.Block, int64(lethe.BlockSize))
+	h := lethe.NewBlockHash(lethe.BlockSize)
+	data, _ := w.disks["b"].Bytes(lethe.BlobKey(w.opt.Store, second.ID))
+	h.Write(data)
+	sums, err := w.books.BlockSums(w.ctx, second.ID, 0, 2)
+	w.must(err)
+	w.want("sums", sums, h.Sums().Sums)
+}

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,7 +52,7 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 	}
 	late, err := c.send(ctx, body, store, id)
 	if err == nil {
-		err = c.o.Ledger.CommitCopy(ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Fence: c.fence, Lease: c.o.Lease})
+		err = c.o.Ledger.CommitCopy(ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit happened after all, this finds nothing that is pending.
@@ -94,16 +95,18 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 // checked is a copy that is read as a whole: it ends well only if its size and
 // digest are those of its row.
 type checked struct {
-	c     *copier
-	ctx   context.Context
-	in    io.ReadCloser
-	src   meta.Blob
-	sum   hash.Hash
-	n     int64
-	ended bool
-	err   error
-	last  lethe.Time // heartbeat
-	beat  lethe.ID   // the copy that is being made of it, if any
+	c   *copier
+	ctx context.Context
+	in  io.ReadCloser
+	src meta.Blob
+	sum hash.Hash
+	n   int64
+	// blocks has the sums of what was read, for the copy that is made of it.
+	blocks *lethe.BlockHash
+	ended  bool
+	err    error
+	last   lethe.Time // heartbeat
+	beat   lethe.ID   // the copy that is being made of it, if any
 }
 
 // open opens a copy to be read as a whole.
@@ -121,7 +124,7 @@ func (c *copier) open(ctx context.Context, src meta.Blob) (*checked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSource, err)
 	}
-	return &checked{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), last: c.o.Clock.Now()}, nil
+	return &checked{c: c, ctx: ctx, in: in, src: src, sum: sha256.New(), blocks: lethe.NewBlockHash(cmp.Or(src.Block, lethe.BlockSize)), last: c.o.Clock.Now()}, nil
 }
 
 // Read implements io.Reader.
@@ -137,6 +140,7 @@ func (r *checked) Read(p []byte) (int, error) {
 	}
 	r.n += int64(n)
 	r.sum.Write(p[:n])
+	r.blocks.Write(p[:n])
 	switch {
 	case err == io.EOF:
 		if r.err = r.verify(); r.err != nil {

@@ -83,12 +83,12 @@ func (r *Reap) finish(ctx context.Context, fence int64, in meta.ClaimedIntent, c
 
 // resolve brings one claimed intent to its end, or gives it back.
 func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) (Resolution, error) {
-	proven, err := r.prove(ctx, in)
+	proven, sums, err := r.prove(ctx, in)
 	if err != nil {
 		return Ambiguous, ignoreFenced(r.Ledger.ReleaseIntent(ctx, fence, in.Blob.ID))
 	}
 	if proven {
-		res, err := r.promote(ctx, fence, in.Blob.ID)
+		res, err := r.promote(ctx, fence, in.Promotion.Commit.Blobs[0], sums)
 		if res != Superseded || err != nil {
 			return res, err
 		}
@@ -106,10 +106,16 @@ func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) 
 	return res, nil
 }
 
-func (r *Reap) promote(ctx context.Context, fence int64, id lethe.ID) (Resolution, error) {
-	_, err := r.Ledger.Promote(ctx, fence, id)
+// promote commits a proven intent. What its writer did not know yet of its blocks is
+// noted then: it was computed from the bytes that proved it.
+func (r *Reap) promote(ctx context.Context, fence int64, b meta.Uploaded, sums lethe.BlockSums) (Resolution, error) {
+	_, err := r.Ledger.Promote(ctx, fence, b.Blob)
 	switch {
 	case err == nil:
+		if b.Blocks.Size == 0 && sums.Size > 0 {
+			// If that fails they are computed by who reads it first.
+			_, _ = r.Ledger.NoteBlocks(ctx, b.Blob, b.Size, sums)
+		}
 		return Promoted, nil
 	case errors.Is(err, lethe.ErrFenced):
 		return Vanished, nil
@@ -121,41 +127,52 @@ func (r *Reap) promote(ctx context.Context, fence int64, id lethe.ID) (Resolutio
 	return Superseded, nil
 }
 
-// prove says whether the bytes are there and are what was promised. An error
-// means that it cannot tell.
-func (r *Reap) prove(ctx context.Context, in meta.ClaimedIntent) (bool, error) {
+// prove says whether the bytes are there and are what was promised, and answers the
+// sums of their blocks. An error means that it cannot tell.
+func (r *Reap) prove(ctx context.Context, in meta.ClaimedIntent) (bool, lethe.BlockSums, error) {
+	var none lethe.BlockSums
 	if in.Promotion == nil || len(in.Promotion.Commit.Blobs) != 1 {
-		return false, nil
+		return false, none, nil
 	}
 	want := in.Promotion.Commit.Blobs[0]
 	store, ok := r.Stores[in.Blob.Backend]
 	if !ok {
-		return false, fmt.Errorf("backend %s is not configured", in.Blob.Backend)
+		return false, none, fmt.Errorf("backend %s is not configured", in.Blob.Backend)
 	}
 	key := lethe.BlobKey(r.Store, in.Blob.ID)
 	// Only Stat proves that the bytes survive a loss of power.
 	switch info, err := store.Stat(ctx, key); {
 	case errors.Is(err, blob.ErrNotExist):
-		return false, nil
+		return false, none, nil
 	case err != nil:
-		return false, err
+		return false, none, err
 	case info.Size != want.Size:
-		return false, nil
+		return false, none, nil
 	}
-	body, err := store.Get(ctx, key, 0, -1)
+	have, err := readSums(ctx, store, key, lethe.BlockSize)
 	if errors.Is(err, blob.ErrNotExist) {
-		return false, nil
+		return false, none, nil
 	}
+	return err == nil && have.size == want.Size && have.digest == want.Digest, have.blocks, err
+}
+
+// sums are what bytes were found to be.
+type sums struct {
+	size   int64
+	digest string // hex SHA-256
+	blocks lethe.BlockSums
+}
+
+// readSums reads what lies under a key to its end.
+func readSums(ctx context.Context, store blob.Store, key string, block int64) (sums, error) {
+	body, err := store.Get(ctx, key, 0, -1)
 	if err != nil {
-		return false, err
+		return sums{}, err
 	}
 	defer body.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, body)
-	if err != nil {
-		return false, err
-	}
-	return n == want.Size && hex.EncodeToString(h.Sum(nil)) == want.Digest, nil
+	digest, blocks := sha256.New(), lethe.NewBlockHash(block)
+	n, err := io.Copy(io.MultiWriter(digest, blocks), body)
+	return sums{n, hex.EncodeToString(digest.Sum(nil)), blocks.Sums()}, err
 }
 
 // ignoreFenced takes a lost claim for what it is: somebody else's work now.

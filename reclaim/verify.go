@@ -1,12 +1,10 @@
 package reclaim
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +17,7 @@ import (
 
 // Problem is something verify found wrong.
 type Problem struct {
-	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable", "receipts"
+	Kind    string // "books", "missing", "damaged", "orphan", "foreign", "unreadable", "receipts", "sums"
 	Backend string
 	Name    string // the row or key concerned
 	Detail  string
@@ -41,7 +39,7 @@ type Verify struct {
 	Stores map[string]blob.Store
 	Store  lethe.ID
 	// Checksums reads every live blob and compares its digest; without it only the
-	// suspect ones are read. A pass that was cut off is taken up by the next one
+	// suspect ones are read. What is read has the sums of its blocks afterwards. A pass that was cut off is taken up by the next one
 	// where it stopped.
 	Checksums bool
 	Limit     int // rows per step
@@ -176,7 +174,7 @@ func (v *Verify) rows(backend string) Step {
 			switch {
 			case p == nil && (b.Suspect || v.Checksums):
 				good = append(good, b)
-			case p != nil && p.Kind == "unreadable":
+			case p != nil && (p.Kind == "unreadable" || p.Kind == "sums"):
 				v.problem(c, *p)
 			case p != nil:
 				still, err := v.stillLive(ctx, b.ID)
@@ -287,29 +285,39 @@ func (v *Verify) inspect(ctx context.Context, b meta.Blob) *Problem {
 	case !v.Checksums && !b.Suspect || b.Digest == "":
 		return nil // only its digest clears a blob of suspicion
 	}
-	digest, err := v.digest(ctx, b.Backend, key)
+	have, err := readSums(ctx, v.Stores[b.Backend], key, cmp.Or(b.Block, lethe.BlockSize))
 	switch {
 	case err != nil:
 		p.Kind, p.Detail = "unreadable", err.Error()
-	case digest != b.Digest:
-		p.Kind, p.Detail = "damaged", "digest "+digest+", should be "+b.Digest
+	case have.digest != b.Digest:
+		p.Kind, p.Detail = "damaged", "digest "+have.digest+", should be "+b.Digest
 	default:
+		p.Kind, p.Detail, err = v.sums(ctx, b, have.blocks)
+		if err != nil {
+			p.Kind, p.Detail = "unreadable", err.Error()
+		}
+	}
+	if p.Kind == "" {
 		return nil
 	}
 	return p
 }
 
-func (v *Verify) digest(ctx context.Context, backend, key string) (string, error) {
-	body, err := v.Stores[backend].Get(ctx, key, 0, -1)
-	if err != nil {
-		return "", err
+// sums holds the sums of a blob's blocks against those of its bytes, which have its
+// digest, and keeps these where there are none, or others.
+func (v *Verify) sums(ctx context.Context, b meta.Blob, want lethe.BlockSums) (kind, detail string, err error) {
+	if want.Size == 0 {
+		return "", "", nil
 	}
-	defer body.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, body); err != nil {
-		return "", err
+	if b.Block > 0 {
+		known, err := v.Ledger.BlockSums(ctx, b.ID, 0, int64(len(want.Sums)-1))
+		if err != nil || slices.Equal(known, want.Sums) {
+			return "", "", err
+		}
+		kind, detail = "sums", "the sums of its blocks are not those of its bytes, which have its digest; they were computed anew"
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	_, err = v.Ledger.NoteBlocks(ctx, b.ID, b.Size, want)
+	return kind, detail, err
 }
 
 // errPage ends a listing after one page.

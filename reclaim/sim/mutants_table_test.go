@@ -68,11 +68,11 @@ var mutants = []mutant{
 		file: "reclaim/clean.go", old: "		item.Result, item.Error = meta.Failed, err.Error()", new: "		item.Result = meta.Gone",
 	}, {
 		name: "bytes of any size and digest prove a write", rule: "19: only proof promotes", within: 8000,
-		file: "reclaim/reap.go", old: "	case info.Size != want.Size:\n		return false, nil\n	}", new: "	case info.Size >= 0:\n		return true, nil\n	}",
+		file: "reclaim/reap.go", old: "	case info.Size != want.Size:\n		return false, none, nil\n	}", new: "	case info.Size >= 0:\n		return true, none, nil\n	}",
 	}, {
 		name: "absent bytes prove a write", rule: "19: only proof promotes", within: 8000,
-		file: "reclaim/reap.go", old: "	case errors.Is(err, blob.ErrNotExist):\n		return false, nil\n	case err != nil:\n		return false, err\n	case info",
-		new: "	case errors.Is(err, blob.ErrNotExist):\n		return true, nil\n	case err != nil:\n		return false, err\n	case info",
+		file: "reclaim/reap.go", old: "	case errors.Is(err, blob.ErrNotExist):\n		return false, none, nil\n	case err != nil:\n		return false, none, err\n	case info",
+		new: "	case errors.Is(err, blob.ErrNotExist):\n		return true, none, nil\n	case err != nil:\n		return false, none, err\n	case info",
 	}, {
 		name: "claims are stale at once", rule: "claims only avoid wasted work", within: 1000,
 		file: "reclaim/watch.go", old: "w.Safety.ClaimGrace, w.Limit", new: "0, w.Limit",
