@@ -43,11 +43,19 @@ func (t *Target) Close() { t.client.CloseIdleConnections() }
 // Do sends one request and reads the answer to its end; it answers the number of
 // bytes read. An answer other than 2xx is an error.
 func (t *Target) Do(ctx context.Context, method, path string, body []byte) (int64, error) {
+	return t.do(ctx, method, path, body, "")
+}
+
+// do is Do, with a Range if it is not empty.
+func (t *Target) do(ctx context.Context, method, path string, body []byte, ranged string) (int64, error) {
 	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
 	r.ContentLength = int64(len(body))
+	if ranged != "" {
+		r.Header.Set("Range", ranged)
+	}
 	const unsigned = "UNSIGNED-PAYLOAD"
 	r.Header.Set("X-Amz-Content-Sha256", unsigned)
 	key := aws.Credentials{AccessKeyID: t.Access, SecretAccessKey: t.Secret}
@@ -71,6 +79,7 @@ type Load struct {
 	Clients int
 	Objects int // 0: until the context ends
 	Size    int
+	Piece   int // bytes of each get, from all over the object; 0: all of it
 	Bucket  string
 	Prefix  string // of the keys
 	Seed    uint64 // of the contents
@@ -122,9 +131,15 @@ func (l Load) Put(ctx context.Context, t *Target) (Latencies, error) {
 // round.
 func (l Load) Get(ctx context.Context, t *Target, n int) (Latencies, error) {
 	return l.each(ctx, func(ctx context.Context, i int64) error {
-		got, err := t.Do(ctx, http.MethodGet, l.key(i%int64(n)), nil)
-		if err == nil && got != int64(l.Size) {
-			err = fmt.Errorf("bench: got %d bytes of %d", got, l.Size)
+		want, ranged := int64(l.Size), ""
+		if l.Piece > 0 {
+			want = int64(l.Piece)
+			from := i * 7_919_003 % (int64(l.Size) - want + 1)
+			ranged = fmt.Sprintf("bytes=%d-%d", from, from+want-1)
+		}
+		got, err := t.do(ctx, http.MethodGet, l.key(i%int64(n)), nil, ranged)
+		if err == nil && got != want {
+			err = fmt.Errorf("bench: got %d bytes of %d", got, want)
 		}
 		return err
 	})

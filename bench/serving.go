@@ -15,6 +15,7 @@ type Serving struct {
 	Programs []Program // the first is compared with each of the others
 	Clients  int
 	Size     int
+	Piece    int // bytes of each get, from all over the object; 0: all of it
 	Objects  int
 	Gets     int // of them, round and round; 0: each once
 	Warm     int // objects put before anything is measured: folders are made then
@@ -70,7 +71,7 @@ func (s Serving) one(ctx context.Context, p Program, dir string) (got Served, er
 			return got, err
 		}
 	}
-	load := Load{Clients: s.Clients, Objects: s.Objects, Size: s.Size, Bucket: "bench"}
+	load := Load{Clients: s.Clients, Objects: s.Objects, Size: s.Size, Piece: s.Piece, Bucket: "bench"}
 	got.PutCPU, got.PutCounts, err = srv.working(ctx, s.Objects, func() error {
 		got.Put, err = load.Put(ctx, srv.Target)
 		return err
@@ -137,6 +138,9 @@ func (m served) count(t *Table, p Program, runs []Served) {
 // Table reports the runs.
 func (s Serving) Table(runs [][]Served) *Table {
 	t := &Table{Title: fmt.Sprintf("Serving objects of %d bytes to %d clients, %d objects, median of %d runs (smallest..largest)", s.Size, s.Clients, s.Objects, s.Runs)}
+	if s.Piece > 0 {
+		t.Title += fmt.Sprintf("; gets of %d bytes by range", s.Piece)
+	}
 	for _, m := range servedOf {
 		own := series(runs[0], func(r Served) float64 { return m.of(r).Rate() })
 		for i, p := range s.Programs {

@@ -24,6 +24,7 @@ func serving(ctx context.Context, args []string) error {
 	p.flags(f)
 	f.IntVar(&s.Clients, "clients", 16, "clients side by side")
 	f.IntVar(&s.Size, "size", 4096, "bytes of each object")
+	f.IntVar(&s.Piece, "piece", 0, "bytes of each get, by range, from all over the object; 0: all of it")
 	f.IntVar(&s.Objects, "objects", 4000, "objects to put and to get")
 	f.IntVar(&s.Gets, "gets", 0, "gets of them, round and round; 0: each once")
 	f.IntVar(&s.Warm, "warm", 0, "objects to put before anything is measured")
