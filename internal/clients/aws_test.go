@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 // TestAWS2 runs version 2 of the aws command, which is what Debian has.
 func TestAWS2(t *testing.T) {
-	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsDeletesMany, awsChangesTTL, awsPresigns)
+	scenario(t, func(s *server) dialect { return aws(s, awsTwo(s.T)) }, awsRanges, awsRefusesRot, awsDeletesMany, awsChangesTTL, awsPresigns)
 }
 
 // TestAWS1 runs version 1 where some Python has it: its library sends newer
@@ -91,6 +92,34 @@ func awsRanges(c *session) {
 	}); err == nil || !strings.Contains(err.Error(), "InvalidRange") {
 		c.Errorf("a range beyond the end: %s, %v", out, err)
 	}
+}
+
+// awsRefusesRot damages a file under an object of 24 MiB: the command downloads by
+// parallel ranges, and must not call that a success; what it copies part by part must
+// not either.
+func awsRefusesRot(c *session) {
+	data := noise(24<<20, 71)
+	c.do(c.put(c.file("up", data), "rotten"))
+	c.do(c.get("rotten", c.path("sound")))
+	c.equal(c.path("sound"), data)
+	for _, part := range c.files() {
+		file, err := os.OpenFile(part, os.O_RDWR, 0)
+		c.must(err)
+		info, err := file.Stat()
+		c.must(err)
+		if info.Size() >= 5<<20 {
+			_, err = file.WriteAt([]byte("rot"), info.Size()/2)
+			c.must(err)
+		}
+		c.must(file.Close())
+	}
+	if out, err := c.try(c.get("rotten", c.path("rotten"))); err == nil {
+		c.Errorf("a damaged object was downloaded: %s", out)
+	}
+	if _, err := os.Stat(c.path("rotten")); err == nil {
+		c.Error("a file was left of a damaged object")
+	}
+	c.do(c.remove("rotten"))
 }
 
 // awsDeletesMany names 300 objects in one request, of which half are missing.
