@@ -66,15 +66,26 @@ type SystemClock struct{}
 func (SystemClock) Now() Time { return FromTime(time.Now()) }
 
 // started anchors Monotonic.
-var started = time.Now()
+var (
+	started        = time.Now()
+	startedBoot, _ = sinceBoot()
+)
 
 // Monotonic is a clock that neither jumps nor runs back when the machine's clock
-// is set. Only differences of its times mean something: it begins at 1 s when the
-// process starts. It tells how long something lasts, never what is due.
+// is set. On Linux it counts the time in which the machine slept or the process was
+// stopped, elsewhere only the latter. Only differences of its times mean something:
+// it begins at 1 s when the process starts. It tells how long something lasts, never
+// what is due.
 type Monotonic struct{}
 
 // Now returns the time since the process started, plus one second.
-func (Monotonic) Now() Time { return Time((time.Since(started) + time.Second) / time.Microsecond) }
+func (Monotonic) Now() Time {
+	since := time.Since(started)
+	if boot, ok := sinceBoot(); ok {
+		since = boot - startedBoot
+	}
+	return Time((since + time.Second) / time.Microsecond)
+}
 
 // Sleep waits for d, or until ctx ends, whose error it answers. It does not wait at
 // all if d is not above zero.

@@ -84,7 +84,10 @@ type Result struct {
 //     to its end and stores exactly size bytes (UnknownSize: as many as come);
 //     when r ends early, has more (both wrap ErrSize), or fails, nothing is left
 //     under the key and the error wraps the reader's error and ErrNotDone. It
-//     never overwrites: ErrExist, found out after r was read at the latest.
+//     never overwrites: ErrExist, found out after r was read at the latest. It asks
+//     the Check of ctx after r was read, right before bytes can come to lie under the
+//     key, and again before each further try; an error of it, wrapped together with
+//     ErrNotDone, leaves nothing there if nothing was sent before.
 //   - Get opens length bytes from offset (length -1: to the end); what it opened
 //     is read to the end even if the key is deleted meanwhile. Reading beyond
 //     the end yields what is there. The caller closes it.

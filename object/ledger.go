@@ -25,6 +25,7 @@ type Ledger interface {
 	DocumentLedger
 	RuleLedger
 	IntentLedger
+	LateLedger
 	CopyLedger
 	ObjectLedger
 	UploadLedger
@@ -92,6 +93,14 @@ type IntentLedger interface {
 	// ExtendGrace puts off the deletion of the condemned, unclaimed blobs of a
 	// content to at least a read grace from now, for a reader still at work.
 	ExtendGrace(ctx context.Context, content lethe.ID) error
+}
+
+// LateLedger knows of bytes that were sent too late.
+type LateLedger interface {
+	// CondemnLate gives bytes a row that were sent when that of their intent may have
+	// gone already: condemned, kept until a delete after the late window. A row that is
+	// there stays in its state; a condemned one is kept as long. ErrBackendMismatch.
+	CondemnLate(ctx context.Context, b meta.LateBytes) error
 }
 
 // CopyLedger keeps what is known of the copies of contents.

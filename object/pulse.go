@@ -113,6 +113,17 @@ func (p *pulse) check(n int64) error {
 	return err
 }
 
+// stands reports why the intent may not stand any more: whoever stood still for long
+// asks once more, right before what it has read can land.
+func (p *pulse) stands() error { return p.check(0) }
+
+// silence is how long ago the intent was last known to stand.
+func (p *pulse) silence() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.s.opt.Monotonic.Now().Sub(p.beatAt)
+}
+
 func (p *pulse) beat(now lethe.Time, more bool) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.s.opt.Beat)
 	defer cancel()

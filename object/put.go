@@ -213,11 +213,14 @@ func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 	if errors.Is(cause, lethe.ErrUnknownOutcome) {
 		for _, b := range blobs {
 			s.events.unrecorded(Unrecorded{b.Blob, b.backend, b.Size, "commit", cause})
+			if b.overslept {
+				s.condemnLate(ctx, meta.LateBytes{Blob: b.Blob, Backend: b.backend, Size: b.Size})
+			}
 		}
 		return cause
 	}
 	for _, b := range blobs {
-		cause = s.giveUp(ctx, abandonment{blob: b.Blob, backend: b.backend, size: b.Size, late: b.Late, promotable: b.promotable, cause: cause})
+		cause = s.giveUp(ctx, abandonment{blob: b.Blob, backend: b.backend, size: b.Size, overslept: b.overslept, late: b.Late, promotable: b.promotable, cause: cause})
 	}
 	return cause
 }

@@ -112,7 +112,8 @@ type abandonment struct {
 	blob       lethe.ID
 	backend    string // empty: no byte was sent
 	size       int64  // reserved, in bytes
-	late       bool   // its bytes may still land
+	overslept  bool   // its bytes were sent when the reaper may have taken it
+	late       bool   // they may still land
 	promotable bool   // the reaper could finish it
 	sure       bool   // the ledger has confirmed
 	cause      error
@@ -147,5 +148,21 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 	if !a.sure && a.backend != "" && !errors.Is(err, lethe.ErrReaped) {
 		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
 	}
+	if !a.sure && a.overslept {
+		s.condemnLate(ctx, meta.LateBytes{Blob: a.blob, Backend: a.backend, Size: a.size})
+	}
 	return a.sure
+}
+
+// condemnLate sees to it that bytes have a row whose intent may have been reaped: they
+// may have been sent when its row had gone (design rule 19).
+// If the ledger does not answer, whoever watches its failures looks after it.
+func (s *Store) condemnLate(ctx context.Context, b meta.LateBytes) {
+	ctx, cancel := s.bookkeeping(ctx)
+	defer cancel()
+	for range 2 {
+		if err := s.ledger.CondemnLate(ctx, b); !unknown(err) {
+			return
+		}
+	}
 }

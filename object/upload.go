@@ -73,6 +73,7 @@ func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
 type sent struct {
 	meta.Uploaded
 	promotable bool
+	overslept  bool // when the reaper may have taken its intent
 	backend    string
 }
 
@@ -142,10 +143,12 @@ func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u 
 		return sent{}, s.unbegun(ctx, id, err)
 	}
 	s.events.begun(b, in.Size)
-	late, err := s.stream(ctx, store, id, u)
+	how, err := s.stream(ctx, store, id, u)
 	if err != nil {
-		return sent{}, s.giveUp(ctx, abandonment{blob: id, backend: backend, size: in.Size, late: late, cause: err, promotable: out.promotable})
+		how.blob, how.backend, how.size, how.cause, how.promotable = id, backend, in.Size, err, out.promotable
+		return sent{}, s.giveUp(ctx, how)
 	}
+	out.overslept = how.overslept
 	if !u.inMemory() {
 		in := u.stream.in
 		out.Size, out.Digest, out.CRC32C, out.Blocks = in.n, in.digest(), in.sums.CRC32C(), in.sums.Sums()
@@ -165,22 +168,23 @@ func (s *Store) unbegun(ctx context.Context, id lethe.ID, err error) error {
 	return fmt.Errorf("begin: %w", err)
 }
 
-// stream sends the bytes; late says that they may land after the error.
-func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (late bool, err error) {
+// stream sends the bytes; how says, beside an error, what may lie there all the same.
+func (s *Store) stream(ctx context.Context, store blob.Store, id lethe.ID, u *upload) (how abandonment, err error) {
 	p := s.startPulse(ctx, id, u)
-	err = store.Put(p.ctx, lethe.BlobKey(s.opt.StoreID, id), p, u.size)
+	err = store.Put(blob.WithCheck(p.ctx, p.stands), lethe.BlobKey(s.opt.StoreID, id), p, u.size)
 	stopped := p.stopped()
 	p.close()
-	late = blob.Unknown(err)
+	how.late = blob.Unknown(err)
+	how.overslept = (err == nil || how.late) && p.silence() > s.opt.MinAge/2
 	switch {
 	case stopped != nil:
-		return late, stopped
+		return how, stopped
 	case !u.inMemory() && u.stream.in.failed() != nil:
-		return late, u.stream.in.failed()
+		return how, u.stream.in.failed()
 	case err == nil && !u.inMemory() && !u.stream.in.ended():
-		return false, fmt.Errorf("%w: the backend did not read the body to its end", errBackend)
+		return how, fmt.Errorf("%w: the backend did not read the body to its end", errBackend)
 	}
-	return late, backendError(ctx, err)
+	return how, backendError(ctx, err)
 }
 
 // backendError names a failure of a backend in the words of package lethe.

@@ -13,6 +13,7 @@ import (
 type Ledger interface {
 	QueueLedger
 	CopyLedger
+	LateLedger
 	BackendLedger
 	UsageLedger
 	WalkLedger
@@ -57,6 +58,14 @@ type CopyLedger interface {
 	// Beat and Abandon are those of every write: ErrReaped.
 	Beat(ctx context.Context, blob lethe.ID, size int64) error
 	Abandon(ctx context.Context, blob lethe.ID, late bool) error
+}
+
+// LateLedger knows of bytes that were sent too late.
+type LateLedger interface {
+	// CondemnLate gives bytes a row that were sent when that of their intent may have
+	// gone already: condemned, kept until a delete after the late window. A row that is
+	// there stays in its state.
+	CondemnLate(ctx context.Context, b meta.LateBytes) error
 }
 
 // BackendLedger drains backends and forgets them.

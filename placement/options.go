@@ -33,6 +33,8 @@ type Options struct {
 	Limit int           // subjects per claim, and rows per page of a walk (default 16 and 500)
 	Lease time.Duration // of a claim (default 5 min)
 	Beat  time.Duration // heartbeat of a copy on its way (default 30 s)
+	// MinAge is the age at which the reaper takes its intent (default 5 min).
+	MinAge time.Duration
 	// RetryMin and RetryMax bound the waits between attempts, which double (default
 	// 1 min and 1 h).
 	RetryMin, RetryMax time.Duration
@@ -40,7 +42,7 @@ type Options struct {
 	// long as a rate limit asks. Nil: no limit.
 	Throttle func(ctx context.Context, bytes int64) error
 
-	Clock  lethe.Clock // times heartbeats
+	Clock  lethe.Clock // times heartbeats: it runs on while the process stands still, and never back (lethe.Monotonic)
 	NewID  func() lethe.ID
 	Events *Events
 }
@@ -52,6 +54,7 @@ func (o Options) withDefaults() *Options {
 	o.MaxMove = cmp.Or(o.MaxMove, 10<<30)
 	o.Lease = cmp.Or(o.Lease, 5*time.Minute)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)
+	o.MinAge = cmp.Or(o.MinAge, 5*time.Minute)
 	o.RetryMin = cmp.Or(o.RetryMin, time.Minute)
 	o.RetryMax = cmp.Or(o.RetryMax, time.Hour)
 	if o.Events == nil {

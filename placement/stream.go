@@ -50,13 +50,16 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 		}
 		return meta.Blob{}, fmt.Errorf("begin: %w", err)
 	}
-	late, err := c.send(ctx, body, store, id)
+	overslept, late, err := c.send(ctx, body, store, id)
 	if err == nil {
 		err = c.o.Ledger.CommitCopy(ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit happened after all, this finds nothing that is pending.
 		lost := c.abandon(ctx, id, late)
+		if overslept && lost != nil {
+			c.condemnLate(ctx, b)
+		}
 		if lost != nil && !errors.Is(lost, lethe.ErrReaped) && c.o.Events.Unrecorded != nil {
 			c.o.Events.Unrecorded(b, lost)
 		}
@@ -65,18 +68,20 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 	return b, nil
 }
 
-// send streams the bytes; late says that they may land after the error.
-func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id lethe.ID) (late bool, err error) {
+// send streams the bytes; late says that they may land after the error, overslept that
+// the reaper may have taken the intent when they were sent.
+func (c *copier) send(ctx context.Context, body *checked, to blob.Store, id lethe.ID) (overslept, late bool, err error) {
 	body.beat = id
-	err = to.Put(ctx, lethe.BlobKey(c.o.Store, id), body, body.src.Size)
+	err = to.Put(blob.WithCheck(ctx, body.show), lethe.BlobKey(c.o.Store, id), body, body.src.Size)
 	late = blob.Unknown(err)
+	overslept = (err == nil || late) && c.o.Clock.Now().Sub(body.last) > c.o.MinAge/2
 	switch {
 	case body.err != nil:
-		return late, body.err
+		return overslept, late, body.err
 	case err == nil && !body.ended:
-		return false, errors.New("the backend did not read the bytes to their end")
+		return overslept, late, errors.New("the backend did not read the bytes to their end")
 	}
-	return late, err
+	return overslept, late, err
 }
 
 // abandon gives up a copy, even after ctx has ended. If that fails the reaper will
@@ -90,6 +95,18 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 		err = c.o.Ledger.Abandon(ctx, id, late)
 	}
 	return err
+}
+
+// condemnLate sees to it that a copy has a row whose intent may have been reaped while
+// its bytes were on their way (design rule 19). If the ledger does not answer, whoever watches its
+// failures looks after it.
+func (c *copier) condemnLate(ctx context.Context, b meta.Blob) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	late := meta.LateBytes{Blob: b.ID, Backend: b.Backend, Size: b.Size}
+	if err := c.o.Ledger.CondemnLate(ctx, late); errors.Is(err, lethe.ErrUnknownOutcome) {
+		_ = c.o.Ledger.CondemnLate(ctx, late)
+	}
 }
 
 // checked is a copy that is read as a whole: it ends well only if its size and

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store, traits ...Trait) {
 		{"invalid keys", testInvalidKeys},
 		{"absent", absent.testAbsent},
 		{"cancelled", testCancelled},
+		{"given up", testCheck},
 		{"get while deleted", testGetWhileDeleted},
 		{"delete", absent.testDelete},
 		{"delete huge batch", absent.testDeleteHuge},

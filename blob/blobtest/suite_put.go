@@ -171,3 +171,30 @@ func testCancelled(t *testing.T, s blob.Store) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// testCheck: whoever puts is asked once it has read the body, before anything lies
+// there.
+func testCheck(t *testing.T, s blob.Store) {
+	refused := errors.New("the intent was given up")
+	for i, n := range []int{0, 100, 3 << 20} {
+		in := bytes.NewReader(body(uint64(i), n))
+		asked := 0
+		ctx := blob.WithCheck(t.Context(), func() error {
+			if asked++; in.Len() > 0 {
+				return nil // there is more to read: it is asked again
+			}
+			return refused
+		})
+		err := s.Put(ctx, key(i), in, int64(n))
+		wantErr(t, "put what was given up", err, refused)
+		wantErr(t, "put what was given up", err, blob.ErrNotDone)
+		if blob.Unknown(err) || asked == 0 {
+			t.Errorf("asked %d times; the outcome of %v is open", asked, err)
+		}
+		wantAbsent(t, s, key(i))
+		ctx = blob.WithCheck(t.Context(), func() error { return nil })
+		if err := s.Put(ctx, key(i), bytes.NewReader(body(uint64(i), n)), int64(n)); err != nil {
+			t.Errorf("put what stands: %v", err)
+		}
+	}
+}

@@ -51,7 +51,8 @@ type Options struct {
 	// OnSync is told of every flush: "file", "folder" or "all".
 	OnSync func(what string)
 	// OnPut is told how far a Put of a key has come: "written", when its temporary
-	// file is whole, and "placed", when it has its name and its folder is not flushed.
+	// file is whole, "checked", when nothing more is asked before it gets its name, and
+	// "placed", when it has its name and its folder is not flushed.
 	OnPut func(key, reached string)
 	// Workers is the number of folders that one Delete works on at once.
 	// 0 is 4.

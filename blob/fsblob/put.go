@@ -23,13 +23,13 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	if err := blob.CheckKey(key); err != nil {
 		return err
 	}
-	if err := s.put(key, blob.Exactly(ctx, r, size)); err != nil {
+	if err := s.put(ctx, key, blob.Exactly(ctx, r, size)); err != nil {
 		return fmt.Errorf("fsblob: put %s: %w", key, err)
 	}
 	return nil
 }
 
-func (s *Store) put(key string, body io.Reader) error {
+func (s *Store) put(ctx context.Context, key string, body io.Reader) error {
 	t, err := s.newTemp()
 	if err != nil {
 		return notDone(s.shared(err))
@@ -41,7 +41,7 @@ func (s *Store) put(key string, body io.Reader) error {
 		return notDone(errors.Join(source.err, s.cause(err)))
 	}
 	s.opt.OnPut(key, "written")
-	placed, err := s.place(t, key)
+	placed, err := s.place(ctx, t, key)
 	if !placed {
 		t.discard()
 	}
@@ -108,9 +108,9 @@ func (t *temp) close() {
 
 // place gives the file its name, durably. placed says that it left the folder of
 // temporary files.
-func (s *Store) place(t *temp, key string) (placed bool, err error) {
+func (s *Store) place(ctx context.Context, t *temp, key string) (placed bool, err error) {
 	for range 2 {
-		placed, err = s.move(t, key)
+		placed, err = s.move(ctx, t, key)
 		// The folder was removed behind our back: make it again, once.
 		if placed || !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -119,7 +119,7 @@ func (s *Store) place(t *temp, key string) (placed bool, err error) {
 	return placed, err
 }
 
-func (s *Store) move(t *temp, key string) (placed bool, err error) {
+func (s *Store) move(ctx context.Context, t *temp, key string) (placed bool, err error) {
 	folder, name := split(key)
 	dir, err := s.ensure(folder)
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
@@ -129,6 +129,10 @@ func (s *Store) move(t *temp, key string) (placed bool, err error) {
 		return false, notDone(s.cause(err))
 	}
 	defer dir.Close()
+	if err := blob.Check(ctx); err != nil {
+		return false, notDone(err)
+	}
+	s.opt.OnPut(key, "checked")
 	s.folders.touch(folder)
 	if err := s.fs.Move(t.dir, t.name, dir, name); err != nil {
 		return false, s.moveFailed(dir, folder, name, err)

@@ -62,6 +62,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	if err != nil {
 		return fmt.Errorf("memblob: put %s: %w: %w", key, blob.ErrNotDone, err)
 	}
+	if err := blob.Check(ctx); err != nil {
+		return fmt.Errorf("memblob: put %s: %w: %w", key, blob.ErrNotDone, err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.blobs[key]; ok {

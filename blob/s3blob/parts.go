@@ -133,6 +133,9 @@ func (s *Store) buffer(free chan []byte, buffers *int, held int64, size int) []b
 // sendPart sends one part until the service has it.
 func (s *Store) sendPart(ctx context.Context, u *upload, number int32, data []byte) (*string, error) {
 	for try := range partTries {
+		if err := mayChange(ctx); err != nil {
+			return nil, notDone("put", u.key, err)
+		}
 		asked, cancel := s.bounded(ctx, int64(len(data)))
 		out, err := s.client.UploadPart(asked, &s3.UploadPartInput{
 			Bucket: &s.o.Bucket, Key: s.name(u.key), UploadId: u.id, PartNumber: &number,
@@ -186,6 +189,9 @@ func (s *Store) complete(ctx context.Context, u *upload) error {
 }
 
 func (s *Store) askComplete(ctx context.Context, u *upload) (verdict, error) {
+	if err := mayChange(ctx); err != nil {
+		return verdict{certain: true, text: err.Error(), err: err}, err
+	}
 	// Services may put gigabytes together before they answer.
 	asked, cancel := s.bounded(ctx, u.sent/16)
 	defer cancel()

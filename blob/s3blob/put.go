@@ -114,8 +114,8 @@ func (s *Store) putWhole(ctx context.Context, key string, data []byte) error {
 }
 
 func (s *Store) sendWhole(ctx context.Context, key string, data []byte) (verdict, error) {
-	if err := ctx.Err(); err != nil {
-		return verdict{certain: true, text: "cancelled", err: err}, err
+	if err := mayChange(ctx); err != nil {
+		return verdict{certain: true, text: err.Error(), err: err}, err
 	}
 	asked, cancel := s.bounded(ctx, int64(len(data)))
 	defer cancel()
@@ -137,6 +137,14 @@ func (s *Store) sendWhole(ctx context.Context, key string, data []byte) (verdict
 		return s.refusedUnheard(ctx, key, v), err
 	}
 	return v, err
+}
+
+// mayChange says why nothing may be sent any more.
+func mayChange(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return blob.Check(ctx)
 }
 
 // sending knows how much of a body was taken by the connection.

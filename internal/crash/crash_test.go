@@ -154,7 +154,7 @@ func (k *killer) table() string {
 	for _, p := range failpoint.Points() {
 		step := stepOf(p)
 		if strings.HasSuffix(p, "/before") {
-			during := k.reached[step+"/during"] + k.reached[step+"/written"] + k.reached[step+"/placed"]
+			during := k.reached[step+"/during"] + k.reached[step+"/written"] + k.reached[step+"/checked"] + k.reached[step+"/placed"]
 			row(step, k.reached[p], during, k.reached[step+"/after"])
 		}
 	}

@@ -4,7 +4,8 @@
 //
 // The environment variable LETHE_FAILPOINT names the point and, after a colon,
 // which time it counts: "commit/after:3" dies after the third commit is durable
-// and before anybody hears of it.
+// and before anybody hears of it. "put/written:1:stop" does not die: whoever comes to
+// the point stands still there until the process gets SIGCONT.
 package failpoint
 
 import (
@@ -31,9 +32,9 @@ var steps = []string{
 }
 
 // within are points in the middle of an effect: of a body half of which was
-// read, of one that lies whole in a temporary file, and of one that has its name
-// while its folder is not flushed; and of a batch half of which was deleted.
-var within = []string{"put/during", "put/written", "put/placed", "unlink/during"}
+// read, of one that lies whole in a temporary file, of one about to get its name
+// because its intent stands, and of one that has it while its folder is not flushed; and of a batch half of which was deleted.
+var within = []string{"put/during", "put/written", "put/checked", "put/placed", "unlink/during"}
 
 // Points lists every point of every step, in order.
 func Points() []string {

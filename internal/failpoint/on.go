@@ -5,6 +5,7 @@ package failpoint
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,12 +30,14 @@ func isArmed(point string) bool {
 	return name == point
 }
 
-// at kills the process if it is at the armed point for the chosen time.
+// at kills the process if it is at the armed point for the chosen time, or has the
+// goroutine stand still there.
 func at(point string) {
 	if !isArmed(point) {
 		return
 	}
-	_, times, _ := strings.Cut(armed, ":")
+	_, rest, _ := strings.Cut(armed, ":")
+	times, stop := strings.CutSuffix(rest, ":stop")
 	n, err := strconv.ParseInt(times, 10, 64)
 	if err != nil {
 		n = 1
@@ -42,7 +45,13 @@ func at(point string) {
 	if passed.Add(1) != n {
 		return
 	}
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
 	fmt.Fprintf(os.Stderr, "failpoint %s reached\n", armed)
+	if stop {
+		<-woken
+		return
+	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }

@@ -2,8 +2,8 @@
 // begin, commit, give up, condemn and settle blobs. What the ledger may not know
 // about bytes that lie on a backend, or were deleted there, is told with the blob's
 // backend, name and size, so that it can be counted, audited, noted and looked up.
-// The row was there before the bytes, so nothing is lost by such a failure: the
-// writer looks the outcome up, the reaper and the watch find what was left, and
+// The row was there before the bytes, so nothing is lost by such a failure (and what
+// was sent when it had gone is given one again, stage late): the writer looks the outcome up, the reaper and the watch find what was left, and
 // reconcile finds the rest.
 package fate
 
@@ -21,7 +21,7 @@ import (
 // Failure is a transaction about blobs of one backend, an operation or an upload
 // that failed or whose outcome is unknown.
 type Failure struct {
-	Stage   string // begin, commit, part, complete, abandon, delete, abort, condemn, promote, release, settle, copy, trim
+	Stage   string // begin, commit, part, complete, abandon, delete, abort, condemn, promote, release, settle, copy, trim, late
 	Reason  string // unknown, cut off, unavailable, corrupt, other
 	Backend string // empty if it is not known
 	Blobs   []Bytes
@@ -203,6 +203,12 @@ func (w *Watch) abandoned(err error, blob lethe.ID) {
 	if r := reason(err); r != "unknown" && r != "cut off" {
 		w.forget(blob)
 	}
+}
+
+// late tells that bytes which were sent too late may have no row: the one failure
+// behind which none is known to be there.
+func (w *Watch) late(b meta.LateBytes, err error) {
+	w.tell(Failure{Stage: "late", Backend: b.Backend, Size: b.Size}, err, b.Blob)
 }
 
 // ended tells of a failure, and forgets blobs whose fate is certain.

@@ -37,6 +37,12 @@ func (l *ledger) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	return err
 }
 
+func (l *ledger) CondemnLate(ctx context.Context, b meta.LateBytes) error {
+	err := l.Ledger.CondemnLate(ctx, b)
+	l.w.late(b, err)
+	return err
+}
+
 func (l *ledger) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
 	out, err := l.Ledger.Commit(ctx, c)
 	l.w.ended(Failure{Stage: "commit", Op: c.Op}, err, uploaded(c.Blobs)...)
@@ -171,6 +177,12 @@ func (c *copies) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, 
 func (c *copies) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	err := c.Ledger.Abandon(ctx, blob, late)
 	c.w.abandoned(err, blob)
+	return err
+}
+
+func (c *copies) CondemnLate(ctx context.Context, b meta.LateBytes) error {
+	err := c.Ledger.CondemnLate(ctx, b)
+	c.w.late(b, err)
 	return err
 }
 

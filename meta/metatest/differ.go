@@ -235,7 +235,7 @@ var actions = weigh(map[int][]func(*history){
 		(*history).setRules, (*history).restamp, (*history).hold, (*history).unpark, (*history).limited},
 	1: {(*history).buckets, (*history).deleteBucket, (*history).documents, (*history).abort, (*history).staleUploads,
 		(*history).reads, (*history).extend, (*history).outcome, (*history).backlogs, (*history).turns, (*history).recordRuns,
-		(*history).guard, (*history).prune, (*history).abandon, (*history).purgeTrash, (*history).ruledUploads,
+		(*history).guard, (*history).prune, (*history).abandon, (*history).condemnLate, (*history).purgeTrash, (*history).ruledUploads,
 		(*history).misplace, (*history).drain, (*history).blocks, (*history).named, (*history).changeHold, (*history).receipts},
 })
 

@@ -165,6 +165,16 @@ func (h *history) abandon() {
 	ask(h, "abandon "+string(up.Blob), func(l Ledger) (any, error) { return nil, l.Abandon(h.ctx, up.Blob, late) })
 }
 
+// condemnLate gives a row to what was sent late, of intents of any state and of none.
+func (h *history) condemnLate() {
+	up := pick(h, h.uploaded)
+	if up.Blob == "" || h.chance(4) {
+		up.Blob = h.id()
+	}
+	late := meta.LateBytes{Blob: up.Blob, Backend: h.one(disk, "tape", "nowhere"), Size: up.Size}
+	ask(h, "condemn late "+string(up.Blob), func(l Ledger) (any, error) { return nil, l.CondemnLate(h.ctx, late) })
+}
+
 // version is one that was written before, or lies nowhere.
 func (h *history) version() meta.Object {
 	if len(h.versions) == 0 || h.chance(10) {

@@ -107,7 +107,7 @@ func Run(t *testing.T, open Open) {
 		name  string
 		tests []test
 	}{
-		{"buckets", bucketTests()}, {"intents", intentTests()}, {"commit", commitTests()},
+		{"buckets", bucketTests()}, {"intents", intentTests()}, {"late", lateTests()}, {"commit", commitTests()},
 		{"dedup", dedupTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()},
 		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
 		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},

@@ -122,6 +122,7 @@ func client(s *script) func(*actor) {
 			a.w.note("%s ends %s %v: %s", a.name, op.kind, op.at, class(err))
 			a.w.say(err)
 			a.w.fail(a.w.oracle.finished(op, err))
+			a.w.fail(a.w.rowless(a))
 			a.op = nil
 		}
 	}

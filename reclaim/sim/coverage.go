@@ -15,6 +15,7 @@ type Coverage struct {
 	Effects   []int // per run
 	Faults    int
 	Overtaken int                 // runs in which a settle came when its claim had been taken over
+	Overslept int                 // runs in which bytes landed when their intent had gone
 	Lacking   map[string][]uint64 // seeds of runs without what each should have, by what that is
 	Cells     map[Cell]int
 	Pairs     map[[2]Cell]int
@@ -49,6 +50,9 @@ func (c *Coverage) Add(r Result) {
 	if r.Overtaken > 0 {
 		c.Overtaken++
 	}
+	if r.Overslept > 0 {
+		c.Overslept++
+	}
 	for _, what := range r.Lacks() {
 		c.Lacking[what] = append(c.Lacking[what], r.Config.Seed)
 	}
@@ -70,6 +74,7 @@ func (c *Coverage) Merge(d *Coverage) {
 	c.Runs += d.Runs
 	c.Faults += d.Faults
 	c.Overtaken += d.Overtaken
+	c.Overslept += d.Overslept
 	for k, seeds := range d.Lacking {
 		c.Lacking[k] = append(c.Lacking[k], seeds...)
 	}
@@ -127,7 +132,7 @@ func (c *Coverage) PairShare() float64 {
 // Report writes the counts, the rarest cells last.
 func (c *Coverage) Report(w io.Writer) {
 	cell, n := c.Rarest()
-	fmt.Fprintf(w, "%d schedules, %d effects in the median, %d faults; in %d a settle came when its claim had been taken over\n", c.Runs, c.Median(), c.Faults, c.Overtaken)
+	fmt.Fprintf(w, "%d schedules, %d effects in the median, %d faults; in %d a settle came when its claim had been taken over, in %d bytes when their intent had gone\n", c.Runs, c.Median(), c.Faults, c.Overtaken, c.Overslept)
 	fmt.Fprintf(w, "%d cells of the fault matrix, the rarest %s hit %d times; %.1f %% of the pairs hit\n", len(Cells()), cell, n, 100*c.PairShare())
 }
 

@@ -15,7 +15,8 @@ import (
 // disk is a backend as actors see it: every call is an effect.
 //
 // What the protocol assumes of a backend is built in here: a request that was
-// sent takes effect within the late window, or never.
+// sent takes effect within the late window, or never. When it is sent nobody can
+// know: its process may stand still for as long as it likes (overslept.go).
 type disk struct {
 	w  *World
 	id string
@@ -54,10 +55,9 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 	if err != nil {
 		return fmt.Errorf("sim: put: %w: %w", blob.ErrNotDone, err)
 	}
-	sent := d.w.now
-	fault := d.arrive("put", key)
-	if d.w.now.Sub(sent) >= safety.LateWindow || ctx.Err() != nil {
-		return fmt.Errorf("sim: put: request timed out before it was carried out: %w", blob.ErrNotDone)
+	fault, err := d.setOut(ctx, key)
+	if err != nil {
+		return fmt.Errorf("sim: put: %w: %w", err, blob.ErrNotDone)
 	}
 	if err := d.refuse("put", fault); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader, size int64) err
 		return nil
 	}
 	if fault == Late {
-		d.w.later("put "+key, sent.Add(safety.LateWindow-time.Microsecond).Sub(d.w.now), func() {
+		d.w.later("put "+key, safety.LateWindow-time.Microsecond, func() {
 			_ = put()
 			d.w.acted("put", fault)
 		})

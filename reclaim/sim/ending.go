@@ -28,6 +28,7 @@ func (w *World) end() {
 		p.bury()
 	}
 	w.landCommits("")
+	w.sweepStrays()
 	n := w.newNode()
 	w.trusted(n)
 	w.prepareEnd(n)

@@ -37,7 +37,7 @@ func (c Cell) String() string { return string(c.Step) + "/" + string(c.Fault) }
 // The kinds of steps by what may happen to them.
 var (
 	ledgerWrites = []Step{
-		"begin", "beat", "abandon", "commit", "delete", "update",
+		"begin", "beat", "abandon", "condemn-late", "commit", "delete", "update",
 		"create-upload", "commit-part", "complete", "abort",
 		"restore", "purge-now", "extend-grace",
 		"expire", "claim", "settle", "recover", "claim-intents", "promote",
@@ -83,7 +83,7 @@ var rare = map[Step]uint64{
 	"seal": 20, "drop-receipts": 10, "unsealed": 2, "promote": 90, "release-intent": 60, "stat": 20, "condemn-intent": 4, "abort-stale": 8, "abort": 4,
 	"extend-grace": 8, "due-buckets": 8, "purge-now": 6, "restore": 3, "outcome": 4, "list": 3, "complete": 2,
 	"requeue": 20, "write-off": 20, "abort-ruled": 60, "restamp": 4, "set-rules": 2,
-	"keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
+	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "lift-hold": 6, "unpark": 6,
 	"foresee": 6, "allow": 12, "end-stops": 2, "hold-backend": 16, "doubt-clock": 4,
 	"begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
@@ -95,7 +95,7 @@ var table = func() map[Step][]Fault {
 	for _, c := range Cells() {
 		m[c.Step] = append(m[c.Step], c.Fault)
 	}
-	for _, s := range []Step{"promote", "release-intent", "finish-walk", "requeue", "write-off", "write-off", "write-off"} { // few of them: most zombies never wake
+	for _, s := range []Step{"promote", "release-intent", "finish-walk", "requeue", "write-off", "write-off", "write-off", "condemn-late", "condemn-late", "condemn-late"} { // few of them: most zombies never wake
 		m[s] = append(m[s], Zombie)
 	}
 	m["promote"] = append(m["promote"], Zombie, Late) // another may have finished the write meanwhile

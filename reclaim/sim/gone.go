@@ -24,10 +24,11 @@ func (o *oracle) receipted(before View) error {
 	told := map[lethe.ID]receipt.Receipt{}
 	for _, r := range o.view.Receipts {
 		id := r.Version + r.Blob
-		if _, twice := told[id]; twice {
+		again := o.late[r.Blob] // what was sent late may have been deleted before, and goes once more
+		if _, twice := told[id]; twice && !again {
 			return broken("%s has two receipts", id)
 		}
-		if here[id] || blobs[id] {
+		if here[id] || blobs[id] && !again {
 			return broken("%s is here and has a receipt: %+v", id, r)
 		}
 		told[id] = r

@@ -27,7 +27,8 @@ func (o *oracle) states() error {
 		now[b.ID] = b
 		old, was := o.last[b.ID]
 		switch {
-		case !was && o.seen[b.ID]:
+		case !was && o.late[b.ID] && b.State == lethe.Condemned:
+		case !was && o.seen[b.ID] && o.w.orphans[b.ID] == nil:
 			return broken("blob %s came back: a name was used twice", b.ID)
 		case !was && b.State == lethe.Condemned:
 			if err := o.orphaned(b); err != nil {
@@ -254,7 +255,7 @@ func (o *oracle) landed(backend, key string) error {
 	if id == "" && (o.w.isEpoch(key) || o.w.foreigner(key)) || id != "" && o.w.orphans[id] != nil {
 		return nil
 	}
-	if b, ok := o.last[id]; !ok || b.Backend != backend {
+	if b, ok := o.last[id]; (!ok || b.Backend != backend) && !o.w.strays(backend, key) {
 		return broken("key %s on %s has no row", key, backend)
 	}
 	return nil

@@ -61,6 +61,15 @@ func (s *seam) Abandon(ctx context.Context, id lethe.ID, late bool) error {
 	return do(s, "abandon", fmt.Sprint(id, late), scope{rows: []lethe.ID{id}}, func() error { return s.in.Abandon(s.lasting(ctx), id, late) })
 }
 
+func (s *seam) CondemnLate(ctx context.Context, b meta.LateBytes) error {
+	err := do(s, "condemn-late", string(b.Blob), scope{rows: []lethe.ID{b.Blob}}, func() error {
+		s.w.oracle.late[b.Blob] = true
+		return s.in.CondemnLate(s.lasting(ctx), b)
+	})
+	s.w.rowed(b.Blob, err)
+	return err
+}
+
 func (s *seam) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
 	type answer struct {
 		out   meta.Outcome

@@ -52,6 +52,7 @@ type oracle struct {
 	holds    []meta.Hold        // that are set
 	tallies  map[guarded]*tally // of what is limited
 	stopping []meta.Guard       // by the step under way
+	late     map[lethe.ID]bool  // blobs that may get a row once more: they were sent late
 	overdue  map[claimed]bool   // claims that were taken over
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
 
@@ -67,7 +68,7 @@ func newOracle(w *World) *oracle {
 	return &oracle{
 		w: w, last: map[lethe.ID]meta.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
 		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]meta.Commit{}, begunAt: map[lethe.ID]int{},
-		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
+		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
 		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
 	}

@@ -53,6 +53,9 @@ func TestSchedules(t *testing.T) {
 	if cell, n := total.Rarest(); n < 100 {
 		t.Errorf("%s was hit %d times, want at least 100", cell, n)
 	}
+	if total.Overslept < 100 {
+		t.Errorf("in %d schedules bytes landed when their intent had gone, want at least 100", total.Overslept)
+	}
 	if total.Overtaken < 100 {
 		t.Errorf("in %d schedules a settle came when its claim had been taken over, want at least 100", total.Overtaken)
 	}

@@ -61,6 +61,7 @@ type Reached struct {
 	Writers   int // bodies that were sent slowly
 	Readers   int // bodies that were read slowly
 	Overtaken int // settles that came when their claim had been taken over
+	Overslept int // blobs that landed when their intent had gone
 }
 
 // safety is the engine's grace periods in a simulated world: the defaults, so
@@ -92,7 +93,8 @@ type World struct {
 	undrained bool   // one was, and is no more
 	destroyed bool   // a backend lost its bytes
 	orphans   map[lethe.ID]*planted
-	prey      string // the backend that the operator is about to lose
+	sleepers  map[lethe.ID]*sleeper // by what they sent
+	prey      string                // the backend that the operator is about to lose
 	foreign   []string
 	dwelling  lethe.ID // the content in the middle of which a reader stands still
 
@@ -147,7 +149,7 @@ func newWorld(cfg Config) *World {
 	w := &World{
 		cfg: cfg, rng: rand.New(rand.NewPCG(s, 5+cfg.order<<8)),
 		now:   lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
-		disks: map[string]*memblob.Store{}, trace: sha256.New(), doubts: newDoubts(),
+		disks: map[string]*memblob.Store{}, sleepers: map[lethe.ID]*sleeper{}, trace: sha256.New(), doubts: newDoubts(),
 	}
 	w.begin = w.now
 	w.ids = w.source("nodes")

@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/internal/spool"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // spoolEvery is how often the spool is looked up; what is open in it waits for the
@@ -68,6 +69,9 @@ func (s *Store) unrecorded(f fate.Failure) {
 // never guesses: a row decides, or the record of the operation.
 func (s *Store) resolve(ctx context.Context, e spool.Entry) (string, error) {
 	switch {
+	case e.Stage == "late":
+		// Done twice it does no harm: the name is used for nothing else.
+		return "condemned", s.Ledger.CondemnLate(ctx, meta.LateBytes{Blob: e.Blob, Backend: e.Backend, Size: e.Size})
 	case e.Blob != "":
 		return s.resolveBlob(ctx, e)
 	case e.Op != "":
