@@ -14,6 +14,10 @@ STAGE := scripts/stage.sh
 FUZZTIME ?= 1000x
 # How many seeds the simulation runs; its coverage is demanded of 100,000 and more.
 SCHEDULES ?= 100000
+# How many schedules each pair of the ledger's methods runs (0: all with one
+# interruption), and how many triples.
+INTERLEAVINGS ?= 0
+TRIPLES ?= 200
 # How often lethe serve is killed.
 KILLS ?= 240
 # How many objects expire on several instances while things break.
@@ -26,7 +30,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -86,6 +90,12 @@ sim:
 
 mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./internal/interleave -interleave.mutants
+
+# Every two methods of the ledger that share rows, and triples by chance, one statement
+# at a time on a PostgreSQL. Not part of make test, which runs the pairs of the mutants.
+interleave:
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES)
 
 clients:
 	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./internal/clients

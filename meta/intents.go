@@ -13,7 +13,7 @@ var (
 	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
 	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
 		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)
-	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1`)
+	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + shared)
 	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
 	beatBlob    = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	extendGrace = register(`UPDATE blobs SET due_at = ?2
@@ -46,13 +46,17 @@ func (t *tx) begin(in Intent) (Blob, error) {
 			return b, err
 		}
 	}
-	if err := either(t.needsRoom(), t.admits(in.Backend, in.Size)); err != nil {
+	if err := t.needsRoom(); err != nil {
 		return b, err
 	}
 	if in.UploadID != "" {
+		// Whoever ends the upload condemns its intents: this one is there before, or not at all.
 		if found, err := t.exists(openUpload, in.UploadID); err != nil || !found {
 			return b, either(err, lethe.ErrNoSuchUpload)
 		}
+	}
+	if err := t.admits(in.Backend, in.Size); err != nil {
+		return b, err
 	}
 	_, err := t.exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.now)
 	if isUnique(err) {

@@ -149,11 +149,11 @@ func placed() []action {
 	return []action{
 		{name: "TrimCopies here", changes: "content solo", run: trim(0)},
 		{name: "TrimCopies there", changes: "content solo", run: trim(1)},
-		{name: "BeginCopy of solo", changes: "content solo", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.solo[0].ID })},
-		{name: "BeginCopy of one", changes: "content one", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.one.ID })},
-		{name: "BeginCopy of a part", changes: "upload up", reads: "backend tape", run: begin(part)},
-		{name: "CommitCopy of one", changes: "content one, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copied, a.f.one.ID })},
-		{name: "CommitCopy of a part", changes: "upload up, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copiedPart, part(a) })},
+		{name: "BeginCopy of solo", eager: true, changes: "content solo", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.solo[0].ID })},
+		{name: "BeginCopy of one", eager: true, changes: "content one", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.one.ID })},
+		{name: "BeginCopy of a part", eager: true, changes: "upload up", reads: "backend tape", run: begin(part)},
+		{name: "CommitCopy of one", eager: true, changes: "content one, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copied, a.f.one.ID })},
+		{name: "CommitCopy of a part", eager: true, changes: "upload up, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copiedPart, part(a) })},
 		{name: "ClaimPlacements", passes: true, changes: "placements, content one, content solo, content new", run: func(a *act) (any, error) {
 			p, err := a.db.ClaimPlacements(a.ctx, meta.PlacementClaim{Worker: "w", Limit: 100, Lease: lease})
 			out := []string{}

@@ -21,6 +21,9 @@ type action struct {
 	// passes: it passes by what others hold, so that it may take less than in any order;
 	// it is run once more when all have ended, and answers a list of what it took.
 	passes bool
+	// eager: it looks before it holds, so that what it is refused for may be what others
+	// have done in part; one refusal is as good as another.
+	eager bool
 	// closes: when it has answered, whatever ends later has seen it (design rule 21).
 	closes bool
 	// awaits: it sees the operation that was recorded before it began (design rule 7).

@@ -182,6 +182,7 @@ func (b *builder) early() {
 	b.put("r", "tmp/x", "ruled", 0)
 	b.put("r", "log/y", "logged", 0)
 	b.put("b", "due", "one", 20*time.Hour)
+	b.put("b", "a", "one", 0)
 	for _, key := range []string{"h/x", "g/x"} {
 		b.put("b", key, "held", time.Hour)
 		got(b.db.AddHold(b.ctx, meta.Hold{Bucket: "b", Scope: meta.HoldPrefix, Key: key[:2], By: "fixture"}))(b)
@@ -259,7 +260,7 @@ func (b *builder) engine() {
 	}
 	got(b.db.Settle(b.ctx, s))(b)
 	b.f.condemned, b.f.dead = c.Blobs[:4], c.Blobs[4:]
-	claimed := got(b.db.ClaimCondemned(b.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 1}))(b)
+	claimed := got(b.db.ClaimCondemned(b.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 1, Only: []lethe.ID{c.Blobs[0].ID}}))(b)
 	b.f.deletes = claimed.Fence
 	b.f.intents = got(b.db.ClaimIntents(b.ctx, meta.ClaimRequest{Worker: "w", Limit: 1, MinAge: time.Hour}))(b).Fence
 }
@@ -267,7 +268,6 @@ func (b *builder) engine() {
 // late makes what is fresh.
 func (b *builder) late() {
 	b.Helper()
-	b.put("b", "a", "one", 0)
 	b.put("b", "t1", "two two", 0)
 	b.put("b", "t2", "two two", 0)
 	b.put("b", "s", "solo", 0)

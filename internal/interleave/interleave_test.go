@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -13,15 +14,27 @@ import (
 
 var (
 	schedules = flag.Int("interleave.schedules", 4, "how many schedules each pair of methods runs; 0: all with one interruption")
-	triples   = flag.Int("interleave.triples", 60, "how many triples of methods run")
+	all       = flag.Bool("interleave.all", false, "every two methods that share rows, and not only the pairs that the mutants name")
+	triples   = flag.Int("interleave.triples", 0, "how many triples of methods run")
 	seed      = flag.Uint64("interleave.seed", 1, "what draws the schedules and the triples")
 	only      = flag.String("interleave.only", "", "only pairs that this matches, as 'one + other'")
 	workers   = flag.Int("interleave.workers", 3, "how many pairs run at the same time")
 )
 
+// databases make empty databases.
+type databases interface{ Database() string }
+
+// given is a database that was made already.
+type given string
+
+func (g given) Database() string { return string(g) }
+
 // cluster starts the server of a test.
-func cluster(t testing.TB) *servers.PostgresServer {
+func cluster(t testing.TB) databases {
 	t.Helper()
+	if *database != "" {
+		return given(*database)
+	}
 	return servers.NewPostgres(t, "fsync=off", "full_page_writes=off", "autovacuum=off", "deadlock_timeout=20ms")
 }
 
@@ -33,14 +46,15 @@ func TestPairs(t *testing.T) {
 	list := actions()
 	for i, x := range list {
 		for _, y := range list[i:] {
-			if x.meets(y) && match.MatchString(x.name+" + "+y.name) {
+			name := x.name + " + " + y.name
+			if x.meets(y) && match.MatchString(name) && (*all || *only != "" || hunted(name)) {
 				pairs = append(pairs, []action{x, y})
 			}
 		}
 	}
 	t.Logf("%d actions, %d pairs", len(list), len(pairs))
-	if testing.Short() {
-		pairs = pairs[:min(len(pairs), 20)]
+	if testing.Short() && !*all {
+		pairs = pairs[:min(len(pairs), 10)]
 	}
 	share(t, pg, len(pairs), func(w *world, i int) (ran, waited int) {
 		for _, s := range w.interruptions(pairs[i], uint64(i)) {
@@ -54,6 +68,11 @@ func TestPairs(t *testing.T) {
 		}
 		return ran, waited
 	})
+}
+
+// hunted says that a mutant names the pair.
+func hunted(name string) bool {
+	return slices.ContainsFunc(mutants, func(m mutant) bool { return slices.Contains(m.pairs, name) })
 }
 
 // interruptions are schedules in which each of two is interrupted once by the other.
@@ -76,9 +95,6 @@ func (w *world) interruptions(pair []action, number uint64) (out []schedule) {
 func TestTriples(t *testing.T) {
 	pg := cluster(t)
 	list := actions()
-	if testing.Short() {
-		*triples = 3
-	}
 	share(t, pg, *triples, func(w *world, i int) (ran, waited int) {
 		dice := rand.New(rand.NewPCG(*seed, uint64(1000+i)))
 		some := []action{list[dice.IntN(len(list))]}
@@ -105,7 +121,7 @@ func TestTriples(t *testing.T) {
 }
 
 // share runs a number of jobs in several worlds at the same time.
-func share(t *testing.T, pg *servers.PostgresServer, jobs int, do func(w *world, job int) (ran, waited int)) {
+func share(t *testing.T, pg databases, jobs int, do func(w *world, job int) (ran, waited int)) {
 	var next, ran, waited atomic.Int64
 	t.Run("worlds", func(t *testing.T) {
 		for i := range *workers {

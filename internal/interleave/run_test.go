@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta/metatest"
 )
 
@@ -25,7 +26,11 @@ func (o outcome) same(p outcome) bool {
 // call runs an action as an actor.
 func (w *world) call(x action, slot int) answer {
 	a := &act{ctx: w.ctx, db: w.actors[slot].db, f: w.f, slot: slot, ids: metatest.NewIDs(5000 + uint64(slot))}
-	return tell(x.run(a))
+	v, err := x.run(a)
+	if x.eager && lethe.Refused(err) {
+		return answer{text: "refused"}
+	}
+	return tell(v, err)
 }
 
 // end runs those again that may have passed something by, and answers what came of all.

@@ -39,15 +39,15 @@ func (db *DB) intent(in meta.Intent) (*blob, *promotion, error) {
 			return nil, nil, err
 		}
 	}
+	if in.UploadID != "" && db.uploads[in.UploadID] == nil {
+		return nil, nil, lethe.ErrNoSuchUpload
+	}
 	backend := db.backend(in.Backend)
 	if backend == nil {
 		return nil, nil, noBackend(in.Backend)
 	}
 	if err := backend.admits(in.Size); err != nil {
 		return nil, nil, err
-	}
-	if in.UploadID != "" && db.uploads[in.UploadID] == nil {
-		return nil, nil, lethe.ErrNoSuchUpload
 	}
 	if db.byID[in.ID] != nil {
 		return nil, nil, errors.New("the id is taken: every upload needs a new one")

@@ -1,7 +1,6 @@
 package metatest
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,7 +11,6 @@ import (
 func placeRaces() []test {
 	two := func(o *meta.Options) { o.Replicas = 2 }
 	return []test{
-		{name: "trims of each other's copy", run: trimsOfEachOther, options: two},
 		{name: "a copy of what is being removed", run: copyWhileRemoved, options: two},
 	}
 }
@@ -27,35 +25,6 @@ func both(one, other func() error) (errs [2]error) {
 	wg.Go(func() { errs[1] = other() })
 	wg.Wait()
 	return errs
-}
-
-// trimsOfEachOther: two condemn a copy beside the other's: one of them must fail.
-func trimsOfEachOther(w *world) {
-	w.tapes()
-	for i := range rounds {
-		key := fmt.Sprint("k", i)
-		w.put(key, "body "+key)
-		p, fence := w.misplaced()
-		a := p.Blobs[0]
-		b := w.copying(a.ID, fence)
-		w.ok(w.commitCopy(b, a.ID, fence))
-		must(w.MarkSuspect(w.ctx, []lethe.ID{a.ID, b.ID}, false, ""))(w)
-		trim := func(id lethe.ID) func() error {
-			return func() error {
-				_, err := w.TrimCopies(w.ctx, meta.Trim{
-					Content: p.ID, Blobs: []lethe.ID{id}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease,
-				})
-				return err
-			}
-		}
-		errs := both(trim(a.ID), trim(b.ID))
-		if (errs[0] == nil) == (errs[1] == nil) {
-			w.Fatalf("the trims answered %v and %v", errs[0], errs[1])
-		}
-		w.fails(errors.Join(errs[:]...), lethe.ErrPreconditionFailed)
-		equal(w, "copies left", len(must(w.Resolve(w.ctx, bucketName, key))(w).Segments[0].Blobs), 1)
-		must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w)
-	}
 }
 
 // copyWhileRemoved: a copy is committed while its content goes: it goes as well.

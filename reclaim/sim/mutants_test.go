@@ -2,14 +2,12 @@ package sim_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe/internal/mutation"
 	"github.com/lethe-storage/lethe/reclaim/sim"
 )
 
@@ -33,7 +32,7 @@ var (
 func TestMutants(t *testing.T) {
 	all := append(slices.Clone(mutants), placementMutants...)
 	for _, m := range all {
-		if _, err := m.patches(); err != nil {
+		if _, err := m.patched().Patches(root); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 		if n := m.schedule(m.known); n > m.within || m.known != 0 && n == 0 {
@@ -80,15 +79,19 @@ type field struct {
 
 // sow builds what the mutants share, and sees that it is sound while they sleep.
 func sow(t *testing.T, list []mutant) field {
-	files, alone, err := plant(list)
+	var patched []mutation.Mutant
+	for _, m := range list {
+		patched = append(patched, m.patched())
+	}
+	files, alone, err := mutation.Plant(root, patched)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := field{alone: map[string]bool{}}
 	for _, m := range alone {
-		out.alone[m.name] = true
+		out.alone[m.Name] = true
 	}
-	if out.shared, err = build(t.TempDir(), files); err != nil {
+	if out.shared, err = mutation.Build(root, t.TempDir(), files); err != nil {
 		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
 	}
 	none := mutant{within: 500}
@@ -102,11 +105,11 @@ func sow(t *testing.T, list []mutant) field {
 func (f field) hunt(dir string, m mutant) (int, error) {
 	binary := f.shared
 	if f.alone[m.name] {
-		files, err := m.patches()
+		files, err := m.patched().Patches(root)
 		if err != nil {
 			return 0, err
 		}
-		if binary, err = build(dir, files); err != nil {
+		if binary, err = mutation.Build(root, dir, files); err != nil {
 			return 0, err
 		}
 	}
@@ -150,26 +153,16 @@ func (m mutant) schedule(seed uint64) (n int) {
 // root is the module's folder, seen from this package's.
 const root = "../.."
 
-// patches returns the mutant's files, changed.
-func (m mutant) patches() (map[string]string, error) {
+func (m mutant) patched() mutation.Mutant {
 	edits := map[string][]edit{m.file: append([]edit{{m.old, m.new}}, m.also...)}
 	maps.Copy(edits, m.elsewhere)
-	files := map[string]string{}
-	for name, list := range edits {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			return nil, err
-		}
-		out := string(text)
+	out := mutation.Mutant{Name: m.name, Edits: map[string][]mutation.Edit{}}
+	for file, list := range edits {
 		for _, e := range list {
-			if n := strings.Count(out, e.old); n != 1 {
-				return nil, fmt.Errorf("the patch of %s applies %d times, want once: write it anew", name, n)
-			}
-			out = strings.Replace(out, e.old, e.new, 1)
+			out.Edits[file] = append(out.Edits[file], mutation.Edit{Old: e.old, New: e.new})
 		}
-		files[name] = out
 	}
-	return files, nil
+	return out
 }
 
 // hunt runs the simulation with the mutant awake; it returns the first seed that
@@ -178,7 +171,7 @@ func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.known="+strconv.FormatUint(m.known, 10))
-	cmd.Env = append(os.Environ(), wakes+"="+m.name)
+	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err == nil || !errors.As(err, &failed) {
@@ -189,35 +182,6 @@ func (m mutant) hunt(binary string) (int, error) {
 		return 0, fmt.Errorf("%w:\n%s", err, out)
 	}
 	return strconv.Atoi(string(seed[1]))
-}
-
-// build makes the simulation with other texts of these files.
-func build(dir string, files map[string]string) (string, error) {
-	here, err := filepath.Abs(root)
-	if err != nil {
-		return "", err
-	}
-	replace := map[string]string{}
-	for name, text := range files {
-		mutated := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
-		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
-			return "", err
-		}
-		replace[filepath.Join(here, name)] = mutated
-	}
-	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
-	table, err := json.Marshal(map[string]any{"Replace": replace})
-	if err == nil {
-		err = os.WriteFile(overlay, table, 0o600)
-	}
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w:\n%s", err, out)
-	}
-	return binary, nil
 }
 
 var (

@@ -1,11 +1,15 @@
-package sim_test
+// Package mutation plants breaks into the module's own code, by text, and builds the
+// tests of a package with them: a test that finds a break shows that it looks for it.
+package mutation
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,38 +17,97 @@ import (
 	"unicode"
 )
 
-// wakes is the variable of the environment that names the mutant which a process is.
-const wakes = "LETHE_MUTANT"
+// Wakes is the variable of the environment that names the mutant which a process is.
+const Wakes = "LETHE_MUTANT"
 
-// plant puts many mutants into one build, to compile and link once: each function
+// Edit replaces Old, which must occur exactly once, by New.
+type Edit struct{ Old, New string }
+
+// Mutant is the module with edits, by the file in the module.
+type Mutant struct {
+	Name  string
+	Edits map[string][]Edit
+}
+
+// Patches returns the mutant's files, changed. Root is the module's folder.
+func (m Mutant) Patches(root string) (map[string]string, error) {
+	files := map[string]string{}
+	for name, list := range m.Edits {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		out := string(text)
+		for _, e := range list {
+			if n := strings.Count(out, e.Old); n != 1 {
+				return nil, fmt.Errorf("the patch of %s applies %d times, want once: write it anew", name, n)
+			}
+			out = strings.Replace(out, e.Old, e.New, 1)
+		}
+		files[name] = out
+	}
+	return files, nil
+}
+
+// Build compiles the tests of the package in the working directory with other texts of
+// these files of the module.
+func Build(root, dir string, files map[string]string) (binary string, err error) {
+	here, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, text := range files {
+		mutated := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(here, name)] = mutated
+	}
+	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
+	table, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, table, 0o600)
+	}
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w:\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// Plant puts many mutants into one build, to compile and link once: each function
 // that one of them changes is there as it is and as they have it, and under its name
 // one that looks which mutant is awake; a variable of a package, such as a statement,
 // gets the value that the one awake has for it. What changes more than that has to be
 // built alone.
-func plant(list []mutant) (files map[string]string, alone []mutant, err error) {
+func Plant(root string, list []Mutant) (files map[string]string, alone []Mutant, err error) {
 	beds := map[string]*bed{}
 	for _, m := range list {
-		changed, err := m.patches()
+		changed, err := m.Patches(root)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+			return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
-		bodies, err := m.bodies(changed, beds)
+		bodies, err := m.bodies(root, changed, beds)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+			return nil, nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		if bodies == nil {
 			alone = append(alone, m)
 		}
 		for place, text := range bodies {
 			b := beds[place.file]
-			b.variants[place.function] = append(b.variants[place.function], variant{m.name, text})
+			b.variants[place.function] = append(b.variants[place.function], variant{m.Name, text})
 		}
 	}
 	files = map[string]string{}
 	for name, b := range beds {
 		if len(b.variants) > 0 {
 			files[name] = b.text()
-			files[path.Join(path.Dir(name), "awake_mutant.go")] = fmt.Sprintf(awake, b.own.name, wakes)
+			files[path.Join(path.Dir(name), "awake_mutant.go")] = fmt.Sprintf(awake, b.own.name, Wakes)
 		}
 	}
 	return files, alone, nil
@@ -77,7 +140,7 @@ type variant struct{ mutant, text string }
 type place struct{ file, function string }
 
 // bodies answers the functions that a mutant changes; nil: it changes other things.
-func (m mutant) bodies(changed map[string]string, beds map[string]*bed) (map[place]string, error) {
+func (m Mutant) bodies(root string, changed map[string]string, beds map[string]*bed) (map[place]string, error) {
 	out := map[place]string{}
 	for name, text := range changed {
 		if beds[name] == nil {
@@ -108,7 +171,7 @@ func (m mutant) bodies(changed map[string]string, beds map[string]*bed) (map[pla
 			case before.head != after.head || before.generic:
 				return nil, nil
 			default:
-				out[place{name, fn}] = after.named(m.name)
+				out[place{name, fn}] = after.named(m.Name)
 			}
 		}
 	}
