@@ -67,6 +67,8 @@ var mutants = []mutant{
 		name: "a copy does not read again", file: "placecopy.go",
 		old: "now, err := t.oneBlob(sourceBlob, id)", new: "now, err := src, error(nil)",
 		pairs: []string{"Complete up + CommitCopy of a part", "CommitPart 1 + CommitCopy of a part", "Complete up + BeginCopy of a part", "TrimCopies here + BeginCopy of solo"},
+		equivalent: "the lock refuses what it belonged to and is gone; movePart names the blob that it replaces, pendingCopy its state, " +
+			"the placement its fence; and a copy begun of what was condemned meanwhile comes to what one begun before comes to",
 	}, {
 		name: "an outcome is not awaited", file: "ops.go",
 		old: "if err := t.awaitOp(op); err != nil {", new: "if err := error(nil); err != nil {",
@@ -94,7 +96,7 @@ var mutants = []mutant{
 	}, {
 		name: "a part does not hold its upload", file: "uploads.go",
 		old:   "if err := t.must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.now); err != nil {",
-		new:   "if ok, err := t.exists(openUpload, p.UploadID); err != nil || !ok {\n		return either(err, lethe.ErrNoSuchUpload)\n	}\n	if err := error(nil); err != nil {",
+		new:   "if _, err := t.uploadByID(p.UploadID); err != nil {",
 		pairs: []string{"Complete up + CommitPart 1", "CommitPart 1 + AbortUpload", "CommitPart 1 + CommitPart 1"},
 	}, {
 		name: "a stale upload is not read again", file: "overdue.go",
