@@ -109,6 +109,9 @@ func marked() []action {
 		}
 	}
 	return []action{
+		{name: "NoteBlocks", changes: "content one", run: func(a *act) (any, error) {
+			return wrap(a.db.NoteBlocks(a.ctx, a.f.one.ID, a.f.one.Size, lethe.BlockSums{Size: 1 << 18, Sums: []uint32{7}}))
+		}},
 		{name: "MarkSuspect one", changes: "content one", run: mark(true, one)},
 		{name: "MarkSuspect one copy of solo", changes: "content solo", run: mark(true, solo(0))},
 		{name: "MarkSuspect the other copy of solo", changes: "content solo", run: mark(true, solo(1))},
