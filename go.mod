@@ -38,6 +38,7 @@ require (
 require github.com/minio/crc64nvme v1.1.1
 
 require github.com/anishathalye/porcupine v1.3.1 // indirect
+require github.com/hashicorp/golang-lru/v2 v2.0.7
 
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect

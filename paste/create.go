@@ -46,6 +46,7 @@ type created struct {
 }
 
 func (h *Handler) create(w http.ResponseWriter, v *visit) error {
+	defer h.release(v)
 	s, err := h.submission(v)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
 )
 
 // patience is how long a client may send or take nothing.
@@ -28,6 +29,7 @@ type Handler struct {
 	opt  Options
 	root string // the path in Options.PublicURL, without a slash at its end
 	mux  http.ServeMux
+	held *budget.Budget // by the pastes that are being received
 }
 
 // New makes a handler, and the bucket for its pastes if there is none. It fails
@@ -45,7 +47,7 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("paste: public URL: %w", err)
 	}
-	h := &Handler{opt: o, root: public.EscapedPath()}
+	h := &Handler{opt: o, root: public.EscapedPath(), held: budget.New(o.Memory, o.Memory/2)}
 	for pattern, fn := range map[string]func(http.ResponseWriter, *visit) error{
 		"GET /{$}":            h.help,
 		"POST /{$}":           h.create,
@@ -92,7 +94,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.Body = &steady{v.Body, rec.control}
-	h.mux.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
+	ctx, cancel := outliving(r.Context())
+	defer cancel()
+	h.mux.ServeHTTP(rec, r.WithContext(context.WithValue(ctx, visitKey{}, v)))
+}
+
+// outliving is a context that ends a while after ctx does: who has sent all that it
+// sends may close that half of its connection, which ends a request's context, and wait
+// for the answer.
+func outliving(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel()
+		case <-own.Done():
+		}
+	})
+	return own, func() {
+		stop()
+		cancel()
+	}
 }
 
 // admit refuses a client that is too fast.

@@ -48,8 +48,12 @@ type Options struct {
 	Settings meta.BucketSettings
 	// PublicURL begins the links, such as https://paste.example.org (default:
 	// what the client called).
-	PublicURL  string
-	MaxSize    int64         // of one paste, in bytes (default 1 MiB, at most 64 MiB)
+	PublicURL string
+	MaxSize   int64 // of one paste, in bytes (default 1 MiB, at most 64 MiB)
+	// Memory is what the pastes that are being received may hold together, in bytes,
+	// and one client half of it (default 64 MiB; at least two of the largest). Beyond,
+	// they are answered 503.
+	Memory     int64
 	DefaultTTL time.Duration // of pastes that bring none (default MaxTTL)
 	MaxTTL     time.Duration // a longer wish is refused; 0: no limit
 	Limiter    Limiter       // default: no limit
@@ -64,6 +68,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Bucket = cmp.Or(o.Bucket, "pastes")
 	o.MaxSize = cmp.Or(o.MaxSize, 1<<20)
+	o.Memory = max(cmp.Or(o.Memory, 64<<20), 2*(heldOf(encodedRoom(o.MaxSize))+heldUnit))
 	o.DefaultTTL = cmp.Or(o.DefaultTTL, o.MaxTTL)
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
 	if o.Clock == nil {

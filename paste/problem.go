@@ -1,6 +1,7 @@
 package paste
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ func problemOf(err error) (p *problem, known bool) {
 		{lethe.ErrNoRoom, problem{status: http.StatusInsufficientStorage, text: "there is no room for more pastes; try again when others have expired"}},
 		{lethe.ErrUnknownOutcome, unavailable("the store did not confirm: it may or may not have happened; try again")},
 		{lethe.ErrReaped, unavailable("the store was too slow; try again")},
+		{context.Canceled, unavailable("the request was given up; try again")},
 		{lethe.ErrUnavailable, unavailable("the store cannot be reached; try again")},
 	} {
 		if errors.Is(err, is.err) {

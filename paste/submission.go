@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,6 +53,7 @@ func (h *Handler) submission(v *visit) (submission, error) {
 			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias and type", name)
 		}
 	}
+	v.Body = &charged{ReadCloser: v.Body, h: h, v: v}
 	content, said, err := h.body(v)
 	if err != nil {
 		return submission{}, err
@@ -156,6 +158,12 @@ func (h *Handler) read(v *visit, most int64) ([]byte, error) {
 }
 
 func cutShort(err error) error {
+	if p, known := problemOf(err); known {
+		return p
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &problem{status: http.StatusRequestTimeout, text: "the body came too slowly"}
+	}
 	return &problem{status: http.StatusBadRequest, text: "the body ended too early: " + err.Error()}
 }
 

@@ -13,7 +13,8 @@ import (
 type visit struct {
 	*http.Request
 	address string // the client's IP address
-	limit   string // by which its rate is limited
+	limit   string // by which its rate and its memory are limited
+	held    int64  // bytes of memory
 	base    string // begins links; no slash at its end
 	root    string // the path in base; begins links within the site
 	browser bool   // wants HTML
@@ -55,16 +56,6 @@ func (h *Handler) behindProxy(v *visit) (scheme string) {
 			scheme = proto
 		}
 	}
-	v.address, v.limit = client.String(), limitedBy(client)
+	v.address, v.limit = client.String(), forwarded.Group(client).String()
 	return scheme
-}
-
-// limitedBy names a client: one household has 64 bits of IPv6 addresses.
-func limitedBy(a netip.Addr) string {
-	if a.Is4() {
-		return a.String()
-	}
-	// 64 bits are within every IPv6 address.
-	p, _ := a.WithZone("").Prefix(64)
-	return p.String()
 }

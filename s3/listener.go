@@ -10,16 +10,23 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/netlimit"
 )
 
 // guard wraps listeners so that no connection can stall for ever, and keeps the
 // open ones, so that they can be closed.
 type guard struct {
 	idle time.Duration // longest wait for one read or write
+	pace netlimit.Pace // of bodies
+	most netlimit.Options
 	mu   sync.Mutex
 	open map[*guardedConn]struct{}
 	// stopping: connections are closed at once.
 	stopping atomic.Bool
+}
+
+func newGuard(o Options) *guard {
+	return &guard{idle: o.IdleTimeout, pace: o.BodyPace, most: netlimit.Options{PerAddress: o.MaxPerAddress, Exempt: o.TrustedProxies}}
 }
 
 const (
@@ -42,7 +49,7 @@ func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo
 			}
 			return nil, fmt.Errorf("s3: listen on %s: %w", a, err)
 		}
-		ln = &guardedListener{ln, g}
+		ln = &guardedListener{netlimit.Listen(ln, g.most), g}
 		if certificate != nil {
 			ln = tls.NewListener(ln, &tls.Config{
 				GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
@@ -104,10 +111,17 @@ type guardedConn struct {
 	g    *guard
 	hard atomic.Int64 // the web server's read deadline in microseconds; 0: none
 	used atomic.Bool  // something was read from it
+
+	mu   sync.Mutex
+	body *netlimit.Patience // with the body that is read; nil: with none
 }
 
 func (c *guardedConn) Read(p []byte) (int, error) {
-	until := lethe.SystemClock{}.Now().Add(c.g.idle)
+	now := lethe.SystemClock{}.Now()
+	until := now.Add(c.g.idle)
+	if left, ok := c.waits(0, 0); ok {
+		until = min(until, now.Add(left))
+	}
 	if hard := lethe.Time(c.hard.Load()); hard != 0 {
 		until = min(until, hard)
 	}
@@ -115,10 +129,35 @@ func (c *guardedConn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
+	c.waits(lethe.SystemClock{}.Now().Sub(now), n)
 	if n > 0 {
 		c.used.Store(true)
 	}
 	return n, err
+}
+
+// waits takes what a read waited for n bytes of a body, and returns how long the next
+// one may; ok is false between bodies.
+func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.body == nil {
+		return 0, false
+	}
+	c.body.Waited(d, n)
+	return c.body.Left()
+}
+
+// reads begins the patience with a body: the web server tells of one by a deadline that
+// is as far off as longestBody, and of the end of one by another.
+func (c *guardedConn) reads(until time.Time) {
+	var p *netlimit.Patience
+	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
+		p = new(c.g.pace.Patience())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.body = p
 }
 
 func (c *guardedConn) Write(p []byte) (int, error) {
@@ -130,6 +169,7 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 
 // SetReadDeadline takes effect with the next read.
 func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	c.reads(t)
 	if t.IsZero() {
 		c.hard.Store(0)
 		return nil

@@ -153,11 +153,20 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if source := ctx.Request().Header.PeekAll("X-Amz-Copy-Source"); len(source) > 1 || (len(source) == 1 && len(source[0]) == 0) {
 		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
 	}
-	if _, ok := s.addresses.Allow(req.event.Address); !ok {
+	if _, ok := s.addresses.Allow(limitedBy(req.event.Address)); !ok {
 		s.opt.Events.limited("address", req.event.Address)
 		return s3err.GetAPIError(s3err.ErrSlowDown)
 	}
 	return bodyLength(ctx, req)
+}
+
+// limitedBy is what the rate of a client's address is counted by.
+func limitedBy(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	return forwarded.Group(a).String()
 }
 
 // bodyLength refuses bodies by the length that they say they have. A body whose

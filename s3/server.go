@@ -21,6 +21,7 @@ import (
 	"github.com/versity/versitygw/s3api/middlewares"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/netlimit"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 )
 
@@ -50,6 +51,8 @@ type Options struct {
 	Health         string // path that answers 200 to GET; empty: none
 
 	MaxConnections int            // default 4,096
+	MaxPerAddress  int            // connections of one address, an IPv6 /64 (0: any number), unless a TrustedProxy
+	BodyPace       netlimit.Pace  // of bodies that are sent; slower ones are cut
 	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
 	KeyRate        ratelimit.Rate // of requests per access key
 	AddressRate    ratelimit.Rate // of requests per client address, signed or not
@@ -111,7 +114,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	base, stop := context.WithCancel(context.Background())
-	s := &Server{opt: o, stop: stop, guard: &guard{idle: o.IdleTimeout}, addresses: ratelimit.New(o.AddressRate, nil)}
+	s := &Server{opt: o, stop: stop, guard: newGuard(o), addresses: ratelimit.New(o.AddressRate, nil)}
 	gateway, err := s.gateway(base)
 	if err == nil {
 		err = bodySettable()

@@ -54,7 +54,9 @@ type Server struct {
 	Domain         string    `yaml:"domain"` // of virtual-host addressing; empty: path style only
 	TrustedProxies []Network `yaml:"trusted_proxies"`
 	RateLimit      RateLimit `yaml:"rate_limit"`
-	MaxConnections int       `yaml:"max_connections"` // per listener
+	MaxConnections int       `yaml:"max_connections"`             // per listener
+	MaxPerAddress  int       `yaml:"max_connections_per_address"` // per listener; 0: any number
+	MinBodyRate    Size      `yaml:"min_body_rate"`               // bytes a second; 0: none
 	DrainTimeout   Duration  `yaml:"drain_timeout"`
 	StaleReads     Duration  `yaml:"stale_reads"` // 0: none
 	CORS           CORS      `yaml:"cors"`

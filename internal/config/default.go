@@ -29,6 +29,8 @@ func Default() *Config {
 			TrustedProxies: []Network{},
 			RateLimit:      RateLimit{Burst: 200},
 			MaxConnections: 4096,
+			MaxPerAddress:  512,
+			MinBodyRate:    500,
 			DrainTimeout:   Duration(30 * time.Second),
 		},
 		Store: Store{MinPartSize: 5 * mib, MemoryBody: 1 * mib, Flush: true},

@@ -130,6 +130,8 @@ func (s Server) validate(p *Problems) {
 	p.check(s.RateLimit.RequestsPerSecond >= 0, "server.rate_limit.requests_per_second", "is negative; use 0 for no limit")
 	p.check(s.RateLimit.Burst >= 1, "server.rate_limit.burst", "is %d; use at least 1", s.RateLimit.Burst)
 	p.check(s.MaxConnections >= 1, "server.max_connections", "is %d; use at least 1", s.MaxConnections)
+	p.check(s.MaxPerAddress >= 0, "server.max_connections_per_address", "is %d; use 0 for no limit", s.MaxPerAddress)
+	p.check(s.MinBodyRate >= 0, "server.min_body_rate", "is negative; use none for no limit")
 	p.check(s.DrainTimeout > 0, "server.drain_timeout", "is none; use for example 30s")
 	p.check(s.AccountBuckets >= 0, "server.account_buckets", "is %d; use 0 for any number", s.AccountBuckets)
 	p.check(slices.Contains(ownerships, s.Ownership), "server.object_ownership", "is %q; use one of %v", brief(s.Ownership), ownerships)

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
 	"github.com/lethe-storage/lethe"
 )
 
-// maxNames bounds the names that are remembered.
+// maxNames bounds the names that are remembered; the one that was asked for longest ago
+// is forgotten first.
 const maxNames = 10_000
 
 // Rate is a number of requests per second, and how many may come at once. The
@@ -27,7 +29,7 @@ type Limiter struct {
 	rate  Rate
 	clock lethe.Clock
 	mu    sync.Mutex
-	by    map[string]*rate.Limiter
+	by    *simplelru.LRU[string, *rate.Limiter]
 }
 
 // New makes a limiter; clock nil is lethe.Monotonic.
@@ -38,7 +40,9 @@ func New(r Rate, clock lethe.Clock) *Limiter {
 	if clock == nil {
 		clock = lethe.Monotonic{}
 	}
-	return &Limiter{rate: r, clock: clock, by: map[string]*rate.Limiter{}}
+	// It fails for a size of 0 alone.
+	by, _ := simplelru.NewLRU[string, *rate.Limiter](maxNames, nil)
+	return &Limiter{rate: r, clock: clock, by: by}
 }
 
 // Allow takes one request from the allowance of a name. If there is none left it
@@ -50,13 +54,10 @@ func (l *Limiter) Allow(name string) (wait time.Duration, ok bool) {
 	now := l.clock.Now().Time()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lim, known := l.by[name]
+	lim, known := l.by.Get(name)
 	if !known {
-		if len(l.by) >= maxNames {
-			l.forget(now)
-		}
 		lim = rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
-		l.by[name] = lim
+		l.by.Add(name, lim)
 	}
 	if lim.AllowN(now, 1) {
 		return 0, true
@@ -70,7 +71,7 @@ func (l *Limiter) Allow(name string) (wait time.Duration, ok bool) {
 func (l *Limiter) Spent(name string) (wait time.Duration, spent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lim, known := l.by[name]
+	lim, known := l.by.Peek(name)
 	if !known {
 		return 0, false
 	}
@@ -79,16 +80,4 @@ func (l *Limiter) Spent(name string) (wait time.Duration, spent bool) {
 		return 0, false
 	}
 	return time.Duration(missing / l.rate.PerSecond * float64(time.Second)), true
-}
-
-// forget drops the names whose allowance is full, and all if there are none such.
-func (l *Limiter) forget(now time.Time) {
-	for name, lim := range l.by {
-		if lim.TokensAt(now) >= float64(l.rate.Burst) {
-			delete(l.by, name)
-		}
-	}
-	if len(l.by) >= maxNames {
-		clear(l.by)
-	}
 }

@@ -66,8 +66,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	l := New(Rate{PerSecond: 1, Burst: 1}, c)
 	for i := range 3 * maxNames {
 		l.Allow(fmt.Sprint(i))
-		if len(l.by) > maxNames {
-			t.Fatalf("%d names are remembered", len(l.by))
+		if l.by.Len() > maxNames {
+			t.Fatalf("%d names are remembered", l.by.Len())
+		}
+	}
+}
+
+// Who asks often is not given a new allowance because many others ask once.
+func TestSecurityManyNamesGiveNobodyANewAllowance(t *testing.T) {
+	l := New(Rate{PerSecond: 1, Burst: 1}, clocktest.New())
+	l.Allow("a")
+	for i := range 5 * maxNames {
+		l.Allow(fmt.Sprint(i))
+		if i%100 != 0 {
+			continue
+		}
+		if _, ok := l.Allow("a"); ok {
+			t.Fatalf("allowed again after %d other names", i)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (a *App) openFront(context.Context) (err error) {
 		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
-		AccountBuckets: c.AccountBuckets,
+		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(),
 		KeyRate:        ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
 		AddressRate:    ratelimit.Rate{PerSecond: c.RateLimit.RequestsPerSecond, Burst: c.RateLimit.Burst},
 		TrustedProxies: prefixes(c.TrustedProxies),

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/internal/netlimit"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -24,8 +25,17 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
+	writeTimeout  = 2 * time.Minute // for one write
 	maxHeader     = 64 << 10
 )
+
+// bodyWindow is over how long the least rate of bodies is averaged.
+const bodyWindow = 30 * time.Second
+
+// bodyPace is how fast bodies have to come.
+func (a *App) bodyPace() netlimit.Pace {
+	return netlimit.Pace{PerSecond: int64(a.Config.Server.MinBodyRate), Window: bodyWindow}
+}
 
 // web is an HTTP server on a listener of its own.
 type web struct {
@@ -46,7 +56,10 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	if err != nil {
 		return nil, fmt.Errorf("server.%s.listen: %w; choose another address with --set server.%s.listen=host:port", name, err, name)
 	}
-	ln = netutil.LimitListener(ln, a.Config.Server.MaxConnections)
+	c := a.Config.Server
+	// Within the limit of all, so that what one address has too many of is not waited for.
+	ln = netlimit.Listen(netutil.LimitListener(ln, c.MaxConnections),
+		netlimit.Options{PerAddress: c.MaxPerAddress, Exempt: prefixes(c.TrustedProxies), WriteTimeout: writeTimeout})
 	if !l.TLS.On() {
 		return ln, nil
 	}
@@ -98,7 +111,7 @@ func (a *App) serve(ctx context.Context, name string, l config.Listener, h http.
 	base, cut := context.WithCancel(context.Background())
 	w := &web{name: name, ln: ln, cut: cut, log: a.opt.Log}
 	w.srv = &http.Server{
-		Handler: w.counted(h), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: w.counted(endingAfterChunks(a.bodyPace().Bodies(h))), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(a.opt.Log.With("server", name).Handler(), slog.LevelDebug),
 	}
@@ -110,6 +123,18 @@ func (a *App) serve(ctx context.Context, name string, l config.Listener, h http.
 		return nil
 	})
 	return nil
+}
+
+// endingAfterChunks ends a connection after a request whose body came in chunks. The
+// server goes by them where a length is given, too: whatever a proxy that goes by the
+// length takes for the body's rest is never read as a request.
+func endingAfterChunks(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func (w *web) run() error {
