@@ -24,6 +24,9 @@ const (
 	schemaInstance     = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
+// maxGrants is how many a list may have, as S3 has it.
+const maxGrants = 100
+
 // headerACL names a canned access control list.
 const headerACL = "X-Amz-Acl"
 
@@ -156,6 +159,9 @@ func documentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	}
 	if doc.Owner.ID != owner {
 		return nil, invalidID(doc.Owner.ID)
+	}
+	if len(doc.List.Grants) > maxGrants {
+		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
 	}
 	out := []meta.Grant{}
 	for _, g := range doc.List.Grants {

@@ -79,7 +79,7 @@ func (r *request) foreseeDocument(ctx context.Context) error {
 		return nil
 	}
 	body := rc.Request.Body()
-	if longMarkup(body) {
+	if longMarkup(body) || !q.Has("delete") && unwieldy(body) {
 		return s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	var err error

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"slices"
 
@@ -204,8 +205,17 @@ func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, err
 	return b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
 }
 
+// maxCORSRules is how many a bucket may have, as S3 has it.
+const maxCORSRules = 100
+
 // PutBucketCors replaces the rules.
 func (b *Backend) PutBucketCors(ctx context.Context, bucket string, cors []byte) error {
+	var doc struct {
+		Rules []struct{} `xml:"CORSRule"`
+	}
+	if err := xml.Unmarshal(cors, &doc); err != nil || len(doc.Rules) > maxCORSRules {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
 	return b.putDocument(ctx, str(&bucket), kindCORS, cors)
 }
 

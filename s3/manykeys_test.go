@@ -136,7 +136,9 @@ func TestDocumentsOfOneTag(t *testing.T) {
 		var status int
 		var answer string
 		asked := allocated(func() { status, answer = s.sendSigned(method, target, body) })
-		if asked > 12*largest || status != 400 || !strings.Contains(answer, "<Code>MalformedXML</Code>") {
+		// Most kinds of documents may not be so long to begin with.
+		refused := strings.Contains(answer, "<Code>MalformedXML</Code>") || method == http.MethodPut && strings.Contains(answer, "MaxMessageLengthExceeded")
+		if asked > 12*largest || status != 400 || !refused {
 			t.Errorf("%s: %.1f times, %d %.200s", target, float64(asked)/largest, status, answer)
 		}
 	}

@@ -29,6 +29,13 @@ import (
 // parts and a deletion of 1,000 long keys fit.
 const maxDocument = 8 << 20
 
+// rooms are how long the bodies of a query may be that have to be shorter, in bytes.
+var rooms = map[string]int64{
+	"policy": 20 << 10, // as S3 has it
+	"acl":    64 << 10, "cors": 64 << 10, "tagging": maxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
+	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
+}
+
 // retryAfter is in how many seconds what is unavailable may be asked for again:
 // most outages end by themselves, and clients double their pauses.
 const retryAfter = "1"
@@ -147,6 +154,9 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 	if e := misdirected(ctx, req); e != nil {
 		return e
 	}
+	if e := signedTwice(ctx); e != nil {
+		return e
+	}
 	if e := unkept(ctx, req); e != nil {
 		return e
 	}
@@ -179,10 +189,43 @@ func bodyLength(ctx fiber.Ctx, req *request) s3err.S3Error {
 		return s3err.GetAPIError(s3err.ErrMissingContentLength)
 	case req.form || object:
 		return nil
-	case n > maxDocument:
-		return s3err.GetMaxMessageLengthExceeded(maxDocument)
+	case n > documentRoom(ctx):
+		return s3err.GetMaxMessageLengthExceeded(documentRoom(ctx))
 	case n == -1:
 		return s3err.GetAPIError(s3err.ErrMissingContentLength)
+	}
+	return nil
+}
+
+// documentRoom is how long the request's body may be.
+func documentRoom(ctx fiber.Ctx) int64 {
+	room := int64(maxDocument)
+	for name := range ctx.Request().URI().QueryArgs().All() {
+		if least, ok := rooms[string(name)]; ok {
+			room = min(room, least)
+		}
+	}
+	return room
+}
+
+// onceSigned are the headers of a signature that two readers could take otherwise if
+// they came twice.
+var onceSigned = []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token", "X-Amz-Decoded-Content-Length"}
+
+// signedTwice refuses a request that has one of them twice, or is signed in its header
+// and in its address.
+func signedTwice(ctx fiber.Ctx) s3err.S3Error {
+	h, q := &ctx.Request().Header, ctx.Request().URI().QueryArgs()
+	for _, name := range onceSigned {
+		if len(h.PeekAll(name)) > 1 {
+			return s3err.InvalidArgumentError{Description: "The header stands there more than once: send it once.", ArgumentName: name}
+		}
+	}
+	if ctx.Get("Authorization") != "" && (q.Has("X-Amz-Signature") || q.Has("X-Amz-Algorithm") || q.Has("Signature")) {
+		return s3err.InvalidArgumentError{
+			Description:  "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified",
+			ArgumentName: "Authorization",
+		}
 	}
 	return nil
 }

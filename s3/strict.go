@@ -56,6 +56,37 @@ func wellFormed(body []byte) error {
 	}
 }
 
+const (
+	// maxDepth is more than the elements within each other of any document of S3's.
+	maxDepth = 16
+	// maxTokens is more than a completion of 10,000 parts has, indented and with every
+	// checksum.
+	maxTokens = 600_000
+)
+
+// unwieldy says that a document has more elements, or more within each other, than any
+// of S3's, so that reading it would cost seconds. One that cannot be read is left to who
+// reads it.
+func unwieldy(body []byte) bool {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	depth := 0
+	for range maxTokens {
+		token, err := d.RawToken()
+		if err != nil {
+			return false
+		}
+		switch token.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+	return true
+}
+
 var errStrict = errors.New("s3: element out of place")
 
 // strictEntry are the elements of an entry.
