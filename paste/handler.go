@@ -193,7 +193,7 @@ func (s *steady) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("paste: read deadline: %w", err)
 	}
 	n, err := s.ReadCloser.Read(p)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		// What remains is ours to do, at our own pace.
 		_ = s.control.SetReadDeadline(time.Time{})
 	}

@@ -40,8 +40,9 @@ func (b *paced) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.patience.Waited(lethe.SystemClock{}.Now().Sub(at), n)
-	if err != nil {
-		// What remains is the server's to do, at its own pace.
+	if errors.Is(err, io.EOF) {
+		// What remains is the server's to do, at its own pace. Behind any other error the
+		// deadline stays: the server would wait for the body's rest before it answers.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -142,7 +142,12 @@ func TestSecurityBodiesThatDripAreCut(t *testing.T) {
 			}
 			_ = w.Close()
 		}()
-		resp, err := http.Post(s.URL, "text/plain", r)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = int64(size * pieces)
+		resp, err := http.DefaultClient.Do(req)
 		if err == nil {
 			err = resp.Body.Close()
 		}
