@@ -33,7 +33,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 		return s3err.GetBucketErr(s3err.ErrInvalidBucketName, o.names.bucket)
 	}
 	if in.ObjectLockEnabledForBucket != nil && *in.ObjectLockEnabledForBucket {
-		return notImplemented()
+		return notKept(noLock)
 	}
 	var tags map[string]string
 	if in.CreateBucketConfiguration != nil {

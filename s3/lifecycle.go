@@ -50,8 +50,10 @@ func (s *Server) ours(ctx fiber.Ctx, req *request) (a bucketAction, ok bool) {
 	if s.policyRefused(ctx, req) {
 		return taggedPolicies, true
 	}
-	if a, ok = lifecycleActions[req.event.Operation]; !ok {
-		a, ok = publicAccessActions[req.event.Operation]
+	for _, known := range []map[string]bucketAction{lifecycleActions, publicAccessActions, unconfiguredActions} {
+		if a, ok = known[req.event.Operation]; ok {
+			break
+		}
 	}
 	return a, ok && req.routed != "" && req.event.Code == s3err.GetAPIError(s3err.ErrNotImplemented).Code &&
 		utils.ContextKeyParsedAcl.IsSet(ctx)

@@ -71,7 +71,7 @@ func misdirected(ctx fiber.Ctx, req *request) s3err.S3Error {
 		switch {
 		case !ok || slices.Contains(allowed, req.event.Method):
 		case len(allowed) == 0:
-			return s3err.GetAPIError(s3err.ErrNotImplemented)
+			return notKept("S3's operations on %q are not here.", string(name))
 		default:
 			return s3err.GetMethodNotAllowedErr(req.event.Method, kind, allowed)
 		}
