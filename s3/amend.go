@@ -29,6 +29,9 @@ func (r *request) amend(resp *fasthttp.Response) {
 	if resp.IsBodyStream() {
 		return
 	}
+	if resp.StatusCode() >= http.StatusBadRequest {
+		resp.SetBodyRaw(r.worded(resp.Body()))
+	}
 	switch r.event.Operation {
 	case "GetObjectTagging", "GetBucketTagging":
 		resp.SetBodyRaw(sortTags(resp.Body()))
@@ -52,6 +55,20 @@ func (r *request) amend(resp *fasthttp.Response) {
 
 // namespace is that of S3's documents.
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+// worded puts the texts of errors that clients are known to compare as S3 has them: a
+// bucket that is not there without a full stop, and the condition that a form does not
+// meet with spaces in its list, and with quotes as they are.
+func (r *request) worded(body []byte) []byte {
+	if !r.form {
+		return bytes.Replace(body, []byte("bucket does not exist.</Message>"), []byte("bucket does not exist</Message>"), 1)
+	}
+	if !bytes.Contains(body, []byte("Policy Condition failed: [")) {
+		return body
+	}
+	body = bytes.ReplaceAll(body, []byte("&#34;,&#34;"), []byte("&#34;, &#34;"))
+	return bytes.ReplaceAll(body, []byte("&#34;"), []byte(`"`))
+}
 
 // bare are the documents, by operation, that versitygw writes without it.
 var bare = map[string]string{

@@ -202,12 +202,20 @@ func setChecksum(c *s3response.Checksum, a types.ChecksumAlgorithm, value string
 	}
 }
 
-// inAttributes is the form of GetObjectAttributes.
+// inAttributes is the form of GetObjectAttributes, where S3 leaves the number of parts
+// out of a checksum of checksums.
 func inAttributes(c s3response.Checksum) *types.Checksum {
+	alone := func(sum *string) *string {
+		if sum == nil {
+			return nil
+		}
+		value, _, _ := strings.Cut(*sum, "-")
+		return &value
+	}
 	return &types.Checksum{
-		ChecksumCRC32: c.CRC32, ChecksumCRC32C: c.CRC32C, ChecksumSHA1: c.SHA1, ChecksumSHA256: c.SHA256,
-		ChecksumCRC64NVME: c.CRC64NVME, ChecksumSHA512: c.SHA512, ChecksumMD5: c.MD5,
-		ChecksumXXHASH64: c.XXHASH64, ChecksumXXHASH3: c.XXHASH3, ChecksumXXHASH128: c.XXHASH128,
+		ChecksumCRC32: alone(c.CRC32), ChecksumCRC32C: alone(c.CRC32C), ChecksumSHA1: alone(c.SHA1), ChecksumSHA256: alone(c.SHA256),
+		ChecksumCRC64NVME: alone(c.CRC64NVME), ChecksumSHA512: alone(c.SHA512), ChecksumMD5: alone(c.MD5),
+		ChecksumXXHASH64: alone(c.XXHASH64), ChecksumXXHASH3: alone(c.XXHASH3), ChecksumXXHASH128: alone(c.XXHASH128),
 		ChecksumType: c.Type,
 	}
 }

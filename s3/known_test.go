@@ -156,7 +156,7 @@ func TestFailuresAreDocumented(t *testing.T) {
 	var b strings.Builder
 	for _, suite := range []struct{ name, title string }{
 		{"versitygw", "versitygw"}, {"versitygw-serve", "versitygw, besides, against lethe serve"}, {"versitygw-posix", "versitygw against its own posix gateway"},
-		{"rclone", "rclone"}, {"s3tests", "s3-tests"}, {"s3tests-serve", "s3-tests, besides, against lethe serve"},
+		{"rclone", "rclone"}, {"minio", "minio-go"}, {"s3tests", "s3-tests"}, {"s3tests-serve", "s3-tests, besides, against lethe serve"},
 		{"s3tests-front", "s3-tests, besides, against the front alone"},
 	} {
 		writeFailures(&b, suite.title, failures(t, suite.name))
@@ -173,15 +173,18 @@ func TestFailuresAreDocumented(t *testing.T) {
 
 // TestFailuresAreExcused: what fails of versitygw's suite, and of Ceph's, fails on
 // versitygw's own posix gateway too, or is of a feature that docs/s3.md says is
-// absent, or was decided otherwise.
+// absent, or was decided otherwise; what fails of minio-go's is one of the last two.
 func TestFailuresAreExcused(t *testing.T) {
 	absent := absentFeatures(t)
 	for posix, suites := range map[string][]string{
 		"versitygw-posix": {"versitygw", "versitygw-serve"}, "s3tests-posix": {"s3tests", "s3tests-serve", "s3tests-front"},
+		"": {"minio"},
 	} {
 		there := map[string]bool{}
-		for _, f := range failures(t, posix) {
-			there[f.name] = true
+		if posix != "" {
+			for _, f := range failures(t, posix) {
+				there[f.name] = true
+			}
 		}
 		seen := map[string]bool{}
 		for _, suite := range suites {
@@ -202,17 +205,20 @@ func TestFailuresAreExcused(t *testing.T) {
 	}
 }
 
-// TestSkipsAreDocumented: docs/s3.md names what rclone's suite skips.
+// TestSkipsAreDocumented: docs/s3.md names what rclone's suite skips, and minio-go's.
 func TestSkipsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/s3.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n### What rclone skips\n")
-	section, _, _ = strings.Cut(section, "\n<!-- ")
-	for _, f := range listed(t, "rclone-skipped") {
-		if name := path.Base(f.name); f.reason == "" || !strings.Contains(section, name) {
-			t.Errorf("%s has no reason (%q), or docs/s3.md does not name it", name, f.reason)
+	for suite, title := range map[string]string{"rclone": "What rclone skips", "minio": "What minio-go's tests skip"} {
+		_, section, _ := strings.Cut(string(page), "\n### "+title+"\n")
+		section, _, _ = strings.Cut(section, "\n<!-- ")
+		section, _, _ = strings.Cut(section, "\n### ")
+		for _, f := range listed(t, suite+"-skipped") {
+			if name := path.Base(f.name); f.reason == "" || !strings.Contains(section, name) {
+				t.Errorf("%s has no reason (%q), or docs/s3.md does not name it", name, f.reason)
+			}
 		}
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
 # them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
-# against versitygw's own gateway), rclone, s3tests (likewise); default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
+# against versitygw's own gateway), rclone, minio, s3tests (as versitygw); default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
 # suite is left out. What the suites need is fetched and built into .bin and .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -50,6 +50,13 @@ rclone() {
 	LETHE_BINARY=$PWD/.cache/lethe LETHE_RCLONE=$home/backend/s3/rclone-s3.test suite rclone TestRcloneSuite
 }
 
+minio() {
+	local program=$PWD/.cache/minio-functional
+	[ -x "$program" ] || scripts/conformance/minio.sh "$program"
+	binary
+	LETHE_BINARY=$PWD/.cache/lethe LETHE_MINIO=$program suite minio TestMinioSuite
+}
+
 s3tests() {
 	if [ -z "${S3TESTS:-}" ]; then
 		echo "s3tests: left out; name a checkout of github.com/ceph/s3-tests by S3TESTS="
@@ -65,11 +72,11 @@ s3tests() {
 	suite s3tests-posix TestS3TestsPosixSuite
 }
 
-[ $# -gt 0 ] || set -- versitygw rclone s3tests
+[ $# -gt 0 ] || set -- versitygw rclone minio s3tests
 for name in "$@"; do
 	case $name in
-	versitygw | rclone | s3tests) "$name" ;;
-	*) echo "run.sh: there is no suite $name; there are versitygw, rclone, s3tests" >&2; exit 2 ;;
+	versitygw | rclone | minio | s3tests) "$name" ;;
+	*) echo "run.sh: there is no suite $name; there are versitygw, rclone, minio, s3tests" >&2; exit 2 ;;
 	esac
 done
 [ "${#failed[@]}" -eq 0 ] || { echo "run.sh: failed: ${failed[*]}" >&2; exit 1; }
