@@ -89,6 +89,7 @@ const (
 	ReasonRebalance    Reason = "rebalance"     // moved to another backend
 	ReasonDamaged      Reason = "damaged"       // a damaged or lost copy beside a sound one
 	ReasonSurplus      Reason = "surplus"       // more replicas than wanted
+	ReasonUnverified   Reason = "unverified"    // a copy that was not verified lately, beside the same bytes just uploaded
 	ReasonOrphan       Reason = "orphan"        // a key of ours without a row
 )
 
@@ -146,6 +147,9 @@ var (
 	// ErrContentGone: a write that wanted to reference a content without
 	// uploading found none that is open and sound.
 	ErrContentGone = errors.New("content is not available for reference")
+	// ErrUnverified: of a content that was to be referenced without uploading, no
+	// copy was written or verified within the trust window: read one first, or upload.
+	ErrUnverified = errors.New("content was not verified lately")
 	// ErrUnknownOutcome: a transaction's commit may or may not have happened;
 	// look the operation up by its id, never guess.
 	ErrUnknownOutcome = errors.New("outcome of the transaction is unknown")

@@ -47,6 +47,7 @@ var (
 		register(`UPDATE blobs SET claimed_at = ?1 WHERE fence <> 0 AND claimed_at > ?1`),
 		register(`UPDATE blobs SET died_at = ?1 WHERE died_at > ?1`),
 		register(`UPDATE blobs SET verified_at = ?1 WHERE verified_at > ?1`),
+		register(`UPDATE blobs SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE ops SET at = ?1 WHERE at > ?1`),
 		register(`UPDATE runs SET started_at = ?1 WHERE started_at > ?1`),
 		register(`UPDATE runs SET beat_at = ?1 WHERE beat_at > ?1`),

@@ -153,11 +153,11 @@ func (w *write) refer(fence int64) error {
 	case w.c.Object.Size == 0:
 		return nil
 	}
-	id, sound, err := w.openContent(w.c.Reach)
+	id, trusted, err := w.openContent()
 	if err != nil {
 		return err
 	}
-	if id == "" || !sound {
+	if id == "" || !trusted {
 		return fmt.Errorf("content %s of %d bytes: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
 	}
 	w.gain(id)
@@ -177,10 +177,10 @@ func (w *write) gain(content lethe.ID) {
 }
 
 // referUploaded references the content that was uploaded: a new one of these
-// blobs; a known one that they repair as one more copy (design rule 20); or a
-// known and sound one, which makes them duplicates.
+// blobs; a known one that they join as one more copy, or in the place of an older one
+// (design rules 17 and 20); or a known and trusted one, which makes them duplicates.
 func (w *write) referUploaded(fence int64) error {
-	id, sound, err := w.openContent(w.c.Reach)
+	id, trusted, err := w.openContent()
 	switch {
 	case err != nil:
 		return err
@@ -190,7 +190,7 @@ func (w *write) referUploaded(fence int64) error {
 		}
 		w.t.replicate(w.content)
 		return w.t.makeLive(w.c.Blobs, place{content: w.content, fence: fence})
-	case sound:
+	case trusted:
 		w.duplicate = true
 		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {
 			return err
@@ -205,9 +205,8 @@ func (w *write) referUploaded(fence int64) error {
 	if err := w.t.makeLive(w.c.Blobs, place{id, replica, fence}); err != nil {
 		return err
 	}
-	w.t.counts.place(id)
 	w.gain(id)
-	return nil
+	return w.takeOver(id, replica, 0)
 }
 
 // put puts the object under its key and settles what that changes.

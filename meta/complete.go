@@ -155,7 +155,7 @@ func (w *write) referParts(upload lethe.ID, segments []Part) error {
 	for i, s := range segments {
 		blobs[i], taken[s.BlobID] = s.BlobID, true
 	}
-	id, sound, err := w.openContent(w.c.Reach)
+	id, trusted, err := w.openContent()
 	switch {
 	case err != nil:
 		return err
@@ -164,7 +164,7 @@ func (w *write) referParts(upload lethe.ID, segments []Part) error {
 			w.t.replicate(w.content)
 			err = w.t.joinSegments(upload, blobs, place{content: w.content})
 		}
-	case sound:
+	case trusted:
 		w.duplicate = true
 		w.gain(id)
 		err = w.t.condemnOwned(blobs, lethe.ReasonDuplicate)
@@ -177,16 +177,19 @@ func (w *write) referParts(upload lethe.ID, segments []Part) error {
 	return w.t.endUpload(upload, taken)
 }
 
-// repair adds the parts to a known content that is not sound, as one more copy
-// (design rule 20).
+// repair adds the parts to a known content that is not trusted, as one more copy or
+// in the place of an older one (design rules 17 and 20).
 func (w *write) repair(content, upload lethe.ID, blobs []lethe.ID) error {
 	n, err := w.t.replica(content)
 	if err != nil {
 		return err
 	}
 	w.gain(content)
-	w.t.counts.place(content)
-	return w.t.joinSegments(upload, blobs, place{content: content, replica: n})
+	if err := w.t.joinSegments(upload, blobs, place{content: content, replica: n}); err != nil {
+		return err
+	}
+	// What was stored as a part long ago is no better than what is there.
+	return w.takeOver(content, n, w.t.lately())
 }
 
 // joinSegments makes stored parts the segments of a content, in their order.

@@ -46,8 +46,9 @@ func (c *condemned) add(o condemned) {
 	c.bytes += o.bytes
 }
 
-// What was live waits for a read grace (design rule 18). What may still be
-// written keeps its row until after the late window.
+// What was live waits for a read grace (design rule 18), but for duplicates: nobody
+// was ever told where they lie. What may still be written keeps its row until after
+// the late window.
 const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claimed_at = 0, `
 
 var (
@@ -78,7 +79,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 		return condemned{}, nil
 	}
 	due, late := t.now, lethe.Time(0)
-	if from == lethe.Live {
+	if from == lethe.Live && d.reason != lethe.ReasonDuplicate {
 		due = t.now.Add(t.db.o.ReadGrace)
 	}
 	if d.late || d.silent {

@@ -14,12 +14,13 @@ var (
 	knownContent = register(`SELECT c.id FROM buckets b LEFT JOIN contents c
 		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
 		WHERE b.name = ?1`)
-	contentSound = register(`SELECT coalesce(max(segment) + 1, 0),
-			count(DISTINCT CASE WHEN state = 2 AND suspect = 0 THEN segment END)
-		FROM blobs WHERE content_id = ?1`)
-	contentWithin = register(`SELECT coalesce(max(segment) + 1, 0),
-			count(DISTINCT CASE WHEN state = 2 AND suspect = 0 AND backend IN (SELECT id FROM ` + ids(2) + `) THEN segment END)
-		FROM blobs WHERE content_id = ?1`)
+	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
+			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + ` THEN b.segment END)
+		FROM blobs b WHERE b.content_id = ?1`)
+	contentWithin = register(`SELECT coalesce(max(b.segment) + 1, 0),
+			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + `
+				AND b.backend IN (SELECT id FROM ` + ids(3) + `) THEN b.segment END)
+		FROM blobs b WHERE b.content_id = ?1`)
 	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
 	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
@@ -30,9 +31,9 @@ var (
 )
 
 // openContent finds the content of an identity that takes references, and says
-// whether it is sound within reach; the id is empty if there is none. It is
-// locked, along with the one that the write takes a reference from.
-func (w *write) openContent(reach []string) (id lethe.ID, sound bool, err error) {
+// whether it can be trusted within the reach of the write; the id is empty if there
+// is none. It is locked, along with the one that the write takes a reference from.
+func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 	t, k := w.t, w.key()
 	err = t.row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -41,8 +42,8 @@ func (w *write) openContent(reach []string) (id lethe.ID, sound bool, err error)
 	if err := t.holdContents(id, w.losing()); err != nil || id == "" {
 		return "", false, err
 	}
-	sound, err = t.sound(id, reach)
-	return id, sound, err
+	trusted, err = t.trusted(id, w.c.Reach)
+	return id, trusted, err
 }
 
 // losing is the content that the replaced object gives its reference to up; empty
@@ -66,23 +67,11 @@ func (t *tx) unknown(c Commit) error {
 	if !id.Valid {
 		return nil
 	}
-	sound, err := t.sound(id.V, nil)
-	if err == nil && sound {
+	trusted, err := t.trusted(id.V, nil)
+	if err == nil && trusted {
 		err = lethe.ErrContentKnown
 	}
 	return err
-}
-
-// sound says that every segment of a content has a live copy that is not
-// suspect, on one of the backends within reach; none named is any.
-func (t *tx) sound(content lethe.ID, reach []string) (bool, error) {
-	var segments, covered int
-	query, args := contentSound, []any{content}
-	if len(reach) > 0 {
-		query, args = contentWithin, append(args, asJSON(reach))
-	}
-	err := t.row(query, args...).Scan(&segments, &covered)
-	return segments > 0 && segments == covered, t.failed(err)
 }
 
 // replica is the number for one more copy of a content.

@@ -85,6 +85,12 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	})
 }
 
+// Doubts says that the hold is about what lies on the backend: copies that were
+// trusted before it may be gone, or others.
+func (s BackendHold) Doubts() bool {
+	return s.For == HeldForLedger || s.For == HeldForBackend || s.For == HeldForAbsence
+}
+
 // ByPerson is what a person stops for a reason, nothing if there is none.
 func ByPerson(reason string) BackendHold {
 	if reason == "" {
@@ -101,7 +107,11 @@ func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
 		}
-		return t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For)
+		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
+			return err
+		}
+		_, err := t.exec(distrust, seen.ID, t.now)
+		return err
 	})
 }
 

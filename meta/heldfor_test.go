@@ -40,7 +40,7 @@ func backendsOf(t *testing.T, db *DB) []Backend {
 }
 
 // beforeHeldFor takes a ledger's schema back to before it told what holds are about.
-const beforeHeldFor = `DELETE FROM %[1]smigrations WHERE version >= 15; ALTER TABLE %[1]sbackends DROP COLUMN held_kind; ALTER TABLE %[1]sbackends DROP COLUMN held_of`
+const beforeHeldFor = `DELETE FROM %[1]smigrations WHERE version >= 15; ALTER TABLE %[1]sbackends DROP COLUMN held_kind; ALTER TABLE %[1]sbackends DROP COLUMN held_of; ALTER TABLE %[1]sbackends DROP COLUMN trusted_since`
 
 // Ledgers from before are told once by their words what a hold is about.
 func TestHeldForOfOlderLedgers(t *testing.T) {

@@ -121,7 +121,10 @@ func (t *tx) anew(why string) error {
 	if err := t.must(1, lethe.ErrCorrupt, adoptStore, lethe.NewID(t.now, t.random)); err != nil {
 		return err
 	}
-	_, err := t.exec(holdAllBackends, why, HeldForLedger)
+	if _, err := t.exec(holdAllBackends, why, HeldForLedger); err != nil {
+		return err
+	}
+	_, err := t.exec(distrust, "", t.now)
 	return err
 }
 

@@ -151,7 +151,7 @@ var bookRules = []bookRule{
 				AND EXISTS (SELECT 1 FROM parts p WHERE p.upload_id = b.upload_id AND p.number = b.part AND p.blob_id = b.id))`),
 	ofBlobs("condemned blob of a referenced content", `SELECT 'blob ' || b.id, 'a spare copy', b.reason
 		FROM blobs b JOIN contents c ON c.id = b.content_id
-		WHERE b.id > ?1 AND b.id <= ?2 AND b.state IN (3, 4) AND b.reason NOT IN ('duplicate', 'surplus', 'rebalance', 'damaged', 'upload_orphan')`),
+		WHERE b.id > ?1 AND b.id <= ?2 AND b.state IN (3, 4) AND b.reason NOT IN ('duplicate', 'surplus', 'rebalance', 'damaged', 'unverified', 'upload_orphan')`),
 	ofContents("segments", `SELECT 'content ' || c.id, CAST(c.size AS TEXT) || ' bytes in unbroken order',
 			CAST(coalesce(s.bytes, 0) AS TEXT) || ' bytes in ' || CAST(coalesce(s.n, 0) AS TEXT) || ' live segments up to ' || CAST(coalesce(s.top, 0) AS TEXT)
 		FROM contents c LEFT JOIN (

@@ -26,14 +26,14 @@ func (w *write) referSource() error {
 		return err
 	}
 	ok, err := w.t.exists(referable, o.ContentID, w.bucket.Domain)
-	if err == nil && ok {
-		ok, err = w.t.sound(o.ContentID, nil)
-	}
 	if err == nil && !ok {
-		err = fmt.Errorf("content %s of source %s/%s: %w", o.ContentID, s.Bucket, s.Key, lethe.ErrContentGone)
+		err = lethe.ErrContentGone
+	}
+	if err == nil {
+		err = w.t.verified(o.ContentID)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("content %s of source %s/%s: %w", o.ContentID, s.Bucket, s.Key, err)
 	}
 	w.gain(o.ContentID)
 	return nil

@@ -46,6 +46,7 @@ func (o Options) withDefaults() Options {
 	o.ReadGrace = cmp.Or(o.ReadGrace, time.Hour)
 	o.LateWindow = cmp.Or(o.LateWindow, time.Hour)
 	o.OpsKept = cmp.Or(o.OpsKept, 24*time.Hour)
+	o.TrustWindow = cmp.Or(o.TrustWindow, DefaultTrust)
 	return o
 }
 

@@ -39,6 +39,8 @@ var onTheDatabase = map[string]func(*testing.T){
 	"RoomGrowsWithAnUploadOfUnknownSize":       TestRoomGrowsWithAnUploadOfUnknownSize,
 	"BackgroundBeatsWhileTheClientStalls":      TestBackgroundBeatsWhileTheClientStalls,
 	"BackgroundStopsAReapedUpload":             TestBackgroundStopsAReapedUpload,
+	"CallsOfDuplicates":                        TestCallsOfDuplicates,
+	"ACopyReadsWhatIsNotTrusted":               TestACopyReadsWhatIsNotTrusted,
 	"CopyByReference":                          TestCopyByReference,
 	"CopyOfNothing":                            TestCopyOfNothing,
 	"CopyOfBytes":                              TestCopyOfBytes,

@@ -79,12 +79,12 @@ type replica struct {
 	to      []string    // best first
 }
 
-// trim is copies of a segment to be condemned beside one that stays and was, or
-// first has to be, verified.
+// trim is copies of a segment to be condemned beside one that stays and was verified
+// lately, or has to be first.
 type trim struct {
 	blobs  []meta.Blob
 	reason lethe.Reason
-	beside []meta.Blob // that stay, verified ones first
+	beside []meta.Blob // that stay, the last verified one first
 }
 
 func (p *plan) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
@@ -300,7 +300,7 @@ func (a *aims) why(blobs []meta.Blob, size int64) string {
 func (a *aims) trim(out *plan, c copies) {
 	stay, over := c.good[:a.wanted()], c.good[a.wanted():]
 	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y meta.Blob) int {
-		return cmp.Compare(flag(x.VerifiedAt == 0), flag(y.VerifiedAt == 0))
+		return cmp.Compare(y.VerifiedAt, x.VerifiedAt)
 	})
 	if len(beside) == 0 {
 		if len(over)+len(c.spare)+len(c.bad) > 0 && out.stuck == "" {
@@ -331,11 +331,4 @@ func ids(blobs []meta.Blob) []lethe.ID {
 		out[i] = b.ID
 	}
 	return out
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

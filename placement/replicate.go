@@ -210,15 +210,20 @@ func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
 	}
 }
 
-// trim condemns copies beside one that was verified, if need be now (design rule
-// 17).
+// trim condemns copies beside one that was verified lately, if need be now (design
+// rule 17).
 func (w *work) trim(ctx context.Context, t trim) error {
-	if err := w.verified(ctx, t.beside); err != nil {
-		return err
+	order := meta.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}
+	n, err := 0, lethe.ErrPreconditionFailed
+	if t.beside[0].VerifiedAt > 0 {
+		n, err = w.o.Ledger.TrimCopies(ctx, order)
 	}
-	n, err := w.o.Ledger.TrimCopies(ctx, meta.Trim{
-		Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease,
-	})
+	if errors.Is(err, lethe.ErrPreconditionFailed) { // what was read is too long ago
+		if err := w.verify(ctx, t.beside); err != nil {
+			return err
+		}
+		n, err = w.o.Ledger.TrimCopies(ctx, order)
+	}
 	if err != nil {
 		return fmt.Errorf("trim: %w", err)
 	}
@@ -229,12 +234,8 @@ func (w *work) trim(ctx context.Context, t trim) error {
 	return nil
 }
 
-// verified makes sure that one of the copies was read to its end once; verified
-// ones come first.
-func (w *work) verified(ctx context.Context, blobs []meta.Blob) error {
-	if blobs[0].VerifiedAt > 0 {
-		return nil
-	}
+// verify reads one of the copies to its end.
+func (w *work) verify(ctx context.Context, blobs []meta.Blob) error {
 	var failures []error
 	for _, b := range blobs {
 		err := w.readBack(ctx, b)

@@ -17,6 +17,7 @@ type write struct {
 	end    lethe.Time // TTLAt of the new object
 	key    meta.ContentKey
 	up     []upped  // blobs to make live
+	parts  bool     // they are parts that were stored before
 	refer  *content // the content to reference without bytes
 }
 
@@ -118,7 +119,7 @@ func (db *DB) uploaded(list []meta.Uploaded, fence int64) ([]upped, error) {
 // arrives checks that there is room for what was uploaded and not reserved, if it
 // is to stay: ErrNoRoom.
 func (db *DB) arrives(w *write) error {
-	if len(w.up) == 0 || db.openSound(w.key, w.Reach) != nil {
+	if len(w.up) == 0 || db.openTrusted(w.key, w.Reach) != nil {
 		return nil
 	}
 	for _, u := range w.up {
@@ -147,7 +148,7 @@ func (db *DB) bytesOf(w *write) error {
 	case w.Object.Size == 0:
 		return nil
 	}
-	w.refer = db.openSound(w.key, w.Reach)
+	w.refer = db.openTrusted(w.key, w.Reach)
 	if w.refer == nil {
 		return fmt.Errorf("content %s of %d bytes: %w", w.key.Digest, w.key.Size, lethe.ErrContentGone)
 	}
@@ -165,10 +166,24 @@ func (db *DB) source(w *write) error {
 		return fmt.Errorf("version %s of source %s/%s: %w", w.Source.ID, w.Source.Bucket, w.Source.Key, lethe.ErrNoSuchKey)
 	}
 	c := o.content
-	if c != nil && (c.Closed || c.Domain != w.bucket.Domain || !db.sound(c, nil)) {
-		return fmt.Errorf("content %s of source %s/%s: %w", c.ID, w.Source.Bucket, w.Source.Key, lethe.ErrContentGone)
+	if c != nil {
+		if err := db.referable(c, w.bucket.Domain); err != nil {
+			return fmt.Errorf("content %s of source %s/%s: %w", c.ID, w.Source.Bucket, w.Source.Key, err)
+		}
 	}
 	w.refer = c
+	return nil
+}
+
+// referable refuses a content that cannot be referenced without its bytes:
+// ErrContentGone, and ErrUnverified if that is because nobody has read it lately.
+func (db *DB) referable(c *content, domain string) error {
+	switch {
+	case c.Closed || c.Domain != domain:
+		return lethe.ErrContentGone
+	case !db.trusted(c, nil):
+		return db.opts.Unverified(db.liveCopies(c))
+	}
 	return nil
 }
 
@@ -202,7 +217,7 @@ func (db *DB) apply(w *write) meta.Committed {
 		c.Refs++
 	}
 	if len(w.up) > 0 {
-		c, out.Duplicate = db.refer(w.key, w.up, w.Reach)
+		c, out.Duplicate = db.refer(w)
 	}
 	var g gone
 	if w.old != nil {

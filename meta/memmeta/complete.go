@@ -44,7 +44,7 @@ func (db *DB) complete(c meta.Completion) (meta.Committed, error) {
 	if err != nil {
 		return meta.Committed{}, err
 	}
-	w.up = up
+	w.up, w.parts = up, true
 	if err := w.quota(); err != nil {
 		return meta.Committed{}, err
 	}

@@ -8,23 +8,26 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// sound says that every segment of a content has a live copy that is not
-// suspect, on one of the backends within reach; none named is any.
-func (db *DB) sound(c *content, reach []string) bool {
+// trusted says that every segment of a content has a live copy that is not suspect
+// and was written or verified within the trust window, on one of the backends within
+// reach; none named is any.
+func (db *DB) trusted(c *content, reach []string) bool {
+	since := db.opts.TrustedSince(db.now)
 	covered, segments := 0, 0
 	for _, b := range db.byContent[c.ID].rows {
 		segments = max(segments, b.Segment+1)
-		if b.Segment == covered && b.State == lethe.Live && !b.Suspect && (len(reach) == 0 || slices.Contains(reach, b.Backend)) {
+		if b.Segment == covered && b.State == lethe.Live && !b.Suspect && (len(reach) == 0 || slices.Contains(reach, b.Backend)) &&
+			b.trusted(since) {
 			covered++
 		}
 	}
 	return covered == segments
 }
 
-// openSound finds the content of an identity that can be referenced without
+// openTrusted finds the content of an identity that can be referenced without
 // bytes; nil if there is none.
-func (db *DB) openSound(k meta.ContentKey, reach []string) *content {
-	if c := db.open[k]; c != nil && db.sound(c, reach) {
+func (db *DB) openTrusted(k meta.ContentKey, reach []string) *content {
+	if c := db.open[k]; c != nil && db.trusted(c, reach) {
 		return c
 	}
 	return nil
@@ -38,7 +41,7 @@ func (db *DB) unknown(c meta.Commit) error {
 	}
 	k := c.Content
 	k.Domain = b.Domain
-	if db.openSound(k, nil) != nil {
+	if db.openTrusted(k, nil) != nil {
 		return lethe.ErrContentKnown
 	}
 	return nil
@@ -54,30 +57,63 @@ func (db *DB) nextReplica(c *content) int {
 }
 
 // refer makes a content's bytes what was uploaded and adds one reference: a new
-// content of them, one more copy of a content that is not sound, or, for a sound
-// one, nothing but condemned duplicates.
-func (db *DB) refer(k meta.ContentKey, up []upped, reach []string) (c *content, duplicate bool) {
-	c = db.open[k]
+// content of them, one more copy of a content that is not trusted, be it in the place
+// of an older one, or, for a trusted one, nothing but condemned duplicates.
+func (db *DB) refer(w *write) (c *content, duplicate bool) {
+	c = db.open[w.key]
 	switch {
 	case c == nil:
-		c = &content{Content: meta.Content{ID: db.newID(), ContentKey: k, CreatedAt: db.now}}
-		db.open[k] = c
+		c = &content{Content: meta.Content{ID: db.newID(), ContentKey: w.key, CreatedAt: db.now}}
+		db.open[w.key] = c
 		db.contents.put(c)
-		db.live(c, up, 0)
+		db.live(c, w.up, 0)
 		if db.opts.Replicas > 1 {
 			db.place(c.ID)
 		}
-	case !db.sound(c, reach):
-		db.place(c.ID)
-		db.live(c, up, db.nextReplica(c))
+	case !db.trusted(c, w.Reach):
+		n := db.nextReplica(c)
+		db.live(c, w.up, n)
+		db.takeOver(c, n, w)
 	default:
 		duplicate = true
-		for _, u := range up {
+		for _, u := range w.up {
 			db.condemn(u.row, death{reason: lethe.ReasonDuplicate, at: db.now, late: u.Late})
 		}
 	}
 	c.Refs++
 	return c, duplicate
+}
+
+// takeOver condemns the older copies whose place the uploaded one takes. What was
+// stored as a part long ago is no better than what is there.
+func (db *DB) takeOver(c *content, replica int, w *write) {
+	r := meta.Renewal{Live: db.liveCopies(c), Replica: replica, Reach: w.Reach, Wanted: db.opts.Replicas}
+	if w.parts {
+		r.Since = db.opts.ReadSince(db.now)
+	}
+	gone, rest := r.Replaced()
+	if rest {
+		db.place(c.ID)
+	}
+	for _, id := range gone {
+		db.condemn(db.byID[id], death{reason: lethe.ReasonUnverified, at: db.now})
+	}
+}
+
+func (db *DB) liveCopies(c *content) (live []meta.Copy) {
+	since := db.opts.TrustedSince(db.now)
+	for _, b := range db.byContent[c.ID].rows {
+		if b.State == lethe.Live {
+			live = append(live, meta.Copy{Blob: b.Blob, Trusted: b.trusted(since)})
+		}
+	}
+	return live
+}
+
+// trusted says that a blob was written or verified after an instant, and since its
+// backend was last in doubt.
+func (b *blob) trusted(since lethe.Time) bool {
+	return max(b.CreatedAt, b.VerifiedAt) > max(since, b.backend.trustedSince)
 }
 
 // upped is an upload's end together with its row.

@@ -82,6 +82,9 @@ func New(o meta.Options) *DB {
 	if o.LateWindow == 0 {
 		o.LateWindow = time.Hour
 	}
+	if o.TrustWindow == 0 {
+		o.TrustWindow = meta.DefaultTrust
+	}
 	if o.OpsKept == 0 {
 		o.OpsKept = 24 * time.Hour
 	}

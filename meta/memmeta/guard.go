@@ -93,6 +93,9 @@ func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendH
 		return fmt.Errorf("memmeta: change the hold of backend %s: %w", seen.ID, lethe.ErrFenced)
 	}
 	b.hold(s)
+	if s.Doubts() {
+		b.trustedSince = db.now
+	}
 	return nil
 }
 

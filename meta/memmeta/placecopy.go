@@ -169,10 +169,12 @@ func (db *DB) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
 }
 
 // soundBeside says that a copy of the blob's segment stays that is live, not
-// suspect, and was verified.
+// suspect, and was verified lately.
 func (db *DB) soundBeside(b *blob, leaving []lethe.ID) bool {
+	since := db.opts.ReadSince(db.now)
 	return slices.ContainsFunc(db.byContent[b.ContentID].rows, func(x *blob) bool {
-		return x.Segment == b.Segment && x.State == lethe.Live && !x.Suspect && x.VerifiedAt > 0 && !slices.Contains(leaving, x.ID)
+		return x.Segment == b.Segment && x.State == lethe.Live && !x.Suspect && !slices.Contains(leaving, x.ID) &&
+			x.VerifiedAt > max(since, x.backend.trustedSince)
 	})
 }
 

@@ -118,7 +118,7 @@ func (r *recount) contents() {
 // spareReasons are why a blob of a content that lives on may be condemned.
 var spareReasons = map[lethe.Reason]bool{
 	lethe.ReasonDuplicate: true, lethe.ReasonSurplus: true, lethe.ReasonRebalance: true,
-	lethe.ReasonDamaged: true, lethe.ReasonUploadOrphan: true,
+	lethe.ReasonDamaged: true, lethe.ReasonUnverified: true, lethe.ReasonUploadOrphan: true,
 }
 
 func (r *recount) content(c *content) {

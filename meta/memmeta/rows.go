@@ -15,6 +15,8 @@ type backend struct {
 	meta.Backend
 	totals [lethe.Dead + 1]meta.Total // by state
 	due    table[*blob]               // condemned, unclaimed, by due time
+	// trustedSince is when it was last in doubt: older copies are not trusted.
+	trustedSince lethe.Time
 }
 
 // free returns the room left; ok is false if there is no quota.

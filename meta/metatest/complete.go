@@ -182,8 +182,8 @@ func completeDuplicate(w *world) {
 	if !done.Duplicate || done.Object.ContentID != first.ContentID {
 		w.Fatalf("answer is %+v", done)
 	}
-	w.condemned(a.BlobID, lethe.ReasonDuplicate, w.now().Add(readGrace))
-	w.condemned(b.BlobID, lethe.ReasonDuplicate, w.now().Add(readGrace))
+	w.condemned(a.BlobID, lethe.ReasonDuplicate, w.now())
+	w.condemned(b.BlobID, lethe.ReasonDuplicate, w.now())
 	u = w.open("m")
 	done = w.finish(u, "whole", w.part(u, 1, "one ktwo k"))
 	equal(w, "duplicate", done.Duplicate, false)

@@ -114,7 +114,7 @@ func Run(t *testing.T, open Open) {
 		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
 		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
 		{"walks", walkTests()}, {"blocks", blockTests()},
-		{"holds", holdTests()}, {"limits", limitTests()},
+		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // piece is a segment of a content.
@@ -83,14 +84,37 @@ func (o *oracle) replicated() error {
 }
 
 // excuse notes the contents of which a segment has only a lost copy that was found
-// whole once, and that nobody has doubted since: who trims beside it cannot know what
+// whole lately, and that nobody has doubted since: who trims beside it cannot know what
 // has happened.
 func (o *oracle) excuse() {
 	for _, b := range o.view.Blobs {
-		if o.lost[b.ID] && b.State == lethe.Live && b.VerifiedAt > 0 && !b.Suspect && !o.sound[piece{b.ContentID, b.Segment}] {
+		if o.lost[b.ID] && b.State == lethe.Live && o.readLately(b) && !b.Suspect && !o.sound[piece{b.ContentID, b.Segment}] {
 			o.ruined[b.ContentID] = true
 		}
 	}
+}
+
+// excused says that nobody can know whether the bytes of a content that is referred to
+// anew are there. Whoever uploads them ends that, unless the store may trust a copy
+// that it has, and refer to it instead.
+func (o *oracle) excused(op *operation, content lethe.ID) bool {
+	gone := o.gone(content)
+	if op != nil && op.source == "" && !gone {
+		delete(o.ruined, content)
+	}
+	return gone || o.ruined[content]
+}
+
+// trusted says that a copy was written or verified within the trust window.
+func (o *oracle) trusted(b meta.Blob) bool {
+	window := o.w.trust()
+	return window >= 0 && max(b.CreatedAt, b.VerifiedAt) > o.clock.Add(-window)
+}
+
+// readLately says that a copy was read lately enough for another one to be condemned beside
+// it.
+func (o *oracle) readLately(b meta.Blob) bool {
+	return b.VerifiedAt > meta.Options{TrustWindow: o.w.trust()}.ReadSince(o.clock)
 }
 
 // sent is the bytes that a client stores; nil: not known.

@@ -42,41 +42,47 @@ func (o *oracle) unburnt(sc scope) error {
 }
 
 // beside: a copy of a content that is referred to is condemned only while another
-// copy of its segment is live, not suspect, and was verified (design rule 17).
+// copy of its segment is live, not suspect, and was read lately, or was uploaded by this
+// very step (design rule 17).
 func (o *oracle) beside(gone meta.Blob) error {
 	if !slices.ContainsFunc(o.view.Contents, func(c meta.Content) bool { return c.ID == gone.ContentID }) {
 		return nil
 	}
 	for _, b := range o.view.Blobs {
-		if b.ContentID == gone.ContentID && b.Segment == gone.Segment && b.State == lethe.Live && !b.Suspect && b.VerifiedAt > 0 {
+		if b.ContentID == gone.ContentID && b.Segment == gone.Segment && b.State == lethe.Live && !b.Suspect && (o.readLately(b) || o.uploaded(b)) {
 			return nil
 		}
 	}
-	return broken("copy %s of segment %d of content %s was condemned, and no other one is live, not suspect and was verified", gone.ID, gone.Segment, gone.ContentID)
+	return broken("copy %s of segment %d of content %s was condemned, and no other one is live, not suspect and was verified lately", gone.ID, gone.Segment, gone.ContentID)
+}
+
+// uploaded says that the step has made an upload of just now a copy of a content: that
+// of a whole body, or a part that was stored lately.
+func (o *oracle) uploaded(b meta.Blob) bool {
+	old, was := o.last[b.ID]
+	lately := meta.Options{TrustWindow: o.w.trust()}.ReadSince(o.clock)
+	return was && old.ContentID == "" && (old.State == lethe.Pending || b.CreatedAt > lately)
 }
 
 // covered: a content that was there and is referred to anew has a copy of each segment
-// that is live and not suspect, or has got what was uploaded as one more copy (design
-// rule 20). What was uploaded can have become suspect meanwhile, as parts do.
+// that is live, not suspect, and trusted, or has got what was uploaded as one more copy,
+// or in the place of one (design rules 17 and 20). What was uploaded can have become
+// suspect meanwhile, as parts do.
 func (o *oracle) covered(before View, content lethe.ID) error {
 	if !slices.ContainsFunc(before.Contents, func(c meta.Content) bool { return c.ID == content }) {
 		return nil
 	}
-	copies := func(of []meta.Blob) (n int, sound map[int]bool) {
-		sound = map[int]bool{}
-		for _, b := range of {
-			if b.ContentID == content && b.State == lethe.Live {
-				n++
-				sound[b.Segment] = sound[b.Segment] || !b.Suspect
-			}
+	covered, uploaded := map[int]bool{}, false
+	for _, b := range o.view.Blobs {
+		if b.ContentID == content && b.State == lethe.Live {
+			old, was := o.last[b.ID]
+			uploaded = uploaded || was && old.ContentID == ""
+			covered[b.Segment] = covered[b.Segment] || !b.Suspect && o.trusted(b)
 		}
-		return n, sound
 	}
-	was, _ := copies(before.Blobs)
-	n, sound := copies(o.view.Blobs)
-	for segment := range len(sound) {
-		if !sound[segment] && n <= was {
-			return broken("content %s is referred to anew, and no copy of segment %d is live and not suspect", content, segment)
+	for segment, is := range covered {
+		if !is && !uploaded {
+			return broken("content %s is referred to anew, and no copy of segment %d is live, not suspect and trusted", content, segment)
 		}
 	}
 	return nil

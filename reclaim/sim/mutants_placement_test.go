@@ -11,8 +11,20 @@ var placementMutants = []mutant{
 		also: []edit{{"	if err := db.holdSubject(meta.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {", "	if false {\n		var err error"}},
 	}, {
 		name: "copies are trimmed beside what nobody has read", rule: "17: beside one that was verified", within: 20000, in: sim.Placed,
-		file: "placement/replicate.go", old: "	if blobs[0].VerifiedAt > 0 {", new: "	if true {",
-		elsewhere: map[string][]edit{"meta/memmeta/placecopy.go": {{"x.State == lethe.Live && !x.Suspect && x.VerifiedAt > 0", "x.State == lethe.Live && !x.Suspect"}}},
+		file: "placement/replicate.go", old: "	if t.beside[0].VerifiedAt > 0 {", new: "	if true {",
+		elsewhere: map[string][]edit{"meta/memmeta/placecopy.go": {{" &&\n			x.VerifiedAt > max(since, x.backend.trustedSince)", " && since > 0"}}},
+	}, {
+		name: "copies are trimmed beside what was read long ago", rule: "17: beside one that was verified within the trust window", within: 4000, in: sim.Placed,
+		file: "meta/memmeta/placecopy.go", old: "			x.VerifiedAt > max(since, x.backend.trustedSince)", new: "			x.VerifiedAt > 0 && since > 0",
+	}, {
+		name: "known bytes are trusted for ever", rule: "17: nothing is referred to beside what was not verified lately", within: 500,
+		file: "meta/memmeta/contents.go", old: "	return max(b.CreatedAt, b.VerifiedAt) > max(since, b.backend.trustedSince)", new: "	return since > 0",
+	}, {
+		name: "an old part takes an older copy's place", rule: "17: beside one that was verified within the trust window", within: 8000,
+		file: "meta/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
+	}, {
+		name: "what was uploaded goes beside a copy that nobody has read lately", rule: "17: what was just uploaded takes the older copy's place", within: 500,
+		file: "meta/trust.go", old: "		case b.Replica == r.Replica:\n			added[b.Segment] = b", new: "		case b.Replica != r.Replica:\n			added[b.Segment] = b",
 	}, {
 		name: "a copy is committed though its content died", rule: "4: all blobs die with the last reference, pending replicas included", within: 20000, in: sim.Placed,
 		file: "meta/memmeta/placecopy.go",

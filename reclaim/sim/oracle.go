@@ -56,6 +56,7 @@ type oracle struct {
 	overdue  map[claimed]bool   // claims that were taken over
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
 
+	clock  lethe.Time        // no later than the ledger's
 	lost   map[lethe.ID]bool // blobs whose backend was destroyed
 	ruined map[lethe.ID]bool // contents that have no other copies
 	known  map[lethe.ID]bool // contents that were there before
@@ -230,6 +231,7 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 
 func (o *oracle) checked(step Step, sc scope, err error) error {
 	before := o.view
+	o.clock = max(o.clock, machine{o.w}.Now())
 	o.view, o.spare = emptied(o.spare), before
 	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
 		return fmt.Errorf("inspect after %s: %w", step, ierr)
@@ -380,7 +382,7 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 		}
 	}
 	want := o.sent(op)
-	if o.w.destroyed && (o.ruined[now.ContentID] || o.gone(now.ContentID)) {
+	if o.w.destroyed && o.excused(op, now.ContentID) {
 		o.bodies[now.ID] = want // that is all that is known
 		return nil
 	}

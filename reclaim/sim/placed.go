@@ -157,6 +157,11 @@ func operator(a *actor) {
 	}
 }
 
+// trust is the trust window of the world: none, or one shorter than it, or longer.
+func (w *World) trust() time.Duration {
+	return []time.Duration{-1, 20 * time.Minute, meta.DefaultTrust}[hash2(w.cfg.Seed, 90)%3]
+}
+
 // lurks says that the operator of this world waits until a copy that nobody has
 // read lies beside another one, and loses just that.
 func (w *World) lurks() bool { return w.replicas() == 1 && hash2(w.cfg.Seed, 12)%3 == 0 }

@@ -44,7 +44,7 @@ func (w *World) found() error {
 	}
 	in, err := make(meta.Options{
 		Clock: machine{w}, Random: w.source("ledger"), MaxRefs: 4,
-		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(),
+		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(), TrustWindow: w.trust(),
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,10 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	o := meta.Options{
 		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
 		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,
-		NoReceipts: s.Config.Receipts.Keep == 0,
+		NoReceipts: s.Config.Receipts.Keep == 0, TrustWindow: s.Config.Store.TrustWindow.Std(),
+	}
+	if o.TrustWindow == 0 {
+		o.TrustWindow = -1
 	}
 	if s.shared() {
 		s.Ledger, err = s.openPostgres(ctx, o)

@@ -1,0 +1,181 @@
+package meta
+
+import (
+	"cmp"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// DefaultTrust is the trust window of a ledger that is given none.
+const DefaultTrust = 24 * time.Hour
+
+// justRead is how long a copy is trusted by whoever has read it in order to condemn
+// another one beside it, however short the trust window is.
+const justRead = 10 * time.Minute
+
+// trusted holds for a blob b that was written, or read to its end and found whole,
+// after ?2, and since its backend was last in doubt.
+const trusted = `(b.created_at > ?2 OR b.verified_at > ?2)
+	AND CASE WHEN b.created_at > b.verified_at THEN b.created_at ELSE b.verified_at END
+		> (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)`
+
+var (
+	distrust   = register(`UPDATE backends SET trusted_since = ?2 WHERE ?1 = '' OR id = ?1`)
+	liveCopies = register(`SELECT ` + qualified("b", blobColumns) + `, CASE WHEN ` + trusted + ` THEN 1 ELSE 0 END
+		FROM blobs b WHERE b.content_id = ?1 AND b.state = 2`)
+)
+
+// TrustedSince is the instant after which a copy must have been written or verified, to
+// be trusted now.
+func (o Options) TrustedSince(now lethe.Time) lethe.Time {
+	if o.TrustWindow < 0 {
+		return math.MaxInt64
+	}
+	return now.Add(-o.TrustWindow)
+}
+
+// ReadSince is the instant after which a copy must have been read, for another one to
+// be condemned beside it now.
+func (o Options) ReadSince(now lethe.Time) lethe.Time {
+	return now.Add(-max(o.TrustWindow, justRead))
+}
+
+// trusted says that every segment of a content has a live copy that is not suspect
+// and was written or verified within the trust window, on one of the backends within
+// reach; none named is any.
+func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
+	var segments, covered int
+	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.now)}
+	if len(reach) > 0 {
+		query, args = contentWithin, append(args, asJSON(reach))
+	}
+	err := t.row(query, args...).Scan(&segments, &covered)
+	return segments > 0 && segments == covered, t.failed(err)
+}
+
+// verified refuses a content that is not trusted: ErrContentGone, and ErrUnverified
+// besides.
+func (t *tx) verified(content lethe.ID) error {
+	ok, err := t.trusted(content, nil)
+	if err != nil || ok {
+		return err
+	}
+	live, err := t.liveCopies(content)
+	return either(err, t.db.o.Unverified(live))
+}
+
+// Copy is a live blob of a content.
+type Copy struct {
+	Blob
+	Trusted bool // it was written or verified within the trust window
+}
+
+func (t *tx) liveCopies(content lethe.ID) ([]Copy, error) {
+	return all(t, func(r *sql.Rows) (c Copy, err error) {
+		c.Blob, err = scanBlobRow(r, &c.Trusted)
+		return c, err
+	}, liveCopies, content, t.db.o.TrustedSince(t.now))
+}
+
+// Unverified is the error for a content that is not trusted and has these live copies:
+// ErrContentGone, and ErrUnverified besides if reading them may change that.
+func (o Options) Unverified(live []Copy) error {
+	sound, segments := map[int]bool{}, 0
+	for _, b := range live {
+		segments = max(segments, b.Segment+1)
+		if !b.Suspect {
+			sound[b.Segment] = true
+		}
+	}
+	if o.TrustWindow < 0 || segments == 0 || len(sound) < segments {
+		return lethe.ErrContentGone
+	}
+	return fmt.Errorf("%w: %w", lethe.ErrContentGone, lethe.ErrUnverified)
+}
+
+// lately is ReadSince of the transaction.
+func (t *tx) lately() lethe.Time { return t.db.o.ReadSince(t.now) }
+
+// Renewal is a copy of known bytes that a write has added to a content which was not
+// trusted.
+type Renewal struct {
+	Live    []Copy // of the content, with the added ones
+	Replica int    // number of the added copy
+	// Since is the instant after which an added blob must have been written, for an
+	// older one to be condemned beside it.
+	Since  lethe.Time
+	Reach  []string // backends that the writer can read; none named is any
+	Wanted int      // copies of a content
+}
+
+// Replaced chooses the older copies whose place the added one takes (design rule 17):
+// of each segment as many of those that are not trusted as are too many then. Those go
+// first that lie on the same backend, then those that were verified, or written, the
+// longest ago. What is suspect or out of reach, and too many trusted ones, are left to
+// placement; rest says that there may be something for it to do.
+func (r Renewal) Replaced() (gone []lethe.ID, rest bool) {
+	older, added, kept := map[int][]Copy{}, map[int]Copy{}, map[int]int{}
+	for _, b := range r.Live {
+		switch reached := len(r.Reach) == 0 || slices.Contains(r.Reach, b.Backend); {
+		case b.Replica == r.Replica:
+			added[b.Segment] = b
+		case b.Suspect || !reached:
+		case b.Trusted:
+			kept[b.Segment]++
+		default:
+			older[b.Segment] = append(older[b.Segment], b)
+		}
+	}
+	for segment, b := range added {
+		if b.CreatedAt <= r.Since {
+			continue
+		}
+		list := older[segment]
+		slices.SortFunc(list, func(x, y Copy) int {
+			return cmp.Or(
+				-compareBool(x.Backend == b.Backend, y.Backend == b.Backend),
+				cmp.Compare(max(x.CreatedAt, x.VerifiedAt), max(y.CreatedAt, y.VerifiedAt)),
+				cmp.Compare(x.ID, y.ID))
+		})
+		over := 1 + kept[segment] + len(list) - max(r.Wanted, 1)
+		for _, b := range list[:max(0, min(over, len(list)))] {
+			gone = append(gone, b.ID)
+		}
+	}
+	slices.Sort(gone)
+	return gone, r.Wanted > 1 || len(gone)+len(added) < len(r.Live)
+}
+
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return 1
+	}
+	return -1
+}
+
+// takeOver condemns the older copies of a content, which is locked, whose place the
+// added one takes.
+func (w *write) takeOver(content lethe.ID, replica int, since lethe.Time) error {
+	t := w.t
+	live, err := t.liveCopies(content)
+	if err != nil {
+		return err
+	}
+	gone, rest := Renewal{Live: live, Replica: replica, Since: since, Reach: w.c.Reach, Wanted: t.db.o.Replicas}.Replaced()
+	if rest {
+		t.counts.place(content)
+	}
+	c, err := t.condemn(gone, lethe.Live, 0, death{reason: lethe.ReasonUnverified, at: t.now})
+	if err == nil && c.blobs != len(gone) {
+		err = fmt.Errorf("%d of %d older copies of content %s are live: %w", c.blobs, len(gone), content, lethe.ErrCorrupt)
+	}
+	return err
+}
