@@ -481,8 +481,7 @@ type Options struct {
 	LateWindow time.Duration
 	// OpsKept is how long operation outcomes can be looked up (default 24 h).
 	OpsKept time.Duration
-	// TrustWindow is how long a copy is trusted after it was written, or read to its
-	// end and found whole (design rule 17; default 24 h; less than 0: not at all).
+	// TrustWindow is how long a copy that was read or written whole is trusted (default 24 h; < 0: not at all).
 	TrustWindow time.Duration
 	// Replicas is how many copies of each content placement keeps (default 1). New
 	// contents are queued for it if that is more than one.
