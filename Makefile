@@ -30,7 +30,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
+.PHONY: build test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -60,7 +60,11 @@ test-short:
 needs:
 	scripts/needs.sh
 
-lint: fmt vet staticcheck house
+lint: fmt vet staticcheck govulncheck house
+
+# Known vulnerabilities in what is called; says so where no database can be had.
+govulncheck:
+	@scripts/govulncheck.sh
 
 fmt:
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "not formatted, run gofmt -w on:" $$files >&2; exit 1; }

@@ -10,12 +10,15 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/forwarded"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
 )
@@ -27,6 +30,8 @@ type Access struct {
 	// Open names who comes without a token and has all roles, as through a socket
 	// that only its owner can open. Empty: nobody does.
 	Open string
+	// TrustedProxies may name the client in X-Forwarded-For.
+	TrustedProxies []netip.Prefix
 }
 
 // rootName is the name of who brings Access.Token.
@@ -67,12 +72,13 @@ type gate struct {
 	access   Access
 	root     [sha256.Size]byte
 	failures *ratelimit.Limiter
+	good     *recent
 	untold   atomic.Int64 // failures without an audit line since the last one
 }
 
 func newGate(s *Service, a Access) *gate {
 	return &gate{
-		s: s, access: a, root: sha256.Sum256([]byte(a.Token)),
+		s: s, access: a, good: &recent{by: map[[sha256.Size]byte]bool{}}, root: sha256.Sum256([]byte(a.Token)),
 		failures: ratelimit.New(ratelimit.Rate{PerSecond: 1 / failuresEvery.Seconds(), Burst: failuresAtOnce}, s.o.Failures),
 	}
 }
@@ -100,10 +106,10 @@ type denial struct {
 
 // caller finds out who calls.
 func (g *gate) caller(r *http.Request) (caller, *denial) {
-	c := caller{name: "unknown", remote: r.RemoteAddr}
+	c := caller{name: "unknown", remote: g.remote(r)}
 	header := r.Header.Get("Authorization")
 	if header == "" && g.access.Open != "" {
-		return caller{g.access.Open, Destroy, r.RemoteAddr}, nil
+		return caller{g.access.Open, Destroy, c.remote}, nil
 	}
 	given, bearer := strings.CutPrefix(header, "Bearer ")
 	if !bearer || given == "" {
@@ -111,13 +117,64 @@ func (g *gate) caller(r *http.Request) (caller, *denial) {
 	}
 	have := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(g.root[:], have[:]) == 1 && g.access.Token != "" {
-		return caller{rootName, Destroy, r.RemoteAddr}, nil
+		return caller{rootName, Destroy, c.remote}, nil
 	}
-	if wait, spent := g.failures.Spent(addressOf(c)); spent {
+	// Who was let in lately is asked about all the same: others of the address must not
+	// lock out who has a token.
+	if wait, spent := g.failures.Spent(addressOf(c)); spent && !g.good.has(have) {
 		return c, &denial{http.StatusTooManyRequests, Error{"too_many_attempts",
 			"too many calls from this address came without a token that is known: wait " + wait.Round(time.Second).String()}, "too many attempts", wait}
 	}
-	return g.bearer(r.Context(), c, given)
+	known, refused := g.bearer(r.Context(), c, given)
+	if refused == nil {
+		g.good.add(have)
+	} else if refused.status == http.StatusUnauthorized {
+		g.good.remove(have)
+	}
+	return known, refused
+}
+
+// remote is the address that a call came from.
+func (g *gate) remote(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || len(g.access.TrustedProxies) == 0 {
+		return r.RemoteAddr
+	}
+	client := forwarded.Client(peer.Addr(), r.Header.Values("X-Forwarded-For"), g.access.TrustedProxies)
+	if client == peer.Addr().Unmap() {
+		return r.RemoteAddr
+	}
+	return client.String()
+}
+
+// recent are the hashes of tokens that were good when they were brought last.
+type recent struct {
+	mu sync.Mutex
+	by map[[sha256.Size]byte]bool
+}
+
+// mostRecent bounds them; beyond it they are learnt anew.
+const mostRecent = 1000
+
+func (r *recent) has(h [sha256.Size]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.by[h]
+}
+
+func (r *recent) add(h [sha256.Size]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.by) >= mostRecent {
+		clear(r.by)
+	}
+	r.by[h] = true
+}
+
+func (r *recent) remove(h [sha256.Size]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.by, h)
 }
 
 // bearer finds out whose token is given.
@@ -161,6 +218,12 @@ func addressOf(c caller) string {
 	host, _, err := net.SplitHostPort(c.remote)
 	if err != nil {
 		host = c.remote
+	}
+	// One household has 64 bits of IPv6 addresses.
+	if a, err := netip.ParseAddr(host); err == nil && !a.Unmap().Is4() {
+		if p, err := a.WithZone("").Prefix(64); err == nil {
+			host = p.String()
+		}
 	}
 	return "address " + host
 }

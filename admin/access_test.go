@@ -2,8 +2,10 @@ package admin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -191,5 +193,65 @@ func TestCallsWithoutATokenLockNobodyOut(t *testing.T) {
 	}
 	if code, body := g.as(token, "whoami", ""); code != http.StatusOK {
 		t.Errorf("a token from that address: %d %s", code, body)
+	}
+}
+
+// Who was let in lately is let in while others of the address try tokens; clients
+// behind a trusted proxy are told apart, and nobody else may name one.
+func TestGoodTokensPassWhereOthersGuess(t *testing.T) {
+	g := newGated(t)
+	used, fresh := g.token("used", "read", ""), g.token("fresh", "read", "")
+	if code, body := g.as(used, "whoami", ""); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	for i := range 12 {
+		g.as(used[:len(used)-26]+strings.Repeat("a", 25)+string(rune('a'+i)), "whoami", "")
+	}
+	for token, want := range map[string]int{used: http.StatusOK, fresh: http.StatusTooManyRequests} {
+		if code, body := g.as(token, "whoami", ""); code != want {
+			t.Errorf("%d %s, want %d", code, body, want)
+		}
+	}
+	if code, body := g.as("bootstrap", "tokens/remove", `{"name":"used"}`); code != http.StatusOK {
+		t.Fatalf("%d %s", code, body)
+	}
+	if code, _ := g.as(used, "whoami", ""); code != http.StatusUnauthorized {
+		t.Errorf("removed: %d", code)
+	}
+	if code, _ := g.as(used, "whoami", ""); code != http.StatusTooManyRequests {
+		t.Errorf("removed, again: %d", code)
+	}
+}
+
+func TestClientsBehindAProxyAreToldApart(t *testing.T) {
+	log, clock := &lines{}, clocktest.At(1_800_000_000_000_000)
+	for _, c := range []struct {
+		trusted []netip.Prefix
+		want    int
+	}{
+		{[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, http.StatusUnauthorized}, {nil, http.StatusTooManyRequests},
+	} {
+		srv := httptest.NewServer(admin.Handler(newServiceWith(t, log.audit, clock), admin.Access{Token: "bootstrap", TrustedProxies: c.trusted}))
+		t.Cleanup(srv.Close)
+		body, _ := json.Marshal(admin.TokenRequest{Name: "x", Role: admin.Read})
+		_, answer := send(t, srv.URL, "tokens/add", string(body), "Authorization", "Bearer bootstrap")
+		var k admin.NewToken
+		if err := json.Unmarshal([]byte(answer), &k); err != nil {
+			t.Fatal(err)
+		}
+		bad := k.Text[:len(k.Text)-26] + strings.Repeat("b", 26)
+		ask := func(from string) int {
+			code, _ := send(t, srv.URL, "whoami", "", "Authorization", "Bearer "+bad, "X-Forwarded-For", from)
+			return code
+		}
+		for i := range 12 {
+			ask(fmt.Sprintf("2001:db8:0:1::%d", i+1)) // one household
+		}
+		if code := ask("2001:db8:0:1::99"); code != http.StatusTooManyRequests {
+			t.Errorf("another address of the same household: %d", code)
+		}
+		if code := ask("192.0.2.1"); code != c.want {
+			t.Errorf("trusted %v: another client got %d, want %d", c.trusted, code, c.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/meta"
@@ -74,10 +76,8 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	if req.ID == "" {
 		req.ID = "LK" + rand.Text()[:18]
 	}
-	if slices.Contains(req.Buckets, meta.AccountBuckets) {
-		if err := checkAccount(req); err != nil {
-			return NewKey{}, err
-		}
+	if err := s.checkName(req); err != nil {
+		return NewKey{}, err
 	}
 	var raw [30]byte
 	rand.Read(raw[:])
@@ -91,17 +91,30 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	return NewKey{keyOf(k), k.Secret}, nil
 }
 
-// accountForm is the form of the root's name, too: policies and access control lists
-// can name it.
-var accountForm = regexp.MustCompile(`^[A-Za-z0-9._-]{3,128}$`)
+// nameForm is the form of every access key's id and of accounts, the root's too:
+// policies, access control lists and logs can name it.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9._-]{3,128}$`)
 
-// checkAccount refuses an account that could not be named, or acts for another.
-func checkAccount(req KeyRequest) error {
+// reserved are names that mean something else where keys are named, however they are
+// written.
+var reserved = []string{"all-users", "allusers", "authenticated-users", "authenticatedusers", "anonymous", "unsigned", "root"}
+
+// checkName refuses an id that could not be named or is somebody else's, and an
+// account that acts for another: ErrBadRequest.
+func (s *Service) checkName(req KeyRequest) error {
+	for _, name := range []string{req.ID, cmp.Or(req.Owner, req.ID)} {
+		switch {
+		case !nameForm.MatchString(name):
+			return fmt.Errorf("%w: a key or its owner is named by 3 to 128 letters, digits, or any of . _ -; %q is not", ErrBadRequest, name)
+		case slices.Contains(reserved, strings.ToLower(name)):
+			return fmt.Errorf("%w: %q is a reserved name: choose another", ErrBadRequest, name)
+		}
+	}
 	switch {
-	case req.Owner != "" && req.Owner != req.ID:
+	case s.o.RootKey != nil && req.ID == s.o.RootKey():
+		return fmt.Errorf("%w: %q is the root key: choose another id", ErrBadRequest, req.ID)
+	case slices.Contains(req.Buckets, meta.AccountBuckets) && req.Owner != "" && req.Owner != req.ID:
 		return fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, meta.AccountBuckets)
-	case !accountForm.MatchString(req.ID):
-		return fmt.Errorf("%w: an account is named by 3 to 128 letters, digits, or any of . _ -, as policies name it; %q is not", ErrBadRequest, req.ID)
 	}
 	return nil
 }

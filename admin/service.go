@@ -49,6 +49,8 @@ type Options struct {
 	Spool Spool
 	// KeyRemoved is told of an access key that was taken away; nil: nobody asks.
 	KeyRemoved func(id string)
+	// RootKey is the id of the root key, which no other key may have; nil: not known.
+	RootKey func() string
 	// Audit records a destructive decision.
 	Audit func(event, reason string, attrs ...slog.Attr)
 }

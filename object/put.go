@@ -68,14 +68,16 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	u.backends = w.s.opt.Pick(u.size)
 	// Most bytes are new, and that is asked where the write is begun. A condition is
 	// better known to fail before; and what no backend takes may be known all the same.
-	u.unknown = c.If == (meta.Precondition{}) && len(u.backends) > 0
+	u.unknown = c.If == (meta.Precondition{}) && len(u.backends) > 0 && !w.r.Send
 	if u.unknown {
 		if res, err := w.uploadKept(ctx, u); !errors.Is(err, lethe.ErrContentKnown) {
 			return res, err
 		}
 	}
-	if res, err := w.refer(ctx, c); !errors.Is(err, lethe.ErrContentGone) {
-		return res, err
+	if !w.r.Send {
+		if res, err := w.refer(ctx, c); !errors.Is(err, lethe.ErrContentGone) {
+			return res, err
+		}
 	}
 	u.unknown = false
 	return w.uploadKept(ctx, u)

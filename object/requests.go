@@ -15,8 +15,11 @@ type PutRequest struct {
 	// one has the name when the body has been read.
 	BucketID lethe.ID
 	Key      string
-	Body     io.Reader // read to its end
-	Size     int64     // bytes the body must have; -1: unknown
+	// Send sends the body although its content may be known: nothing that who stores it
+	// can measure says whether others have it.
+	Send bool
+	Body io.Reader // read to its end
+	Size int64     // bytes the body must have; -1: unknown
 	// Digests that the body must have if set: hex SHA-256, hex MD5.
 	SHA256, MD5 string
 	Attrs       meta.Attrs

@@ -114,3 +114,32 @@ func TestManyAtOnce(t *testing.T) {
 	s.clock.Advance(time.Hour)
 	s.wants(s.ask("GET", "/wanted", ""), http.StatusNotFound)
 }
+
+// Who guesses codes waits after some that are not there, within the first 64 bits of
+// IPv6; whoever asks for what is there is not counted.
+func TestGuessesAreLimited(t *testing.T) {
+	s := newSite(t, nil)
+	s = newSite(t, func(o *paste.Options) {
+		o.Misses = ratelimit.New(ratelimit.Rate{PerSecond: 1, Burst: 3}, s.clock)
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	})
+	code := strings.TrimSpace(s.ask("POST", "/", "a paste").body)
+	code = code[strings.LastIndex(code, "/"):]
+	from := func(path, client string) int { return s.ask("GET", path, "", "X-Forwarded-For", client).StatusCode }
+	for range 10 {
+		if got := from(code+"/raw", "2001:db8::1"); got != http.StatusOK {
+			t.Fatalf("a paste that is there: %d", got)
+		}
+	}
+	for i, want := range []int{404, 404, 404, 429} {
+		if got := from("/AAAAAA"+string(rune('a'+i)), "2001:db8::"+string(rune('1'+i))); got != want {
+			t.Errorf("guess %d: %d, want %d", i, got, want)
+		}
+	}
+	if got := from(code+"/raw", "2001:db8::9"); got != http.StatusTooManyRequests {
+		t.Errorf("a guess that hits, of the same household: %d", got)
+	}
+	if got := from(code+"/raw", "192.0.2.1"); got != http.StatusOK {
+		t.Errorf("another client: %d", got)
+	}
+}

@@ -138,9 +138,36 @@ func (h *Handler) serve(fn func(http.ResponseWriter, *visit) error) http.Handler
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := r.Context().Value(visitKey{}).(*visit)
 		v.Request = r
-		if err := fn(w, v); err != nil {
+		err := h.guessed(v)
+		if err == nil {
+			err = fn(w, v)
+			h.missed(v, err)
+		}
+		if err != nil {
 			h.fail(w, v, err)
 		}
+	}
+}
+
+// guessed refuses a client that asked for too many pastes that are not there: it is
+// guessing codes.
+func (h *Handler) guessed(v *visit) error {
+	if h.opt.Misses == nil || v.PathValue("code") == "" {
+		return nil
+	}
+	wait, spent := h.opt.Misses.Spent(v.limit)
+	if !spent {
+		return nil
+	}
+	h.opt.Events.limited(v.address)
+	return &problem{status: http.StatusTooManyRequests, text: "too many requests from your address for pastes that are not there; wait a moment", retry: max(wait, time.Second)}
+}
+
+// missed counts what was asked for and is not there; what is there costs nothing.
+func (h *Handler) missed(v *visit, err error) {
+	missing := errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, notFound)
+	if h.opt.Misses != nil && missing && v.PathValue("code") != "" {
+		h.opt.Misses.Allow(v.limit)
 	}
 }
 

@@ -39,6 +39,13 @@ type Limiter interface {
 	Allow(client string) (wait time.Duration, ok bool)
 }
 
+// Misses bounds the requests of one client for pastes that are not there. Spent takes
+// nothing. *ratelimit.Limiter is one.
+type Misses interface {
+	Limiter
+	Spent(client string) (wait time.Duration, spent bool)
+}
+
 // Options of a Handler. Store is needed; the zero value of the others takes the
 // defaults.
 type Options struct {
@@ -57,6 +64,7 @@ type Options struct {
 	DefaultTTL time.Duration // of pastes that bring none (default MaxTTL)
 	MaxTTL     time.Duration // a longer wish is refused; 0: no limit
 	Limiter    Limiter       // default: no limit
+	Misses     Misses        // of codes that somebody guesses; default: no limit
 	// TrustedProxies may name the client in X-Forwarded-For, and the scheme in
 	// X-Forwarded-Proto.
 	TrustedProxies []netip.Prefix

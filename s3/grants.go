@@ -91,6 +91,10 @@ func permits(k meta.AccessKey, bucket string) bool {
 	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, allBuckets)
 }
 
+// confined says that a key signed the request which may not use every bucket: what
+// other buckets of the owner hold must not show in the time that its puts take.
+func (r *request) confined() bool { return r.key != nil && !slices.Contains(r.key.Buckets, allBuckets) }
+
 // grantee returns the restricted key of the request if the bucket is in its
 // list.
 func (b *Backend) grantee(ctx context.Context, req *request, bucket string) *meta.AccessKey {

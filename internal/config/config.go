@@ -148,6 +148,9 @@ type Paste struct {
 	MaxSize    Size     `yaml:"max_size"`
 	DefaultTTL Duration `yaml:"default_ttl"`
 	MaxTTL     Duration `yaml:"max_ttl"`
+	// MissesPerMinute bounds the requests of one address for pastes that are not
+	// there; 0: no limit.
+	MissesPerMinute int `yaml:"misses_per_minute"`
 }
 
 // Backend is a place that holds bytes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -77,8 +78,14 @@ func (d *decoder) hides(line int) bool {
 // around secrets, for the sake of a key that is misspelt.
 var sensitive = []string{"secret", "root", "database", "redis", "postgres", "password"}
 
+// userInfo is a URL with a name and a password in it.
+var userInfo = regexp.MustCompile(`//.*@`)
+
 func isSensitive(line string) bool {
 	line = strings.ToLower(line)
+	if userInfo.MatchString(line) {
+		return true
+	}
 	if slices.ContainsFunc(sensitive, func(word string) bool { return strings.Contains(line, word) }) {
 		return true
 	}

@@ -36,7 +36,7 @@ func Default() *Config {
 		Store: Store{MinPartSize: 5 * mib, MemoryBody: 1 * mib, TrustWindow: day, Flush: true},
 		Cache: Cache{Size: 64 * mib, MaxValue: 1 * mib, TTL: Duration(time.Hour)},
 		Paste: Paste{
-			Enabled: true, Bucket: "pastes", MaxSize: 1 * mib, DefaultTTL: 30 * day, MaxTTL: 365 * day,
+			Enabled: true, Bucket: "pastes", MaxSize: 1 * mib, DefaultTTL: 30 * day, MaxTTL: 365 * day, MissesPerMinute: 60,
 		},
 		Backends:  []Backend{{Name: "main", Kind: "dir", Path: "blobs", S3: defaultS3()}},
 		Placement: Placement{Strategy: "pack", Replicas: 1, Threshold: 0.1, MaxMove: 10 << 30},

@@ -106,3 +106,22 @@ func TestSecretFromAFile(t *testing.T) {
 		t.Errorf("neither: %v", err)
 	}
 }
+
+// An error about an address does not show the password in it.
+func TestPasswordsInAddressesDoNotShow(t *testing.T) {
+	for _, text := range []string{
+		"tracing:\n  endpoint: http://me:hunter2hunter2@collector:4318\n", "tracing: {endpoint: \"http://me:hunter2hunter2@collector\", sample_ratio: 7}\n",
+		"tracing:\n  endpoint: [http://me:hunter2hunter2@collector\n", "tracing:\n  endpiont: 'http://me:hunter2 hunter2@collector'\n",
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path, nil)
+		if err == nil {
+			t.Errorf("%q was taken", text)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("it shows: %v", err)
+		}
+	}
+}

@@ -165,6 +165,7 @@ func (c Cache) validate(p *Problems) {
 func (s Paste) validate(p *Problems) {
 	p.check(bucketForm.MatchString(s.Bucket) && !strings.Contains(s.Bucket, ".."), "paste.bucket",
 		"%q is no name of a bucket; use 3 to 63 lower-case letters, digits and dashes", brief(s.Bucket))
+	p.check(s.MissesPerMinute >= 0, "paste.misses_per_minute", "is negative; use 0 for no limit")
 	p.check(s.MaxSize >= 1 && s.MaxSize <= maxPaste, "paste.max_size", "is %s; use 1B to 64MiB", s.MaxSize)
 	p.check(s.MaxTTL == 0 || s.DefaultTTL <= s.MaxTTL, "paste.default_ttl",
 		"%s is longer than max_ttl, %s; make it shorter, or max_ttl longer", s.DefaultTTL, s.MaxTTL)

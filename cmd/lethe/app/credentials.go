@@ -50,6 +50,18 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	return agreed, agreed.keep()
 }
 
+// rootKey is the id of the root key; empty if it was not made yet.
+func (s *Store) rootKey() string {
+	if r := s.Config.Root; r.AccessKey != "" {
+		return r.AccessKey
+	}
+	cr, err := readCredentials(CredentialsPath(s.Config.DataDir))
+	if err != nil || cr.Fresh {
+		return ""
+	}
+	return cr.Access
+}
+
 // rootName is the name under which the database keeps the root key.
 const rootName = "root"
 

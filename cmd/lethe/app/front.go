@@ -2,10 +2,13 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
@@ -36,7 +39,7 @@ func (a *App) openFront(context.Context) (err error) {
 	}
 	c := a.Config.Server
 	o := s3.Options{
-		Store: tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store)}, a.watch.trace}, Keys: a.keys(),
+		Store: tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}, Keys: a.keys(),
 		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
@@ -80,10 +83,38 @@ func (s *Store) keyRemoved(id string) {
 type newBuckets struct {
 	*object.Store
 	settings meta.BucketSettings
+	mayName  func(context.Context, meta.Bucket) error // nil: any name
+}
+
+// mayName keeps the names in keys' lists for those keys and the root: who makes a
+// bucket of such a name would get what the key stores there. lethe.ErrBucketExists.
+func (a *App) mayName(ctx context.Context, b meta.Bucket) error {
+	if b.Owner == a.Root.Access {
+		return nil
+	}
+	keys, err := a.Ledger.AccessKeys(ctx)
+	meant := false
+	for _, k := range keys {
+		if slices.Contains(k.Buckets, b.Name) {
+			if k.Owner == b.Owner {
+				return err
+			}
+			meant = true
+		}
+	}
+	if meant {
+		return fmt.Errorf("bucket %s is meant for other keys: %w", b.Name, lethe.ErrBucketExists)
+	}
+	return err
 }
 
 // CreateBucket fills in the settings that a bucket begins with.
 func (n newBuckets) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+	if n.mayName != nil {
+		if err := n.mayName(ctx, b); err != nil {
+			return meta.Bucket{}, err
+		}
+	}
 	b.BucketSettings = n.settings
 	return n.Store.CreateBucket(ctx, b)
 }

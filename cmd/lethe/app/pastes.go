@@ -28,12 +28,15 @@ func (a *App) openPaste(ctx context.Context) error {
 	}
 	settings := meta.BucketSettings{Undo: a.Config.Store.Undo.Std()}
 	o := paste.Options{
-		Store: tracedObjects{newBuckets{a.Objects, settings}, a.watch.trace}, Bucket: c.Bucket, Settings: settings,
+		Store: tracedObjects{newBuckets{Store: a.Objects, settings: settings}, a.watch.trace}, Bucket: c.Bucket, Settings: settings,
 		PublicURL: l.PublicURL, MaxSize: int64(c.MaxSize), DefaultTTL: c.DefaultTTL.Std(), MaxTTL: c.MaxTTL.Std(),
 		TrustedProxies: prefixes(a.Config.Server.TrustedProxies), Clock: a.opt.Clock, Events: a.watch.pastes(),
 	}
 	if r := a.Config.Server.RateLimit; r.RequestsPerSecond > 0 {
 		o.Limiter = ratelimit.New(ratelimit.Rate{PerSecond: r.RequestsPerSecond, Burst: r.Burst}, nil)
+	}
+	if n := c.MissesPerMinute; n > 0 {
+		o.Misses = ratelimit.New(ratelimit.Rate{PerSecond: float64(n) / 60, Burst: n}, nil)
 	}
 	h, err := paste.New(ctx, o)
 	if err != nil {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// A key that is confined to buckets sends what it stores, known or not: the time of
+// its puts says nothing of other buckets. The content is kept once all the same.
+func TestConfinedKeysLearnNothingOfOtherBuckets(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.bucket("second")
+	w.put("first", "a", "the same bytes", "")
+	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "second")
+	in := &awss3.PutObjectInput{Bucket: aws.String("second"), Key: aws.String("b"), Body: strings.NewReader("the same bytes")}
+	if _, err := w.s3(k.ID, k.Secret).PutObject(context.Background(), in); err != nil {
+		t.Fatal(err)
+	}
+	w.state("condemned", 1) // what was sent in vain
+	w.state("live", 1)
+	w.put("first", "c", "the same bytes", "")
+	w.state("condemned", 1)
+}
+
+// Ids of keys have one form, and none that means something else.
+func TestKeysHaveNames(t *testing.T) {
+	w := newWorld(t).start()
+	for id, want := range map[string]string{
+		"x\ny": "letters", "a b": "letters", "ab": "letters", "lethe:pastes": "letters", "all-users": "reserved", "AllUsers": "reserved", w.app.Root.Access: "root key",
+	} {
+		w.fails(want, "keys", "add", "--id", id, "--bucket", "first")
+		w.fails(want, "keys", "add", "--id", id, "--bucket", "@account")
+	}
+	w.fails("letters", "keys", "add", "--owner", "lethe:pastes", "--bucket", "first")
+	w.fails("reserved", "keys", "add", "--owner", "all-users", "--bucket", "first")
+}
+
+// An account cannot make a bucket whose name is in the list of somebody else's key.
+func TestNamesOfKeysAreNotTaken(t *testing.T) {
+	w := newWorld(t).start()
+	ctx := context.Background()
+	squatter := asked[admin.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
+	owner := asked[admin.NewKey](w, "keys", "add", "--id", "owner", "--bucket", "photos")
+	w.ok("keys", "add", "--id", "reader", "--bucket", "photos", "--read-only")
+	make := &awss3.CreateBucketInput{Bucket: aws.String("photos")}
+	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, make); err == nil || !strings.Contains(err.Error(), "BucketAlreadyExists") {
+		t.Errorf("the name was taken: %v", err)
+	}
+	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: aws.String("others")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.s3(owner.ID, owner.Secret).CreateBucket(ctx, make); err != nil {
+		t.Error(err)
+	}
+	w.ok("keys", "add", "--id", "later", "--bucket", "roots")
+	w.bucket("roots")
+}
