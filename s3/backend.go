@@ -54,7 +54,9 @@ type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
 	store *documentCache
-	rates *ratelimit.Limiter
+	// policies are the buckets', parsed.
+	policies *policies
+	rates    *ratelimit.Limiter
 	// accounts that lists may grant something to; nil: not looked up.
 	accounts auth.IAMService
 }
@@ -75,7 +77,10 @@ func NewBackend(o BackendOptions) *Backend {
 	if o.Base == nil {
 		o.Base = context.Background()
 	}
-	return &Backend{opt: o, store: cacheDocuments(o.Store), rates: ratelimit.New(o.KeyRate, nil)}
+	return &Backend{
+		opt: o, store: cacheDocuments(o.Store), policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
+		rates: ratelimit.New(o.KeyRate, nil),
+	}
 }
 
 // String names the backend in versitygw's messages.

@@ -1,11 +1,11 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -177,15 +177,9 @@ func (r *ruled) check() error {
 // of those that have conditions of ours; as it is if none has, and if it is none:
 // versitygw has its own words for that.
 func eachRuled(policy []byte, change func(*ruled) error) ([]byte, error) {
-	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(policy, &doc); err != nil {
+	doc, name, err := statementsOf(policy)
+	if err != nil {
 		return policy, nil
-	}
-	name := ""
-	for n := range doc {
-		if strings.EqualFold(n, "Statement") {
-			name = n
-		}
 	}
 	var statements []json.RawMessage
 	if err := json.Unmarshal(doc[name], &statements); err != nil {
@@ -207,7 +201,6 @@ func eachRuled(policy []byte, change func(*ruled) error) ([]byte, error) {
 	if !changed {
 		return policy, nil
 	}
-	var err error
 	if doc[name], err = json.Marshal(statements); err != nil {
 		return nil, err
 	}
@@ -223,35 +216,45 @@ func (r *request) asksForPolicy() bool {
 	return r.policyRead && r.web != nil && strings.Trim(r.web.Path(), "/") == r.web.Params("bucket")
 }
 
-// conditioned is a policy as versitygw can decide by it for a request.
-func (b *Backend) conditioned(ctx context.Context, bucket string, policy []byte) ([]byte, error) {
-	if !bytes.ContainsRune(policy, '\\') && !bytes.Contains(bytes.ToLower(policy), []byte(`"condition"`)) {
-		return policy, nil
-	}
+// conditioned are the statements of a policy as versitygw can decide by them for a
+// request.
+func (b *Backend) conditioned(ctx context.Context, bucket string, p *parsedPolicy) ([]json.RawMessage, error) {
 	v := &conditionValues{ctx: ctx, b: b, req: requestOf(ctx), bucket: bucket}
-	out, err := eachRuled(policy, func(r *ruled) error {
-		if v.req.web == nil {
-			return errors.New("s3: a policy is asked for outside of a request")
+	out := slices.Clone(p.statements)
+	for i, r := range p.ruled {
+		r.rest = maps.Clone(r.rest)
+		err := v.keep(&r)
+		if err == nil {
+			out[i], err = json.Marshal(r.rest)
 		}
-		var holds []string
-		for _, a := range r.actions {
-			ok, err := v.hold(r.clauses, auth.Action(a))
-			if err != nil {
-				return err
-			}
-			if ok {
-				holds = append(holds, a)
-			}
+		if err != nil {
+			return nil, b.fail(&op{req: v.req, names: names{bucket: bucket}}, err)
 		}
-		if len(holds) == 0 {
-			r.condition = "Condition"
-			return r.set(neverHolds)
+	}
+	return out, nil
+}
+
+// keep leaves a statement those of its actions for which its conditions hold.
+func (v *conditionValues) keep(r *ruled) (err error) {
+	if v.req.web == nil {
+		return errors.New("s3: a policy is asked for outside of a request")
+	}
+	var holds []string
+	for _, a := range r.actions {
+		ok, err := v.hold(r.clauses, auth.Action(a))
+		if err != nil {
+			return err
 		}
-		var err error
-		r.rest[r.action], err = json.Marshal(holds)
-		return err
-	})
-	return out, b.fail(&op{req: v.req, names: names{bucket: bucket}}, err)
+		if ok {
+			holds = append(holds, a)
+		}
+	}
+	if len(holds) == 0 {
+		r.condition = "Condition"
+		return r.set(neverHolds)
+	}
+	r.rest[r.action], err = json.Marshal(holds)
+	return err
 }
 
 // taggedPolicies are the policies that versitygw refuses for conditions of ours.

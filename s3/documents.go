@@ -152,6 +152,9 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	if len(doc) > maxPolicy {
+		return b.overlong(ctx, bucket, doc)
+	}
 	req := requestOf(ctx)
 	if req.policyStatus {
 		if err := b.policyStatus(ctx, bucket, doc); err != nil {
@@ -166,21 +169,42 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	if req.policyRead && req.decided {
 		return doc, nil
 	}
+	return b.decidingPolicy(ctx, bucket, b.policies.of(bucket, doc), key)
+}
+
+// decidingPolicy is a policy as versitygw decides by it for a request, with the grant
+// of the key that has the bucket (nil: none).
+func (b *Backend) decidingPolicy(ctx context.Context, bucket string, p *parsedPolicy, key *meta.AccessKey) (_ []byte, err error) {
+	req := requestOf(ctx)
+	if _, root := account(ctx); root {
+		return p.body, nil
+	}
+	if p.err != nil {
+		return nil, b.fail(&op{req: req, names: names{bucket: bucket}}, p.err)
+	}
+	statements := p.statements
 	// No condition of ours goes with the actions of policies themselves.
-	if !req.asksForPolicy() {
-		if doc, err = b.conditioned(ctx, bucket, doc); err != nil {
+	if len(p.ruled) > 0 && !req.asksForPolicy() {
+		if statements, err = b.conditioned(ctx, bucket, p); err != nil {
 			return nil, err
 		}
 	}
-	if doc, err = b.restricted(ctx, bucket, doc); err == nil && doc == nil {
+	statements, err = b.restricted(ctx, bucket, p, statements)
+	if err == nil && len(statements) == 0 && len(p.statements) > 0 {
 		err = s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
 	}
-	if err != nil || key == nil {
-		return doc, err
+	if err != nil {
+		return nil, err
 	}
-	req.decided = true
-	granted, err := grantPolicy(doc, bucket, key)
-	return granted, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
+	if key != nil {
+		req.decided = true
+		grant, err := keyStatement(bucket, key)
+		if err != nil {
+			return nil, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
+		}
+		statements = append(slices.Clip(statements), grant)
+	}
+	return p.with(statements), nil
 }
 
 // PutBucketPolicy replaces the policy.

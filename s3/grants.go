@@ -125,17 +125,9 @@ type statement struct {
 	Resource  []string
 }
 
-// grantPolicy adds what the key may do on the bucket to its policy: with a
-// policy, versitygw does not look at the access control list.
-func grantPolicy(policy []byte, bucket string, key *meta.AccessKey) ([]byte, error) {
-	var doc struct {
-		Version   string            `json:",omitempty"`
-		ID        string            `json:"Id,omitempty"`
-		Statement []json.RawMessage `json:"Statement"`
-	}
-	if err := json.Unmarshal(policy, &doc); err != nil {
-		return nil, fmt.Errorf("s3: read the policy of %s: %w", bucket, err)
-	}
+// keyStatement is what the key may do on the bucket, as a statement of its policy:
+// with a policy, versitygw does not look at the access control list.
+func keyStatement(bucket string, key *meta.AccessKey) (json.RawMessage, error) {
 	actions := []string{"s3:*"}
 	if key.ReadOnly {
 		actions = []string{"s3:Get*", "s3:List*"}
@@ -148,6 +140,5 @@ func grantPolicy(policy []byte, bucket string, key *meta.AccessKey) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("s3: grant on %s: %w", bucket, err)
 	}
-	doc.Statement = append(doc.Statement, grant)
-	return json.Marshal(doc)
+	return grant, nil
 }

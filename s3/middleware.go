@@ -31,7 +31,7 @@ const maxDocument = 8 << 20
 
 // rooms are how long the bodies of a query may be that have to be shorter, in bytes.
 var rooms = map[string]int64{
-	"policy": 20 << 10, // as S3 has it
+	"policy": maxPolicy,
 	"acl":    64 << 10, "cors": 64 << 10, "tagging": maxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
 	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
 }

@@ -155,14 +155,14 @@ func isPublic(policy *auth.BucketPolicy) bool {
 
 // policyStatus answers whether the policy is public, in versitygw's place.
 func (b *Backend) policyStatus(ctx context.Context, bucket string, policy []byte) error {
-	parsed, err := auth.ParsePolicyDocument(policy)
-	if err != nil {
-		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	parsed := b.policies.of(bucket, policy)
+	if parsed.err != nil {
+		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, parsed.err)
 	}
 	status := struct {
 		XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ PolicyStatus"`
 		IsPublic bool
-	}{IsPublic: isPublic(parsed)}
+	}{IsPublic: parsed.public}
 	out, err := xml.Marshal(status)
 	requestOf(ctx).document = append([]byte(xml.Header), out...)
 	return err

@@ -151,44 +151,25 @@ func (b *Backend) unignored(ctx context.Context, bucket string, list auth.ACL) (
 	return list, err
 }
 
-// restricted leaves of a policy what it denies, nil if nothing, where it is public
-// and the bucket restricts it to its owner.
-func (b *Backend) restricted(ctx context.Context, bucket string, policy []byte) ([]byte, error) {
+// restricted leaves of a policy's statements those that deny something, where it is
+// public and the bucket restricts it to its owner.
+func (b *Backend) restricted(ctx context.Context, bucket string, p *parsedPolicy, statements []json.RawMessage) ([]json.RawMessage, error) {
 	block, _, err := b.publicAccess(ctx, bucket)
-	if err != nil || !block.RestrictPublicBuckets {
-		return policy, err
+	if err != nil || !block.RestrictPublicBuckets || !p.public {
+		return statements, err
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
 	if acct, root := account(ctx); root || (acct.Access != "" && acct.Access == owner) {
-		return policy, nil
+		return statements, nil
 	}
-	parsed, err := auth.ParsePolicyDocument(policy)
-	if err == nil && !isPublic(parsed) {
-		return policy, nil
+	var denies []json.RawMessage
+	for i, s := range statements {
+		if !p.allows[i] {
+			denies = append(denies, s)
+		}
 	}
-	var doc map[string]json.RawMessage
-	var statements []json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(policy, &doc)
-	}
-	if err == nil {
-		err = json.Unmarshal(doc["Statement"], &statements)
-	}
-	if err != nil {
-		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
-	}
-	statements = slices.DeleteFunc(statements, func(s json.RawMessage) bool {
-		var one struct{ Effect string }
-		return json.Unmarshal(s, &one) == nil && one.Effect == string(auth.BucketPolicyAccessTypeAllow)
-	})
-	if len(statements) == 0 {
-		return nil, nil
-	}
-	if doc["Statement"], err = json.Marshal(statements); err != nil {
-		return nil, err
-	}
-	return json.Marshal(doc)
+	return denies, nil
 }
