@@ -126,6 +126,9 @@ func (g *group) commit() bool {
 			m.err = fmt.Errorf("%w: %w", lethe.ErrUnknownOutcome, err)
 		}
 	}
+	// If it was the flush that failed, all of the transaction may lie in the log: nobody
+	// sees it, and a crash would bring it back. Opening the ledger to write again writes
+	// over it (auto_vacuum), before anybody can ask what has become of it.
 	g.w.reopen()
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/clocktest"
 )
 
 // hold occupies the writer until the function that it answers is called, so that
@@ -227,6 +229,51 @@ func TestUnknownCommit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAFailedFlushIsNotBroughtBack: what a COMMIT left in the log that could not be
+// flushed is written over before anybody is told that it did not happen, or a crash
+// would bring it back.
+func TestAFailedFlushIsNotBroughtBack(t *testing.T) {
+	path := filePath(t)
+	db := openTest(t, path, Options{Clock: clocktest.New()})
+	if err := db.write(t.Context(), "before", note("a")); err != nil {
+		t.Fatal(err)
+	}
+	log := func() string {
+		text, err := os.ReadFile(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	ask := func() {
+		if _, found, err := db.Outcome(t.Context(), "b"); found || err != nil {
+			t.Fatal(found, err)
+		}
+	}
+	// As long as somebody has the file open to read, the log outlives its writer.
+	if _, err := db.Buckets(t.Context(), BucketQuery{Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	before := log()
+	ask()
+	if log() != before {
+		t.Fatal("a question writes although nothing is in doubt")
+	}
+	real := db.w.commit
+	db.w.commit = func(*session) error {
+		db.w.commit = real
+		return errors.New("the flush failed")
+	}
+	if err := db.write(t.Context(), "put", note("b")); !errors.Is(err, lethe.ErrUnknownOutcome) {
+		t.Fatal(err)
+	}
+	before = log()
+	ask()
+	if log() == before {
+		t.Error("it was told that nothing happened, and nothing was written over what may lie in the log")
 	}
 }
 
