@@ -9,28 +9,34 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-const backendColumns = `id, quota, epoch, intended, held, held_kind, held_of, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_of, contested, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
+	selectLife    = registerFor(postgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?5, ?7, ?8)
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?5, 0, ?7, ?8)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
-		WHERE id = ?1 AND intended <= ?2 AND epoch <= ?3 AND ?3 <= ?2`)
-	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2 WHERE id = ?1`)
-	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5
+		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
+	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_of = '', contested = 0
+		WHERE id = ?1 AND intended < ?2`)
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2, contested = 0 WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5, contested = ?7
 		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
-	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1, contested = 0`)
 )
 
 // Identity says which store and which database this ledger is.
 func (db *DB) Identity(ctx context.Context) (s Store, err error) {
 	err = db.read(ctx, "identity", func(t *tx) error {
-		return t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
+		if err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.pg == nil {
+			return err
+		}
+		return t.row(selectLife).Scan(&s.Life)
 	})
 	return s, err
 }
@@ -61,14 +67,26 @@ func (db *DB) Backends(ctx context.Context) (out []Backend, err error) {
 }
 
 // SetEpoch moves (intended, epoch) of a backend forward. ErrFenced if either
-// would go back, or if the epoch would pass the intended one: somebody else
-// advanced the pact meanwhile.
+// would go back, if the epoch would pass the intended one, or another one be intended
+// before that one is confirmed: somebody else advanced it meanwhile.
 func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	return db.write(ctx, "set epoch of backend "+backend, func(t *tx) error {
 		if _, err := t.holdBackend(backend); err != nil {
 			return err
 		}
 		return t.must(1, lethe.ErrFenced, advanceEpoch, backend, intended, epoch)
+	})
+}
+
+// AcceptEpoch gives a backend to this ledger, as a person has decided, under an epoch that
+// lies there and is beyond all others, and lets deletes go on: ErrFenced unless it is
+// beyond what the ledger intends.
+func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
+	return db.write(ctx, "accept backend "+backend, func(t *tx) error {
+		if _, err := t.holdBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, acceptEpoch, backend, epoch)
 	})
 }
 
@@ -96,7 +114,7 @@ func ByPerson(reason string) BackendHold {
 	if reason == "" {
 		return BackendHold{}
 	}
-	return BackendHold{HeldByPerson, reason}
+	return BackendHold{For: HeldByPerson, Reason: reason}
 }
 
 // ChangeHold stops the deletes on a backend for who has looked, or with the zero hold
@@ -107,7 +125,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
 		}
-		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
+		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For, flag(s.Contested)); err != nil || !s.Doubts() {
 			return err
 		}
 		_, err := t.exec(distrust, seen.ID, t.now)
@@ -151,7 +169,7 @@ func noBackend(id string) error {
 
 func scanBackend(r scanner) (b Backend, err error) {
 	var of string
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Held, &b.HeldFor, &of, &b.Draining, &b.CreatedAt)
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &of, &b.Contested, &b.Draining, &b.CreatedAt)
 	switch {
 	case b.Held == "":
 		b.HeldFor = ""

@@ -11,6 +11,7 @@ import (
 type Store struct {
 	ID        lethe.ID // begins every blob's name; for ever the same
 	DB        lethe.ID // this database; new after a restore
+	Life      string   // which run of which PostgreSQL server answered; empty: no server
 	CreatedAt lethe.Time
 }
 
@@ -20,8 +21,10 @@ type Backend struct {
 	Quota     int64  // bytes; 0 means no quota
 	Epoch     int64  // last epoch confirmed on the backend (design rule 13)
 	Intended  int64  // epoch about to be written there; >= Epoch
+	Accepted  int64  // epoch under which a person last gave it to this ledger; 0: none did
 	Held      string // why deletes on it are stopped, for people to read; empty: they are not
 	HeldFor   HeldFor
+	Contested bool // the ledger to which it is held has told the one that goes on with it
 	Draining  bool // it is being emptied: nothing new is begun there
 	CreatedAt lethe.Time
 }
@@ -43,8 +46,9 @@ const (
 // BackendHold is why the deletes on a backend are to be stopped, and what that is about; the
 // zero one: they are not.
 type BackendHold struct {
-	For    HeldFor
-	Reason string
+	For       HeldFor
+	Reason    string
+	Contested bool // see Backend
 }
 
 // BucketSettings is what an operator may change about a bucket. Durations are

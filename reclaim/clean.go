@@ -44,17 +44,16 @@ type Clean struct {
 	Strain   map[string]*Strain
 	Limits   *Limits
 	Database *Strain
-	// Admit, if set, says whether ledger and backend belong together (Guard.Check).
-	// It is asked before the first delete on each backend, until it once agrees:
-	// what cannot be told is refused (design rule 13).
+	// Admit, if set, says whether ledger and backend belong together (Guard.Admit). It
+	// is asked before each batch, and again before bytes are recorded as absent: what
+	// cannot be told is refused (design rule 13).
 	Admit  func(ctx context.Context, backend string) error
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
 
-	mu       sync.Mutex
-	down     map[string]lethe.Time // backend -> not to be tried before
-	admitted map[string]bool
-	rings    map[string]*ring // of buckets, by backend
+	mu    sync.Mutex
+	down  map[string]lethe.Time // backend -> not to be tried before
+	rings map[string]*ring      // of buckets, by backend
 }
 
 // Name returns "clean".
@@ -161,6 +160,7 @@ func (k *Clean) batches(ctx context.Context, q *queue, c *Counts) error {
 type batch struct {
 	meta.Claimed
 	ended func(deleted int)
+	at    lethe.Time // when it was asked whether it may be, by the monotonic clock
 }
 
 // next claims a batch as soon as the limits allow a call; see claim.
@@ -169,11 +169,12 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 	if err != nil {
 		return batch{}, err
 	}
+	at := lethe.Monotonic{}.Now()
 	claimed, err := k.claim(ctx, q, c)
 	if len(claimed.Blobs) == 0 {
 		ended(0)
 	}
-	return batch{claimed, ended}, err
+	return batch{claimed, ended, at}, err
 }
 
 // claim takes a batch, or none if there is nothing due or the backend must not be
@@ -186,8 +187,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 	}
 	if err := k.admit(ctx, backend); err != nil {
 		q.empty = true
-		c.Add("held", 1)
-		return claimed, ignoreMismatch(err)
+		return claimed, waits(err, c)
 	}
 	r := q.request
 	r.Deletes = k.Deletes
@@ -226,8 +226,13 @@ func (k *Clean) finish(ctx context.Context, backend string, b batch, c *Counts) 
 }
 
 func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c *Counts) ([]meta.SettleItem, error) {
-	items, absent := k.delete(ctx, backend, b.Claimed, c)
+	items, absent := k.delete(ctx, backend, b, c)
 	b.ended(len(items))
+	if absent > 0 {
+		if err := k.admit(ctx, backend); err != nil {
+			absent = k.disbelieve(b, items, err, c)
+		}
+	}
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	ended := k.Database.Time("settle")
@@ -243,37 +248,45 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 	return items, nil
 }
 
-// admit asks once for each backend whether it is the ledger's.
+// admit asks whether the backend is the ledger's.
 func (k *Clean) admit(ctx context.Context, backend string) error {
-	k.mu.Lock()
-	done := k.Admit == nil || k.admitted[backend]
-	k.mu.Unlock()
-	if done {
+	if k.Admit == nil {
 		return nil
 	}
-	if err := k.Admit(ctx, backend); err != nil {
+	return k.Admit(ctx, backend)
+}
+
+// waits takes a backend that is held, or not yet known to be nobody else's, for what it
+// is: no failure of the pass.
+func waits(err error, c *Counts) error {
+	switch {
+	case errors.Is(err, ErrNotQuiet):
+		c.Add("waiting", 1)
+	case errors.Is(err, lethe.ErrBackendMismatch):
+		c.Add("held", 1)
+	default:
 		return err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.admitted == nil {
-		k.admitted = make(map[string]bool)
-	}
-	k.admitted[backend] = true
 	return nil
 }
 
-// ignoreMismatch takes a held backend for what it is: no failure of the pass.
-func ignoreMismatch(err error) error {
-	if errors.Is(err, lethe.ErrBackendMismatch) {
-		return nil
+// disbelieve lets what was found absent wait, as what lies in the backend's place may be
+// another: absence there proves nothing. It answers how many are believed, none.
+func (k *Clean) disbelieve(b batch, items []meta.SettleItem, why error, c *Counts) (absent int) {
+	for i := range items {
+		if items[i].Result == meta.Absent {
+			items[i].Result, items[i].Error, items[i].RetryAt = meta.Waits, why.Error(), b.Now.Add(k.Safety.BackoffMin)
+		}
 	}
-	return err
+	c.Add("doubted", 1)
+	return 0
 }
 
 // delete issues the one delete call for a claimed batch and decides for each
-// blob what is to be recorded.
-func (k *Clean) delete(ctx context.Context, backend string, claimed meta.Claimed, c *Counts) ([]meta.SettleItem, int) {
+// blob what is to be recorded. It ends in time (Safety.DeleteTime).
+func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Counts) ([]meta.SettleItem, int) {
+	ctx, cancel := context.WithTimeout(ctx, k.Safety.DeleteTime()-lethe.Monotonic{}.Now().Sub(claimed.at))
+	defer cancel()
 	keys := make([]string, len(claimed.Blobs))
 	for i, b := range claimed.Blobs {
 		keys[i] = lethe.BlobKey(k.Store, b.ID)
@@ -345,8 +358,8 @@ func inOrder(keys []string, results []blob.Result) bool {
 // confirmed says that a key's bytes are certainly not there any more.
 func confirmed(err error) bool { return err == nil || errors.Is(err, blob.ErrNotExist) }
 
-// errCutOff: the pass was to stop while the delete was under way (its window
-// closed, or the process ends), which says nothing about the blob.
+// errCutOff: the pass was to stop while the delete was under way (its window or its time
+// ended, or the process does), which says nothing about the blob.
 var errCutOff = errors.New("cut off")
 
 // decide says what to record for a claimed blob after its delete ended in err.

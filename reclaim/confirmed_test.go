@@ -105,7 +105,7 @@ func TestBackendsAreAskedBeforeTheFirstStep(t *testing.T) {
 		t.Errorf("nobody can tell: %v", err)
 	}
 	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
-	w.bytes.Set(string(w.store)+"/epoch/0000000000000000007", []byte(`{"store":"`+string(w.store)+`","db":"x","epoch":7}`))
+	w.usurp(1)
 	if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") {
 		t.Errorf("an older ledger: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestAHeldBackendHidesNoDoubt(t *testing.T) {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))
 		w.hold("main", held)
-		w.bytes.Set(string(w.store)+"/epoch/0000000000000000007", []byte(`{"store":"`+string(w.store)+`","db":"x","epoch":7}`))
+		w.usurp(1)
 		g := w.guard()
 		for range 2 {
 			if err := g.Confirmed(w.ctx); !errors.Is(err, lethe.ErrBackendMismatch) || !strings.Contains(err.Error(), "older copy") || strings.Contains(err.Error(), held.Reason) != kept {

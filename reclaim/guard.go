@@ -1,27 +1,28 @@
 package reclaim
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// Guard keeps the pact between ledger and backends: an epoch object on every
-// backend names the database that may delete there, and advances (design rule
-// 13). A database that was restored or copied, or a backend that was put back or
-// swapped, is recognised by it, and deletes stop until a person decides.
+// Guard keeps the pairing of ledger and backends (design rule 13): an epoch object on
+// every backend names the ledger that may delete there, and advances. A ledger that was
+// restored, copied or cloned, or a backend that was put back or swapped, is recognised
+// by it, and deletes stop until a person decides.
 //
-// Epoch objects are written once under growing numbers, as all our keys are; the
-// guard alone removes those before the last confirmed one.
+// An epoch lies further on than the one before by a number that was drawn, so that it is
+// a nonce, too: of two ledgers that came from one neither knows the other's next. Its
+// object is written once, under its number, so that one listing tells who has advanced,
+// and nobody writes over another's. The guard alone removes those that lie behind the
+// one that was confirmed.
 type Guard struct {
 	Ledger GuardLedger
 	Stores map[string]blob.Store
@@ -30,26 +31,20 @@ type Guard struct {
 	// Place, if set, is told at each look why what lies in a backend's place cannot
 	// be the backend, or nothing if it can. Stores must not be what it shuts.
 	Place func(backend, why string)
+	// Beat is how often Advance is called (default as in Safety). Boot measures how long
+	// nobody else has advanced an epoch (default lethe.Monotonic).
+	Beat time.Duration
+	Boot lethe.Clock
+	// Sleep, if set, lets Admit wait instead of refusing, for whom no later pass follows.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Draw answers a random number from 0 up to, and without, n, which is a power of two
+	// (default crypto/rand).
+	Draw func(n int64) int64
 
 	told atomic.Bool // one of the backends has said whom it belongs to
-}
 
-// epoch is the content of an epoch object.
-type epoch struct {
-	Store lethe.ID   `json:"store"`
-	DB    lethe.ID   `json:"db"`
-	Epoch int64      `json:"epoch"`
-	At    lethe.Time `json:"at"`
-}
-
-const epochDir = "/epoch/"
-
-func epochKey(store lethe.ID, n int64) string {
-	return fmt.Sprintf("%s%s%019d", store, epochDir, n)
-}
-
-func isEpochKey(store lethe.ID, key string) bool {
-	return strings.HasPrefix(key, string(store)+epochDir)
+	mu    sync.Mutex
+	quiet map[string]quiet // by backend
 }
 
 // Check compares the backend with the ledger. What does not fit holds the
@@ -76,7 +71,11 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	case why.For == "" && b.HeldFor == meta.HeldForAbsence:
 		return g.release(ctx, b)
 	}
-	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, b.Held)
+	return errors.Join(stopped(id, b.Held), g.contest(ctx, b))
+}
+
+func stopped(id, why string) error {
+	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, why)
 }
 
 // besides is the reason of a backend that was held before the ledger was doubted: a
@@ -92,12 +91,14 @@ func besides(b meta.Backend, why meta.BackendHold) meta.BackendHold {
 // changed, and nothing deleted either before the next look.
 func (g *Guard) hold(ctx context.Context, seen meta.Backend, why meta.BackendHold) error {
 	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
-	case err == nil:
-		g.Events.held(seen.ID, why.Reason)
-	case !errors.Is(err, lethe.ErrFenced):
+	case errors.Is(err, lethe.ErrFenced):
+		return stopped(seen.ID, why.Reason)
+	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, seen.ID, why.Reason)
+	g.Events.held(seen.ID, why.Reason)
+	seen.Held, seen.HeldFor = why.Reason, why.For
+	return errors.Join(stopped(seen.ID, why.Reason), g.contest(ctx, seen))
 }
 
 func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
@@ -132,16 +133,17 @@ func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.B
 		if err != nil {
 			return before, why, err
 		}
-		found, err := g.newest(ctx, id, store.ID)
+		found, err := g.epochs(ctx, id, store.ID)
 		if err != nil && !errors.Is(err, lethe.ErrCorrupt) {
 			return before, why, fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
 		}
-		why := judge(store, before, found)
+		why := judge(before, found)
 		if err != nil {
 			// Whose it is cannot be told: refuse on doubt.
 			why = meta.BackendHold{For: meta.HeldForBackend, Reason: err.Error()}
 		}
 		if why.For == "" {
+			g.fits(store, before)
 			return before, why, nil
 		}
 		_, b, err = g.lookup(ctx, id)
@@ -152,22 +154,23 @@ func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.B
 	return b, why, fmt.Errorf("reclaim: epoch of backend %s: it advances too fast to be judged", id)
 }
 
-// judge says why a backend must not be deleted on, or nothing if all is well.
-// found is nil if the backend carries no epoch object.
-func judge(store meta.Store, b meta.Backend, found *epoch) meta.BackendHold {
+// judge says why a backend must not be deleted on, or nothing if all is well: the last
+// epoch there is the one that the ledger has confirmed, or the one that it intends.
+func judge(b meta.Backend, found epochs) meta.BackendHold {
 	stop := func(about meta.HeldFor, format string, args ...any) meta.BackendHold {
 		return meta.BackendHold{For: about, Reason: fmt.Sprintf(format, args...)}
 	}
-	switch {
-	case found == nil && b.Epoch == 0:
-	case found == nil:
+	switch last := found.last(); {
+	case len(found) == 0 && b.Epoch == 0:
+	case len(found) == 0:
 		return stop(meta.HeldForAbsence, "the backend carries no epoch although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", b.Epoch)
-	case found.Epoch > b.Intended:
-		return stop(meta.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: this ledger is an older copy", found.Epoch, b.Intended)
-	case found.Epoch < b.Epoch:
-		return stop(meta.HeldForBackend, "the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", found.Epoch, b.Epoch)
-	case found.DB != store.DB:
-		return stop(meta.HeldForLedger, "the backend belongs to database %s, this is %s: one of them is a copy", found.DB, store.DB)
+	case last == b.Epoch, last == b.Intended:
+	case last > b.Intended:
+		return stop(meta.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: another ledger has advanced it, and this ledger is an older copy, or one of two", last, b.Intended)
+	case last < b.Epoch:
+		return stop(meta.HeldForBackend, "the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", last, b.Epoch)
+	default:
+		return stop(meta.HeldForLedger, "the backend is at epoch %d, which is neither the ledger's %d nor its next, %d: one of two ledgers is a copy", last, b.Epoch, b.Intended)
 	}
 	return meta.BackendHold{}
 }
@@ -178,64 +181,133 @@ func (g *Guard) Advance(ctx context.Context, id string) error {
 	if err := g.Check(ctx, id); err != nil {
 		return err
 	}
-	err := g.write(ctx, id)
-	if errors.Is(err, blob.ErrExist) || errors.Is(err, lethe.ErrFenced) {
+	resumed, err := g.write(ctx, id)
+	if err == nil && resumed {
+		// A copy may know what was intended, and not what comes after it.
+		_, err = g.write(ctx, id)
+	}
+	if errors.Is(err, lethe.ErrFenced) {
 		return g.Check(ctx, id) // another instance has just advanced it
 	}
 	return err
 }
 
-// Accept lets deletes on a held backend go on: the operator has decided that
-// this ledger and this backend belong together. It takes the backend over under
-// a new epoch beyond everything found there.
-func (g *Guard) Accept(ctx context.Context, id string) error {
-	if err := g.write(ctx, id); err != nil {
-		return err
+// Heartbeat is Advance, unless another instance on the ledger has advanced the epoch
+// since the last call: then it is a Check. One instance writes each beat, all look.
+func (g *Guard) Heartbeat(ctx context.Context, id string) error {
+	if g.begun(id) {
+		_, b, err := g.lookup(ctx, id)
+		if err != nil {
+			return err
+		}
+		if g.moved(id, b.Epoch) {
+			return g.Check(ctx, id)
+		}
 	}
-	if err := g.Ledger.HoldBackend(ctx, id, ""); err != nil {
-		return err
-	}
-	if g.Place != nil {
-		g.Place(id, "")
-	}
-	return nil
+	return g.Advance(ctx, id)
 }
 
-func (g *Guard) write(ctx context.Context, id string) error {
+// Accept lets deletes on a held backend go on, after one quiet beat: the operator has
+// decided that this ledger and this backend belong together. It takes the backend over
+// under an epoch beyond everything found there, which tells other ledgers that it was
+// decided.
+func (g *Guard) Accept(ctx context.Context, id string) error {
 	store, b, err := g.lookup(ctx, id)
 	if err != nil {
 		return err
 	}
-	found, err := g.newest(ctx, id, store.ID)
+	found, err := g.epochs(ctx, id, store.ID)
 	if err != nil {
 		return fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
 	}
-	next := b.Intended + 1
-	if found != nil && found.Epoch >= next {
-		next = found.Epoch + 1
-	}
-	if err := g.Ledger.SetEpoch(ctx, id, next, b.Epoch); err != nil {
+	next, err := g.beyond(max(b.Intended, found.last()))
+	if err != nil {
 		return err
 	}
+	g.restart(id)
+	e := epoch{Store: store.ID, DB: store.DB, Epoch: next, Accepted: next, At: g.Clock.Now()}
 	before, err := g.Ledger.LedgerTime(ctx)
 	if err != nil {
 		return err
 	}
-	e := epoch{Store: store.ID, DB: store.DB, Epoch: next, At: g.Clock.Now()}
-	body, err := json.Marshal(e)
+	if err := g.put(ctx, id, e); err != nil {
+		return err
+	}
+	if err := g.Ledger.AcceptEpoch(ctx, id, next); err != nil {
+		return err
+	}
+	store, b, err = g.lookup(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := g.Stores[id].Put(ctx, epochKey(store.ID, next), bytes.NewReader(body), int64(len(body))); err != nil {
-		return fmt.Errorf("reclaim: write epoch %d to backend %s: %w", next, id, err)
-	}
-	if err := g.Ledger.SetEpoch(ctx, id, next, next); err != nil {
-		return err
+	g.begin(store, b, false)
+	if g.Place != nil {
+		g.Place(id, "")
 	}
 	if err := g.compareClocks(ctx, id, epochKey(store.ID, next), before); err != nil {
 		return err
 	}
-	return g.removeBefore(ctx, id, store.ID, next)
+	return g.remove(ctx, id, store.ID, found)
+}
+
+// write advances the epoch, or goes on where that was cut off (resumed).
+func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) {
+	store, b, err := g.lookup(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	first := b.Intended == 0
+	if resumed = b.Intended != b.Epoch; !resumed {
+		if b.Intended, err = g.beyond(b.Epoch); err != nil {
+			return false, err
+		}
+		if err := g.Ledger.SetEpoch(ctx, id, b.Intended, b.Epoch); err != nil {
+			return false, err
+		}
+	}
+	before, err := g.Ledger.LedgerTime(ctx)
+	if err != nil {
+		return false, err
+	}
+	e := epoch{Store: store.ID, DB: store.DB, Epoch: b.Intended, Accepted: b.Accepted, At: g.Clock.Now()}
+	err = g.put(ctx, id, e)
+	written := err == nil
+	if err != nil && !errors.Is(err, blob.ErrExist) {
+		return false, err
+	}
+	old, err := g.confirm(ctx, store, b)
+	if err != nil {
+		return false, err
+	}
+	b.Epoch = b.Intended
+	g.begin(store, b, first && len(old) == 0)
+	if written {
+		if err := g.compareClocks(ctx, id, epochKey(store.ID, b.Epoch), before); err != nil {
+			return false, err
+		}
+	}
+	return resumed, g.remove(ctx, id, store.ID, old)
+}
+
+// confirm notes that what was intended lies on the backend, and answers what lies behind
+// it. What lies between the epoch before and that one is another ledger's, which may have
+// thought that it is the first to advance.
+func (g *Guard) confirm(ctx context.Context, store meta.Store, b meta.Backend) (old epochs, err error) {
+	found, err := g.epochs(ctx, b.ID, store.ID)
+	if err != nil {
+		return nil, fmt.Errorf("reclaim: epoch of backend %s: %w", b.ID, err)
+	}
+	if other, ok := found.between(b.Epoch, b.Intended); ok {
+		return nil, g.hold(ctx, b, meta.BackendHold{For: meta.HeldForLedger, Reason: fmt.Sprintf(
+			"the backend was advanced to epoch %d while the ledger went from %d to %d: one of two ledgers is a copy", other, b.Epoch, b.Intended)})
+	}
+	if err := g.Ledger.SetEpoch(ctx, b.ID, b.Intended, b.Intended); err != nil {
+		return nil, err
+	}
+	if found.last() > b.Intended { // another instance's, or another ledger's
+		return nil, g.Check(ctx, b.ID)
+	}
+	return found.before(b.Intended), nil
 }
 
 func (g *Guard) lookup(ctx context.Context, id string) (meta.Store, meta.Backend, error) {
@@ -253,64 +325,4 @@ func (g *Guard) lookup(ctx context.Context, id string) (meta.Store, meta.Backend
 		}
 	}
 	return meta.Store{}, meta.Backend{}, fmt.Errorf("reclaim: backend %s is not in the ledger", id)
-}
-
-// newest reads the epoch object with the highest number, nil if there is none.
-// Another instance may remove it between listing and reading: then there is a
-// newer one.
-func (g *Guard) newest(ctx context.Context, id string, store lethe.ID) (e *epoch, err error) {
-	const tries = 5
-	for range tries {
-		if e, err = g.last(ctx, id, store); !errors.Is(err, blob.ErrNotExist) {
-			break
-		}
-	}
-	return e, err
-}
-
-func (g *Guard) last(ctx context.Context, id string, store lethe.ID) (*epoch, error) {
-	last := ""
-	if err := g.Stores[id].List(ctx, string(store)+epochDir, "", func(i blob.Info) error {
-		last = i.Key
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if last == "" {
-		return nil, nil
-	}
-	body, err := g.Stores[id].Get(ctx, last, 0, -1)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	raw, err := io.ReadAll(io.LimitReader(body, 1<<16))
-	if err != nil {
-		return nil, err
-	}
-	var e epoch
-	if err := json.Unmarshal(raw, &e); err != nil || epochKey(store, e.Epoch) != last {
-		return nil, fmt.Errorf("%w: epoch object %s is not readable (%d bytes); look at it, and remove it by hand if it is not Lethe's", lethe.ErrCorrupt, last, len(raw))
-	}
-	return &e, nil
-}
-
-// removeBefore deletes epoch objects older than the confirmed one. What is left
-// is removed the next time.
-func (g *Guard) removeBefore(ctx context.Context, id string, store lethe.ID, confirmed int64) error {
-	var old []string
-	keep := epochKey(store, confirmed)
-	if err := g.Stores[id].List(ctx, string(store)+epochDir, "", func(i blob.Info) error {
-		if i.Key < keep {
-			old = append(old, i.Key)
-		}
-		return nil
-	}); err != nil || len(old) == 0 {
-		return err
-	}
-	_, err := g.Stores[id].Delete(ctx, old)
-	if errors.Is(err, blob.ErrNotExist) {
-		return nil
-	}
-	return err
 }

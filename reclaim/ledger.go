@@ -170,7 +170,8 @@ type GuardLedger interface {
 	// AddBackend registers a backend or updates its quota.
 	AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error)
 	Backends(ctx context.Context) ([]meta.Backend, error)
-	// SetEpoch moves (intended, epoch) forward; it never goes back: ErrFenced.
+	// SetEpoch moves (intended, epoch) forward; it never goes back, and what is
+	// intended is confirmed before another is: ErrFenced.
 	SetEpoch(ctx context.Context, backend string, intended, epoch int64) error
 	// HoldBackend stops deletes on a backend with a reason, or lets them go on
 	// with an empty one.
@@ -183,6 +184,9 @@ type HoldChanger interface {
 	// ChangeHold stops deletes on a backend, or lets them go on with the zero hold, if
 	// hold and epoch are as seen: ErrFenced otherwise.
 	ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendHold) error
+	// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends,
+	// and ends its hold: ErrFenced.
+	AcceptEpoch(ctx context.Context, backend string, epoch int64) error
 }
 
 // DeadLedger keeps the dead letters.

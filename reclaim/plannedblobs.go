@@ -78,15 +78,19 @@ func (k *Clean) applyOn(ctx context.Context, r meta.ClaimRequest, a *application
 			a.rest(plan.Busy, "the backend is down")
 			return nil
 		}
-		held := c.Get("held")
+		held, waiting := c.Get("held"), c.Get("waiting")
 		r.Only = idsOf(a.left)
 		b, err := k.next(ctx, &queue{request: r}, c)
 		if err != nil {
 			return err
 		}
 		if len(b.Blobs) == 0 {
-			if c.Get("held") > held {
+			switch {
+			case c.Get("held") > held:
 				a.rest(plan.Held, "deletes on the backend are held")
+				return nil
+			case c.Get("waiting") > waiting:
+				a.rest(plan.Busy, "the backend "+ErrNotQuiet.Error())
 				return nil
 			}
 			return a.explain(ctx, k.Plans, lethe.Condemned, b.Now)

@@ -49,6 +49,13 @@ type Safety struct {
 	// the oldest: bounds how long what became due behind its place waits while more
 	// and more is due before it. Default 1 min.
 	PassTime time.Duration
+	// Beat is how often every process looks who has advanced the epochs of backends, and
+	// one advances them: within it a ledger notices that it is one of two. Default 1 min.
+	Beat time.Duration
+	// ClockJump is how far the wall clock may run ahead of the time since the machine
+	// started before nothing goes by age: protects what lives for a while from a clock
+	// that was set forward. More than clocks are corrected by. Default 5 min.
+	ClockJump time.Duration
 	// SealAfter is how long a receipt of deletion waits at most to be sealed, where
 	// few things go: it keeps segments few, which every look-up reads. Default 10 min.
 	SealAfter time.Duration
@@ -69,9 +76,15 @@ func (s Safety) WithDefaults() Safety {
 		PlanAge:        cmp.Or(s.PlanAge, 24*time.Hour),
 		OpsKept:        cmp.Or(s.OpsKept, 24*time.Hour),
 		PassTime:       cmp.Or(s.PassTime, time.Minute),
+		Beat:           cmp.Or(s.Beat, time.Minute),
+		ClockJump:      cmp.Or(s.ClockJump, 5*time.Minute),
 		SealAfter:      cmp.Or(s.SealAfter, 10*time.Minute),
 	}
 }
+
+// DeleteTime is how long deletes may last after it was seen that ledger and backend
+// belong together: half a beat, after which nobody relies on that any more.
+func (s Safety) DeleteTime() time.Duration { return s.WithDefaults().Beat / 2 }
 
 // Validate reports every field that cannot be meant, by its name.
 func (s Safety) Validate() error {
@@ -82,7 +95,7 @@ func (s Safety) Validate() error {
 	}{
 		{"min_age", s.MinAge}, {"late_window", s.LateWindow}, {"read_grace", s.ReadGrace},
 		{"claim_grace", s.ClaimGrace}, {"multipart_stale", s.MultipartStale},
-		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace}, {"seal_after", s.SealAfter}, {"pass_time", s.PassTime},
+		{"backoff_min", s.BackoffMin}, {"backoff_max", s.BackoffMax}, {"ops_kept", s.OpsKept}, {"plan_age", s.PlanAge}, {"orphan_grace", s.OrphanGrace}, {"seal_after", s.SealAfter}, {"pass_time", s.PassTime}, {"heartbeat", s.Beat}, {"clock_jump", s.ClockJump},
 	} {
 		if f.d < 0 {
 			errs = append(errs, fmt.Errorf("%s is %s: it must not be negative", f.name, f.d))

@@ -56,7 +56,7 @@ func TestBackupWhileWritingAndRestore(t *testing.T) {
 	if n := len(files(t, filepath.Join(old, "blobs"))); n != before {
 		t.Fatalf("%d blobs were deleted by a ledger that nobody has accepted", before-n)
 	}
-	w.ok("backend", "accept", "main")
+	w.accept("main")
 	w.reclaimed("gone", 1, "clean")
 }
 

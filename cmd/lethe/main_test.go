@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -78,6 +79,9 @@ func (t *tail) String() string {
 	return t.text.String()
 }
 
+// quietTime is how long a server that was started on a store deletes nothing.
+const quietTime = 90 * time.Second
+
 // world is a data folder, with a server on it or not.
 type world struct {
 	t        *testing.T
@@ -108,7 +112,8 @@ func newWorld(t *testing.T, settings ...string) *world {
 // args puts the world's settings behind a command.
 func (w *world) args(command ...string) []string {
 	args := append([]string{}, command...)
-	args = append(args, "--data-dir", w.dir)
+	// A command that has the folder to itself watches for another ledger first.
+	args = append(args, "--data-dir", w.dir, "--set", "reclaim.grace.heartbeat=10ms")
 	for _, s := range w.settings {
 		args = append(args, "--set", s)
 	}
@@ -132,6 +137,8 @@ func (w *world) tryStartOn(log *tail) error {
 	if err != nil {
 		return err
 	}
+	_, none := os.Stat(app.LedgerPath(w.dir))
+	known := none == nil
 	w.log = log
 	o := app.Options{
 		Log: app.NewLogger(conf.Log, w.log, newLevel()), Clock: w.clock, Version: "test", Spans: w.spans,
@@ -165,6 +172,9 @@ func (w *world) tryStartOn(log *tail) error {
 		return err
 	}
 	w.app, w.metrics = a, a.Addresses().Metrics+"/metrics"
+	if known {
+		w.clock.Advance(quietTime)
+	}
 	return nil
 }
 

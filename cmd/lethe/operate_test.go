@@ -190,7 +190,7 @@ func TestHeldBackend(t *testing.T) {
 	if out := w.ok("status"); !strings.Contains(out, "looking into it") || !strings.Contains(out, "lethe backend accept main") {
 		t.Error(out)
 	}
-	w.ok("backend", "accept", "main")
+	w.accept("main")
 	w.reclaimed("gone", 1, "clean")
 	w.held(1)
 	w.fails("no backend", "backend", "accept", "nonsense")

@@ -230,6 +230,8 @@ type Grace struct {
 	OrphanGrace    Duration `yaml:"orphan_grace"`
 	OpsKept        Duration `yaml:"ops_kept"`
 	PlanAge        Duration `yaml:"plan_age"`
+	Heartbeat      Duration `yaml:"heartbeat"`
+	ClockJump      Duration `yaml:"clock_jump"`
 }
 
 // Log is what is logged and how.

@@ -82,6 +82,8 @@ func defaultReclaim() Reclaim {
 			OrphanGrace:    2 * day,
 			OpsKept:        day,
 			PlanAge:        day,
+			Heartbeat:      Duration(time.Minute),
+			ClockJump:      Duration(5 * time.Minute),
 		},
 	}
 }

@@ -190,7 +190,7 @@ func (r *Reclaim) validate(p *Problems) {
 		{"claim_grace", g.ClaimGrace}, {"multipart_stale", g.MultipartStale},
 		{"backoff_min", g.BackoffMin}, {"backoff_max", g.BackoffMax}, {"ops_kept", g.OpsKept},
 		{"orphan_grace", g.OrphanGrace},
-		{"plan_age", g.PlanAge},
+		{"plan_age", g.PlanAge}, {"heartbeat", g.Heartbeat}, {"clock_jump", g.ClockJump},
 	} {
 		p.check(d.Duration > 0, "reclaim.grace."+d.key, "is none; use at least 1us")
 	}

@@ -43,8 +43,8 @@ func (db *DB) Backends(ctx context.Context) ([]meta.Backend, error) {
 	return out, nil
 }
 
-// SetEpoch moves (intended, epoch) forward: ErrFenced if either would go back or
-// the epoch pass the intended one.
+// SetEpoch moves (intended, epoch) forward: ErrFenced if either would go back, the
+// epoch pass the intended one, or another be intended before that is confirmed.
 func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -54,10 +54,29 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	if b == nil {
 		return noBackend(backend)
 	}
-	if intended < b.Intended || epoch < b.Epoch || epoch > intended {
+	if intended < b.Intended || intended > b.Intended && b.Intended != b.Epoch || epoch < b.Epoch || epoch > intended {
 		return fmt.Errorf("memmeta: set epoch %d, %d of backend %s at %d, %d: %w", intended, epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
 	}
 	b.Intended, b.Epoch = intended, epoch
+	return nil
+}
+
+// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends, and
+// lets deletes go on: ErrFenced.
+func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.mu.Unlock()
+	b := db.backend(backend)
+	if b == nil {
+		return noBackend(backend)
+	}
+	if epoch <= b.Intended {
+		return fmt.Errorf("memmeta: accept epoch %d of backend %s at %d, %d: %w", epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
+	}
+	b.Intended, b.Epoch, b.Accepted = epoch, epoch, epoch
+	b.hold(meta.BackendHold{})
 	return nil
 }
 
@@ -76,7 +95,9 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	return nil
 }
 
-func (b *backend) hold(s meta.BackendHold) { b.Held, b.HeldFor = s.Reason, s.For }
+func (b *backend) hold(s meta.BackendHold) {
+	b.Held, b.HeldFor, b.Contested = s.Reason, s.For, s.Contested
+}
 
 // ChangeHold stops deletes on a backend, or lets them go on, unless it is not as seen:
 // ErrFenced.

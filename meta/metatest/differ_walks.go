@@ -36,7 +36,11 @@ func (h *history) reconcile() {
 
 // sightings are what a walk may see, each key once.
 func (h *history) sightings() (list []meta.Finding) {
-	store, _ := ask(h, "identity", func(l Ledger) (meta.Store, error) { return l.Identity(h.ctx) })
+	store, _ := ask(h, "identity", func(l Ledger) (meta.Store, error) {
+		s, err := l.Identity(h.ctx)
+		s.Life = "" // a server's
+		return s, err
+	})
 	if len(h.planted) < 4 {
 		h.planted = append(h.planted, h.id())
 	}

@@ -149,7 +149,7 @@ func (d *disk) Stat(ctx context.Context, key string) (blob.Info, error) {
 
 func (d *disk) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	err := d.walkKeys(ctx, prefix, after, fn)
-	if err == nil && d.w.isEpoch(prefix) && d.w.misfit(d.id) == "" {
+	if err == nil && d.w.isEpoch(prefix) && (len(d.w.epochs(d.id)) > 0 || d.w.misfit(d.id) == "") {
 		d.hears()
 	}
 	return err

@@ -31,6 +31,17 @@ func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int
 	})
 }
 
+func (s *seam) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
+	person := s.w.doubts.accepted[backend]
+	return do(s, "accept-epoch", fmt.Sprint(backend, epoch), scope{backend: backend}, func() error {
+		err := s.in.AcceptEpoch(s.lasting(ctx), backend, epoch)
+		if err == nil {
+			s.w.fail(s.w.oracle.suspends(backend, "", person))
+		}
+		return err
+	})
+}
+
 func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
 	person := s.w.doubts.accepted[backend]
 	return do(s, "hold-backend", backend+" "+reason, scope{backend: backend}, func() error {

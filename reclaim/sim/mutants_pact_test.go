@@ -15,10 +15,10 @@ var pactMutants = []mutant{
 		file: "reclaim/doubt.go", old: "		if d := c.ClockBehind(); d > 0 {", new: "		if d := c.ClockBehind(); false {",
 	}, {
 		name: "pact: nobody looks before the first delete", rule: "13: no process deletes before it has seen an epoch that fits", within: 1000, in: sim.Pacted,
-		file: "reclaim/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {", new: "	if err := k.admit(ctx, backend); false {",
+		file: "reclaim/clean.go", old: "	if err := k.admit(ctx, backend); err != nil {\n		q.empty", new: "	if err := k.admit(ctx, backend); false {\n		q.empty",
 	}, {
 		name: "pact: a newer epoch is taken for ours", rule: "13: the ledger is an older copy", within: 1000, in: sim.Pacted,
-		file: "reclaim/guard.go", old: "	case found.Epoch > b.Intended:", new: "	case false:",
+		file: "reclaim/guard.go", old: "	case last == b.Epoch, last == b.Intended:", new: "	case last >= b.Epoch:",
 	}, {
 		name: "pact: a refusal is not noted", rule: "13: held, durably", within: 500, in: sim.Pacted,
 		file: "reclaim/guard.go", old: "	switch err := g.Ledger.ChangeHold(ctx, seen, why); {", new: "	switch err := error(nil); {",

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -94,7 +93,7 @@ type pact struct {
 }
 
 func (w *World) newPact(l *seam, stores map[string]blob.Store) *pact {
-	return &pact{w: w, g: &reclaim.Guard{Ledger: l, Stores: stores, Clock: w}, seen: map[string]bool{}}
+	return &pact{w: w, g: &reclaim.Guard{Ledger: l, Stores: stores, Clock: w, Draw: rand.New(rand.NewPCG(w.cfg.Seed, 80)).Int64N}, seen: map[string]bool{}}
 }
 
 // Check asks the guard, and holds what it says against what is.
@@ -163,7 +162,7 @@ func (p *pact) doubted(ctx context.Context, id string) error {
 func (p *pact) accept(id string) error {
 	w, turn := p.w, p.w.turn
 	for _, key := range w.epochs(id) {
-		if _, ok := w.epoch(id, key); !ok {
+		if _, ok := w.epoch(key); !ok {
 			w.disks[id].Lose(key)
 		}
 	}
@@ -201,7 +200,7 @@ func meddler(a *actor) {
 		id := pick(rng, w.backends())
 		switch n := rng.IntN(12); {
 		case n < 2:
-			w.usurp(id, rng.IntN(2) == 0)
+			w.usurp(id, 1+rng.Int64N(1<<37), rng.IntN(2) == 0)
 		case n == 2:
 			w.unmount(id)
 		case n == 3:
@@ -243,22 +242,20 @@ func (w *World) settle(a *actor, id string) {
 	w.say(err)
 }
 
-// usurp has a copy of the ledger take the backend over, under its own name or
-// another.
-func (w *World) usurp(id string, same bool) {
-	n := int64(1)
+// usurp has a copy of the ledger take the backend over by its next epoch, which a person
+// has given it or not.
+func (w *World) usurp(id string, by int64, accepted bool) {
+	n := by
 	for _, key := range w.epochs(id) {
-		if e, ok := w.epoch(id, key); ok {
-			n = max(n, e.Epoch+1)
+		if last, ok := w.epoch(key); ok {
+			n = max(n, last+by)
 		}
 	}
-	e := epoch{w.identity.ID, w.identity.DB, n}
-	if !same {
-		e.DB = "another"
+	body := "{}"
+	if accepted {
+		body = fmt.Sprintf(`{"accepted":%d}`, n)
 	}
-	body, err := json.Marshal(e)
-	w.fail(err)
-	w.disks[id].Set(w.epochKey(n), body)
+	w.disks[id].Set(w.epochKey(n), []byte(body))
 	w.tampered(id, "is taken over by a copy")
 }
 
@@ -295,17 +292,14 @@ func (w *World) putBack(id string) {
 	if len(keys) == 0 {
 		return
 	}
-	e, ok := w.epoch(id, keys[len(keys)-1])
-	if !ok || e.Epoch < 2 {
+	n, ok := w.epoch(keys[len(keys)-1])
+	if !ok || n < 2 {
 		return
 	}
 	for _, key := range keys {
 		w.disks[id].Lose(key)
 	}
-	e.Epoch--
-	body, err := json.Marshal(e)
-	w.fail(err)
-	w.disks[id].Set(w.epochKey(e.Epoch), body)
+	w.disks[id].Set(w.epochKey(n-1), []byte("{}"))
 	w.tampered(id, "is an older copy")
 }
 
@@ -362,13 +356,6 @@ func (w *World) trusted(n *node) {
 	}
 }
 
-// epoch is what an epoch object says.
-type epoch struct {
-	Store lethe.ID `json:"store"`
-	DB    lethe.ID `json:"db"`
-	Epoch int64    `json:"epoch"`
-}
-
 func (w *World) epochKey(n int64) string { return fmt.Sprintf("%s/epoch/%019d", w.store, n) }
 
 func (w *World) isEpoch(key string) bool { return strings.HasPrefix(key, string(w.store)+"/epoch/") }
@@ -386,52 +373,51 @@ func (w *World) epochs(id string) (keys []string) {
 	return keys
 }
 
-func (w *World) epoch(id, key string) (e epoch, ok bool) {
-	body, _ := w.disks[id].Bytes(key)
-	err := json.Unmarshal(body, &e)
-	return e, err == nil && w.epochKey(e.Epoch) == key
+// epoch is the number of an epoch object; ok is false of what is none.
+func (w *World) epoch(key string) (n int64, ok bool) {
+	_, err := fmt.Sscanf(key[strings.LastIndex(key, "/")+1:], "%d", &n)
+	return n, err == nil && w.epochKey(n) == key
 }
 
 // misfit says why ledger and backend do not belong together, or nothing.
 func (w *World) misfit(id string) string {
-	rows, err := w.ledger.Backends(context.Background())
-	w.fail(err)
-	keys := w.epochs(id)
-	for _, b := range rows {
-		switch {
-		case b.ID != id:
-		case len(keys) == 0 && b.Epoch > 0:
+	b, keys := w.row(id), w.epochs(id)
+	if len(keys) == 0 {
+		if b.Epoch > 0 {
 			return fmt.Sprintf("it carries no epoch, %d was confirmed", b.Epoch)
-		case len(keys) > 0:
-			return misfit(w.identity.DB, b.Epoch, b.Intended, func() (epoch, bool) { return w.epoch(id, keys[len(keys)-1]) })
 		}
+		return ""
+	}
+	switch n, ok := w.epoch(keys[len(keys)-1]); {
+	case !ok:
+		return "its epoch cannot be read"
+	case n != b.Epoch && n != b.Intended:
+		return fmt.Sprintf("it is at epoch %d, the ledger at %d, %d intended", n, b.Epoch, b.Intended)
 	}
 	return ""
 }
 
-func misfit(db lethe.ID, confirmed, intended int64, read func() (epoch, bool)) string {
-	switch e, ok := read(); {
-	case !ok:
-		return "its epoch cannot be read"
-	case e.DB != db || e.Epoch < confirmed || e.Epoch > intended:
-		return fmt.Sprintf("it is at epoch %d of %s, the ledger at %d, %d of %s", e.Epoch, e.DB, confirmed, intended, db)
+// row is a backend as the ledger has it.
+func (w *World) row(id string) (row meta.Backend) {
+	rows, err := w.ledger.Backends(context.Background())
+	w.fail(err)
+	for _, b := range rows {
+		if b.ID == id {
+			row = b
+		}
 	}
-	return ""
+	return row
 }
 
 // strange says that backend and ledger do not belong together because of the ledger,
 // which is an older copy, or one of two.
 func (w *World) strange(id string) bool {
-	rows, err := w.ledger.Backends(context.Background())
-	w.fail(err)
-	keys := w.epochs(id)
-	for _, b := range rows {
-		if b.ID == id && len(keys) > 0 {
-			e, ok := w.epoch(id, keys[len(keys)-1])
-			return ok && (e.Epoch > b.Intended || e.Epoch >= b.Epoch && e.DB != w.identity.DB)
-		}
+	b, keys := w.row(id), w.epochs(id)
+	if len(keys) == 0 {
+		return false
 	}
-	return false
+	n, ok := w.epoch(keys[len(keys)-1])
+	return ok && n > b.Epoch && n != b.Intended
 }
 
 func known(m map[string]int, id string) bool {
@@ -441,11 +427,8 @@ func known(m map[string]int, id string) bool {
 
 // confirmedBeyond: an epoch object goes only once a later one is confirmed.
 func (w *World) confirmedBeyond(id, key string) error {
-	rows, err := w.ledger.Backends(context.Background())
-	for _, b := range rows {
-		if b.ID == id && key >= w.epochKey(b.Epoch) {
-			return broken("epoch object %s of %s is deleted, and %d is confirmed", key, id, b.Epoch)
-		}
+	if b := w.row(id); key >= w.epochKey(b.Epoch) {
+		return broken("epoch object %s of %s is deleted, and %d is confirmed", key, id, b.Epoch)
 	}
-	return err
+	return nil
 }

@@ -68,9 +68,9 @@ func (a *App) settle(ctx context.Context) (err error) {
 	if err := a.interruptRuns(ctx); err != nil {
 		return err
 	}
-	before := a.unfinishedBefore()
-	a.advancePact(ctx)
-	a.sweepUnfinished(ctx, before)
+	a.sweeps(a.unfinishedBefore())
+	a.heartbeat(ctx)
+	a.sweepUnfinished(ctx)
 	a.applyRules(ctx, nil)
 	a.endStops(ctx)
 	return nil

@@ -89,13 +89,25 @@ func (s *Store) health(id string) error {
 	return blob.ErrDown
 }
 
-// sweepUnfinished removes what uploads that were begun before the instant, and are
-// not under way in this process, left unfinished; not where deletes are held, or
-// nobody can tell whose the backend is: they may be another ledger's.
-func (s *Store) sweepUnfinished(ctx context.Context, before lethe.Time) {
-	for id, b := range s.Backends {
-		u, ok := b.(blob.Unfinished)
-		if !ok || s.fits(ctx, id) != nil {
+// sweeps asks for what uploads left unfinished that were begun before an instant, and are
+// not under way in this process.
+func (s *Store) sweeps(before lethe.Time) {
+	s.unswept = make(map[string]lethe.Time, len(s.Backends))
+	for id := range s.Backends {
+		s.unswept[id] = before
+	}
+}
+
+// sweepUnfinished removes what was asked for; not yet where deletes are not admitted:
+// what lies there may be another ledger's.
+func (s *Store) sweepUnfinished(ctx context.Context) {
+	for id, before := range s.unswept {
+		u, ok := s.Backends[id].(blob.Unfinished)
+		if ok && s.within(ctx, id, s.Guard.Admit) != nil {
+			continue
+		}
+		delete(s.unswept, id)
+		if !ok {
 			continue
 		}
 		n, bytes, err := u.SweepUnfinished(ctx, before)

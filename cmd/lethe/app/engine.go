@@ -38,7 +38,12 @@ var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
 // makeEngine makes the routines by configuration, the loop and the guard.
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
-	s.Guard = &reclaim.Guard{Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place}
+	s.Guard = &reclaim.Guard{
+		Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
+	}
+	if !s.opt.Create {
+		s.Guard.Sleep = s.quietly // a command of its own
+	}
 	s.Loop = &reclaim.Loop{
 		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.spans(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: failpoint.BeatEvery,
@@ -93,7 +98,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
-			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Check,
+			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
 			InFlight: s.inFlight(c), Services: s.services(), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
 			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 const healthTime = 5 * time.Second
 
 // openMetrics serves /metrics, /healthz (the process lives) and /readyz (ledger
-// and a backend answer, and the process is not stopping).
+// and a backend answer, and the process is not stopping; where deletes are held it says
+// so, and is ready all the same).
 func (a *App) openMetrics(ctx context.Context) error {
 	l := a.Config.Server.Metrics
 	if l.Off() {
@@ -30,8 +32,22 @@ func (a *App) openMetrics(ctx context.Context) error {
 			return
 		}
 		fmt.Fprintln(w, "ok")
+		a.tellHeld(r.Context(), w)
 	})
 	return a.serve(ctx, "metrics", l, mux)
+}
+
+// tellHeld writes on which backends deletes are held, why, and what to do.
+func (a *App) tellHeld(ctx context.Context, w io.Writer) {
+	list, err := a.Ledger.Backends(ctx)
+	if err != nil {
+		return
+	}
+	for _, b := range list {
+		if b.Held != "" {
+			fmt.Fprintf(w, "deletes are stopped on backend %s: %s; look into it, then: lethe backend accept %s\n", b.ID, b.Held, b.ID)
+		}
+	}
 }
 
 // readiness says why the store should get no requests, nil if it should.

@@ -78,7 +78,7 @@ func safetyOf(g config.Grace) reclaim.Safety {
 		ClaimGrace: g.ClaimGrace.Std(), MultipartStale: g.MultipartStale.Std(),
 		BackoffMin: g.BackoffMin.Std(), BackoffMax: g.BackoffMax.Std(), Attempts: g.Attempts, OpsKept: g.OpsKept.Std(),
 		OrphanGrace: g.OrphanGrace.Std(),
-		PlanAge:     g.PlanAge.Std(),
+		PlanAge:     g.PlanAge.Std(), Beat: g.Heartbeat.Std(), ClockJump: g.ClockJump.Std(),
 	}.WithDefaults()
 }
 

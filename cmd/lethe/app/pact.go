@@ -5,55 +5,77 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lethe-storage/lethe"
 )
 
-// pactEvery is how often the epoch on each backend advances (design rule 13).
-const pactEvery = time.Hour
+// sweepEvery is how often it is looked for what uploads left unfinished.
+const sweepEvery = time.Hour
 
-// keepPact checks and advances the epoch of every backend, now and every hour,
-// until ctx ends, and sweeps it. A backend that does not fit is held: the store
-// goes on serving, and deletes nothing there.
+// keepPact checks and advances the epoch of every backend, each beat until ctx ends, and
+// sweeps it now and then. A backend that does not fit is held: the store goes on
+// serving, and deletes nothing there.
 func (s *Store) keepPact(ctx context.Context) {
-	tick := time.NewTicker(pactEvery)
+	tick, sweep := time.NewTicker(s.safety.Beat), time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	defer sweep.Stop()
 	for {
-		s.advancePact(ctx)
-		s.sweepUnfinished(ctx, s.opt.Clock.Now().Add(-s.safety.MultipartStale))
 		select {
 		case <-ctx.Done():
 			return
+		case <-sweep.C:
+			s.sweeps(s.opt.Clock.Now().Add(-s.safety.MultipartStale))
 		case <-tick.C:
 		}
+		s.heartbeat(ctx)
+		s.sweepUnfinished(ctx)
 	}
 }
 
-// advance bounds how long one silent backend keeps the others waiting.
-func (s *Store) advance(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*lookTime)
-	defer cancel()
-	return s.Guard.Advance(ctx, id)
-}
-
-// fits says whether deletes may go on on a backend.
-func (s *Store) fits(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*lookTime)
-	defer cancel()
-	return s.Guard.Check(ctx, id)
-}
-
-func (s *Store) advancePact(ctx context.Context) {
+// heartbeat advances the epochs of all backends side by side: one that is silent does
+// not keep the others waiting.
+func (s *Store) heartbeat(ctx context.Context) {
+	var all sync.WaitGroup
 	for _, id := range slices.Sorted(maps.Keys(s.Backends)) {
-		err := s.advance(ctx, id)
-		switch {
-		case err == nil, ctx.Err() != nil:
-		case errors.Is(err, lethe.ErrBackendMismatch):
-			s.opt.Log.Warn("DELETES ARE STOPPED on this backend; the store goes on serving. "+
-				"Look into it, then let them go on with: "+s.opt.Command("backend", "accept", id), "backend", id, "error", err)
-		default:
-			s.opt.Log.Error("the epoch of this backend could not be checked", "backend", id, "error", err)
-		}
+		all.Go(func() { s.tellPact(ctx, id, s.within(ctx, id, s.Guard.Heartbeat)) })
 	}
+	all.Wait()
+}
+
+// within bounds what is asked of a backend for its epoch: by half a beat, that is, as
+// Guard takes it.
+func (s *Store) within(ctx context.Context, id string, ask func(context.Context, string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, min(3*lookTime, s.safety.Beat/2))
+	defer cancel()
+	return ask(ctx, id)
+}
+
+// tellPact logs what is wrong with a backend's epoch, once.
+func (s *Store) tellPact(ctx context.Context, id string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if was, _ := s.pactTold.Swap(id, text); was == text {
+		return
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, lethe.ErrBackendMismatch):
+		s.opt.Log.Warn("DELETES ARE STOPPED on this backend; the store goes on serving. "+
+			"Look into it, then let them go on with: "+s.opt.Command("backend", "accept", id), "backend", id, "error", err)
+	default:
+		s.opt.Log.Error("the epoch of this backend could not be checked", "backend", id, "error", err)
+	}
+}
+
+// quietly waits until nobody else was seen for long enough.
+func (s *Store) quietly(ctx context.Context, d time.Duration) error {
+	s.opt.Log.Warn("before the first deletion it is watched whether another ledger uses the backend (reclaim.grace.heartbeat)", "for", d.Round(time.Second))
+	return lethe.Sleep(ctx, d)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -40,6 +41,9 @@ type Options struct {
 	// Stopwatch measures how long things take, for what slows down by that and for
 	// metrics (default lethe.Monotonic).
 	Stopwatch lethe.Clock
+	// Boot goes on as time does, however the machine's clock is set (default Clock if
+	// there is one, else lethe.Monotonic).
+	Boot lethe.Clock
 	// Version is what status and metrics call this build.
 	Version string
 	// Create makes the data folder and its store if there is none; otherwise that
@@ -60,6 +64,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Level == nil {
 		o.Level = new(slog.LevelVar)
+	}
+	if o.Boot == nil {
+		o.Boot = lethe.Monotonic{}
+		if o.Clock != nil {
+			o.Boot = o.Clock
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
@@ -117,6 +127,8 @@ type Store struct {
 	fate     *fate.Watch
 	spool    *spool.Spool // nil: this process has the data folder not for itself
 	safety   reclaim.Safety
+	pactTold sync.Map              // what was last logged of the epoch of each backend
+	unswept  map[string]lethe.Time // before when unfinished uploads on a backend were begun
 	rules    ruleBook
 	worker   string
 	closes   []func() error

@@ -1,0 +1,284 @@
+package reclaim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// fork is a ledger in a life of its own: the original, or a copy that has the same
+// identity and, so far, the same epochs.
+type fork struct {
+	*memmeta.DB
+	w      *world
+	is     meta.Store
+	boot   lethe.Time
+	before func() // is called once, before the next epoch is intended
+	guard  *reclaim.Guard
+}
+
+// Identity implements reclaim.GuardLedger.
+func (f *fork) Identity(context.Context) (meta.Store, error) { return f.is, nil }
+
+// SetEpoch implements reclaim.GuardLedger.
+func (f *fork) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
+	if then := f.before; then != nil {
+		f.before = nil
+		then()
+	}
+	return f.DB.SetEpoch(ctx, backend, intended, epoch)
+}
+
+// Now implements lethe.Clock: the time since the machine started.
+func (f *fork) Now() lethe.Time { return f.boot }
+
+const beat = time.Minute
+
+func (w *world) fork(ledger *memmeta.DB) *fork {
+	w.Helper()
+	is, err := w.ledger.Identity(w.ctx)
+	w.must(err)
+	f := &fork{DB: ledger, w: w, is: is, boot: 1}
+	f.start()
+	return f
+}
+
+// start begins a process on the fork's ledger.
+func (f *fork) start() {
+	f.guard = &reclaim.Guard{Ledger: f, Stores: f.w.stores, Clock: f.w.clock, Beat: beat, Boot: f}
+}
+
+// pair makes an original that has advanced the backend, and a copy of it.
+func (w *world) pair() (original, copied *fork) {
+	w.Helper()
+	original = w.fork(w.ledger)
+	w.must(original.guard.Advance(w.ctx, "main"))
+	copied = w.fork(memmeta.New(meta.Options{Clock: w.clock}))
+	_, err := copied.AddBackend(w.ctx, meta.Backend{ID: "main"})
+	w.must(err)
+	n := original.row().Epoch
+	w.must(copied.DB.SetEpoch(w.ctx, "main", n, n))
+	return original, copied
+}
+
+func (f *fork) row() meta.Backend {
+	f.w.Helper()
+	list, err := f.Backends(f.w.ctx)
+	f.w.must(err)
+	return list[0]
+}
+
+// admits checks whether deletes may go on.
+func (f *fork) admits(what string, want error) {
+	f.w.Helper()
+	if err := f.guard.Admit(f.w.ctx, "main"); !errors.Is(err, want) {
+		f.w.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func (f *fork) later(d time.Duration) { f.boot = f.boot.Add(d) }
+
+// Of two ledgers that came from one, whichever advances first, neither deletes before a
+// person decides: who is accepted goes on after a quiet beat, and the other stays held.
+func TestOfTwoLedgersNeitherDeletes(t *testing.T) {
+	for _, second := range []bool{false, true} {
+		w := newWorld(t)
+		a, b := w.pair()
+		a.admits("the original before its copy starts", nil)
+		first, other := a, b
+		if second {
+			first, other = b, a
+		}
+		w.must(first.guard.Advance(w.ctx, "main"))
+		other.admits("the one that finds the other's epoch", lethe.ErrBackendMismatch)
+		first.admits("the one that advanced first", lethe.ErrBackendMismatch)
+		for _, f := range []*fork{a, b} {
+			f.later(time.Hour)
+			f.admits("after an hour", lethe.ErrBackendMismatch)
+		}
+		for _, f := range []*fork{b, a, b} {
+			rival := map[*fork]*fork{a: b, b: a}[f]
+			w.must(f.guard.Accept(w.ctx, "main"))
+			f.admits("accepted a moment ago", reclaim.ErrNotQuiet)
+			rival.admits("the other one", lethe.ErrBackendMismatch)
+			f.later(3 * beat / 2)
+			for range 3 {
+				f.admits("accepted", nil)
+				w.must(f.guard.Advance(w.ctx, "main"))
+				rival.admits("the other one", lethe.ErrBackendMismatch)
+			}
+		}
+	}
+}
+
+// Two ledgers that advance at the same moment notice it, whoever's number is higher.
+func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
+	for range 8 {
+		w := newWorld(t)
+		a, b := w.pair()
+		a.before = func() { w.must(b.guard.Advance(w.ctx, "main")) }
+		if err := a.guard.Advance(w.ctx, "main"); err != nil && !errors.Is(err, lethe.ErrBackendMismatch) {
+			t.Fatal(err)
+		}
+		for range 2 {
+			b.admits("one", lethe.ErrBackendMismatch)
+			a.admits("the other", lethe.ErrBackendMismatch)
+		}
+	}
+}
+
+// After a start nothing is deleted before a beat has passed in which nobody else was
+// seen; nor when the server of the ledger is another one, or another instance accepted.
+func TestAQuietBeat(t *testing.T) {
+	w := newWorld(t)
+	a := w.fork(w.ledger)
+	w.must(a.guard.Advance(w.ctx, "main"))
+	a.admits("nobody knows the first epoch of a backend", nil)
+	again := map[string]func(){
+		"a start":         a.start,
+		"another server":  func() { a.is.Life = "another" },
+		"another accepts": func() { w.must(w.guard().Accept(w.ctx, "main")) },
+	}
+	for name, how := range again {
+		how()
+		a.admits(name, reclaim.ErrNotQuiet)
+		a.later(beat)
+		a.admits(name+", a beat later", reclaim.ErrNotQuiet)
+		a.later(beat / 2)
+		a.admits(name+", after a quiet beat", nil)
+	}
+	a.start()
+	a.guard.Sleep = func(_ context.Context, d time.Duration) error { a.later(d); return nil }
+	a.admits("one that waits", nil)
+}
+
+// What a crash left intended is known to a copy as well: a start goes beyond it.
+func TestAnEpochThatWasIntendedBeforeIsNotTheLast(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.pair()
+	n := a.row().Epoch
+	w.must(w.ledger.SetEpoch(w.ctx, "main", n+5, n))
+	w.must(b.DB.SetEpoch(w.ctx, "main", n+5, n))
+	a.start()
+	b.start()
+	w.must(a.guard.Advance(w.ctx, "main"))
+	b.admits("the copy", lethe.ErrBackendMismatch)
+	a.admits("the original", lethe.ErrBackendMismatch)
+}
+
+// Of the instances on one ledger one advances each beat, and all look.
+func TestOneInstanceAdvancesEachBeat(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.fork(w.ledger), w.fork(w.ledger)
+	for _, f := range []*fork{a, b} {
+		w.must(f.guard.Heartbeat(w.ctx, "main"))
+	}
+	puts, lists := 0, 0
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		switch c.Op {
+		case blobtest.OpPut:
+			puts++
+		case blobtest.OpList:
+			lists++
+		}
+		return blobtest.Fault{}
+	}
+	for range 5 {
+		w.must(a.guard.Heartbeat(w.ctx, "main"))
+		w.must(b.guard.Heartbeat(w.ctx, "main"))
+	}
+	if puts < 4 || puts > 6 || lists < 10 {
+		t.Errorf("%d epochs in 5 beats of two instances, %d looks", puts, lists)
+	}
+}
+
+// cleaner is a Clean that asks the fork's guard.
+func (f *fork) cleaner(limit int) *reclaim.Clean {
+	return &reclaim.Clean{Ledger: f.w.ledger, Stores: f.w.stores, Store: f.w.store, Safety: f.w.safety, Limit: limit, Clock: f.w.clock, Admit: f.guard.Admit}
+}
+
+// Each batch asks before it deletes, so that a copy that starts meanwhile stops the next.
+func TestEachBatchAsks(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.pair()
+	for i := range 6 {
+		w.put(fmt.Sprint(i), fmt.Sprint("body ", i))
+		w.remove(fmt.Sprint(i))
+	}
+	deletes := 0
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		if c.Op == blobtest.OpDelete && !errors.Is(b.guard.Check(w.ctx, "main"), lethe.ErrBackendMismatch) {
+			if deletes++; deletes == 1 {
+				w.must(b.guard.Advance(w.ctx, "main"))
+			}
+		}
+		return blobtest.Fault{}
+	}
+	counts := w.pass(a.cleaner(2))
+	if counts["gone"] != 2 || counts["held"] == 0 {
+		t.Errorf("the original did %v", counts)
+	}
+}
+
+// A batch costs one request beside its delete, however many there are.
+func TestTwoRequestsABatch(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.pair()
+	for i := range 20 {
+		w.put(fmt.Sprint(i), fmt.Sprint("body ", i))
+	}
+	for i := range 20 {
+		w.remove(fmt.Sprint(i))
+	}
+	calls := map[blobtest.Op]int{}
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		calls[c.Op]++
+		return blobtest.Fault{}
+	}
+	counts := w.pass(a.cleaner(5))
+	// The last claim finds nothing, and had to ask before.
+	if counts["gone"] != 20 || calls[blobtest.OpDelete] != 4 || len(calls) != 2 || calls[blobtest.OpList] > 5 {
+		t.Errorf("%v took %v", counts, calls)
+	}
+}
+
+// A backend that was emptied while it was deleted on is not believed that bytes are gone.
+func TestAnEmptiedBackendSettlesNothing(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.pair()
+	blob := w.put("k", "body")
+	w.remove("k")
+	disk := w.bytes.Clone()
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		if c.Op == blobtest.OpDelete {
+			for _, key := range w.bytes.Keys() {
+				w.bytes.Lose(key)
+			}
+		}
+		return blobtest.Fault{}
+	}
+	counts := w.pass(a.cleaner(10))
+	row, _ := w.ledger.Blob(blob)
+	if row.State != lethe.Condemned || row.Attempts != 0 || counts["doubted"] != 1 {
+		t.Fatalf("%v: the blob is %+v", counts, row)
+	}
+	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }
+	w.stores["main"] = stored{disk}
+	w.clock.Advance(w.safety.BackoffMin)
+	w.must(a.guard.Check(w.ctx, "main"))
+	if counts := w.pass(a.cleaner(10)); counts["gone"] != 1 || w.state(blob) != 0 {
+		t.Errorf("put back: %v", counts)
+	}
+}
+
+// stored is a store without faults.
+type stored struct{ blob.Store }

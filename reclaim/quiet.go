@@ -1,0 +1,135 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// ErrNotQuiet: the process has not seen yet that nobody else advances the epoch of a
+// backend. It goes on by itself.
+var ErrNotQuiet = errors.New("waits for one beat in which no other ledger advances the backend")
+
+// quiet says since when a process has seen nobody else advance the epoch of a backend.
+type quiet struct {
+	since lethe.Time // by Guard.Boot; 0: it has not advanced the epoch itself yet
+	of    string     // which ledger that was, see paired
+	epoch int64      // as last seen by Heartbeat
+}
+
+// paired says in which life of the ledger its epochs were seen: another server, another
+// timeline, or a decision of a person begins a new one.
+func paired(store meta.Store, b meta.Backend) string {
+	return fmt.Sprintf("%s %s %d", store.DB, store.Life, b.Accepted)
+}
+
+// fits notes that a backend and a ledger were seen to fit.
+func (g *Guard) fits(store meta.Store, b meta.Backend) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if of := paired(store, b); g.quiet[b.ID].of != of {
+		g.note(b.ID, quiet{of: of})
+	}
+}
+
+// begin notes that this process has advanced an epoch. Nobody else can know the first one
+// of a backend: then there is nobody to wait for.
+func (g *Guard) begin(store meta.Store, b meta.Backend, first bool) {
+	now := g.boot()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.quiet[b.ID]
+	if of := paired(store, b); q.of != of || q.since == 0 {
+		q = quiet{since: now, of: of}
+		if first {
+			q.since = now.Add(-g.quietTime())
+		}
+	}
+	q.epoch = b.Epoch
+	g.note(b.ID, q)
+}
+
+func (g *Guard) note(id string, q quiet) {
+	if g.quiet == nil {
+		g.quiet = make(map[string]quiet)
+	}
+	g.quiet[id] = q
+}
+
+// restart forgets that nobody else was seen.
+func (g *Guard) restart(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.quiet, id)
+}
+
+func (g *Guard) begun(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.quiet[id].since != 0
+}
+
+// moved says whether the epoch is another one than when it was last asked, or written.
+func (g *Guard) moved(id string, epoch int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.quiet[id]
+	moved := q.epoch != epoch
+	q.epoch = epoch
+	g.quiet[id] = q
+	return moved
+}
+
+func (g *Guard) boot() lethe.Time {
+	if g.Boot != nil {
+		return g.Boot.Now()
+	}
+	return lethe.Monotonic{}.Now()
+}
+
+// quietTime is a beat, in which every other ledger looks, and half of one, by which
+// such a look has ended, and what was deleted after an earlier one (Safety.DeleteTime).
+func (g *Guard) quietTime() time.Duration {
+	return cmp.Or(g.Beat, Safety{}.WithDefaults().Beat) * 3 / 2
+}
+
+// wait is how long nobody else has to be seen yet; begun says that it has begun.
+func (g *Guard) wait(id string) (d time.Duration, begun bool) {
+	now := g.boot()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.quiet[id]
+	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0
+}
+
+// Admit says whether deletes on a backend may go on now: it fits (Check), and since this
+// process, or the life of the ledger, began nobody else has advanced its epoch for a
+// beat (ErrNotQuiet).
+func (g *Guard) Admit(ctx context.Context, id string) error {
+	for {
+		if err := g.Check(ctx, id); err != nil {
+			return err
+		}
+		d, begun := g.wait(id)
+		if !begun {
+			if err := g.Advance(ctx, id); err != nil {
+				return err
+			}
+			d, _ = g.wait(id)
+		}
+		switch {
+		case d == 0:
+			return nil
+		case g.Sleep == nil:
+			return fmt.Errorf("reclaim: backend %s %w: %s more", id, ErrNotQuiet, d.Round(time.Second))
+		}
+		if err := g.Sleep(ctx, d); err != nil {
+			return err
+		}
+	}
+}
