@@ -95,6 +95,9 @@ func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, 
 	if err := conn.Close(); err != nil || unix || client.Token != "" {
 		return client, err
 	}
+	if err := app.CheckDataDir(conf.DataDir); err != nil {
+		return nil, err
+	}
 	token, err := os.ReadFile(app.TokenPath(conf.DataDir))
 	if err != nil {
 		return nil, fmt.Errorf("something answers on %s, but its token cannot be read: %w", address, err)

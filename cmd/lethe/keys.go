@@ -89,6 +89,9 @@ func (c *cli) keysRootCommand() *cobra.Command {
 			if conf.Root.AccessKey != "" {
 				return fmt.Errorf("the root key is %s, with the secret that is configured (root.secret)", conf.Root.AccessKey)
 			}
+			if err := app.CheckDataDir(conf.DataDir); err != nil {
+				return err
+			}
 			text, err := os.ReadFile(app.CredentialsPath(conf.DataDir))
 			if err != nil {
 				return fmt.Errorf("read the root key: %w; \"lethe serve\" makes one", err)

@@ -56,6 +56,9 @@ func (s *Store) openBackends(ctx context.Context) error {
 // may be unmounted.
 func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	path := s.Config.InDataDir(b.Path)
+	if err := checkWay(s.Config.DataDir, path); err != nil {
+		return fmt.Errorf("backend %s: %w", b.Name, err)
+	}
 	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush, OnPut: failpoint.Putting})
 	switch {
 	case err != nil && known:

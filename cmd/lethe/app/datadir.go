@@ -15,6 +15,7 @@ const (
 	ledgerName      = "ledger.db"
 	credentialsName = "credentials"
 	tokenName       = "admin.token"
+	spoolName       = "spool"
 )
 
 // ErrInUse is wrapped when another process works on the data folder.
@@ -22,6 +23,10 @@ var ErrInUse = errors.New("data folder is in use")
 
 // ErrNoStore is wrapped when a data folder holds no store and none is to be made.
 var ErrNoStore = errors.New("no store")
+
+// ErrUnsafe is wrapped when another user may change a data folder, or may have put
+// something into it.
+var ErrUnsafe = errors.New("data folder is not safe")
 
 // LedgerPath is where the ledger of a data folder lies.
 func LedgerPath(dir string) string { return filepath.Join(dir, ledgerName) }
@@ -33,16 +38,19 @@ func CredentialsPath(dir string) string { return filepath.Join(dir, credentialsN
 func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
 
 // LockDataDir takes the data folder for this process until the file is closed.
-// With create it makes the folder, mode 0700. Errors: ErrInUse, ErrNoStore, and
-// what the system says, with what to do.
+// With create it makes the folder, mode 0700. Errors: ErrInUse, ErrNoStore,
+// ErrUnsafe, and what the system says, with what to do.
 func LockDataDir(dir string, create bool) (*os.File, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the data folder: %w; choose another with --data-dir", err)
 		}
 	}
+	if err := CheckDataDir(dir); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dir, lockName)
-	flags := os.O_RDWR
+	flags := os.O_RDWR | noFollow
 	if create || exists(LedgerPath(dir)) {
 		flags |= os.O_CREATE
 	}
@@ -64,6 +72,74 @@ func LockDataDir(dir string, create bool) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("the data folder must be writable: %w", err), f.Close())
 	}
 	return f, nil
+}
+
+// CheckDataDir refuses a data folder that other users may change, and files of Lethe
+// in it that they may change or have planted: symbolic links, and what belongs to
+// somebody else. The folder itself may be a link. None is no error. Errors:
+// ErrUnsafe.
+func CheckDataDir(dir string) error {
+	folder, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the data folder: %w", err)
+	}
+	if err := checkOwner(dir, folder, folder); err != nil {
+		return err
+	}
+	names := []string{lockName, credentialsName, tokenName, spoolName, ledgerName + "-journal"}
+	for _, suffix := range ledgerFiles {
+		names = append(names, ledgerName+suffix)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = checkLink(path, info, "put the file itself in its place")
+		}
+		if err == nil {
+			err = checkOwner(path, info, folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWay refuses symbolic links on the way from the data folder to a path in it. A
+// path that lies elsewhere is the operator's choice.
+func checkWay(dir, path string) error {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
+		dir = filepath.Join(dir, part)
+		info, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = checkLink(dir, info, "remove it, and set the path in the configuration to the folder that it is to lead to")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLink(path string, info fs.FileInfo, remedy string) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%w: %s is a symbolic link, which is not followed; %s", ErrUnsafe, path, remedy)
+	}
+	return nil
 }
 
 // sweepBackups removes what backups left that a crash cut off: whoever holds the

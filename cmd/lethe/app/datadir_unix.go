@@ -4,10 +4,40 @@ package app
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// noFollow refuses to open a symbolic link.
+const noFollow = unix.O_NOFOLLOW
+
+// checkOwner refuses a file of the data folder, or the folder, that belongs to
+// another user or that others may write. Root is trusted, and may itself work in the
+// folder of another user, as commands beside a service do.
+func checkOwner(path string, info, folder fs.FileInfo) error {
+	self, owner := os.Geteuid(), uid(info)
+	ours := owner == 0 || owner == self || self == 0 && owner == uid(folder)
+	switch {
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%w: others may write %s (mode %04o); see that nothing there was changed, then run: chmod go-w %[2]s",
+			ErrUnsafe, path, info.Mode().Perm())
+	case !ours:
+		return fmt.Errorf("%w: %s belongs to user %d, and this is user %d; run it as that user, or see that nothing was changed and run: chown %[4]d %[2]s",
+			ErrUnsafe, path, owner, self)
+	}
+	return nil
+}
+
+func uid(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return 0
+}
 
 // tryLock locks the file until it is closed; held says that another process has
 // it.

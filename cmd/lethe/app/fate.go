@@ -29,7 +29,7 @@ func (s *Store) fates() *fate.Watch {
 	if s.shared() && !s.opt.Create {
 		return s.fate // a command beside a server, whose folder this is
 	}
-	s.spool = spool.Open(spool.Options{Dir: filepath.Join(s.Config.DataDir, "spool"), Trouble: func(err error) {
+	s.spool = spool.Open(spool.Options{Dir: filepath.Join(s.Config.DataDir, spoolName), Trouble: func(err error) {
 		s.watch.metrics.SpoolLost("dropped", 1)
 		if more, tell := s.watch.slow.tell(); tell {
 			s.opt.Log.Warn("the spool of unrecorded results cannot be written; reconcile finds what is lost with it", "more_untold", more, "error", err)

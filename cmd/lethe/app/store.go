@@ -187,7 +187,7 @@ func (s *Store) shared() bool { return s.Config.Database.On() }
 // lock takes the data folder. Commands beside a shared ledger need none.
 func (s *Store) lock(context.Context) error {
 	if s.shared() && !s.opt.Create {
-		return nil
+		return CheckDataDir(s.Config.DataDir)
 	}
 	f, err := LockDataDir(s.Config.DataDir, s.opt.Create)
 	if err != nil {

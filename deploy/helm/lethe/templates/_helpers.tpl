@@ -57,6 +57,9 @@ spec:
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
       args: [serve, --config, /etc/lethe/lethe.yaml]
       env:
+        # A folder that Lethe makes: the volume itself may be written by a group.
+        - name: LETHE_DATA_DIR
+          value: /data/lethe
         - name: LETHE_ROLES
           value: {{ .roles | quote }}
         {{- with .root.Values.extraEnv }}
