@@ -17,9 +17,9 @@ var (
 	noteBlock    = register(`UPDATE blobs SET block = ?2 WHERE id = ?1 AND state = 2 AND size = ?3`)
 )
 
-// blocksPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a
+// SumsPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a
 // page of either database, and reading a few sums of a large blob reads one row.
-const blocksPerRow = 128
+const SumsPerRow = 128
 
 // BlockSums answers the sums of the blocks of a blob from one to another, both of
 // them included; none unless all of them are known.
@@ -35,7 +35,7 @@ func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
 	if from < 0 || to < from {
 		return nil, fmt.Errorf("there are no blocks from %d to %d", from, to)
 	}
-	first := from / blocksPerRow * blocksPerRow
+	first := from / SumsPerRow * SumsPerRow
 	rows, err := all(t, scanOne[[]byte], selectBlocks, blob, first, to)
 	if err != nil {
 		return nil, err
@@ -44,11 +44,16 @@ func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
 	if int64(len(packed)) < 4*(to+1-first) {
 		return nil, nil
 	}
-	sums := make([]uint32, to+1-from)
+	return unpacked(packed[4*(from-first) : 4*(to+1-first)]), nil
+}
+
+// unpacked are the sums of a row, or of part of one.
+func unpacked(packed []byte) []uint32 {
+	sums := make([]uint32, len(packed)/4)
 	for i := range sums {
-		sums[i] = binary.BigEndian.Uint32(packed[4*(from-first+int64(i)):])
+		sums[i] = binary.BigEndian.Uint32(packed[4*i:])
 	}
-	return sums, nil
+	return sums
 }
 
 // NoteBlocks keeps the sums of a live blob of size bytes whose bytes were read and
@@ -76,12 +81,12 @@ func (db *DB) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums le
 
 // keepBlocks inserts the sums of a blob that has none.
 func (t *tx) keepBlocks(blob lethe.ID, sums lethe.BlockSums) error {
-	for i, run := range slices.Collect(slices.Chunk(sums.Sums, blocksPerRow)) {
+	for i, run := range slices.Collect(slices.Chunk(sums.Sums, SumsPerRow)) {
 		packed := make([]byte, 0, 4*len(run))
 		for _, sum := range run {
 			packed = binary.BigEndian.AppendUint32(packed, sum)
 		}
-		if _, err := t.exec(insertBlocks, blob, i*blocksPerRow, packed); err != nil {
+		if _, err := t.exec(insertBlocks, blob, i*SumsPerRow, packed); err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,11 @@ func TestRecountFinds(t *testing.T) {
 		`UPDATE blobs SET content_id = 'x' WHERE state = 1`:                            "state",
 		`UPDATE blobs SET fence = 99, claimed_at = 1 WHERE state = 3`:                  "claim",
 		`UPDATE blobs SET fence = 0, claimed_at = 1 WHERE state = 3`:                   "claim",
+		`UPDATE blobs SET block = 1 WHERE state = 2`:                                   "blocks",
+		`INSERT INTO blocks (blob_id, first_no, sums) SELECT id, 0, '1234' FROM blobs`: "blocks",
+		`INSERT INTO blocks (blob_id, first_no, sums) VALUES ('gone', 0, '1234')`:      "blocks",
+		`UPDATE blobs SET block = size WHERE state = 2;
+			INSERT INTO blocks (blob_id, first_no, sums) SELECT id, 0, '12345678' FROM blobs WHERE state = 2`: "blocks",
 		`UPDATE blobs SET content_id = (SELECT min(id) FROM contents WHERE kind = 'whole'), upload_id = NULL
 			WHERE state = 2 AND upload_id IS NOT NULL`: "copies of a segment",
 	} {

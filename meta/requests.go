@@ -152,23 +152,6 @@ type TTLChange struct {
 	At  lethe.Time
 }
 
-// Segment is one piece of a content, with the blobs that hold it, best first
-// (live and not suspect before suspect; condemned and pending are left out). Of
-// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C, Block,
-// ContentID, Segment, Replica and Suspect.
-type Segment struct {
-	Size   int64
-	Digest string
-	Blobs  []Blob
-}
-
-// Resolved is an object with where its bytes lie, read in one snapshot.
-type Resolved struct {
-	Object   Object
-	Segments []Segment // in order; empty for zero bytes
-	Now      lethe.Time
-}
-
 // ListQuery asks for a page of a bucket's visible objects in byte order.
 type ListQuery struct {
 	Bucket    string

@@ -8,8 +8,33 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// Segment is one piece of a content, with the blobs that hold it, best first
+// (live and not suspect before suspect; condemned and pending are left out). Of
+// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C, Block,
+// ContentID, Segment, Replica and Suspect.
+type Segment struct {
+	Size   int64
+	Digest string
+	Blobs  []Blob
+	// Blocks are the sums of its blocks that go with some copy, if they fill at most
+	// one row of SumsPerRow; else the ledger is to be asked for what is needed of them.
+	Blocks lethe.BlockSums
+}
+
+// Resolved is an object with where its bytes lie, read in one snapshot.
+type Resolved struct {
+	Object   Object
+	Segments []Segment // in order; empty for zero bytes
+	Now      lethe.Time
+}
+
 // copyColumns are what reading needs of a blob, in the order of copied.
-const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block`
+const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block, k.sums`
+
+// copySums joins a copy with the sums of its blocks if they fill one row: a copy of
+// one block, or of many rows, is not looked for.
+var copySums = fmt.Sprintf(`LEFT JOIN blocks k
+	ON k.blob_id = CASE WHEN c.block > 0 AND c.size <= %d * c.block THEN c.id END AND k.first_no = 0`, SumsPerRow)
 
 var (
 	// resolveObject answers the object with each copy of its first segment: nearly
@@ -17,8 +42,9 @@ var (
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
 		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
+		` + copySums + `
 		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
-	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c
+	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c ` + copySums + `
 		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
 )
 
@@ -51,7 +77,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, er
 
 // resolve finds an object that is visible, and its first segment.
 func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
-	var first []Blob
+	var first []segmentCopy
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
 		c, err := t.scanResolved(r, &out.Object)
 		if err == nil && c.ID != "" {
@@ -78,13 +104,13 @@ func (r Resolved) covered() bool {
 }
 
 // scanResolved scans a row of resolveObject; a copy without an id is none.
-func (t *tx) scanResolved(r *sql.Rows, o *Object) (c Blob, err error) {
+func (t *tx) scanResolved(r *sql.Rows, o *Object) (c segmentCopy, err error) {
 	var rules string
 	var into copied
 	if *o, err = scanObject(r, append([]any{&rules}, into.columns()...)...); err != nil {
 		return c, err
 	}
-	return into.blob(), t.nameRule(o, rules)
+	return into.copy(), t.nameRule(o, rules)
 }
 
 // nameRule names the rule that ends an object, of the rules of its bucket.
@@ -103,24 +129,35 @@ type copied struct {
 	size, segment, replica, crc sql.NullInt64
 	block                       sql.NullInt64
 	suspect                     sql.NullBool
+	sums                        []byte
+}
+
+// segmentCopy is a copy of a segment, with the sums of its blocks if one row has all.
+type segmentCopy struct {
+	Blob
+	sums lethe.BlockSums
 }
 
 func (c *copied) columns() []any {
-	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc, &c.block}
+	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc, &c.block, &c.sums}
 }
 
-func (c *copied) blob() Blob {
-	return Blob{
+func (c *copied) copy() segmentCopy {
+	out := segmentCopy{Blob: Blob{
 		ID: lethe.ID(c.id.String), Backend: c.backend.String, State: lethe.Live, Size: c.size.Int64, Digest: c.digest.String,
 		Segment: int(c.segment.Int64), Replica: int(c.replica.Int64), Suspect: c.suspect.Bool, CRC32C: uint32(c.crc.Int64),
 		Block: c.block.Int64,
+	}}
+	if n := len(c.sums); n > 0 && int64(n) == 4*lethe.Blocks(out.Size, out.Block) {
+		out.sums = lethe.BlockSums{Size: out.Block, Sums: unpacked(c.sums)}
 	}
+	return out
 }
 
-func scanCopy(r *sql.Rows) (Blob, error) {
+func scanCopy(r *sql.Rows) (segmentCopy, error) {
 	var into copied
 	err := r.Scan(into.columns()...)
-	return into.blob(), err
+	return into.copy(), err
 }
 
 // segments lists the copies of an object's bytes, best first.
@@ -141,8 +178,8 @@ func (t *tx) segments(o Object) ([]Segment, error) {
 
 // bySegment puts the copies of a content together by segment, as far as none is
 // missing.
-func bySegment(blobs []Blob, content lethe.ID) (out []Segment) {
-	for _, b := range blobs {
+func bySegment(copies []segmentCopy, content lethe.ID) (out []Segment) {
+	for _, b := range copies {
 		if b.Segment > len(out) {
 			break
 		}
@@ -150,7 +187,11 @@ func bySegment(blobs []Blob, content lethe.ID) (out []Segment) {
 		if b.Segment == len(out) {
 			out = append(out, Segment{Size: b.Size, Digest: b.Digest})
 		}
-		out[b.Segment].Blobs = append(out[b.Segment].Blobs, b)
+		seg := &out[b.Segment]
+		seg.Blobs = append(seg.Blobs, b.Blob)
+		if seg.Blocks.Size == 0 {
+			seg.Blocks = b.sums
+		}
 	}
 	return out
 }

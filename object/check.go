@@ -58,9 +58,12 @@ func (c check) wrong(block []byte, from int64) string {
 	return ""
 }
 
-// known asks the ledger for the sums of the blocks between two bytes of a segment, any
-// copy's; the zero value if there are none.
+// known finds the sums of the blocks between two bytes of a segment, any copy's; the
+// zero value if there are none. The ledger is asked only for those of a large segment.
 func (s *Store) known(ctx context.Context, seg meta.Segment, from, to int64) (check, error) {
+	if seg.Blocks.Size > 0 {
+		return check{size: seg.Size, each: seg.Blocks.Size, sums: seg.Blocks.Sums}, nil
+	}
 	for _, c := range seg.Blobs {
 		if c.Block == 0 {
 			continue

@@ -146,11 +146,15 @@ func (l *faultyLedger) Update(ctx context.Context, u meta.Update) (meta.Object, 
 
 func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
 	res, err := around(l, "Resolve", func() (meta.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
-	for _, seg := range res.Segments {
+	for n := range res.Segments {
+		seg := &res.Segments[n]
 		for i := range seg.Blobs {
 			if l.old || l.forgets(seg.Blobs[i].ID) {
-				seg.Blobs[i].CRC32C, seg.Blobs[i].Block = 0, 0
+				seg.Blobs[i].CRC32C, seg.Blobs[i].Block, seg.Blocks = 0, 0, lethe.BlockSums{}
 			}
+		}
+		if l.noSums {
+			seg.Blocks = lethe.BlockSums{}
 		}
 	}
 	return res, err

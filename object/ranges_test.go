@@ -297,25 +297,34 @@ func TestLostSums(t *testing.T) {
 	}
 }
 
-// The ledger is asked for sums only where there are several blocks, and once for what
-// is read of a segment; a small body is put and read without.
+// The sums of what is read come with the answer where it lies. The ledger is asked for
+// them only where they fill more than a row: once for what is read of a segment.
 func TestWhatSumsCost(t *testing.T) {
-	w := newWorld(t, func(o *object.Options) { o.Small = 1 << 20 })
+	w := newWorld(t, func(o *object.Options) { o.Small = 1 << 20; o.MinPart = 1 })
 	for key, c := range map[string]struct {
-		size, whole, piece int
-	}{"small": {1000, 0, 0}, "one block": {256 << 10, 0, 0}, "held in memory": {1 << 20, 0, 1}, "large": {40 << 20, 1, 1}} {
-		body := noise(c.size, 83)
-		w.put(key, body)
-		before := w.ledger.count("BlockSums")
-		w.has(key, body)
-		if n := w.ledger.count("BlockSums") - before; n != c.whole {
-			t.Errorf("%s: asked %d times for the whole", key, n)
+		parts        []int
+		whole, piece int
+	}{
+		"small": {[]int{1000}, 0, 0}, "one block": {[]int{256 << 10}, 0, 0}, "held in memory": {[]int{1 << 20}, 0, 0},
+		"one row": {[]int{32 << 20}, 0, 0}, "two rows": {[]int{32<<20 + 1}, 1, 1},
+		"parts": {[]int{5 << 20, 5 << 20, 1000}, 0, 0}, "a large part": {[]int{5 << 20, 33 << 20}, 1, 0},
+	} {
+		var parts []string
+		for i, size := range c.parts {
+			parts = append(parts, noise(size, uint64(83+i)))
 		}
-		before = w.ledger.count("BlockSums")
+		w.store(key, parts...)
+		looks := func() int { return w.ledger.count("Resolve") + w.ledger.count("BlockSums") }
+		before := looks()
+		w.has(key, strings.Join(parts, ""))
+		if n := looks() - before; n != 1+c.whole {
+			t.Errorf("%s: %d looks for the whole", key, n)
+		}
+		before = looks()
 		_, err := w.read(object.GetRequest{Bucket: bucket, Key: key, Range: &object.Range{Offset: 10, Length: 20}})
 		w.must(err)
-		if n := w.ledger.count("BlockSums") - before; n != c.piece {
-			t.Errorf("%s: asked %d times for a piece", key, n)
+		if n := looks() - before; n != 1+c.piece {
+			t.Errorf("%s: %d looks for a piece", key, n)
 		}
 	}
 }

@@ -17,6 +17,17 @@ func (b *blob) keepBlocks(next *meta.Blob, sums lethe.BlockSums) {
 	next.Block, b.sums = sums.Size, slices.Clone(sums.Sums)
 }
 
+// fewSums are the sums that go with the first of some copies that has them, if a row
+// of the other ledger could hold them.
+func (db *DB) fewSums(copies []meta.Blob) lethe.BlockSums {
+	for _, c := range copies {
+		if b := db.byID[c.ID]; b.Block > 0 && len(b.sums) <= meta.SumsPerRow {
+			return lethe.BlockSums{Size: b.Block, Sums: slices.Clone(b.sums)}
+		}
+	}
+	return lethe.BlockSums{}
+}
+
 // BlockSums answers the sums of the blocks of a blob from one to another, both of
 // them included; none unless all of them are known.
 func (db *DB) BlockSums(ctx context.Context, id lethe.ID, from, to int64) ([]uint32, error) {

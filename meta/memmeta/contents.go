@@ -231,6 +231,7 @@ func (db *DB) segments(c *content) ([]meta.Segment, error) {
 	for i := range out {
 		size += out[i].Size
 		slices.SortStableFunc(out[i].Blobs, suspectLast)
+		out[i].Blocks = db.fewSums(out[i].Blobs)
 	}
 	if size != c.Size {
 		return nil, fmt.Errorf("memmeta: content %s of %d bytes has segments of %d: %w", c.ID, c.Size, size, lethe.ErrCorrupt)

@@ -15,6 +15,7 @@ func blockTests() []test {
 		{name: "sums stay with the bytes", run: sumsKept},
 		{name: "sums by range", run: sumsByRange},
 		{name: "sums of what is finished by proof", run: sumsPromoted},
+		{name: "sums with what is resolved", run: sumsResolved},
 		{name: "sums of a copy", run: sumsCopied, options: func(o *meta.Options) { o.Replicas = 2 }},
 		{name: "sums go with the row", run: sumsGone},
 		{name: "sums noted later", run: sumsNoted},
@@ -44,14 +45,17 @@ func sumsKept(w *world) {
 	w.put("a", "some body")
 	w.hasSums(w.onlyBlob("a").ID, "some body")
 	equal(w, "in a resolved object", w.get("a").Segments[0].Blobs[0].Block, 3)
+	equal(w, "with a resolved object", w.get("a").Segments[0].Blocks, blockSums("some body"))
 	w.put("one", "abc")
 	w.hasSums(w.onlyBlob("one").ID, "abc")
+	equal(w, "with one block", w.get("one").Segments[0].Blocks, lethe.BlockSums{})
 	u := w.open("m")
 	p := w.part(u, 1, "first part")
 	w.hasSums(p.BlobID, "first part")
 	w.finish(u, "whole", p)
 	w.hasSums(p.BlobID, "first part")
 	equal(w, "in a segment", w.get("m").Segments[0].Blobs[0].Block, 3)
+	equal(w, "with a segment", w.get("m").Segments[0].Blocks, blockSums("first part"))
 	dup := w.written("b", "some body")
 	w.commit(dup)
 	equal(w, "of a duplicate", w.row(dup.Blobs[0].Blob).Block, 0)
@@ -88,6 +92,23 @@ func sumsCopied(w *world) {
 	first, second, _ := w.twice("k", "the body")
 	w.hasSums(first.ID, "the body")
 	w.hasSums(second.ID, "the body")
+	equal(w, "with either", w.get("k").Segments[0].Blocks, blockSums("the body"))
+}
+
+// sumsResolved: as far as a row holds them all; who reads asks for the others.
+func sumsResolved(w *world) {
+	full := strings.Repeat("abc", meta.SumsPerRow)
+	w.put("full", full)
+	equal(w, "of a full row", w.get("full").Segments[0].Blocks, blockSums(full))
+	w.put("more", full+"d")
+	w.hasSums(w.onlyBlob("more").ID, full+"d")
+	equal(w, "of two rows", w.get("more").Segments[0].Blocks, lethe.BlockSums{})
+	u := w.open("m")
+	w.finish(u, "whole", w.part(u, 1, "a part"), w.part(u, 2, full+"e"), w.part(u, 3, "ef"), w.part(u, 4, "last"))
+	segments := w.get("m").Segments
+	for i, want := range []lethe.BlockSums{blockSums("a part"), {}, {}, blockSums("last")} {
+		equal(w, fmt.Sprint("of part ", i+1), segments[i].Blocks, want)
+	}
 }
 
 // sumsGone: settled, or written off.
