@@ -21,6 +21,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
@@ -50,6 +51,7 @@ type world struct {
 	mu       sync.Mutex
 	requests []s3.RequestEvent
 	failures []s3.Failure
+	rotten   sync.Map // buckets of which bytes are damaged on purpose
 
 	beforeChange atomic.Pointer[func()] // of what is said of a bucket; see interposed
 }
@@ -140,6 +142,9 @@ func (w *world) request(r s3.RequestEvent) {
 }
 
 func (w *world) failure(f s3.Failure) {
+	if _, ok := w.rotten.Load(f.Bucket); ok && errors.Is(f.Err, lethe.ErrCorrupt) {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failures = append(w.failures, f)
