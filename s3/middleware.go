@@ -70,7 +70,7 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		req.event.Code = e.BaseError().Code
 		return refuse(ctx, e)
 	}
-	leaveUnended(ctx, req)
+	readChunks(ctx, req)
 	if err := ctx.Next(); err != nil {
 		return err
 	}

@@ -131,6 +131,14 @@ var spoilt = map[string]func(*trailed){
 	"no last chunk": func(b *trailed) {
 		b.chunk = replaced(2, func([]byte) []byte { return nil })
 	},
+	"a sign before a size": func(b *trailed) {
+		b.chunk = replaced(0, func(f []byte) []byte { return append([]byte("+"), f...) })
+	},
+	"zeros before a size": func(b *trailed) {
+		b.chunk = replaced(0, func(f []byte) []byte { return append(bytes.Repeat([]byte("0"), 20), f...) })
+	},
+	"a byte behind the end":    func(b *trailed) { b.end = func(s string) string { return s + "x" } },
+	"a request behind the end": func(b *trailed) { b.end = func(s string) string { return s + "GET / HTTP/1.1\r\n\r\n" } },
 	"an altered chunk": func(b *trailed) {
 		b.chunk = replaced(0, func(f []byte) []byte { return flipped(f, len(f)-3) })
 	},
@@ -205,7 +213,25 @@ func TestChunkedBodiesThatEndEarly(t *testing.T) {
 	s.leftNothing(before)
 }
 
-// deleted deletes a key.
+// A chunk's size is digits alone, and nothing follows the last chunk.
+func TestSecurityChunksAreReadInOneWay(t *testing.T) {
+	s := newSite(t)
+	data := [][]byte{pattern(8 << 10), []byte("last")}
+	for name, chunk := range map[string]func(int, []byte) []byte{
+		"a sign before a size":  replaced(1, func(f []byte) []byte { return append([]byte("+"), f...) }),
+		"a byte behind the end": replaced(2, func(f []byte) []byte { return append(f, 'x') }),
+		"a line behind the end": replaced(2, func(f []byte) []byte { return append(f, "x-amz-checksum-crc32:AAAAAA==\r\n\r\n"...) }),
+	} {
+		if status, body := s.chunks("k", data, 8<<10+4, chunk); status != 400 || !strings.Contains(body, "<Code>IncompleteBody</Code>") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	s.missing("k")
+	if status, body := s.chunks("k", data, 8<<10+4, nil); status != 200 {
+		t.Errorf("as it should be: %d %s", status, body)
+	}
+}
+
 // A body that ends as it should, and is not as long as was said, is told so.
 func TestChunkedBodiesOfAnotherLength(t *testing.T) {
 	s := newSite(t)
@@ -219,6 +245,7 @@ func TestChunkedBodiesOfAnotherLength(t *testing.T) {
 	s.missing("k")
 }
 
+// deleted deletes a key.
 func (s *site) deleted(key string) error {
 	_, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
 	return err

@@ -10,8 +10,12 @@ import (
 	"github.com/versity/versitygw/s3err"
 )
 
-// signedChunks begins the payload types whose chunks are signed one by one.
-const signedChunks = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+const (
+	// signedChunks begins the payload types whose chunks are signed one by one.
+	signedChunks = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	// unsignedChunks is the one whose chunks are not signed.
+	unsignedChunks = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+)
 
 // unended is a body in signed chunks that never ends by itself. Its last chunk
 // ends it, which says so and is signed: versitygw's reader stops there. Where the
@@ -23,16 +27,19 @@ type unended struct {
 	over bool
 }
 
-// leaveUnended has versitygw read a body in signed chunks through unended.
-func leaveUnended(ctx fiber.Ctx, req *request) {
+// readChunks has versitygw read a body in chunks through chunked, and one whose chunks
+// are signed through unended.
+func readChunks(ctx fiber.Ctx, req *request) {
 	payload, body := ctx.Get("X-Amz-Content-Sha256"), ctx.Request().BodyStream()
-	if !streams(ctx, req) || !strings.HasPrefix(payload, signedChunks) || body == nil {
+	signed := strings.HasPrefix(payload, signedChunks)
+	if !streams(ctx, req) || !signed && payload != unsignedChunks || body == nil {
 		return
 	}
-	if payload == signedChunks+"-TRAILER" {
-		body = &trailing{r: body}
+	body = &chunked{r: body, trailer: payload != signedChunks, feeds: payload == signedChunks+"-TRAILER"}
+	if signed {
+		body = &unended{r: body}
 	}
-	utils.ContextKeyBodyReader.Set(ctx, &unended{r: body})
+	utils.ContextKeyBodyReader.Set(ctx, body)
 }
 
 // Read implements io.Reader; after the last byte it fails.
