@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -69,7 +70,15 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res meta.Resolved) (*Re
 	case w.length == 0:
 		rd.Body = io.NopCloser(bytes.NewReader(nil))
 	case size <= s.opt.Small && (w.length == size || s.caches()):
-		rd.Body, err = s.openSmall(ctx, res, w)
+		held := s.held.Account("")
+		// The stream of what is shorter would hold as much.
+		if size > s.opt.Block && !held.Hold(size) {
+			rd.Body, err = s.openLarge(ctx, res, w)
+			break
+		}
+		if rd.Body, err = s.openSmall(ctx, res, w, held); err != nil {
+			held.Close()
+		}
 	default:
 		rd.Body, err = s.openLarge(ctx, res, w)
 	}
@@ -82,13 +91,13 @@ func (s *Store) open(ctx context.Context, r *GetRequest, res meta.Resolved) (*Re
 func (s *Store) caches() bool { return s.opt.Cache != cache.Cache(cache.Null{}) }
 
 // openSmall reads all of a small object, verified, before its first byte is
-// handed out.
-func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.ReadCloser, error) {
+// handed out. The body closes the account.
+func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window, held *budget.Account) (io.ReadCloser, error) {
 	o := res.Object
 	key := cache.Key(s.opt.StoreID, o.ContentID)
 	if data, ok := s.opt.Cache.Get(ctx, key); ok {
 		if sound(data, res.Segments) {
-			return io.NopCloser(bytes.NewReader(data[w.offset : w.offset+w.length])), nil
+			return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), held: held}, nil
 		}
 		s.opt.Cache.Drop(ctx, key)
 	}
@@ -103,7 +112,7 @@ func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window) (io.
 	if ttl := s.cacheTTL(o, res.Now); ttl > 0 {
 		s.opt.Cache.Put(ctx, key, data, ttl)
 	}
-	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies}, nil
+	return &memory{Reader: bytes.NewReader(data[w.offset : w.offset+w.length]), data: data, pool: &s.bodies, held: held}, nil
 }
 
 // openLarge reads the first block, so that a failure is known before anything is
@@ -117,11 +126,12 @@ func (s *Store) openLarge(ctx context.Context, res meta.Resolved, w window) (io.
 	return b, nil
 }
 
-// memory is a body that lies in a pooled buffer.
+// memory is a body that lies in a pooled buffer, or in the cache.
 type memory struct {
 	*bytes.Reader
-	data []byte
+	data []byte // of the pool
 	pool *pool
+	held *budget.Account
 }
 
 // Close implements io.Closer.
@@ -130,6 +140,7 @@ func (m *memory) Close() error {
 		m.pool.put(m.data)
 		m.Reader, m.data = bytes.NewReader(nil), nil
 	}
+	m.held.Close()
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/budget"
 )
 
 // expected is what a body must be. Digests are hex; empty ones are not checked.
@@ -110,13 +111,17 @@ func bodyError(err error) error {
 	return fmt.Errorf("%w: %w", lethe.ErrTooLarge, err)
 }
 
+// unheld is how many bytes of a small body are not counted against Options.Held.
+const unheld = 64 << 10
+
 // readSmall reads the body into a pooled buffer as long as it has at most limit
-// bytes. whole says that it ended well; otherwise the bytes are its beginning
-// and more may follow. The caller puts the buffer back.
-func (in *intake) readSmall(p *pool, limit int64) (data []byte, whole bool, err error) {
+// bytes, and held has room for them. whole says that it ended well; otherwise the bytes
+// are its beginning and more may follow. The caller puts the buffer back, and closes
+// the account.
+func (in *intake) readSmall(p *pool, limit int64, held *budget.Account) (data []byte, whole bool, err error) {
 	// What a client declares is believed as far as its bytes come: many that stall
 	// must not hold the memory of what they announced.
-	first := min(64<<10, limit)
+	first := min(unheld, limit)
 	if in.want.size >= 0 {
 		first = min(first, in.want.size)
 	}
@@ -127,6 +132,9 @@ func (in *intake) readSmall(p *pool, limit int64) (data []byte, whole bool, err 
 			n, err = in.Read(data[len(data):min(int64(cap(data)), limit+1)])
 			data = data[:len(data)+n]
 		} else if err = in.peek(); err == nil {
+			if !held.Hold(2 * int64(cap(data))) {
+				return data, false, nil
+			}
 			data = p.grow(data)
 		}
 		if err == io.EOF {

@@ -46,7 +46,9 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 	if in.want.size <= s.opt.Small {
 		var whole bool
 		var err error
-		data, whole, err = in.readSmall(&s.bodies, s.opt.Small)
+		held := s.held.Account("")
+		defer held.Close()
+		data, whole, err = in.readSmall(&s.bodies, s.opt.Small, held)
 		defer func() { s.bodies.put(data) }()
 		if err != nil {
 			return meta.Part{}, err

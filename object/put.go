@@ -38,7 +38,9 @@ func (s *Store) put(ctx context.Context, r *PutRequest, etag string) (PutResult,
 	if r.Size > s.opt.Small {
 		return w.large(ctx, nil)
 	}
-	data, whole, err := w.in.readSmall(&s.bodies, s.opt.Small)
+	held := s.held.Account("")
+	defer held.Close()
+	data, whole, err := w.in.readSmall(&s.bodies, s.opt.Small, held)
 	defer func() { s.bodies.put(data) }()
 	if err != nil {
 		return PutResult{}, err

@@ -16,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -40,6 +41,7 @@ type Options struct {
 
 	Small    int64         // bodies up to so many bytes are held in memory (default 1 MiB)
 	Block    int64         // bytes that are read and verified at once (default lethe.BlockSize)
+	Held     int64         // bytes of such bodies under way together; beyond, a body is streamed (default 256 MiB)
 	MinPart  int64         // smallest part but the last, in bytes (default 5 MiB)
 	CacheTTL time.Duration // longest stay in the cache (default 1 h)
 
@@ -70,6 +72,7 @@ type Store struct {
 	ledger Ledger
 	events Events
 	bodies pool // of small bodies, up to Options.Small, and of blocks
+	held   *budget.Budget
 	// learning are blobs whose blocks get their sums.
 	learning singleflight.Group
 }
@@ -85,7 +88,7 @@ func New(o Options) (*Store, error) {
 		return nil, errors.New("object: Options.StoreID is missing")
 	}
 	o = o.withDefaults()
-	return &Store{opt: o, ledger: o.Ledger, events: o.Events}, nil
+	return &Store{opt: o, ledger: o.Ledger, events: o.Events, held: budget.New(o.Held, o.Held)}, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -110,6 +113,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Small = cmp.Or(o.Small, 1<<20)
 	o.Block = cmp.Or(o.Block, lethe.BlockSize)
+	o.Held = cmp.Or(o.Held, 256<<20)
 	o.MinPart = cmp.Or(o.MinPart, 5<<20)
 	o.CacheTTL = cmp.Or(o.CacheTTL, time.Hour)
 	o.Beat = cmp.Or(o.Beat, 30*time.Second)

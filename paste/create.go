@@ -46,7 +46,8 @@ type created struct {
 }
 
 func (h *Handler) create(w http.ResponseWriter, v *visit) error {
-	defer h.release(v)
+	v.held = h.held.Account(v.limit)
+	defer v.held.Close()
 	s, err := h.submission(v)
 	if err != nil {
 		return err

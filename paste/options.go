@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -76,7 +77,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Bucket = cmp.Or(o.Bucket, "pastes")
 	o.MaxSize = cmp.Or(o.MaxSize, 1<<20)
-	o.Memory = max(cmp.Or(o.Memory, 64<<20), 2*(heldOf(encodedRoom(o.MaxSize))+heldUnit))
+	o.Memory = max(cmp.Or(o.Memory, 64<<20), 2*(heldOf(encodedRoom(o.MaxSize))+budget.Unit))
 	o.DefaultTTL = cmp.Or(o.DefaultTTL, o.MaxTTL)
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
 	if o.Clock == nil {

@@ -6,19 +6,20 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/internal/forwarded"
 )
 
 // visit is a request with what was found out about it.
 type visit struct {
 	*http.Request
-	address string // the client's IP address
-	limit   string // by which its rate and its memory are limited
-	held    int64  // bytes of memory
-	base    string // begins links; no slash at its end
-	root    string // the path in base; begins links within the site
-	browser bool   // wants HTML
-	json    bool   // wants JSON
+	address string          // the client's IP address
+	limit   string          // by which its rate and its memory are limited
+	held    *budget.Account // of memory for what is received
+	base    string          // begins links; no slash at its end
+	root    string          // the path in base; begins links within the site
+	browser bool            // wants HTML
+	json    bool            // wants JSON
 }
 
 // hostForm keeps what a client names as the host from being anything else.
