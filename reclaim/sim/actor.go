@@ -42,6 +42,7 @@ type actor struct {
 	decided int         // effects when it began to
 	queued  int         // subjects, by that plan
 	down    []lethe.ID  // blobs whose delete met a backend that is down, just now
+	opened  []lethe.ID  // blobs that it read in the operation or pass under way
 }
 
 // effect is a call that an actor is about to make.
@@ -68,6 +69,9 @@ func (a *actor) recover() {
 	}
 	a.done = true
 }
+
+// begins notes that an operation or pass begins.
+func (a *actor) begins(task int) { a.task, a.since, a.opened = task, a.effects, nil }
 
 // arrive parks the actor before an effect and returns the fault that it meets
 // once it is scheduled again.

@@ -15,8 +15,12 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// small is the size up to which a body is held in memory in a simulated world.
-const small = 64
+// small is the size up to which a body is held in memory in a simulated world, and
+// block is what is verified at once: what is streamed has several.
+const (
+	small = 64
+	block = 90
+)
 
 // corpus is the bodies that clients store: few, so that contents are shared;
 // some above small, so that they are streamed; one empty.
@@ -114,7 +118,8 @@ func client(s *script) func(*actor) {
 			if a.w.cfg.NoOp[op.number] {
 				continue
 			}
-			a.op, a.task, a.since = op, op.number, a.effects
+			a.op = op
+			a.begins(op.number)
 			op.faulted, op.reading = a.w.destroyed, reading{harmed: a.w.destroyed, began: a.w.effects} // it may ask for what was lost
 			a.w.oracle.ops++
 			a.w.note("%s begins %s %v", a.name, op.kind, op.at)
@@ -123,6 +128,7 @@ func client(s *script) func(*actor) {
 			a.w.say(err)
 			a.w.fail(a.w.oracle.finished(op, err))
 			a.w.fail(a.w.rowless(a))
+			a.w.fail(a.w.oracle.noted(op))
 			a.op = nil
 		}
 	}
@@ -238,8 +244,8 @@ func makeGet(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 
 func get(pace time.Duration) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
-		rd, err := a.proc.node.objects.Get(context.Background(), object.GetRequest{Bucket: op.at.bucket, Key: op.at.key})
-		if errors.Is(err, lethe.ErrNoSuchKey) {
+		rd, err := a.proc.node.objects.Get(context.Background(), object.GetRequest{Bucket: op.at.bucket, Key: op.at.key, Range: a.someRange(op)})
+		if errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, lethe.ErrInvalidRange) {
 			return nil
 		}
 		if err != nil {
@@ -251,13 +257,13 @@ func get(pace time.Duration) func(*actor, *operation) error {
 		got, err := a.readSlowly(rd.Body, pace, nil)
 		if err != nil {
 			a.w.fail(a.cutOff(op, rd.Object.ContentID, err))
-			if !op.faulted {
+			if !op.faulted && !op.reading.ruined {
 				a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
 			}
 			return err
 		}
-		if want := a.w.oracle.bodies[rd.Object.ID]; !a.w.oracle.reads(rd.Object.ID, got) {
-			a.w.fail(broken("%v was read as %d bytes that are not those of version %s (%d)", op.at, len(got), rd.Object.ID, len(want)))
+		if !a.w.oracle.readsFrom(rd.Object.ID, got, rd.Offset, rd.Length) {
+			a.w.fail(broken("%v was read as %d bytes that are not those of version %s (%d from %d on, of %d)", op.at, len(got), rd.Object.ID, rd.Length, rd.Offset, rd.Object.Size))
 		}
 		return nil
 	}
@@ -286,7 +292,7 @@ func makeVigil(r *rand.Rand, op *operation) func(*actor, *operation) error {
 		}
 		got, err := a.readSlowly(rd.Body, pace, nil)
 		switch {
-		case err != nil && !op.faulted:
+		case err != nil && !op.faulted && !op.reading.ruined:
 			a.w.fail(broken("%v: a slow reader was cut off: %w", op.at, err))
 		case err == nil && !a.w.oracle.reads(rd.Object.ID, got):
 			a.w.fail(broken("%v: a slow reader got other bytes", op.at))

@@ -64,6 +64,8 @@ func (o *oracle) replicated() error {
 	bad := map[lethe.ID]bool{}
 	if o.w.destroyed {
 		o.excuse()
+	}
+	if len(o.lost) > 0 {
 		for at, sound := range o.sound {
 			bad[at.content] = bad[at.content] || !sound
 		}
@@ -72,8 +74,10 @@ func (o *oracle) replicated() error {
 		switch {
 		case o.sizes[c.ID] != c.Size:
 			return broken("content %s of %d bytes is referenced, but only %d bytes of it are live", c.ID, c.Size, o.sizes[c.ID])
+		case !bad[c.ID] && !o.w.destroyed:
+			delete(o.ruined, c.ID) // its bytes are there again
 		case !bad[c.ID], o.ruined[c.ID]:
-		case o.known[c.ID]:
+		case o.known[c.ID] || !o.w.destroyed:
 			return broken("content %s lost the last copy of a segment that has its bytes", c.ID)
 		default:
 			o.ruined[c.ID] = true
@@ -96,10 +100,13 @@ func (o *oracle) excuse() {
 
 // excused says that nobody can know whether the bytes of a content that is referred to
 // anew are there. Whoever uploads them ends that, unless the store may trust a copy
-// that it has, and refer to it instead.
+// that it has, and refer to it instead: none that decayed, since those are older.
 func (o *oracle) excused(op *operation, content lethe.ID) bool {
-	gone := o.gone(content)
-	if op != nil && op.source == "" && !gone {
+	gone, uploads := o.gone(content), op != nil && op.source == ""
+	switch {
+	case uploads && !o.w.destroyed:
+		return false
+	case uploads && !gone:
 		delete(o.ruined, content)
 	}
 	return gone || o.ruined[content]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -115,10 +116,23 @@ func (d *disk) Get(ctx context.Context, key string, offset, length int64) (io.Re
 	if d.w.isEpoch(key) {
 		d.hears()
 	}
+	id := blobID(d.w.store, key)
+	damaged := d.w.oracle.opens(id)
+	if err != nil && damaged != nil {
+		d.w.cur.meets(id)
+	}
 	if err != nil || d.w.cur == nil {
 		return body, err
 	}
-	return &slowReader{d: d, key: key, in: body}, nil
+	return &slowReader{d: d, key: key, in: body, at: offset, upTo: end(offset, length), damaged: damaged}, nil
+}
+
+// end is where a range ends; a length below 0 is all that there is.
+func end(offset, length int64) int64 {
+	if length < 0 {
+		return math.MaxInt64
+	}
+	return offset + length
 }
 
 // slowReader parks its reader before every chunk.
@@ -126,6 +140,10 @@ type slowReader struct {
 	d   *disk
 	key string
 	in  io.ReadCloser
+
+	at      int64   // the next byte
+	upTo    int64   // where what was asked for ends
+	damaged *damage // what had become of the copy when it was opened; nil: nothing
 }
 
 // chunk is the most that one read yields: small bodies come in several.
@@ -135,7 +153,12 @@ func (r *slowReader) Read(p []byte) (int, error) {
 	if err := r.d.refuse("read", r.d.arrive("read", r.key)); err != nil {
 		return 0, err
 	}
-	return r.in.Read(p[:min(len(p), chunk)])
+	n, err := r.in.Read(p[:min(len(p), chunk)])
+	if r.at += int64(n); r.damaged != nil && (r.at > r.damaged.from || err == io.EOF && r.damaged.fault == Truncated && r.upTo > r.damaged.from) {
+		r.d.w.cur.meets(blobID(r.d.w.store, r.key))
+		r.damaged = nil
+	}
+	return n, err
 }
 
 func (r *slowReader) Close() error { return r.in.Close() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -117,7 +118,7 @@ func (w *World) spotless() error {
 	for _, id := range w.backends() {
 		keys += w.disks[id].Len() - len(w.epochs(id)) - len(w.foreign)
 	}
-	if live := len(w.oracle.view.Blobs); keys != live && len(w.oracle.ruined) == 0 {
+	if live := len(w.oracle.view.Blobs) - w.oracle.vacant(); keys != live && len(w.oracle.ruined) == 0 {
 		return broken("%d keys lie on the backends, %d blobs live", keys, live)
 	}
 	return nil
@@ -157,6 +158,13 @@ func (w *World) readable(n *node) error {
 	return nil
 }
 
+// explains says that what the check found is no finding: what is somebody else's, and
+// what has decayed.
+func (w *World) explains(p reclaim.Problem) bool {
+	id, blob := strings.CutPrefix(p.Name, "blob ")
+	return p.Kind == "foreign" && w.foreigner(p.Name) || blob && w.oracle.damaged[lethe.ID(id)] != nil
+}
+
 // verified lets the real fsck look: it must find nothing to explain.
 func (w *World) verified() error {
 	if w.err != nil {
@@ -168,7 +176,7 @@ func (w *World) verified() error {
 	}
 	var first error
 	v := &reclaim.Verify{Ledger: w.ledger, Stores: stores, Store: w.store, Checksums: true, Limit: 100, Report: func(p reclaim.Problem) {
-		if first == nil && len(w.oracle.ruined) == 0 && !(p.Kind == "foreign" && w.foreigner(p.Name)) {
+		if first == nil && len(w.oracle.ruined) == 0 && !w.explains(p) {
 			first = broken("verify found %s: %s", named(p.Kind), p)
 		}
 	}}

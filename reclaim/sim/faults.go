@@ -23,6 +23,11 @@ const (
 	CrashBefore Fault = "crash-before"
 	CrashAfter  Fault = "crash-after"
 	Zombie      Fault = "zombie" // the actor sleeps longer than any grace, then goes on
+
+	// Of a copy at rest; they act when somebody opens it.
+	Flipped   Fault = "flipped"   // one bit is another
+	Truncated Fault = "truncated" // its end is missing
+	Vanished  Fault = "vanished"  // all of it is
 )
 
 // Cell is a step meeting a fault.
@@ -51,9 +56,10 @@ var (
 		"seal", "drop-receipts",
 		"requeue", "write-off",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed", "block-sums"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
+	latent      = []Step{"decay"}
 )
 
 var (
@@ -73,6 +79,8 @@ func applicable(step Step) []Fault {
 		return blobFaults
 	case slices.Contains(blobReads, step):
 		return []Fault{NotDone, Down, CrashBefore, Zombie}
+	case slices.Contains(latent, step):
+		return []Fault{Flipped, Truncated, Vanished}
 	}
 	panic(fmt.Sprintf("sim: step %q has no faults listed", step))
 }
@@ -86,7 +94,7 @@ var rare = map[Step]uint64{
 	"condemn-late": 90, "keep-place": 60, "set-draining": 8, "mark": 8, "misplace": 6, "trim": 12, "commit-copy": 3,
 	"add-hold": 6, "lift-hold": 6, "unpark": 6,
 	"foresee": 6, "allow": 12, "end-stops": 2, "hold-backend": 16, "doubt-clock": 4,
-	"begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
+	"decay": 60, "begin-walk": 3, "save-walk": 6, "sight": 6, "condemn-orphans": 30, "finish-walk": 12, "walk-keys": 2,
 }
 
 // table is what a fault is drawn from at each step: what is applicable.
@@ -105,7 +113,7 @@ var table = func() map[Step][]Fault {
 // Cells lists every applicable cell of the fault matrix in a fixed order.
 func Cells() []Cell {
 	var cells []Cell
-	for _, steps := range [][]Step{ledgerWrites, ledgerReads, blobWrites, blobReads} {
+	for _, steps := range [][]Step{ledgerWrites, ledgerReads, blobWrites, blobReads, latent} {
 		for _, s := range steps {
 			for _, f := range applicable(s) {
 				cells = append(cells, Cell{s, f})

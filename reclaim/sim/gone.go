@@ -24,7 +24,7 @@ func (o *oracle) receipted(before View) error {
 	told := map[lethe.ID]receipt.Receipt{}
 	for _, r := range o.view.Receipts {
 		id := r.Version + r.Blob
-		again := o.late[r.Blob] // what was sent late may have been deleted before, and goes once more
+		again := o.late[r.Blob] || o.w.sleepers[r.Blob] != nil // what was sent late may have been deleted before, and goes once more
 		if _, twice := told[id]; twice && !again {
 			return broken("%s has two receipts", id)
 		}

@@ -18,6 +18,7 @@ const (
 	Buried                      // persons look after the dead letters
 	Rated                       // deletes a second are limited
 	Dwelt                       // a reader stands still until what it has to read was moved
+	Decaying                    // copies at rest decay unannounced
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -28,7 +29,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(),
+		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(),
 	} {
 		if has {
 			out |= kind

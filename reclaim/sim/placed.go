@@ -261,7 +261,7 @@ func (w *World) prepareEnd(n *node) {
 	}
 	w.draining = w.drained()
 	l := &seam{w: w, in: w.ledger}
-	if w.destroyed {
+	if w.destroyed || w.decays() {
 		w.inspect(l, n.stores)
 	}
 	if w.undrained {

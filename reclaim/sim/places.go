@@ -126,7 +126,7 @@ func (s *seam) RemoveBackend(ctx context.Context, backend string) error {
 }
 
 func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error) {
-	if !s.w.placed() && !s.w.reconciled() {
+	if !s.w.placed() && !s.w.reconciled() && !s.w.decays() {
 		return s.in.MarkSuspect(ctx, ids, suspect, why)
 	}
 	return write(s, "mark", fmt.Sprint(suspect, ids), scope{rows: ids}, func() (int, error) {

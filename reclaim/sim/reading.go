@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -14,6 +15,7 @@ import (
 // reading is what an operation that reads has gone through.
 type reading struct {
 	harmed bool // it met a fault, or bytes were destroyed: it may fail
+	ruined bool // it came upon a copy that decayed when there was no other one: it may fail
 	lapsed bool // it stood still for so long, since it resolved, that its grace could have passed
 	asked  int  // times it resolved since it got bytes
 	began  int  // effect at which it began
@@ -27,6 +29,51 @@ func (a *actor) resolved() {
 	}
 }
 
+// someRange is what a read asks for: in one of two all of the object, in the others a
+// range, which may lie behind its end.
+func (a *actor) someRange(op *operation) *object.Range {
+	h := draw(a.w.cfg.Seed, uint64(op.number), 92)
+	offset, length := int64(h>>8%700), int64(1+h>>24%250)
+	switch h % 8 {
+	case 0:
+		return &object.Range{Offset: -length, Length: -1}
+	case 1:
+		return &object.Range{Offset: offset, Length: -1}
+	case 2, 3:
+		return &object.Range{Offset: offset % 250, Length: length}
+	}
+	return nil
+}
+
+// summed: what becomes live by the hand of who wrote it has the sums of its blocks, if
+// it has several; a copy has them if what it was made of has.
+func (o *oracle) summed(step Step) error {
+	for _, b := range o.view.Blobs {
+		old, was := o.last[b.ID]
+		if !was || old.State != lethe.Pending || b.State != lethe.Live || b.Size <= block || b.Block != 0 {
+			continue
+		}
+		switch {
+		case step == "commit", step == "commit-part",
+			step == "commit-copy" && !slices.ContainsFunc(o.view.Blobs, func(x meta.Blob) bool {
+				return x.ID != b.ID && x.Digest == b.Digest && x.State == lethe.Live && x.Block == 0
+			}):
+			return broken("blob %s of %d bytes became live by %s without the sums of its blocks", b.ID, b.Size, named(step))
+		}
+	}
+	return nil
+}
+
+// readsFrom says that the bytes read are those of the version from an offset on, for
+// all that is known.
+func (o *oracle) readsFrom(version lethe.ID, got []byte, offset, length int64) bool {
+	want := o.bodies[version]
+	if want == nil {
+		return o.w.destroyed
+	}
+	return offset+length <= int64(len(want)) && bytes.Equal(got, want[offset:offset+length])
+}
+
 // cutOff: a reader finds the bytes, however slow it is and wherever they were moved
 // meanwhile, as long as they are under its key: what it resolved may be out of date, but
 // it asks the ledger once more (design rule 18). Only who stands still between that and
@@ -37,7 +84,7 @@ func (a *actor) cutOff(op *operation, content lethe.ID, err error) error {
 	if content == "" { // nothing was handed out: the first look-up does not count
 		asks = 2
 	}
-	if err == nil || definite(err) || errors.Is(err, errLeft) || r.harmed || r.lapsed && r.asked >= asks || w.oracle.changed[op.at] > r.began {
+	if err == nil || definite(err) || errors.Is(err, errLeft) || r.harmed || r.ruined || r.lapsed && r.asked >= asks || w.oracle.changed[op.at] > r.began {
 		return nil
 	}
 	for _, x := range w.oracle.view.Objects {

@@ -76,8 +76,8 @@ func (o *oracle) orphaned(b meta.Blob) error {
 	return nil
 }
 
-// sighted: what is called an orphan is one, and what is called missing is not
-// there.
+// sighted: what is called an orphan is one, what is called missing is not there, and
+// what is called shorter is.
 func (o *oracle) sighted(s meta.Sighting) error {
 	for _, f := range s.Findings {
 		id := blobID(o.w.store, f.Key)
@@ -90,6 +90,7 @@ func (o *oracle) sighted(s meta.Sighting) error {
 				p.first = o.w.now
 			}
 			p.walks[s.Walk] = true
+		case f.Kind == meta.FoundSize && o.damaged[id] != nil && o.damaged[id].fault == Truncated:
 		case f.Kind != meta.FoundMissing:
 			return broken("%s is taken for %s", f.Key, f.Kind)
 		}
@@ -97,14 +98,14 @@ func (o *oracle) sighted(s meta.Sighting) error {
 	return nil
 }
 
-// doubted: reconcile makes nothing suspect that lies where it should.
+// doubted: reconcile makes nothing suspect that lies where it should, whole.
 func (o *oracle) doubted(ids []lethe.ID, why string) error {
 	if !strings.HasPrefix(why, "reconcile") {
 		return nil
 	}
 	for _, id := range ids {
 		b := o.last[id]
-		if b.State != lethe.Live {
+		if b.State != lethe.Live || o.damaged[id] != nil {
 			continue
 		}
 		if _, there := o.w.disks[b.Backend].Bytes(lethe.BlobKey(o.w.store, id)); there {

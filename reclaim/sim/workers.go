@@ -113,6 +113,9 @@ func (p *process) boot() {
 	if p.index == 0 && p.w.holding() {
 		p.spawn("warden", p.w.cfg.Clients+p.w.cfg.Workers+1, warden)
 	}
+	if p.index == 0 && p.w.decays() {
+		p.spawn("decay", p.w.cfg.Clients+p.w.cfg.Workers+11, decay)
+	}
 	if p.w.sealing() {
 		p.spawn("sealer", p.w.cfg.Clients+p.w.cfg.Workers+2+p.index, sealer)
 	}
@@ -145,7 +148,7 @@ func (w *World) newNode() *node {
 	}
 	o := object.Options{
 		Ledger: l, Backends: stores, Cache: &memory{w: w, values: map[string][]byte{}}, StoreID: w.store,
-		Clock: w, Monotonic: w, Random: w.ids, Small: small, MinPart: 1,
+		Clock: w, Monotonic: w, Random: w.ids, Small: small, Block: block, MinPart: 1,
 		MinAge: safety.MinAge, ReadGrace: safety.ReadGrace, OpsKept: safety.OpsKept, Sleep: w.sleep,
 	}
 	w.route(&o, l)
@@ -186,7 +189,7 @@ func worker(index int) func(*actor) {
 		rng := rand.New(rand.NewPCG(a.w.cfg.Seed, uint64(2000+10*index+a.proc.life)))
 		for {
 			a.pause(time.Duration(rng.IntN(60)) * time.Second)
-			a.task, a.since = a.task+1, a.effects
+			a.begins(a.task + 1)
 			r := pick(rng, a.proc.node.routines)
 			a.looked, a.plan = false, nil
 			if err := a.passes(r); err != nil {

@@ -1,0 +1,45 @@
+package sim_test
+
+import "github.com/lethe-storage/lethe/reclaim/sim"
+
+// blind keeps the oracle from asking, at each reference, when a copy was verified: what
+// is lost by it must show in the bytes.
+var blind = edit{"		if !is && !uploaded {", "		if !is && !uploaded && len(content) > 100 {"}
+
+// decayMutants break what keeps bytes from being lost, and others from being served,
+// when copies at rest decay.
+var decayMutants = []mutant{
+	{
+		name: "decay: an upload dies for a copy that nobody has read lately", rule: "17: what was just uploaded takes the older copy's place", within: 2000, in: sim.Decaying,
+		file: "meta/memmeta/contents.go", old: "	case !db.trusted(c, w.Reach):\n", new: "	case false:\n",
+		elsewhere: map[string][]edit{"reclaim/sim/held.go": {blind}},
+	}, {
+		name: "decay: known bytes are not sent whenever they were read", rule: "17: nothing is referred to beside what was not verified lately", within: 2000, in: sim.Decaying,
+		file: "meta/memmeta/contents.go", old: "	if c := db.open[k]; c != nil && db.trusted(c, reach) {", new: "	if c := db.open[k]; c != nil {",
+		also:      []edit{{"	case !db.trusted(c, w.Reach):\n", "	case len(w.up) > 0 && !db.trusted(c, w.Reach):\n"}},
+		elsewhere: map[string][]edit{"reclaim/sim/held.go": {blind}},
+	}, {
+		name: "decay: blocks are not verified", rule: "22: no byte is served that was not verified", within: 2000, in: sim.Decaying,
+		file: "object/check.go", old: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want {", new: "	if have, want := lethe.CRC32C(0, block), c.sums[from/c.each-c.first]; have != want && len(c.sums) > 1<<20 {",
+	}, {
+		name: "decay: only reads of all of it are verified", rule: "22: no byte is served that was not verified", within: 2000, in: sim.Decaying,
+		file: "object/body.go", old: "		wrong := b.check.wrong(block, from)\n		if wrong == \"\" {", new: "		wrong := b.check.wrong(block, from)\n		if wrong == \"\" || b.end < b.check.size {",
+	}, {
+		name: "decay: a block that fails ends the read", rule: "22: another copy is read from the same block on", within: 4000, in: sim.Decaying,
+		file: "object/body.go", old: "		b.s.events.corrupt(b.cur, err)\n		b.closeCopy()\n		b.giveUp(b.cur, err)\n", new: "		b.s.events.corrupt(b.cur, err)\n		b.closeCopy()\n		b.giveUp(b.cur, err)\n		return err\n",
+	}, {
+		name: "decay: what is damaged is not marked", rule: "20: what is missing or damaged is suspect", within: 4000, in: sim.Decaying,
+		file: "object/body.go", old: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {", new: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) {",
+	}, {
+		name: "decay: what is missing is not marked", rule: "20: what is missing or damaged is suspect", within: 4000, in: sim.Decaying,
+		file: "object/body.go", old: "	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {", new: "	if c.Suspect || !errors.Is(err, lethe.ErrCorrupt) {",
+	}, {
+		name: "decay: writes keep no sums", rule: "22: what is written has the sums of its blocks", within: 100,
+		file: "meta/memmeta/contents.go", old: "		u.row.keepBlocks(&next, u.Blocks)\n", new: "",
+	}, {
+		name: "decay: copies keep no sums", rule: "22: what is written has the sums of its blocks", within: 500, in: sim.Placed,
+		file: "meta/memmeta/placecopy.go", old: "	b.keepBlocks(&next, c.Blocks)\n", new: "",
+	},
+}
+
+func init() { mutants = append(mutants, decayMutants...) }
