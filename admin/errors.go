@@ -51,6 +51,8 @@ var kinds = []struct {
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
 	{meta.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{meta.ErrTokenExists, "token_exists", http.StatusConflict},
+	{meta.ErrNoSealing, "no_sealing_key", http.StatusConflict},
+	{meta.ErrSealed, "sealed", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},

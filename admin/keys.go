@@ -119,6 +119,18 @@ func (s *Service) checkName(req KeyRequest) error {
 	return nil
 }
 
+// SealedKeys is how many secrets were sealed.
+type SealedKeys struct {
+	Sealed int `json:"sealed"`
+}
+
+// SealKeys seals the secrets that are in clear or sealed by an older key, all or none:
+// meta.ErrNoSealing, meta.ErrSealed.
+func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
+	n, err := s.o.Ledger.SealAll(ctx)
+	return SealedKeys{n}, err
+}
+
 // RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)

@@ -19,9 +19,10 @@ type DB struct {
 	moved   func([]Move)
 	watch   Watch
 	rules   ruleCache
-	*file           // of SQLite; nil on PostgreSQL
-	pg      *server // of PostgreSQL; nil on SQLite
-	strayed string  // why it holds all deletes since it was opened
+	sealing *SealingKeys // of secrets; nil: they are kept in clear
+	*file                // of SQLite; nil on PostgreSQL
+	pg      *server      // of PostgreSQL; nil on SQLite
+	strayed string       // why it holds all deletes since it was opened
 }
 
 // engine runs transactions on a database.

@@ -87,23 +87,27 @@ func scanInstance(r *sql.Rows) (i Instance, err error) {
 }
 
 // ShareSecret keeps a value under a name unless there is one already, and answers
-// the one that is kept: instances that start at once agree on one.
+// the one that is kept: instances that start at once agree on one. ErrSealed.
 func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string, err error) {
 	err = db.write(ctx, "secret "+name, func(t *tx) error {
-		if _, err := t.exec(insertSecret, name, value); err != nil {
+		if _, err := t.exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
 			return err
 		}
-		return t.row(selectSecret, name).Scan(&kept)
+		err := t.row(selectSecret, name).Scan(&kept)
+		if err == nil {
+			kept, err = db.sealing.open(sharedSecret(name), kept)
+		}
+		return err
 	})
 	return kept, err
 }
 
-// Secret answers the value that is kept under a name, empty if there is none.
+// Secret answers the value that is kept under a name, empty if there is none: ErrSealed.
 func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
 	err = db.read(ctx, "secret "+name, func(t *tx) error {
 		list, err := all(t, scanOne[string], selectSecret, name)
 		if len(list) == 1 {
-			value = list[0]
+			value, err = db.sealing.open(sharedSecret(name), list[0])
 		}
 		return err
 	})

@@ -29,7 +29,7 @@ func (db *DB) AddAccessKey(ctx context.Context, k AccessKey) (AccessKey, error) 
 	err := db.write(ctx, "add access key "+k.ID, func(t *tx) error {
 		k.Owner = cmp.Or(k.Owner, k.ID)
 		k.CreatedAt = t.now
-		_, err := t.exec(insertKey, k.ID, k.Secret, k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), k.CreatedAt)
+		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), k.CreatedAt)
 		if isUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}
@@ -46,22 +46,29 @@ func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 	})
 }
 
-// AccessKey looks a credential up: ErrNoSuchAccessKey.
+// AccessKey looks a credential up: ErrNoSuchAccessKey, ErrSealed.
 func (db *DB) AccessKey(ctx context.Context, id string) (k AccessKey, err error) {
 	err = db.glance(ctx, glimpse{"AccessKey", "access key", id}, func(t *tx) error {
 		k, err = scanKey(t.row(selectKey, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return lethe.ErrNoSuchAccessKey
 		}
+		if err == nil {
+			k.Secret, err = db.sealing.open(keySecret(id), k.Secret)
+		}
 		return err
 	})
 	return k, err
 }
 
-// AccessKeys lists all credentials by id, secrets included.
+// AccessKeys lists all credentials by id, without their secrets.
 func (db *DB) AccessKeys(ctx context.Context) (keys []AccessKey, err error) {
 	err = db.read(ctx, "access keys", func(t *tx) error {
-		keys, err = all(t, func(r *sql.Rows) (AccessKey, error) { return scanKey(r) }, listKeys)
+		keys, err = all(t, func(r *sql.Rows) (AccessKey, error) {
+			k, err := scanKey(r)
+			k.Secret = ""
+			return k, err
+		}, listKeys)
 		return err
 	})
 	return keys, err

@@ -257,7 +257,7 @@ type TrashEntry struct {
 // AccessKey is a client's credential beside the root's.
 type AccessKey struct {
 	ID        string
-	Secret    string   // needed in clear for SigV4; the database file is mode 0600
+	Secret    string   // needed in clear for SigV4; sealed in the database if a sealing key is set
 	Owner     string   // account the key acts for; default: its own id
 	Buckets   []string // names it may use, * all, AccountBuckets; empty: none
 	ReadOnly  bool

@@ -25,8 +25,23 @@ The last one is an account: it may make buckets and owns those that it makes, an
 access control lists and policies of other buckets can grant it something, by its
 id. A key for an id that had one before has its account's buckets.`,
 	}
-	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysRemoveCommand())
+	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysRemoveCommand())
 	return cmd
+}
+
+func (c *cli) keysSealCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "seal", Short: "Seal the secrets in the database by the first sealing key (database.sealing_key_file)", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				done, err := admin.Call[admin.SealedKeys](cmd.Context(), client, "keys/seal", admin.None{})
+				if err == nil {
+					_, err = printf(c.out, "%d secrets were sealed\n", done.Sealed)
+				}
+				return err
+			})
+		},
+	}
 }
 
 func (c *cli) keysRemoveCommand() *cobra.Command {

@@ -125,3 +125,29 @@ func TestPasswordsInAddressesDoNotShow(t *testing.T) {
 		}
 	}
 }
+
+func TestSealingKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	key := strings.Repeat("QUFB", 10) + "QUE="
+	for text, want := range map[string]int{
+		key + "\n": 1, "# new\n" + key + "\n\n" + key + "\r\n": 2,
+		"# none\n": 0, "hunter2": 0, key[:40] + "\n": 0, key + "\nhunter2\n": 0,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := Database{SealingKeyFile: file}.SealingKeys()
+		if len(keys) != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d keys, %v", text, len(keys), err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "QUFB") || !strings.Contains(err.Error(), "openssl rand -base64 32")) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if keys, err := (Database{}).SealingKeys(); keys != nil || err != nil {
+		t.Errorf("no file: %v, %v", keys, err)
+	}
+	if _, err := (Database{SealingKeyFile: file + "-"}).SealingKeys(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,7 +25,10 @@ func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 type Database struct {
 	URL     Secret `yaml:"url"`
 	URLFile string `yaml:"url_file"`
-	Schema  string `yaml:"schema"` // of the ledger's tables
+	// SealingKeyFile holds the keys that secrets in the database are sealed with, of
+	// SQLite as well.
+	SealingKeyFile string `yaml:"sealing_key_file"`
+	Schema         string `yaml:"schema"` // of the ledger's tables
 	// Pooler says that the URL leads through a transaction-mode pooler, which has
 	// no prepared statements and no settings of sessions. Without it that is found
 	// out.
@@ -97,6 +101,33 @@ func (s Secret) OrFile(path string) (Secret, error) {
 		return Secret{}, fmt.Errorf("%s is empty", path)
 	}
 	return NewSecret(value), nil
+}
+
+// sealingKeySize is the length of a sealing key in bytes.
+const sealingKeySize = 32
+
+// SealingKeys reads the sealing keys, the one that seals first. Without a file there
+// are none.
+func (d Database) SealingKeys() (keys [][]byte, err error) {
+	text, err := Secret{}.OrFile(d.SealingKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("database.sealing_key_file: %w", err)
+	}
+	for i, line := range strings.Split(text.Reveal(), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(key) != sealingKeySize {
+			return nil, fmt.Errorf("database.sealing_key_file: line %d of %s is no key of %d bytes in base64; \"openssl rand -base64 32\" makes one",
+				i+1, d.SealingKeyFile, sealingKeySize)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 && d.SealingKeyFile != "" {
+		return nil, fmt.Errorf("database.sealing_key_file: %s holds no key; \"openssl rand -base64 32\" makes one", d.SealingKeyFile)
+	}
+	return keys, nil
 }
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)

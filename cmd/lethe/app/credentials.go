@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
 )
 
 // Credentials are the root key.
@@ -37,7 +38,7 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	}
 	kept, err := s.Ledger.ShareSecret(ctx, rootName, cr.text())
 	if err != nil {
-		return Credentials{}, fmt.Errorf("agree on the root key: %w", err)
+		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret", err)
 	}
 	agreed, err := parseCredentials(kept)
 	if err != nil {
@@ -48,6 +49,31 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 		s.opt.Log.Warn("the root key in the data folder was not that of the database, which counts; the file has it now", "file", cr.Path)
 	}
 	return agreed, agreed.keep()
+}
+
+// useSealing has the ledger seal and open secrets. A server does not start while that
+// of an access key cannot be opened. A command does, so that the key can be removed.
+func (s *Store) useSealing(ctx context.Context) error {
+	keys, err := s.Config.Database.SealingKeys()
+	if err != nil {
+		return err
+	}
+	sealing, err := meta.NewSealingKeys(keys...)
+	if err != nil {
+		return fmt.Errorf("database.sealing_key_file: %w", err)
+	}
+	s.Ledger.SealSecrets(sealing)
+	if !s.opt.Create {
+		return nil
+	}
+	plain, err := s.Ledger.CheckSealed(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; if it is lost, take the access key away (lethe keys remove) and make another", err)
+	}
+	if sealing != nil && plain > 0 {
+		s.opt.Log.Warn("secrets of access keys are in the database in clear; \"lethe keys seal\" seals them", "secrets", plain)
+	}
+	return nil
 }
 
 // rootKey is the id of the root key; empty if it was not made yet.

@@ -34,6 +34,9 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.Ledger.Close)
+	if err := s.useSealing(ctx); err != nil {
+		return err
+	}
 	s.rows = s.fates().Ledger(failpoint.WrapLedger(s.Ledger))
 	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)

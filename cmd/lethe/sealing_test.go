@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/admin"
+)
+
+// Secrets that are sealed are not in the ledger's files; without their sealing key a
+// server does not start, and loses nothing.
+func TestSealedKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sealing-key")
+	lines := func(keys ...string) {
+		var text strings.Builder
+		for _, k := range keys {
+			text.WriteString(base64.StdEncoding.EncodeToString([]byte(strings.Repeat(k, 32))) + "\n")
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t).start()
+	w.bucket("photos")
+	w.fails("set database.sealing_key_file", "keys", "seal")
+	plain := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos")
+	w.stop()
+	lines("1")
+	w.settings = append(w.settings, "database.sealing_key_file="+file)
+	w.start()
+	later := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos")
+	works := func() {
+		t.Helper()
+		for _, k := range []admin.NewKey{plain, later} {
+			if _, err := w.s3(k.ID, k.Secret).ListObjectsV2(context.Background(), &awss3.ListObjectsV2Input{Bucket: &k.Buckets[0]}); err != nil {
+				t.Errorf("%s: %v", k.ID, err)
+			}
+		}
+	}
+	works()
+	copied := filepath.Join(t.TempDir(), "copy")
+	w.ok("backup", copied)
+	if text, err := os.ReadFile(copied); err != nil || !strings.Contains(string(text), plain.Secret) || strings.Contains(string(text), later.Secret) {
+		t.Errorf("the backup lacks the secret in clear, or holds the one that is sealed: %v", err)
+	}
+	if out := w.ok("keys", "seal"); out != "1 secrets were sealed\n" {
+		t.Error(out)
+	}
+	works()
+	w.stop()
+	lines("2")
+	if err := w.tryStart(); err == nil || !strings.Contains(err.Error(), "put that key back") || strings.Contains(err.Error(), later.Secret) {
+		t.Fatalf("started with another sealing key: %v", err)
+	}
+	lines("2", "1")
+	w.start()
+	works()
+	if out := w.ok("keys", "seal"); out != "2 secrets were sealed\n" {
+		t.Error(out)
+	}
+	w.stop()
+	lines("2")
+	w.start()
+	works()
+	w.stop()
+	lines("3")
+	w.ok("keys", "remove", plain.ID, later.ID)
+	w.start()
+}
