@@ -56,7 +56,7 @@ var (
 		"seal", "drop-receipts",
 		"requeue", "write-off",
 	}
-	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed", "block-sums"}
+	ledgerReads = []Step{"resolve", "list", "outcome", "upload", "parts", "stale-uploads", "bucket", "trash", "ruled-uploads", "due-buckets", "unsealed"}
 	blobWrites  = []Step{"put", "unlink"}
 	blobReads   = []Step{"get", "read", "stat", "walk-keys"}
 	latent      = []Step{"decay"}
