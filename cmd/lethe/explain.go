@@ -171,6 +171,13 @@ func (c *cli) explainContent(e admin.Explanation, content admin.ContentInfo) {
 		if b.Attempts > 0 {
 			printf(c.out, ", %s, last error: %s", plural(int64(b.Attempts), "attempt", "attempts"), b.LastError)
 		}
+		switch {
+		case b.State != lethe.Live.String():
+		case b.VerifiedAt.IsZero():
+			printf(c.out, ", written %s, not verified since", stamp(b.CreatedAt))
+		default:
+			printf(c.out, ", verified %s", stamp(b.VerifiedAt))
+		}
 		if b.Suspect {
 			printf(c.out, ", SUSPECT: %s", b.LastError)
 		}
