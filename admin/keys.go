@@ -21,6 +21,7 @@ type Key struct {
 	Owner     string    `json:"owner"`
 	Buckets   []string  `json:"buckets"`
 	ReadOnly  bool      `json:"read_only"`
+	Settings  bool      `json:"settings"` // it may change the settings of these buckets
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -38,6 +39,7 @@ type KeyRequest struct {
 	Owner    string   `json:"owner,omitempty"` // account that it acts for; default: its id
 	Buckets  []string `json:"buckets"`         // names, * for all, @account for those that it makes or is granted
 	ReadOnly bool     `json:"read_only,omitempty"`
+	Settings bool     `json:"settings,omitempty"` // it may change the buckets' settings, make and delete them
 }
 
 // KeyName names an access key.
@@ -59,13 +61,16 @@ func (s *Service) Keys(ctx context.Context, _ None) ([]Key, error) {
 }
 
 func keyOf(k meta.AccessKey) Key {
-	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, CreatedAt: at(k.CreatedAt)}
+	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: at(k.CreatedAt)}
 }
 
 // AddKey makes a key: ErrAccessKeyExists.
 func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	if len(req.Buckets) == 0 {
 		return NewKey{}, fmt.Errorf("%w: a key is for chosen buckets: name at least one", ErrBadRequest)
+	}
+	if req.ReadOnly && req.Settings {
+		return NewKey{}, fmt.Errorf("%w: a key that may only read cannot change settings: leave one of the two out", ErrBadRequest)
 	}
 	for _, b := range req.Buckets {
 		if b != "*" && b != meta.AccountBuckets && !bucketForm.MatchString(b) {
@@ -82,7 +87,7 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	var raw [30]byte
 	rand.Read(raw[:])
 	k, err := s.o.Ledger.AddAccessKey(ctx, meta.AccessKey{
-		ID: req.ID, Secret: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly,
+		ID: req.ID, Secret: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly, Settings: req.Settings,
 	})
 	if err != nil {
 		return NewKey{}, err

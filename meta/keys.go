@@ -11,10 +11,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-const keyColumns = `id, secret, owner, buckets, read_only, created_at`
+const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at`
 
 var (
-	insertKey = register(`INSERT INTO access_keys (` + keyColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`)
+	insertKey = register(`INSERT INTO access_keys (` + keyColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
 	deleteKey = register(`DELETE FROM access_keys WHERE id = ?1`)
 	selectKey = register(`SELECT ` + keyColumns + ` FROM access_keys WHERE id = ?1`)
 	listKeys  = register(`SELECT ` + keyColumns + ` FROM access_keys ORDER BY id`)
@@ -29,7 +29,7 @@ func (db *DB) AddAccessKey(ctx context.Context, k AccessKey) (AccessKey, error) 
 	err := db.write(ctx, "add access key "+k.ID, func(t *tx) error {
 		k.Owner = cmp.Or(k.Owner, k.ID)
 		k.CreatedAt = t.now
-		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), k.CreatedAt)
+		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
 		if isUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}
@@ -76,7 +76,7 @@ func (db *DB) AccessKeys(ctx context.Context) (keys []AccessKey, err error) {
 
 func scanKey(r scanner) (k AccessKey, err error) {
 	var buckets string
-	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.CreatedAt); err != nil {
+	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.Settings, &k.CreatedAt); err != nil {
 		return k, err
 	}
 	if err := json.Unmarshal([]byte(buckets), &k.Buckets); err != nil {

@@ -177,7 +177,7 @@ func TestGuard(t *testing.T) {
 
 func TestAccessKeys(t *testing.T) {
 	l := newLedger(t)
-	k, err := l.AddAccessKey(l.ctx, AccessKey{ID: "AK2", Secret: "s2", Buckets: []string{"b", "c"}, ReadOnly: true})
+	k, err := l.AddAccessKey(l.ctx, AccessKey{ID: "AK2", Secret: "s2", Buckets: []string{"b", "c"}, ReadOnly: true, Settings: true})
 	l.ok(err)
 	if k.Owner != "AK2" || k.CreatedAt != l.now() {
 		t.Errorf("added %+v", k)
@@ -191,7 +191,7 @@ func TestAccessKeys(t *testing.T) {
 	}
 	got, err := l.AccessKey(l.ctx, "AK2")
 	l.ok(err)
-	if got.Secret != "s2" || fmt.Sprint(got.Buckets) != "[b c]" || !got.ReadOnly || got.CreatedAt != k.CreatedAt {
+	if got.Secret != "s2" || fmt.Sprint(got.Buckets) != "[b c]" || !got.ReadOnly || !got.Settings || got.CreatedAt != k.CreatedAt {
 		t.Errorf("key %+v", got)
 	}
 	list, err := l.AccessKeys(l.ctx)

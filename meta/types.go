@@ -261,6 +261,7 @@ type AccessKey struct {
 	Owner     string   // account the key acts for; default: its own id
 	Buckets   []string // names it may use, * all, AccountBuckets; empty: none
 	ReadOnly  bool
+	Settings  bool // it may change the settings of the buckets in its list, make and delete them
 	CreatedAt lethe.Time
 }
 

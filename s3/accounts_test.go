@@ -324,7 +324,7 @@ func TestGrantsToWhoIsNoAccount(t *testing.T) {
 func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
-	key := meta.AccessKey{ID: s.bucket + "-hers", Secret: "secret-of-hers", Owner: name, Buckets: []string{s.bucket + "-made"}}
+	key := meta.AccessKey{ID: s.bucket + "-hers", Secret: "secret-of-hers", Owner: name, Buckets: []string{s.bucket + "-made"}, Settings: true}
 	_, err := w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
 	c := client(s3.Credentials{Access: key.ID, Secret: key.Secret}, nil)

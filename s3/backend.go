@@ -101,7 +101,7 @@ type op struct {
 // need says what an operation wants.
 type need struct {
 	bucket, key, upload string
-	write               bool
+	access              access
 	body                bool // moves a body: no deadline but the connection's
 	xml                 bool // the request's body is an XML document
 }
@@ -111,7 +111,7 @@ type need struct {
 func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 	o := &op{req: requestOf(rctx), cancel: func() {}}
 	o.names = names{bucket: n.bucket, key: n.key, upload: n.upload}
-	if err := b.allow(rctx, o.req, n.bucket, n.write); err != nil {
+	if err := b.allow(rctx, o.req, n.bucket, n.access); err != nil {
 		return o, err
 	}
 	if n.key != "" {

@@ -24,7 +24,7 @@ const bucketPage = 1000
 // may make those of its list, an account any.
 func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput, acl []byte) error {
 	requestOf(ctx).decide(str(in.Bucket))
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*a
 // DeleteBucket deletes a bucket without objects. Uploads that are still open are
 // given up, as S3 does.
 func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
-	o, err := b.begin(ctx, need{bucket: str(&bucket), write: true})
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucke
 // ChangeBucketOwner gives a bucket to another account, with a new access control
 // list and without a policy.
 func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) error {
-	o, err := b.begin(ctx, need{bucket: str(&bucket), write: true})
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
 	defer o.cancel()
 	if err != nil {
 		return err

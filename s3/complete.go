@@ -20,7 +20,7 @@ import (
 // CompleteMultipartUpload makes an object of the parts named. Repeated after a
 // lost answer it answers the same again, as long as the object lies there.
 func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.CompleteMultipartUploadInput) (out s3response.CompleteMultipartUploadResult, version string, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), write: true, xml: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, xml: true})
 	defer o.cancel()
 	if err != nil {
 		return out, "", err

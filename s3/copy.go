@@ -40,7 +40,7 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 	if err := checkKey(key); err != nil {
 		return source{}, err
 	}
-	if err := b.allow(ctx, requestOf(ctx), bucket, false); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
 		return source{}, err
 	}
 	s := source{bucket, key, c}
@@ -95,7 +95,7 @@ func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error
 // CopyObject copies an object by reference; a copy onto itself changes what
 // describes it, its time to live included.
 func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (out s3response.CopyObjectOutput, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return out, err

@@ -20,7 +20,7 @@ import (
 
 // DeleteObject deletes a key; that there is none is no error.
 func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput) (*awss3.DeleteObjectOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing})
 	defer o.cancel()
 	if err == nil {
 		err = checkVersion(str(in.VersionId))
@@ -43,7 +43,7 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 
 // DeleteObjects deletes up to 1,000 keys in one transaction.
 func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInput) (s3response.DeleteResult, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: writing})
 	defer o.cancel()
 	if err != nil {
 		return s3response.DeleteResult{}, err

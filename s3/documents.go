@@ -45,7 +45,7 @@ func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3e
 
 // putDocument writes one, nil deletes it.
 func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	o, err := b.begin(ctx, need{bucket: bucket, write: true, xml: body != nil && kind != kindPolicy})
+	o, err := b.begin(ctx, need{bucket: bucket, access: setting, xml: body != nil && kind != kindPolicy})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (b *Backend) readable(ctx context.Context, bucket string) error {
 	if acct, _ := account(ctx); acct.Access == "" {
 		return nil
 	}
-	return b.allow(ctx, requestOf(ctx), bucket, false)
+	return b.allow(ctx, requestOf(ctx), bucket, reading)
 }
 
 // GetBucketAcl returns the access control list that decides on the request, with
@@ -275,7 +275,7 @@ func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string,
 // unshared refuses a bucket whose access control list grants something to others
 // than its owner.
 func (b *Backend) unshared(ctx context.Context, bucket string) error {
-	if err := b.allow(ctx, requestOf(ctx), bucket, true); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
 		return err
 	}
 	doc, err := b.document(ctx, bucket, kindACL, 0)
@@ -299,7 +299,7 @@ func (b *Backend) DeleteBucketOwnershipControls(ctx context.Context, bucket stri
 // GetBucketTagging returns the bucket's tags.
 func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[string]string, error) {
 	bucket = str(&bucket)
-	if err := b.allow(ctx, requestOf(ctx), bucket, false); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
 		return nil, err
 	}
 	doc, err := b.document(ctx, bucket, kindTags, s3err.ErrBucketTaggingNotFound)
@@ -333,7 +333,7 @@ func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error 
 // GetBucketVersioning answers as a bucket does that never had versions, which is
 // what clients take for "off".
 func (b *Backend) GetBucketVersioning(ctx context.Context, bucket string) (s3response.GetBucketVersioningOutput, error) {
-	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, false)
+	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, reading)
 }
 
 // GetObjectLockConfiguration answers that there is none: versitygw and clients

@@ -27,8 +27,17 @@ const allBuckets = "*"
 // key's list appears as one more grant, so that an explicit Deny in the policy
 // still holds.
 
+// access is what an operation does in its bucket.
+type access int
+
+const (
+	reading access = iota
+	writing        // objects
+	setting        // what is said of the bucket or decides on its objects, and the bucket itself
+)
+
 // allow refuses what the signer of the request may not do to the bucket.
-func (b *Backend) allow(ctx context.Context, req *request, bucket string, write bool) error {
+func (b *Backend) allow(ctx context.Context, req *request, bucket string, what access) error {
 	acct, root := account(ctx)
 	if err := b.count(req, acct.Access); err != nil {
 		return err
@@ -49,8 +58,10 @@ func (b *Backend) allow(ctx context.Context, req *request, bucket string, write 
 	switch {
 	case !permits(key, bucket) && !(key.Account() && req.decides(bucket)):
 		return denied("Access key %s may not use bucket %q. Its buckets are chosen when the key is made.", key.ID, bucket)
-	case write && key.ReadOnly:
+	case what != reading && key.ReadOnly:
 		return denied("Access key %s may only read.", key.ID)
+	case what == setting && !key.Settings && permits(key, bucket):
+		return denied("Access key %s was made without the right to change settings of bucket %q, to make or to delete it.", key.ID, bucket)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (s *site) restricted(id string, readOnly bool, buckets ...string) *awss3.Cl
 // key makes an access key for the buckets.
 func (s *site) key(id string, readOnly bool, buckets ...string) s3.Credentials {
 	s.t.Helper()
-	key := meta.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Buckets: buckets, ReadOnly: readOnly}
+	key := meta.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Buckets: buckets, ReadOnly: readOnly, Settings: true}
 	_, err := w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
 	return s3.Credentials{Access: key.ID, Secret: key.Secret}

@@ -17,7 +17,7 @@ import (
 // PutObjectLegalHold sets or lifts the legal hold of a key. Holds of the operator
 // stay.
 func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version string, on bool) error {
-	n := need{bucket: str(&bucket), key: str(&key), write: true}
+	n := need{bucket: str(&bucket), key: str(&key), access: setting}
 	o, err := b.begin(ctx, n)
 	defer o.cancel()
 	if err == nil {

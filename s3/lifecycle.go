@@ -90,7 +90,7 @@ func (s *Server) mayRule(ctx fiber.Ctx, bucket string, a bucketAction) error {
 
 // putLifecycle replaces the rules of a bucket.
 func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	o, err := b.begin(rctx, need{bucket: bucket, write: true})
+	o, err := b.begin(rctx, need{bucket: bucket, access: setting})
 	defer o.cancel()
 	if err != nil {
 		return &controllers.Response{}, err
@@ -124,7 +124,7 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 
 // deleteLifecycle removes the rules of a bucket; that there are none is no error.
 func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	o, err := b.begin(rctx, need{bucket: bucket, write: true})
+	o, err := b.begin(rctx, need{bucket: bucket, access: setting})
 	defer o.cancel()
 	if err != nil {
 		return &controllers.Response{}, err

@@ -25,7 +25,7 @@ import (
 
 // CreateMultipartUpload opens an upload.
 func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (out s3response.InitiateMultipartUploadResult, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing})
 	defer o.cancel()
 	if err != nil {
 		return out, err
@@ -99,7 +99,7 @@ func (b *Backend) upload(o *op) (meta.Upload, error) {
 
 // AbortMultipartUpload gives an upload up.
 func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMultipartUploadInput) error {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMulti
 
 // UploadPart stores a part.
 func (b *Backend) UploadPart(ctx context.Context, in *awss3.UploadPartInput) (*awss3.UploadPartOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), write: true, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func partGiven(in *awss3.UploadPartInput) given {
 
 // UploadPartCopy stores a part from an object or a range of it.
 func (b *Backend) UploadPartCopy(ctx context.Context, in *awss3.UploadPartCopyInput) (out s3response.CopyPartResult, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), write: true, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return out, err

@@ -57,7 +57,7 @@ func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput)
 
 // PutObjectAcl replaces the object's own list.
 func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput) error {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -120,6 +120,13 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 	}
 	list, err := b.granted(ctx, o, w)
 	if err != nil || list == nil {
+		return nil, err
+	}
+	owner, err := b.bucketOwner(ctx, o.names.bucket)
+	if err == nil && !ordinary(w, owner) {
+		err = b.allow(ctx, o.req, o.names.bucket, setting)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return list, b.maySetACL(ctx, o)

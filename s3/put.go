@@ -18,7 +18,7 @@ import (
 // PutObject stores an object. Nothing refers to its bytes before the body ended
 // well and all its digests held.
 func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), write: true, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return s3response.PutObjectOutput{}, err

@@ -101,7 +101,7 @@ var unconfiguredActions = func() map[string]bucketAction {
 
 // answer is what a bucket without it says.
 func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	if err := b.allow(ctx, requestOf(ctx), bucket, false); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
 		return &controllers.Response{}, err
 	}
 	if f.empty == "" {
@@ -112,7 +112,7 @@ func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte
 
 // listNone lists none of a bucket's.
 func (f feature) listNone(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	return document(f.list, "<IsTruncated>false</IsTruncated>"), b.allow(ctx, requestOf(ctx), bucket, false)
+	return document(f.list, "<IsTruncated>false</IsTruncated>"), b.allow(ctx, requestOf(ctx), bucket, reading)
 }
 
 // document is a document of S3's with what is in it.
@@ -124,7 +124,7 @@ func document(root, content string) *controllers.Response {
 
 // refuse says that it is not here, unless the document sets nothing.
 func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	if err := b.allow(ctx, requestOf(ctx), bucket, true); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
 		return &controllers.Response{}, err
 	}
 	if f.clears && setsNothing(body) {
@@ -135,7 +135,7 @@ func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []b
 
 // remove has nothing to remove; one that has an ID is not there.
 func (f feature) remove(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	err := b.allow(ctx, requestOf(ctx), bucket, true)
+	err := b.allow(ctx, requestOf(ctx), bucket, setting)
 	if err == nil && f.code == noConfiguration {
 		err = s3err.APIError{Code: f.code, Description: f.text, HTTPStatusCode: http.StatusNotFound}
 	}

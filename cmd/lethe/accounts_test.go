@@ -31,7 +31,7 @@ func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) 
 	}
 	return w, func(id string, buckets ...string) (c atInstances) {
 		t.Helper()
-		key := asked[admin.NewKey](w, "keys", "add", "--id", id, "--bucket", strings.Join(buckets, ","))
+		key := asked[admin.NewKey](w, "keys", "add", "--id", id, "--bucket", strings.Join(buckets, ","), "--settings")
 		c[0] = w.s3(key.ID, key.Secret)
 		o := c[0].Options()
 		o.BaseEndpoint = &found[1]

@@ -38,7 +38,7 @@ func TestClientsChangesAreAudited(t *testing.T) {
 	w := newWorld(t).start()
 	w.bucket("mine")
 	w.put("mine", "a", "bytes", "")
-	owner := asked[admin.NewKey](w, "keys", "add", "--bucket", "mine")
+	owner := asked[admin.NewKey](w, "keys", "add", "--bucket", "mine", "--settings")
 	foreign := asked[admin.NewKey](w, "keys", "add", "--bucket", "other")
 	bucket, key := aws.String("mine"), aws.String("a")
 	rules := &awss3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{

@@ -47,7 +47,7 @@ func TestNamesOfKeysAreNotTaken(t *testing.T) {
 	w := newWorld(t).start()
 	ctx := context.Background()
 	squatter := asked[admin.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
-	owner := asked[admin.NewKey](w, "keys", "add", "--id", "owner", "--bucket", "photos")
+	owner := asked[admin.NewKey](w, "keys", "add", "--id", "owner", "--bucket", "photos", "--settings")
 	w.ok("keys", "add", "--id", "reader", "--bucket", "photos", "--read-only")
 	make := &awss3.CreateBucketInput{Bucket: aws.String("photos")}
 	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, make); err == nil || !strings.Contains(err.Error(), "BucketAlreadyExists") {

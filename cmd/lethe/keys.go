@@ -19,7 +19,12 @@ may do everything. Further keys may use the buckets that they are made for:
 
     lethe keys add --bucket photos --bucket music
     lethe keys add --bucket '*' --read-only
+    lethe keys add --bucket photos --settings
     lethe keys add --id alice --bucket @account
+
+They read, write, list and delete objects. With --settings they also make and delete
+their buckets, and change policies, access control lists, CORS and lifecycle rules,
+tags, ownership, public access and legal holds there.
 
 The last one is an account: it may make buckets and owns those that it makes, and
 access control lists and policies of other buckets can grant it something, by its
@@ -79,7 +84,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 					return printJSON(c.out, k)
 				}
 				_, err = printf(c.out, "access key  %s\nsecret key  %s\nbuckets     %s, %s\nThe secret is not shown again.\n",
-					k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.ReadOnly))
+					k.ID, k.Secret, strings.Join(k.Buckets, ", "), access(k.Key))
 				return err
 			})
 		},
@@ -88,6 +93,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 	f.StringVar(&req.ID, "id", "", "the key's `id` (default: made up)")
 	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use, * for all, @account for those that it makes or is granted; may be given again")
 	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, not write")
+	f.BoolVar(&req.Settings, "settings", false, "it may change the settings of its buckets, make and delete them")
 	f.StringVar(&req.Owner, "owner", "", "`account` that it acts for (default: its id)")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
@@ -117,9 +123,12 @@ func (c *cli) keysRootCommand() *cobra.Command {
 	}
 }
 
-func access(readOnly bool) string {
-	if readOnly {
+func access(k admin.Key) string {
+	switch {
+	case k.ReadOnly:
 		return "read only"
+	case k.Settings:
+		return "read, write and settings"
 	}
 	return "read and write"
 }
@@ -139,7 +148,7 @@ func (c *cli) keysListCommand() *cobra.Command {
 				}
 				rows := [][]string{{"KEY", "OWNER", "ACCESS", "MADE", "BUCKETS"}}
 				for _, k := range list {
-					rows = append(rows, []string{k.ID, k.Owner, access(k.ReadOnly), stamp(k.CreatedAt), strings.Join(k.Buckets, ", ")})
+					rows = append(rows, []string{k.ID, k.Owner, access(k), stamp(k.CreatedAt), strings.Join(k.Buckets, ", ")})
 				}
 				return table(c.out, rows)
 			})
