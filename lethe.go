@@ -158,7 +158,7 @@ var (
 	// ErrBackendMismatch: the backend carries another store's identity, or a
 	// newer epoch than the ledger's: deletes stop until a person decides.
 	ErrBackendMismatch = errors.New("backend and ledger do not belong together")
-	// ErrClock: the machine's clock ran back behind the ledger's: nothing is removed
+	// ErrClock: the clock ran back behind the ledger's, or was set forward: nothing is removed
 	// for its age before it has caught up.
 	ErrClock = errors.New("clock is in doubt")
 	// ErrUnavailable: the ledger or every copy on the backends is unreachable.

@@ -46,6 +46,8 @@ type Status struct {
 	Pace int `json:"pace,omitempty"`
 	// ClockBehind is how far the machine's clock lies behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
+	// ClockAhead is by how much the ledger's clock was set forward while the process ran.
+	ClockAhead float64 `json:"clock_ahead_seconds,omitempty"`
 	// Holds is how many holds are set, and Stops what limits have stopped and which
 	// clocks are in doubt.
 	Holds int64       `json:"holds,omitempty"`
@@ -133,7 +135,7 @@ func (s *Service) Status(ctx context.Context, _ None) (Status, error) {
 	out := Status{
 		Version: s.o.Version, Store: string(id.ID), Database: string(id.DB), CreatedAt: at(id.CreatedAt),
 		Now: at(s.o.Clock.Now()), Serving: s.o.Serving, StartedAt: at(s.started),
-		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(),
+		Ledger: s.o.Ledger.Stats(), ClockBehind: s.o.Ledger.ClockBehind().Seconds(), ClockAhead: s.o.Ledger.ClockAhead().Seconds(),
 	}
 	out.Cache = s.cacheStats()
 	if err = s.sumBuckets(ctx, &out); err == nil {

@@ -68,6 +68,9 @@ func (t *tx) mayCondemn(r OrphanRequest) error {
 	if ahead := t.db.engine.behind(); ahead > 0 {
 		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead, lethe.ErrClock)
 	}
+	if ahead := t.db.ClockAhead(); ahead > 0 {
+		return fmt.Errorf("the clock was set forward by %s: %w", ahead, lethe.ErrClock)
+	}
 	b, err := t.backend(r.Backend)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ const (
 // behind what any has used.
 type serverClock struct {
 	fake  *ledgerClock // of tests
+	jump  jump
 	high  atomic.Int64 // highest time ever used
 	wall  atomic.Int64 // as last seen
 	seen  atomic.Int64 // when, by the monotonic clock
@@ -61,7 +62,7 @@ func (c *serverClock) read(results []*pgconn.Result) (lethe.Time, error) {
 	}
 	c.wall.Store(wall)
 	c.seen.Store(int64(lethe.Monotonic{}.Now()))
-	return lethe.Time(raise(&c.high, max(wall, saved))), nil
+	return lethe.Time(raise(&c.high, max(int64(c.jump.held(lethe.Time(wall))), saved))), nil
 }
 
 // raise makes v at least to, and answers it.

@@ -462,6 +462,10 @@ type Options struct {
 	// LateWindow is the longest time that an upload whose caller has given up may
 	// still take to land (design rule 9).
 	LateWindow time.Duration
+	// Boot is a clock that nobody sets, by which a clock that is set forward by more
+	// than ClockJump is noticed (DB.ClockAhead); nil: it is not.
+	Boot      lethe.Clock
+	ClockJump time.Duration
 	// OpsKept is how long operation outcomes can be looked up (default 24 h).
 	OpsKept time.Duration
 	// TrustWindow is how long a copy that was read or written whole is trusted (default 24 h; < 0: not at all).

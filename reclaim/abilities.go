@@ -12,6 +12,12 @@ type clocked interface {
 	ClockBehind() time.Duration
 }
 
+// steady is a ledger that can tell that its clock was set forward.
+type steady interface {
+	// ClockAhead is by how much, 0 if by no more than clocks are corrected by.
+	ClockAhead() time.Duration
+}
+
 // shrinking is a ledger with a file that can be made smaller.
 type shrinking interface {
 	// Vacuum gives up to so many unused pages back to the disk. A ledger without a
@@ -31,6 +37,15 @@ func AbilitiesOf(ledger any) Abilities { return Abilities{ledger} }
 func (a Abilities) ClockBehind() time.Duration {
 	if c, ok := a.ledger.(clocked); ok {
 		return c.ClockBehind()
+	}
+	return 0
+}
+
+// ClockAhead is by how much the ledger's clock was set forward, 0 for one that does
+// not know.
+func (a Abilities) ClockAhead() time.Duration {
+	if c, ok := a.ledger.(steady); ok {
+		return c.ClockAhead()
 	}
 	return 0
 }

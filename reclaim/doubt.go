@@ -8,15 +8,16 @@ import (
 )
 
 // unlessBehind makes a step refuse while the clock is in doubt: a clock that ran
-// back was wrong before or is now, so that nobody knows what is due by it (design
-// rule 13). What was condemned already is dead by any clock, and needs no such
-// care.
+// back, or was set forward, was wrong before or is now, so that nobody knows what is
+// due by it (design rule 13). What was condemned already is dead by any clock, and
+// needs no such care.
 func unlessBehind(ledger any, step Step) Step {
-	c, ok := ledger.(clocked)
-	if !ok {
-		return step
-	}
+	c := AbilitiesOf(ledger)
 	return func(ctx context.Context, n *Counts) (bool, error) {
+		if d := c.ClockAhead(); d > 0 {
+			return false, fmt.Errorf("reclaim: %w: the ledger's clock was set forward by %s; nothing is removed for its age "+
+				"until it is set back, or, if it is right now, this process is started anew", lethe.ErrClock, d)
+		}
 		if d := c.ClockBehind(); d > 0 {
 			return false, fmt.Errorf("reclaim: %w: the machine's clock lies %s behind the latest time in the ledger; "+
 				"nothing is removed for its age before it has caught up: check the clock", lethe.ErrClock, d)

@@ -13,13 +13,15 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// ranBack is a ledger whose machine's clock lies behind.
+// ranBack is a ledger whose clock is in doubt.
 type ranBack struct {
 	*memmeta.DB
-	behind time.Duration
+	behind, ahead time.Duration
 }
 
 func (r *ranBack) ClockBehind() time.Duration { return r.behind }
+
+func (r *ranBack) ClockAhead() time.Duration { return r.ahead }
 
 // While the clock is in doubt nothing goes for its age; what was condemned before
 // goes all the same.
@@ -34,18 +36,23 @@ func TestAClockThatRanBackRemovesNothing(t *testing.T) {
 	_, err = w.ledger.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: "d"})
 	w.must(err)
 	w.clock.Advance(24 * time.Hour)
-	l := &ranBack{w.ledger, time.Hour}
+	l := &ranBack{w.ledger, time.Hour, 0}
 	doubted := map[string]reclaim.Routine{
 		"expired":   &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: 10}},
 		"pruned":    &reclaim.Purge{Ledger: l, Batch: meta.Batch{Limit: 10}},
 		"reaped":    &reclaim.Reap{Ledger: l, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10},
 		"multipart": &reclaim.Uploads{Ledger: l, Safety: w.safety, Limit: 10},
 	}
-	for name, r := range doubted {
-		if err := walk(w.ctx, r); !errors.Is(err, lethe.ErrClock) {
-			t.Errorf("%s: %v", name, err)
+	refused := func() {
+		for name, r := range doubted {
+			if err := walk(w.ctx, r); !errors.Is(err, lethe.ErrClock) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
+	refused()
+	l.behind, l.ahead = 0, 24*time.Hour
+	refused()
 	if _, there := w.ledger.Object("b", "b"); !there {
 		t.Error("an object was expired")
 	}
@@ -53,7 +60,7 @@ func TestAClockThatRanBackRemovesNothing(t *testing.T) {
 	k := w.clean()
 	k.Ledger = l
 	want(w, "gone", w.pass(k)["gone"], 1)
-	l.behind = 0
+	l.ahead = 0
 	for name, r := range doubted {
 		if err := walk(w.ctx, r); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -86,6 +86,7 @@ var (
 	unwritable = gauge("backend_unwritable", "1 while the backend gets no writes, for whatever reason.", "backend")
 	quota      = gauge("backend_quota_bytes", "Bytes that the backend may hold, 0 for no quota.", "backend")
 	behind     = gauge("clock_behind_seconds", "How far the machine's clock lies behind the ledger's.")
+	ahead      = gauge("clock_ahead_seconds", "By how much the clock was set forward while the process ran, if by more than reclaim.grace.clock_jump.")
 )
 
 // Describe tells nothing: which series there are depends on the store.
@@ -106,6 +107,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tell(logical, float64(s.Bytes))
 	tell(buckets, float64(s.Buckets))
 	tell(behind, s.ClockBehind)
+	tell(ahead, s.ClockAhead)
 	tell(full, truth(s.Ledger.Full))
 	tellSurroundings(tell, s)
 	tellGuards(tell, s)

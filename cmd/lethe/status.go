@@ -91,6 +91,10 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 			"If the machine's clock is right: %s\n",
 			span(time.Duration(s.ClockBehind*float64(time.Second))), c.command("clock", "show"))
 	}
+	if s.ClockAhead > 0 {
+		printf(c.out, "\nTHE CLOCK WAS SET FORWARD BY %s: nothing is removed for its age, and the ledger goes on without the jump.\n"+
+			"Set it back; or, if it is right now, restart the server.\n", span(time.Duration(s.ClockAhead*float64(time.Second))))
+	}
 	c.printTroubles(s.Backends)
 	for _, b := range s.Backends {
 		switch {

@@ -22,6 +22,9 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,
 		NoReceipts: s.Config.Receipts.Keep == 0, TrustWindow: s.Config.Store.TrustWindow.Std(),
 	}
+	if _, ours := s.opt.Clock.(lethe.SystemClock); ours { // those of tests are set on purpose
+		o.Boot, o.ClockJump = lethe.Monotonic{}, s.safety.ClockJump
+	}
 	if o.TrustWindow == 0 {
 		o.TrustWindow = -1
 	}
