@@ -130,7 +130,7 @@ func TestKeysForAccounts(t *testing.T) {
 	w := newWorld(t).start()
 	w.fails("leave the owner out", "keys", "add", "--id", "alice", "--owner", "bob", "--bucket", "@account")
 	for _, id := range []string{"*", "a,b", "al", "alice bob", `al"ice`} {
-		w.fails("an account is named by", "keys", "add", "--id", id, "--bucket", "@account")
+		w.fails("is named by 3 to 128", "keys", "add", "--id", id, "--bucket", "@account")
 	}
 	w.fails("no name of a bucket", "keys", "add", "--bucket", "@others")
 	if k := asked[admin.NewKey](w, "keys", "add", "--bucket", "@account,photos"); k.Owner != k.ID || len(k.Buckets) != 2 {
