@@ -41,6 +41,9 @@ func intents() []action {
 		{name: "Beat of what is idle", changes: "intent idle, intents", run: beat(idle)},
 		{name: "Abandon one", changes: "intents", run: func(a *act) (any, error) { return none(a.db.Abandon(a.ctx, others(a), true)) }},
 		{name: "Abandon what is idle", changes: "intent idle", run: func(a *act) (any, error) { return none(a.db.Abandon(a.ctx, idle(a), false)) }},
+		{name: "CondemnLate", changes: "intents", run: func(a *act) (any, error) {
+			return none(a.db.CondemnLate(a.ctx, meta.LateBytes{Blob: others(a), Backend: "disk", Size: 1}))
+		}},
 		{name: "ClaimIntents", passes: true, changes: "intents", run: claim(0)},
 		{name: "ClaimIntents that are silent", passes: true, changes: "intent idle, intents", run: claim(time.Hour)},
 		{name: "CondemnIntent", changes: "intent promo", run: func(a *act) (any, error) {

@@ -23,6 +23,9 @@ func backends() []action {
 		{name: "SetEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
 			return none(a.db.SetEpoch(a.ctx, "disk", a.f.epoch+1, a.f.epoch))
 		}},
+		{name: "AcceptEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
+			return none(a.db.AcceptEpoch(a.ctx, "disk", a.f.epoch+2))
+		}},
 		{name: "HoldBackend", changes: "backend disk", closes: true, run: func(a *act) (any, error) { return none(a.db.HoldBackend(a.ctx, "disk", "stop")) }},
 		{name: "ChangeHold", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
 			return none(a.db.ChangeHold(a.ctx, a.f.disk, meta.BackendHold{For: meta.HeldForBackend, Reason: "doubt"}))
