@@ -17,6 +17,7 @@ var withoutPoints = map[string]string{
 	"SetBucketOwner": bySomeone, "PutDocument": bySomeone, "DeleteDocument": bySomeone, "SetRules": bySomeone,
 	"AddHold": bySomeone, "LiftHold": bySomeone, "AllowGuard": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
 	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndStops": repeated, "EndStaleRuns": repeated,
+	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
 	"MarkSuspect": repeated, "Restamp": repeated, "AbortRuled": "as AbortStale, which has points",
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
@@ -49,6 +50,7 @@ func TestEveryTransitionHasPoints(t *testing.T) {
 		delete(wrapped, m.Name)
 	}
 	delete(wrapped, "ClockBehind") // passed on
+	delete(wrapped, "ClockAhead")
 	if len(wrapped) > 0 {
 		t.Errorf("these wrap nothing of the ledger: %v", wrapped)
 	}

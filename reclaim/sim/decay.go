@@ -146,11 +146,12 @@ func (o *oracle) opens(id lethe.ID) *damage {
 	return d
 }
 
-// elsewhere says that a copy which has not decayed has the same bytes.
+// elsewhere says that a live copy which has not decayed has the same bytes: nobody finds
+// one that is condemned.
 func (o *oracle) elsewhere(id lethe.ID) bool {
 	of := o.last[id]
 	return slices.ContainsFunc(o.view.Blobs, func(b meta.Blob) bool {
-		if b.ContentID != of.ContentID || b.Segment != of.Segment || b.State == lethe.Pending || o.lost[b.ID] {
+		if b.ContentID != of.ContentID || b.Segment != of.Segment || b.State != lethe.Live || o.lost[b.ID] {
 			return false
 		}
 		_, there := o.w.disks[b.Backend].Bytes(lethe.BlobKey(o.w.store, b.ID))
