@@ -234,11 +234,13 @@ func TestVacuumShrinksTheFile(t *testing.T) {
 	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != vacuumSmall {
 		t.Error(freed, err)
 	}
-	if freed, err := db.Vacuum(ctx, vacuumStep); err != nil || freed != vacuumStep {
+	// A page of SQLite's own that goes along makes a step one short, and another follows.
+	freed, err := db.Vacuum(ctx, vacuumStep)
+	if err != nil || freed < vacuumStep || freed >= 2*vacuumStep {
 		t.Error(freed, err)
 	}
-	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed < 450 {
-		t.Error(freed, err)
+	if more, err := db.Vacuum(ctx, 1<<20); err != nil || freed+more < vacuumStep+450 {
+		t.Error(freed, more, err)
 	}
 	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed != 0 {
 		t.Error("what was left:", freed, err)

@@ -213,7 +213,11 @@ func (h *history) guard() {
 	quota := int64(h.number(3)) * 2000
 	ask(h, "add backend", func(l Ledger) (meta.Backend, error) { return l.AddBackend(h.ctx, meta.Backend{ID: disk, Quota: quota}) })
 	ask(h, "backends", func(l Ledger) ([]meta.Backend, error) { return l.Backends(h.ctx) })
-	ask(h, "identity", func(l Ledger) (meta.Store, error) { return l.Identity(h.ctx) })
+	ask(h, "identity", func(l Ledger) (meta.Store, error) {
+		s, err := l.Identity(h.ctx)
+		s.Life = "" // a server's
+		return s, err
+	})
 }
 
 func (h *history) prune() {
