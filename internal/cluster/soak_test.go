@@ -225,7 +225,7 @@ func (w *world) checkRules(ctx context.Context) error {
 }
 
 // soundCopies are contents with two copies that nobody doubts.
-const soundCopies = `SELECT b.content_id, min(b.id), min(b.backend) FROM blobs b JOIN contents c ON c.id = b.content_id
+const soundCopies = `SELECT b.content_id, (array_agg(b.id ORDER BY b.backend))[1], min(b.backend) FROM blobs b JOIN contents c ON c.id = b.content_id
 	WHERE b.state = 2 AND b.suspect = 0 AND b.size > 0
 	GROUP BY b.content_id HAVING count(*) = 2 AND count(DISTINCT b.backend) = 2 AND count(DISTINCT b.segment) = 1
 	ORDER BY random() LIMIT 20`
