@@ -306,8 +306,8 @@ func TestWhatSumsCost(t *testing.T) {
 		whole, piece int
 	}{
 		"small": {[]int{1000}, 0, 0}, "one block": {[]int{256 << 10}, 0, 0}, "held in memory": {[]int{1 << 20}, 0, 0},
-		"one row": {[]int{32 << 20}, 0, 0}, "two rows": {[]int{32<<20 + 1}, 1, 1},
-		"parts": {[]int{5 << 20, 5 << 20, 1000}, 0, 0}, "a large part": {[]int{5 << 20, 33 << 20}, 1, 0},
+		"one row": {[]int{16 << 20}, 0, 0}, "two rows": {[]int{16<<20 + 1}, 1, 1},
+		"parts": {[]int{5 << 20, 5 << 20, 1000}, 0, 0}, "a large part": {[]int{5 << 20, 17 << 20}, 1, 0},
 	} {
 		var parts []string
 		for i, size := range c.parts {
