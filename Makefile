@@ -131,9 +131,10 @@ bench-binaries:
 	$(GO) build -o bench/out/lethe ./cmd/lethe
 	$(GO) build -o bench/out/lethe-bench ./bench/lethe-bench
 
-# Other people's suites; S3TESTS names a checkout of Ceph's. Not part of make test.
+# Other people's suites; S3TESTS names a checkout of Ceph's, PROVIDERS a folder with
+# Terraform's provider for AWS. Not part of make test.
 conformance:
-	S3TESTS=$(S3TESTS) scripts/conformance/run.sh $(SUITES)
+	S3TESTS=$(S3TESTS) PROVIDERS=$(PROVIDERS) scripts/conformance/run.sh $(SUITES)
 
 # The suite of the backends on every S3 server that is installed, and on the one
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -170,10 +171,8 @@ func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObje
 		}
 		r.Tags = &tags
 	}
-	if a := types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))); a != "" && from.Attrs.Checksums[string(a)] == "" {
-		if err := b.checksum(o, from, a, r.Attrs); err != nil {
-			return res, err
-		}
+	if err := b.copySum(o, from, types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))), r.Attrs); err != nil {
+		return res, err
 	}
 	return b.store.Copy(o.ctx, r)
 }
@@ -198,6 +197,35 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3respon
 	life, err := b.lifetimeOf(attrs.User)
 	r.TTL, r.TTLAt = life.ttl, life.at
 	return err
+}
+
+// copySum gives the copy the checksum that was asked for. As on S3 a copy was not
+// uploaded in parts: where the source has a checksum of its parts' checksums, the copy
+// has one of the whole object. CRCs of parts are put together; for other algorithms the
+// source is read.
+func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+	composite := from.Attrs.ChecksumType == string(types.ChecksumTypeComposite)
+	if asked == "" && composite {
+		for name := range from.Attrs.Checksums {
+			asked = types.ChecksumAlgorithm(name)
+		}
+	}
+	have := from.Attrs.Checksums[string(asked)] != ""
+	if asked == "" || have && !composite {
+		return nil
+	}
+	parts := make([]meta.Part, len(from.Attrs.Parts))
+	attrs.Parts = slices.Clone(attrs.Parts)
+	for i, p := range from.Attrs.Parts {
+		parts[i] = meta.Part{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
+		attrs.Parts[i].Checksums = nil
+	}
+	if have && (asked == types.ChecksumAlgorithmCrc32 || asked == types.ChecksumAlgorithmCrc32c) {
+		sum, err := compose(asked, types.ChecksumTypeFullObject, parts)
+		attrs.Checksums, attrs.ChecksumType = map[string]string{string(asked): sum}, string(types.ChecksumTypeFullObject)
+		return err
+	}
+	return b.checksum(o, from, asked, attrs)
 }
 
 // checksum reads the source to give the copy a checksum of another kind.

@@ -226,7 +226,9 @@ func (b *Backend) DeleteBucketPolicy(ctx context.Context, bucket string) error {
 // GetBucketCors returns the rules for scripts of other origins. Everybody may
 // know them: a preflight request is not signed.
 func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, error) {
-	return b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
+	rules, err := b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
+	requestOf(ctx).cors = rules
+	return rules, err
 }
 
 // maxCORSRules is how many a bucket may have, as S3 has it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/metrics"
@@ -95,12 +96,23 @@ func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte)
 	if err != nil {
 		return &controllers.Response{}, err
 	}
+	if least := o.req.web.Get(headerLeastTransition); least != "" && least != leastTransition {
+		return &controllers.Response{}, notKept("Objects are not moved to other storage classes, so that %s can only be %s.", headerLeastTransition, leastTransition)
+	}
 	rules, err := lifecycle.Parse(body)
 	if err == nil {
 		err = b.setRules(o, meta.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules, By: byS3})
 	}
-	return &controllers.Response{}, b.fail(o, lifecycleError(err))
+	return &controllers.Response{Headers: map[string]*string{headerLeastTransition: to(leastTransition)}}, b.fail(o, lifecycleError(err))
 }
+
+// headerLeastTransition says how large objects have to be for a rule to move them to
+// another storage class, which none does here. Its default is told all the same:
+// Terraform waits until it reads what it has set.
+const (
+	headerLeastTransition = "X-Amz-Transition-Default-Minimum-Object-Size"
+	leastTransition       = string(types.TransitionDefaultMinimumObjectSizeAllStorageClasses128k)
+)
 
 // getLifecycle answers the rules of a bucket, wherever they were set.
 func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
@@ -118,8 +130,9 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 	if err != nil {
 		return &controllers.Response{}, b.fail(o, err)
 	}
-	kind := fiber.MIMEApplicationXML
-	return &controllers.Response{Data: found.Rules.XML(), Headers: map[string]*string{fiber.HeaderContentType: &kind}}, nil
+	return &controllers.Response{Data: found.Rules.XML(), Headers: map[string]*string{
+		fiber.HeaderContentType: to(fiber.MIMEApplicationXML), headerLeastTransition: to(leastTransition),
+	}}, nil
 }
 
 // deleteLifecycle removes the rules of a bucket; that there are none is no error.

@@ -79,6 +79,30 @@ func TestLifecycleRulesComeBack(t *testing.T) {
 	nowhere.fails(nowhere.setRules(s.Client, rule()), 404, "NoSuchBucket")
 }
 
+// Terraform waits until it reads the rules that it has set, with the size from which
+// objects are moved.
+func TestLifecycleRulesTellTheLeastTransition(t *testing.T) {
+	s := newSite(t)
+	set := func(least types.TransitionDefaultMinimumObjectSize) (*awss3.PutBucketLifecycleConfigurationOutput, error) {
+		return s.PutBucketLifecycleConfiguration(s.ctx, &awss3.PutBucketLifecycleConfigurationInput{
+			Bucket: &s.bucket, TransitionDefaultMinimumObjectSize: least,
+			LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{rule()}},
+		})
+	}
+	const all = types.TransitionDefaultMinimumObjectSizeAllStorageClasses128k
+	for _, least := range []types.TransitionDefaultMinimumObjectSize{"", all} {
+		put, err := set(least)
+		s.must(err)
+		got, err := s.GetBucketLifecycleConfiguration(s.ctx, &awss3.GetBucketLifecycleConfigurationInput{Bucket: &s.bucket})
+		s.must(err)
+		if put.TransitionDefaultMinimumObjectSize != all || got.TransitionDefaultMinimumObjectSize != all {
+			t.Errorf("set with %q it is %q, and then %q", least, put.TransitionDefaultMinimumObjectSize, got.TransitionDefaultMinimumObjectSize)
+		}
+	}
+	_, err := set(types.TransitionDefaultMinimumObjectSizeVariesByStorageClass)
+	s.fails(err, 501, "NotImplemented")
+}
+
 func TestLifecycleRulesThatAreNotSupportedAreRefused(t *testing.T) {
 	s := newSite(t)
 	transition, both := rule(), rule()

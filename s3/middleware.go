@@ -282,6 +282,7 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		s.opt.Events.request(req.event)
 		req.ended(req.event)
 	}
+	exposeRuled(ctx, req)
 	req.amend(resp)
 	keepLines(&resp.Header)
 	switch {

@@ -147,6 +147,52 @@ func TestASuspectPart(t *testing.T) {
 	}
 }
 
+// A copy was not uploaded in parts: where its source has a checksum of its parts'
+// checksums, the copy has that of all its bytes, as on S3.
+func TestCopiesHaveAWholeChecksum(t *testing.T) {
+	s := newSite(t)
+	whole := pattern(minPart + 10)
+	for _, a := range []types.ChecksumAlgorithm{types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmCrc32c, types.ChecksumAlgorithmSha1, types.ChecksumAlgorithmSha256} {
+		key := "parts-" + string(a)
+		made, err := s.CreateMultipartUpload(s.ctx, &awss3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &key, ChecksumAlgorithm: a})
+		s.must(err)
+		var parts []types.CompletedPart
+		for n, body := range [][]byte{whole[:minPart], whole[minPart:]} {
+			out, err := s.UploadPart(s.ctx, &awss3.UploadPartInput{
+				Bucket: &s.bucket, Key: &key, UploadId: made.UploadId, PartNumber: aws.Int32(int32(n + 1)), Body: bytes.NewReader(body), ChecksumAlgorithm: a,
+			})
+			s.must(err)
+			parts = append(parts, types.CompletedPart{
+				PartNumber: aws.Int32(int32(n + 1)), ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32, ChecksumCRC32C: out.ChecksumCRC32C,
+				ChecksumSHA1: out.ChecksumSHA1, ChecksumSHA256: out.ChecksumSHA256,
+			})
+		}
+		_, err = s.CompleteMultipartUpload(s.ctx, &awss3.CompleteMultipartUploadInput{
+			Bucket: &s.bucket, Key: &key, UploadId: made.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+		})
+		s.must(err)
+		_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("whole"), Body: bytes.NewReader(whole), ChecksumAlgorithm: a})
+		s.must(err)
+		want := s.checksums("whole")
+		for name, asked := range map[string]types.ChecksumAlgorithm{"copy": "", "copy that asks": a} {
+			out, err := s.CopyObject(s.ctx, &awss3.CopyObjectInput{Bucket: &s.bucket, Key: &name, CopySource: aws.String(s.bucket + "/" + key), ChecksumAlgorithm: asked})
+			s.must(err)
+			if got := s.checksums(name); got != want || out.CopyObjectResult.ChecksumType != types.ChecksumTypeFullObject {
+				t.Errorf("%s of %s: %s, want %s; its answer says %s", name, a, got, want, out.CopyObjectResult.ChecksumType)
+			}
+		}
+	}
+}
+
+// checksums are those of an object, with their type.
+func (s *site) checksums(key string) string {
+	s.t.Helper()
+	h, err := s.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	s.must(err)
+	return fmt.Sprint(h.ChecksumType, aws.ToString(h.ChecksumCRC32), " ", aws.ToString(h.ChecksumCRC32C), " ", aws.ToString(h.ChecksumSHA1),
+		" ", aws.ToString(h.ChecksumSHA256), " ", aws.ToString(h.ChecksumCRC64NVME))
+}
+
 func crc32(in *awss3.CreateMultipartUploadInput) { in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 }
 
 func TestMultipart(t *testing.T) {

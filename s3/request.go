@@ -38,6 +38,8 @@ type request struct {
 	expires string
 	// unchanged is the object that the client has already, of a 304.
 	unchanged *meta.Object
+	// cors are the rules of the bucket for scripts of other origins, once looked up.
+	cors []byte
 	// document takes the place of the response's body.
 	document []byte
 	// wish is the access control list of a new bucket that versitygw refused.

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
 # them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
-# against versitygw's own gateway), rclone, minio, s3tests (as versitygw); default all. S3TESTS names a checkout of github.com/ceph/s3-tests; without it that
-# suite is left out. What the suites need is fetched and built into .bin and .cache.
+# against versitygw's own gateway), rclone, minio, terraform, s3tests (as versitygw);
+# default all. S3TESTS names a checkout of github.com/ceph/s3-tests, PROVIDERS a folder with
+# Terraform's provider for AWS; without them those suites are left out. What the others need
+# is fetched and built into .bin and .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 unset AWS_CA_BUNDLE
@@ -57,6 +59,16 @@ minio() {
 	LETHE_BINARY=$PWD/.cache/lethe LETHE_MINIO=$program suite minio TestMinioSuite
 }
 
+terraform() {
+	local program
+	if ! program=$(command -v terraform) || [ -z "${PROVIDERS:-}" ]; then
+		echo "terraform: left out; it needs terraform, and PROVIDERS= a folder with its provider for AWS (terraform providers mirror)"
+		return
+	fi
+	binary
+	LETHE_BINARY=$PWD/.cache/lethe LETHE_TERRAFORM=$program LETHE_TERRAFORM_PLUGINS=$(realpath "$PROVIDERS") suite terraform TestTerraformSuite
+}
+
 s3tests() {
 	if [ -z "${S3TESTS:-}" ]; then
 		echo "s3tests: left out; name a checkout of github.com/ceph/s3-tests by S3TESTS="
@@ -72,11 +84,11 @@ s3tests() {
 	suite s3tests-posix TestS3TestsPosixSuite
 }
 
-[ $# -gt 0 ] || set -- versitygw rclone minio s3tests
+[ $# -gt 0 ] || set -- versitygw rclone minio terraform s3tests
 for name in "$@"; do
 	case $name in
-	versitygw | rclone | minio | s3tests) "$name" ;;
-	*) echo "run.sh: there is no suite $name; there are versitygw, rclone, minio, s3tests" >&2; exit 2 ;;
+	versitygw | rclone | minio | terraform | s3tests) "$name" ;;
+	*) echo "run.sh: there is no suite $name; there are versitygw, rclone, minio, terraform, s3tests" >&2; exit 2 ;;
 	esac
 done
 [ "${#failed[@]}" -eq 0 ] || { echo "run.sh: failed: ${failed[*]}" >&2; exit 1; }
