@@ -2,6 +2,7 @@ package meta
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,27 +71,40 @@ func (h *hand) multipart() {
 	if !h.fine(err) {
 		return
 	}
-	c := Completion{Op: h.id(), UploadID: u.ID, Bucket: bucket, Key: key, Commit: Commit{Object: Object{ETag: "m"}}}
+	var parts []PartName
 	for n := range 1 + h.dice.IntN(3) {
-		digest, size := h.body()
-		blob := h.id()
-		_, err := h.db.Begin(h.ctx, Intent{ID: blob, Backend: "tape", Size: size, UploadID: u.ID, Part: n + 1})
-		if !h.fine(err) {
-			continue
-		}
-		op := h.id()
-		_, err = h.db.CommitPart(h.ctx, PartCommit{Op: op, Part: Part{UploadID: u.ID, Number: n + 1, BlobID: blob, Size: size, ETag: digest[:8], Digest: digest}})
-		if h.fine(h.settled(op, err)) {
-			c.Parts = append(c.Parts, PartName{n + 1, digest[:8]})
+		if p, ok := h.part(u, n+1); ok {
+			parts = append(parts, p)
 		}
 	}
 	if h.dice.IntN(4) == 0 {
-		op := h.id()
-		h.fine(h.settled(op, h.db.AbortUpload(h.ctx, op, bucket, key, u.ID)))
+		h.abort(u)
 		return
 	}
-	_, err = h.db.Complete(h.ctx, c)
-	h.fine(h.settled(c.Op, err))
+	h.complete(u, parts)
+}
+
+// part uploads a part.
+func (h *hand) part(u Upload, number int) (PartName, bool) {
+	digest, size := h.body()
+	blob := h.id()
+	if _, err := h.db.Begin(h.ctx, Intent{ID: blob, Backend: "tape", Size: size, UploadID: u.ID, Part: number}); !h.fine(err) {
+		return PartName{}, false
+	}
+	op := h.id()
+	_, err := h.db.CommitPart(h.ctx, PartCommit{Op: op, Part: Part{UploadID: u.ID, Number: number, BlobID: blob, Size: size, ETag: digest[:8], Digest: digest}})
+	return PartName{number, digest[:8]}, h.fine(h.settled(op, err))
+}
+
+func (h *hand) complete(u Upload, parts []PartName) bool {
+	c := Completion{Op: h.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Parts: parts, Commit: Commit{Object: Object{ETag: "m"}}}
+	_, err := h.db.Complete(h.ctx, c)
+	return h.fine(h.settled(c.Op, err))
+}
+
+func (h *hand) abort(u Upload) bool {
+	op := h.id()
+	return h.fine(h.settled(op, h.db.AbortUpload(h.ctx, op, u.Bucket, u.Key, u.ID)))
 }
 
 func (h *hand) restore() {
@@ -121,7 +135,7 @@ func (h *hand) look() {
 
 // work is a step of the engine.
 func (h *hand) work() {
-	switch h.dice.IntN(8) {
+	switch h.dice.IntN(14) {
 	case 0, 1:
 		_, err := h.db.Expire(h.ctx, Batch{Limit: 20, MaxBlobs: 30})
 		h.fine(err)
@@ -129,9 +143,19 @@ func (h *hand) work() {
 		_, err := h.db.Purge(h.ctx, Batch{Limit: 20})
 		h.fine(err)
 	case 3, 4, 5:
-		h.clean([]string{"disk", "tape"}[h.dice.IntN(2)])
+		h.clean(h.backend())
 	case 6:
 		h.reap(5 * time.Millisecond)
+	case 7, 8, 9:
+		h.place()
+	case 10:
+		h.misplace()
+	case 11:
+		_, err := h.db.Restamp(h.ctx, 5)
+		h.fine(err)
+	case 12:
+		_, err := h.db.Unpark(h.ctx, 20)
+		h.fine(err)
 	default:
 		_, err := h.db.RecoverClaims(h.ctx, 50*time.Millisecond, 10)
 		h.fine(err)
@@ -190,7 +214,10 @@ func (x *torture) drain() {
 		}
 		_, err := h.db.RecoverClaims(x.ctx, 0, 0)
 		x.fine(err)
-		n = h.reap(0) + h.clean("disk") + h.clean("tape")
+		n = h.reap(0)
+		for _, b := range tortureBackends {
+			n += h.clean(b.ID)
+		}
 	}
 	found, err := h.db.Recount(x.ctx)
 	x.fine(err)
@@ -204,10 +231,16 @@ func (x *torture) drain() {
 			x.Errorf("claimed: %+v", b)
 		}
 	}
+	keys, ops, err := x.contest.Verdict(time.Minute)
+	x.Logf("%d operations on %d shared keys: linearizable: %t", ops, keys, err == nil)
+	if err != nil {
+		x.Error(err)
+	}
 }
 
 // TestTorture: whatever meets, the books are right after every commit, quotas
-// hold in every snapshot, and no caller sees a deadlock.
+// hold in every snapshot, what is held stays, what clients see of the keys that they
+// share is linearizable, and no caller sees a deadlock.
 func TestTorture(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"direct": func(t testing.TB) string { return servers.Postgres(t) },
@@ -217,21 +250,35 @@ func TestTorture(t *testing.T) {
 			x := newTorture(t, url(t))
 			x.run(16)
 			x.drain()
-			x.report()
+			if n := x.report(); n > 0 {
+				x.Errorf("%d deadlocks, where locks are taken in one order", n)
+			}
 		})
 	}
 }
 
-func (x *torture) report() {
+// report logs what happened, and returns how many deadlocks there were.
+func (x *torture) report() (deadlocks int64) {
 	x.Helper()
-	var races, deadlocks, torn int64
+	var races, torn int64
 	for _, db := range x.dbs {
 		races += db.pg.count.raced.Load()
 		deadlocks += db.pg.count.deadlocks.Load()
 		torn += db.pg.count.torn.Load()
 	}
+	x.Logf("%d copies, %d trims, %d parts and %d completions of shared uploads, %d holds that held, %d changes of rules",
+		x.counts.copies.Load(), x.counts.trims.Load(), x.counts.parts.Load(), x.counts.completions.Load(), x.counts.held.Load(), x.counts.rules.Load())
+	for what, n := range map[string]*atomic.Int64{
+		"copies": &x.counts.copies, "trims": &x.counts.trims, "parts": &x.counts.parts, "completions": &x.counts.completions,
+		"holds": &x.counts.held, "rules": &x.counts.rules,
+	} {
+		if n.Load() == 0 {
+			x.Errorf("there were no %s", what)
+		}
+	}
 	x.Logf("%d calls done, %d refused, %d outcomes looked up; run again: %d after races (%d deadlocks), %d after connections broke",
 		x.done[0].Load(), x.done[1].Load(), x.lost.Load(), races, deadlocks, torn)
+	return deadlocks
 }
 
 // TestTortureWithBrokenConnections: what was acknowledged is there, and what was

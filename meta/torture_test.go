@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lethe-storage/lethe"
+	history "github.com/lethe-storage/lethe/internal/register"
 )
 
 // torture makes many clients and workers of two instances work on one ledger in
@@ -26,6 +27,13 @@ type torture struct {
 	steps  int
 	lost   atomic.Int64 // outcomes that had to be looked up
 	done   [2]atomic.Int64
+	// contest are keys that all clients write and read; written has the value of each
+	// version there.
+	contest *history.Contest
+	written sync.Map
+	shared  sharedUploads
+	holding sync.Map // keys that somebody holds
+	counts  tortureCounts
 }
 
 const (
@@ -37,21 +45,25 @@ var tortureBuckets = []Bucket{
 	{Name: "plain", Owner: "alice"},
 	{Name: "undo", Owner: "alice", BucketSettings: BucketSettings{Undo: 20 * time.Millisecond}},
 	{Name: "few", Owner: "alice", BucketSettings: BucketSettings{QuotaObjects: tortureObjects}},
+	{Name: "ruled", Owner: "alice"},
 }
 
+// tortureBackends: placement keeps two copies of each content on two of them.
+var tortureBackends = []Backend{{ID: "disk", Quota: tortureQuota}, {ID: "tape"}, {ID: "attic"}}
+
 func newTorture(t testing.TB, url string) *torture {
-	x := &torture{TB: t, ctx: t.Context(), steps: 150}
+	x := &torture{TB: t, ctx: t.Context(), steps: 150, contest: history.NewContest(3)}
 	if testing.Short() {
 		x.steps = 30
 	}
 	for i := range x.dbs {
 		x.dbs[i] = openServerAt(t, url, Options{
-			MaxRefs: 9, ReadGrace: time.Millisecond, LateWindow: time.Millisecond,
+			MaxRefs: 9, ReadGrace: time.Millisecond, LateWindow: time.Millisecond, Replicas: 2,
 			Postgres: PostgresOptions{Requests: 12, Engine: 6},
 		})
 	}
 	db := x.dbs[0]
-	for _, b := range []Backend{{ID: "disk", Quota: tortureQuota}, {ID: "tape"}} {
+	for _, b := range tortureBackends {
 		if _, err := db.AddBackend(x.ctx, b); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +164,7 @@ func (x *torture) watch(stop chan struct{}) {
 // refusals are the refusals that clients may meet.
 var refusals = []error{
 	lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload, lethe.ErrPreconditionFailed, lethe.ErrReaped, lethe.ErrContentGone,
-	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrFenced, lethe.ErrInvalidPart,
+	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrFenced, lethe.ErrInvalidPart, lethe.ErrHeld,
 }
 
 // fine says that there was no error; one that may not be fails the test.
@@ -177,16 +189,17 @@ func (x *torture) fine(err error) bool {
 // hand is a client or a worker.
 type hand struct {
 	*torture
-	db   *DB
-	name string
-	dice *rand.Rand
+	db     *DB
+	number int
+	name   string
+	dice   *rand.Rand
 	// own are the keys that nobody else writes, with the version that must be there;
 	// empty if none must.
 	own map[string]lethe.ID
 }
 
 func (x *torture) hand(seed uint64) *hand {
-	return &hand{x, x.dbs[seed%2], fmt.Sprint("hand", seed), rand.New(rand.NewPCG(seed, 7)), map[string]lethe.ID{}}
+	return &hand{x, x.dbs[seed%2], int(seed), fmt.Sprint("hand", seed), rand.New(rand.NewPCG(seed, 7)), map[string]lethe.ID{}}
 }
 
 func (h *hand) id() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) }
@@ -221,7 +234,7 @@ func (h *hand) settled(op lethe.ID, err error) error {
 }
 
 func (h *hand) act() {
-	switch n := h.dice.IntN(20); {
+	switch n := h.dice.IntN(32); {
 	case n < 5:
 		h.put(h.key())
 	case n < 8:
@@ -242,20 +255,32 @@ func (h *hand) act() {
 		h.restore()
 	case n < 19:
 		h.mark()
+	case n < 25:
+		h.rival()
+	case n < 29:
+		h.together()
+	case n < 30:
+		h.hold()
+	case n < 31:
+		h.rule()
 	default:
 		h.look()
 	}
 }
 
+// commitOf is a commit of some body that is to be uploaded.
+func (h *hand) commitOf(bucket, key string) Commit {
+	digest, size := h.body()
+	return Commit{
+		Op: h.id(), What: "put", Object: Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
+		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
+		Blobs:   []Uploaded{{Blob: h.id(), Size: size, Digest: digest, Late: h.dice.IntN(4) == 0}},
+	}
+}
+
 // upload makes an intent, beside others perhaps, and a commit of it.
 func (h *hand) upload(bucket, key string) (Commit, bool) {
-	digest, size := h.body()
-	op, blob := h.id(), h.id()
-	c := Commit{
-		Op: op, What: "put", Object: Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
-		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
-		Blobs:   []Uploaded{{Blob: blob, Size: size, Digest: digest, Late: h.dice.IntN(4) == 0}},
-	}
+	c := h.commitOf(bucket, key)
 	switch h.dice.IntN(4) {
 	case 0:
 		c.TTL = time.Duration(1+h.dice.IntN(30)) * time.Millisecond
@@ -264,21 +289,28 @@ func (h *hand) upload(bucket, key string) (Commit, bool) {
 	case 2:
 		c.If.IfNoneMatch = "*"
 	}
-	in := Intent{ID: blob, Backend: []string{"disk", "tape"}[h.dice.IntN(2)], Size: size}
+	_, err := h.begin(c)
+	return c, err == nil
+}
+
+// begin makes the intent of a commit, and says whether a reaper may finish it.
+func (h *hand) begin(c Commit) (promised bool, err error) {
+	up := c.Blobs[0]
+	in := Intent{ID: up.Blob, Backend: h.backend(), Size: up.Size}
 	if h.dice.IntN(3) == 0 {
 		in.Size /= 2
 	}
-	if h.dice.IntN(3) == 0 {
+	if promised = h.dice.IntN(3) == 0; promised {
 		in.Promotion = &Promotion{Commit: c}
 	}
-	if _, err := h.db.Begin(h.ctx, in); !h.fine(err) {
-		return c, false
+	if _, err = h.db.Begin(h.ctx, in); h.fine(err) && in.Size < up.Size {
+		err = h.db.Beat(h.ctx, up.Blob, up.Size)
+		h.fine(err)
 	}
-	if in.Size < size && !h.fine(h.db.Beat(h.ctx, blob, size)) {
-		return c, false
-	}
-	return c, true
+	return promised, err
 }
+
+func (h *hand) backend() string { return tortureBackends[h.dice.IntN(len(tortureBackends))].ID }
 
 func (h *hand) put(bucket, key string) {
 	c, ok := h.upload(bucket, key)

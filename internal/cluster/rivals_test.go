@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -18,90 +17,22 @@ import (
 )
 
 const (
-	rivals     = 6 // clients that write the same keys
-	rivalKeys  = 4 // at any time
-	rivalTime  = 10 * time.Second
-	rivalry    = "rivals" // their bucket
-	checkTime  = 30 * time.Second
-	mostOpen   = 6  // writes without an answer, after which a key is left alone
-	mostOnKeys = 60 // operations on a key: checking takes time that grows with them
+	rivals    = 6 // clients that write the same keys
+	rivalKeys = 4 // at any time
+	rivalTime = 10 * time.Second
+	rivalry   = "rivals" // their bucket
+	checkTime = 30 * time.Second
 )
-
-// contest is what several clients do to the same few keys. Each key is a register;
-// keys are replaced after a while, so that each history stays short.
-type contest struct {
-	mu    sync.Mutex
-	keys  [rivalKeys]string
-	made  int
-	value int64
-	ops   map[string][]register.Op
-	open  map[string]int
-}
-
-func newContest() *contest {
-	c := &contest{ops: map[string][]register.Op{}, open: map[string]int{}}
-	c.renew()
-	return c
-}
-
-// renew replaces all keys.
-func (c *contest) renew() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.keys {
-		c.replace(i)
-	}
-}
-
-func (c *contest) replace(i int) {
-	c.made++
-	c.keys[i] = fmt.Sprintf("register/%06d", c.made)
-}
-
-// next returns a key to work on and a value that nobody has written.
-func (c *contest) next(i int) (string, int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if key := c.keys[i]; c.open[key] >= mostOpen || len(c.ops[key]) >= mostOnKeys {
-		c.replace(i)
-	}
-	c.value++
-	return c.keys[i], c.value
-}
-
-func (c *contest) record(key string, o register.Op) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ops[key] = append(c.ops[key], o)
-	if o.Unknown && o.Kind != register.Read {
-		c.open[key]++
-	}
-}
-
-// verdict checks all histories, and begins new ones.
-func (c *contest) verdict() (keys, ops int, err error) {
-	c.renew()
-	c.mu.Lock()
-	histories := c.ops
-	c.ops, c.open = map[string][]register.Op{}, map[string]int{}
-	c.mu.Unlock()
-	var errs []error
-	for key, h := range histories {
-		ops += len(h)
-		errs = append(errs, register.Check(key, h, checkTime))
-	}
-	return len(histories), ops, errors.Join(errs...)
-}
 
 // rival is one of the clients of a contest.
 func (w *world) rival(ctx context.Context, number int) {
 	c := &client{world: w, number: number, random: rand.New(rand.NewPCG(*seed, uint64(1000+number)))}
 	for ctx.Err() == nil {
-		key, value := w.contest.next(c.random.IntN(rivalKeys))
+		key, value := w.contest.Next(c.random.IntN(rivalKeys))
 		o := register.Op{Client: number, Call: now()}
 		err := c.compete(context.WithoutCancel(ctx), key, value, &o)
 		o.Return, o.Unknown = now(), err != nil
-		w.contest.record(key, o)
+		w.contest.Record(key, o)
 		if err != nil {
 			pause(ctx, time.Duration(50+c.random.IntN(100))*time.Millisecond)
 		}
@@ -161,7 +92,7 @@ func (w *world) compete(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			pause(ctx, rivalTime)
-			w.contest.renew()
+			w.contest.Renew()
 		}
 	})
 }
@@ -169,14 +100,8 @@ func (w *world) compete(ctx context.Context, wg *sync.WaitGroup) {
 // checkContest reads every key once more through each instance that serves, and
 // checks the histories.
 func (w *world) checkContest(ctx context.Context) error {
-	w.contest.mu.Lock()
-	keys := make([]string, 0, len(w.contest.ops))
-	for key := range w.contest.ops {
-		keys = append(keys, key)
-	}
-	w.contest.mu.Unlock()
 	c := &client{world: w, number: rivals}
-	for _, key := range keys {
+	for _, key := range w.contest.Keys() {
 		for _, n := range w.serving() {
 			o := register.Op{Client: rivals, Call: now()}
 			found, err := w.patiently(ctx, c, n, place{rivalry, key})
@@ -186,10 +111,10 @@ func (w *world) checkContest(ctx context.Context) error {
 			if o.Return = now(); found.there {
 				o.Value = int64(found.n)
 			}
-			w.contest.record(key, o)
+			w.contest.Record(key, o)
 		}
 	}
-	n, ops, err := w.contest.verdict()
+	n, ops, err := w.contest.Verdict(checkTime)
 	w.t.Logf("%d operations of %d clients on %d shared keys: linearizable: %t", ops, rivals, n, err == nil)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/register"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -43,7 +44,7 @@ type world struct {
 	nodes    []*node
 	clients  []*client // the last one is the seeder
 	counts   counts
-	contest  *contest
+	contest  *register.Contest
 	chance   *rand.Rand // of faults
 
 	// Only of a soak, which has rounds, and two copies of each content.
@@ -82,7 +83,7 @@ func (w *world) enough() bool {
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, postgres: servers.NewPostgres(t, "log_min_messages=panic"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
-		contest: newContest(), chance: rand.New(rand.NewPCG(*seed, workers)), rotten: map[string]bool{}, ruled: ruled{kept: map[string]bool{}},
+		contest: register.NewContest(rivalKeys), chance: rand.New(rand.NewPCG(*seed, workers)), rotten: map[string]bool{}, ruled: ruled{kept: map[string]bool{}},
 	}
 	for i := range workers + 1 {
 		w.clients = append(w.clients, newClient(w, i, rand.New(rand.NewPCG(*seed, uint64(i)))))
