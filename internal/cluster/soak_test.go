@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -243,27 +242,14 @@ func (w *world) rot(ctx context.Context) {
 func (w *world) rotOne(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, w.database)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	var store string
-	if err := conn.QueryRow(ctx, "SELECT id FROM store").Scan(&store); err != nil {
-		return err
-	}
-	rows, err := conn.Query(ctx, soundCopies)
-	if err != nil {
-		return err
-	}
 	var content, blob, backend string
 	done := false
-	_, err = pgx.ForEachRow(rows, []any{&content, &blob, &backend}, func() error {
+	_, err := w.eachBlob(ctx, soundCopies, nil, []any{&content, &blob, &backend}, func(store lethe.ID) error {
 		if done || w.rotten[content] {
 			return nil
 		}
 		w.rotten[content], done = true, true
-		key := lethe.BlobKey(lethe.ID(store), lethe.ID(blob))
+		key := lethe.BlobKey(store, lethe.ID(blob))
 		return w.flip(w.storage.Path(w.buckets()[backend], key))
 	})
 	return err

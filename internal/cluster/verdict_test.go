@@ -189,35 +189,44 @@ func (w *world) checkBucket(ctx context.Context, backend, bucket string) error {
 	if n := len(uploads.Uploads); n > 0 {
 		errs = append(errs, fmt.Errorf("%d multipart uploads are left on the backend", n))
 	}
-	conn, err := pgx.Connect(ctx, w.database)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	var store string
-	if err := conn.QueryRow(ctx, "SELECT id FROM store").Scan(&store); err != nil {
-		return err
-	}
-	rows, err := conn.Query(ctx, "SELECT id, size FROM blobs WHERE backend = $1", backend)
-	if err != nil {
-		return err
-	}
 	var id string
 	var size int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &size}, func() error {
-		key := lethe.BlobKey(lethe.ID(store), lethe.ID(id))
+	store, err := w.eachBlob(ctx, "SELECT id, size FROM blobs WHERE backend = $1", []any{backend}, []any{&id, &size}, func(store lethe.ID) error {
+		key := lethe.BlobKey(store, lethe.ID(id))
 		if got, there := keys[key]; !there || got != size {
 			errs = append(errs, fmt.Errorf("%s has %d bytes in the ledger; on the backend: %v, %d", key, size, there, got))
 		}
 		delete(keys, key)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	for key := range keys {
-		if !strings.HasPrefix(key, store+"/epoch") {
+		if !strings.HasPrefix(key, string(store)+"/epoch") {
 			errs = append(errs, fmt.Errorf("%s lies on the backend without a row", key))
 		}
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
+}
+
+// eachBlob asks the database for blobs, and calls fn, with the id of the store that begins
+// their names, after each row was read.
+func (w *world) eachBlob(ctx context.Context, question string, args, row []any, fn func(store lethe.ID) error) (store lethe.ID, err error) {
+	conn, err := pgx.Connect(ctx, w.database)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	if err := conn.QueryRow(ctx, "SELECT id FROM store").Scan(&store); err != nil {
+		return "", err
+	}
+	rows, err := conn.Query(ctx, question, args...)
+	if err != nil {
+		return "", err
+	}
+	_, err = pgx.ForEachRow(rows, row, func() error { return fn(store) })
+	return store, err
 }
 
 // check runs lethe check, which has to find nothing.
