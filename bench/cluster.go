@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,9 @@ func (c Cluster) open(ctx context.Context) (s *store, err error) {
 		}
 	}
 	s.calls = blobtest.NewCounting(bytes)
+	if c.Bucket != "" {
+		s.pair()
+	}
 	if c.Redis != "" {
 		err = s.connect(c.Redis)
 	}
@@ -172,7 +176,12 @@ func (c Cluster) Audit(ctx context.Context, objects int64) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	keys := int64(0)
 	if c.Bucket != "" {
-		err = s.calls.List(ctx, string(s.id)+"/", "", func(blob.Info) error { keys++; return nil })
+		err = s.calls.List(ctx, string(s.id)+"/", "", func(i blob.Info) error {
+			if !strings.Contains(i.Key, "/"+epochs+"/") {
+				keys++
+			}
+			return nil
+		})
 	} else {
 		err = s.rowsOf(ctx, &keys)
 	}

@@ -58,7 +58,8 @@ func TestSameWorkForMore(t *testing.T) {
 		few, many     int64
 		perBatch, pay float64 // at most so many per 1,000 objects, and times the few
 	}{
-		{"calls to the backend", few.Calls, many.Calls, 1.5, 1.2},
+		// A listing before each delete; the one before the look that finds nothing is left out.
+		{"calls to the backend", few.Calls - 1, many.Calls - 1, 2, 1.2},
 		{"flushes of the backend", few.Flushes, many.Flushes, 1.5, 1.2},
 		// Expire, claim, settle; runs are recorded, and a pass ends with a look.
 		{"transactions", few.Commits, many.Commits, 6, 1.2},
@@ -85,7 +86,7 @@ func TestSharedContentsCostLess(t *testing.T) {
 // work.
 func TestGraceOfReaders(t *testing.T) {
 	w := reclaimed(t, bench.Dataset{Objects: 2_000, Size: 64}, bench.Engine{Workers: 1, ReadGrace: time.Minute})
-	if w.Blobs != 2_000 || w.Calls > 3 {
+	if w.Blobs != 2_000 || w.Calls > 2*2+1 {
 		t.Errorf("%d blobs in %d calls", w.Blobs, w.Calls)
 	}
 }

@@ -84,7 +84,11 @@ func (e Engine) reclaim(ctx context.Context, s *store) (w Work, err error) {
 	if err := resetPeak(); err != nil {
 		return w, err
 	}
-	loop := e.loop(s)
+	admit, err := s.admit(ctx)
+	if err != nil {
+		return w, err
+	}
+	loop := e.loop(s, admit)
 	s.flushes.Store(0)
 	s.requests.Store(0)
 	s.calls.Reset()
@@ -103,10 +107,12 @@ func (e Engine) reclaim(ctx context.Context, s *store) (w Work, err error) {
 	}, nil
 }
 
-func (e Engine) loop(s *store) *reclaim.Loop {
+func (e Engine) loop(s *store, admit func(context.Context, string) error) *reclaim.Loop {
 	safety := reclaim.Safety{ReadGrace: e.ReadGrace}.WithDefaults()
 	expire := &reclaim.Expire{Ledger: s.ledger(), Batch: meta.Batch{Limit: e.Batch, MaxBlobs: 4 * e.Batch}, Drop: s.drop()}
-	clean := &reclaim.Clean{Ledger: s.ledger(), Stores: s.stores(), Store: s.id, Safety: safety, Limit: e.Batch, Clock: &s.clock}
+	clean := &reclaim.Clean{
+		Ledger: s.ledger(), Stores: s.stores(), Store: s.id, Safety: safety, Limit: e.Batch, Clock: &s.clock, Admit: admit,
+	}
 	return &reclaim.Loop{
 		Routines: []reclaim.Scheduled{
 			{Routine: expire, Timetable: schedule.Schedule{}, Workers: e.Workers},
@@ -133,17 +139,26 @@ func (e Engine) drive(ctx context.Context, s *store, loop *reclaim.Loop) (object
 			<-expired
 		}
 		for last := false; failed[1] == nil; {
-			counts, err := loop.Once(ctx, []string{"clean"})
-			n := counts["clean"][reclaim.Items]
-			blobs, failed[1] = blobs+n, err
-			if last && n == 0 {
+			var due int64
+			if due, failed[1] = e.due(ctx, s); last && due == 0 || failed[1] != nil {
 				return
 			}
-			last = waited(expired, n == 0)
+			if due == int64(e.Batch) || last {
+				counts, err := loop.Once(ctx, []string{"clean"})
+				blobs, failed[1] = blobs+counts["clean"][reclaim.Items], err
+			}
+			last = waited(expired, due == 0)
 		}
 	})
 	wg.Wait()
 	return objects, blobs, errors.Join(failed[:]...)
+}
+
+// due is how many blobs are to be deleted, a batch of them at most: clean does not begin
+// for less as long as more comes, as it does not when it is woken now and then.
+func (e Engine) due(ctx context.Context, s *store) (int64, error) {
+	depths, err := s.db.Depths(ctx, meta.DepthQuery{Backends: []string{backendID}, Limit: e.Batch})
+	return depths.Clean[backendID].Count, err
 }
 
 // waited says whether the channel is closed, after a moment of rest if asked.

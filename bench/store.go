@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // laterClock is the machine's clock, set forward.
@@ -29,6 +30,7 @@ type store struct {
 	db      *meta.DB
 	id      lethe.ID
 	calls   *blobtest.Counting
+	guard   *reclaim.Guard // nil: the backend holds nothing
 	watch   stopwatch
 	flushes atomic.Int64
 	// of stores on servers
@@ -49,7 +51,21 @@ func openStore(ctx context.Context, dir string, readGrace time.Duration) (s *sto
 	s.calls, s.closers = blobtest.NewCounting(files), []io.Closer{files}
 	id, err := s.db.Identity(ctx)
 	s.id = id.ID
+	s.pair()
 	return s, err
+}
+
+// pair has each batch of deletes ask first whether ledger and backend belong together.
+func (s *store) pair() {
+	s.guard = &reclaim.Guard{Ledger: s.db, Stores: map[string]blob.Store{backendID: s.calls}, Clock: &s.clock}
+}
+
+// admit is what clean asks; it has begun, as when a server starts.
+func (s *store) admit(ctx context.Context) (func(context.Context, string) error, error) {
+	if s.guard == nil {
+		return nil, nil
+	}
+	return s.guard.Admit, s.guard.Advance(ctx, backendID)
 }
 
 func (s *store) stores() map[string]blob.Store {
@@ -90,12 +106,18 @@ func (s *store) audit(ctx context.Context, objects, blobs int64) error {
 	return err
 }
 
-// countFiles counts the files below a folder.
+// epochs is the folder of what says whose the backend is, which is no blob.
+const epochs = "epoch"
+
+// countFiles counts the blobs below a folder.
 func countFiles(dir string) (n int64, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if !e.IsDir() {
 			n++
+			continue
+		}
+		if e.Name() == epochs {
 			continue
 		}
 		below, err := countFiles(dir + "/" + e.Name())
