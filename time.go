@@ -65,27 +65,28 @@ type SystemClock struct{}
 // Now returns the current time in microseconds.
 func (SystemClock) Now() Time { return FromTime(time.Now()) }
 
-// started anchors Monotonic.
-var (
-	started        = time.Now()
-	startedBoot, _ = sinceBoot()
-)
+// started anchors Monotonic where it is not known when the machine started.
+var started = time.Now()
 
 // Monotonic is a clock that neither jumps nor runs back when the machine's clock
 // is set. On Linux it counts the time in which the machine slept or the process was
 // stopped, elsewhere only the latter. Only differences of its times mean something:
-// it begins at 1 s when the process starts. It tells how long something lasts, never
-// what is due.
+// it begins at 1 s, on Linux when the machine starts (BootID), elsewhere when the
+// process does. It tells how long something lasts, never what is due.
 type Monotonic struct{}
 
-// Now returns the time since the process started, plus one second.
+// Now returns the time since the machine or the process started, plus one second.
 func (Monotonic) Now() Time {
-	since := time.Since(started)
-	if boot, ok := sinceBoot(); ok {
-		since = boot - startedBoot
+	since, ok := sinceBoot()
+	if !ok {
+		since = time.Since(started)
 	}
 	return Time((since + time.Second) / time.Microsecond)
 }
+
+// BootID names the start of the machine from which Monotonic counts, so that its times
+// can be compared over a restart of the process; empty where that is not known.
+func BootID() string { return bootID() }
 
 // Sleep waits for d, or until ctx ends, whose error it answers. It does not wait at
 // all if d is not above zero.

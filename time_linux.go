@@ -1,6 +1,8 @@
 package lethe
 
 import (
+	"os"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -13,4 +15,13 @@ func sinceBoot() (d time.Duration, ok bool) {
 	var ts syscall.Timespec
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
 	return time.Duration(ts.Nano()), errno == 0
+}
+
+// bootID reads the id that the kernel draws when the machine starts.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

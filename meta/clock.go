@@ -47,4 +47,13 @@ func (c *ledgerClock) behind() time.Duration {
 	return d
 }
 
-var saveClock = register(`UPDATE store SET clock_high = ?1 WHERE one = 1 AND clock_high < ?1`)
+var (
+	saveClock = register(`UPDATE store SET clock_high = ?1, boot = ?2, boot_offset = ?3 WHERE one = 1 AND clock_high < ?1`)
+	getBoot   = register(`SELECT boot, boot_offset FROM store WHERE one = 1`)
+)
+
+// saving are the arguments of saveClock.
+func (c *ledgerClock) saving(high lethe.Time) []any {
+	id, offset := c.jump.mark()
+	return []any{int64(high), id, int64(offset)}
+}

@@ -12,12 +12,37 @@ import (
 // (Options.Boot). Without that one it notices nothing.
 type jump struct {
 	boot lethe.Clock
+	id   string        // of the start from which boot counts
 	most time.Duration // by how much a clock may be corrected
 
 	mu    sync.Mutex
 	known bool
 	least time.Duration // by which the clock was ahead of boot; it only falls
+	last  time.Duration // by which it was when it was last looked at
 	ahead atomic.Int64  // by how much it is ahead of the time that really passed
+}
+
+// over makes the jump of a ledger that is opened.
+func (j *jump) over(o Options) { j.boot, j.id, j.most = o.Boot, o.BootID, o.ClockJump }
+
+// resume goes on from by how much the clock was ahead of boot when an earlier process
+// last looked, if the machine has not been started since.
+func (j *jump) resume(id string, last lethe.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.boot != nil && j.id != "" && j.id == id {
+		j.least, j.last, j.known = last.Sub(0), last.Sub(0), true
+	}
+}
+
+// mark is what resume wants to know.
+func (j *jump) mark() (id string, last lethe.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.boot == nil || !j.known {
+		return "", 0
+	}
+	return j.id, lethe.Time(0).Add(j.last)
 }
 
 // held returns the time that the clock showed, or, if it was set forward, the time
@@ -30,6 +55,7 @@ func (j *jump) held(wall lethe.Time) lethe.Time {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	d := wall.Sub(j.boot.Now())
+	j.last = d
 	if !j.known || d < j.least {
 		j.least, j.known = d, true
 	}
@@ -46,7 +72,8 @@ func (j *jump) held(wall lethe.Time) lethe.Time {
 // opened, 0 if by no more than Options.ClockJump. The ledger's own clock goes on
 // without the jump meanwhile; routines that destroy by age should wait (design rule
 // 13). It ends when the clock is set back, or when the ledger is opened anew: whoever
-// restarts the process confirms the clock.
+// restarts the process confirms the clock. One that was set forward while no process had
+// the ledger open is noticed when it is opened (Options.BootID).
 func (db *DB) ClockAhead() time.Duration {
 	if db.file != nil {
 		db.file.clock.now()

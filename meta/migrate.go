@@ -24,6 +24,9 @@ const (
 	// minSQLite is the first version without the corruption that two connections
 	// could cause when the write-ahead log was reset.
 	minSQLite = "3.51.3"
+	// bootVersion is the first schema that says when the machine had started whose clock
+	// was saved.
+	bootVersion = 26
 )
 
 // migration is one step of the schema.
@@ -94,6 +97,14 @@ func (db *DB) migrate(ctx context.Context, s *session) error {
 		if err := db.identify(ctx, s); err != nil {
 			return err
 		}
+	}
+	if have >= bootVersion { // before the clock is looked at
+		var id string
+		var offset lethe.Time
+		if err := s.conn.QueryRowContext(ctx, getBoot).Scan(&id, &offset); err != nil {
+			return mapError(err)
+		}
+		db.clock.jump.resume(id, offset)
 	}
 	if err := s.set(ctx, db.writing()); err != nil {
 		return err

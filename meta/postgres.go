@@ -100,7 +100,7 @@ func openPostgres(ctx context.Context, url string, o Options, exists bool) (*DB,
 	o = o.withDefaults()
 	e := &server{o: o.Postgres.withDefaults(), exists: exists}
 	e.clock.set(o.Clock)
-	e.clock.jump.boot, e.clock.jump.most = o.Boot, o.ClockJump
+	e.clock.jump.over(o)
 	e.commit = func(ctx context.Context, s *session) ([]*pgconn.Result, error) { return s.simple(ctx, "COMMIT") }
 	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e}
 	e.db = db

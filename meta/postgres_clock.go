@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,7 +107,9 @@ func (e *server) save(ctx context.Context, s *session, now lethe.Time) {
 		return
 	}
 	defer c.busy.Store(false)
-	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d WHERE one = 1 AND clock_high < %d", quoted(e.o.Schema), now, now)
+	boot, offset := c.jump.mark()
+	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d, boot = '%s', boot_offset = %d WHERE one = 1 AND clock_high < %d",
+		quoted(e.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
 	if _, err := s.simple(ctx, text); err == nil {
 		c.saved.Store(int64(now))
 	}

@@ -184,6 +184,12 @@ func (e *server) identify(ctx context.Context, s *session) error {
 	if _, err := lethe.ParseID(string(st.ID)); err != nil {
 		return fmt.Errorf("%w: the store's id: %w", lethe.ErrCorrupt, err)
 	}
+	var boot string
+	var offset lethe.Time
+	if err := s.askOne(ctx, getBoot, nil).Scan(&boot, &offset); err != nil {
+		return fmt.Errorf("read when the machine started: %w", err)
+	}
+	e.clock.jump.resume(boot, offset)
 	e.clock.saved.Store(int64(high))
 	raise(&e.clock.high, int64(high))
 	if e.clock.fake != nil {

@@ -463,8 +463,11 @@ type Options struct {
 	// still take to land (design rule 9).
 	LateWindow time.Duration
 	// Boot is a clock that nobody sets, by which a clock that is set forward by more
-	// than ClockJump is noticed (DB.ClockAhead); nil: it is not.
+	// than ClockJump is noticed (DB.ClockAhead); nil: it is not. BootID names the start
+	// of the machine from which Boot counts (lethe.BootID); empty: a jump while no
+	// process ran is not noticed.
 	Boot      lethe.Clock
+	BootID    string
 	ClockJump time.Duration
 	// OpsKept is how long operation outcomes can be looked up (default 24 h).
 	OpsKept time.Duration

@@ -60,7 +60,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	}
 	f := &file{path: path, ballast: newBallast(path, o.Ballast)}
 	f.clock.wall = o.Clock
-	f.clock.jump.boot, f.clock.jump.most = o.Boot, o.ClockJump
+	f.clock.jump.over(o)
 	db := &DB{o: o, random: o.Random, dialect: sqliteDialect, engine: f, file: f}
 	f.db = db
 	err := db.open(ctx)

@@ -86,7 +86,7 @@ func (w *writer) stop() error {
 	if w.s == nil {
 		return w.lost
 	}
-	_, err := w.s.conn.ExecContext(context.Background(), saveClock, int64(w.db.clock.now()))
+	_, err := w.s.conn.ExecContext(context.Background(), saveClock, w.db.clock.saving(w.db.clock.now())...)
 	return errors.Join(mapError(err), w.s.close())
 }
 
@@ -180,7 +180,7 @@ func (w *writer) finish() error {
 	if high := w.db.clock.now(); high.Sub(w.db.clock.saved) >= clockStep {
 		st, err := w.s.prepared(saveClock)
 		if err == nil {
-			_, err = st.ExecContext(context.Background(), int64(high))
+			_, err = st.ExecContext(context.Background(), w.db.clock.saving(high)...)
 		}
 		if err != nil {
 			return mapError(err)

@@ -9,11 +9,12 @@ cd "$(dirname "$0")/.."
 
 # The command to look for, and the package that has it. Version 2 of aws is
 # Debian's; PATH may have another. Debian keeps PostgreSQL's server out of PATH.
-commands=(gcc:gcc curl:curl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin strace:strace)
+commands=(gcc:gcc curl:curl s3cmd:s3cmd rclone:rclone restic:restic /usr/bin/aws:awscli spin:spin strace:strace libfaketime.so.1:libfaketime)
 servers=(postgres:postgresql pgbouncer:pgbouncer redis-server:redis-server promtool:prometheus "$@")
 
 have() {
-	command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null
+	command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || compgen -G "/usr/lib/postgresql/*/bin/$1" >/dev/null ||
+		compgen -G "/usr/lib/*/faketime/$1" >/dev/null
 }
 
 packages=() daemons=()

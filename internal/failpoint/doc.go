@@ -6,6 +6,9 @@
 // which time it counts: "commit/after:3" dies after the third commit is durable
 // and before anybody hears of it. "put/written:1:stop" does not die: whoever comes to
 // the point stands still there until the process gets SIGCONT.
+//
+// LETHE_CLOCK_AHEAD names a file with a duration by which the machine's clock counts as
+// set forward, from the moment on at which it is written.
 package failpoint
 
 import (

@@ -3,6 +3,7 @@
 package failpoint
 
 import (
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 )
@@ -12,6 +13,9 @@ const Enabled = false
 
 // BeatEvery is how often a run shows that it lives; 0 is the engine's own.
 const BeatEvery = 0
+
+// Clock returns c.
+func Clock(c lethe.Clock) lethe.Clock { return c }
 
 // WrapLedger returns l.
 func WrapLedger(l Ledger) Ledger { return l }

@@ -33,7 +33,7 @@ type PostgresServer struct {
 func Postgres(t testing.TB) string {
 	t.Helper()
 	path := decide(t, postgresBinary)
-	shared.once.Do(func() { shared.process, shared.addr, shared.err = startPostgres(path, nil) })
+	shared.once.Do(func() { shared.process, shared.addr, shared.err = startPostgres(path, nil, nil) })
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -51,14 +51,18 @@ var shared struct {
 // those of postgresql.conf, "fsync=off" for one.
 func NewPostgres(t testing.TB, settings ...string) *PostgresServer {
 	t.Helper()
-	path := decide(t, postgresBinary)
-	p, addr, err := startPostgres(path, settings)
+	return launchPostgres(t, settings, nil)
+}
+
+// launchPostgres starts a cluster for the test alone.
+func launchPostgres(t testing.TB, settings, env []string) *PostgresServer {
+	t.Helper()
+	p, addr, err := startPostgres(decide(t, postgresBinary), settings, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &PostgresServer{Addr: addr, t: t, process: p}
 	p.endWith(t)
-	return s
+	return &PostgresServer{Addr: addr, t: t, process: p}
 }
 
 // Database answers the URL of a fresh, empty database of the cluster.
@@ -105,7 +109,7 @@ func postgresURL(addr, database string) string {
 	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", superuser, addr, database)
 }
 
-func startPostgres(path string, settings []string) (*process, string, error) {
+func startPostgres(path string, settings, env []string) (*process, string, error) {
 	as, err := ordinary()
 	if err != nil {
 		return nil, "", err
@@ -114,18 +118,24 @@ func startPostgres(path string, settings []string) (*process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	data := filepath.Join(f.path, "data")
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, "", fmt.Errorf("servers: %w", err)
 	}
-	initdb := exec.Command(filepath.Join(filepath.Dir(path), "initdb"), "-D", data, "-U", superuser,
+	initdb := exec.Command(filepath.Join(filepath.Dir(path), "initdb"), "-D", dataOf(f), "-U", superuser,
 		"-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
-	initdb.Dir, initdb.Env, initdb.SysProcAttr = f.path, environment(), attributes(as, syscall.SIGKILL)
-	if err := initialize(initdb); err != nil {
+	if err := f.run(initdb); err != nil {
 		return nil, "", err
 	}
+	return servePostgres(path, f, settings, env)
+}
+
+// dataOf is the folder of a cluster in that of its server.
+func dataOf(f *folder) string { return filepath.Join(f.path, "data") }
+
+// servePostgres starts the cluster that lies in a folder.
+func servePostgres(path string, f *folder, settings, env []string) (*process, string, error) {
 	return onFreePort(func(addr string) (*process, error) {
-		args := []string{path, "-D", data}
+		args := []string{path, "-D", dataOf(f)}
 		for _, s := range append([]string{
 			"listen_addresses=127.0.0.1", "port=" + portOf(addr), "unix_socket_directories=",
 			"max_connections=300", "shared_buffers=64MB", "max_wal_size=256MB",
@@ -134,20 +144,22 @@ func startPostgres(path string, settings []string) (*process, string, error) {
 		}
 		// SIGINT is a fast shutdown, SIGQUIT one that takes the children along at once.
 		return &process{launch: launch{
-			args: args, folder: f, end: syscall.SIGINT, orphan: syscall.SIGQUIT,
+			args: args, env: env, folder: f, end: syscall.SIGINT, orphan: syscall.SIGQUIT,
 			answers: func(ctx context.Context) error { return execute(ctx, addr, "SELECT 1") },
 		}}, nil
 	})
 }
 
-func initialize(initdb *exec.Cmd) error {
+// run runs a program in the folder, as its owner, to its end.
+func (f *folder) run(cmd *exec.Cmd) error {
 	log := new(limited)
-	initdb.Stdout, initdb.Stderr = log, log
-	if err := spawn(initdb); err != nil {
-		return fmt.Errorf("servers: initdb: %w", err)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = f.path, environment(), attributes(f.owner, syscall.SIGKILL)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := spawn(cmd); err != nil {
+		return fmt.Errorf("servers: %s: %w", filepath.Base(cmd.Path), err)
 	}
-	if err := initdb.Wait(); err != nil {
-		return fmt.Errorf("servers: initdb: %w\n%s", err, log.text)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("servers: %s: %w\n%s", filepath.Base(cmd.Path), err, log.text)
 	}
 	return nil
 }
@@ -165,8 +177,18 @@ var databases atomic.Int64
 
 func freshDatabase(t testing.TB, addr string) string {
 	t.Helper()
+	return newDatabase(t, addr, "")
+}
+
+// newDatabase makes a database, as the copy of another one unless template is empty.
+func newDatabase(t testing.TB, addr, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("lethe_%d", databases.Add(1))
-	if err := execute(context.Background(), addr, "CREATE DATABASE "+name); err != nil {
+	statement := "CREATE DATABASE " + name
+	if template != "" {
+		statement += " TEMPLATE " + template
+	}
+	if err := execute(context.Background(), addr, statement); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

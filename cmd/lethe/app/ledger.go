@@ -21,9 +21,10 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
 		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,
 		NoReceipts: s.Config.Receipts.Keep == 0, TrustWindow: s.Config.Store.TrustWindow.Std(),
+		Boot: s.opt.Boot, ClockJump: s.safety.ClockJump,
 	}
-	if _, ours := s.opt.Clock.(lethe.SystemClock); ours { // those of tests are set on purpose
-		o.Boot, o.ClockJump = lethe.Monotonic{}, s.safety.ClockJump
+	if _, machine := s.opt.Boot.(lethe.Monotonic); machine {
+		o.BootID = lethe.BootID()
 	}
 	if o.TrustWindow == 0 {
 		o.TrustWindow = -1

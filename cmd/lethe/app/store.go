@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Clock == nil {
-		o.Clock = lethe.SystemClock{}
+		o.Clock = failpoint.Clock(lethe.SystemClock{})
 	}
 	if o.Stopwatch == nil {
 		o.Stopwatch = lethe.Monotonic{}
