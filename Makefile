@@ -106,6 +106,7 @@ clients:
 
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./internal/crash -crash.kills=$(KILLS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./internal/doubt -doubt.run
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
