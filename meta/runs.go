@@ -22,22 +22,25 @@ var (
 	interruptRuns = register(`UPDATE runs SET finished_at = ?2, outcome = 'interrupted'
 		WHERE worker = ?1 AND finished_at = 0`)
 	lastRuns = register(`SELECT ` + runColumns + ` FROM runs WHERE id IN (
-		SELECT (SELECT n.id FROM runs n WHERE n.routine = r.routine ORDER BY n.id DESC LIMIT 1)
+		SELECT (SELECT n.id FROM runs n WHERE n.routine = r.routine ORDER BY n.started_at DESC, n.id DESC LIMIT 1)
 		FROM (SELECT DISTINCT routine FROM runs) AS r)`)
 	lastGoodRuns = register(`SELECT ` + runColumns + ` FROM runs WHERE id IN (` + newestGood + `)`)
 	oldRuns      = register(`SELECT o.id FROM (SELECT DISTINCT routine FROM runs) AS r
-		JOIN runs o ON o.routine = r.routine AND o.finished_at <> 0 AND o.id < (
-			SELECT n.id FROM runs n WHERE n.routine = r.routine AND n.finished_at <> 0
-			ORDER BY n.id DESC LIMIT 1 OFFSET ?1)
+		JOIN runs o ON o.routine = r.routine AND o.finished_at <> 0 AND (o.started_at, o.id) < (
+			SELECT n.started_at, n.id FROM runs n WHERE n.routine = r.routine AND n.finished_at <> 0
+			ORDER BY n.started_at DESC, n.id DESC LIMIT 1 OFFSET ?1)
 		WHERE o.id NOT IN (` + newestGood + `)
 		LIMIT ?2`)
 	deleteRuns = register(`DELETE FROM runs WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
 )
 
 // newestGood selects the id of each routine's newest successful run; NULL among
-// them would empty a NOT IN.
+// them would empty a NOT IN. Runs are ordered by when they began by the ledger's
+// clock, as BeginRun compares them: an id is made before its run begins, by the
+// clock of an instance.
 const newestGood = `SELECT g.id FROM (
-		SELECT (SELECT n.id FROM runs n WHERE n.routine = s.routine AND n.outcome = 'ok' ORDER BY n.id DESC LIMIT 1) AS id
+		SELECT (SELECT n.id FROM runs n WHERE n.routine = s.routine AND n.outcome = 'ok'
+			ORDER BY n.started_at DESC, n.id DESC LIMIT 1) AS id
 		FROM (SELECT DISTINCT routine FROM runs) AS s) AS g WHERE g.id IS NOT NULL`
 
 // StartRun records that a routine began a pass; ID, Routine and Worker are the

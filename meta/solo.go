@@ -33,8 +33,9 @@ type Begun struct {
 }
 
 var (
-	soloRun    = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`)
-	newerRun   = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2 ORDER BY id DESC LIMIT 1`)
+	soloRun  = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`)
+	newerRun = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
+		ORDER BY started_at DESC, id DESC LIMIT 1`)
 	insertSolo = register(`INSERT INTO runs (` + runColumns + `, solo) VALUES (?1, ?2, ?3, ?4, ?4, 0, '', ?5, 1)
 		ON CONFLICT DO NOTHING`)
 	endRun = register(`UPDATE runs SET finished_at = ?2, outcome = 'interrupted'

@@ -1,8 +1,10 @@
 package memmeta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -78,15 +80,19 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run
 	}
 	defer db.mu.Unlock()
 	last, succeeded = map[string]meta.Run{}, map[string]meta.Run{}
-	for _, r := range db.runs.rows {
-		row := *r
-		row.Counts = cloneMap(row.Counts)
+	for _, r := range db.runsByStart() {
+		row := copyRun(r)
 		last[r.Routine] = row
 		if r.Outcome == "ok" {
 			succeeded[r.Routine] = row
 		}
 	}
 	return last, succeeded, nil
+}
+
+// runsByStart lists all runs in the order in which they began.
+func (db *DB) runsByStart() []*meta.Run {
+	return slices.SortedStableFunc(slices.Values(db.runs.rows), func(a, b *meta.Run) int { return cmp.Compare(a.StartedAt, b.StartedAt) })
 }
 
 // InterruptRuns ends the unfinished runs of a worker that is known to be gone.
@@ -120,7 +126,7 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 		r.FinishedAt, r.Outcome = db.now, "interrupted"
 		out.Ended = []meta.Run{copyRun(r)}
 	}
-	for _, r := range db.runs.rows {
+	for _, r := range db.runsByStart() {
 		if r.Routine == s.Run.Routine && r.Outcome == "ok" && r.StartedAt > s.Seen {
 			other := copyRun(r)
 			out.Other = &other
@@ -167,8 +173,7 @@ func copyRun(r *meta.Run) meta.Run {
 func (db *DB) oldRuns() []*meta.Run {
 	kept, succeeded := map[string]int{}, map[string]bool{}
 	var old []*meta.Run
-	for i := len(db.runs.rows) - 1; i >= 0; i-- {
-		r := db.runs.rows[i]
+	for _, r := range slices.Backward(db.runsByStart()) {
 		if r.FinishedAt == 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ func soloTests() []test {
 		{"a stale run is taken over", soloTakenOver, nil},
 		{"what a worker left over", soloLeftOver, nil},
 		{"a success that was not seen", soloSucceeded, nil},
+		{"of two successes the one that began later", soloOrder, nil},
 		{"a failure postpones nothing", soloFailed, nil},
 		{"of two that begin at once", soloAtOnce, nil},
 		{"other runs are no matter", soloOthers, nil},
@@ -23,7 +24,7 @@ func soloTests() []test {
 
 const soloStale = time.Minute
 
-// begin asks to run verify as a worker.
+// solo asks to run verify as a worker.
 func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, meta.Begun) {
 	w.Helper()
 	r := meta.Run{ID: w.id(), Routine: "verify", Worker: worker}
@@ -91,6 +92,23 @@ func soloSucceeded(w *world) {
 	w.ok(w.FinishRun(w.ctx, newer, "ok", nil))
 	w.keptFrom(began, newer)
 	w.begins("c", w.last("verify").StartedAt)
+}
+
+// The id of a run is made before it begins: the run that began last may have the
+// smaller one. Whoever asks for the newest success learns of that, or none begins again.
+func soloOrder(w *world) {
+	early, late := w.id(), w.id()
+	for _, id := range []lethe.ID{late, early} {
+		w.later(time.Second)
+		b := must(w.BeginRun(w.ctx, meta.Solo{Run: meta.Run{ID: id, Routine: "verify", Worker: "a"}, Stale: soloStale, Seen: lethe.Forever}))(w)
+		equal(w, "begun", b.OK, true)
+		w.ok(w.FinishRun(w.ctx, id, "ok", nil))
+	}
+	last, good, err := w.LastRuns(w.ctx)
+	w.ok(err)
+	equal(w, "last", last["verify"].ID, early)
+	equal(w, "last success", good["verify"].ID, early)
+	w.begins("b", good["verify"].StartedAt)
 }
 
 func soloFailed(w *world) {
