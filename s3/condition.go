@@ -3,9 +3,7 @@ package s3
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,10 +16,8 @@ import (
 )
 
 // A policy may have conditions that versitygw does not know: on the tags of an object,
-// on those that a request gives it, and on some headers. When versitygw asks for the
-// policy to decide by it, it is shown one without them, in which a statement has just
-// those of its actions for which they hold. That wants statements that name their
-// actions: what the conditions are held against depends on the action.
+// on those that a request gives it, and on some headers. They want statements that name
+// their actions: what the conditions are held against depends on the action.
 
 // conditionKey is one that versitygw does not know, in lower case; with / at its end
 // the name of a tag follows.
@@ -207,54 +203,9 @@ func eachRuled(policy []byte, change func(*ruled) error) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// neverHolds is a condition that no request meets: the statement stays, since a bucket
-// without any is one without a policy.
-var neverHolds = map[string]map[string]json.RawMessage{"StringEquals": {"aws:SecureTransport": json.RawMessage(`"never"`)}}
-
 // asksForPolicy says that the request asks for the bucket's policy itself.
 func (r *request) asksForPolicy() bool {
 	return r.policyRead && r.web != nil && strings.Trim(r.web.Path(), "/") == r.web.Params("bucket")
-}
-
-// conditioned are the statements of a policy as versitygw can decide by them for a
-// request.
-func (b *Backend) conditioned(ctx context.Context, bucket string, p *parsedPolicy) ([]json.RawMessage, error) {
-	v := &conditionValues{ctx: ctx, b: b, req: requestOf(ctx), bucket: bucket}
-	out := slices.Clone(p.statements)
-	for i, r := range p.ruled {
-		r.rest = maps.Clone(r.rest)
-		err := v.keep(&r)
-		if err == nil {
-			out[i], err = json.Marshal(r.rest)
-		}
-		if err != nil {
-			return nil, b.fail(&op{req: v.req, names: names{bucket: bucket}}, err)
-		}
-	}
-	return out, nil
-}
-
-// keep leaves a statement those of its actions for which its conditions hold.
-func (v *conditionValues) keep(r *ruled) (err error) {
-	if v.req.web == nil {
-		return errors.New("s3: a policy is asked for outside of a request")
-	}
-	var holds []string
-	for _, a := range r.actions {
-		ok, err := v.hold(r.clauses, auth.Action(a))
-		if err != nil {
-			return err
-		}
-		if ok {
-			holds = append(holds, a)
-		}
-	}
-	if len(holds) == 0 {
-		r.condition = "Condition"
-		return r.set(neverHolds)
-	}
-	r.rest[r.action], err = json.Marshal(holds)
-	return err
 }
 
 // taggedPolicies are the policies that versitygw refuses for conditions of ours.

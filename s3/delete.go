@@ -9,6 +9,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
@@ -41,8 +42,13 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 	return &awss3.DeleteObjectOutput{}, nil
 }
 
-// DeleteObjects deletes up to 1,000 keys in one transaction.
+// DeleteObjects deletes up to 1,000 keys in one transaction, those that the bucket's
+// policy lets the client delete.
 func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInput) (s3response.DeleteResult, error) {
+	refused, err := b.refusedKeys(ctx, in)
+	if err != nil || len(refused) > 0 && len(in.Delete.Objects) == 0 {
+		return s3response.DeleteResult{Error: refused}, err
+	}
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: writing})
 	defer o.cancel()
 	if err != nil {
@@ -51,7 +57,7 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	if in.Delete == nil || len(in.Delete.Objects) == 0 || len(in.Delete.Objects) > maxDelete {
 		return s3response.DeleteResult{}, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
-	d := deletion{b: b, o: o}
+	d := deletion{b: b, o: o, res: s3response.DeleteResult{Error: refused}}
 	for _, id := range in.Delete.Objects {
 		d.add(id)
 	}
@@ -62,6 +68,41 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 		d.res.Deleted = nil
 	}
 	return d.res, nil
+}
+
+// refusedKeys takes out of a deletion what the bucket's policy refuses: versitygw is shown
+// one that lets every key pass, since it would read the policy anew for each.
+func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput) (out []types.Error, err error) {
+	bucket := str(in.Bucket)
+	if undecided(ctx) || in.Delete == nil {
+		return nil, nil
+	}
+	policy, err := b.document(ctx, bucket, kindPolicy, 0)
+	if err != nil || policy == nil {
+		return nil, err
+	}
+	if len(policy) > maxPolicy {
+		_, err := b.overlong(ctx, bucket, policy)
+		return nil, err
+	}
+	r, err := b.rulingOf(ctx, bucket, policy)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	var left []types.ObjectIdentifier
+	for _, id := range in.Delete.Objects {
+		action := auth.DeleteObjectAction
+		if str(id.VersionId) != "" {
+			action = auth.DeleteObjectVersionAction
+		}
+		if err := r.refuses(action, str(id.Key)); err != nil {
+			out = append(out, s3err.ObjectDeleteError(id.Key, id.VersionId, err))
+			continue
+		}
+		left = append(left, id)
+	}
+	in.Delete.Objects = left
+	return out, nil
 }
 
 // foreseeDocument looks at the body of a request that is a document, once it is known who

@@ -141,8 +141,8 @@ func ownerACL(owner string) ([]byte, error) {
 	}})
 }
 
-// GetBucketPolicy returns the policy; for a decision about a restricted key with
-// the key's grant, for a reader as it was put.
+// GetBucketPolicy returns the policy as it was put to who asks for it, and to versitygw,
+// which asks to decide on the request, one that says what was decided.
 func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
 	bucket = str(&bucket)
 	if err := b.readable(ctx, bucket); err != nil {
@@ -161,50 +161,20 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 			return nil, err
 		}
 	}
-	key, err := b.policyGrantee(ctx, req, bucket)
-	if err != nil {
-		return nil, err
-	}
 	// The first question is versitygw's own, the second the client's.
-	if req.policyRead && req.decided {
+	if undecided(ctx) || req.asksForPolicy() && req.decided {
 		return doc, nil
 	}
-	return b.decidingPolicy(ctx, bucket, b.policies.of(bucket, doc), key)
-}
-
-// decidingPolicy is a policy as versitygw decides by it for a request, with the grant
-// of the key that has the bucket (nil: none).
-func (b *Backend) decidingPolicy(ctx context.Context, bucket string, p *parsedPolicy, key *meta.AccessKey) (_ []byte, err error) {
-	req := requestOf(ctx)
-	if _, root := account(ctx); root {
-		return p.body, nil
-	}
-	if p.err != nil {
-		return nil, b.fail(&op{req: req, names: names{bucket: bucket}}, p.err)
-	}
-	statements := p.statements
-	// No condition of ours goes with the actions of policies themselves.
-	if len(p.ruled) > 0 && !req.asksForPolicy() {
-		if statements, err = b.conditioned(ctx, bucket, p); err != nil {
-			return nil, err
-		}
-	}
-	statements, err = b.restricted(ctx, bucket, p, statements)
-	if err == nil && len(statements) == 0 && len(p.statements) > 0 {
+	r, err := b.rulingOf(ctx, bucket, doc)
+	if err == nil && r == nil {
 		err = s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if key != nil {
-		req.decided = true
-		grant, err := keyStatement(bucket, key)
-		if err != nil {
-			return nil, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
-		}
-		statements = append(slices.Clip(statements), grant)
-	}
-	return p.with(statements), nil
+	req.decided = true
+	shown, err := r.shown()
+	return shown, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
 }
 
 // PutBucketPolicy replaces the policy.

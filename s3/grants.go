@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,28 +127,15 @@ func grantACL(acl auth.ACL, key *meta.AccessKey) auth.ACL {
 	return acl
 }
 
-// statement is one of a bucket policy.
-type statement struct {
-	Effect    string
-	Principal map[string][]string
-	Action    []string
-	Resource  []string
-}
-
-// keyStatement is what the key may do on the bucket, as a statement of its policy:
-// with a policy, versitygw does not look at the access control list.
-func keyStatement(bucket string, key *meta.AccessKey) (json.RawMessage, error) {
-	actions := []string{"s3:*"}
+// keyRule is what the key may do on the bucket, as a statement of its policy: with a
+// policy, versitygw does not look at the access control list.
+func keyRule(bucket string, key *meta.AccessKey) rule {
+	actions := auth.Actions{auth.AllActions: {}}
 	if key.ReadOnly {
-		actions = []string{"s3:Get*", "s3:List*"}
+		actions = auth.Actions{"s3:Get*": {}, "s3:List*": {}}
 	}
-	arn := auth.ResourceArnPrefix + bucket
-	grant, err := json.Marshal(statement{
-		Effect: "Allow", Principal: map[string][]string{"AWS": {key.ID}},
-		Action: actions, Resource: []string{arn, arn + "/*"},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("s3: grant on %s: %w", bucket, err)
+	return rule{
+		allow: true, principals: auth.Principals{key.ID: {}}, actions: actionsOf(actions),
+		resources: auth.Resources{bucket: {}, bucket + "/*": {}},
 	}
-	return grant, nil
 }

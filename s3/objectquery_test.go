@@ -34,7 +34,7 @@ func TestNoQueryPassesAnObjectsList(t *testing.T) {
 				r.Header.Set("X-Amz-Object-Attributes", "ETag,ObjectSize")
 				status, h, body := s.send(r)
 				tags := method == http.MethodGet && (one == "tagging" || two == "tagging")
-				if (status < 400 && !tags) || h.Get("Etag") != "" || strings.Contains(body, "secret") || strings.Contains(body, "ETag") || h.Get("X-Amz-Meta-A") != "" {
+				if (status < 400 && !tags) || h.Get("Etag") != "" || strings.Contains(body, "secret") || strings.Contains(body, "<ETag") || h.Get("X-Amz-Meta-A") != "" {
 					t.Errorf("%s ?%s&%s: %d %v %s", method, one, two, status, h, body)
 				}
 			}

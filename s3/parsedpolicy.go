@@ -24,32 +24,11 @@ const (
 
 // parsedPolicy is a bucket's policy as requests need it. It is not changed.
 type parsedPolicy struct {
-	body       []byte
-	head       []byte // all but the statements, up to the first of them
-	statements []json.RawMessage
-	ruled      map[int]ruled // the statements that have conditions of ours
-	allows     []bool        // which statements allow something
-	public     bool
-	err        error // why it cannot be taken apart
-}
-
-// with is the policy with these statements in place of its own.
-func (p *parsedPolicy) with(statements []json.RawMessage) []byte {
-	if len(statements) == len(p.statements) && (len(statements) == 0 || &statements[0] == &p.statements[0]) {
-		return p.body
-	}
-	size := len(p.head) + len("]}")
-	for _, s := range statements {
-		size += len(s) + 1
-	}
-	out := append(make([]byte, 0, size), p.head...)
-	for i, s := range statements {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, s...)
-	}
-	return append(out, "]}"...)
+	body    []byte
+	version auth.PolicyVersion
+	rules   []rule
+	public  bool
+	err     error // why it cannot be taken apart
 }
 
 // parsePolicy takes a policy apart.
@@ -64,39 +43,31 @@ func (p *parsedPolicy) parse() error {
 	if err != nil {
 		return err
 	}
-	p.public = isPublic(parsed)
-	for _, s := range parsed.Statement {
-		p.allows = append(p.allows, s.Effect == auth.BucketPolicyAccessTypeAllow)
-	}
+	p.version, p.public = parsed.Version, isPublic(parsed)
 	doc, name, err := statementsOf(p.body)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(doc[name], &p.statements); err != nil {
+	var statements []json.RawMessage
+	if err := json.Unmarshal(doc[name], &statements); err != nil {
 		return err
 	}
-	if len(p.statements) != len(p.allows) {
+	if len(statements) != len(parsed.Statement) {
 		return errors.New("s3: the policy's statements cannot be told apart")
 	}
-	delete(doc, name)
-	rest, err := json.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	p.head = bytes.TrimSuffix(rest, []byte("}"))
-	if len(doc) > 0 {
-		p.head = append(p.head, ',')
-	}
-	p.head = append(p.head, `"Statement":[`...)
-	p.ruled = map[int]ruled{}
-	for i, s := range p.statements {
-		r, err := readRuled(s)
+	for i, s := range parsed.Statement {
+		own, err := readRuled(statements[i])
 		if err != nil {
 			return err
 		}
-		if len(r.clauses) > 0 {
-			p.ruled[i] = r
+		r := rule{
+			allow: s.Effect == auth.BucketPolicyAccessTypeAllow, principals: s.Principals,
+			actions: actionsOf(s.Actions), resources: s.Resources, condition: s.Condition, clauses: own.clauses,
 		}
+		if len(r.clauses) > 0 {
+			r.condition = own.rest[own.condition]
+		}
+		p.rules = append(p.rules, r)
 	}
 	return nil
 }
@@ -149,21 +120,26 @@ func (p *policies) of(bucket string, body []byte) *parsedPolicy {
 // deleted, by the bucket's owner or root.
 func (b *Backend) overlong(ctx context.Context, bucket string, policy []byte) ([]byte, error) {
 	req := requestOf(ctx)
-	acct, root := account(ctx)
-	if root || acct.Role == auth.RoleAdmin || req.policyRead && req.decided {
+	if undecided(ctx) || req.policyRead && req.decided {
 		return policy, nil
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
-	if acct.Access != "" && acct.Access == owner && req.setsPolicy() {
+	if acct, _ := account(ctx); acct.Access != "" && acct.Access == owner && req.setsPolicy() {
 		// versitygw goes by the list, which lets the owner.
 		req.decided = true
 		return nil, s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
 	}
 	return nil, denied("The policy of bucket %q has %d bytes, and at most %d are read: its owner or root has to put a shorter one, or delete it.",
 		bucket, len(policy), maxPolicy)
+}
+
+// undecided says that no policy decides on what the account does.
+func undecided(ctx context.Context) bool {
+	acct, root := account(ctx)
+	return root || acct.Role == auth.RoleAdmin
 }
 
 // setsPolicy reports whether the request reads, puts or deletes a bucket's policy, and

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -11,8 +12,7 @@ import (
 // A bucket's policy is parsed once for all requests, one that is too long never, and
 // another takes effect with the next request.
 func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
-	docs := &shelf{docs: map[documentName][]byte{}}
-	b := NewBackend(BackendOptions{Store: docs})
+	b, _, rc := requested(t, http.MethodGet, "/b/k", "")
 	parsed := 0
 	b.policies.parse = func(body []byte) *parsedPolicy {
 		parsed++
@@ -29,18 +29,17 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 		policy := put(sid)
 		for range 100 {
 			b.store.forget("b") // as after a second: the same bytes are read anew
-			if got, err := b.GetBucketPolicy(t.Context(), "b"); err != nil || string(got) != policy {
-				t.Fatalf("policy %q: %s, %v", sid, got, err)
+			if got, err := b.GetBucketPolicy(rc, "b"); err != nil || !strings.Contains(string(got), `"s3:GetObject"`) {
+				t.Fatalf("policy %q: %s, %v", policy, got, err)
 			}
 		}
 		if parsed != i+1 {
 			t.Errorf("after 100 requests under each of %d policies: parsed %d times", i+1, parsed)
 		}
 	}
-	docs.docs[documentName{"b", kindACL}] = []byte(`{"Owner":"root"}`)
 	put(strings.Repeat("x", maxPolicy))
 	for range 100 {
-		if got, err := b.GetBucketPolicy(t.Context(), "b"); err == nil || !strings.Contains(err.Error(), "put a shorter one") {
+		if got, err := b.GetBucketPolicy(rc, "b"); err == nil || !strings.Contains(err.Error(), "put a shorter one") {
 			t.Fatalf("a policy that is too long: %.100s, %v", got, err)
 		}
 	}
@@ -49,18 +48,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	}
 }
 
-// What is shown in place of a policy has its other elements, and is one that can be read.
-func TestAPolicyWithOtherStatements(t *testing.T) {
-	for _, head := range []string{``, `"Version":"2012-10-17",`, `"Id":"x","Version":"2012-10-17",`} {
-		p := parsePolicy([]byte(`{` + head + `"statement":[{"Effect":"Deny","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b/*"}]}`))
-		if p.err != nil || p.public {
-			t.Fatalf("%s: public %v, %v", head, p.public, p.err)
-		}
-		two := parsePolicy(p.with(append(p.statements[:1:1], p.statements...)))
-		if two.err != nil || len(two.statements) != 2 || string(two.head) != string(p.head) {
-			t.Errorf("%s: %s, %v", head, two.body, two.err)
-		}
-	}
+func TestWhatIsNoPolicyIsNotTakenApart(t *testing.T) {
 	for _, broken := range []string{``, `{}`, `{"Statement":[],"statement":[]}`, `{"Statement":{}}`, `[]`} {
 		if p := parsePolicy([]byte(broken)); p.err == nil {
 			t.Errorf("%s is a policy", broken)

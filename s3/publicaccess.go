@@ -151,25 +151,19 @@ func (b *Backend) unignored(ctx context.Context, bucket string, list auth.ACL) (
 	return list, err
 }
 
-// restricted leaves of a policy's statements those that deny something, where it is
-// public and the bucket restricts it to its owner.
-func (b *Backend) restricted(ctx context.Context, bucket string, p *parsedPolicy, statements []json.RawMessage) ([]json.RawMessage, error) {
+// restricted are a policy's statements, or, where it is public and the bucket restricts
+// it to its owner, those that deny something.
+func (b *Backend) restricted(ctx context.Context, bucket string, p *parsedPolicy) ([]rule, error) {
 	block, _, err := b.publicAccess(ctx, bucket)
 	if err != nil || !block.RestrictPublicBuckets || !p.public {
-		return statements, err
+		return p.rules, err
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
 	if acct, root := account(ctx); root || (acct.Access != "" && acct.Access == owner) {
-		return statements, nil
+		return p.rules, nil
 	}
-	var denies []json.RawMessage
-	for i, s := range statements {
-		if !p.allows[i] {
-			denies = append(denies, s)
-		}
-	}
-	return denies, nil
+	return slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.allow }), nil
 }
