@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/internal/forwarded"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
@@ -73,12 +74,13 @@ type gate struct {
 	root     [sha256.Size]byte
 	failures *ratelimit.Limiter
 	good     *recent
+	bodies   *budget.Budget
 	untold   atomic.Int64 // failures without an audit line since the last one
 }
 
 func newGate(s *Service, a Access) *gate {
 	return &gate{
-		s: s, access: a, good: &recent{by: map[[sha256.Size]byte]bool{}}, root: sha256.Sum256([]byte(a.Token)),
+		s: s, access: a, good: &recent{by: map[[sha256.Size]byte]bool{}}, bodies: budget.New(bodiesHold, bodiesHold/2), root: sha256.Sum256([]byte(a.Token)),
 		failures: ratelimit.New(ratelimit.Rate{PerSecond: 1 / failuresEvery.Seconds(), Burst: failuresAtOnce}, s.o.Failures),
 	}
 }
@@ -279,6 +281,8 @@ func (g *gate) guarded(route Route) http.HandlerFunc {
 			reply(w, status, failure{e})
 			return
 		}
+		r, done := g.withMemory(r)
+		defer done()
 		next(w, r)
 	}
 }

@@ -51,7 +51,7 @@ func call[Req, Res any](fn func(context.Context, Req) (Res, error)) http.Handler
 // decode reads the body strictly; an empty one leaves the request at its zero
 // value.
 func decode(w http.ResponseWriter, r *http.Request, req any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	d := json.NewDecoder(charged(r, http.MaxBytesReader(w, r.Body, maxRequest)))
 	d.DisallowUnknownFields()
 	err := d.Decode(req)
 	if errors.Is(err, io.EOF) {
@@ -60,7 +60,10 @@ func decode(w http.ResponseWriter, r *http.Request, req any) error {
 	if err == nil && d.More() {
 		err = errors.New("there is more than one value")
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errBusy):
+		return err
+	case err != nil:
 		return fmt.Errorf("%w: the body: %w", ErrBadRequest, err)
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 )
 
-// heldOf is what a body of n bytes holds at most while it is received: itself, and the
-// room into which it grows or is decoded.
-func heldOf(n int64) int64 { return 3 * n }
+// heldPerByte is how many bytes one of a body holds at most while it is received:
+// itself, and the room into which it grows or is decoded.
+const heldPerByte = 3
 
 // busy is answered where there is no memory left for more.
 var busy = &problem{
@@ -18,19 +18,10 @@ var busy = &problem{
 	text: "too many pastes are being received; try again in a moment",
 }
 
-// charged takes memory for what it reads; the visit gives it back.
-type charged struct {
-	io.ReadCloser
-	held *budget.Account
-	n    int64
-}
-
-// Read implements io.Reader.
-func (c *charged) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.n += int64(n)
-	if !c.held.Hold(heldOf(c.n)) {
-		return 0, busy
-	}
-	return n, err
+// charged is a body that takes memory for what is read of it; the visit gives it back.
+func charged(body io.ReadCloser, held *budget.Account) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{&budget.Reader{R: body, Held: held, Times: heldPerByte, Beyond: busy}, body}
 }

@@ -77,7 +77,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Bucket = cmp.Or(o.Bucket, "pastes")
 	o.MaxSize = cmp.Or(o.MaxSize, 1<<20)
-	o.Memory = max(cmp.Or(o.Memory, 64<<20), 2*(heldOf(encodedRoom(o.MaxSize))+budget.Unit))
+	o.Memory = max(cmp.Or(o.Memory, 64<<20), 2*(heldPerByte*encodedRoom(o.MaxSize)+budget.Unit))
 	o.DefaultTTL = cmp.Or(o.DefaultTTL, o.MaxTTL)
 	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
 	if o.Clock == nil {

@@ -53,7 +53,7 @@ func (h *Handler) submission(v *visit) (submission, error) {
 			return submission{}, badRequest("the query has the unknown parameter %.40q; known are ttl, alias and type", name)
 		}
 	}
-	v.Body = &charged{ReadCloser: v.Body, held: v.held}
+	v.Body = charged(v.Body, v.held)
 	content, said, err := h.body(v)
 	if err != nil {
 		return submission{}, err

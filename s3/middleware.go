@@ -71,6 +71,19 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 		return refuse(ctx, e)
 	}
 	readChunks(ctx, req)
+	defer s.charge(ctx, req)()
+	err = s.answer(ctx, req)
+	if req.starved() {
+		// What came of the part that was read is no answer.
+		e := s3err.GetAPIError(s3err.ErrSlowDown)
+		req.event.Code = e.Code
+		return refuse(ctx, e)
+	}
+	return err
+}
+
+// answer has versitygw answer a request, or does what it refuses.
+func (s *Server) answer(ctx fiber.Ctx, req *request) error {
 	if err := ctx.Next(); err != nil {
 		return err
 	}
@@ -261,8 +274,8 @@ func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
 func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	resp := ctx.Response()
 	req.web = nil
-	if req.event.BytesIn == -1 {
-		// What is left of a body of unknown length must not be read as a request.
+	if req.event.BytesIn == -1 || req.starved() {
+		// What is left of the body must not be read as a request.
 		resp.Header.SetConnectionClose()
 	}
 	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {

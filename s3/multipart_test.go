@@ -129,7 +129,7 @@ func TestASuspectPart(t *testing.T) {
 	s.must(err)
 	parts, err := w.db.Parts(s.ctx, id, 0, 0)
 	s.must(err)
-	_, err = w.db.MarkSuspect(s.ctx, []lethe.ID{parts[0].BlobID}, true, "missing")
+	_, err = w.db.MarkSuspect(s.ctx, []lethe.ID{parts[0].BlobID}, "missing")
 	s.must(err)
 	_, err = s.CompleteMultipartUpload(s.ctx, up.input())
 	s.fails(err, 400, "InvalidPart")

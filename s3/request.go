@@ -9,6 +9,7 @@ import (
 	"github.com/versity/versitygw/auth"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -61,9 +62,10 @@ type request struct {
 	web   fiber.Ctx // while the request is being answered
 	lists int       // access control lists that were asked for, of a copy
 
-	form       bool   // an upload by HTML form: the body's length is not known
-	filename   string // of the form's file
-	policyRead bool   // asks for the bucket's policy itself
+	body       *budget.Reader // a document's
+	form       bool           // an upload by HTML form: the body's length is not known
+	filename   string         // of the form's file
+	policyRead bool           // asks for the bucket's policy itself
 	// policyStatus: asks whether it is public.
 	policyStatus bool
 	urlEncode    bool // wants names in listings URL-encoded

@@ -93,10 +93,10 @@ func (s *site) uploadIn(parts int, key string, body []byte) {
 // suspicion: they are asked first, and the new ones next.
 func (s *site) joined(parts int, key string, body []byte, ids []lethe.ID) {
 	s.t.Helper()
-	_, err := w.db.MarkSuspect(s.ctx, ids, true, "test")
+	_, err := w.db.MarkSuspect(s.ctx, ids, "test")
 	s.must(err)
 	s.uploadIn(parts, key, body)
-	_, err = w.db.MarkSuspect(s.ctx, ids, false, "")
+	_, err = w.db.MarkSound(s.ctx, ids, 0)
 	s.must(err)
 	now, err := s.copies(key)
 	s.must(err)

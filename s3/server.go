@@ -21,6 +21,7 @@ import (
 	"github.com/versity/versitygw/s3api/middlewares"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/internal/netlimit"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 )
@@ -53,6 +54,7 @@ type Options struct {
 	MaxConnections int            // default 4,096
 	MaxPerAddress  int            // connections of one address, an IPv6 /64 (0: any number), unless a TrustedProxy
 	BodyPace       netlimit.Pace  // of bodies that are sent; slower ones are cut
+	Documents      int64          // bytes that requests which are documents hold together (default 128 MiB); more are answered SlowDown
 	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
 	KeyRate        ratelimit.Rate // of requests per access key
 	AddressRate    ratelimit.Rate // of requests per client address, signed or not
@@ -91,6 +93,7 @@ type Server struct {
 	backend    *Backend
 	iam        auth.IAMService
 	addresses  *ratelimit.Limiter
+	documents  *budget.Budget
 	stop       context.CancelFunc // of operations under way
 }
 
@@ -114,7 +117,7 @@ func New(o Options) (*Server, error) {
 	}
 	o = o.withDefaults()
 	base, stop := context.WithCancel(context.Background())
-	s := &Server{opt: o, stop: stop, guard: newGuard(o), addresses: ratelimit.New(o.AddressRate, nil)}
+	s := &Server{opt: o, stop: stop, guard: newGuard(o), addresses: ratelimit.New(o.AddressRate, nil), documents: documentBudget(o.Documents)}
 	gateway, err := s.gateway(base)
 	if err == nil {
 		err = bodySettable()
@@ -144,6 +147,7 @@ func (o Options) withDefaults() Options {
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 1024)
+	o.Documents = cmp.Or(o.Documents, defaultDocuments)
 	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
 	o.Drain = cmp.Or(o.Drain, 30*time.Second)
