@@ -33,7 +33,7 @@ func TestSuspectContentIsRepaired(t *testing.T) {
 	setUp(t, db)
 	first := mustPut(t, db, "1", "d")
 	blobs := segmentBlobs(t, db, "1")
-	if n, err := db.MarkSuspect(ctx, []lethe.ID{blobs[0].ID}, true, "missing"); n != 1 || err != nil {
+	if n, err := db.MarkSuspect(ctx, []lethe.ID{blobs[0].ID}, "missing"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	bare := commitOf(db, "2", Uploaded{Size: 100, Digest: "d"})

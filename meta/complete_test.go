@@ -51,7 +51,7 @@ func TestCompleteOfPartsMarkedMeanwhile(t *testing.T) {
 	one, two := l.part(u.ID, 1, 10, "one"), l.part(u.ID, 2, 10, "two")
 	made, err := l.Complete(l.ctx, l.parts(l.upload("other", 0), 1))
 	l.ok(err)
-	_, err = l.MarkSuspect(l.ctx, []lethe.ID{two.BlobID}, true, "missing")
+	_, err = l.MarkSuspect(l.ctx, []lethe.ID{two.BlobID}, "missing")
 	l.ok(err)
 	err = l.write(l.ctx, "complete", func(tx *tx) error {
 		return tx.joinSegments(u.ID, []lethe.ID{one.BlobID, two.BlobID}, place{content: made.Object.ContentID})
@@ -149,7 +149,7 @@ func TestCompleteRepairs(t *testing.T) {
 	l.ok(err)
 	blobs, err := l.ContentBlobs(l.ctx, first.Object.ContentID)
 	l.ok(err)
-	_, err = l.MarkSuspect(l.ctx, []lethe.ID{blobs[1].ID}, true, "damaged")
+	_, err = l.MarkSuspect(l.ctx, []lethe.ID{blobs[1].ID}, "damaged")
 	l.ok(err)
 	second, err := l.Complete(l.ctx, l.parts(l.upload("b", 0), 3))
 	l.ok(err)

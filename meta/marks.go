@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -11,7 +12,7 @@ import (
 var (
 	markSuspect = register(`UPDATE blobs SET suspect = 1, last_error = ?2
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
-	markSound = register(`UPDATE blobs SET suspect = 0, last_error = '', verified_at = ?2
+	markSound = register(`UPDATE blobs SET suspect = 0, last_error = '', verified_at = CASE WHEN verified_at > ?2 THEN verified_at ELSE ?2 END
 		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
 	markedBlobs = register(`SELECT coalesce(b.content_id, ''), b.suspect FROM ` + ids(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.state = 2 ` + exclusiveBy("b.id"))
@@ -22,10 +23,20 @@ var (
 		WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
 )
 
-// MarkSuspect marks live blobs that were found missing or damaged, with why; or,
-// suspect false, records that they were found sound now. Rows that are not live
-// any more are left alone; it returns how many rows it changed.
-func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error) {
+// MarkSuspect marks live blobs that were found missing or damaged, with why. Rows that
+// are not live any more are left alone; it returns how many rows it changed.
+func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error) {
+	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.exec(markSuspect, asJSON(blobs), cleanText(why)) })
+}
+
+// MarkSound records that live blobs were found sound by reads that began so long ago:
+// they count as verified since then. Rows that are not live any more are left alone; it
+// returns how many rows it changed.
+func (db *DB) MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error) {
+	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.exec(markSound, asJSON(blobs), t.now.Add(-ago)) })
+}
+
+func (db *DB) mark(ctx context.Context, blobs []lethe.ID, suspect bool, change func(*tx) (int64, error)) (int, error) {
 	var n int64
 	err := db.write(ctx, "mark blobs", func(t *tx) (err error) {
 		if err := t.holdContentsOf(blobs); err != nil {
@@ -34,11 +45,7 @@ func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, w
 		if err := t.placeChanged(blobs, suspect); err != nil {
 			return err
 		}
-		if suspect {
-			n, err = t.exec(markSuspect, asJSON(blobs), cleanText(why))
-		} else {
-			n, err = t.exec(markSound, asJSON(blobs), t.now)
-		}
+		n, err = change(t)
 		return err
 	})
 	return int(n), err

@@ -118,12 +118,12 @@ func TestMarks(t *testing.T) {
 	blobs, err := l.ContentBlobs(l.ctx, live.ContentID)
 	l.ok(err)
 	id := blobs[0].ID
-	n, err := l.MarkSuspect(l.ctx, []lethe.ID{id, gone, l.id()}, true, "not found")
+	n, err := l.MarkSuspect(l.ctx, []lethe.ID{id, gone, l.id()}, "not found")
 	l.ok(err)
 	if b, _ := l.blob(id); n != 1 || !b.Suspect || b.LastError != "not found" || b.VerifiedAt != 0 {
 		t.Errorf("marked %d, blob %+v", n, b)
 	}
-	n, err = l.MarkSuspect(l.ctx, []lethe.ID{id}, false, "")
+	n, err = l.MarkSound(l.ctx, []lethe.ID{id}, 0)
 	l.ok(err)
 	if b, _ := l.blob(id); n != 1 || b.Suspect || b.LastError != "" || b.VerifiedAt != l.now() {
 		t.Errorf("found sound %d, blob %+v", n, b)

@@ -119,10 +119,15 @@ func (h *hand) restore() {
 
 func (h *hand) mark() {
 	blobs, err := h.db.Blobs(h.ctx, BlobQuery{States: []lethe.State{lethe.Live}, Limit: 10})
-	if h.fine(err) {
-		_, err = h.db.MarkSuspect(h.ctx, idsOf(blobs), h.dice.IntN(2) == 0, "for a test")
-		h.fine(err)
+	if !h.fine(err) {
+		return
 	}
+	if h.dice.IntN(2) == 0 {
+		_, err = h.db.MarkSuspect(h.ctx, idsOf(blobs), "for a test")
+	} else {
+		_, err = h.db.MarkSound(h.ctx, idsOf(blobs), 0)
+	}
+	h.fine(err)
 }
 
 func (h *hand) look() {

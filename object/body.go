@@ -294,7 +294,7 @@ func (s *Store) doubt(ctx context.Context, c meta.Blob, err error) {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
 	// If that fails the next reader tries again, or a check.
-	_, _ = s.ledger.MarkSuspect(ctx, []lethe.ID{c.ID}, true, err.Error())
+	_, _ = s.ledger.MarkSuspect(ctx, []lethe.ID{c.ID}, err.Error())
 }
 
 func (b *body) closeCopy() {

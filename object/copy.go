@@ -94,6 +94,7 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src meta.Resolv
 // 17). What is missing or damaged is marked suspect.
 func (s *Store) verify(ctx context.Context, segments []meta.Segment) error {
 	var whole []lethe.ID
+	began := s.opt.Monotonic.Now()
 	for _, seg := range segments {
 		id, err := s.verifySegment(ctx, seg)
 		if err != nil {
@@ -101,7 +102,7 @@ func (s *Store) verify(ctx context.Context, segments []meta.Segment) error {
 		}
 		whole = append(whole, id)
 	}
-	_, err := s.ledger.MarkSuspect(ctx, whole, false, "")
+	_, err := s.ledger.MarkSound(ctx, whole, s.opt.Monotonic.Now().Sub(began))
 	return err
 }
 

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -105,10 +106,11 @@ type LateLedger interface {
 
 // CopyLedger keeps what is known of the copies of contents.
 type CopyLedger interface {
-	// MarkSuspect marks live blobs whose bytes were found missing or damaged
-	// (suspect true), or records that they were found sound. Blobs that are not
-	// live any more are left alone; it returns how many rows it changed.
-	MarkSuspect(ctx context.Context, blobs []lethe.ID, suspect bool, why string) (int, error)
+	// MarkSuspect marks live blobs whose bytes were found missing or damaged. Blobs
+	// that are not live any more are left alone; it returns how many rows it changed.
+	MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error)
+	// MarkSound records that they were found sound by reads that began so long ago.
+	MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error)
 	// BlockSums answers the sums of the blocks of a blob from one to another, both of
 	// them included; none unless all of them are known.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)

@@ -43,7 +43,7 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 			}
 		}
 	}
-	_, err = w.books.MarkSuspect(w.ctx, made, false, "") // read back: it is verified
+	_, err = w.books.MarkSound(w.ctx, made, 0) // read back: it is verified
 	w.must(err)
 	n, err := l.TrimCopies(w.ctx, meta.Trim{Content: content, Blobs: old, Reason: lethe.ReasonRebalance, Fence: claim.Fence, Lease: time.Minute})
 	w.must(err)

@@ -170,7 +170,7 @@ func TestSuspectContentGetsANewCopy(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("a", "data")
 	old := w.blobs(lethe.Live)[0]
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{old.ID}, true, "test")
+	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{old.ID}, "test")
 	w.must(err)
 	w.disks[old.Backend].Lose(w.key(old.ID))
 	w.put("b", "data")

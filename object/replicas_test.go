@@ -53,7 +53,7 @@ func (w *world) twice(key string, parts ...string) meta.Object {
 	for _, b := range w.copies(o) {
 		ids = append(ids, b.ID)
 	}
-	_, err := w.books.MarkSuspect(w.ctx, ids, true, "test")
+	_, err := w.books.MarkSuspect(w.ctx, ids, "test")
 	w.must(err)
 	who, err := w.books.Identity(w.ctx)
 	w.must(err)
@@ -63,7 +63,7 @@ func (w *world) twice(key string, parts ...string) meta.Object {
 	})
 	w.must(err)
 	second.store("twin of "+key, parts...)
-	_, err = w.books.MarkSuspect(w.ctx, ids, false, "")
+	_, err = w.books.MarkSound(w.ctx, ids, 0)
 	w.must(err)
 	if n := len(w.copies(o)); n != 2*len(ids) {
 		w.t.Fatalf("%d copies of %d segments", n, len(ids))

@@ -56,7 +56,7 @@ func (f *folders) older(copies int, parts []string) meta.Object {
 	for _, b := range f.copies(o) {
 		first = append(first, b.ID)
 	}
-	_, err := f.books.MarkSuspect(f.ctx, first, true, "test")
+	_, err := f.books.MarkSuspect(f.ctx, first, "test")
 	f.must(err)
 	who, err := f.books.Identity(f.ctx)
 	f.must(err)
@@ -66,7 +66,7 @@ func (f *folders) older(copies int, parts []string) meta.Object {
 	})
 	f.must(err)
 	second.store("twin", parts...)
-	_, err = f.books.MarkSuspect(f.ctx, first, false, "")
+	_, err = f.books.MarkSound(f.ctx, first, 0)
 	f.must(err)
 	return o
 }
@@ -240,4 +240,24 @@ func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 		t.Errorf("%d blobs", n)
 	}
 	w.has("l", "first partsecond part")
+}
+
+// A copy that reads its source, and sleeps meanwhile, renews the trust from when it
+// began.
+func TestACopyThatSleptRenewsNothing(t *testing.T) {
+	clock := clocktest.New()
+	w := worldOn(t, openBooks(t, meta.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
+	w.put("k", strings.Repeat("large body ", 1000))
+	w.clock.Advance(window)
+	began := w.clock.Now()
+	for id := range w.disks {
+		w.faults[id] = func(blobtest.Call) blobtest.Fault {
+			w.clock.Advance(time.Minute)
+			return blobtest.Fault{}
+		}
+	}
+	w.copyOf("k", "l")
+	if at := w.blobs(lethe.Live)[0].VerifiedAt; at != began {
+		t.Errorf("verified at %s, the read began at %s", at, began)
+	}
 }

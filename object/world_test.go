@@ -51,7 +51,8 @@ type checking interface {
 	AddBackend(context.Context, meta.Backend) (meta.Backend, error)
 	Recount(context.Context) ([]meta.Discrepancy, error)
 	Blobs(context.Context, meta.BlobQuery) ([]meta.Blob, error)
-	MarkSuspect(context.Context, []lethe.ID, bool, string) (int, error)
+	MarkSuspect(context.Context, []lethe.ID, string) (int, error)
+	MarkSound(context.Context, []lethe.ID, time.Duration) (int, error)
 	Identity(context.Context) (meta.Store, error)
 }
 

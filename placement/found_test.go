@@ -85,7 +85,7 @@ func TestARuinedContentLeavesNoRows(t *testing.T) {
 	w.put("a", "k", 3000)
 	bad := w.blob("k", "a")
 	w.disks["a"].Lose(lethe.BlobKey(w.opt.Store, bad.ID))
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{bad.ID}, true, "missing")
+	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{bad.ID}, "missing")
 	w.must(err)
 	for range 5 {
 		w.replicate()

@@ -174,11 +174,12 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 // clear reads a suspect copy, which no sound one is left beside of. If it is sound
 // after all its content is looked at anew.
 func (w *work) clear(ctx context.Context, b meta.Blob) error {
+	began := w.o.Clock.Now()
 	if err := w.readBack(ctx, b); err != nil {
 		return fmt.Errorf("blob %s on %s is suspect: %w", b.ID, b.Backend, err)
 	}
 	w.add(verified, 1)
-	_, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, false, "")
+	_, err := w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
 	return err
 }
 
@@ -201,7 +202,7 @@ func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
 	if b.Suspect || !errors.Is(err, errSource) || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
-	if n, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, true, err.Error()); err != nil || n == 0 {
+	if n, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, err.Error()); err != nil || n == 0 {
 		return // the next who reads it finds out
 	}
 	w.add(suspected, 1)
@@ -238,10 +239,11 @@ func (w *work) trim(ctx context.Context, t trim) error {
 func (w *work) verify(ctx context.Context, blobs []meta.Blob) error {
 	var failures []error
 	for _, b := range blobs {
+		began := w.o.Clock.Now()
 		err := w.readBack(ctx, b)
 		if err == nil {
 			w.add(verified, 1)
-			_, err := w.o.Ledger.MarkSuspect(ctx, []lethe.ID{b.ID}, false, "")
+			_, err := w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
 			return err
 		}
 		failures = append(failures, err)

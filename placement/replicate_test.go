@@ -48,7 +48,7 @@ func TestALostCopyIsReplaced(t *testing.T) {
 	w.replicate()
 	lost := w.blob("k", "a")
 	w.disks["a"].Lose(lethe.BlobKey(w.opt.Store, lost.ID))
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{lost.ID}, true, "missing")
+	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{lost.ID}, "missing")
 	w.must(err)
 	w.replicate()
 	w.want("copies", w.copies("k"), "a b")
@@ -263,4 +263,25 @@ func TestACopyHasTheSumsOfItsBlocks(t *testing.T) {
 	sums, err := w.books.BlockSums(w.ctx, second.ID, 0, lethe.Blocks(second.Size, lethe.BlockSize)-1)
 	w.must(err)
 	w.want("sums", sums, h.Sums().Sums)
+}
+
+// A copy beside which another one goes is verified since its read began, however long
+// that took.
+func TestACopyIsVerifiedSinceItsReadBegan(t *testing.T) {
+	w := newWorld(t, 2, threeDisks())
+	w.put("a", "k", 3000)
+	w.replicate()
+	began := w.clock.Now()
+	for id, disk := range w.disks {
+		w.opt.Stores[id] = blobtest.NewFaulty(disk, func(blobtest.Call) blobtest.Fault {
+			w.clock.Advance(time.Minute)
+			return blobtest.Fault{}
+		})
+	}
+	w.opt.Replicas = 1
+	w.pass(placement.NewSurvey(w.opt))
+	w.replicate()
+	w.want("copies", w.copies("k"), "a")
+	w.want("verified", w.blob("k", "a").VerifiedAt, began)
+	w.want("time has passed", w.clock.Now() > began, true)
 }

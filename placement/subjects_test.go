@@ -80,7 +80,7 @@ func TestAPlanOfTrims(t *testing.T) {
 	items := w.queued()
 	w.want("items", len(items), 2)
 	first, second := items[0], items[1]
-	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{w.blob("k0", "a").ID}, true, "a test")
+	_, err := w.books.MarkSuspect(w.ctx, []lethe.ID{w.blob("k0", "a").ID}, "a test")
 	w.must(err)
 	got := w.applied(placement.NewReplicate(w.opt), []plan.Item{first, second})
 	w.want("applied", got, map[plan.Outcome]int{plan.Done: 1, plan.Changed: 1})

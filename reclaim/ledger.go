@@ -208,10 +208,7 @@ type VerifyLedger interface {
 	// one snapshot and answers every difference; there should be none.
 	Recount(ctx context.Context) ([]meta.Discrepancy, error)
 	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
-	// MarkSuspect marks live blobs found missing or damaged (suspect true), or
-	// records that they were found sound at the transaction's now. Rows that are
-	// not live any more are left alone; it returns how many rows it changed.
-	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
+	Marker
 	// BlobsByID answers the rows that exist, in any order.
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
 	// BlockSums answers the sums of the blocks of a blob from one to another, both of
@@ -219,6 +216,14 @@ type VerifyLedger interface {
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
 	BlockNoter
 	ReceiptReader
+}
+
+// Marker notes what was found of the bytes of live blobs. Rows that are not live any
+// more are left alone; both return how many rows they changed.
+type Marker interface {
+	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
+	// MarkSound notes that they were found sound by reads that began so long ago.
+	MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error)
 }
 
 // BlockNoter keeps the sums of blocks.

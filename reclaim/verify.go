@@ -48,6 +48,9 @@ type Verify struct {
 	// pass before has found only if that is as long ago.
 	Keep  time.Duration
 	Clock lethe.Clock
+	// Boot runs on while the process stands still, and never jumps (default
+	// lethe.Monotonic): by it a blob is verified since its read began.
+	Boot lethe.Clock
 	// Report, if set, receives every problem as it is found.
 	Report func(Problem)
 
@@ -153,6 +156,7 @@ func (v *Verify) heads(c *Counts, walked receipt.Checker, head receipt.Head) {
 func (v *Verify) rows(backend string) Step {
 	q := meta.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
 	return func(ctx context.Context, c *Counts) (bool, error) {
+		began := v.boot()
 		blobs, err := v.Ledger.Blobs(ctx, q)
 		if err != nil {
 			return false, err
@@ -188,7 +192,7 @@ func (v *Verify) rows(backend string) Step {
 				v.problem(c, *p)
 			}
 		}
-		if err := v.mark(ctx, bad, good); err != nil {
+		if err := v.mark(ctx, began, bad, good); err != nil {
 			return false, err
 		}
 		q.After = blobs[len(blobs)-1].ID
@@ -217,9 +221,13 @@ func (v *Verify) stop(backend string, after lethe.ID) {
 	v.stopped[backend] = after
 }
 
-func (v *Verify) mark(ctx context.Context, bad []lethe.ID, good []meta.Blob) error {
+// boot is the time by the clock that runs on while the process stands still.
+func (v *Verify) boot() lethe.Time { return cmp.Or[lethe.Clock](v.Boot, lethe.Monotonic{}).Now() }
+
+// mark notes what was found by reads since began.
+func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, good []meta.Blob) error {
 	if len(bad) > 0 {
-		if _, err := v.Ledger.MarkSuspect(ctx, bad, true, "verify"); err != nil {
+		if _, err := v.Ledger.MarkSuspect(ctx, bad, "verify"); err != nil {
 			return fmt.Errorf("reclaim: mark suspect: %w", err)
 		}
 	}
@@ -228,7 +236,7 @@ func (v *Verify) mark(ctx context.Context, bad []lethe.ID, good []meta.Blob) err
 		return err
 	}
 	if len(sound) > 0 {
-		if _, err := v.Ledger.MarkSuspect(ctx, sound, false, "verify"); err != nil {
+		if _, err := v.Ledger.MarkSound(ctx, sound, v.boot().Sub(began)); err != nil {
 			return fmt.Errorf("reclaim: mark sound: %w", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
@@ -103,7 +104,7 @@ func TestVerifyWithoutChecksumsReadsNothing(t *testing.T) {
 func TestVerifyClearsSuspicion(t *testing.T) {
 	w := newWorld(t)
 	b := w.put("a", "bytes")
-	_, err := w.ledger.MarkSuspect(w.ctx, []lethe.ID{b}, true, "a test")
+	_, err := w.ledger.MarkSuspect(w.ctx, []lethe.ID{b}, "a test")
 	w.must(err)
 	if found := w.check(true); len(found) > 0 {
 		t.Errorf("found %v", found)
@@ -194,4 +195,21 @@ func TestVerifyDoesNotPassOverWhatItCannotTell(t *testing.T) {
 	if !errors.Is(err, lethe.ErrUnavailable) {
 		t.Errorf("the pass ended with %v, want %v", err, lethe.ErrUnavailable)
 	}
+}
+
+// A verifier that slept while it read renews no trust: a copy is verified since the read
+// began.
+func TestAVerifierThatSleptRenewsNothing(t *testing.T) {
+	w := newWorld(t)
+	id := w.put("k", "bytes")
+	w.clock.Advance(time.Minute)
+	began := w.clock.Now()
+	w.fault = func(blobtest.Call) blobtest.Fault {
+		w.clock.Advance(10 * time.Hour)
+		return blobtest.Fault{}
+	}
+	w.pass(&reclaim.Verify{Ledger: w.ledger, Stores: w.stores, Store: w.store, Checksums: true, Limit: 2, Boot: w.clock})
+	rows, err := w.ledger.BlobsByID(w.ctx, []lethe.ID{id})
+	w.must(err)
+	want(w, "verified", rows[0].VerifiedAt, began)
 }

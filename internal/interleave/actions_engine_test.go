@@ -99,8 +99,8 @@ func queue() []action {
 
 // marked is what is found of copies.
 func marked() []action {
-	mark := func(suspect bool, which func(*act) []lethe.ID) func(*act) (any, error) {
-		return func(a *act) (any, error) { return wrap(a.db.MarkSuspect(a.ctx, which(a), suspect, "missing")) }
+	mark := func(which func(*act) []lethe.ID) func(*act) (any, error) {
+		return func(a *act) (any, error) { return wrap(a.db.MarkSuspect(a.ctx, which(a), "missing")) }
 	}
 	one := func(a *act) []lethe.ID { return []lethe.ID{a.f.one.ID} }
 	solo := func(n ...int) func(*act) []lethe.ID {
@@ -115,12 +115,12 @@ func marked() []action {
 		{name: "NoteBlocks", changes: "content one", run: func(a *act) (any, error) {
 			return wrap(a.db.NoteBlocks(a.ctx, a.f.one.ID, a.f.one.Size, lethe.BlockSums{Size: 1 << 18, Sums: []uint32{7}}))
 		}},
-		{name: "MarkSuspect one", changes: "content one", run: mark(true, one)},
-		{name: "MarkSuspect one copy of solo", changes: "content solo", run: mark(true, solo(0))},
-		{name: "MarkSuspect the other copy of solo", changes: "content solo", run: mark(true, solo(1))},
-		{name: "MarkSuspect solo as sound", changes: "content solo", run: mark(false, solo(1, 0))},
-		{name: "MarkSuspect both copies of solo and one", changes: "content solo, content one", run: mark(true, func(a *act) []lethe.ID { return append(one(a), solo(1, 0)(a)...) })},
-		{name: "MarkSuspect a part", changes: "upload up, content parts", run: mark(true, func(a *act) []lethe.ID { return []lethe.ID{a.f.stored["up"][0].BlobID} })},
+		{name: "MarkSuspect one", changes: "content one", run: mark(one)},
+		{name: "MarkSuspect one copy of solo", changes: "content solo", run: mark(solo(0))},
+		{name: "MarkSuspect the other copy of solo", changes: "content solo", run: mark(solo(1))},
+		{name: "MarkSound solo", changes: "content solo", run: func(a *act) (any, error) { return wrap(a.db.MarkSound(a.ctx, solo(1, 0)(a), 0)) }},
+		{name: "MarkSuspect both copies of solo and one", changes: "content solo, content one", run: mark(func(a *act) []lethe.ID { return append(one(a), solo(1, 0)(a)...) })},
+		{name: "MarkSuspect a part", changes: "upload up, content parts", run: mark(func(a *act) []lethe.ID { return []lethe.ID{a.f.stored["up"][0].BlobID} })},
 	}
 }
 

@@ -307,7 +307,7 @@ func (b *builder) placements() {
 	one, solo := b.f.versions["b/a"].ContentID, b.f.versions["b/s"].ContentID
 	part := b.f.stored["up"][0].BlobID
 	got(b.db.Misplace(b.ctx, []meta.Subject{{ID: part, Part: true, Leave: "disk"}, {ID: one}, {ID: solo}, {ID: b.f.versions["q/x"].ContentID}}))(b)
-	got(b.db.MarkSuspect(b.ctx, []lethe.ID{b.blob(one).ID}, false, ""))(b)
+	got(b.db.MarkSound(b.ctx, []lethe.ID{b.blob(one).ID}, 0))(b)
 	p := got(b.db.ClaimPlacements(b.ctx, meta.PlacementClaim{Worker: "w", Lease: 10 * gracePlaced, Only: []lethe.ID{one, solo, part}}))(b)
 	b.f.placed = p.Fence
 	begin := func(source lethe.ID) meta.Blob {
@@ -318,7 +318,7 @@ func (b *builder) placements() {
 	second := begin(first.ID)
 	b.ok(b.db.CommitCopy(b.ctx, meta.CopyCommit{Blob: second.ID, Source: first.ID, Digest: first.Digest, Fence: p.Fence, Lease: gracePlaced}))
 	b.f.solo = []meta.Blob{first, second}
-	got(b.db.MarkSuspect(b.ctx, []lethe.ID{first.ID, second.ID}, false, ""))(b)
+	got(b.db.MarkSound(b.ctx, []lethe.ID{first.ID, second.ID}, 0))(b)
 	b.f.copied, b.f.copiedPart = begin(b.f.one.ID), begin(part)
 }
 

@@ -50,7 +50,7 @@ var mutants = []mutant{
 		name: "marks hold no contents", file: "marks.go",
 		old: "if err := t.holdContentsOf(blobs); err != nil {", new: "if err := error(nil); err != nil {",
 		also:  [][2]string{{"case t.crowded() && !t.held[m.content]:", "case t.now < 0:"}},
-		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSuspect solo as sound + TrimCopies there"},
+		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
 		name: "marks lock no blobs", file: "marks.go",
 		old: "WHERE b.id = t.id AND b.state = 2 ` + exclusiveBy(\"b.id\"))", new: "WHERE b.id = t.id AND b.state = 2`)",

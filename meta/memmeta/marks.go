@@ -3,14 +3,27 @@ package memmeta
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// MarkSuspect marks live blobs that were found missing or damaged, or records
-// that they were found sound; it returns how many rows it changed.
-func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error) {
+// MarkSuspect marks live blobs that were found missing or damaged; it returns how many
+// rows it changed.
+func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error) {
+	return db.mark(ctx, ids, func(b *meta.Blob) { b.Suspect, b.LastError = true, why })
+}
+
+// MarkSound records that live blobs were found sound by reads that began so long ago;
+// it returns how many rows it changed.
+func (db *DB) MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error) {
+	return db.mark(ctx, ids, func(b *meta.Blob) {
+		b.Suspect, b.LastError, b.VerifiedAt = false, "", max(b.VerifiedAt, db.now.Add(-ago))
+	})
+}
+
+func (db *DB) mark(ctx context.Context, ids []lethe.ID, change func(*meta.Blob)) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -21,13 +34,10 @@ func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why
 		if b == nil || b.State != lethe.Live || slices.Contains(ids[:i], id) {
 			continue
 		}
-		if b.Suspect != suspect && b.ContentID != "" {
-			db.place(b.ContentID)
-		}
 		next := b.Blob
-		next.Suspect = suspect
-		if next.LastError = why; !suspect {
-			next.LastError, next.VerifiedAt = "", db.now
+		change(&next)
+		if b.Suspect != next.Suspect && b.ContentID != "" {
+			db.place(b.ContentID)
 		}
 		db.set(b, next)
 		n++

@@ -125,15 +125,15 @@ func completeWrong(w *world) {
 func completeSuspect(w *world) {
 	u := w.open("k")
 	a, b := w.part(u, 1, "a"), w.part(u, 2, "b")
-	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, "missing"))(w)
 	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, w.completion(u, "e", a, b))), lethe.ErrInvalidPart) })
 	listed := func() string {
 		return names(must(w.Parts(w.ctx, u.ID, 0, 9))(w), func(p meta.Part) string { return p.ETag })
 	}
 	equal(w, "parts", listed(), etag("a")+";")
-	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{b.BlobID}, 0))(w)
 	equal(w, "parts found sound", listed(), etag("a")+";"+etag("b")+";")
-	must(w.MarkSuspect(w.ctx, []lethe.ID{a.BlobID, b.BlobID}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{a.BlobID, b.BlobID}, "missing"))(w)
 	equal(w, "a page", len(must(w.Parts(w.ctx, u.ID, 0, 1))(w)), 0)
 	again := w.part(u, 1, "a")
 	w.condemned(a.BlobID, lethe.ReasonPart, w.now().Add(readGrace))
@@ -197,7 +197,7 @@ func completeDuplicate(w *world) {
 func completeRepairs(w *world) {
 	w.completeOnto("k")
 	old := w.get("k").Segments[1].Blobs[0].ID
-	must(w.MarkSuspect(w.ctx, []lethe.ID{old}, true, "damaged"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{old}, "damaged"))(w)
 	u := w.open("l")
 	done := w.finish(u, "whole", w.part(u, 1, "one k"), w.part(u, 2, "two k"))
 	equal(w, "duplicate", done.Duplicate, false)

@@ -104,7 +104,7 @@ func referenceOnly(w *world) {
 func suspectContent(w *world) {
 	a := w.put("a", "body")
 	id := w.onlyBlob("a").ID
-	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, "missing"))(w)
 	c := w.reference("k", "body")
 	from := c
 	from.Source = &meta.Source{Bucket: bucketName, Key: "a", ID: a.ID}
@@ -112,7 +112,7 @@ func suspectContent(w *world) {
 		w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone)
 		w.fails(refused(w.Commit(w.ctx, from)), lethe.ErrContentGone)
 	})
-	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{id}, 0))(w)
 	w.commit(c)
 }
 
@@ -175,9 +175,9 @@ func known(w *world) {
 	longer.Size++
 	is(bucketName, longer, false)
 	id := w.onlyBlob("a").ID
-	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, "missing"))(w)
 	is(bucketName, c, false)
-	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{id}, 0))(w)
 	is(bucketName, c, true)
 	w.fails(begin("nobody's", c, c.Size), lethe.ErrNoSuchBucket)
 	w.remove("a")
@@ -189,7 +189,7 @@ func known(w *world) {
 func replicaJoins(w *world) {
 	a := w.put("a", "body")
 	old := w.onlyBlob("a").ID
-	must(w.MarkSuspect(w.ctx, []lethe.ID{old}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{old}, "missing"))(w)
 	c := w.written("b", "body")
 	done := w.commit(c)
 	if done.Duplicate || done.Object.ContentID != a.ContentID {

@@ -155,8 +155,11 @@ func (h *history) mark() {
 	for _, b := range some(h, live, 3) {
 		ids = append(ids, b.ID)
 	}
-	suspect := h.chance(2)
-	ask(h, fmt.Sprint("mark ", ids, suspect), func(l Ledger) (int, error) { return l.MarkSuspect(h.ctx, ids, suspect, "missing") })
+	if ago := time.Duration(h.number(3)) * time.Minute; h.chance(2) {
+		ask(h, fmt.Sprint("mark sound ", ids, ago), func(l Ledger) (int, error) { return l.MarkSound(h.ctx, ids, ago) })
+	} else {
+		ask(h, fmt.Sprint("mark suspect ", ids), func(l Ledger) (int, error) { return l.MarkSuspect(h.ctx, ids, "missing") })
+	}
 	ask(h, "blobs by id", func(l Ledger) ([]meta.Blob, error) { return l.BlobsByID(h.ctx, ids) })
 }
 

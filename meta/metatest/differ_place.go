@@ -63,7 +63,7 @@ func (h *history) copyBlob(src meta.Blob, fence int64) {
 func (h *history) trimCopies(p meta.Placement, fence int64) {
 	sound := p.Blobs[h.number(len(p.Blobs))].ID
 	if h.chance(2) {
-		ask(h, "verified", func(l Ledger) (int, error) { return l.MarkSuspect(h.ctx, []lethe.ID{sound}, false, "") })
+		ask(h, "verified", func(l Ledger) (int, error) { return l.MarkSound(h.ctx, []lethe.ID{sound}, 0) })
 	}
 	t := meta.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Fence: fence, Lease: time.Minute}
 	for _, b := range p.Blobs {

@@ -173,7 +173,7 @@ func placeClaims(w *world) {
 func placeAgain(w *world) {
 	w.put("k", "body")
 	p, fence := w.misplaced()
-	must(w.MarkSuspect(w.ctx, []lethe.ID{p.Blobs[0].ID}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{p.Blobs[0].ID}, "missing"))(w)
 	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w), 1)
 	q, _ := w.misplaced()
 	if q.ID != p.ID || !q.Blobs[0].Suspect {
@@ -324,7 +324,7 @@ func copyOfOldPart(w *world) {
 
 func trimmed(w *world) {
 	a, b, fence := w.twice("k", "body")
-	must(w.MarkSuspect(w.ctx, []lethe.ID{b.ID}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{b.ID}, 0))(w)
 	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID, w.id()}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	equal(w, "trimmed", must(w.TrimCopies(w.ctx, trim))(w), 1)
 	row := w.row(a.ID)
@@ -340,26 +340,30 @@ func trimBesideNothing(w *world) {
 	a, b, fence := w.twice("k", "body")
 	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
-	must(w.MarkSuspect(w.ctx, []lethe.ID{a.ID, b.ID}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{a.ID, b.ID}, 0))(w)
 	both := trim
 	both.Blobs = []lethe.ID{a.ID, b.ID}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, both)), lethe.ErrPreconditionFailed) })
-	must(w.MarkSuspect(w.ctx, []lethe.ID{b.ID}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{b.ID}, "missing"))(w)
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
 }
 
 func doubted(w *world) {
 	w.put("k", "body")
 	id := []lethe.ID{w.onlyBlob("k").ID}
-	mark := func(suspect bool) int {
-		must(w.MarkSuspect(w.ctx, id, suspect, "x"))(w)
+	suspect := func() int {
+		must(w.MarkSuspect(w.ctx, id, "x"))(w)
 		return len(w.placements().Items)
 	}
-	equal(w, "due when sound as before", mark(false), 0)
-	equal(w, "due when suspect", mark(true), 1)
-	equal(w, "due when suspect as before", mark(true), 0)
-	equal(w, "due when sound again", mark(false), 1)
-	must(w.MarkSuspect(w.ctx, id, true, "x"))(w)
+	sound := func() int {
+		must(w.MarkSound(w.ctx, id, 0))(w)
+		return len(w.placements().Items)
+	}
+	equal(w, "due when sound as before", sound(), 0)
+	equal(w, "due when suspect", suspect(), 1)
+	equal(w, "due when suspect as before", suspect(), 0)
+	equal(w, "due when sound again", sound(), 1)
+	must(w.MarkSuspect(w.ctx, id, "x"))(w)
 	w.placements()
 	w.put("again", "body")
 	equal(w, "due when joined", len(w.placements().Items), 1)

@@ -15,12 +15,14 @@ func trustTests() []test {
 	in := func(o *meta.Options) { o.TrustWindow = window }
 	never := func(o *meta.Options) { o.TrustWindow = -1 }
 	two := func(o *meta.Options) { o.TrustWindow, o.Replicas = window, 2 }
+	three := func(o *meta.Options) { o.TrustWindow, o.Replicas = window, 3 }
 	return []test{
 		{name: "within the window nothing is sent twice", run: trustedWithin, options: in},
 		{name: "what was not verified lately is replaced", run: replacedAfter, options: in},
 		{name: "reading renews the trust", run: readAgain, options: in},
 		{name: "nothing is trusted without reading", run: trustedNever, options: never},
 		{name: "copies are joined where more are wanted", run: joinedForTrust, options: two},
+		{name: "one trusted copy of three is enough", run: oneOfThree, options: three},
 		{name: "parts replace an older copy", run: partsReplace, options: in},
 		{name: "old parts replace nothing", run: oldPartsJoin, options: in},
 		{name: "each segment is trusted by itself", run: segmentsTrusted, options: in},
@@ -47,7 +49,7 @@ func (w *world) untrusted(a meta.Object, body string) {
 
 func (w *world) verify(blobs ...lethe.ID) {
 	w.Helper()
-	equal(w, "verified", must(w.MarkSuspect(w.ctx, blobs, false, ""))(w), len(blobs))
+	equal(w, "verified", must(w.MarkSound(w.ctx, blobs, 0))(w), len(blobs))
 }
 
 // replaced checks that one blob has taken the place of another one.
@@ -97,7 +99,7 @@ func readAgain(w *world) {
 		w.commit(c)
 	}
 	equal(w, "duplicate", w.commit(w.written("b", "body")).Duplicate, true)
-	must(w.MarkSuspect(w.ctx, []lethe.ID{w.onlyBlob("a").ID}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{w.onlyBlob("a").ID}, "missing"))(w)
 	if err := refused(w.Commit(w.ctx, w.from(a, "s"))); !errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrUnverified) {
 		w.Fatalf("error is %v", err)
 	}
@@ -134,14 +136,14 @@ func joinedForTrust(w *world) {
 	w.later(window)
 	w.verify(first)
 	w.later(window)
-	must(w.MarkSuspect(w.ctx, []lethe.ID{first}, true, "missing"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{first}, "missing"))(w)
 	c = w.written("c", "body")
 	w.commit(c)
 	third := c.Blobs[0].Blob
 	w.in(first, lethe.Live)
 	w.in(second, lethe.Live)
 	w.later(window)
-	must(w.MarkSuspect(w.ctx, []lethe.ID{first}, false, ""))(w)
+	must(w.MarkSound(w.ctx, []lethe.ID{first}, 0))(w)
 	w.later(window)
 	id := must(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: tape, Size: 4}))(w).ID
 	c = w.reference("d", "body")
@@ -156,6 +158,55 @@ func joinedForTrust(w *world) {
 	w.replaced(first, c.Blobs[0].Blob)
 	w.in(id, lethe.Live)
 	equal(w, "to be placed", len(w.placements().Items), 1)
+}
+
+// oneOfThree: one copy that was read lately is enough to refer to the content without
+// its bytes, to drop a duplicate and to trim the others, and no trim may take it along.
+// While none is, a new one takes the place of the one that was verified the longest ago,
+// and is the one that is trusted then.
+func oneOfThree(w *world) {
+	const vault = "vault"
+	a, b, fence := w.twice("a", "body")
+	must(w.AddBackend(w.ctx, meta.Backend{ID: vault}))(w)
+	c := must(w.BeginCopy(w.ctx, meta.CopyIntent{ID: w.id(), Backend: vault, Source: a.ID, Fence: fence, Lease: lease}))(w)
+	w.ok(w.commitCopy(c, a.ID, fence))
+	o := w.get("a").Object
+	w.later(window)
+	w.untrusted(o, "body")
+	w.verify(b.ID)
+	for _, r := range w.refers(o, "body") {
+		w.commit(r)
+	}
+	equal(w, "duplicate", w.commit(w.written("b", "body")).Duplicate, true)
+	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{b.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
+	must(w.MarkSuspect(w.ctx, []lethe.ID{b.ID}, "missing"))(w)
+	w.untrusted(o, "body")
+	w.verify(b.ID)
+
+	w.later(window - time.Minute)
+	w.verify(a.ID)
+	w.later(time.Minute)
+	w.commit(w.reference("c", "body"))
+	w.later(window - time.Minute)
+	w.untrusted(o, "body")
+	d := w.written("d", "body") // on the backend of a
+	equal(w, "duplicate", w.commit(d).Duplicate, false)
+	w.replaced(a.ID, d.Blobs[0].Blob)
+	w.in(b.ID, lethe.Live)
+	w.in(c.ID, lethe.Live)
+	w.commit(w.reference("e", "body"))
+
+	p := must(w.Placed(w.ctx, []meta.Subject{{ID: a.ContentID}}))(w)
+	equal(w, "copies", len(p[0].Blobs), 3)
+	must(w.Misplace(w.ctx, []meta.Subject{{ID: a.ContentID}}))(w)
+	trim.Fence = w.placements().Fence
+	trim.Blobs = []lethe.ID{b.ID, c.ID}
+	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
+	w.verify(d.Blobs[0].Blob)
+	equal(w, "trimmed", must(w.TrimCopies(w.ctx, trim))(w), 2)
+	equal(w, "left", w.onlyBlob("a").ID, d.Blobs[0].Blob)
+	w.sound()
 }
 
 func partsReplace(w *world) {

@@ -14,6 +14,7 @@ func verifyTests() []test {
 		{name: "blobs by page", run: blobPages},
 		{name: "blobs by id", run: blobsByID},
 		{name: "suspect", run: markSuspect},
+		{name: "verified since a read began", run: verifiedSince},
 		{name: "suspect is for the living", run: markDead},
 		{name: "a life", run: life},
 	}
@@ -62,20 +63,33 @@ func blobsByID(w *world) {
 func markSuspect(w *world) {
 	w.put("k", "body")
 	id := w.onlyBlob("k").ID
-	equal(w, "marked", must(w.MarkSuspect(w.ctx, []lethe.ID{id, id}, true, "missing"))(w), 1)
+	equal(w, "marked", must(w.MarkSuspect(w.ctx, []lethe.ID{id, id}, "missing"))(w), 1)
 	b := w.row(id)
 	if !b.Suspect || b.LastError != "missing" || b.VerifiedAt != 0 || b.State != lethe.Live {
 		w.Fatalf("blob is %+v", b)
 	}
 	equal(w, "still read", w.onlyBlob("k").ID, id)
 	w.later(time.Second)
-	equal(w, "marked", must(w.MarkSuspect(w.ctx, []lethe.ID{id}, false, "ignored"))(w), 1)
+	equal(w, "marked", must(w.MarkSound(w.ctx, []lethe.ID{id}, 0))(w), 1)
 	b = w.row(id)
 	if b.Suspect || b.LastError != "" || b.VerifiedAt != w.now() {
 		w.Fatalf("blob is %+v", b)
 	}
-	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, true, "again"))(w)
+	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, "again"))(w)
 	equal(w, "verified", w.row(id).VerifiedAt, w.now())
+}
+
+// verifiedSince: what was read counts from when the read began, and an earlier read that
+// ends later takes nothing back.
+func verifiedSince(w *world) {
+	w.put("k", "body")
+	id := w.onlyBlob("k").ID
+	w.later(time.Hour)
+	equal(w, "marked", must(w.MarkSound(w.ctx, []lethe.ID{id}, 20*time.Minute))(w), 1)
+	since := w.now().Add(-20 * time.Minute)
+	equal(w, "verified", w.row(id).VerifiedAt, since)
+	equal(w, "marked", must(w.MarkSound(w.ctx, []lethe.ID{id}, time.Hour))(w), 1)
+	equal(w, "verified by one that began before", w.row(id).VerifiedAt, since)
 }
 
 func markDead(w *world) {
@@ -83,8 +97,8 @@ func markDead(w *world) {
 	corpse := w.corpses(1)[0]
 	w.unchanged(func() {
 		ids := []lethe.ID{pending, corpse, w.id()}
-		equal(w, "marked", must(w.MarkSuspect(w.ctx, ids, true, "x"))(w), 0)
-		equal(w, "marked", must(w.MarkSuspect(w.ctx, ids, false, "x"))(w), 0)
+		equal(w, "marked", must(w.MarkSuspect(w.ctx, ids, "x"))(w), 0)
+		equal(w, "marked", must(w.MarkSound(w.ctx, ids, 0))(w), 0)
 	})
 }
 

@@ -59,7 +59,7 @@ func TestHealed(t *testing.T) {
 	for _, p := range claimed.Items {
 		for _, b := range p.Blobs {
 			if b.Backend == "spare" {
-				_, err = w.ledger.MarkSuspect(w.ctx, []lethe.ID{b.ID}, false, "")
+				_, err = w.ledger.MarkSound(w.ctx, []lethe.ID{b.ID}, 0)
 				w.must(err)
 			}
 		}

@@ -257,7 +257,7 @@ func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
 		w.tell(w.o.Would, changes...)
 		return nil
 	}
-	if _, err := w.o.Ledger.MarkSuspect(ctx, ids, true, "reconcile: missing, or of another size"); err != nil {
+	if _, err := w.o.Ledger.MarkSuspect(ctx, ids, "reconcile: missing, or of another size"); err != nil {
 		return fmt.Errorf("mark suspect: %w", err)
 	}
 	w.did(changes...)

@@ -46,7 +46,7 @@ type RowLedger interface {
 	// BlobStubs answers a page of all blobs after an id, by id.
 	BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]meta.Stub, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
-	MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error)
+	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
 	Backends(ctx context.Context) ([]meta.Backend, error)
 }
 

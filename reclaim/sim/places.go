@@ -125,17 +125,27 @@ func (s *seam) RemoveBackend(ctx context.Context, backend string) error {
 	return s.in.RemoveBackend(ctx, backend)
 }
 
-func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, suspect bool, why string) (int, error) {
-	if !s.w.placed() && !s.w.reconciled() && !s.w.decays() {
-		return s.in.MarkSuspect(ctx, ids, suspect, why)
+func (s *seam) MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error) {
+	if !s.marks() {
+		return s.in.MarkSuspect(ctx, ids, why)
 	}
-	return write(s, "mark", fmt.Sprint(suspect, ids), scope{rows: ids}, func() (int, error) {
-		if suspect {
-			s.w.fail(s.w.oracle.doubted(ids, why))
-		}
-		return s.in.MarkSuspect(s.lasting(ctx), ids, suspect, why)
+	return write(s, "mark", fmt.Sprint(true, ids), scope{rows: ids}, func() (int, error) {
+		s.w.fail(s.w.oracle.doubted(ids, why))
+		return s.in.MarkSuspect(s.lasting(ctx), ids, why)
 	})
 }
+
+func (s *seam) MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error) {
+	if !s.marks() {
+		return s.in.MarkSound(ctx, ids, ago)
+	}
+	return write(s, "mark", fmt.Sprint(false, ids), scope{rows: ids}, func() (int, error) {
+		return s.in.MarkSound(s.lasting(ctx), ids, ago)
+	})
+}
+
+// marks says that in this world the marks of blobs are steps of their own.
+func (s *seam) marks() bool { return s.w.placed() || s.w.reconciled() || s.w.decays() }
 
 func (s *seam) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error) {
 	return read(s, "block-sums", fmt.Sprint(blob, from, to), func() ([]uint32, error) { return s.in.BlockSums(ctx, blob, from, to) })
