@@ -47,12 +47,16 @@ type reaping interface {
 	CondemnIntent(context.Context, int64, lethe.ID) error
 }
 
+type marking interface {
+	MarkSuspect(context.Context, []lethe.ID, string) (int, error)
+	MarkSound(context.Context, []lethe.ID, time.Duration) (int, error)
+}
+
 type checking interface {
 	AddBackend(context.Context, meta.Backend) (meta.Backend, error)
 	Recount(context.Context) ([]meta.Discrepancy, error)
 	Blobs(context.Context, meta.BlobQuery) ([]meta.Blob, error)
-	MarkSuspect(context.Context, []lethe.ID, string) (int, error)
-	MarkSound(context.Context, []lethe.ID, time.Duration) (int, error)
+	marking
 	Identity(context.Context) (meta.Store, error)
 }
 

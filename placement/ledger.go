@@ -92,7 +92,13 @@ type WalkLedger interface {
 	Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error)
 	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
 	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	MarkLedger
+}
+
+// MarkLedger notes what was found of the bytes of live blobs; both answer how many rows
+// they changed.
+type MarkLedger interface {
 	MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error)
-	// MarkSound records that they were found sound by reads that began so long ago.
+	// MarkSound notes that they were found sound by reads that began so long ago.
 	MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error)
 }
