@@ -229,7 +229,7 @@ func (h *hand) arrange(s Placement, fence int64) {
 	}
 	const lease = 50 * time.Millisecond
 	if len(others) > 0 && h.dice.IntN(2) == 0 {
-		if _, err := h.db.MarkSuspect(h.ctx, []lethe.ID{src.ID}, false, ""); !h.fine(err) {
+		if _, err := h.db.MarkSound(h.ctx, []lethe.ID{src.ID}, 0); !h.fine(err) {
 			return
 		}
 		n, err := h.db.TrimCopies(h.ctx, Trim{Content: s.ID, Blobs: others, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease})
