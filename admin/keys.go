@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -84,6 +86,9 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	if err := s.checkName(req); err != nil {
 		return NewKey{}, err
 	}
+	if err := s.checkTaken(ctx, req); err != nil {
+		return NewKey{}, err
+	}
 	var raw [30]byte
 	rand.Read(raw[:])
 	k, err := s.o.Ledger.AddAccessKey(ctx, meta.AccessKey{
@@ -136,6 +141,22 @@ func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
 	return SealedKeys{n}, err
 }
 
+// RootSecret is the name of the root key among the secrets that instances share.
+const RootSecret = "root"
+
+// ForgetRoot drops the root key that the instances share, whose sealing key is lost, so
+// that the next one to start shares that of its data folder: meta.ErrOpens.
+func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
+	err := s.o.Ledger.DropLost(ctx, RootSecret)
+	if errors.Is(err, meta.ErrOpens) {
+		err = fmt.Errorf("%w: the root key in the database: %w", ErrBadRequest, err)
+	}
+	if err == nil {
+		s.audit(ctx, "root_forgotten", "operator")
+	}
+	return None{}, err
+}
+
 // RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
@@ -146,4 +167,32 @@ func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 		s.audit(ctx, "key_removed", "operator", slog.String("key", req.ID))
 	}
 	return None{}, err
+}
+
+// checkTaken refuses a key for a bucket that an account has made of its own accord: the
+// account could read what the key stores there, and nobody may have known that the name
+// was taken. Buckets of the root, and of keys that were made for them, are meant.
+func (s *Service) checkTaken(ctx context.Context, req KeyRequest) error {
+	keys, err := s.o.Ledger.AccessKeys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range req.Buckets {
+		b, err := s.o.Ledger.Bucket(ctx, name)
+		if errors.Is(err, lethe.ErrNoSuchBucket) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		meant := b.Owner == cmp.Or(req.Owner, req.ID) || s.o.RootKey != nil && b.Owner == s.o.RootKey()
+		taken := slices.ContainsFunc(keys, func(k meta.AccessKey) bool {
+			return k.ID == b.Owner && k.Account() && !slices.Contains(k.Buckets, name)
+		})
+		if taken && !meant {
+			return fmt.Errorf("%w: bucket %s belongs to the account %s, which could read what the key stores there, and delete it: if that is meant, name it as the owner (--owner %s); else choose another bucket",
+				ErrBadRequest, name, b.Owner, b.Owner)
+		}
+	}
+	return nil
 }

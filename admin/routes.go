@@ -87,6 +87,7 @@ func accessRoutes() []Route {
 		asks("keys/list", Read, "The access keys beside the root's, without their secrets", (*Service).Keys),
 		changes("keys/add", Destroy, "Make an access key for chosen buckets", (*Service).AddKey, nil),
 		changes("keys/remove", Destroy, "Take an access key away", (*Service).RemoveKey, (*Service).keyState),
+		changes("keys/forget-root", Destroy, "Forget the root key that the instances share in the database, if its sealing key is lost", (*Service).ForgetRoot, nil),
 		changes("keys/seal", Destroy, "Seal the secrets of access keys in the database by the first sealing key", (*Service).SealKeys, nil),
 		asks("tokens/list", Read, "The tokens of this API, without their texts", (*Service).Tokens),
 		changes("tokens/add", Destroy, "Make a token of this API; its text is told once", (*Service).AddToken, nil),

@@ -197,3 +197,27 @@ func (db *DB) CheckSealed(ctx context.Context) (plain int, err error) {
 	})
 	return plain, err
 }
+
+// ErrOpens is wrapped when a secret is to be dropped as lost that can be opened.
+var ErrOpens = errors.New("the secret can be opened: nothing is lost")
+
+var dropSecret = register(`DELETE FROM secrets WHERE name = ?1 AND value = ?2`)
+
+// DropLost removes the shared secret of a name, if there is one that cannot be opened,
+// since its sealing key is not configured: ErrOpens. The next instance that starts shares
+// its own.
+func (db *DB) DropLost(ctx context.Context, name string) error {
+	return db.write(ctx, "drop lost secret "+name, func(t *tx) error {
+		list, err := all(t, scanOne[string], selectSecret, name)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		switch _, err := db.sealing.open(sharedSecret(name), list[0]); {
+		case err == nil:
+			return ErrOpens
+		case !errors.Is(err, ErrSealed):
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, dropSecret, name, list[0])
+	})
+}

@@ -146,6 +146,24 @@ func TestSealingKeyIsMissing(t *testing.T) {
 	l.opens()
 }
 
+// A shared secret is dropped only if it cannot be opened; the next to share one has it
+// kept.
+func TestALostSharedSecretIsDropped(t *testing.T) {
+	l := withSecrets(t)
+	l.SealSecrets(sealingOf(t, 1))
+	l.refused(l.DropLost(l.ctx, "root"), ErrOpens)
+	l.opens()
+	for _, s := range []*SealingKeys{sealingOf(t, 2), nil} {
+		l.SealSecrets(s)
+		l.ok(l.DropLost(l.ctx, "root"))
+		if v, err := l.ShareSecret(l.ctx, "root", "another"); err != nil || v != "another" {
+			t.Errorf("shared root: %q, %v", v, err)
+		}
+		l.refused(l.DropLost(l.ctx, "root"), ErrOpens)
+	}
+	l.ok(l.DropLost(l.ctx, "none"))
+}
+
 // A sealed secret is good for its own access key alone.
 func TestSealedSecretsAreBound(t *testing.T) {
 	l := withSecrets(t)

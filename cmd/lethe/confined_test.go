@@ -62,3 +62,35 @@ func TestNamesOfKeysAreNotTaken(t *testing.T) {
 	w.ok("keys", "add", "--id", "later", "--bucket", "roots")
 	w.bucket("roots")
 }
+
+// A key is not made for a bucket that an account has made already, unless it is to act
+// for that account; the root's buckets, and those of keys made for them, are meant.
+func TestAKeyIsNotMadeForABucketThatIsTaken(t *testing.T) {
+	w := newWorld(t).start()
+	ctx := context.Background()
+	squatter := asked[admin.NewKey](w, "keys", "add", "--id", "squatter", "--bucket", "@account")
+	if _, err := w.s3(squatter.ID, squatter.Secret).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: aws.String("photos")}); err != nil {
+		t.Fatal(err)
+	}
+	w.fails("belongs to the account squatter", "keys", "add", "--bucket", "free", "--bucket", "photos")
+	w.fails("--owner squatter", "keys", "add", "--bucket", "photos", "--owner", "other")
+	if out := w.ok("keys", "list"); strings.Count(out, "\n") != 2 {
+		t.Errorf("a key was made all the same:\n%s", out)
+	}
+	k := asked[admin.NewKey](w, "keys", "add", "--bucket", "photos", "--owner", "squatter")
+	in := &awss3.PutObjectInput{Bucket: aws.String("photos"), Key: aws.String("k"), Body: strings.NewReader("x")}
+	if _, err := w.s3(k.ID, k.Secret).PutObject(ctx, in); err != nil {
+		t.Error(err)
+	}
+	_, err := w.s3(k.ID, k.Secret).DeleteBucket(ctx, &awss3.DeleteBucketInput{Bucket: aws.String("photos")})
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("a key without settings deletes the bucket of its owner: %v", err)
+	}
+	w.bucket("roots")
+	w.ok("keys", "add", "--bucket", "roots")
+	maker := asked[admin.NewKey](w, "keys", "add", "--id", "maker", "--bucket", "made", "--settings")
+	if _, err := w.s3(maker.ID, maker.Secret).CreateBucket(ctx, &awss3.CreateBucketInput{Bucket: aws.String("made")}); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("keys", "add", "--bucket", "made", "--read-only")
+}

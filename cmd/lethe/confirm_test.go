@@ -43,7 +43,7 @@ var classes = map[string]class{
 	"guard show": reads, "guard allow": asks,
 	"buckets list": reads, "buckets set": asks,
 	"lifecycle get": reads, "lifecycle simulate": reads, "lifecycle set": asks, "lifecycle rm": asks,
-	"keys list": reads, "keys root": reads, "keys add": harmless, "keys seal": harmless, "keys remove": asks,
+	"keys list": reads, "keys root": reads, "keys add": harmless, "keys seal": harmless, "keys forget-root": harmless, "keys remove": asks,
 	"token list": reads, "token who": reads, "token add": harmless, "token rm": asks,
 	"backend list": reads, "backend hold": harmless, "backend undrain": harmless,
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,

@@ -30,7 +30,7 @@ The last one is an account: it may make buckets and owns those that it makes, an
 access control lists and policies of other buckets can grant it something, by its
 id. A key for an id that had one before has its account's buckets.`,
 	}
-	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysRemoveCommand())
+	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysForgetRootCommand(), c.keysRemoveCommand())
 	return cmd
 }
 
@@ -42,6 +42,22 @@ func (c *cli) keysSealCommand() *cobra.Command {
 				done, err := admin.Call[admin.SealedKeys](cmd.Context(), client, "keys/seal", admin.None{})
 				if err == nil {
 					_, err = printf(c.out, "%d secrets were sealed\n", done.Sealed)
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (c *cli) keysForgetRootCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "forget-root", Args: cobra.NoArgs,
+		Short: "Forget the root key that the instances share in the database, if its sealing key is lost; the next to start shares that of its data folder",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
+				_, err := admin.Call[admin.None](cmd.Context(), client, "keys/forget-root", admin.None{})
+				if err == nil {
+					_, err = printf(c.out, "the database has no root key any more; the next instance to start shares that of its data folder\n")
 				}
 				return err
 			})

@@ -11,13 +11,14 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/internal/servers"
 )
 
-// Secrets that are sealed are not in the ledger's files; without their sealing key a
-// server does not start, and loses nothing.
-func TestSealedKeys(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "sealing-key")
-	lines := func(keys ...string) {
+// sealingFile is a file of sealing keys, and writes it.
+func sealingFile(t *testing.T) (file string, lines func(keys ...string)) {
+	file = filepath.Join(t.TempDir(), "sealing-key")
+	return file, func(keys ...string) {
+		t.Helper()
 		var text strings.Builder
 		for _, k := range keys {
 			text.WriteString(base64.StdEncoding.EncodeToString([]byte(strings.Repeat(k, 32))) + "\n")
@@ -26,6 +27,12 @@ func TestSealedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Secrets that are sealed are not in the ledger's files; without their sealing key a
+// server does not start, and loses nothing.
+func TestSealedKeys(t *testing.T) {
+	file, lines := sealingFile(t)
 	w := newWorld(t).start()
 	w.bucket("photos")
 	w.fails("set database.sealing_key_file", "keys", "seal")
@@ -72,4 +79,25 @@ func TestSealedKeys(t *testing.T) {
 	lines("3")
 	w.ok("keys", "remove", plain.ID, later.ID)
 	w.start()
+}
+
+// If the sealing key of the root key that instances share is lost, the database forgets
+// it when it is told to, and the instances agree on that of their folders again.
+func TestTheSealingKeyOfTheSharedRootIsLost(t *testing.T) {
+	file, lines := sealingFile(t)
+	lines("1")
+	w := newWorld(t, append(shared(t, servers.Postgres(t), "cloud"), "database.sealing_key_file="+file)...).start()
+	before := w.app.Root
+	w.fails("can be opened", "keys", "forget-root")
+	w.stop()
+	lines("2")
+	if err := w.tryStart(); err == nil || !strings.Contains(err.Error(), "keys forget-root") {
+		t.Fatalf("started with another sealing key: %v", err)
+	}
+	w.ok("keys", "forget-root")
+	w.start()
+	if w.app.Root.Access != before.Access || w.app.Root.Secret.Reveal() != before.Secret.Reveal() {
+		t.Error("the root key is another one")
+	}
+	w.fails("can be opened", "keys", "forget-root")
 }

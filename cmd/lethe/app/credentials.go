@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/meta"
 )
@@ -36,9 +37,9 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	if err != nil || !s.shared() {
 		return cr, errors.Join(err, cr.keep())
 	}
-	kept, err := s.Ledger.ShareSecret(ctx, rootName, cr.text())
+	kept, err := s.Ledger.ShareSecret(ctx, admin.RootSecret, cr.text())
 	if err != nil {
-		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret", err)
+		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret; if the sealing key is lost, \"lethe keys forget-root\" has the instances share that of their data folders anew", err)
 	}
 	agreed, err := parseCredentials(kept)
 	if err != nil {
@@ -87,9 +88,6 @@ func (s *Store) rootKey() string {
 	}
 	return cr.Access
 }
-
-// rootName is the name under which the database keeps the root key.
-const rootName = "root"
 
 // readCredentials reads a root key, or makes one if there is no file.
 func readCredentials(path string) (Credentials, error) {
