@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/netlimit"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/paste"
 )
@@ -73,5 +76,40 @@ func TestAClosedHalfIsNoFailure(t *testing.T) {
 	s.must(resp.Body.Close())
 	if resp.StatusCode != http.StatusCreated {
 		t.Errorf("answered %d", resp.StatusCode)
+	}
+}
+
+// A paste of which a byte comes now and then is cut, and its client told why.
+func TestSecurityAPasteThatDripsIsCut(t *testing.T) {
+	s := newSite(t, nil)
+	front := httptest.NewServer(netlimit.Pace{PerSecond: 1000, Window: 300 * time.Millisecond}.Bodies(s.Config.Handler))
+	defer front.Close()
+	c, err := net.Dial("tcp", front.Listener.Addr().String())
+	s.must(err)
+	defer c.Close()
+	_, err = fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+	s.must(err)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for range 900 { // 18 s of what would keep a connection awake
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			if _, err := fmt.Fprint(c, "x"); err != nil {
+				return
+			}
+		}
+	}()
+	begun := lethe.Monotonic{}.Now()
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	s.must(err)
+	s.must(resp.Body.Close())
+	if took := (lethe.Monotonic{}).Now().Sub(begun); resp.StatusCode != http.StatusRequestTimeout || took > 10*time.Second {
+		t.Errorf("answered %d after %s", resp.StatusCode, took)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // What is said of a bucket has S3's sizes: it is read with every request.
 func TestSecurityDocumentsHaveSizes(t *testing.T) {
-	s := newSite(t)
+	s := withLists(t) // where there are none, every list is refused
 	up := s.create("up", nil)
 	grant := `<Grant><Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"><ID>` + root.Access +
 		`</ID></Grantee><Permission>READ</Permission></Grant>`
@@ -21,8 +21,12 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 		return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Sid":%q,"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::%s/*"}]}`,
 			strings.Repeat("a", n), s.bucket)
 	}
-	deep := strings.Repeat("<a>", 100_000)
-	flat := "<CompleteMultipartUpload>" + strings.Repeat("<a/>", 700_000) + "</CompleteMultipartUpload>"
+	// Completions that would do, but for what else stands in them.
+	up.part(1, []byte("a part"))
+	completion := func(more string) string {
+		return fmt.Sprintf("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>%s</ETag></Part>%s</CompleteMultipartUpload>", *up.parts[0].ETag, more)
+	}
+	nested := func(n int) string { return completion(strings.Repeat("<a>", n) + strings.Repeat("</a>", n)) }
 	s.put("k", "x", nil)
 	for _, c := range []struct {
 		name, method, target, body string
@@ -32,10 +36,13 @@ func TestSecurityDocumentsHaveSizes(t *testing.T) {
 		{"one of 21 KiB", "PUT", "?policy", policy(21 << 10), false},
 		{"100 rules", "PUT", "?cors", "<CORSConfiguration>" + strings.Repeat(rule, 100) + "</CORSConfiguration>", true},
 		{"101 rules", "PUT", "?cors", "<CORSConfiguration>" + strings.Repeat(rule, 101) + "</CORSConfiguration>", false},
+		{"100 grants", "PUT", "/k?acl", list(100), true},
 		{"101 grants", "PUT", "/k?acl", list(101), false},
+		{"a bucket's list", "PUT", "?acl", list(100), true},
 		{"a long list", "PUT", "?acl", list(1000), false},
-		{"nested elements", "POST", "/up?uploadId=" + up.id, deep, false},
-		{"very many elements", "POST", "/up?uploadId=" + up.id, flat, false},
+		{"nested elements", "POST", "/up?uploadId=" + up.id, nested(16), false},
+		{"very many elements", "POST", "/up?uploadId=" + up.id, completion(strings.Repeat("<a/>", 700_000)), false},
+		{"fewer", "POST", "/up?uploadId=" + up.id, nested(15), true},
 	} {
 		r := s.raw(c.method, c.target, []byte(c.body))
 		if c.method == http.MethodPut {

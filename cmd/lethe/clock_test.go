@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +25,21 @@ func TestClockReset(t *testing.T) {
 	if s := asked[admin.Clock](w, "clock", "show"); s.Ahead < 239*3600 || s.Hidden != 1 || s.Longer != 1 || len(s.Others) != 0 {
 		t.Errorf("the clock stands so: %+v", s)
 	}
-	if text := w.ok("clock", "show"); !strings.Contains(text, "9d23h") {
-		t.Errorf("shown:\n%s", text)
+	lines := func(text string, want ...string) {
+		t.Helper()
+		for _, line := range want {
+			if !regexp.MustCompile("(?m)^" + line + "$").MatchString(text) {
+				t.Errorf("no line %q in\n%s", line, text)
+			}
+		}
 	}
+	lines(w.ok("clock", "show"), `ledger   20\S+ \S+.*`, `machine  20\S+ \S+.*`,
+		`The ledger's clock is 9d23h\S* ahead: nothing becomes due before the machine's has caught up\.`, `A reset would mean:`,
+		`  1 object that clients do not see any more would be seen until their time`, `  1 object stored meanwhile would end up to 9d23h\S* later than told`)
 	w.fails("--to-now", "clock", "reset")
 	w.fails("longer than told", "clock", "reset", "--to-now")
-	w.ok("clock", "reset", "--to-now", "--accept")
+	lines(w.ok("clock", "reset", "--to-now", "--accept"), `the ledger's clock was set back by 9d23h\S*, to 20\S+.*`)
+	lines(w.ok("clock", "show"), `The ledger's clock is not ahead\.`)
 	if got, err := w.get("first", "before"); err != nil || got != "bytes" {
 		t.Errorf("read %q, %v", got, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,5 +22,19 @@ func TestExplainTellsOfHolds(t *testing.T) {
 	w.ok("hold", "rm", "first", "--key", "a")
 	if e = asked[admin.Explanation](w, "explain", "s3://first/a"); len(e.Holds) != 0 || strings.Contains(e.Verdict, "held") {
 		t.Errorf("explained as %q, holds %+v", e.Verdict, e.Holds)
+	}
+}
+
+// Explain says of each copy since when its bytes are known to be whole.
+func TestExplainTellsWhenCopiesWereVerified(t *testing.T) {
+	w := newWorld(t).start()
+	w.bucket("first")
+	w.put("first", "a", "bytes of a", "")
+	if text := w.ok("explain", "s3://first/a"); !regexp.MustCompile(`(?m)^  blob .*, written 20\S+.*, not verified since$`).MatchString(text) {
+		t.Errorf("after the write:\n%s", text)
+	}
+	w.ok("reclaim", "--once", "--only", "checksums")
+	if text := w.ok("explain", "s3://first/a"); !regexp.MustCompile(`(?m)^  blob .*, verified 20\S+.*$`).MatchString(text) || strings.Contains(text, "not verified") {
+		t.Errorf("after it was read:\n%s", text)
 	}
 }
