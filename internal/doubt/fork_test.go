@@ -80,8 +80,6 @@ func (f *fork) undecided(newer, older string) {
 func (f *fork) neither(before []string, newer, older string) {
 	f.shelf.Helper()
 	f.older.ended("ends")
-	f.newer.held(newer)
-	f.older.held(older)
 	for _, s := range []*side{f.newer, f.older, f.newer} {
 		s.reclaim()
 	}
@@ -90,6 +88,8 @@ func (f *fork) neither(before []string, newer, older string) {
 	}
 	f.newer.whole("before anybody decided")
 	f.older.whole("before anybody decided")
+	f.newer.held(newer)
+	f.older.held(older)
 }
 
 // decides accepts a side. It deletes what it owes and nothing else goes: the other one
