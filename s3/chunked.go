@@ -25,6 +25,7 @@ type chunked struct {
 	sized  bool  // the size was read, and the chunk's signature follows
 	over   bool  // the last chunk's header was read, and the trailer follows
 	line   int   // bytes of the trailer's line so far
+	lines  int   // of the trailer
 	ended  bool  // nothing may follow
 	bad    bool  // it is no such body
 	last   byte  // of a header or the trailer
@@ -44,7 +45,10 @@ func (c *chunked) Read(p []byte) (int, error) {
 	if c.ended && !c.bad && err == nil {
 		err = c.end()
 	}
-	if c.bad {
+	switch {
+	case c.bad && c.ended && c.trailer && c.lines == 0:
+		return 0, s3err.GetAPIError(s3err.ErrMalformedTrailer)
+	case c.bad:
 		return 0, s3err.GetAPIError(s3err.ErrIncompleteBody)
 	}
 	return n, err
@@ -104,8 +108,10 @@ func (c *chunked) trailing(p []byte) (n int) {
 		switch {
 		case c.ended || ends && c.line > 0 && !c.trailer:
 			c.bad = true
+		case ends && c.line == 0:
+			c.ended = true
 		case ends:
-			c.ended = c.line == 0
+			c.lines++
 			c.line = 0
 		case b != '\r':
 			c.line++

@@ -291,6 +291,23 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
+// A trailer that was announced and has an empty line in its place is malformed, as on
+// S3; only then is what follows it of no matter.
+func TestAnEmptyTrailerIsMalformed(t *testing.T) {
+	s := newSite(t)
+	data := [][]byte{pattern(8 << 10), []byte("last")}
+	b := newTrailed(signedTrailer, data)
+	b.end = func(end string) string { return "\r\n" + end[strings.Index(end, "x-amz-trailer-signature"):] }
+	if status, body := s.sendTrailed("k", data, b, 0); status != 400 || !strings.Contains(body, "<Code>MalformedTrailerError</Code>") {
+		t.Errorf("%d %s", status, body)
+	}
+	b.end = func(end string) string { return end + "x" }
+	if status, body := s.sendTrailed("k", data, b, 0); status != 400 || !strings.Contains(body, "<Code>IncompleteBody</Code>") {
+		t.Errorf("a byte behind it: %d %s", status, body)
+	}
+	s.missing("k")
+}
+
 // Hole 5: however a body is cut into pieces on its way, it is the same body: the
 // header of a chunk, its signature and the trailer may lie in several.
 func TestChunkHeadersInPieces(t *testing.T) {
