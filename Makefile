@@ -16,7 +16,7 @@ FUZZTIME ?= 1000x
 SCHEDULES ?= 15000
 # How many schedules each pair of the ledger's methods runs (0: all with one
 # interruption), and how many triples.
-INTERLEAVINGS ?= 0
+INTERLEAVINGS ?= 16
 TRIPLES ?= 200
 # How often lethe serve is killed.
 KILLS ?= 240
@@ -88,6 +88,7 @@ unit:
 
 race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)
+	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m -run '^TestTorture$$' ./meta
 
 sim:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestSchedules$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
@@ -99,7 +100,7 @@ mutants:
 # Every two methods of the ledger that share rows, and triples by chance, one statement
 # at a time on a PostgreSQL. Not part of make test, which runs the pairs of the mutants.
 interleave:
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
 
 clients:
 	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./internal/clients

@@ -277,7 +277,7 @@ func (x *torture) report() (deadlocks int64) {
 		"copies": &x.counts.copies, "trims": &x.counts.trims, "parts": &x.counts.parts, "completions": &x.counts.completions,
 		"holds": &x.counts.held, "rules": &x.counts.rules,
 	} {
-		if n.Load() == 0 {
+		if n.Load() == 0 && !testing.Short() {
 			x.Errorf("there were no %s", what)
 		}
 	}

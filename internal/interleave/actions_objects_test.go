@@ -54,21 +54,16 @@ func commits() []action {
 		{name: "Commit new into e", changes: "key e, content new, intents", reads: "bucket e", run: uploaded("new", "e", "k", meta.Precondition{})},
 		{name: "Commit two without bytes", changes: "content two", reads: "bucket b", run: referenced("two two", "b")},
 		{name: "Commit two into q", changes: "content two, room of q", reads: "bucket q", run: referenced("two two", "q")},
-		{name: "Commit a copy of s", changes: "key n, content solo", reads: "key s, bucket b", run: copied("s", "n")},
-		{name: "Commit a copy of a", changes: "key n, content one", reads: "key a, bucket b", run: copied("a", "n")},
+		{name: "Commit a copy of s", glances: true, changes: "key n, content solo", reads: "key s, bucket b", run: copied("s", "n")},
+		{name: "Commit a copy of a", glances: true, changes: "key n, content one", reads: "key a, bucket b", run: copied("a", "n")},
 		{name: "Commit the idle intent", changes: "intent idle, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
 			return wrap(a.db.Commit(a.ctx, a.f.idle))
 		}},
 		{name: "Commit the promised intent", changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
 			return wrap(a.db.Commit(a.ctx, a.f.promo))
 		}},
-		{name: "Promote", changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
-			// Refused or done by another under the same operation: the rows tell.
-			_, err := a.db.Promote(a.ctx, a.f.intents, a.f.promo.Blobs[0].Blob)
-			if lethe.Refused(err) {
-				err = nil
-			}
-			return nil, err
+		{name: "Promote", eager: lost, replays: true, changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
+			return wrap(a.db.Promote(a.ctx, a.f.intents, a.f.promo.Blobs[0].Blob))
 		}},
 		{name: "Restore", changes: "trash, key k, content bin", reads: "bucket u", run: func(a *act) (any, error) {
 			return wrap(a.db.Restore(a.ctx, a.op(), a.f.trashed.ID, true))

@@ -2,6 +2,7 @@ package interleave_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -85,7 +86,10 @@ func buckets() []action {
 		{name: "LiftHold", changes: "bucket b, parked", run: func(a *act) (any, error) {
 			return none(a.db.LiftHold(a.ctx, meta.Hold{Bucket: "b", Scope: meta.HoldPrefix, Key: "h/"}))
 		}},
-		{name: "Unpark", changes: "parked", reads: "bucket b, guards", run: func(a *act) (any, error) { return wrap(a.db.Unpark(a.ctx, 100)) }},
+		{name: "Unpark", passes: true, changes: "parked", reads: "bucket b, guards", run: func(a *act) (any, error) {
+			u, err := a.db.Unpark(a.ctx, 100)
+			return append(slices.Repeat([]string{"seen"}, u.Seen), slices.Repeat([]string{"returned"}, u.Returned)...), err
+		}},
 	}
 }
 
@@ -102,7 +106,10 @@ func rules() []action {
 		{name: "AllowGuard", changes: "guards", run: func(a *act) (any, error) {
 			return none(a.db.AllowGuard(a.ctx, meta.Allowance{Kind: meta.GuardPurge, Until: a.f.now.Add(time.Hour), N: 1}))
 		}},
-		{name: "Foresee", changes: "guards, stopped", reads: "bucket b, bucket r, key due, key tmp/x", run: func(a *act) (any, error) {
+		// A forecast: it counts what is due, and then what there is, and what goes in between
+		// may make it stop what would just have been within its limit. So the objects that
+		// it counts are not among what it reads.
+		{name: "Foresee", changes: "guards, stopped", reads: "bucket b, bucket r", run: func(a *act) (any, error) {
 			l := meta.Limit{Share: 1}
 			return wrap(a.db.Foresee(a.ctx, meta.Limits{TTL: l, Rules: l}))
 		}},

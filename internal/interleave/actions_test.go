@@ -21,9 +21,20 @@ type action struct {
 	// passes: it passes by what others hold, so that it may take less than in any order;
 	// it is run once more when all have ended, and answers a list of what it took.
 	passes bool
-	// eager: it looks before it holds, so that what it is refused for may be what others
-	// have done in part; one refusal is as good as another.
-	eager bool
+	// eager: it looks before it holds, so that it may be refused for what it saw before or
+	// for what it sees then, by one of these for another. Each says that the claim, or what
+	// was claimed, is not the caller's any more, and the caller leaves it. Which rows come of
+	// it is compared.
+	eager []error
+	// replays: what another has done under the same operation it answers as done, where it
+	// is refused in order, because it had looked before. The object has to be that which
+	// the other answers.
+	replays bool
+	// glances: it reads the object that it copies before it holds its content. If the object
+	// goes in between, the content never has as many references as in any order, and stays
+	// open where an order closes it. Below its most references it may be either; an
+	// invariant holds that at its most it is closed.
+	glances bool
 	// closes: when it has answered, whatever ends later has seen it (design rule 21).
 	closes bool
 	// awaits: it sees the operation that was recorded before it began (design rule 7).
@@ -37,6 +48,9 @@ type act struct {
 	f    *fixture
 	slot int // of the actor
 	ids  *metatest.IDs
+	// claimed notes the fence of a claim, so that rows that carry it are known for this
+	// actor's.
+	claimed func(fence int64)
 }
 
 func (a *act) op() lethe.ID { return a.f.op[a.slot] }
@@ -82,6 +96,9 @@ func named(name string) (action, bool) {
 	}
 	return action{}, false
 }
+
+// lost are the errors of a claim that another has taken over or ended.
+var lost = []error{lethe.ErrFenced, lethe.ErrContentGone, lethe.ErrReaped, lethe.ErrPreconditionFailed}
 
 func none(err error) (any, error) { return nil, err }
 

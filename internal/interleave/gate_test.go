@@ -38,6 +38,8 @@ type gate struct {
 	shut   atomic.Bool
 	// passed counts the statements since it was last set, shut or not.
 	passed atomic.Int64
+	// deadlocks counts the transactions that the server undid to end a deadlock.
+	deadlocks atomic.Int64
 }
 
 // listen answers the address of the gate, which is open at first.
@@ -165,6 +167,10 @@ func (w *wire) down() {
 		switch m[0] {
 		case 'K':
 			w.pid.Store(binary.BigEndian.Uint32(m[5:9]))
+		case 'E':
+			if bytes.Contains(m, []byte("\x00C40P01\x00")) {
+				w.g.deadlocks.Add(1)
+			}
 		case 'Z':
 			if w.asked.CompareAndSwap(true, false) {
 				w.g.events <- event{actor: w.g.actor, kind: answered}

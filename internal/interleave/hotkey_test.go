@@ -47,6 +47,6 @@ func TestHotKey(t *testing.T) {
 			t.Errorf("%s: had to begin %d times", name, turns)
 		}
 		w.sound(name)
-		w.back()
+		w.reset(w.look())
 	}
 }

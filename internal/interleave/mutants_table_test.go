@@ -126,5 +126,37 @@ var mutants = []mutant{
 		name: "the source of a copy is not held", file: "source.go",
 		old: "if err := w.t.holdContents(\"\", o.ContentID, w.losing()); err != nil {", new: "if err := error(nil); err != nil {",
 		pairs: []string{"Commit a copy of s + Delete s and a"},
+	}, {
+		name: "guards are not locked", file: "guards.go",
+		old: "if _, err := t.exists(closeGate, gateOf(\"guard\", string(kind)+\"\\x00\"+subject)); err != nil {", new: "if err := error(nil); err != nil {",
+		pairs: []string{"ClaimCondemned within limits + ClaimCondemned within limits", "Expire within limits + Expire within limits", "AllowGuard + Purge within limits", "AllowGuard + EndStops"},
+	}, {
+		name: "owners are not held", file: "buckets.go",
+		old: "if _, err := t.exists(closeGate, gateOf(\"owner\", owner)); err != nil {", new: "if err := error(nil); err != nil {",
+		pairs: []string{"CreateBucket as the last + CreateBucket as the last"},
+	}, {
+		name: "the place of a restamp is not locked", file: "restamp.go",
+		old: "FROM restamps WHERE bucket_id = ?1 ` + exclusive)", new: "FROM restamps WHERE bucket_id = ?1`)",
+		pairs: []string{"Restamp + Restamp"},
+	}, {
+		name: "the place of a lift is not locked", file: "parked.go",
+		old: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + exclusive)", new: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)",
+		pairs: []string{"Unpark + Unpark"},
+	}, {
+		name: "claims of intents lock no rows", file: "reap.go",
+		old: "ORDER BY beat_at LIMIT ?4 ` + locked + `)", new: "ORDER BY beat_at LIMIT ?4)",
+		pairs: []string{"ClaimIntents + ClaimIntents", "Commit new over a + ClaimIntents"},
+	}, {
+		name: "claims of placements lock no rows", file: "placequeue.go",
+		old: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + locked + `)", new: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2)",
+		pairs: []string{"ClaimPlacements + ClaimPlacements"},
+	}, {
+		name: "stale claims lock no rows", file: "clean.go",
+		old: "ORDER BY fence LIMIT ?2 ` + locked + `)", new: "ORDER BY fence LIMIT ?2)",
+		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
+	}, {
+		name: "a delete locks no objects", file: "delete.go",
+		old: "(o.ttl_at = 0 OR o.ttl_at > ?3) ` + exclusiveBy(\"o.key\"))", new: "(o.ttl_at = 0 OR o.ttl_at > ?3)`)",
+		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},
 }

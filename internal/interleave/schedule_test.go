@@ -100,6 +100,8 @@ type conductor struct {
 	step   int
 	trace  []string
 	waits  int // for locks
+	// deadlocks are the transactions that the server undid to end one.
+	deadlocks int
 }
 
 // conduct lets the actors run by a schedule until all have returned.
