@@ -86,6 +86,10 @@ func (s Safety) WithDefaults() Safety {
 // belong together: half a beat, after which nobody relies on that any more.
 func (s Safety) DeleteTime() time.Duration { return s.WithDefaults().Beat / 2 }
 
+// RunBeat is how often a run in progress shows that it lives: several times within
+// ClaimGrace, after which the watchdog ends one that does not.
+func (s Safety) RunBeat() time.Duration { return min(beatEvery, s.WithDefaults().ClaimGrace/4) }
+
 // Validate reports every field that cannot be meant, by its name.
 func (s Safety) Validate() error {
 	var errs []error

@@ -155,6 +155,15 @@ func TestWatchEndsStaleRuns(t *testing.T) {
 }
 
 // Wake lets a routine begin before its time.
+// However soon the watchdog gives runs up, one that lives has shown so several times.
+func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
+	for grace, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Hour: 10 * time.Second, 4 * time.Second: time.Second} {
+		if got := (reclaim.Safety{ClaimGrace: grace}).RunBeat(); got != want {
+			t.Errorf("a beat each %s where runs may be silent for %s, want %s", got, grace, want)
+		}
+	}
+}
+
 func TestWake(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.ctx)

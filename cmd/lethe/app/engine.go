@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -46,7 +47,7 @@ func (s *Store) makeEngine(context.Context) error {
 	}
 	s.Loop = &reclaim.Loop{
 		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.spans(),
-		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: failpoint.BeatEvery,
+		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(failpoint.BeatEvery, s.safety.RunBeat()),
 	}
 	s.makePressure()
 	s.engine = s.claiming()
