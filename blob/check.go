@@ -5,9 +5,10 @@ import "context"
 type checkKey struct{}
 
 // WithCheck returns a context whose check every Put asks right before it does what
-// may leave bytes under its key, as often as it does that. A writer's intent may have
-// been given up while it stood still, however shortly before it had all bytes: then
-// they must not be sent any more.
+// may leave bytes under its key, and every Delete right before it does what may remove
+// some, as often as they do that. A writer's intent may have been given up while it stood
+// still, however shortly before it had all bytes: then they must not be sent any more. So
+// may the backend have been given to another while a deleter stood still.
 func WithCheck(ctx context.Context, check func() error) context.Context {
 	return context.WithValue(ctx, checkKey{}, check)
 }

@@ -30,7 +30,9 @@ type Clean struct {
 	Deletes meta.Limit
 	Size    Size
 	Clock   lethe.Clock
-	Events  *Events
+	// Boot measures how long a batch's deletes last (default lethe.Monotonic).
+	Boot   lethe.Clock
+	Events *Events
 	// InFlight is how many batches of a backend a pass has under way at once, while
 	// it claims the next; by backend id, and one after the other for others. A pass
 	// that works for clients' sake by smaller batches (Size) takes one at a time.
@@ -169,7 +171,7 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 	if err != nil {
 		return batch{}, err
 	}
-	at := lethe.Monotonic{}.Now()
+	at := k.boot()
 	claimed, err := k.claim(ctx, q, c)
 	if len(claimed.Blobs) == 0 {
 		ended(0)
@@ -283,10 +285,18 @@ func (k *Clean) disbelieve(b batch, items []meta.SettleItem, why error, c *Count
 }
 
 // delete issues the one delete call for a claimed batch and decides for each
-// blob what is to be recorded. It ends in time (Safety.DeleteTime).
+// blob what is to be recorded. It ends in time (Safety.DeleteTime): nothing is sent by a
+// process that stood still for longer.
 func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Counts) ([]meta.SettleItem, int) {
-	ctx, cancel := context.WithTimeout(ctx, k.Safety.DeleteTime()-lethe.Monotonic{}.Now().Sub(claimed.at))
+	intime := func() error {
+		if took := k.boot().Sub(claimed.at); took >= k.Safety.DeleteTime() {
+			return fmt.Errorf("%w: it is %s since ledger and backend were compared", errCutOff, took)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.Safety.DeleteTime()-k.boot().Sub(claimed.at))
 	defer cancel()
+	ctx = blob.WithCheck(ctx, intime)
 	keys := make([]string, len(claimed.Blobs))
 	for i, b := range claimed.Blobs {
 		keys[i] = lethe.BlobKey(k.Store, b.ID)
@@ -300,7 +310,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 	items := make([]meta.SettleItem, len(keys))
 	absent, down := 0, false
 	for i, b := range claimed.Blobs {
-		if ctx.Err() != nil && !confirmed(said[i]) {
+		if (ctx.Err() != nil || intime() != nil) && !confirmed(said[i]) {
 			said[i] = fmt.Errorf("%w: %w", errCutOff, said[i])
 		}
 		items[i] = k.Safety.decide(b, said[i], claimed.Now)
@@ -318,6 +328,13 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 		k.Events.backendDown(backend, err)
 	}
 	return items, absent
+}
+
+func (k *Clean) boot() lethe.Time {
+	if k.Boot != nil {
+		return k.Boot.Now()
+	}
+	return lethe.Monotonic{}.Now()
 }
 
 // outcomes finds what the backend said of each key. An answer that leaves a key

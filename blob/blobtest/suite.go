@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store, traits ...Trait) {
 		{"absent", absent.testAbsent},
 		{"cancelled", testCancelled},
 		{"given up", testCheck},
+		{"delete too late", testDeleteCheck},
 		{"get while deleted", testGetWhileDeleted},
 		{"delete", absent.testDelete},
 		{"delete huge batch", absent.testDeleteHuge},

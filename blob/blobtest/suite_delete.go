@@ -118,3 +118,34 @@ func testAbilities(t *testing.T, s blob.Store) {
 	wantBytes(t, s, key(2), data)
 	wantBytes(t, s, key(1), body(1, 1000))
 }
+
+// testDeleteCheck: whoever deletes is asked before anything is removed.
+func testDeleteCheck(t *testing.T, s blob.Store) {
+	var keys []string
+	for i := range 3 {
+		put(t, s, key(i), body(uint64(i), 100))
+		keys = append(keys, key(i))
+	}
+	refused := errors.New("the backend may be another's by now")
+	for n := 1; n <= len(keys); n++ {
+		results, err := s.Delete(blob.WithCheck(t.Context(), func() error { return refused }), keys[:n])
+		for _, r := range results {
+			err = errors.Join(err, r.Err)
+		}
+		wantErr(t, "delete too late", err, refused)
+		wantErr(t, "delete too late", err, blob.ErrNotDone)
+		if blob.Unknown(err) {
+			t.Errorf("the outcome of %v is open", err)
+		}
+	}
+	for i := range keys {
+		wantBytes(t, s, key(i), body(uint64(i), 100))
+	}
+	results, err := s.Delete(blob.WithCheck(t.Context(), func() error { return nil }), keys)
+	if err != nil || len(results) != len(keys) {
+		t.Fatalf("delete in time: %v, %v", results, err)
+	}
+	for _, k := range keys {
+		wantAbsent(t, s, k)
+	}
+}

@@ -141,6 +141,10 @@ func (b *batch) unlink(g *group) {
 	g.dir, g.dirty = dir, true
 	b.store.folders.touch(g.folder)
 	for _, i := range g.index {
+		if err := blob.Check(b.ctx); err != nil {
+			b.results[i].Err = notDone(err)
+			continue
+		}
 		_, name := split(b.results[i].Key)
 		b.results[i].Err = b.unlinkOne(dir, name)
 	}

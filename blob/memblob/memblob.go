@@ -161,6 +161,9 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("memblob: delete %d keys: %w: %w", len(keys), blob.ErrNotDone, err)
 	}
+	if err := blob.Check(ctx); err != nil {
+		return nil, fmt.Errorf("memblob: delete %d keys: %w: %w", len(keys), blob.ErrNotDone, err)
+	}
 	results := make([]blob.Result, len(keys))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -156,8 +156,24 @@ func (t *target) refuse(ctx context.Context, err error) {
 	}
 }
 
+// tooLate gives targets up that must not be asked for any more.
+func (s *Store) tooLate(ctx context.Context, targets []*target, slot slot) bool {
+	err := mayChange(ctx)
+	if err == nil {
+		return false
+	}
+	slot.leave(verdict{err: err})
+	for _, t := range targets {
+		t.refuse(ctx, err)
+	}
+	return true
+}
+
 // deleteBatch asks for some keys by one DeleteObjects.
 func (s *Store) deleteBatch(ctx context.Context, batch []*target, slot slot) {
+	if s.tooLate(ctx, batch, slot) {
+		return
+	}
 	names := make([]string, len(batch))
 	for i, t := range batch {
 		names[i] = *s.name(t.key)
@@ -213,6 +229,9 @@ func (s *Store) batchFailed(ctx context.Context, batch []*target, err error, slo
 
 // deleteSingly asks for one key.
 func (s *Store) deleteSingly(ctx context.Context, t *target, slot slot) {
+	if s.tooLate(ctx, []*target{t}, slot) {
+		return
+	}
 	v := s.settle(ctx, t, s.deleteObject(ctx, *s.name(t.key)))
 	s.leave(slot, "delete", v)
 }
