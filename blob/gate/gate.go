@@ -19,6 +19,11 @@ import (
 // Store is a blob.Store with a gate, open at first. It is safe for concurrent
 // use.
 type Store struct {
+	// Absent, if set, says whether what was not found under a key is gone for certain
+	// (reclaim.Guard.Absent): nil, or why that cannot be told. It is set before the first
+	// call.
+	Absent func(ctx context.Context, key string) error
+
 	inner blob.Store
 	why   atomic.Pointer[string] // why it is shut; nil: it is open
 	shuts atomic.Int64           // times that it was shut
@@ -86,6 +91,18 @@ func (s *Store) leave(n int64, err error) error {
 	return err
 }
 
+// found passes on what a look at a key came to. That nothing lies there is told only once
+// that is certain; until then it is an outage.
+func (s *Store) found(ctx context.Context, key string, n int64, err error) error {
+	if err = s.leave(n, err); !errors.Is(err, blob.ErrNotExist) || s.Absent == nil {
+		return err
+	}
+	if why := s.Absent(ctx, key); why != nil {
+		return fmt.Errorf("%s is not there, which proves nothing: %w: %w: %w", key, blob.ErrDown, blob.ErrMisplaced, why)
+	}
+	return err
+}
+
 // Put implements blob.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
 	n, err := s.enter()
@@ -102,7 +119,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 		return nil, err
 	}
 	body, err := s.inner.Get(ctx, key, offset, length)
-	if err = s.leave(n, err); err != nil {
+	if err = s.found(ctx, key, n, err); err != nil {
 		if body != nil {
 			err = errors.Join(err, body.Close())
 		}
@@ -118,7 +135,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 		return blob.Info{}, err
 	}
 	info, err := s.inner.Stat(ctx, key)
-	return info, s.leave(n, err)
+	return info, s.found(ctx, key, n, err)
 }
 
 // Delete implements blob.Store.

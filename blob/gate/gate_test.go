@@ -87,3 +87,42 @@ func TestBodiesOutliveTheGate(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// Before it is told that nothing lies under a key it is asked whether that is certain.
+func TestAbsenceIsAskedFor(t *testing.T) {
+	s := gate.New(memblob.New(memblob.Options{}))
+	doubt, asked := errors.New("another disk"), 0
+	s.Absent = func(_ context.Context, key string) error {
+		if asked++; key != "a/b" {
+			t.Errorf("asked for %s", key)
+		}
+		return doubt
+	}
+	look := func() []error {
+		_, get := s.Get(t.Context(), "a/b", 0, -1)
+		_, stat := s.Stat(t.Context(), "a/b")
+		return []error{get, stat}
+	}
+	for _, err := range look() {
+		if errors.Is(err, blob.ErrNotExist) || !errors.Is(err, blob.ErrDown) || !errors.Is(err, blob.ErrMisplaced) || !errors.Is(err, doubt) {
+			t.Errorf("in doubt: %v", err)
+		}
+	}
+	doubt = nil
+	for _, err := range look() {
+		if !errors.Is(err, blob.ErrNotExist) {
+			t.Errorf("without a doubt: %v", err)
+		}
+	}
+	if err := s.Put(t.Context(), "a/b", strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range look() {
+		if err != nil {
+			t.Errorf("what is there: %v", err)
+		}
+	}
+	if asked != 4 {
+		t.Errorf("asked %d times, want 4", asked)
+	}
+}

@@ -140,3 +140,41 @@ func TestANewDiskIsAccepted(t *testing.T) {
 	}
 	w.ok("check")
 }
+
+// A folder that is emptied in its place, and filled again, has lost nothing: what is not
+// found there meanwhile is an outage, and becomes suspect by nobody.
+func TestAnEmptiedFolderProvesNothing(t *testing.T) {
+	w := newWorld(t, "cache.size=none").start()
+	w.bucket("first")
+	w.put("first", "a", strings.Repeat("bytes", 1<<18), "")
+	path, kept := filepath.Join(w.dir, "blobs"), filepath.Join(w.dir, "kept")
+	move := func(from, to string) {
+		t.Helper()
+		list, err := os.ReadDir(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Mkdir(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	move(path, kept)
+	_, err := w.get("first", "a")
+	w.outage("get", err)
+	w.fails("not in its place", "check")
+	if list, err := os.ReadDir(path); err != nil || len(list) > 0 {
+		t.Errorf("%v was written to the emptied folder (%v)", list, err)
+	}
+	move(kept, path)
+	if text, ok := w.log.await("is in its place again"); !ok {
+		t.Fatal(text)
+	}
+	if got, err := w.get("first", "a"); err != nil || len(got) != 5<<18 {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+}

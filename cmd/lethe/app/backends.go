@@ -78,7 +78,17 @@ func (s *Store) addBackend(id string, st blob.Store) {
 	s.watch.metrics.Backend(id)
 	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
 	g := gate.New(b)
+	g.Absent = func(ctx context.Context, key string) error { return s.absent(ctx, id, key) }
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
+}
+
+// absent says whether a blob that was not found on a backend is gone for certain (design
+// rule 13), which is asked of the backend's epoch.
+func (s *Store) absent(ctx context.Context, id, key string) error {
+	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Guard == nil {
+		return nil
+	}
+	return s.within(ctx, id, s.Guard.Absent)
 }
 
 // health says why a backend should be given no writes now.
