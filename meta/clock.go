@@ -18,14 +18,14 @@ const (
 // ledgerClock never runs back: not while it runs, and not over a restart.
 type ledgerClock struct {
 	wall  lethe.Clock
-	jump  jump
+	jump  Jump
 	high  atomic.Int64 // highest time ever used
 	saved lethe.Time   // as in store.clock_high; the writer's
 }
 
 // now returns the wall clock's time, or the highest time used if that is later.
 func (c *ledgerClock) now() lethe.Time {
-	wall := int64(c.jump.held(c.wall.Now()))
+	wall := int64(c.jump.Held(c.wall.Now()))
 	for {
 		high := c.high.Load()
 		if wall <= high {

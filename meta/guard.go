@@ -9,25 +9,25 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_of, contested, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_of, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
 	selectLife    = registerFor(postgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?5, 0, ?7, ?8)
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?5, ?7, ?8)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
-	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_of = '', contested = 0
+	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_of = ''
 		WHERE id = ?1 AND intended < ?2`)
-	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2, contested = 0 WHERE id = ?1`)
-	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5, contested = ?7
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2 WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5
 		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
-	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1, contested = 0`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1`)
 )
 
 // Identity says which store and which database this ledger is.
@@ -125,7 +125,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
 		}
-		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For, flag(s.Contested)); err != nil || !s.Doubts() {
+		if err := t.must(1, lethe.ErrFenced, rehold, seen.ID, seen.Held, seen.Intended, seen.Epoch, s.Reason, s.For); err != nil || !s.Doubts() {
 			return err
 		}
 		_, err := t.exec(distrust, seen.ID, t.now)
@@ -169,7 +169,7 @@ func noBackend(id string) error {
 
 func scanBackend(r scanner) (b Backend, err error) {
 	var of string
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &of, &b.Contested, &b.Draining, &b.CreatedAt)
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &of, &b.Draining, &b.CreatedAt)
 	switch {
 	case b.Held == "":
 		b.HeldFor = ""

@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// jump notices that a clock was set forward, by a clock that cannot be set
-// (Options.Boot). Without that one it notices nothing.
-type jump struct {
-	boot lethe.Clock
-	id   string        // of the start from which boot counts
-	most time.Duration // by how much a clock may be corrected
+// Jump notices that a clock was set forward, by one that cannot be set. It is safe for
+// concurrent use.
+type Jump struct {
+	Boot lethe.Clock   // Options.Boot; without it nothing is noticed
+	Most time.Duration // by how much a clock may be corrected (Options.ClockJump)
+	id   string        // of the start from which Boot counts
 
 	mu    sync.Mutex
 	known bool
@@ -23,50 +23,53 @@ type jump struct {
 }
 
 // over makes the jump of a ledger that is opened.
-func (j *jump) over(o Options) { j.boot, j.id, j.most = o.Boot, o.BootID, o.ClockJump }
+func (j *Jump) over(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
 
 // resume goes on from by how much the clock was ahead of boot when an earlier process
 // last looked, if the machine has not been started since.
-func (j *jump) resume(id string, last lethe.Time) {
+func (j *Jump) resume(id string, last lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.boot != nil && j.id != "" && j.id == id {
+	if j.Boot != nil && j.id != "" && j.id == id {
 		j.least, j.last, j.known = last.Sub(0), last.Sub(0), true
 	}
 }
 
 // mark is what resume wants to know.
-func (j *jump) mark() (id string, last lethe.Time) {
+func (j *Jump) mark() (id string, last lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.boot == nil || !j.known {
+	if j.Boot == nil || !j.known {
 		return "", 0
 	}
 	return j.id, lethe.Time(0).Add(j.last)
 }
 
-// held returns the time that the clock showed, or, if it was set forward, the time
+// Held returns the time that the clock showed, or, if it was set forward, the time
 // that it would show had it not been: what is written then is not stamped ahead, and
 // nothing becomes due by the jump.
-func (j *jump) held(wall lethe.Time) lethe.Time {
-	if j.boot == nil {
+func (j *Jump) Held(wall lethe.Time) lethe.Time {
+	if j.Boot == nil {
 		return wall
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	d := wall.Sub(j.boot.Now())
+	d := wall.Sub(j.Boot.Now())
 	j.last = d
 	if !j.known || d < j.least {
 		j.least, j.known = d, true
 	}
 	ahead := d - j.least
-	if ahead <= j.most {
+	if ahead <= j.Most {
 		j.ahead.Store(0)
 		return wall
 	}
 	j.ahead.Store(int64(ahead))
 	return wall.Add(-ahead)
 }
+
+// Ahead returns by how much the clock was ahead when it was last held.
+func (j *Jump) Ahead() time.Duration { return time.Duration(j.ahead.Load()) }
 
 // ClockAhead returns by how much the clock was set forward since the ledger was
 // opened, 0 if by no more than Options.ClockJump. The ledger's own clock goes on
@@ -77,8 +80,8 @@ func (j *jump) held(wall lethe.Time) lethe.Time {
 func (db *DB) ClockAhead() time.Duration {
 	if db.file != nil {
 		db.file.clock.now()
-		return time.Duration(db.file.clock.jump.ahead.Load())
+		return db.file.clock.jump.Ahead()
 	}
 	db.engine.behind() // asks the server, if that was long ago
-	return time.Duration(db.pg.clock.jump.ahead.Load())
+	return db.pg.clock.jump.Ahead()
 }

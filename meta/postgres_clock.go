@@ -27,7 +27,7 @@ const (
 // behind what any has used.
 type serverClock struct {
 	fake  *ledgerClock // of tests
-	jump  jump
+	jump  Jump
 	high  atomic.Int64 // highest time ever used
 	wall  atomic.Int64 // as last seen
 	seen  atomic.Int64 // when, by the monotonic clock
@@ -63,7 +63,7 @@ func (c *serverClock) read(results []*pgconn.Result) (lethe.Time, error) {
 	}
 	c.wall.Store(wall)
 	c.seen.Store(int64(lethe.Monotonic{}.Now()))
-	return lethe.Time(raise(&c.high, max(int64(c.jump.held(lethe.Time(wall))), saved))), nil
+	return lethe.Time(raise(&c.high, max(int64(c.jump.Held(lethe.Time(wall))), saved))), nil
 }
 
 // raise makes v at least to, and answers it.

@@ -24,7 +24,6 @@ type Backend struct {
 	Accepted  int64  // epoch under which a person last gave it to this ledger; 0: none did
 	Held      string // why deletes on it are stopped, for people to read; empty: they are not
 	HeldFor   HeldFor
-	Contested bool // the ledger to which it is held has told the one that goes on with it
 	Draining  bool // it is being emptied: nothing new is begun there
 	CreatedAt lethe.Time
 }
@@ -46,9 +45,8 @@ const (
 // BackendHold is why the deletes on a backend are to be stopped, and what that is about; the
 // zero one: they are not.
 type BackendHold struct {
-	For       HeldFor
-	Reason    string
-	Contested bool // see Backend
+	For    HeldFor
+	Reason string
 }
 
 // BucketSettings is what an operator may change about a bucket. Durations are

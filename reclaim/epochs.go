@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ type epoch struct {
 	// Accepted is the epoch under which a person last gave the backend to the ledger.
 	Accepted int64      `json:"accepted"`
 	At       lethe.Time `json:"at"`
+	// Challenge says that whoever wrote it is held, and does not use the backend under it:
+	// see contest. After is the last epoch that it knew then.
+	Challenge bool  `json:"challenge,omitempty"`
+	After     int64 `json:"after,omitempty"`
 }
 
 const (
@@ -63,14 +68,9 @@ func (e epochs) before(n int64) (out epochs) {
 	return out
 }
 
-// between finds an epoch that lies between two.
-func (e epochs) between(from, to int64) (int64, bool) {
-	for _, x := range e {
-		if x > from && x < to {
-			return x, true
-		}
-	}
-	return 0, false
+// between says whether an epoch lies between two.
+func (e epochs) between(from, to int64) bool {
+	return slices.ContainsFunc(e, func(x int64) bool { return x > from && x < to })
 }
 
 // epochs lists the epoch objects of a backend, in one request of a service.
@@ -84,6 +84,29 @@ func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found ep
 		return nil
 	})
 	return found, err
+}
+
+// standing lists the epochs of a backend without the challenges that were answered: who
+// wrote them had not seen yet that a person has given the backend to this ledger.
+func (g *Guard) standing(ctx context.Context, store meta.Store, b meta.Backend) (epochs, error) {
+	found, err := g.epochs(ctx, b.ID, store.ID)
+	if err != nil || b.Accepted == 0 || found.last() == b.Epoch {
+		return found, err
+	}
+	out := make(epochs, 0, len(found))
+	for _, n := range found {
+		if n > b.Epoch && n != b.Intended {
+			e, err := g.read(ctx, b.ID, epochKey(store.ID, n))
+			if err != nil {
+				return nil, err
+			}
+			if e.Challenge && e.After < b.Accepted {
+				continue
+			}
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }
 
 // beyond draws the next epoch after one.
@@ -147,52 +170,41 @@ func (g *Guard) remove(ctx context.Context, id string, store lethe.ID, old epoch
 }
 
 // contest tells the ledger that goes on with a backend that another lives, which is held
-// because of what it found: by an epoch beyond all others, once. The other is held by it
-// as well, so that neither destroys what either lists before a person decides. Where one
-// has decided since this ledger advanced the backend last there is nothing to contest.
+// because of what it found: by an epoch beyond all others, a challenge. The other is held
+// by it as well, so that neither destroys anything that either lists before a person
+// decides. A challenge that is the last epoch there, whoever's it is, has told everybody.
+// Where a person has decided since this ledger advanced the backend last there is nothing
+// to contest; if one decides while the challenge is on its way, that is answered
+// (standing). It is looked for at each look, as it may have been written to another disk.
 func (g *Guard) contest(ctx context.Context, b meta.Backend) error {
-	if b.HeldFor != meta.HeldForLedger || b.Contested {
+	if b.HeldFor != meta.HeldForLedger {
 		return nil
 	}
 	store, err := g.Ledger.Identity(ctx)
 	if err != nil {
 		return err
 	}
-	if seen, err := g.challenge(ctx, store, b); err != nil || !seen {
-		return err
-	}
-	err = g.Ledger.ChangeHold(ctx, b, meta.BackendHold{For: b.HeldFor, Reason: b.Held, Contested: true})
-	if errors.Is(err, lethe.ErrFenced) {
-		return nil // another decided meanwhile
-	}
-	return err
-}
-
-// challenge writes an epoch until it was seen to be the last, unless a person has decided.
-// It is false where what lies in the backend's place is not the backend.
-func (g *Guard) challenge(ctx context.Context, store meta.Store, b meta.Backend) (seen bool, err error) {
 	const tries = 5
-	mine := int64(0)
 	for range tries {
 		found, err := g.epochs(ctx, b.ID, store.ID)
-		if err != nil || len(found) == 0 && b.Epoch > 0 {
-			return false, err
-		}
-		if mine != 0 && found.last() == mine {
-			return true, nil
+		if err != nil || len(found) == 0 && b.Epoch > 0 { // nothing: what lies there is not the backend
+			return err
 		}
 		if len(found) > 0 {
 			last, err := g.read(ctx, b.ID, epochKey(store.ID, found.last()))
-			if err != nil || last.Accepted > b.Epoch {
-				return err == nil, err
+			if err != nil || last.Challenge && last.After >= b.Accepted || last.Accepted > b.Epoch {
+				return err
 			}
 		}
-		if mine, err = g.beyond(max(b.Intended, found.last())); err != nil {
-			return false, err
+		n, err := g.beyond(max(b.Intended, found.last()))
+		if err != nil {
+			return err
 		}
-		if err := g.put(ctx, b.ID, epoch{Store: store.ID, DB: store.DB, Epoch: mine, Accepted: b.Accepted, At: g.Clock.Now()}); err != nil {
-			return false, err
+		if err := g.put(ctx, b.ID, epoch{
+			Store: store.ID, DB: store.DB, Epoch: n, Accepted: b.Accepted, At: g.Clock.Now(), Challenge: true, After: max(found.last(), b.Epoch),
+		}); err != nil {
+			return err
 		}
 	}
-	return false, fmt.Errorf("reclaim: epoch of backend %s could not be contested: it goes on advancing", b.ID)
+	return fmt.Errorf("reclaim: epoch of backend %s could not be contested: it goes on advancing", b.ID)
 }

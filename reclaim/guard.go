@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +75,20 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	return errors.Join(stopped(id, b.Held), g.contest(ctx, b))
 }
 
+// Absent says whether what is not found on a backend is gone for certain: nil if it is.
+// What lies in the backend's place may be another (ErrBackendMismatch); that a person
+// holds the deletes is no reason to doubt it.
+func (g *Guard) Absent(ctx context.Context, id string) error {
+	err := g.Check(ctx, id)
+	if !errors.Is(err, lethe.ErrBackendMismatch) {
+		return err
+	}
+	if _, b, lerr := g.lookup(ctx, id); lerr == nil && b.HeldFor == meta.HeldByPerson {
+		return nil
+	}
+	return err
+}
+
 func stopped(id, why string) error {
 	return fmt.Errorf("%w: deletes on backend %s are held: %s", lethe.ErrBackendMismatch, id, why)
 }
@@ -133,7 +148,7 @@ func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.B
 		if err != nil {
 			return before, why, err
 		}
-		found, err := g.epochs(ctx, id, store.ID)
+		found, err := g.standing(ctx, store, before)
 		if err != nil && !errors.Is(err, lethe.ErrCorrupt) {
 			return before, why, fmt.Errorf("reclaim: epoch of backend %s: %w", id, err)
 		}
@@ -164,6 +179,10 @@ func judge(b meta.Backend, found epochs) meta.BackendHold {
 	case len(found) == 0 && b.Epoch == 0:
 	case len(found) == 0:
 		return stop(meta.HeldForAbsence, "the backend carries no epoch although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", b.Epoch)
+	case last == b.Intended && found.between(b.Epoch, last):
+		return stop(meta.HeldForLedger, "the backend was advanced by another while this ledger went from epoch %d to %d: one of two ledgers is a copy", b.Epoch, b.Intended)
+	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):
+		return stop(meta.HeldForAbsence, "the backend carries no epoch %d, which the ledger confirmed, beside %d, which was just written: another disk was mounted in its place, or it was emptied", b.Epoch, b.Intended)
 	case last == b.Epoch, last == b.Intended:
 	case last > b.Intended:
 		return stop(meta.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: another ledger has advanced it, and this ledger is an older copy, or one of two", last, b.Intended)
@@ -291,15 +310,22 @@ func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) 
 
 // confirm notes that what was intended lies on the backend, and answers what lies behind
 // it. What lies between the epoch before and that one is another ledger's, which may have
-// thought that it is the first to advance.
+// thought that it is the first to advance; and where the epoch before is missing, what was
+// intended was written to another disk.
 func (g *Guard) confirm(ctx context.Context, store meta.Store, b meta.Backend) (old epochs, err error) {
-	found, err := g.epochs(ctx, b.ID, store.ID)
+	found, err := g.standing(ctx, store, b)
 	if err != nil {
 		return nil, fmt.Errorf("reclaim: epoch of backend %s: %w", b.ID, err)
 	}
-	if other, ok := found.between(b.Epoch, b.Intended); ok {
-		return nil, g.hold(ctx, b, meta.BackendHold{For: meta.HeldForLedger, Reason: fmt.Sprintf(
-			"the backend was advanced to epoch %d while the ledger went from %d to %d: one of two ledgers is a copy", other, b.Epoch, b.Intended)})
+	switch why := judge(b, found); {
+	case found.last() > b.Intended:
+	case why.For != "":
+		if err := g.Check(ctx, b.ID); err != nil {
+			return nil, err
+		}
+		return nil, lethe.ErrFenced // another instance was faster
+	case found.last() < b.Intended:
+		return nil, fmt.Errorf("reclaim: epoch %d was written to backend %s, which does not list it", b.Intended, b.ID)
 	}
 	if err := g.Ledger.SetEpoch(ctx, b.ID, b.Intended, b.Intended); err != nil {
 		return nil, err

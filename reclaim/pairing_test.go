@@ -10,6 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
+	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -141,6 +142,55 @@ func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
 			looks[1].admits("the other", lethe.ErrBackendMismatch)
 		}
 	}
+}
+
+// A challenge that is on its way while a person decides, for the ledger of whoever sent it
+// or for the other, is answered by that; one that was sent behind it holds both.
+func TestAChallengeFromBeforeADecision(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		w := newWorld(t)
+		a, b := w.pair()
+		w.must(b.guard.Advance(w.ctx, "main"))
+		winner := a
+		if other {
+			winner = b
+		}
+		decided := false
+		w.fault = func(c blobtest.Call) blobtest.Fault {
+			if c.Op == blobtest.OpPut && !decided {
+				decided = true
+				w.must(winner.guard.Accept(w.ctx, "main"))
+			}
+			return blobtest.Fault{}
+		}
+		a.admits("the one that contests", lethe.ErrBackendMismatch)
+		if !decided {
+			t.Fatal("nothing was contested")
+		}
+		winner.later(3 * beat / 2)
+		for range 3 {
+			winner.admits("the one that was accepted", nil)
+			w.must(winner.guard.Advance(w.ctx, "main"))
+		}
+		want(w, "objects on the backend", w.bytes.Len(), 1)
+		loser := map[*fork]*fork{a: b, b: a}[winner]
+		loser.admits("the other one", lethe.ErrBackendMismatch)
+		w.must(loser.guard.Accept(w.ctx, "main"))
+		winner.admits("after the next decision", lethe.ErrBackendMismatch)
+	}
+}
+
+// Two ledgers that advance at the same moment are noticed by every instance on either, not
+// only by the one that has advanced.
+func TestEveryInstanceNoticesWhoAdvancedBetween(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.pair()
+	n := a.row().Epoch
+	w.must(w.ledger.SetEpoch(w.ctx, "main", n+1<<40, n)) // by another instance, which writes it now
+	w.bytes.Set(fmt.Sprintf("%s/epoch/%019d", w.store, n+1<<40), []byte("{}"))
+	w.must(b.DB.SetEpoch(w.ctx, "main", n+1, n))
+	w.bytes.Set(fmt.Sprintf("%s/epoch/%019d", w.store, n+1), []byte("{}"))
+	a.admits("another instance", lethe.ErrBackendMismatch)
 }
 
 // After a start nothing is deleted before a beat has passed in which nobody else was
@@ -284,6 +334,76 @@ func TestAnEmptiedBackendSettlesNothing(t *testing.T) {
 	w.must(a.guard.Check(w.ctx, "main"))
 	if counts := w.pass(a.cleaner(10)); counts["gone"] != 1 || w.state(blob) != 0 {
 		t.Errorf("put back: %v", counts)
+	}
+}
+
+// A backend that was replaced while it was advanced is not taken for the ledger's by what
+// was written to the other one.
+func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.pair()
+	disk := w.bytes.Clone()
+	w.fault = func(c blobtest.Call) blobtest.Fault {
+		if c.Op == blobtest.OpPut {
+			for _, key := range w.bytes.Keys() {
+				w.bytes.Lose(key)
+			}
+		}
+		return blobtest.Fault{}
+	}
+	for range 3 {
+		if err := a.guard.Advance(w.ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+			t.Errorf("it was replaced: %v", err)
+		}
+		a.admits("the other one", lethe.ErrBackendMismatch)
+	}
+	w.stores["main"] = stored{disk}
+	a.admits("put back", nil)
+	w.must(a.guard.Advance(w.ctx, "main"))
+}
+
+// What is not found is gone only on what is the ledger's backend; that a person holds the
+// deletes there is no doubt.
+func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
+	w := newWorld(t)
+	a, _ := w.pair()
+	w.must(a.guard.Absent(w.ctx, "main"))
+	w.must(w.ledger.HoldBackend(w.ctx, "main", "a person says so"))
+	w.must(a.guard.Absent(w.ctx, "main"))
+	w.must(w.ledger.HoldBackend(w.ctx, "main", ""))
+	disk := w.stores["main"]
+	w.stores["main"] = memblob.New(memblob.Options{})
+	if err := a.guard.Absent(w.ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+		t.Errorf("another disk: %v", err)
+	}
+	w.stores["main"] = disk
+	w.must(a.guard.Absent(w.ctx, "main"))
+	w.usurp(1)
+	if err := a.guard.Absent(w.ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
+		t.Errorf("another ledger: %v", err)
+	}
+}
+
+// A process that stood still between the comparison and its deletes sends none.
+func TestWhoSleptDeletesNothing(t *testing.T) {
+	for slept, gone := range map[time.Duration]int64{0: 1, beat/2 - time.Second: 1, beat / 2: 0, time.Hour: 0} {
+		w := newWorld(t)
+		a, _ := w.pair()
+		id := w.put("k", "body")
+		w.remove("k")
+		w.fault = func(c blobtest.Call) blobtest.Fault {
+			if c.Op == blobtest.OpDelete {
+				a.later(slept)
+			}
+			return blobtest.Fault{}
+		}
+		clean := a.cleaner(10)
+		clean.Boot = a
+		counts := w.pass(clean)
+		row, _ := w.ledger.Blob(id)
+		if _, there := w.bytes.Bytes(w.name(id)); counts["gone"] != gone || there != (gone == 0) || row.Attempts != 0 {
+			t.Errorf("after %s: %v, the bytes lie there: %v, the row is %+v", slept, counts, there, row)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type DB struct {
 	mu     sync.Mutex
 	opts   meta.Options
 	random io.Reader
+	jump   meta.Jump
 	now    lethe.Time // the transaction's; never runs back
 	store  meta.Store
 	fence  int64
@@ -88,9 +89,9 @@ func New(o meta.Options) *DB {
 	if o.OpsKept == 0 {
 		o.OpsKept = 24 * time.Hour
 	}
-	db := &DB{opts: o, random: o.Random}
+	db := &DB{opts: o, random: o.Random, jump: meta.Jump{Boot: o.Boot, Most: o.ClockJump}}
 	db.init()
-	db.now = o.Clock.Now()
+	db.now = db.jump.Held(o.Clock.Now())
 	db.store = meta.Store{ID: db.newID(), DB: db.newID(), CreatedAt: db.now}
 	return db
 }
@@ -130,7 +131,7 @@ func (db *DB) enter(ctx context.Context) error {
 		return fmt.Errorf("memmeta: %w", err)
 	}
 	db.mu.Lock()
-	db.now = max(db.now, db.opts.Clock.Now())
+	db.now = max(db.now, db.jump.Held(db.opts.Clock.Now()))
 	db.receipts.by = lethe.CallerOf(ctx)
 	return nil
 }
@@ -148,6 +149,13 @@ func (db *DB) behind() time.Duration {
 		return d
 	}
 	return 0
+}
+
+// ClockAhead is by how much the clock was set forward since the ledger was made, 0 if by
+// no more than Options.ClockJump; the ledger's own goes on without that.
+func (db *DB) ClockAhead() time.Duration {
+	db.jump.Held(db.opts.Clock.Now())
+	return db.jump.Ahead()
 }
 
 func (db *DB) newID() lethe.ID { return lethe.NewID(db.now, db.random) }

@@ -96,7 +96,7 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 }
 
 func (b *backend) hold(s meta.BackendHold) {
-	b.Held, b.HeldFor, b.Contested = s.Reason, s.For, s.Contested
+	b.Held, b.HeldFor = s.Reason, s.For
 }
 
 // ChangeHold stops deletes on a backend, or lets them go on, unless it is not as seen:

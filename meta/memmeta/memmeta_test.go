@@ -94,3 +94,27 @@ func BenchmarkNew(b *testing.B) {
 		newDB(b, meta.Options{})
 	}
 }
+
+// A clock that is set forward is not followed, and one that is corrected is.
+func TestAClockSetForward(t *testing.T) {
+	boot := clocktest.At(1)
+	db, wall := newDB(t, meta.Options{Boot: boot, ClockJump: 5 * time.Minute})
+	now := func() lethe.Time {
+		at, err := db.LedgerTime(t.Context())
+		must(t)(nil, err)
+		return at
+	}
+	before := now()
+	wall.Advance(4 * time.Minute)
+	if d := now().Sub(before); d != 4*time.Minute || db.ClockAhead() != 0 {
+		t.Errorf("corrected: %s later, ahead by %s", d, db.ClockAhead())
+	}
+	wall.Advance(24 * time.Hour)
+	if d := now().Sub(before); d > 5*time.Minute || db.ClockAhead() < 24*time.Hour {
+		t.Errorf("set forward: %s later, ahead by %s", d, db.ClockAhead())
+	}
+	wall.Advance(-24 * time.Hour)
+	if db.ClockAhead() != 0 || db.ClockBehind() != 0 {
+		t.Errorf("set right: ahead by %s, behind by %s", db.ClockAhead(), db.ClockBehind())
+	}
+}

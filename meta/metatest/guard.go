@@ -14,6 +14,8 @@ func guardTests() []test {
 		{name: "backends", run: backends},
 		{name: "epochs", run: epochs},
 		{name: "holds", run: holds},
+		{name: "accepted backends", run: accepts},
+		{name: "holds change as they were seen", run: changesHolds},
 		{name: "the clock does not run back", run: clockBack},
 		{name: "runs", run: runs},
 		{name: "last runs", run: lastRuns},
@@ -67,6 +69,73 @@ func holds(w *world) {
 	w.ok(w.HoldBackend(w.ctx, disk, "two"))
 	equal(w, "held", must(w.Backends(w.ctx))(w)[0].Held, "two")
 	w.put("k", "writes go on")
+}
+
+// row is a backend as the ledger has it.
+func (w *world) backendRow(id string) (row meta.Backend) {
+	w.Helper()
+	for _, b := range must(w.Backends(w.ctx))(w) {
+		if b.ID == id {
+			row = b
+		}
+	}
+	return row
+}
+
+// accepts: who is given a backend gets it under an epoch beyond all that it intends, and
+// whatever held the deletes there is over.
+func accepts(w *world) {
+	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
+	for _, held := range []meta.BackendHold{
+		{}, {For: meta.HeldForLedger, Reason: "two ledgers"}, {For: meta.HeldForAbsence, Reason: "empty"},
+		{For: meta.HeldForBackend, Reason: "older"}, {For: meta.HeldByPerson, Reason: "maintenance"},
+	} {
+		seen := w.backendRow(disk)
+		w.ok(w.ChangeHold(w.ctx, seen, held))
+		for _, n := range []int64{0, seen.Epoch, seen.Intended - 1, seen.Intended} {
+			w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, disk, n), lethe.ErrFenced) })
+		}
+		want := seen
+		want.Epoch, want.Intended, want.Accepted = seen.Intended+5, seen.Intended+5, seen.Intended+5
+		w.ok(w.AcceptEpoch(w.ctx, disk, want.Accepted))
+		equal(w, "accepted", w.backendRow(disk), want)
+		// It goes on from there, and stays accepted.
+		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch))
+		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch+2))
+		equal(w, "accepted under", w.backendRow(disk).Accepted, want.Accepted)
+	}
+	w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, "nowhere", 1), lethe.ErrBackendMismatch) })
+}
+
+// changesHolds: a hold is changed only as it was seen.
+func changesHolds(w *world) {
+	hold := meta.BackendHold{For: meta.HeldForLedger, Reason: "two ledgers"}
+	other := meta.BackendHold{For: meta.HeldForLedger, Reason: "two ledgers, and more"}
+	free := w.backendRow(disk)
+	w.ok(w.ChangeHold(w.ctx, free, hold))
+	seen := w.backendRow(disk)
+	equal(w, "held for", seen.HeldFor, meta.HeldForLedger)
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, other), lethe.ErrFenced) })
+	w.ok(w.ChangeHold(w.ctx, seen, other))
+	equal(w, "held", w.backendRow(disk).Held, other.Reason)
+	seen = w.backendRow(disk)
+
+	w.ok(w.AcceptEpoch(w.ctx, disk, seen.Intended+1))
+	for _, stale := range []meta.BackendHold{hold, other, {}} {
+		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, stale), lethe.ErrFenced) })
+	}
+
+	// The epoch moves, and the hold does not: what was seen is another backend.
+	free = w.backendRow(disk)
+	w.ok(w.SetEpoch(w.ctx, disk, free.Intended+1, free.Epoch))
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
+	w.ok(w.SetEpoch(w.ctx, disk, free.Intended+1, free.Intended+1))
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
+
+	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), hold))
+	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), meta.BackendHold{}))
+	equal(w, "held once it was let go", w.backendRow(disk).HeldFor, meta.HeldFor(""))
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, meta.Backend{ID: "nowhere"}, hold), lethe.ErrBackendMismatch) })
 }
 
 // clockBack: expiry, claims and ages never see an earlier time than before.

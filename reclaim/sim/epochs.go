@@ -21,6 +21,8 @@ func (s *seam) LedgerTime(ctx context.Context) (lethe.Time, error) { return s.in
 // ClockBehind is asked by whoever removes for age.
 func (s *seam) ClockBehind() time.Duration { return s.in.ClockBehind() }
 
+func (s *seam) ClockAhead() time.Duration { return s.in.ClockAhead() }
+
 func (s *seam) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	return do(s, "set-epoch", fmt.Sprint(backend, intended, epoch), scope{backend: backend}, func() error {
 		err := s.in.SetEpoch(s.lasting(ctx), backend, intended, epoch)
@@ -164,10 +166,11 @@ func (s *seam) mayOrphan(backend string, blobs []meta.Blob) error {
 var byAge = []Step{"expire", "purge", "claim-intents", "abort-stale", "abort-ruled", "drop-receipts"}
 
 // aged: nothing is removed for its age by whoever began when the machine's clock had
-// run back already.
+// run back already, or had been set forward.
 func (w *World) aged(a *actor, step Step) error {
-	if a == nil || w.doubts.behind <= time.Minute || w.doubts.since >= a.began || !slices.Contains(byAge, step) {
+	d := &w.doubts
+	if a == nil || d.behind <= time.Minute && d.ahead == 0 || d.since >= a.began || !slices.Contains(byAge, step) {
 		return nil
 	}
-	return broken("%s by %s, and the machine's clock lies %s behind the ledger's", step, a.name, w.doubts.behind)
+	return broken("%s by %s, and the machine's clock lies %s behind the ledger's, or %s before it", step, a.name, d.behind, d.ahead)
 }

@@ -26,6 +26,18 @@ var pactMutants = []mutant{
 		name: "pact: a hold ends without a person", rule: "13: until a person decides", within: 1000, in: sim.Pacted,
 		file: "reclaim/guard.go", old: "	case why.For == \"\" && b.HeldFor == meta.HeldForAbsence:", new: "	case why.For == \"\":",
 	}, {
+		name: "pact: a challenge from before a decision counts", rule: "13: a person has decided", within: 3000, known: 15425, in: sim.Pacted,
+		file: "reclaim/epochs.go", old: "			if e.Challenge && e.After < b.Accepted {", new: "			if e.Challenge && e.After < 0 {",
+	}, {
+		name: "pact: only who advances sees who advanced between", rule: "13: two ledgers advance at once", within: 4000, in: sim.Pacted,
+		file: "reclaim/guard.go", old: "	case last == b.Intended && found.between(b.Epoch, last):", new: "	case last == b.Intended && found.between(b.Epoch, last) && false:",
+	}, {
+		name: "pact: a clock that was set forward is believed", rule: "13: nothing goes by age before the clock is confirmed", within: 500, in: sim.Pacted,
+		file: "meta/jump.go", old: "	if ahead <= j.Most {", new: "	if true {",
+	}, {
+		name: "pact: what is due goes whatever the clock", rule: "13: nothing goes by age before the clock is confirmed", within: 1000, in: sim.Pacted,
+		file: "reclaim/doubt.go", old: "		if d := c.ClockAhead(); d > 0 {", new: "		if d := c.ClockAhead(); d < 0 {",
+	}, {
 		name: "pact: orphans are condemned in doubt", rule: "13: a walk only reports", within: 1500, known: 10286, in: sim.Pacted | sim.Reconciled,
 		file: "meta/memmeta/orphans.go", old: "	case b.Held != \"\":", new: "	case false:",
 		also: []edit{{"Reason; why != \"\" {", "Reason; false {"}, {"	case d > 0:", "	case false:"}},

@@ -24,6 +24,7 @@ type mutant struct {
 	equivalent string
 	sqlite     bool // run over the shipped SQLite ledger
 	plans      bool // plans are made and applied beside the routines
+	forks      bool // schedules of two ledgers are searched
 }
 
 // edit replaces old, which must occur exactly once, by new.

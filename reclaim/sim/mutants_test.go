@@ -170,7 +170,7 @@ func (m mutant) patched() mutation.Mutant {
 func (m mutant) hunt(binary string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.known="+strconv.FormatUint(m.known, 10))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(m.within), "-sim.in="+strconv.Itoa(int(m.in)), "-sim.sqlite="+strconv.FormatBool(m.sqlite), "-sim.plans="+strconv.FormatBool(m.plans), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.hunt-forks="+strconv.FormatBool(m.forks))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name)
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -188,6 +188,7 @@ var (
 	hunt   = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
 	huntIn = flag.Uint("sim.in", 0, "hunt only in worlds that are of all these kinds")
 	known  = flag.Uint64("sim.known", 0, "the seed to hunt first")
+	among  = flag.Bool("sim.hunt-forks", false, "hunt in schedules of two ledgers")
 )
 
 // TestHunt is what a mutant's binary runs.
@@ -195,7 +196,11 @@ func TestHunt(t *testing.T) {
 	shows := func(s uint64) {
 		c := config(s)
 		c.Plans = *plans
-		if r := sim.Run(c); r.Err != nil {
+		run := sim.Run
+		if *among {
+			run = sim.RunForks
+		}
+		if r := run(c); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
 		}
 	}

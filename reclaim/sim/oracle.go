@@ -234,7 +234,7 @@ func (o *oracle) wrote(step Step, sc scope, err error) error {
 
 func (o *oracle) checked(step Step, sc scope, err error) error {
 	before := o.view
-	o.clock = max(o.clock, machine{o.w}.Now())
+	o.clock = max(o.clock, o.w.now.Add(-o.w.doubts.behind))
 	o.view, o.spare = emptied(o.spare), before
 	if ierr := o.w.ledger.Inspect(&o.view); ierr != nil {
 		return fmt.Errorf("inspect after %s: %w", step, ierr)

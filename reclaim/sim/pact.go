@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +27,9 @@ type doubts struct {
 	skew     map[string]time.Duration     // of the backends' clocks
 	skewed   map[string]int               // in which turn that changed
 	behind   time.Duration                // the machine's clock, of the ledger's
-	since    int                          // in which turn it was set back
+	ahead    time.Duration                // likewise
+	stood    time.Duration                // for how long the ledger's clock stood still
+	since    int                          // in which turn it was set back, or forward
 	touched  map[string]int               // when the epochs of a backend changed by other hands
 	hidden   map[string]map[string][]byte // epochs of a backend that is not mounted
 	held     map[string]string            // why deletes are held, as the ledger was told
@@ -63,10 +67,16 @@ func (d *doubts) moved(backend string, turn int, a *actor) (moved, alone bool) {
 	return moved, alone
 }
 
-// machine is the clock of the machine of the ledger, which may have been set back.
+// machine is the clock of the machine of the ledger, which may have been set back or
+// forward.
 type machine struct{ w *World }
 
-func (m machine) Now() lethe.Time { return m.w.now.Add(-m.w.doubts.behind) }
+func (m machine) Now() lethe.Time { return m.w.now.Add(m.w.doubts.ahead - m.w.doubts.behind) }
+
+// uptime is the clock of that machine which nobody sets.
+type uptime struct{ w *World }
+
+func (u uptime) Now() lethe.Time { return u.w.now.Add(u.w.doubts.stood) }
 
 // apart is a backend's clock.
 type apart struct {
@@ -81,6 +91,7 @@ func (c apart) Now() lethe.Time { return c.w.now.Add(c.w.doubts.skew[c.id]) }
 func (w *World) caughtUp(to lethe.Time) lethe.Time {
 	d := max(0, min(to.Sub(w.now), w.doubts.behind))
 	w.doubts.behind -= d
+	w.doubts.stood += d
 	return to.Add(-d)
 }
 
@@ -198,9 +209,9 @@ func meddler(a *actor) {
 	for {
 		a.pause(time.Duration(rng.IntN(30*60)) * time.Second)
 		id := pick(rng, w.backends())
-		switch n := rng.IntN(12); {
+		switch n := rng.IntN(14); {
 		case n < 2:
-			w.usurp(id, 1+rng.Int64N(1<<37), rng.IntN(2) == 0)
+			w.usurp(id, 1+rng.Int64N(1<<37), pick(rng, usurpers))
 		case n == 2:
 			w.unmount(id)
 		case n == 3:
@@ -212,6 +223,8 @@ func meddler(a *actor) {
 			w.stray()
 		case n < 8:
 			w.setBack(time.Duration(rng.IntN(180)) * time.Minute)
+		case n < 10:
+			w.setForward(safety.ClockJump + time.Duration(1+rng.IntN(72*60))*time.Minute)
 		default:
 			w.settle(a, id)
 		}
@@ -242,20 +255,27 @@ func (w *World) settle(a *actor, id string) {
 	w.say(err)
 }
 
-// usurp has a copy of the ledger take the backend over by its next epoch, which a person
-// has given it or not.
-func (w *World) usurp(id string, by int64, accepted bool) {
-	n := by
+// usurpers are the epochs that a copy of the ledger writes beyond the last one, of which
+// it knows: as its next, as one that a person has given it, and as a challenge, which was
+// on its way since before a person decided, or was not.
+var usurpers = []func(n, last, accepted int64) string{
+	func(int64, int64, int64) string { return "{}" },
+	func(n, _, _ int64) string { return fmt.Sprintf(`{"accepted":%d}`, n) },
+	func(_, last, _ int64) string { return fmt.Sprintf(`{"challenge":true,"after":%d}`, last) },
+	func(_, _, accepted int64) string {
+		return fmt.Sprintf(`{"challenge":true,"after":%d}`, max(accepted-1, 0))
+	},
+}
+
+// usurp has a copy of the ledger take the backend over.
+func (w *World) usurp(id string, by int64, body func(n, last, accepted int64) string) {
+	last := int64(0)
 	for _, key := range w.epochs(id) {
-		if last, ok := w.epoch(key); ok {
-			n = max(n, last+by)
+		if n, ok := w.epoch(key); ok {
+			last = max(last, n)
 		}
 	}
-	body := "{}"
-	if accepted {
-		body = fmt.Sprintf(`{"accepted":%d}`, n)
-	}
-	w.disks[id].Set(w.epochKey(n), []byte(body))
+	w.disks[id].Set(w.epochKey(last+by), []byte(body(last+by, last, w.row(id).Accepted)))
 	w.tampered(id, "is taken over by a copy")
 }
 
@@ -329,8 +349,19 @@ func (w *World) tampered(id, how string) {
 func (w *World) setBack(by time.Duration) {
 	_, err := w.ledger.LedgerTime(context.Background())
 	w.fail(err)
-	w.doubts.behind, w.doubts.since = by, w.turn
+	w.doubts.behind, w.doubts.ahead, w.doubts.since = by, 0, w.turn
 	w.note("the machine's clock is set back by %s", by)
+}
+
+// setForward sets it forward, or right again: the ledger's own goes on as before.
+func (w *World) setForward(by time.Duration) {
+	_, err := w.ledger.LedgerTime(context.Background())
+	w.fail(err)
+	if w.doubts.ahead > 0 || w.doubts.behind > 0 {
+		by = 0
+	}
+	w.doubts.ahead, w.doubts.since = by, w.turn
+	w.note("the machine's clock is set forward by %s", by)
 }
 
 // trusted ends all doubts, as a person would.
@@ -338,7 +369,8 @@ func (w *World) trusted(n *node) {
 	if !w.pacted() || w.err != nil {
 		return
 	}
-	w.doubts.behind = 0
+	w.doubts.stood += w.doubts.behind // it waits until the clock has caught up
+	w.doubts.behind, w.doubts.ahead = 0, 0
 	clear(w.doubts.skew)
 	for _, id := range w.backends() {
 		w.mount(id)
@@ -381,7 +413,8 @@ func (w *World) epoch(key string) (n int64, ok bool) {
 
 // misfit says why ledger and backend do not belong together, or nothing.
 func (w *World) misfit(id string) string {
-	b, keys := w.row(id), w.epochs(id)
+	b := w.row(id)
+	keys := w.standing(b)
 	if len(keys) == 0 {
 		if b.Epoch > 0 {
 			return fmt.Sprintf("it carries no epoch, %d was confirmed", b.Epoch)
@@ -393,8 +426,29 @@ func (w *World) misfit(id string) string {
 		return "its epoch cannot be read"
 	case n != b.Epoch && n != b.Intended:
 		return fmt.Sprintf("it is at epoch %d, the ledger at %d, %d intended", n, b.Epoch, b.Intended)
+	case n == b.Intended && b.Epoch > 0 && !slices.Contains(keys, w.epochKey(b.Epoch)):
+		return fmt.Sprintf("it carries epoch %d and not %d", n, b.Epoch)
+	case len(keys) > 1 && n == b.Intended && keys[len(keys)-2] > w.epochKey(b.Epoch):
+		return fmt.Sprintf("%s lies before epoch %d, which follows %d", keys[len(keys)-2], n, b.Epoch)
 	}
 	return ""
+}
+
+// standing are the epoch objects of a backend without the challenges that a person has
+// answered by giving it to the ledger.
+func (w *World) standing(b meta.Backend) (keys []string) {
+	for _, key := range w.epochs(b.ID) {
+		var said struct {
+			Challenge bool
+			After     int64
+		}
+		body, _ := w.disks[b.ID].Bytes(key)
+		if json.Unmarshal(body, &said) == nil && said.Challenge && said.After < b.Accepted && key > w.epochKey(b.Epoch) {
+			continue
+		}
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // row is a backend as the ledger has it.
@@ -412,7 +466,8 @@ func (w *World) row(id string) (row meta.Backend) {
 // strange says that backend and ledger do not belong together because of the ledger,
 // which is an older copy, or one of two.
 func (w *World) strange(id string) bool {
-	b, keys := w.row(id), w.epochs(id)
+	b := w.row(id)
+	keys := w.standing(b)
 	if len(keys) == 0 {
 		return false
 	}

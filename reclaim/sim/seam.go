@@ -19,6 +19,7 @@ type Ledger interface {
 	placement.Ledger
 	reconcile.Ledger
 	ClockBehind() time.Duration
+	ClockAhead() time.Duration
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
 	Close() error

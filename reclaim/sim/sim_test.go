@@ -163,5 +163,9 @@ func TestSameSeedSameTrace(t *testing.T) {
 		if a.Hash != b.Hash {
 			t.Fatalf("seed %d ran twice with different traces: %s and %s", s, a.Hash, b.Hash)
 		}
+		a, b = sim.RunForks(sim.Config{Seed: s}), sim.RunForks(sim.Config{Seed: s})
+		if a.Hash != b.Hash {
+			t.Fatalf("seed %d of two ledgers ran twice with different traces: %s and %s", s, a.Hash, b.Hash)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func (w *World) found() error {
 		make = NewMemory
 	}
 	in, err := make(meta.Options{
-		Clock: machine{w}, Random: w.source("ledger"), MaxRefs: 4,
+		Clock: machine{w}, Boot: uptime{w}, ClockJump: safety.ClockJump, Random: w.source("ledger"), MaxRefs: 4,
 		ReadGrace: safety.ReadGrace, LateWindow: safety.LateWindow, OpsKept: safety.OpsKept, Replicas: w.replicas(), TrustWindow: w.trust(),
 	})
 	if err != nil {

@@ -92,6 +92,7 @@ type World struct {
 	draining  string // the backend that is being drained in the quiet end
 	undrained bool   // one was, and is no more
 	destroyed bool   // a backend lost its bytes
+	forked    bool   // two ledgers are alive: graces are short there
 	orphans   map[lethe.ID]*planted
 	sleepers  map[lethe.ID]*sleeper // by what they sent
 	prey      string                // the backend that the operator is about to lose
@@ -146,17 +147,23 @@ func newWorld(cfg Config) *World {
 	if cfg.Rate == 0 {
 		cfg.Rate = 10 + hash2(s, 4)%50
 	}
+	w := emptyWorld(cfg)
+	for _, id := range w.backends() {
+		w.disks[id] = memblob.New(memblob.Options{Clock: apart{w, id}})
+	}
+	w.err = w.found()
+	return w
+}
+
+// emptyWorld is one in which nothing is yet.
+func emptyWorld(cfg Config) *World {
 	w := &World{
-		cfg: cfg, rng: rand.New(rand.NewPCG(s, 5+cfg.order<<8)),
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 5+cfg.order<<8)),
 		now:   lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
 		disks: map[string]*memblob.Store{}, sleepers: map[lethe.ID]*sleeper{}, trace: sha256.New(), doubts: newDoubts(),
 	}
 	w.begin = w.now
 	w.ids = w.source("nodes")
-	for _, id := range w.backends() {
-		w.disks[id] = memblob.New(memblob.Options{Clock: apart{w, id}})
-	}
-	w.err = w.found()
 	return w
 }
 
@@ -313,7 +320,7 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 	}
 	switch fault {
 	case Zombie:
-		a.asleep = w.now.Add(safety.LateWindow + time.Duration(h>>40%180)*time.Minute)
+		a.asleep = w.now.Add(w.nap(h))
 		if !a.park(effect{step, "asleep"}) {
 			panic(errCrash)
 		}
@@ -325,6 +332,15 @@ func (w *World) decide(a *actor, step Step, detail string) Fault {
 		panic(errCrash)
 	}
 	return fault
+}
+
+// nap is how long a zombie sleeps: longer than any grace, or, where heartbeats are what
+// counts, a few of them.
+func (w *World) nap(h uint64) time.Duration {
+	if w.forked {
+		return time.Duration(10+h>>40%230) * time.Second
+	}
+	return safety.LateWindow + time.Duration(h>>40%180)*time.Minute
 }
 
 // acted counts a fault once it has done what it is: one that an effect met that was
