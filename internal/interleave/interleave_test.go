@@ -85,7 +85,10 @@ func meetings() (pairs [][]action) {
 
 // mayDeadlock are pairs that PostgreSQL may have to part, with the reason; the ledger
 // runs the one that was undone again.
-var mayDeadlock = map[string]string{}
+var mayDeadlock = map[string]string{
+	"Promote + CondemnIntent": "a promotion is used up before the blob is held, and goes after it where the intent is condemned; " +
+		"a reaper does the one or the other, so that two meet only when a claim was taken over in between",
+}
 
 // name names a pair.
 func name(pair []action) string { return pair[0].name + " + " + pair[1].name }
