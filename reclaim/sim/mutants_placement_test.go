@@ -50,7 +50,7 @@ var placementMutants = []mutant{
 		file: "meta/memmeta/contents.go", old: "		if db.opts.Replicas > 1 {\n			db.place(c.ID)\n		}", new: "",
 	}, {
 		name: "suspect copies are not queued", rule: "what is lost is replaced", within: 8000,
-		file: "meta/memmeta/marks.go", old: "		if b.Suspect != suspect && b.ContentID != \"\" {", new: "		if false {",
+		file: "meta/memmeta/marks.go", old: "		if b.Suspect != next.Suspect && b.ContentID != \"\" {", new: "		if false {",
 	}, {
 		name: "a claim outlives what happened meanwhile", rule: "who looks already has to look again", within: 20000, known: 12224, in: sim.Pounced,
 		file: "meta/memmeta/placequeue.go", old: "		db.places.set(m, db.now, 0)\n		return", new: "		return",
