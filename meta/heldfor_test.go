@@ -42,7 +42,8 @@ func backendsOf(t *testing.T, db *DB) []Backend {
 // beforeHeldFor takes a ledger's schema back to before it told what holds are about.
 const beforeHeldFor = `DELETE FROM %[1]smigrations WHERE version >= 15; DROP TABLE %[1]sblocks; ALTER TABLE %[1]sblobs DROP COLUMN block;
 	ALTER TABLE %[1]sbackends DROP COLUMN held_kind; ALTER TABLE %[1]sbackends DROP COLUMN held_of; ALTER TABLE %[1]sbackends DROP COLUMN trusted_since;
-	ALTER TABLE %[1]saccess_keys DROP COLUMN settings;
+	ALTER TABLE %[1]saccess_keys DROP COLUMN settings; DROP INDEX %[1]sruns_begun;
+	ALTER TABLE %[1]sstore DROP COLUMN boot; ALTER TABLE %[1]sstore DROP COLUMN boot_offset;
 	ALTER TABLE %[1]sbackends DROP COLUMN accepted; ALTER TABLE %[1]sbackends DROP COLUMN contested`
 
 // Ledgers from before are told once by their words what a hold is about.

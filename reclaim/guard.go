@@ -76,17 +76,19 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 }
 
 // Absent says whether what is not found on a backend is gone for certain: nil if it is.
-// What lies in the backend's place may be another (ErrBackendMismatch); that a person
-// holds the deletes is no reason to doubt it.
+// What lies in the backend's place may be another, or an older copy of it
+// (ErrBackendMismatch). That a person holds the deletes, or that the ledger is one of two,
+// is no reason to doubt what lies there: whoever restored a ledger learns what it lacks.
 func (g *Guard) Absent(ctx context.Context, id string) error {
 	err := g.Check(ctx, id)
 	if !errors.Is(err, lethe.ErrBackendMismatch) {
 		return err
 	}
-	if _, b, lerr := g.lookup(ctx, id); lerr == nil && b.HeldFor == meta.HeldByPerson {
+	_, why, lerr := g.look(ctx, id)
+	if lerr == nil && (why.For == "" || why.For == meta.HeldForLedger) {
 		return nil
 	}
-	return err
+	return errors.Join(err, lerr)
 }
 
 func stopped(id, why string) error {

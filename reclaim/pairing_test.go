@@ -363,7 +363,7 @@ func TestABackendThatIsReplacedWhileItIsAdvanced(t *testing.T) {
 }
 
 // What is not found is gone only on what is the ledger's backend; that a person holds the
-// deletes there is no doubt.
+// deletes there, or that the ledger is one of two, is no doubt of that.
 func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	w := newWorld(t)
 	a, _ := w.pair()
@@ -379,8 +379,10 @@ func TestAbsentIsWhatTheBackendDoesNotHave(t *testing.T) {
 	w.stores["main"] = disk
 	w.must(a.guard.Absent(w.ctx, "main"))
 	w.usurp(1)
+	w.must(a.guard.Absent(w.ctx, "main"))
+	w.stores["main"] = memblob.New(memblob.Options{})
 	if err := a.guard.Absent(w.ctx, "main"); !errors.Is(err, lethe.ErrBackendMismatch) {
-		t.Errorf("another ledger: %v", err)
+		t.Errorf("another disk, and another ledger: %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ var withoutPoints = map[string]string{
 	"AddHold": bySomeone, "LiftHold": bySomeone, "AllowGuard": bySomeone, "Requeue": bySomeone, "WriteOff": bySomeone,
 	"HoldBackend": repeated, "ChangeHold": repeated, "DoubtClock": repeated, "EndStops": repeated, "EndStaleRuns": repeated,
 	"AcceptEpoch": bySomeone, "NoteBlocks": "one transaction that the next reader makes again", "CondemnLate": "a process that dies before it leaves what reconcile finds",
-	"MarkSuspect": repeated, "Restamp": repeated, "AbortRuled": "as AbortStale, which has points",
+	"MarkSuspect": repeated, "MarkSound": repeated, "Restamp": repeated, "AbortRuled": "as AbortStale, which has points",
 	"SealReceipts": receipts, "DropReceipts": receipts, "Outcome": "it reads, behind all that was written before",
 }
 

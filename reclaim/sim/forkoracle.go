@@ -51,7 +51,7 @@ func (n *forkNode) asks(a *actor, id string, call func(context.Context, string) 
 	harmed := a != nil && slices.ContainsFunc(f.met[before:], func(m met) bool { return m.at.actor == a.index })
 	swapped := f.away[id].other != nil || f.away[id].since > at.from
 	told := err == nil || errors.Is(err, lethe.ErrBackendMismatch) && s.row(id).HeldFor == meta.HeldForLedger
-	if harmed || swapped || l.fenced || !told {
+	if harmed || errors.Is(err, errSlow) || swapped || l.fenced || !told {
 		return err
 	}
 	if l.wrote {
@@ -130,10 +130,11 @@ func (f *forks) settled(s *side, t meta.Settlement) error {
 	return nil
 }
 
-// missed: nor does it become suspect.
+// missed: nor does it become suspect, but in a ledger that is held for itself. That one
+// cannot tell a disk that another ledger went on with from one that was put in its place.
 func (f *forks) missed(s *side, ids []lethe.ID) error {
 	for _, id := range ids {
-		if b, _ := s.db.Blob(id); f.hidden(b) {
+		if b, _ := s.db.Blob(id); f.hidden(b) && s.row(b.Backend).HeldFor != meta.HeldForLedger {
 			return broken("blob %s on %s becomes suspect, and its disk was away", id, b.Backend)
 		}
 	}
