@@ -22,6 +22,8 @@ TRIPLES ?= 200
 KILLS ?= 240
 # How many objects expire on several instances while things break.
 OBJECTS ?= 100000
+# How many worlds of two ledgers over the same backends the simulation runs.
+FORKS ?= 2500
 # How long a soak lasts.
 DURATION ?= 2h
 # Packages whose tests run under the race detector as well.
@@ -91,7 +93,7 @@ race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m -run '^TestTorture$$' ./meta
 
 sim:
-	$(GO) test -count=1 -v -timeout 20m -run '^TestSchedules$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
+	$(GO) test -count=1 -v -timeout 20m -run '^(TestSchedules|TestForks)$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.forks=$(FORKS) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
 
 mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
