@@ -345,10 +345,11 @@ func (w *World) tampered(id, how string) {
 }
 
 // setBack sets the clock of the ledger's machine back: the ledger's own stands still
-// until it has caught up.
+// until it has caught up. It is not corrected in part, which would count as set forward.
 func (w *World) setBack(by time.Duration) {
 	_, err := w.ledger.LedgerTime(context.Background())
 	w.fail(err)
+	by = max(by, w.doubts.behind)
 	w.doubts.behind, w.doubts.ahead, w.doubts.since = by, 0, w.turn
 	w.note("the machine's clock is set back by %s", by)
 }
