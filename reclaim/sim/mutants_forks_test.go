@@ -19,9 +19,6 @@ var forkMutants = []mutant{
 		name: "forks: no quiet beat after a start", rule: "13: one quiet beat after a start", within: 500, forks: true,
 		file: "reclaim/quiet.go", old: "	return max(0, g.quietTime()-now.Sub(q.since)), q.since != 0", new: "	return 0 * (g.quietTime() - now.Sub(q.since)), q.since != 0",
 	}, {
-		name: "forks: no quiet beat after the server is another one", rule: "13: a new life of the ledger has to be quiet", within: 2000, forks: true,
-		file: "reclaim/quiet.go", old: "store.DB, store.Life, b.Accepted)", new: "store.DB, \"\", b.Accepted)",
-	}, {
 		name: "forks: epochs are counted", rule: "13: a nonce that the other cannot know", within: 2000, forks: true,
 		file: "reclaim/epochs.go", old: "	return n + 1 + draw(epochStep), nil", new: "	return n + 1 + 0*draw(epochStep), nil",
 	}, {
@@ -30,13 +27,6 @@ var forkMutants = []mutant{
 	}, {
 		name: "forks: another disk is taken for the backend once it was written to", rule: "13: a folder that was replaced is not the backend", within: 2000, forks: true,
 		file: "reclaim/guard.go", old: "	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):", new: "	case last == b.Intended && b.Epoch < 0 && !slices.Contains(found, b.Epoch):",
-	}, {
-		name: "forks: what was written is confirmed though it is not there", rule: "13: a folder that was replaced is not the backend", within: 2000, forks: true,
-		file: "reclaim/guard.go", old: "	case found.last() > b.Intended:\n	case why.For != \"\":", new: "	case found.last() != b.Intended:\n	case why.For != \"\":",
-	}, {
-		name: "forks: the accepted one goes on at once", rule: "13: a decision begins a new life", within: 2000, known: 484, forks: true,
-		file: "reclaim/guard.go", old: "	g.restart(id)\n", new: "",
-		elsewhere: map[string][]edit{"reclaim/quiet.go": {{"store.DB, store.Life, b.Accepted)", "store.DB, store.Life, int64(0))"}}},
 	},
 }
 
