@@ -147,14 +147,28 @@ func TestTwoLedgersAdvanceAtOnce(t *testing.T) {
 // A challenge that is on its way while a person decides, for the ledger of whoever sent it
 // or for the other, is answered by that; one that was sent behind it holds both.
 func TestAChallengeFromBeforeADecision(t *testing.T) {
-	for _, other := range []bool{false, true} {
+	for i := range 4 {
 		w := newWorld(t)
 		a, b := w.pair()
 		w.must(b.guard.Advance(w.ctx, "main"))
-		winner := a
-		if other {
-			winner = b
+		winner, loser := a, b
+		if i%2 == 1 {
+			winner, loser = b, a
 		}
+		// The challenge is drawn first, the decision next: one lies beyond the other.
+		draws := []int64{3, 1}
+		if i < 2 {
+			draws = []int64{1, 3}
+		}
+		draw := func(n int64) int64 {
+			if len(draws) == 0 {
+				return n / 2
+			}
+			next := draws[0]
+			draws = draws[1:]
+			return next * n / 4
+		}
+		a.guard.Draw, b.guard.Draw = draw, draw
 		decided := false
 		w.fault = func(c blobtest.Call) blobtest.Fault {
 			if c.Op == blobtest.OpPut && !decided {
@@ -173,7 +187,6 @@ func TestAChallengeFromBeforeADecision(t *testing.T) {
 			w.must(winner.guard.Advance(w.ctx, "main"))
 		}
 		want(w, "objects on the backend", w.bytes.Len(), 1)
-		loser := map[*fork]*fork{a: b, b: a}[winner]
 		loser.admits("the other one", lethe.ErrBackendMismatch)
 		w.must(loser.guard.Accept(w.ctx, "main"))
 		winner.admits("after the next decision", lethe.ErrBackendMismatch)
