@@ -13,7 +13,7 @@ var (
 	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
 		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
 		ORDER BY due_at LIMIT ?3 ` + locked)
-	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id)
+	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
 		FROM ` + rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
 	deleteDue = register(`DELETE FROM objects
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)

@@ -73,7 +73,7 @@ func TestEnginePlans(t *testing.T) {
 		expireLater:          "USING COVERING INDEX objects_due",
 		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",
 		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
-		contentWeights:       "SEARCH b USING COVERING INDEX blobs_content",
+		contentWeights:       "SEARCH b USING INDEX blobs_content",
 		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
 		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",
 		condemnLive:          "SEARCH blobs USING INDEX blobs_content (content_id=?)",

@@ -19,6 +19,7 @@ func trustTests() []test {
 	return []test{
 		{name: "within the window nothing is sent twice", run: trustedWithin, options: in},
 		{name: "what was not verified lately is replaced", run: replacedAfter, options: in},
+		{name: "what was replaced does not count as reclaimed again", run: replacedWeighsNothing, options: never},
 		{name: "reading renews the trust", run: readAgain, options: in},
 		{name: "nothing is trusted without reading", run: trustedNever, options: never},
 		{name: "copies are joined where more are wanted", run: joinedForTrust, options: two},
@@ -87,6 +88,19 @@ func replacedAfter(w *world) {
 	equal(w, "to be placed", len(w.placements().Items), 0)
 	w.commit(w.reference("c", "body"))
 	w.totals(0, 1, 1, 0)
+}
+
+// replacedWeighsNothing: a batch is bounded by the blobs that it condemns, not by those that
+// were condemned when another took their place.
+func replacedWeighsNothing(w *world) {
+	for _, key := range []string{"a", "b"} {
+		w.putTTL(key, "body", time.Minute)
+	}
+	w.putTTL("c", "other", time.Minute)
+	w.later(time.Minute)
+	if r := must(w.Expire(w.ctx, meta.Batch{MaxBlobs: 2}))(w); r.Objects != 3 || r.Blobs != 2 || r.More {
+		w.Fatalf("expired %+v", r)
+	}
 }
 
 func readAgain(w *world) {
