@@ -141,6 +141,8 @@ func TestACopyOfTheFile(t *testing.T) {
 	f.older.start("")
 	f.undecided(advanced, strayed)
 	f.decides(f.older, f.newer, olderOwes, true)
+	newer.restarted(func() { newer.configure(settings{}) })
+	f.decides(f.newer, f.older, newerOwes+laterOwes, false)
 }
 
 // A backup is written back into the file that it was taken of, and served there, while
@@ -192,6 +194,8 @@ func TestARestoredDump(t *testing.T) {
 	f.older.start("")
 	f.undecided(advanced, strayed)
 	f.decides(f.older, f.newer, olderOwes, true)
+	newer.restarted(func() { newer.configure(settings{database: database}) })
+	f.decides(f.newer, f.older, newerOwes+laterOwes, false)
 }
 
 // A base backup is started as another cluster, which nothing tells from the first. The

@@ -87,16 +87,22 @@ func newSide(t *testing.T, name string, on *shelf, with settings) *side {
 	t.Helper()
 	s := &side{T: t, name: name, shelf: on, folder: filepath.Join(t.TempDir(), name), lists: map[string]string{}}
 	s.config = s.folder + ".yaml"
+	s.configure(with)
+	return s
+}
+
+// configure writes the configuration for the next start.
+func (s *side) configure(with settings) {
+	s.Helper()
 	if with.heartbeat == 0 {
 		with.heartbeat = short
 	}
-	f, err := os.OpenFile(s.config, os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(s.config, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	s.must(err)
 	s.must(configuration.Execute(f, map[string]any{
-		"Folder": s.folder, "Access": access, "Secret": secret, "Database": with.database, "Backend": on.yaml(), "Heartbeat": with.heartbeat,
+		"Folder": s.folder, "Access": access, "Secret": secret, "Database": with.database, "Backend": s.shelf.yaml(), "Heartbeat": with.heartbeat,
 	}))
 	s.must(f.Close())
-	return s
 }
 
 func (s *side) must(err error) {
