@@ -173,6 +173,16 @@ func sumRecovered(rows []Recovered) (out []Recovered) {
 	return out
 }
 
+// CondemnedDue reports whether a backend has a condemned blob that nobody has claimed, and
+// that is due after a time: what a claim with it would find then.
+func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (due bool, err error) {
+	err = db.read(ctx, "condemned blobs of "+backend, func(t *tx) error {
+		due, err = t.exists(anyCondemned, backend, after, t.now)
+		return err
+	})
+	return due, err
+}
+
 // CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
 func (db *DB) CleanBacklog(ctx context.Context, backend string) (b Backlog, err error) {
 	err = db.read(ctx, "clean backlog of "+backend, func(t *tx) error {

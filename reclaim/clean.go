@@ -180,12 +180,17 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 }
 
 // claim takes a batch, or none if there is nothing due or the backend must not be
-// deleted on now.
+// deleted on now. Only where something is due the backend is compared with the ledger,
+// which costs a request.
 func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Claimed, err error) {
 	backend := q.request.Backend
-	if k.resting(backend) {
+	due := !k.resting(backend)
+	if due {
+		due, err = k.Ledger.CondemnedDue(ctx, backend, q.request.After)
+	}
+	if err != nil || !due {
 		q.empty = true
-		return claimed, nil
+		return claimed, err
 	}
 	if err := k.admit(ctx, backend); err != nil {
 		q.empty = true

@@ -69,6 +69,8 @@ type ClockLedger interface {
 // CleanLedger hands out condemned blobs and records what became of them.
 type CleanLedger interface {
 	TurnLedger
+	// CondemnedDue reports whether there is something to claim, due at after or later.
+	CondemnedDue(ctx context.Context, backend string, after lethe.Time) (bool, error)
 	// ClaimCondemned stamps due, unclaimed condemned blobs of one backend. It
 	// refuses with ErrBackendMismatch while deletes on the backend are held, or if
 	// it is not registered.

@@ -203,6 +203,20 @@ func addRecovered(out []meta.Recovered, b *blob) []meta.Recovered {
 	return append(out, meta.Recovered{Backend: b.Backend, State: b.State, Claims: 1})
 }
 
+// CondemnedDue reports whether a claim of condemned blobs due after a time would find one.
+func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (bool, error) {
+	if err := db.enter(ctx); err != nil {
+		return false, err
+	}
+	defer db.leave()
+	b := db.backend(backend)
+	if b == nil {
+		return false, nil
+	}
+	_, due := db.unclaimed(b, meta.ClaimRequest{After: after})
+	return due, nil
+}
+
 // CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
 func (db *DB) CleanBacklog(ctx context.Context, name string) (meta.Backlog, error) {
 	if err := db.enter(ctx); err != nil {

@@ -241,7 +241,16 @@ func cleanBacklog(w *world) {
 	later := w.now().Add(readGrace)
 	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{Count: 2, Bytes: 16, Oldest: first, NextDue: later, Scheduled: 1})
 	equal(w, "backlog", must(w.CleanBacklog(w.ctx, "nowhere"))(w), meta.Backlog{})
+	due := func(what, backend string, after lethe.Time, want bool) {
+		w.Helper()
+		equal(w, "due "+what, must(w.CondemnedDue(w.ctx, backend, after))(w), want)
+	}
+	due("at once", disk, 0, true)
+	due("from then on", disk, first, true)
+	due("since", disk, w.now()+1, false)
+	due("nowhere", "nowhere", 0, false)
 	c := w.claim()
+	due("once claimed", disk, 0, false)
 	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{NextDue: later, Scheduled: 1})
 	w.settle(c, meta.SettleItem{Result: meta.Failed, Dead: true})
 	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{NextDue: later, Scheduled: 1})

@@ -143,6 +143,7 @@ func (h *history) backlogs() {
 	ask(h, "expire backlog", func(l Ledger) (meta.Backlog, error) { return l.ExpireBacklog(h.ctx) })
 	ask(h, "purge backlog", func(l Ledger) (meta.Backlog, error) { return l.PurgeBacklog(h.ctx) })
 	ask(h, "clean backlog", func(l Ledger) (meta.Backlog, error) { return l.CleanBacklog(h.ctx, disk) })
+	ask(h, "clean due", func(l Ledger) (bool, error) { return l.CondemnedDue(h.ctx, disk, 0) })
 	ask(h, "reap backlog", func(l Ledger) (meta.Backlog, error) { return l.ReapBacklog(h.ctx, time.Minute) })
 }
 

@@ -60,6 +60,10 @@ func (s *seam) RecoverClaims(ctx context.Context, grace time.Duration, limit int
 	return write(s, "recover", "", scope{}, func() ([]meta.Recovered, error) { return s.in.RecoverClaims(s.lasting(ctx), grace, limit) })
 }
 
+func (s *seam) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (bool, error) {
+	return s.in.CondemnedDue(ctx, backend, after)
+}
+
 func (s *seam) CleanBacklog(ctx context.Context, backend string) (meta.Backlog, error) {
 	return s.in.CleanBacklog(ctx, backend)
 }
