@@ -174,13 +174,22 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 // clear reads a suspect copy, which no sound one is left beside of. If it is sound
 // after all its content is looked at anew.
 func (w *work) clear(ctx context.Context, b meta.Blob) error {
-	began := w.o.Clock.Now()
-	if err := w.readBack(ctx, b); err != nil {
+	read, err := w.checked(ctx, b)
+	if !read {
 		return fmt.Errorf("blob %s on %s is suspect: %w", b.ID, b.Backend, err)
 	}
-	w.add(verified, 1)
-	_, err := w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
 	return err
+}
+
+// checked reads a copy to its end (read), and says so in the ledger if it is sound.
+func (w *work) checked(ctx context.Context, b meta.Blob) (read bool, err error) {
+	began := w.o.Clock.Now()
+	if err := w.readBack(ctx, b); err != nil {
+		return false, err
+	}
+	w.add(verified, 1)
+	_, err = w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
+	return true, err
 }
 
 // final says that neither another source nor another backend would do better.
@@ -239,11 +248,8 @@ func (w *work) trim(ctx context.Context, t trim) error {
 func (w *work) verify(ctx context.Context, blobs []meta.Blob) error {
 	var failures []error
 	for _, b := range blobs {
-		began := w.o.Clock.Now()
-		err := w.readBack(ctx, b)
-		if err == nil {
-			w.add(verified, 1)
-			_, err := w.o.Ledger.MarkSound(ctx, []lethe.ID{b.ID}, w.o.Clock.Now().Sub(began))
+		read, err := w.checked(ctx, b)
+		if read {
 			return err
 		}
 		failures = append(failures, err)

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -335,12 +336,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 	return items, absent
 }
 
-func (k *Clean) boot() lethe.Time {
-	if k.Boot != nil {
-		return k.Boot.Now()
-	}
-	return lethe.Monotonic{}.Now()
-}
+func (k *Clean) boot() lethe.Time { return cmp.Or[lethe.Clock](k.Boot, lethe.Monotonic{}).Now() }
 
 // outcomes finds what the backend said of each key. An answer that leaves a key
 // out says nothing of it: unknown (design rule 8). One that speaks twice of a

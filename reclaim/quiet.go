@@ -85,12 +85,7 @@ func (g *Guard) moved(id string, epoch int64) bool {
 	return moved
 }
 
-func (g *Guard) boot() lethe.Time {
-	if g.Boot != nil {
-		return g.Boot.Now()
-	}
-	return lethe.Monotonic{}.Now()
-}
+func (g *Guard) boot() lethe.Time { return cmp.Or[lethe.Clock](g.Boot, lethe.Monotonic{}).Now() }
 
 // quietTime is a beat, in which every other ledger looks, and half of one, by which
 // such a look has ended, and what was deleted after an earlier one (Safety.DeleteTime).
