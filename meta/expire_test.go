@@ -105,7 +105,7 @@ func TestExpireSupersedes(t *testing.T) {
 	if len(c.Intents) != 1 || c.Intents[0].Promotion != nil {
 		t.Fatalf("%+v", c)
 	}
-	_, err = l.Promote(l.ctx, c.Fence, blob)
+	_, err = l.Promote(l.ctx, c.Fence, blob, lethe.BlockSums{})
 	l.refused(err, lethe.ErrPreconditionFailed)
 }
 

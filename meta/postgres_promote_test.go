@@ -42,7 +42,7 @@ func TestPromoteBesideAWrite(t *testing.T) {
 	<-written
 	promoted := make(chan error, 1)
 	go func() {
-		_, err := db.Promote(t.Context(), claimed.Fence, old.Blobs[0].Blob)
+		_, err := db.Promote(t.Context(), claimed.Fence, old.Blobs[0].Blob, lethe.BlockSums{})
 		promoted <- err
 	}()
 	waitsForLock(t, db)

@@ -175,8 +175,9 @@ func (t *tx) stillPromised(blobs []Uploaded, fence int64) error {
 // the writer was about to make and under its operation: ErrFenced if the claim
 // was taken over, ErrPreconditionFailed if the key was written or removed since,
 // and the errors of Commit. What the writer may still be sending can land late,
-// so the bytes keep a row until after the late window.
-func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID) (out Committed, err error) {
+// so the bytes keep a row until after the late window. The sums are those of the bytes
+// that prove it: they are kept if the writer did not know them before it sent.
+func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out Committed, err error) {
 	err = db.batch(ctx, "promote intent "+string(blob), func(t *tx) error {
 		bucket, p, err := t.promotion(fence, blob)
 		if err != nil {
@@ -190,9 +191,7 @@ func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID) (out Comm
 		if b.ID != bucket {
 			return fmt.Errorf("bucket %s was deleted and made again: %w", b.Name, lethe.ErrPreconditionFailed)
 		}
-		for i := range c.Blobs {
-			c.Blobs[i].Late = true
-		}
+		c.Proven(sums)
 		out, err = t.commit(c, fence)
 		return err
 	})

@@ -74,7 +74,7 @@ func TestUnreadablePromotion(t *testing.T) {
 		}
 	}
 	l.ok(l.CondemnIntent(l.ctx, got.Fence, broken))
-	_, err := l.Promote(l.ctx, got.Fence, sound)
+	_, err := l.Promote(l.ctx, got.Fence, sound, lethe.BlockSums{})
 	l.ok(err)
 }
 
@@ -85,11 +85,11 @@ func TestPromote(t *testing.T) {
 	c, blob := l.promise("k", "d")
 	l.clock.Advance(time.Hour)
 	fence := l.silent().Fence
-	_, err := l.Promote(l.ctx, fence+1, blob)
+	_, err := l.Promote(l.ctx, fence+1, blob, lethe.BlockSums{})
 	l.refused(err, lethe.ErrFenced)
-	_, err = l.Promote(l.ctx, 0, blob)
+	_, err = l.Promote(l.ctx, 0, blob, lethe.BlockSums{})
 	l.refused(err, lethe.ErrFenced)
-	made, err := l.Promote(l.ctx, fence, blob)
+	made, err := l.Promote(l.ctx, fence, blob, lethe.BlockSums{})
 	l.ok(err)
 	if made.Object.ID != c.Op || made.Object.Key != "k" {
 		t.Errorf("made %+v", made)
@@ -100,7 +100,7 @@ func TestPromote(t *testing.T) {
 	if b, _ := l.blob(blob); b.State != lethe.Live || b.Claim != (Claim{}) || b.LateUntil != l.now().Add(lateWindow) {
 		t.Errorf("blob %+v", b)
 	}
-	_, err = l.Promote(l.ctx, fence, blob)
+	_, err = l.Promote(l.ctx, fence, blob, lethe.BlockSums{})
 	l.refused(err, lethe.ErrFenced)
 }
 
@@ -117,7 +117,7 @@ func TestPromoteSuperseded(t *testing.T) {
 			l.clock.Advance(time.Hour)
 			got := l.silent()
 			since(l)
-			_, err := l.Promote(l.ctx, got.Fence, blob)
+			_, err := l.Promote(l.ctx, got.Fence, blob, lethe.BlockSums{})
 			l.refused(err, lethe.ErrPreconditionFailed)
 			if b, _ := l.blob(blob); b.State != lethe.Pending || b.Claim.Fence != got.Fence {
 				t.Errorf("a refusal changes nothing: %+v", b)
@@ -133,7 +133,7 @@ func TestPromoteDuplicate(t *testing.T) {
 	l.putTTL("other", "d", 0)
 	_, blob := l.promise("k", "d")
 	l.clock.Advance(time.Hour)
-	made, err := l.Promote(l.ctx, l.silent().Fence, blob)
+	made, err := l.Promote(l.ctx, l.silent().Fence, blob, lethe.BlockSums{})
 	l.ok(err)
 	b, _ := l.blob(blob)
 	if !made.Duplicate || b.State != lethe.Condemned || b.Reason != lethe.ReasonDuplicate || b.LateUntil != l.now().Add(lateWindow) {

@@ -197,7 +197,7 @@ func (h *hand) reap(age time.Duration) int {
 		switch {
 		case h.dice.IntN(8) == 0: // it dies
 		case i.Promotion != nil && !own:
-			if _, err := h.db.Promote(h.ctx, c.Fence, i.Blob.ID); !h.fine(err) {
+			if _, err := h.db.Promote(h.ctx, c.Fence, i.Blob.ID, lethe.BlockSums{}); !h.fine(err) {
 				h.fine(h.db.CondemnIntent(h.ctx, c.Fence, i.Blob.ID))
 			}
 		default:

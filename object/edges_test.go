@@ -78,7 +78,7 @@ func TestClaimedForPromotionBeforeTheCommit(t *testing.T) {
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrReaped)
 	w.wants(err, lethe.ErrUnknownOutcome)
-	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID)
+	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 	w.must(err)
 	w.has("k", "data")
 	w.sound()

@@ -152,7 +152,7 @@ func TestUnconfirmedAbandonOfAProvenWrite(t *testing.T) {
 	if len(in.Intents) != 1 || in.Intents[0].Promotion == nil {
 		t.Fatalf("%+v", in)
 	}
-	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID)
+	_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 	w.must(err)
 	w.has("k", "data")
 	w.sound()
@@ -169,7 +169,7 @@ func TestPromotedInTheWritersPlace(t *testing.T) {
 		w.clock.Advance(2 * minAge)
 		in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 		w.must(err)
-		_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID)
+		_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 		w.must(err)
 	})
 	res, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})

@@ -43,7 +43,7 @@ type cleaning interface {
 
 type reaping interface {
 	ClaimIntents(context.Context, meta.ClaimRequest) (meta.ClaimedIntents, error)
-	Promote(context.Context, int64, lethe.ID) (meta.Committed, error)
+	Promote(context.Context, int64, lethe.ID, lethe.BlockSums) (meta.Committed, error)
 	CondemnIntent(context.Context, int64, lethe.ID) error
 }
 

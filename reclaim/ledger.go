@@ -88,14 +88,14 @@ type CleanLedger interface {
 
 // ReapLedger resolves intents whose writer went silent.
 type ReapLedger interface {
-	BlockNoter
 	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
 	// MinAge, so that their writer fails (ErrReaped) from now on.
 	ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error)
 	// Promote commits a proven intent in its writer's place: ErrFenced,
 	// ErrPreconditionFailed if it was superseded meanwhile (nothing changed), and
-	// the errors of Commit. What the writer still has under way may land late.
-	Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error)
+	// the errors of Commit. What the writer still has under way may land late. The
+	// sums are those of the bytes that prove it, kept if the writer knew none.
+	Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (meta.Committed, error)
 	// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.
 	CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error
 	// ReleaseIntent gives a claimed intent back for the next tick: ErrFenced.
@@ -216,7 +216,10 @@ type VerifyLedger interface {
 	// BlockSums answers the sums of the blocks of a blob from one to another, both of
 	// them included; none unless all of them are known.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
-	BlockNoter
+	// NoteBlocks keeps those of a live blob of size bytes that was read and had its
+	// digest, in the place of those that are known; it reports whether it did: not if
+	// the blob is not live any more.
+	NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error)
 	ReceiptReader
 }
 
@@ -226,14 +229,6 @@ type Marker interface {
 	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
 	// MarkSound notes that they were found sound by reads that began so long ago.
 	MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error)
-}
-
-// BlockNoter keeps the sums of blocks.
-type BlockNoter interface {
-	// NoteBlocks keeps those of a live blob of size bytes that was read and had its
-	// digest, in the place of those that are known; it reports whether it did: not if
-	// the blob is not live any more.
-	NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (bool, error)
 }
 
 // PlanLedger reads what the routines would take now, item by item, by the same

@@ -88,7 +88,7 @@ func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) 
 		return Ambiguous, ignoreFenced(r.Ledger.ReleaseIntent(ctx, fence, in.Blob.ID))
 	}
 	if proven {
-		res, err := r.promote(ctx, fence, in.Promotion.Commit.Blobs[0], sums)
+		res, err := r.promote(ctx, fence, in.Blob.ID, sums)
 		if res != Superseded || err != nil {
 			return res, err
 		}
@@ -106,16 +106,11 @@ func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) 
 	return res, nil
 }
 
-// promote commits a proven intent. What its writer did not know yet of its blocks is
-// noted then: it was computed from the bytes that proved it.
-func (r *Reap) promote(ctx context.Context, fence int64, b meta.Uploaded, sums lethe.BlockSums) (Resolution, error) {
-	_, err := r.Ledger.Promote(ctx, fence, b.Blob)
+// promote commits a proven intent, with the sums of the bytes that proved it.
+func (r *Reap) promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.BlockSums) (Resolution, error) {
+	_, err := r.Ledger.Promote(ctx, fence, b, sums)
 	switch {
 	case err == nil:
-		if b.Blocks.Size == 0 && sums.Size > 0 {
-			// If that fails they are computed by who reads it first.
-			_, _ = r.Ledger.NoteBlocks(ctx, b.Blob, b.Size, sums)
-		}
 		return Promoted, nil
 	case errors.Is(err, lethe.ErrFenced):
 		return Vanished, nil

@@ -74,8 +74,8 @@ func (l ledger) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 	return around("claim-intents", func() (meta.ClaimedIntents, error) { return l.Ledger.ClaimIntents(ctx, r) })
 }
 
-func (l ledger) Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error) {
-	return around("promote", func() (meta.Committed, error) { return l.Ledger.Promote(ctx, fence, blob) })
+func (l ledger) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
+	return around("promote", func() (meta.Committed, error) { return l.Ledger.Promote(ctx, fence, blob, sums) })
 }
 
 func (l ledger) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error {

@@ -136,8 +136,8 @@ func (l *ledger) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Cl
 	return out, err
 }
 
-func (l *ledger) Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error) {
-	out, err := l.Ledger.Promote(ctx, fence, blob)
+func (l *ledger) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
+	out, err := l.Ledger.Promote(ctx, fence, blob, sums)
 	l.w.ended(Failure{Stage: "promote", Fence: fence}, err, blob)
 	return out, err
 }

@@ -63,7 +63,7 @@ func commits() []action {
 			return wrap(a.db.Commit(a.ctx, a.f.promo))
 		}},
 		{name: "Promote", eager: lost, replays: true, changes: "intent promo, key a, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
-			return wrap(a.db.Promote(a.ctx, a.f.intents, a.f.promo.Blobs[0].Blob))
+			return wrap(a.db.Promote(a.ctx, a.f.intents, a.f.promo.Blobs[0].Blob, lethe.BlockSums{}))
 		}},
 		{name: "Restore", changes: "trash, key k, content bin", reads: "bucket u", run: func(a *act) (any, error) {
 			return wrap(a.db.Restore(a.ctx, a.op(), a.f.trashed.ID, true))

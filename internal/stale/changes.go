@@ -105,8 +105,8 @@ type Engine struct {
 func (r *Reads) Engine(l failpoint.Ledger) *Engine { return &Engine{l, reclaim.AbilitiesOf(l), r} }
 
 // Promote implements reclaim.ReapLedger: it may replace an object.
-func (e *Engine) Promote(ctx context.Context, fence int64, blob lethe.ID) (meta.Committed, error) {
-	out, err := e.Ledger.Promote(ctx, fence, blob)
+func (e *Engine) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
+	out, err := e.Ledger.Promote(ctx, fence, blob, sums)
 	switch {
 	case err == nil:
 		e.r.drop(objectKey(out.Object.Bucket, out.Object.Key))

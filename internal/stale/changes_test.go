@@ -72,8 +72,10 @@ type acting struct {
 	restamp func() (meta.Restamped, error)
 }
 
-func (a acting) Promote(context.Context, int64, lethe.ID) (meta.Committed, error) { return a.promote() }
-func (a acting) Restamp(context.Context, int) (meta.Restamped, error)             { return a.restamp() }
+func (a acting) Promote(context.Context, int64, lethe.ID, lethe.BlockSums) (meta.Committed, error) {
+	return a.promote()
+}
+func (a acting) Restamp(context.Context, int) (meta.Restamped, error) { return a.restamp() }
 
 func TestWhatTheEngineChangesIsForgotten(t *testing.T) {
 	w := newWorld(t)
@@ -96,7 +98,7 @@ func TestWhatTheEngineChangesIsForgotten(t *testing.T) {
 			w.resolves("a")
 			engine := w.reads.Engine(acting{w.raw, func() (meta.Committed, error) { return c.promoted, c.err },
 				func() (meta.Restamped, error) { return meta.Restamped{Changed: c.stamped}, nil }})
-			_, err := engine.Promote(w.ctx, 1, "blob")
+			_, err := engine.Promote(w.ctx, 1, "blob", lethe.BlockSums{})
 			if !errors.Is(err, c.err) {
 				t.Fatal(err)
 			}

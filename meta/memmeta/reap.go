@@ -41,7 +41,7 @@ func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Claim
 
 // Promote commits a proven intent in its writer's place: ErrFenced,
 // ErrPreconditionFailed if it was superseded, and the errors of Commit.
-func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {
+func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return meta.Committed{}, err
 	}
@@ -55,10 +55,7 @@ func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Commi
 		return meta.Committed{}, fmt.Errorf("memmeta: promote %s: superseded: %w", id, lethe.ErrPreconditionFailed)
 	}
 	c := cloneCommit(p.commit)
-	for i := range c.Blobs {
-		// What the writer still has under way may land any time.
-		c.Blobs[i].Late = true
-	}
+	c.Proven(sums)
 	out, err := db.commit(&c, fence)
 	if err != nil {
 		return out, fmt.Errorf("memmeta: promote %s: %w", b.ID, err)

@@ -80,12 +80,21 @@ func sumsByRange(w *world) {
 	equal(w, "of nothing", len(must(w.BlockSums(w.ctx, w.id(), 0, 0))(w)), 0)
 }
 
-// sumsPromoted: what was known before the bytes were sent is not lost with the writer.
+// sumsPromoted: what was known before the bytes were sent is not lost with the writer,
+// and what was not comes with the proof, of the bytes that were promised.
 func sumsPromoted(w *world) {
-	id, _ := w.provable("k", "the body")
+	known, _ := w.provable("k", "the body")
+	c, streamed := w.reference("s", "a stream"), w.id()
+	c.Blobs = []meta.Uploaded{{Blob: streamed, Size: 8, Digest: sum("a stream")}}
+	must(w.Begin(w.ctx, meta.Intent{ID: streamed, Backend: disk, Size: 8, Promotion: &meta.Promotion{Commit: c}}))(w)
 	w.later(time.Minute)
-	must(w.Promote(w.ctx, w.silent().Fence, id))(w)
-	w.hasSums(id, "the body")
+	fence := w.silent().Fence
+	w.unchanged(func() { w.broken(refused(w.Promote(w.ctx, fence, streamed, blockSums("a longer stream")))) })
+	must(w.Promote(w.ctx, fence, known, lethe.BlockSums{}))(w)
+	must(w.Promote(w.ctx, fence, streamed, blockSums("a stream")))(w)
+	w.hasSums(known, "the body")
+	w.hasSums(streamed, "a stream")
+	w.sound()
 }
 
 func sumsCopied(w *world) {
@@ -184,10 +193,16 @@ func (h *history) blocks() {
 	from := int64(h.number(4))
 	to := from + int64(h.number(4))
 	ask(h, fmt.Sprintf("sums of blob %s", b.ID), func(l Ledger) ([]uint32, error) { return l.BlockSums(h.ctx, b.ID, from, to) })
+	sums := h.sumsOf(b.Size)
+	ask(h, fmt.Sprintf("note the blocks of blob %s", b.ID), func(l Ledger) (bool, error) { return l.NoteBlocks(h.ctx, b.ID, b.Size, sums) })
+}
+
+// sumsOf are sums of so many bytes; one in eight is of more.
+func (h *history) sumsOf(size int64) lethe.BlockSums {
 	block := int64(1 + h.number(5))
-	sums := lethe.BlockSums{Size: block, Sums: make([]uint32, lethe.Blocks(b.Size, block))}
+	sums := lethe.BlockSums{Size: block, Sums: make([]uint32, lethe.Blocks(size, block))}
 	if h.chance(8) {
 		sums.Sums = append(sums.Sums, 1)
 	}
-	ask(h, fmt.Sprintf("note the blocks of blob %s", b.ID), func(l Ledger) (bool, error) { return l.NoteBlocks(h.ctx, b.ID, b.Size, sums) })
+	return sums
 }

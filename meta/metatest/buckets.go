@@ -252,7 +252,7 @@ func deleteBucketPromotions(w *world) {
 	if len(in.Intents) != 1 || in.Intents[0].Promotion != nil {
 		w.Fatalf("intents are %+v", in)
 	}
-	w.fails(refused(w.Promote(w.ctx, in.Fence, id)), lethe.ErrPreconditionFailed)
+	w.fails(refused(w.Promote(w.ctx, in.Fence, id, lethe.BlockSums{})), lethe.ErrPreconditionFailed)
 	w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrReaped)
 }
 

@@ -143,6 +143,9 @@ func (h *history) begin() {
 	if h.chance(3) {
 		c := h.commitOf(h.key(), body)
 		c.Blobs = []meta.Uploaded{up}
+		if h.chance(2) {
+			c.Blobs[0].Blocks = lethe.BlockSums{}
+		}
 		in.Promotion, in.Unknown = &meta.Promotion{Commit: c}, h.chance(2)
 	}
 	h.beginWith(in, up)

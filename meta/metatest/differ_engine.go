@@ -111,7 +111,12 @@ func (h *history) resolveIntent(fence int64, in meta.ClaimedIntent) {
 	id := in.Blob.ID
 	switch h.number(5) {
 	case 0, 1:
-		done, err := ask(h, "promote "+string(id), func(l Ledger) (meta.Committed, error) { return l.Promote(h.ctx, fence, id) })
+		size := in.Blob.Size
+		if in.Promotion != nil {
+			size = in.Promotion.Commit.Blobs[0].Size
+		}
+		sums := h.sumsOf(size)
+		done, err := ask(h, "promote "+string(id), func(l Ledger) (meta.Committed, error) { return l.Promote(h.ctx, fence, id, sums) })
 		if err == nil {
 			h.wrote(done.Object, nil)
 		}

@@ -104,7 +104,7 @@ func claimedWriterFails(w *world) {
 func promote(w *world) {
 	id, c := w.provable("k", "body")
 	w.later(time.Minute)
-	done := must(w.Promote(w.ctx, w.silent().Fence, id))(w)
+	done := must(w.Promote(w.ctx, w.silent().Fence, id, lethe.BlockSums{}))(w)
 	equal(w, "object", done.Object.ID, c.Op)
 	equal(w, "its name", done.Object.Bucket+"/"+done.Object.Key, "bucket/k")
 	equal(w, "blob", w.onlyBlob("k").ID, id)
@@ -125,7 +125,7 @@ func promoteWishes(w *world) {
 	c.Object.Attrs = meta.Attrs{ContentType: "text/x", User: map[string]string{"u": "v"}, Parts: []meta.PartAttrs{{Number: 1, Size: 2}}}
 	id, _ := w.provableAs(c, "body")
 	w.later(time.Minute)
-	must(w.Promote(w.ctx, w.silent().Fence, id))(w)
+	must(w.Promote(w.ctx, w.silent().Fence, id, lethe.BlockSums{}))(w)
 	o := w.get("k").Object
 	equal(w, "end", o.TTLAt, w.now().Add(time.Hour))
 	equal(w, "tags", o.Tags["a"], "b")
@@ -161,7 +161,9 @@ func superseded(w *world) {
 		for _, i := range in.Intents {
 			equal(w, "provable", i.Promotion != nil, i.Blob.ID == other)
 		}
-		w.unchanged(func() { w.fails(refused(w.Promote(w.ctx, in.Fence, id)), lethe.ErrPreconditionFailed) })
+		w.unchanged(func() {
+			w.fails(refused(w.Promote(w.ctx, in.Fence, id, lethe.BlockSums{})), lethe.ErrPreconditionFailed)
+		})
 		w.ok(w.CondemnIntent(w.ctx, in.Fence, id))
 		w.ok(w.CondemnIntent(w.ctx, in.Fence, other))
 	}
@@ -190,9 +192,9 @@ func promoteRefused(w *world) {
 	w.later(time.Minute)
 	fence := w.silent().Fence
 	w.unchanged(func() {
-		w.fails(refused(w.Promote(w.ctx, fence, conditional)), lethe.ErrPreconditionFailed)
-		w.fails(refused(w.Promote(w.ctx, fence, long)), lethe.ErrInvalidTTL)
-		w.fails(refused(w.Promote(w.ctx, fence, big)), lethe.ErrQuotaExceeded)
+		w.fails(refused(w.Promote(w.ctx, fence, conditional, lethe.BlockSums{})), lethe.ErrPreconditionFailed)
+		w.fails(refused(w.Promote(w.ctx, fence, long, lethe.BlockSums{})), lethe.ErrInvalidTTL)
+		w.fails(refused(w.Promote(w.ctx, fence, big, lethe.BlockSums{})), lethe.ErrQuotaExceeded)
 	})
 }
 
@@ -200,7 +202,7 @@ func promoteDuplicate(w *world) {
 	first := w.put("a", "body")
 	id, _ := w.provable("k", "body")
 	w.later(time.Minute)
-	done := must(w.Promote(w.ctx, w.silent().Fence, id))(w)
+	done := must(w.Promote(w.ctx, w.silent().Fence, id, lethe.BlockSums{}))(w)
 	equal(w, "duplicate", done.Duplicate, true)
 	equal(w, "content", done.Object.ContentID, first.ContentID)
 	w.condemned(id, lethe.ReasonDuplicate, w.now())
@@ -247,14 +249,14 @@ func reapFenced(w *world) {
 	for _, fence := range []int64{old, 0, now + 1} {
 		for _, b := range []lethe.ID{id, w.id()} {
 			w.unchanged(func() {
-				w.fails(refused(w.Promote(w.ctx, fence, b)), lethe.ErrFenced)
+				w.fails(refused(w.Promote(w.ctx, fence, b, lethe.BlockSums{})), lethe.ErrFenced)
 				w.fails(w.CondemnIntent(w.ctx, fence, b), lethe.ErrFenced)
 				w.fails(w.ReleaseIntent(w.ctx, fence, b), lethe.ErrFenced)
 			})
 		}
 	}
 	w.unchanged(func() { w.fails(w.CondemnIntent(w.ctx, 0, never), lethe.ErrFenced) })
-	must(w.Promote(w.ctx, now, id))(w)
+	must(w.Promote(w.ctx, now, id, lethe.BlockSums{}))(w)
 	w.fails(w.CondemnIntent(w.ctx, now, id), lethe.ErrFenced)
 }
 
@@ -268,7 +270,7 @@ func fenceOfState(w *world) {
 	w.unchanged(func() {
 		w.fails(w.CondemnIntent(w.ctx, cleaner, corpse), lethe.ErrFenced)
 		w.fails(w.ReleaseIntent(w.ctx, cleaner, corpse), lethe.ErrFenced)
-		w.fails(refused(w.Promote(w.ctx, cleaner, corpse)), lethe.ErrFenced)
+		w.fails(refused(w.Promote(w.ctx, cleaner, corpse, lethe.BlockSums{})), lethe.ErrFenced)
 		s := w.settle(meta.Claimed{Fence: reaper, Blobs: []meta.Blob{{ID: intent}}}, meta.SettleItem{Result: meta.Gone})
 		equal(w, "fenced", s.Fenced, 1)
 	})

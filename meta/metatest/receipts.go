@@ -83,7 +83,7 @@ func receiptOverwrite(w *world) {
 	w.later(time.Hour)
 	claimed := must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "r", Limit: 1, MinAge: time.Minute}))(w)
 	w.as(lethe.Caller{Run: w.id()})
-	must(w.Promote(w.ctx, claimed.Fence, id))(w)
+	must(w.Promote(w.ctx, claimed.Fence, id, lethe.BlockSums{}))(w)
 	w.told("k", receipt.Receipt{Reason: lethe.ReasonOverwrite, Size: 3, Version: o.ID, Op: c.Op, By: client})
 }
 

@@ -304,7 +304,7 @@ func promotedOver(w *world) {
 	w.later(time.Hour)
 	in := w.silent()
 	equal(w, "silent", len(in.Intents), 1)
-	done := must(w.Promote(w.ctx, in.Fence, id))(w)
+	done := must(w.Promote(w.ctx, in.Fence, id, lethe.BlockSums{}))(w)
 	equal(w, "duplicate", done.Duplicate, false)
 	w.replaced(old, id)
 }

@@ -78,11 +78,11 @@ func (s *seam) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Clai
 	})
 }
 
-func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID) (meta.Committed, error) {
+func (s *seam) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
 	c, known := s.w.oracle.promised[id]
 	sc := scope{bucket: c.Object.Bucket, keys: []string{c.Object.Key}, op: c.Op, recorded: c.Op, fence: fence, blobs: []lethe.ID{id}}
 	return write(s, "promote", string(id), sc, func() (meta.Committed, error) {
-		out, err := s.in.Promote(s.lasting(ctx), fence, id)
+		out, err := s.in.Promote(s.lasting(ctx), fence, id, sums)
 		if err == nil && !known {
 			s.w.fail(broken("intent %s was promoted although nothing was promised", id))
 		}
