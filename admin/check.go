@@ -77,10 +77,7 @@ func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
 			one.Governor = other.Governor // clients wait for it as for the one by its timetable
 		}
 	}
-	return &reclaim.Loop{
-		Routines: []reclaim.Scheduled{one}, Ledger: l.Ledger, Clock: l.Clock,
-		Worker: l.Worker, NewID: l.NewID, Events: l.Events, Spans: l.Spans,
-	}
+	return l.With(one)
 }
 
 // follow emits the progress of the loop's routines until stop is called.

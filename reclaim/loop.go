@@ -78,6 +78,14 @@ type Loop struct {
 	waits map[string]context.CancelFunc // of routines that wait for their time
 }
 
+// With makes a loop of other routines that is like l otherwise.
+func (l *Loop) With(routines ...Scheduled) *Loop {
+	return &Loop{
+		Routines: routines, Ledger: l.Ledger, Clock: l.Clock, Worker: l.Worker, NewID: l.NewID, Events: l.Events, Spans: l.Spans,
+		Monotonic: l.Monotonic, Sleep: l.Sleep, Ready: l.Ready, Confirmed: l.Confirmed, BeatEvery: l.BeatEvery, Stale: l.Stale,
+	}
+}
+
 // State is what the loop knows of a routine.
 type State struct {
 	Running bool

@@ -3,6 +3,7 @@ package reclaim_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,7 +155,6 @@ func TestWatchEndsStaleRuns(t *testing.T) {
 	}
 }
 
-// Wake lets a routine begin before its time.
 // However soon the watchdog gives runs up, one that lives has shown so several times.
 func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Hour: 10 * time.Second, 4 * time.Second: time.Second} {
@@ -164,6 +164,34 @@ func TestARunShowsThatItLivesBeforeItIsGivenUp(t *testing.T) {
 	}
 }
 
+// A loop that is made for one run, as the one of a check, shows signs of life as often as
+// the one that it is like, and has all else of it.
+func TestALoopOfOtherRoutinesHasAllElse(t *testing.T) {
+	w := newWorld(t)
+	l := w.loop(reclaim.Scheduled{Routine: routine{name: "clean"}})
+	l.Spans.Batch = func(ctx context.Context, _ string) (context.Context, func(int64, error)) { return ctx, nil }
+	l.Events, l.Monotonic, l.BeatEvery, l.Stale = &reclaim.Events{}, w.clock, time.Second, time.Minute
+	l.Sleep = func(context.Context, time.Duration) bool { return true }
+	l.Ready = func() bool { return true }
+	l.Confirmed = func(context.Context) error { return nil }
+	other := l.With(reclaim.Scheduled{Routine: routine{name: "verify"}})
+	if len(other.Routines) != 1 || other.Routines[0].Routine.Name() != "verify" {
+		t.Errorf("its routines are %v", other.Routines)
+	}
+	from, to := reflect.ValueOf(l).Elem(), reflect.ValueOf(other).Elem()
+	for i := range from.NumField() {
+		field := from.Type().Field(i)
+		switch {
+		case !field.IsExported():
+		case from.Field(i).IsZero():
+			t.Errorf("%s is not set: the test says nothing of it", field.Name)
+		case to.Field(i).IsZero():
+			t.Errorf("%s is not taken over", field.Name)
+		}
+	}
+}
+
+// Wake lets a routine begin before its time.
 func TestWake(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.ctx)
