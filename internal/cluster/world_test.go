@@ -82,7 +82,7 @@ func (w *world) enough() bool {
 // newWorld starts the servers and writes the configurations.
 func newWorld(t *testing.T) *world {
 	w := &world{
-		t: t, postgres: servers.NewPostgres(t, "log_min_messages=panic"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
+		t: t, postgres: servers.NewPostgres(t, "log_min_messages=fatal"), redis: servers.NewRedis(t), storage: servers.NewVersityGW(t),
 		contest: register.NewContest(rivalKeys), chance: rand.New(rand.NewPCG(*seed, workers)), rotten: map[string]bool{}, ruled: ruled{kept: map[string]bool{}},
 	}
 	for i := range workers + 1 {
