@@ -129,8 +129,11 @@ func changesHolds(w *world) {
 	free = w.backendRow(disk)
 	w.ok(w.SetEpoch(w.ctx, disk, free.Intended+1, free.Epoch))
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
-	w.ok(w.SetEpoch(w.ctx, disk, free.Intended+1, free.Intended+1))
-	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
+	intended := w.backendRow(disk)
+	w.ok(w.SetEpoch(w.ctx, disk, intended.Intended, intended.Intended))
+	for _, stale := range []meta.Backend{free, intended} {
+		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, stale, hold), lethe.ErrFenced) })
+	}
 
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), hold))
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), meta.BackendHold{}))
