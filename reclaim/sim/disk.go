@@ -124,7 +124,7 @@ func (d *disk) Get(ctx context.Context, key string, offset, length int64) (io.Re
 	if err != nil || d.w.cur == nil {
 		return body, err
 	}
-	return &slowReader{d: d, key: key, in: body, at: offset, upTo: end(offset, length), damaged: damaged}, nil
+	return &slowReader{d: d, key: key, in: body, from: offset, at: offset, upTo: end(offset, length), damaged: damaged}, nil
 }
 
 // end is where a range ends; a length below 0 is all that there is.
@@ -141,6 +141,7 @@ type slowReader struct {
 	key string
 	in  io.ReadCloser
 
+	from    int64   // the first byte
 	at      int64   // the next byte
 	upTo    int64   // where what was asked for ends
 	damaged *damage // what had become of the copy when it was opened; nil: nothing
@@ -154,11 +155,23 @@ func (r *slowReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.in.Read(p[:min(len(p), chunk)])
-	if r.at += int64(n); r.damaged != nil && (r.at > r.damaged.from || err == io.EOF && r.damaged.fault == Truncated && r.upTo > r.damaged.from) {
+	if r.at += int64(n); r.meets(err) {
 		r.d.w.cur.meets(blobID(r.d.w.store, r.key))
 		r.damaged = nil
 	}
 	return n, err
+}
+
+// meets says that the reader has come upon what has become of the copy.
+func (r *slowReader) meets(err error) bool {
+	switch d := r.damaged; {
+	case d == nil:
+		return false
+	case d.fault == Truncated:
+		return err == io.EOF && r.upTo > d.from
+	default:
+		return r.from <= d.from && r.at > d.from
+	}
 }
 
 func (r *slowReader) Close() error { return r.in.Close() }
