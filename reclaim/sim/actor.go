@@ -24,6 +24,7 @@ type actor struct {
 	task    int  // the operation or pass under way, by its number
 	since   int  // effects when it began
 	looked  bool // ahead, in the pass under way
+	idle    bool // a client that has no request under way
 	began   int  // the turn in which the step under way began
 	asked   int  // the turn in which it asked the guard
 	askedAt lethe.Time

@@ -229,7 +229,7 @@ func (a *actor) pause(d time.Duration) {
 // slept notes that the actor did not run for so long that its reader's grace
 // could have passed.
 func (a *actor) slept(since lethe.Time) {
-	if a.op != nil && a.w.now.Sub(since) >= safety.ReadGrace/2 {
+	if a.op != nil && !a.idle && a.w.now.Sub(since) >= safety.ReadGrace/2 {
 		a.op.faulted, a.op.reading.lapsed = true, true
 	}
 }
@@ -388,15 +388,20 @@ func makeMultipart(r *rand.Rand, op *operation) func(*actor, *operation) error {
 		if err := u.open(); err != nil {
 			return err
 		}
+		times := 1
+		if again {
+			times = 2
+		}
 		for i, body := range parts {
-			if err := u.store(i+1, body); err != nil {
-				return err
-			}
-			if again {
-				if err := u.store(i+1, body); err != nil {
+			for range times {
+				if err := u.fill(i+1, body); err != nil {
 					return err
 				}
 			}
+		}
+		op.body = u.whole()
+		if err := u.wait(); err != nil {
+			return err
 		}
 		switch ending {
 		case 0:
@@ -417,6 +422,7 @@ type multipart struct {
 	pace  time.Duration
 	id    lethe.ID
 	parts []meta.PartName
+	sent  [][]byte // of each part; nil: not known
 }
 
 func (u *multipart) open() error {
@@ -433,10 +439,7 @@ func (u *multipart) store(number int, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if n := len(u.parts); n > 0 && u.parts[n-1].Number == number {
-		u.parts = u.parts[:n-1]
-	}
-	u.parts = append(u.parts, meta.PartName{Number: number, ETag: p.ETag})
+	u.stored(p, body)
 	return nil
 }
 
@@ -452,7 +455,7 @@ func (u *multipart) complete() error {
 	_, err := u.a.proc.node.objects.Complete(context.Background(), object.CompleteRequest{
 		Bucket: u.op.at.bucket, Key: u.op.at.key, Upload: u.id, Parts: u.parts,
 	})
-	return err
+	return u.refused(err)
 }
 
 func makeRestore(*rand.Rand, *operation) func(*actor, *operation) error {

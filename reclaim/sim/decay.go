@@ -10,15 +10,18 @@ import (
 )
 
 // Latent faults. A copy at rest decays: one bit flips, its end is cut off, or all of it
-// vanishes, and nobody is told. What decays is a live copy of a content that was neither
-// written nor verified within the trust window, and in no world within the last ten
-// minutes: within the window the store believes what it has written or read (design rule
-// 17), so that nothing could be promised. For the same reason none decays between being
-// read and being noted as verified. Parts of uploads do not decay.
+// vanishes, and nobody is told. What decays is a live copy of a content, or, where uploads
+// are composed, a stored part, that was neither written nor verified within the trust
+// window, and in no world within the last ten minutes: within the window the store
+// believes what it has written or read (design rule 17), so that nothing could be
+// promised. For the same reason none decays between being read and being noted as
+// verified.
 //
 // As long as a segment keeps another copy that has not decayed, every read of it
 // succeeds. Its only copy may decay too: then reads may fail until the bytes are stored
-// again, by whomever, and never after that. No read returns other bytes at any time.
+// again, by whomever, and never after that. No read returns other bytes at any time. A
+// part has one copy: if that has decayed, and nobody knows, its upload may be completed,
+// and the object is as one whose only copy decays after that.
 
 // decays says that copies at rest decay in this world. No backend is destroyed there,
 // which would excuse too much.
@@ -32,7 +35,8 @@ func (w *World) decays() bool {
 	return hash2(w.cfg.Seed, 91)%4 == 0
 }
 
-// decay is the actor that lets copies decay.
+// decay is the actor that lets copies decay. Where parts do, the real check comes by now
+// and then: what it has found of a part keeps its upload from being completed.
 func decay(a *actor) {
 	w := a.w
 	rng := rand.New(rand.NewPCG(w.cfg.Seed, uint64(5000+a.proc.life)))
@@ -42,6 +46,9 @@ func decay(a *actor) {
 		fault, last := a.arrive("decay", ""), rng.IntN(3) == 0
 		if b, ok := w.frail(rng, last); ok && fault != None {
 			w.spoil(b, fault, rng)
+		}
+		if w.composes() && rng.IntN(8) == 0 {
+			w.inspect(&seam{w: w, in: w.ledger}, a.proc.node.stores)
 		}
 	}
 }
@@ -55,24 +62,29 @@ func (w *World) frail(rng *rand.Rand, last bool) (meta.Blob, bool) {
 	}
 	sound := map[piece]int{}
 	for _, b := range o.view.Blobs {
-		if b.State == lethe.Live && !o.lost[b.ID] {
+		if b.State == lethe.Live && b.ContentID != "" && !o.lost[b.ID] {
 			sound[piece{b.ContentID, b.Segment}]++
 		}
 	}
-	var list []meta.Blob
+	var list, parts []meta.Blob
 	for _, b := range o.view.Blobs {
 		if o.decayable(b) && (last || sound[piece{b.ContentID, b.Segment}] > 1) {
-			list = append(list, b)
+			if list = append(list, b); b.ContentID == "" {
+				parts = append(parts, b)
+			}
 		}
 	}
-	if len(list) == 0 {
-		return meta.Blob{}, false
+	switch {
+	case len(parts) > 0: // few live for long enough
+		return pick(rng, parts), true
+	case len(list) > 0:
+		return pick(rng, list), true
 	}
-	return pick(rng, list), true
+	return meta.Blob{}, false
 }
 
 func (o *oracle) decayable(b meta.Blob) bool {
-	if b.State != lethe.Live || b.ContentID == "" || o.lost[b.ID] || o.trusted(b) || o.w.beingRead(b.ID) ||
+	if b.State != lethe.Live || b.ContentID == "" && !o.w.composes() || o.lost[b.ID] || o.trusted(b) || o.w.beingRead(b.ID) ||
 		max(b.CreatedAt, b.VerifiedAt) > (meta.Options{TrustWindow: o.w.trust()}).ReadSince(o.clock) {
 		return false
 	}
@@ -119,7 +131,7 @@ func (w *World) spoil(b meta.Blob, fault Fault, rng *rand.Rand) {
 	w.note("%s on %s: %s from byte %d on", key, b.Backend, fault, from)
 	o := w.oracle
 	o.lost[b.ID], o.damaged[b.ID] = true, &damage{fault: fault, from: int64(from)}
-	if !o.pieces()[piece{b.ContentID, b.Segment}] {
+	if b.ContentID != "" && !o.pieces()[piece{b.ContentID, b.Segment}] {
 		o.ruined[b.ContentID] = true
 	}
 }

@@ -19,6 +19,7 @@ const (
 	Rated                       // deletes a second are limited
 	Dwelt                       // a reader stands still until what it has to read was moved
 	Decaying                    // copies at rest decay unannounced
+	Composed                    // uploads are composed of copies; where copies decay, so do parts
 )
 
 // Kinds tells what the world of a seed has, without running it: a search for what
@@ -29,7 +30,7 @@ func Kinds(seed uint64) Kind {
 	for kind, has := range map[Kind]bool{
 		Placed: w.placed(), Replicated: w.replicas() > 1, Pounced: w.pounces(),
 		Lurked: w.placed() && w.lurks(), Held: w.holding(), Reconciled: w.reconciled(), Sealed: w.sealing(),
-		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(),
+		Limited: w.limited(), Pacted: w.pacted(), Capped: w.capped(), Dwelt: w.dwells(), Buried: w.buries(), Rated: w.rated(), Decaying: w.decays(), Composed: w.composes(),
 	} {
 		if has {
 			out |= kind

@@ -24,6 +24,7 @@ type operation struct {
 	body    []byte   // what a put stores; nil: does not matter
 	new     bool     // only if nothing visible lies there
 	source  lethe.ID // the version that a copy or restore takes its bytes from
+	found   lethe.ID // the version that was resolved last
 	ids     []lethe.ID
 	faulted bool       // met a fault, or slept beyond a grace
 	lingers bool       // is there so that somebody is slow
@@ -190,8 +191,10 @@ func (o *oracle) resolved(bucket, key string, r meta.Resolved, err error) error 
 	case errors.Is(err, lethe.ErrNoSuchKey) && visible:
 		return broken("%s/%s is there but was not found", bucket, key)
 	}
-	if a := o.w.cur; err == nil && a != nil && a.op != nil && a.op.kind == "copy" {
-		a.op.source = r.Object.ID
+	if a := o.w.cur; err == nil && a != nil && a.op != nil {
+		if a.op.found = r.Object.ID; a.op.kind == "copy" {
+			a.op.source = r.Object.ID
+		}
 	}
 	return nil
 }
@@ -388,7 +391,7 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 		}
 	}
 	want := o.sent(op)
-	if len(o.lost) > 0 && o.excused(op, now.ContentID) {
+	if len(o.lost) > 0 && (o.excused(op, now.ContentID) || o.composed(now.ContentID)) {
 		o.bodies[now.ID] = want // that is all that is known
 		return nil
 	}

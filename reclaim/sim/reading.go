@@ -32,7 +32,10 @@ func (a *actor) resolved() {
 // someRange is what a read asks for: in one of two all of the object, in the others a
 // range, which may lie behind its end.
 func (a *actor) someRange(op *operation) *object.Range {
-	h := draw(a.w.cfg.Seed, uint64(op.number), 92)
+	return rangeOf(draw(a.w.cfg.Seed, uint64(op.number), 92))
+}
+
+func rangeOf(h uint64) *object.Range {
 	offset, length := int64(h>>8%700), int64(1+h>>24%250)
 	switch h % 8 {
 	case 0:
