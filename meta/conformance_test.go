@@ -62,17 +62,25 @@ func openMemory(_ testing.TB, o meta.Options) metatest.Ledger { return memmeta.N
 
 // TestConformance holds the ledger to the suite of all ledgers.
 func TestConformance(t *testing.T) {
-	t.Run("memory", func(t *testing.T) { metatest.Run(t, openSQLite) })
-	t.Run("file", func(t *testing.T) { metatest.Run(t, openFile) })
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		metatest.Run(t, openSQLite)
+	})
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		metatest.Run(t, openFile)
+	})
 }
 
 // TestPostgresConformance does so with a ledger in PostgreSQL.
 func TestPostgresConformance(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
 		url := servers.Postgres(t)
 		metatest.Run(t, onServer(t, url, url))
 	})
 	t.Run("pooler", func(t *testing.T) {
+		t.Parallel()
 		url := servers.Postgres(t)
 		metatest.Run(t, onServer(t, servers.PgBouncer(t, url), url))
 	})
