@@ -58,6 +58,7 @@ func TestRecountFinds(t *testing.T) {
 		"promotion":            func(db *DB) { db.promos["pending"].blob = db.byID["part"] },
 		"state":                func(db *DB) { db.byID["blob kept"].Reason = "none" },
 		"claim":                func(db *DB) { db.byID["pending"].Claim.At = 5 },
+		"blocks":               func(db *DB) { db.byID["blob kept"].Block = 1 },
 		"index":                func(db *DB) { db.pending.rows = nil },
 		"condemned blob of a referenced content": func(db *DB) {
 			b := db.byID["blob binned"]

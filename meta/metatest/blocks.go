@@ -120,7 +120,7 @@ func sumsResolved(w *world) {
 	}
 }
 
-// sumsGone: settled, or written off.
+// sumsGone: settled, or written off; what is to be deleted once more keeps them.
 func sumsGone(w *world) {
 	w.put("a", "some body")
 	w.put("b", "other body")
@@ -136,8 +136,14 @@ func sumsGone(w *world) {
 	equal(w, "sums of what is gone", len(must(w.BlockSums(w.ctx, gone, 0, 0))(w)), 0)
 	w.hasSums(dead, "other body")
 	w.sound()
+	equal(w, "requeued", must(w.Requeue(w.ctx, []lethe.ID{dead}))(w), 1)
+	w.hasSums(dead, "other body")
+	again := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk}))(w)
+	must(w.Settle(w.ctx, meta.Settlement{Fence: again.Fence, Items: []meta.SettleItem{{ID: dead, Result: meta.Failed, Dead: true, Error: "no"}}}))(w)
+	w.sound()
 	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{dead}))(w), 1)
 	equal(w, "sums of what was written off", len(must(w.BlockSums(w.ctx, dead, 0, 0))(w)), 0)
+	w.sound()
 }
 
 // sumsNoted: of bytes that were written before there were any; and once more, in the
