@@ -298,7 +298,8 @@ func TestLostSums(t *testing.T) {
 }
 
 // The sums of what is read come with the answer where it lies. The ledger is asked for
-// them only where they fill more than a row: once for what is read of a segment.
+// them only where they fill more than a row: once for what is read of a segment. None
+// are learnt anew, and what they are of is handed out.
 func TestWhatSumsCost(t *testing.T) {
 	w := newWorld(t, func(o *object.Options) { o.Small = 1 << 20; o.MinPart = 1 })
 	for key, c := range map[string]struct {
@@ -314,17 +315,24 @@ func TestWhatSumsCost(t *testing.T) {
 			parts = append(parts, noise(size, uint64(83+i)))
 		}
 		w.store(key, parts...)
-		looks := func() int { return w.ledger.count("Resolve") + w.ledger.count("BlockSums") }
+		whole := strings.Join(parts, "")
+		looks := func() int {
+			return w.ledger.count("Resolve") + w.ledger.count("BlockSums") + w.ledger.count("NoteBlocks")
+		}
 		before := looks()
-		w.has(key, strings.Join(parts, ""))
+		w.has(key, whole)
 		if n := looks() - before; n != 1+c.whole {
 			t.Errorf("%s: %d looks for the whole", key, n)
 		}
-		before = looks()
-		_, err := w.read(object.GetRequest{Bucket: bucket, Key: key, Range: &object.Range{Offset: 10, Length: 20}})
-		w.must(err)
-		if n := looks() - before; n != 1+c.piece {
-			t.Errorf("%s: %d looks for a piece", key, n)
+		for r, want := range map[object.Range]int{{Offset: 10, Length: 20}: c.piece, {Offset: -20, Length: -1}: c.whole} {
+			before = looks()
+			got, err := w.read(object.GetRequest{Bucket: bucket, Key: key, Range: &r})
+			if err != nil || got != piece(whole, &r) {
+				t.Errorf("%s, %v: %d bytes, %v", key, r, len(got), err)
+			}
+			if n := looks() - before; n != 1+want {
+				t.Errorf("%s, %v: %d looks for a piece", key, r, n)
+			}
 		}
 	}
 }
