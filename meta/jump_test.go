@@ -89,10 +89,10 @@ func TestAClockSetForwardMeanwhile(t *testing.T) {
 				t.Helper()
 				now := nowOf(t, db)
 				if d := now.Sub(before); d < follows || d > follows+time.Hour {
-					t.Errorf("%s: the ledger's clock went on by %s", when, d)
+					t.Fatalf("%s: the ledger's clock went on by %s", when, d)
 				}
 				if d := db.ClockAhead(); d < by-time.Hour || d > by+time.Hour {
-					t.Errorf("%s: the clock is ahead by %s, not %s", when, d, by)
+					t.Fatalf("%s: the clock is ahead by %s, not %s", when, d, by)
 				}
 			}
 			ahead(day)
