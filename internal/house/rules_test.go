@@ -159,6 +159,8 @@ func importSamples() map[string][]sample {
 		at("tests of the root import others", "x_test.go", "package x\n\nimport _ \"pgregory.net/rapid\"\n", 0),
 		at("unknown folder", "stuff/x.go", "package x\n", 1),
 		at("like a room by name", "metadata/x.go", "package x\n", 1),
+		at("a room drives the application of the examples", "adopt/x_test.go", importing("examples/pastebin/paste"), 0),
+		at("no room drives its command", "adopt/x_test.go", importing("examples/pastebin"), 1),
 		at("command imports internal", "cmd/x/x.go", importing("internal/a", "s3", "reclaim"), 0),
 		at("internal imports a command", "internal/a/x.go", importing("cmd/x"), 1),
 		{"internal stands above what it imports", map[string]string{
@@ -180,6 +182,8 @@ func banSamples() map[string][]sample {
 			one("another Now", "package x\n\nvar a = clock.Now()\n", 0),
 			{"tests too", map[string]string{"meta/x_test.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
 			{"where it is allowed", map[string]string{"time.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
+			{"an example's own clock", map[string]string{"examples/pastebin/paste/clock.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
+			{"beside an example's clock", map[string]string{"examples/pastebin/paste/x.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
 		},
 		"randomness": {
 			one("global", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n", 1),
