@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Restored is the reason for which Adopt holds the deletes on all backends.
+// Restored is the reason for which Accept holds the deletes on all backends.
 const Restored = "restored"
 
-var adoptStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
+var renameStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
 
 // Backup writes a consistent copy of the ledger to path while it is serving: the
 // state of one instant, checked before the file gets its name. The file is made
@@ -150,14 +150,14 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 	return fmt.Errorf("a row of %s refers to nothing: %w", table, lethe.ErrCorrupt)
 }
 
-// Adopt prepares a restored copy of a ledger for use: it checks the file, gives
+// Accept prepares a restored copy of a ledger for use: it checks the file, gives
 // the database a new identity, and holds the deletes on all backends as
 // Restored, until a person has looked (design rule 13): the backends may be
 // newer than the copy. No server may have the file open. It answers who the
 // store is now.
-func Adopt(ctx context.Context, path string, o Options) (Store, error) {
+func Accept(ctx context.Context, path string, o Options) (Store, error) {
 	if err := CheckFile(ctx, path); err != nil {
-		return Store{}, fmt.Errorf("meta: adopt ledger %s: %w", path, err)
+		return Store{}, fmt.Errorf("meta: accept ledger %s: %w", path, err)
 	}
 	// The file moves to another name; what lies beside it under this one would stay.
 	o.Ballast = -1
@@ -165,22 +165,22 @@ func Adopt(ctx context.Context, path string, o Options) (Store, error) {
 	if err != nil {
 		return Store{}, err
 	}
-	return db.adopt(ctx)
+	return db.accept(ctx)
 }
 
-// AdoptPostgres is Adopt for a ledger that was restored into the database of the
+// AcceptPostgres is Accept for a ledger that was restored into the database of the
 // URL. No server may be working on it.
-func AdoptPostgres(ctx context.Context, url string, o Options) (Store, error) {
+func AcceptPostgres(ctx context.Context, url string, o Options) (Store, error) {
 	db, err := openPostgres(ctx, url, o, true)
 	if err != nil {
 		return Store{}, err
 	}
-	return db.adopt(ctx)
+	return db.accept(ctx)
 }
 
-// adopt gives the ledger a new identity, holds all deletes, and closes it.
-func (db *DB) adopt(ctx context.Context) (Store, error) {
-	err := db.write(ctx, "adopt the ledger", func(t *tx) error {
+// accept gives the ledger a new identity, holds all deletes, and closes it.
+func (db *DB) accept(ctx context.Context) (Store, error) {
+	err := db.write(ctx, "accept the ledger", func(t *tx) error {
 		return t.anew(Restored)
 	})
 	if err != nil {

@@ -54,16 +54,16 @@ func TestBackupWhileServing(t *testing.T) {
 	}
 }
 
-// TestAdopt: a restored copy is another database of the same store, and deletes
+// TestAccept: a restored copy is another database of the same store, and deletes
 // nothing until it is told to.
-func TestAdopt(t *testing.T) {
+func TestAccept(t *testing.T) {
 	l := newLedger(t)
 	l.condemnOne("k")
 	path := filepath.Join(t.TempDir(), "backup.db")
 	l.ok(l.Backup(l.ctx, path))
 	was, err := l.Identity(l.ctx)
 	l.ok(err)
-	is, err := Adopt(l.ctx, path, Options{Clock: l.clock})
+	is, err := Accept(l.ctx, path, Options{Clock: l.clock})
 	l.ok(err)
 	if is.ID != was.ID || is.DB == was.DB || is.DB == "" {
 		t.Errorf("was %+v, is %+v", was, is)
@@ -103,7 +103,7 @@ func TestCheckFile(t *testing.T) {
 	}
 	l.ok(os.WriteFile(path, whole, 0o600))
 	l.refused(CheckFile(l.ctx, path), lethe.ErrCorrupt)
-	_, err = Adopt(l.ctx, path, Options{})
+	_, err = Accept(l.ctx, path, Options{})
 	l.refused(err, lethe.ErrCorrupt)
 	text := filepath.Join(dir, "text")
 	l.ok(os.WriteFile(text, []byte("this is not a database at all, and never was"), 0o600))

@@ -131,7 +131,7 @@ func TestAdoptLaysNoBallast(t *testing.T) {
 	if err := db.Backup(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Adopt(t.Context(), copied, Options{}); err != nil {
+	if _, err := Accept(t.Context(), copied, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(copied + ".ballast"); !errors.Is(err, os.ErrNotExist) {

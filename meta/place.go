@@ -118,7 +118,7 @@ var places = map[string]string{born: "file", inode: "file", "server": "PostgreSQ
 
 // anew gives the ledger a new identity and holds the deletes on all backends.
 func (t *tx) anew(why string) error {
-	if err := t.must(1, lethe.ErrCorrupt, adoptStore, lethe.NewID(t.now, t.random)); err != nil {
+	if err := t.must(1, lethe.ErrCorrupt, renameStore, lethe.NewID(t.now, t.random)); err != nil {
 		return err
 	}
 	if _, err := t.exec(holdAllBackends, why, HeldForLedger); err != nil {

@@ -271,11 +271,11 @@ func TestServerClock(t *testing.T) {
 	}
 }
 
-// TestAdoptPostgres: a restored ledger has a new identity, and holds deletes.
-func TestAdoptPostgres(t *testing.T) {
+// TestAcceptPostgres: a restored ledger has a new identity, and holds deletes.
+func TestAcceptPostgres(t *testing.T) {
 	url := servers.Postgres(t)
-	if _, err := AdoptPostgres(t.Context(), url, Options{}); err == nil || !strings.Contains(err.Error(), "no ledger lies") {
-		t.Fatalf("an empty database was adopted: %v", err)
+	if _, err := AcceptPostgres(t.Context(), url, Options{}); err == nil || !strings.Contains(err.Error(), "no ledger lies") {
+		t.Fatalf("an empty database was accepted: %v", err)
 	}
 	db := openServerAt(t, url, Options{})
 	setUp(t, db)
@@ -283,9 +283,9 @@ func TestAdoptPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := AdoptPostgres(t.Context(), url, Options{})
+	after, err := AcceptPostgres(t.Context(), url, Options{})
 	if err != nil || after.ID != before.ID || after.DB == before.DB {
-		t.Errorf("adopted %+v as %+v: %v", before, after, err)
+		t.Errorf("accepted %+v as %+v: %v", before, after, err)
 	}
 	backends, err := db.Backends(t.Context())
 	if err != nil || len(backends) != 1 || backends[0].Held != Restored {

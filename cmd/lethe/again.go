@@ -56,7 +56,7 @@ func forShell(word string) string {
 
 // nextStep are the commands that the server's texts name, which does not know with
 // which options it is asked.
-var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|guard show|adopt|token add)`)
+var nextStep = regexp.MustCompile(`\blethe (backend accept [A-Za-z0-9._-]*[A-Za-z0-9]|guard show|ledger accept|token add)`)
 
 // pasteable completes the commands in a text of the server.
 func (c *cli) pasteable(text string) string {

@@ -48,7 +48,7 @@ var classes = map[string]class{
 	"backend list": reads, "backend hold": harmless, "backend undrain": harmless,
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,
 	"clock show": reads, "clock reset": asks,
-	"restore": asks, "adopt": asks,
+	"restore": asks, "ledger accept": asks,
 }
 
 // leaves are the commands that do something, by their paths.
@@ -155,7 +155,7 @@ func (w *world) audits() (n int) {
 func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	w := newWorld(t).start()
 	acting, _ := w.worth()
-	acting["restore"], acting["adopt"] = []string{filepath.Join(w.dir, "ledger.db"), "--replace"}, []string{}
+	acting["restore"], acting["ledger accept"] = []string{filepath.Join(w.dir, "ledger.db"), "--replace"}, []string{}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestQuestionsAboutALedger(t *testing.T) {
 	w.stop()
 	for want, args := range map[string][]string{
 		"(1 object of 5 B) into " + w.dir + ", which has 2 objects of 15 B": {"restore", "--replace", file},
-		"(2 objects of 15 B) a new identity":                                {"adopt"},
+		"(2 objects of 15 B) a new identity":                                {"ledger", "accept"},
 	} {
 		shown := newScreen(t)
 		code := run(context.Background(), w.args(args...), streams{terminal(t, "n\n"), io.Discard, shown.file})

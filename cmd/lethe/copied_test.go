@@ -139,9 +139,9 @@ func TestACopyOfTheLedgerIsServed(t *testing.T) {
 	}
 }
 
-// A ledger that was put into PostgreSQL by other means is adopted before it is
+// A ledger that was put into PostgreSQL by other means is accepted before it is
 // served; so is one in a folder.
-func TestAdopt(t *testing.T) {
+func TestLedgerAccept(t *testing.T) {
 	for name, settings := range map[string][]string{"postgres": shared(t, servers.Postgres(t), "cloud"), "sqlite": nil} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings...).start()
@@ -149,10 +149,10 @@ func TestAdopt(t *testing.T) {
 			w.put("first", "ends", "bytes", "1h")
 			backend := status(w).Backends[0].ID
 			if name == "sqlite" {
-				w.fails("running server", "adopt")
+				w.fails("running server", "ledger", "accept")
 			}
 			w.stop()
-			if out := w.ok("adopt"); !strings.Contains(out, "lethe backend accept "+backend) {
+			if out := w.ok("ledger", "accept"); !strings.Contains(out, "lethe backend accept "+backend) {
 				t.Error(out)
 			}
 			w.start()
@@ -166,7 +166,7 @@ func TestAdopt(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	w.fails("lethe serve", "adopt")
+	w.fails("lethe serve", "ledger", "accept")
 	if r := asked[admin.Status](w.start(), "status"); r.Objects != 0 {
 		t.Error(r)
 	}

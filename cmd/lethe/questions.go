@@ -210,7 +210,7 @@ func ofRestore(ctx context.Context, conf *config.Config, file string) (string, e
 	return fmt.Sprintf("Put the ledger of %s (%s) into %s, which has %s?", file, of, conf.DataDir, have), nil
 }
 
-func ofAdoption(ctx context.Context, conf *config.Config) (string, error) {
+func ofAcceptance(ctx context.Context, conf *config.Config) (string, error) {
 	if conf.Database.On() {
 		return "Give the ledger of database.url a new identity, and stop all deletes until they are accepted?", nil
 	}

@@ -28,7 +28,7 @@ type Restored struct {
 func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
 	if c.Database.On() {
 		return out, errors.New("the ledger lies in PostgreSQL, and is restored with its tools (pg_restore, or a base backup); " +
-			"then, before it is served: \"lethe adopt\", which stops deletes until \"lethe backend accept\"")
+			"then, before it is served: \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
 	}
 	if err := meta.CheckFile(ctx, file); err != nil {
 		return out, fmt.Errorf("%s is no sound backup: %w", file, err)
@@ -47,7 +47,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	if err := errors.Join(removeLedger(fresh), copyFile(file, fresh)); err != nil {
 		return out, err
 	}
-	if out.Store, err = meta.Adopt(ctx, fresh, meta.Options{}); err != nil {
+	if out.Store, err = meta.Accept(ctx, fresh, meta.Options{}); err != nil {
 		return out, err
 	}
 	if exists(path) {
@@ -62,16 +62,16 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	return out, syncFolder(c.DataDir)
 }
 
-// Adopt gives the ledger of the configuration a new identity, and holds the deletes
+// AcceptLedger gives the ledger of the configuration a new identity, and holds the deletes
 // on all backends until a person accepts: it was restored or copied by other means
 // than Restore. Errors: ErrInUse, ErrNoStore, and those of opening it.
-func Adopt(ctx context.Context, c *config.Config) (out meta.Store, err error) {
+func AcceptLedger(ctx context.Context, c *config.Config) (out meta.Store, err error) {
 	if c.Database.On() {
 		url, o, err := database(c.Database)
 		if err != nil {
 			return out, err
 		}
-		return meta.AdoptPostgres(ctx, url, meta.Options{Postgres: o})
+		return meta.AcceptPostgres(ctx, url, meta.Options{Postgres: o})
 	}
 	lock, err := LockDataDir(c.DataDir, false)
 	if err != nil {
@@ -82,7 +82,7 @@ func Adopt(ctx context.Context, c *config.Config) (out meta.Store, err error) {
 	if !exists(path) {
 		return out, fmt.Errorf("%w in %s", ErrNoStore, c.DataDir)
 	}
-	return meta.Adopt(ctx, path, meta.Options{})
+	return meta.Accept(ctx, path, meta.Options{})
 }
 
 // ledgerFiles are what SQLite and the ledger's lock keep beside the file.
