@@ -38,16 +38,22 @@ var operators = map[string]operator{
 func equal(have, want string) bool { return have == want }
 
 // like matches a value with a pattern, in which * is any text and ? any character.
-func like(have, want string) bool {
-	text, pattern := characters(have), characters(want)
+func like(have, want string) bool { return glob(characters(want)).matches(characters(have)) }
+
+// glob is a pattern, in which * is any text and ? any character.
+type glob []rune
+
+// matches reports whether it is a pattern of a text. A * of the text is a character like
+// any other: it does not use up that of the pattern.
+func (g glob) matches(text []rune) bool {
 	star, from := -1, 0 // where the last * stands, and the text that follows what it takes
 	i, j := 0, 0
 	for i < len(text) {
 		switch {
-		case j < len(pattern) && pattern[j] == '*':
+		case j < len(g) && g[j] == '*':
 			star, from = j, i
 			j++
-		case j < len(pattern) && (pattern[j] == '?' || pattern[j] == text[i]):
+		case j < len(g) && (g[j] == '?' || g[j] == text[i]):
 			i, j = i+1, j+1
 		case star >= 0:
 			from++
@@ -56,14 +62,15 @@ func like(have, want string) bool {
 			return false
 		}
 	}
-	for j < len(pattern) && pattern[j] == '*' {
+	for j < len(g) && g[j] == '*' {
 		j++
 	}
-	return j == len(pattern)
+	return j == len(g)
 }
 
 // characters are those of a text; bytes that are none stay apart.
-func characters(s string) (out []rune) {
+func characters(s string) []rune {
+	out := make([]rune, 0, len(s))
 	for i, r := range s {
 		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
 			r = utf8.MaxRune + 1 + rune(s[i])

@@ -136,6 +136,6 @@ func keyRule(bucket string, key *meta.AccessKey) rule {
 	}
 	return rule{
 		allow: true, principals: auth.Principals{key.ID: {}}, actions: actionsOf(actions),
-		resources: auth.Resources{bucket: {}, bucket + "/*": {}},
+		resources: globs(auth.Resources{bucket: {}, bucket + "/*": {}}),
 	}
 }

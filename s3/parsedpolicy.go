@@ -62,7 +62,7 @@ func (p *parsedPolicy) parse() error {
 		}
 		r := rule{
 			allow: s.Effect == auth.BucketPolicyAccessTypeAllow, principals: s.Principals,
-			actions: actionsOf(s.Actions), resources: s.Resources, condition: s.Condition, clauses: own.clauses,
+			actions: actionsOf(s.Actions), resources: globs(s.Resources), condition: s.Condition, clauses: own.clauses,
 		}
 		if len(r.clauses) > 0 {
 			r.condition = own.rest[own.condition]

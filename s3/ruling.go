@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,6 +61,15 @@ func (s actionSet) add(other actionSet) {
 	}
 }
 
+// only are the actions that are in another set, too.
+func (s actionSet) only(other actionSet) actionSet {
+	out := make(actionSet, len(s))
+	for i, has := range s {
+		out[i] = has && other[i]
+	}
+	return out
+}
+
 // names are those of its actions.
 func (s actionSet) names() (out []auth.Action) {
 	for i, has := range s {
@@ -78,9 +88,24 @@ type rule struct {
 	allow      bool
 	principals auth.Principals
 	actions    actionSet
-	resources  auth.Resources
+	resources  []glob
 	condition  json.RawMessage // versitygw's; nil: none
 	clauses    []clause        // the conditions that versitygw does not know
+}
+
+// globs are the patterns of resources.
+func globs(patterns auth.Resources) (out []glob) {
+	for p := range patterns {
+		out = append(out, characters(p))
+	}
+	return out
+}
+
+// covers reports whether the statement is about a resource. versitygw's own matcher lets a
+// * in a key use up the pattern's.
+func (r rule) covers(resource string) bool {
+	text := characters(resource)
+	return slices.ContainsFunc(r.resources, func(g glob) bool { return g.matches(text) })
 }
 
 // concerns says that the statement is about an account, or about everybody.
@@ -178,7 +203,7 @@ func (r *ruling) refuses(action auth.Action, key string) error {
 // counts is what a rule allows and denies on a resource.
 func (r *ruling) counts(i int, resource string) (v verdict, err error) {
 	rule := r.rules[i]
-	if !rule.resources.FindMatch(resource, r.b.NormalizeObjectKey) {
+	if !rule.covers(resource) {
 		return v, nil
 	}
 	v, ok := r.found[i]
@@ -216,10 +241,15 @@ func (r *ruling) judge(rule rule) (v verdict, err error) {
 	return v, nil
 }
 
-// met has versitygw say whether a condition holds for the request; known: it can say.
+// met has versitygw say whether a condition holds for the request; known: it can say. Where
+// the condition has a pattern, and the request a * in what it is held against, it cannot:
+// its matcher lets that use up the pattern's.
 func (r *ruling) met(condition json.RawMessage) (holds, known bool) {
 	if condition == nil {
 		return true, true
+	}
+	if strings.Contains(strings.ToLower(string(condition)), "like") && r.starred() {
+		return false, false
 	}
 	everybody := shownStatement{Effect: auth.BucketPolicyAccessTypeAllow, Principal: "*", Action: []auth.Action{auth.GetObjectAction}, Resource: auth.ResourceArnPrefix + r.bucket}
 	on, unless := everybody, everybody
@@ -228,6 +258,22 @@ func (r *ruling) met(condition json.RawMessage) (holds, known bool) {
 		return true, true
 	}
 	return false, r.passes(everybody, unless)
+}
+
+// starred reports whether the request has a * in what versitygw's conditions are held
+// against and a client may choose.
+func (r *ruling) starred() bool {
+	for _, name := range []string{"User-Agent", "Referer", "X-Amz-Acl"} {
+		if strings.Contains(r.req.web.Get(name), "*") {
+			return true
+		}
+	}
+	for _, value := range r.req.web.Request().URI().QueryArgs().All() {
+		if bytes.ContainsRune(value, '*') {
+			return true
+		}
+	}
+	return false
 }
 
 // passes says that versitygw lets the request pass by these statements.
@@ -262,7 +308,8 @@ func showPolicy(version auth.PolicyVersion, statements []shownStatement) ([]byte
 }
 
 // shown is the policy by which versitygw comes to the decisions of the ruling. It lets
-// every key of a deletion pass: DeleteObjects decides on each.
+// every key of a deletion pass: DeleteObjects decides on each. To versitygw a key with * or
+// ? is a pattern, which allows no more than what is allowed on all that it covers.
 func (r *ruling) shown() ([]byte, error) {
 	if r.req.deletesMany() {
 		return showPolicy(auth.PolicyVersion2012, []shownStatement{{
@@ -271,10 +318,21 @@ func (r *ruling) shown() ([]byte, error) {
 		}})
 	}
 	var out []shownStatement
-	for _, resource := range r.resources() {
+	resources := r.resources()
+	said := make([]verdict, len(resources))
+	for i, resource := range resources {
 		v, err := r.on(resource)
 		if err != nil {
 			return nil, err
+		}
+		said[i] = v
+	}
+	for i, resource := range resources {
+		v := said[i]
+		for j, other := range resources {
+			if i != j && (auth.Resources{}).Match(resource, other, r.b.NormalizeObjectKey) {
+				v.allows = v.allows.only(said[j].allows)
+			}
 		}
 		s := shownStatement{Principal: "*", Resource: auth.ResourceArnPrefix + resource}
 		if s.Action = v.allows.names(); s.Action != nil {

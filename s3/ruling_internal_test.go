@@ -184,3 +184,53 @@ func TestPolicyActionsAreVersitygws(t *testing.T) {
 		t.Errorf("not listed: %v", want)
 	}
 }
+
+// To a pattern a * or a ? in what a client names is a letter like any other: it opens
+// nothing that a policy denies, and closes nothing that it allows.
+func TestSecurityPatternsInWhatClientsName(t *testing.T) {
+	statement := func(effect, resource, condition string) string {
+		return fmt.Sprintf(`{"Effect":%q,"Principal":"*","Action":["s3:GetObject","s3:PutObject"],"Resource":"arn:aws:s3:::%s"%s}`, effect, resource, condition)
+	}
+	everything := statement("Allow", "b/*", "")
+	for _, c := range []struct {
+		policy               []byte
+		target, agent, asked string // asked: the key, if it is not the target's
+		source               string
+		allowed              bool
+	}{
+		{policyOf(everything, statement("Deny", "b/p/*", "")), "/b/p/x", "", "", "", false},
+		{policyOf(everything, statement("Deny", "b/p/*", "")), "/b/p/*x", "", "", "", false},
+		{policyOf(everything, statement("Deny", "b/p/*", "")), "/b/p/**x", "", "", "", false},
+		{policyOf(everything, statement("Deny", "b/*.key", "")), "/b/*a.key", "", "", "", false},
+		{policyOf(everything, statement("Deny", "b/p/*", "")), "/b/*x", "", "", "", true},
+		{policyOf(everything), "/b/*keep", "", "", "", true},
+		{policyOf(statement("Allow", "b/a?", "")), "/b/a*", "", "", "", true},
+		{policyOf(everything, statement("Deny", "b/*", `,"Condition":{"StringLike":{"aws:UserAgent":"curl/*"}}`)), "/b/k", "curl/1", "", "", false},
+		{policyOf(everything, statement("Deny", "b/*", `,"Condition":{"StringLike":{"aws:UserAgent":"curl/*"}}`)), "/b/k", "curl/*1", "", "", false},
+		{policyOf(everything, statement("Deny", "b/*", `,"Condition":{"StringNotLike":{"aws:UserAgent":"good/*"}}`)), "/b/k", "bad*", "", "", false},
+		{policyOf(everything, statement("Deny", "b/*", `,"Condition":{"StringLike":{"aws:UserAgent":"curl/*"}}`)), "/b/k", "other/1", "", "", true},
+		{policyOf(statement("Allow", "b/u-?/*", "")), "/b/u-*/x", "", "u-bob/x", "b/u-bob/x", false},
+		{policyOf(statement("Allow", "b/u-?/*", "")), "/b/u-1/x", "", "u-2/x", "b/u-2/x", true},
+	} {
+		b, docs, rc := requested(t, http.MethodPut, c.target, "alice")
+		rc.Request.Header.SetUserAgent(c.agent)
+		if c.source != "" {
+			rc.Request.Header.Set("X-Amz-Copy-Source", c.source)
+		}
+		docs.docs[documentName{"b", kindPolicy}] = c.policy
+		shown, err := b.GetBucketPolicy(rc, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, action := strings.TrimPrefix(c.target, "/b/"), auth.PutObjectAction
+		if c.asked != "" {
+			key, action = c.asked, auth.GetObjectAction
+		}
+		err = auth.VerifyAccess(requestOf(rc).web, probe{policy: shown}, auth.AccessOptions{
+			Acc: auth.Account{Access: "alice"}, Bucket: "b", Object: key, Actions: []auth.Action{action},
+		})
+		if (err == nil) != c.allowed {
+			t.Errorf("%s of %s for %s (source %q, agent %q) under %s: %v", action, key, c.target, c.source, c.agent, c.policy, err)
+		}
+	}
+}
