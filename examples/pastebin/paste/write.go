@@ -107,9 +107,6 @@ func (s *Store) Replace(ctx context.Context, code string, body []byte) (Paste, e
 // swap lets the locked paste name another content. The contents are locked in the
 // order of their hashes, since another transaction may swap them the other way.
 func swap(ctx context.Context, tx pgx.Tx, p Paste, old string, c content) error {
-	if old == c.hash {
-		return nil
-	}
 	steps := []func() error{
 		func() error { return take(ctx, tx, c) },
 		func() error { return release(ctx, tx, old) },
