@@ -40,14 +40,14 @@ var decayMutants = []mutant{
 		name: "decay: copies keep no sums", rule: "22: what is written has the sums of its blocks", within: 500, in: sim.Placed,
 		file: "meta/memmeta/placecopy.go", old: "	b.keepBlocks(&next, c.Blocks)\n", new: "",
 	}, {
-		name: "decay: what is copied into a part is not verified", rule: "22: what is copied by bytes was verified", within: 1000, in: sim.Decaying | sim.Composed,
+		name: "decay: what is copied into a part is not verified", rule: "22: what is copied by bytes was verified", within: 1000, known: 1349, in: sim.Decaying | sim.Composed,
 		file: "object/parts.go", old: "	rd, err := s.get(ctx, &GetRequest{", new: "	rd, err := s.get(context.WithValue(ctx, s, true), &GetRequest{",
 		elsewhere: map[string][]edit{"object/body.go": {{"		if wrong == \"\" {\n", "		if wrong == \"\" || b.ctx.Value(b.s) != nil {\n"}}},
 	}, {
 		name: "decay: an upload is completed with a part that is suspect", rule: "20: no reference to what is known to be damaged", within: 2000, known: 9243, in: sim.Decaying | sim.Composed,
 		file: "meta/memmeta/uploads.go", old: "	return b == nil || !b.Suspect\n", new: "	return b == nil || !b.Suspect || b.UploadID != \"\"\n",
 	}, {
-		name: "decay: an old part takes an older copy's place", rule: "17: beside one that was verified within the trust window", within: 4000, in: sim.Decaying | sim.Composed,
+		name: "decay: an old part takes an older copy's place", rule: "17: beside one that was verified within the trust window", within: 4000, known: 697, in: sim.Decaying | sim.Composed,
 		file: "meta/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
 		elsewhere: map[string][]edit{"reclaim/sim/held.go": {{"(old.State == lethe.Pending || b.CreatedAt > lately)", "(old.State == lethe.Pending || b.CreatedAt > lately || len(o.last) > 0)"}}},
 	},
