@@ -34,15 +34,24 @@ var (
 
 // What was stamped while the clock was ahead is moved to now (?1), so that all
 // that counts from there counts from now, in full: claims go stale, silent writers
-// are reaped, undo windows end. ?2 is the end of a late window that begins now: what
+// are reaped, undo windows end, copies that are read are trusted. What a person allowed
+// beyond a limit ends. ?2 is the end of a late window that begins now: what
 // is due, or may land, later than that was stamped ahead, or is a retry that comes
 // sooner for it. No object's end is moved.
 var (
 	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
 	resetsNow = []string{
 		register(`UPDATE objects SET modified_at = ?1 WHERE modified_at > ?1`),
-		register(`UPDATE trash SET purge_at = purge_at - (deleted_at - ?1), deleted_at = ?1 WHERE deleted_at > ?1`),
+		// Before the trash: what is parked of it is due as long after it was deleted as before.
+		register(`UPDATE parked SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = parked.entry)
+			WHERE entry IN (SELECT id FROM trash WHERE deleted_at > ?1)`),
+		register(`UPDATE trash SET deleted_at = ?1,
+				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
+			WHERE deleted_at > ?1`),
+		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),
+		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
 		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),
+		register(`UPDATE backends SET trusted_since = ?1 WHERE trusted_since > ?1`),
 		register(`UPDATE blobs SET beat_at = ?1 WHERE state = 1 AND beat_at > ?1`),
 		register(`UPDATE blobs SET claimed_at = ?1 WHERE fence <> 0 AND claimed_at > ?1`),
 		register(`UPDATE blobs SET died_at = ?1 WHERE died_at > ?1`),
@@ -58,6 +67,11 @@ var (
 		register(`UPDATE guards SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
 		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
 		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
+		// Nobody knows which of them began while the clock was ahead.
+		register(`UPDATE guards SET free_until = ?1, free_n = 0 WHERE free_until > ?1`),
+		register(`UPDATE admin_tokens SET created_at = ?1,
+				expires_at = CASE WHEN expires_at = 0 THEN 0 ELSE expires_at - (created_at - ?1) END
+			WHERE created_at > ?1`),
 		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
 		register(`UPDATE receipts SET at = ?1 WHERE at > ?1`),
 	}
