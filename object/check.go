@@ -83,21 +83,39 @@ func (s *Store) known(ctx context.Context, seg meta.Segment, from, to int64) (ch
 // learnTime bounds how long a blob without sums is read, whoever waits for it.
 const learnTime = 15 * time.Minute
 
+// learnMost is how many blobs without sums a store reads at once.
+const learnMost = 4
+
 // learn finds the sums of a copy that was written before there were any: it reads all
 // of it, and if it has its digest the ledger keeps them, so that this is done once.
 // Reading goes on when the client that asked has gone: it will ask again. What several
-// clients ask for at once is read once.
+// clients ask for at once is read once. While learnMost are read a client waits for its
+// turn; one that goes away meanwhile has nothing read.
 func (s *Store) learn(ctx context.Context, c meta.Blob) (check, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
-	defer cancel()
 	if !s.opt.Background {
 		return s.readSums(ctx, c)
 	}
-	got, err, _ := s.learning.Do(string(c.ID), func() (any, error) { return s.readSums(ctx, c) })
-	return got.(check), err
+	for {
+		got, err, _ := s.learning.Do(string(c.ID), func() (any, error) {
+			if err := s.learners.Acquire(ctx, 1); err != nil {
+				return check{}, errNoTurn
+			}
+			defer s.learners.Release(1)
+			return s.readSums(ctx, c)
+		})
+		// Who had the turn to wait for all may have gone, and others be there still.
+		if err != errNoTurn || ctx.Err() != nil {
+			return got.(check), err
+		}
+	}
 }
 
+// errNoTurn: the client went before its blob could be read.
+var errNoTurn = fmt.Errorf("%w: the client has gone before the blob could be read for its sums", lethe.ErrUnavailable)
+
 func (s *Store) readSums(ctx context.Context, c meta.Blob) (check, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
+	defer cancel()
 	in, err := s.openBlob(ctx, c, 0, c.Size)
 	if err != nil {
 		return check{}, err

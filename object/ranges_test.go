@@ -336,3 +336,58 @@ func TestWhatSumsCost(t *testing.T) {
 		}
 	}
 }
+
+// Blobs without sums are read a few at a time, however many are asked for; a client
+// that goes away before its turn has nothing read, and others wait on.
+func TestFewLearnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, blobs = 4, 10
+		w := newWorld(t, func(o *object.Options) { o.Background = true })
+		for i := range blobs {
+			w.put(fmt.Sprint("k", i), noise(2<<20, uint64(90+i)))
+		}
+		w.ledger.old = true
+		var gets atomic.Int64
+		gate := make(chan struct{})
+		for _, disk := range []string{"disk1", "disk2"} {
+			w.faults[disk] = func(call blobtest.Call) blobtest.Fault {
+				if call.Op == blobtest.OpGet {
+					gets.Add(1)
+				}
+				return blobtest.Fault{Wait: gate}
+			}
+		}
+		ctx, leave := context.WithCancel(w.ctx)
+		var group sync.WaitGroup
+		ask := func(ctx context.Context, i int) {
+			group.Go(func() {
+				r := object.GetRequest{Bucket: bucket, Key: fmt.Sprint("k", i), Range: &object.Range{Offset: 5, Length: 5}}
+				rd, err := w.Get(ctx, r)
+				if err == nil {
+					rd.Body.Close()
+				}
+				if !errors.Is(err, ctx.Err()) {
+					t.Errorf("k%d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range blobs {
+			ask(ctx, i)
+		}
+		ask(w.ctx, blobs-1)
+		if n := gets.Load(); n != most {
+			t.Errorf("%d blobs are read at once", n)
+		}
+		leave()
+		synctest.Wait()
+		if n := gets.Load(); n != most {
+			t.Errorf("%d blobs are read for clients that have gone", n-most)
+		}
+		close(gate)
+		group.Wait()
+		if n := gets.Load(); n != 2*(most+1) { // what was learnt, also of the last one, is asked for its piece
+			t.Errorf("%d reads", n)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/lethe-storage/lethe"
@@ -73,8 +74,9 @@ type Store struct {
 	events Events
 	bodies pool // of small bodies, up to Options.Small, and of blocks
 	held   *budget.Budget
-	// learning are blobs whose blocks get their sums.
+	// learning are blobs whose blocks get their sums, learners those that are read for it.
 	learning singleflight.Group
+	learners *semaphore.Weighted
 }
 
 // New makes a store.
@@ -88,7 +90,9 @@ func New(o Options) (*Store, error) {
 		return nil, errors.New("object: Options.StoreID is missing")
 	}
 	o = o.withDefaults()
-	return &Store{opt: o, ledger: o.Ledger, events: o.Events, held: budget.New(o.Held, o.Held)}, nil
+	return &Store{
+		opt: o, ledger: o.Ledger, events: o.Events, held: budget.New(o.Held, o.Held), learners: semaphore.NewWeighted(learnMost),
+	}, nil
 }
 
 func (o Options) withDefaults() Options {
