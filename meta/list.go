@@ -168,6 +168,7 @@ func (l *listing) step(rows *sql.Rows) (key string, err error) {
 		return o.Key, nil
 	}
 	o.Bucket = l.q.Bucket
+	o.Attrs = o.Attrs.Listed()
 	l.page.Objects = append(l.page.Objects, o)
 	l.last = o.Key
 	return o.Key, nil

@@ -161,7 +161,8 @@ type ListQuery struct {
 	Limit     int    // keys and common prefixes together; <= 1000
 }
 
-// ListPage is a page of a listing.
+// ListPage is a page of a listing. Its objects are told without what may be long of each
+// (Attrs.Listed).
 type ListPage struct {
 	Objects  []Object
 	Prefixes []string

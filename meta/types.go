@@ -102,6 +102,13 @@ type Attrs struct {
 	ACL *ACL `json:"acl,omitempty"`
 }
 
+// Listed is a without its parts, metadata and grants: a page of a thousand objects with a
+// thousand parts each would hold hundreds of megabytes.
+func (a Attrs) Listed() Attrs {
+	a.Parts, a.User, a.ACL = nil, nil, nil
+	return a
+}
+
 // ACL is an access control list of S3's; an empty one grants nothing to others.
 type ACL struct {
 	Grants []Grant `json:"g,omitempty"`

@@ -59,7 +59,9 @@ func (l *listing) step(o *object) bool {
 		l.within, l.last = common, common
 		return true
 	default:
-		l.page.Objects = append(l.page.Objects, o.row())
+		row := o.row()
+		row.Attrs = row.Attrs.Listed()
+		l.page.Objects = append(l.page.Objects, row)
 	}
 	l.last = o.Key
 	return true
