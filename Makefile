@@ -85,8 +85,9 @@ house:
 
 # The tests with real clients have a stage of their own; those with real servers
 # (internal/servers) run with the packages that they belong to.
+# The ledger's tests last longest, and begin first.
 unit:
-	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m ./...
+	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m ./meta ./...
 
 race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)

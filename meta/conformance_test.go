@@ -106,7 +106,7 @@ func histories(t *testing.T, checks, short string) {
 // TestEqualsMemoryLedger makes the ledger and the in-memory ledger live through
 // the same random histories; -rapid.checks says how many.
 func TestEqualsMemoryLedger(t *testing.T) {
-	histories(t, "300", "30")
+	histories(t, "150", "30")
 	metatest.Differ(t, 60, openMemory, openSQLite)
 }
 
