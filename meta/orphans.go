@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -66,10 +67,10 @@ func (db *DB) CondemnOrphans(ctx context.Context, r OrphanRequest) (out Orphans,
 // mayCondemn checks what must hold for the whole batch, and holds it.
 func (t *tx) mayCondemn(r OrphanRequest) error {
 	if ahead := t.db.engine.behind(); ahead > 0 {
-		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead, lethe.ErrClock)
+		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
 	}
 	if ahead := t.db.ClockAhead(); ahead > 0 {
-		return fmt.Errorf("the clock was set forward by %s: %w", ahead, lethe.ErrClock)
+		return fmt.Errorf("the clock was set forward by %s: %w", ahead.Round(time.Second), lethe.ErrClock)
 	}
 	b, err := t.backend(r.Backend)
 	if err != nil {

@@ -3,6 +3,7 @@ package reclaim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 )
@@ -16,11 +17,11 @@ func unlessBehind(ledger any, step Step) Step {
 	return func(ctx context.Context, n *Counts) (bool, error) {
 		if d := c.ClockAhead(); d > 0 {
 			return false, fmt.Errorf("reclaim: %w: the ledger's clock was set forward by %s; nothing is removed for its age "+
-				"until it is set back, or, if it is right now, this process is started anew", lethe.ErrClock, d)
+				"until it is set back, or, if it is right now, this process is started anew", lethe.ErrClock, d.Round(time.Second))
 		}
 		if d := c.ClockBehind(); d > 0 {
 			return false, fmt.Errorf("reclaim: %w: the machine's clock lies %s behind the latest time in the ledger; "+
-				"nothing is removed for its age before it has caught up: check the clock", lethe.ErrClock, d)
+				"nothing is removed for its age before it has caught up: check the clock", lethe.ErrClock, d.Round(time.Second))
 		}
 		return step(ctx, n)
 	}
