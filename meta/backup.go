@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Restored is the reason for which Accept holds the deletes on all backends.
@@ -80,8 +81,8 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 		db.r.memory.RLock()
 		defer db.r.memory.RUnlock()
 	}
-	_, err = s.conn.ExecContext(ctx, "VACUUM INTO ?", path)
-	return errors.Join(mapError(err), s.close())
+	_, err = s.Conn.ExecContext(ctx, "VACUUM INTO ?", path)
+	return errors.Join(sqldb.MapError(err), s.Close())
 }
 
 func syncFile(path string) error {
@@ -109,7 +110,7 @@ func FileTotals(ctx context.Context, path string) (objects, bytes int64, err err
 		return 0, 0, err
 	}
 	err = pool.QueryRowContext(ctx, "SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0) FROM bucket_counters").Scan(&objects, &bytes)
-	return objects, bytes, errors.Join(mapError(err), pool.Close())
+	return objects, bytes, errors.Join(sqldb.MapError(err), pool.Close())
 }
 
 // openFile opens a ledger to be read only.
@@ -127,14 +128,14 @@ func openFile(path string) (*sql.DB, error) {
 func checkPool(ctx context.Context, pool *sql.DB) error {
 	var app int
 	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return mapError(err)
+		return sqldb.MapError(err)
 	}
 	if app != application {
 		return fmt.Errorf("it is not a ledger of lethe: %w", lethe.ErrCorrupt)
 	}
 	var verdict string
 	if err := pool.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
-		return mapError(err)
+		return sqldb.MapError(err)
 	}
 	if verdict != "ok" {
 		return fmt.Errorf("integrity check: %s: %w", verdict, lethe.ErrCorrupt)
@@ -145,7 +146,7 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 		return nil
 	}
 	if err != nil {
-		return mapError(err)
+		return sqldb.MapError(err)
 	}
 	return fmt.Errorf("a row of %s refers to nothing: %w", table, lethe.ErrCorrupt)
 }

@@ -13,6 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const (
@@ -100,7 +101,7 @@ func (b *ballast) give(err error) bool {
 // isFull says that err reports a full disk. The index of the log is extended
 // apart, with an error of its own.
 func isFull(err error) bool {
-	c := code(err)
+	c := sqldb.Code(err)
 	return c&0xff == sqlite3.SQLITE_FULL || c == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 

@@ -54,7 +54,7 @@ func tooMuch(t *testing.T, db *DB) {
 		t.Fatalf("error %v, want that the disk is full", err)
 	}
 	on(t, db, func() {
-		if err := db.w.s.exec("PRAGMA max_page_count = 1000000"); err != nil {
+		if err := db.w.s.Run("PRAGMA max_page_count = 1000000"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
 	insertBlocks = register(`INSERT INTO blocks (blob_id, first_no, sums) VALUES (?1, ?2, ?3)`)
 	selectBlocks = register(`SELECT sums FROM blocks WHERE blob_id = ?1 AND first_no BETWEEN ?2 AND ?3 ORDER BY first_no`)
-	dropBlocks   = register(`DELETE FROM blocks WHERE blob_id IN (SELECT id FROM ` + ids(1) + `)`)
+	dropBlocks   = register(`DELETE FROM blocks WHERE blob_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	noteBlock    = register(`UPDATE blobs SET block = ?2 WHERE id = ?1 AND state = 2 AND size = ?3`)
 )
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
@@ -227,7 +228,7 @@ func (t *tx) bucketError(name string, err error) error {
 
 func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket) }
 
-func scanBucket(r scanner, b *Bucket, more ...any) error {
+func scanBucket(r sqldb.Scanner, b *Bucket, more ...any) error {
 	var deflt, longest, undo int64
 	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
 		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds}, more...)...)

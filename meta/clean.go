@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -18,12 +19,12 @@ var (
 	claimCondemned = register(`WITH due AS MATERIALIZED (
 			SELECT id FROM blobs
 			WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at BETWEEN ?2 AND ?3 AND (?7 = 0 OR late_until = 0)
-			ORDER BY due_at LIMIT ?4 ` + locked + `)
+			ORDER BY due_at LIMIT ?4 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
 		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
 	staleClaims = register(`WITH stale AS MATERIALIZED (
 			SELECT id FROM blobs WHERE fence <> 0 AND claimed_at <= ?1
-			ORDER BY fence LIMIT ?2 ` + locked + `)
+			ORDER BY fence LIMIT ?2 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = '', fence = 0, claimed_at = 0 FROM stale
 		WHERE blobs.id = stale.id RETURNING blobs.backend, blobs.state`)
 	cleanDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(due_at), 0) FROM blobs

@@ -6,15 +6,16 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, content_id = ?2, replica = ?3, segment = t.segment
-	FROM ` + rows(1, "id text", "segment bigint") + `
+	FROM ` + sqldb.Rows(1, "id text", "segment bigint") + `
 	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.suspect = 0 AND blobs.upload_id = ?4`)
 
 // suspectParts counts those of an upload that were marked suspect.
 var suspectParts = register(`SELECT count(*) FROM blobs
-	WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2 AND suspect = 1 AND upload_id = ?2`)
+	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 2 AND suspect = 1 AND upload_id = ?2`)
 
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // death says why and when blobs were condemned.
@@ -54,20 +55,20 @@ const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claime
 var (
 	condemnBlobs = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
 			late_until = CASE WHEN late_until < ?5 THEN ?5 ELSE late_until END
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = ?6 AND fence = ?7
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = ?6 AND fence = ?7
 		RETURNING id, backend, size, reason`)
 	condemnLive = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2
-		FROM ` + rows(1, "id text", "died bigint", "reason text", "bucket text") + `
+		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 2
 		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
 	// An index of its own, mostly empty, answers it at once.
 	anyReplicaPending = register(`SELECT 1 FROM blobs WHERE state = 1 AND content_id IS NOT NULL LIMIT 1`)
 	condemnReplicas   = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2,
 			late_until = CASE WHEN late_until < ?2 THEN ?2 ELSE late_until END
-		FROM ` + rows(1, "id text", "died bigint", "reason text", "bucket text") + `
+		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 1
 		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
-	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + ids(1) + `)`)
+	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -19,12 +20,12 @@ var (
 		FROM blobs b WHERE b.content_id = ?1`)
 	contentWithin = register(`SELECT coalesce(max(b.segment) + 1, 0),
 			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + `
-				AND b.backend IN (SELECT id FROM ` + ids(3) + `) THEN b.segment END)
+				AND b.backend IN (SELECT id FROM ` + sqldb.IDs(3) + `) THEN b.segment END)
 		FROM blobs b WHERE b.content_id = ?1`)
 	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
 	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
-	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + exclusive)
+	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)
 	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
 			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9, block = ?10
 		WHERE id = ?1 AND state = 1 AND fence = ?2`)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -18,12 +19,12 @@ var (
 			AND (?4 = '' OR k.name = ?4) AND b.died_at <= ?5 AND b.size >= ?6
 			AND (?7 = '' OR replace(b.last_error, ?7, '') <> b.last_error)
 		ORDER BY b.id LIMIT ?8`)
-	deadByID = register(`SELECT ` + deadColumns + ` FROM ` + ids(1) + ` CROSS JOIN blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
+	deadByID = register(`SELECT ` + deadColumns + ` FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
 		WHERE b.id = t.id AND b.state = 4`)
 	requeueDead = register(`UPDATE blobs SET state = 3, due_at = ?2, attempts = 0
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 4 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
 	writeOffDead = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 4 AND late_until <= ?2 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 4 AND late_until <= ?2 RETURNING id, backend, size, coalesce(content_id, ''), reason, block`)
 	selectTotals = register(`SELECT backend, state, sum(n), sum(bytes) FROM blob_counters
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -16,18 +17,18 @@ const maxDeletion = 1000
 // CROSS JOIN makes SQLite read the parameter first, and look each key up.
 var (
 	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
-		FROM ` + ids(1) + ` CROSS JOIN objects o
-		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + exclusiveBy("o.key"))
-	visibleKeys = register(`SELECT o.key FROM ` + ids(1) + ` CROSS JOIN objects o
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy("o.key"))
+	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3)`)
-	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
+	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
 			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
 		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
 			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6, ?7, ?8
-		FROM ` + rows(1, "id text", "key text") + ` CROSS JOIN objects o
+		FROM ` + sqldb.Rows(1, "id text", "key text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = ?2 AND o.key = t.key`)
-	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + ids(1) + `)`)
+	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
@@ -160,7 +161,7 @@ func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 	anew, err := all(p.t, scanOne[string], visibleKeys, asJSON(missing), p.bucket.ID, p.t.now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
-		return nil, either(err, errAgain)
+		return nil, either(err, sqldb.ErrAgain)
 	}
 	return lies, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Named is a row that a plan names: an object by bucket, key and the version that
@@ -67,22 +68,22 @@ const (
 
 var (
 	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.id
-		FROM ` + rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
-		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + locked)
+		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + sqldb.Locked)
 	trashNamed = register(`SELECT r.id, r.purge_at, r.content_id, r.bucket, r.key
-		FROM ` + rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
-		ORDER BY r.purge_at, r.size, r.id ` + locked)
+		FROM ` + sqldb.Rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
+		ORDER BY r.purge_at, r.size, r.id ` + sqldb.Locked)
 	claimNamed = register(`WITH due AS MATERIALIZED (
-			SELECT b.id FROM ` + ids(2) + ` CROSS JOIN blobs b
+			SELECT b.id FROM ` + sqldb.IDs(2) + ` CROSS JOIN blobs b
 			WHERE b.id = t.id AND b.backend = ?1 AND b.state = 3 AND b.fence = 0 AND b.due_at <= ?3 AND (?7 = 0 OR b.late_until = 0)
-			ORDER BY b.due_at, b.size, b.id LIMIT ?4 ` + locked + `)
+			ORDER BY b.due_at, b.size, b.id LIMIT ?4 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
 		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
 	claimNamedIntents = register(`WITH silent AS MATERIALIZED (
-			SELECT b.id FROM ` + ids(1) + ` CROSS JOIN blobs b
+			SELECT b.id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 			WHERE b.id = t.id AND b.state = 1 AND b.fence = 0 AND b.beat_at <= ?2 AND (?3 = '' OR b.backend = ?3)
-			ORDER BY b.beat_at, b.size, b.id LIMIT ?4 ` + locked + `)
+			ORDER BY b.beat_at, b.size, b.id LIMIT ?4 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
 		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
 
@@ -91,7 +92,7 @@ var (
 		WHERE o.due_at IS NOT NULL AND o.due_at <= ?1 AND (o.due_at, o.size, o.bucket_id, o.key) > (?2, ?3, ?4, ?5)
 		ORDER BY o.due_at, o.size, o.bucket_id, o.key LIMIT ?6`)
 	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, ` + dueFate + `
-		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
 			LEFT JOIN contents c ON c.id = o.content_id
 		WHERE o.bucket_id = t.bucket_id AND o.key = t.key ORDER BY o.bucket_id, o.key`)
 	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
@@ -105,7 +106,7 @@ var (
 		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
 		ORDER BY beat_at, size, id LIMIT ?6`)
 	// As rulesOf, for who changes nothing.
-	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // named are the rows that were taken, as the batch names them; nil if it names

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // DB is the ledger: in a SQLite file (Open) or in a PostgreSQL database
@@ -14,7 +15,7 @@ import (
 type DB struct {
 	o       Options
 	random  io.Reader
-	dialect dialect
+	dialect sqldb.Dialect
 	engine  engine
 	moved   func([]Move)
 	watch   Watch
@@ -133,6 +134,3 @@ func (db *DB) ClockBehind() time.Duration { return db.engine.behind() }
 // Close waits for the writes that were begun, and closes the ledger. Closing
 // again does nothing.
 func (db *DB) Close() error { return db.engine.close() }
-
-// errClosed answers calls after Close.
-var errClosed = fmt.Errorf("the ledger is closed: %w", lethe.ErrUnavailable)

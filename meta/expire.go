@@ -7,21 +7,22 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
 	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
 		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
-		ORDER BY due_at LIMIT ?3 ` + locked)
+		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
 	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
-		FROM ` + rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
+		FROM ` + sqldb.Rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
 	deleteDue = register(`DELETE FROM objects
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
 			AND due_at IS NOT NULL AND due_at <= ?2
 		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag`)
 	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
 	supersededPromotions = register(`DELETE FROM promotions
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)`)
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
 	expireDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(due_at), 0) FROM objects
 		WHERE due_at IS NOT NULL AND due_at <= ?1`)
 	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))

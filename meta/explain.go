@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Fate is what the ledger knows of a key: for one who asks why it is here, or
@@ -38,7 +39,7 @@ var (
 		WHERE trash > ?2 OR trash = ?2 AND id > ?3 ORDER BY trash, id LIMIT ?4`)
 	explainTrash = register(`SELECT ` + trashColumns + ` FROM trash WHERE bucket = ?1 AND key = ?2 ORDER BY id`)
 	explainOps   = register(`SELECT id, what, object_id, at FROM ops
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY at, id`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
 )
 
 // ContentByID answers a content's row: ErrContentGone if nothing refers to it any

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const findingColumns = `backend, key, kind, size, detail, content_id, segment, first_at, last_at, first_walk, last_walk`
@@ -37,7 +38,7 @@ var (
 	}
 )
 
-var findingRows = rows(1, "key text", "kind text", "size bigint", "detail text", "content_id text", "segment bigint")
+var findingRows = sqldb.Rows(1, "key text", "kind text", "size bigint", "detail text", "content_id text", "segment bigint")
 
 // findingRow is a finding as a parameter.
 type findingRow struct {

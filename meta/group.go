@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // group is the members that share one COMMIT.
@@ -68,15 +69,15 @@ func (g *group) join(m *member) bool {
 		return true
 	}
 	s := g.w.s
-	if err := s.exec("SAVEPOINT member"); err != nil {
+	if err := s.Run("SAVEPOINT member"); err != nil {
 		return false
 	}
 	if m.err = g.w.runOne(m, g.common); m.err != nil {
 		g.common.undone()
-		return s.exec("ROLLBACK TO member") == nil && s.exec("RELEASE member") == nil
+		return s.Run("ROLLBACK TO member") == nil && s.Run("RELEASE member") == nil
 	}
 	g.common.kept()
-	if s.exec("RELEASE member") != nil {
+	if s.Run("RELEASE member") != nil {
 		return false
 	}
 	g.kept++
@@ -89,13 +90,13 @@ func (g *group) alone(m *member) error {
 		return err
 	}
 	s := g.w.s
-	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := s.Run("BEGIN IMMEDIATE"); err != nil {
 		g.w.db.ballast.give(err)
 		g.w.reopen()
 		return err
 	}
 	if err := g.w.runOne(m, g.common); err != nil {
-		if s.exec("ROLLBACK") != nil {
+		if s.Run("ROLLBACK") != nil {
 			g.w.reopen()
 		}
 		return err
@@ -139,13 +140,13 @@ func (g *group) settle() error {
 		return nil
 	}
 	w := g.w
-	return mapError(g.common.write(&tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s}))
+	return sqldb.MapError(g.common.write(&tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s}))
 }
 
 // singly runs the members again, each in a transaction of its own, after the one
 // that they shared was ended.
 func (g *group) singly() {
-	g.w.s.exec("ROLLBACK")
+	g.w.s.Run("ROLLBACK")
 	for _, m := range g.ran {
 		one := &group{w: g.w, k: g.k, ran: []*member{m}}
 		if m.err = one.alone(m); m.err == nil && !one.commit() {

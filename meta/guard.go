@@ -7,13 +7,14 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_of, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
-	selectLife    = registerFor(postgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
+	selectLife    = registerFor(sqldb.PostgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
 		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?5, ?7, ?8)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
@@ -167,7 +168,7 @@ func noBackend(id string) error {
 	return fmt.Errorf("the ledger knows no backend %q: %w", id, lethe.ErrBackendMismatch)
 }
 
-func scanBackend(r scanner) (b Backend, err error) {
+func scanBackend(r sqldb.Scanner) (b Backend, err error) {
 	var of string
 	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &of, &b.Draining, &b.CreatedAt)
 	switch {

@@ -43,7 +43,7 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 // fn might hold meanwhile.
 func (l *ledger) waitsEmptyHanded(g Guard, fn func() error) {
 	l.t.Helper()
-	tx, err := l.pg.pools[request].BeginTx(l.ctx, nil)
+	tx, err := l.pg.runners[request].Pool.BeginTx(l.ctx, nil)
 	l.ok(err)
 	defer tx.Rollback()
 	var me int
@@ -56,7 +56,7 @@ func (l *ledger) waitsEmptyHanded(g Guard, fn func() error) {
 			l.t.Fatalf("it did not wait for the bucket: %v", err)
 		default:
 		}
-		l.ok(l.pg.pools[request].QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
+		l.ok(l.pg.runners[request].Pool.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))`, me).Scan(&waits))
 	}
 	var got bool
 	l.ok(tx.QueryRow(`SELECT pg_try_advisory_xact_lock($1)`, gateOf("guard", string(g.Kind)+"\x00"+g.Subject)).Scan(&got))

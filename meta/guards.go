@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const guardColumns = `kind, subject, hour, n, held_at, held_until, reason, free_until, free_n`
@@ -22,7 +23,7 @@ var (
 	listGuards = register(`SELECT coalesce((SELECT b.name FROM buckets b WHERE b.id = guards.subject), ''), ` + guardColumns + `
 		FROM guards ORDER BY kind, subject`)
 	passedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE held_at > 0 AND held_until <= ?1 ORDER BY kind, subject`)
-	dropGuards   = register(`DELETE FROM guards WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + ids(1) + `)`)
+	dropGuards   = register(`DELETE FROM guards WHERE kind IN ('rules', 'ttl') AND subject IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	bucketHas    = register(`SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = ?1`)
 	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
 )
@@ -48,7 +49,7 @@ func (t *tx) saveGuard(g Guard) error {
 	return err
 }
 
-func scanGuard(r scanner) (g Guard, err error) {
+func scanGuard(r sqldb.Scanner) (g Guard, err error) {
 	err = r.Scan(&g.Name, &g.Kind, &g.Subject, &g.Hour, &g.N, &g.HeldAt, &g.HeldUntil, &g.Reason, &g.FreeUntil, &g.FreeN)
 	return g, err
 }

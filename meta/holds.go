@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // HoldScope says what a hold is about.
@@ -71,10 +72,10 @@ var (
 		ORDER BY b.name, h.scope, h.key LIMIT ?5`)
 	// CROSS JOIN makes SQLite read the parameter first, and look each key up.
 	heldKeys = register(`SELECT t.bucket_id, t.key, h.scope, h.key, h.reason
-		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
 		WHERE h.bucket_id = t.bucket_id AND h.scope IN (1, 3) AND h.key = t.key
 		UNION ALL SELECT t.bucket_id, t.key, h.scope, h.key, h.reason
-		FROM ` + rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
 		WHERE h.bucket_id = t.bucket_id AND h.scope = 2 AND substr(t.key, 1, length(h.key)) = h.key`)
 )
 

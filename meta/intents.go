@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -13,7 +14,7 @@ var (
 	insertPromotion = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload) VALUES (?1, ?2, ?3, ?4)`)
 	promoteIn       = register(`INSERT INTO promotions (blob_id, bucket_id, key, payload)
 		SELECT ?1, id, ?3, ?4 FROM buckets WHERE name = ?2`)
-	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + shared)
+	openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Shared)
 	backendUsed = register(`SELECT coalesce(sum(bytes), 0), ` + connections + ` FROM blob_counters WHERE backend = ?1`)
 	beatBlob    = register(`UPDATE blobs SET beat_at = ?2, size = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	extendGrace = register(`UPDATE blobs SET due_at = ?2
@@ -59,7 +60,7 @@ func (t *tx) begin(in Intent) (Blob, error) {
 		return b, err
 	}
 	_, err := t.exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.now)
-	if isUnique(err) {
+	if sqldb.IsUnique(err) {
 		return b, fmt.Errorf("the id is taken: every upload needs a new one (%v)", err)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at`
@@ -30,7 +31,7 @@ func (db *DB) AddAccessKey(ctx context.Context, k AccessKey) (AccessKey, error) 
 		k.Owner = cmp.Or(k.Owner, k.ID)
 		k.CreatedAt = t.now
 		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
-		if isUnique(err) {
+		if sqldb.IsUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}
 		return err
@@ -74,7 +75,7 @@ func (db *DB) AccessKeys(ctx context.Context) (keys []AccessKey, err error) {
 	return keys, err
 }
 
-func scanKey(r scanner) (k AccessKey, err error) {
+func scanKey(r sqldb.Scanner) (k AccessKey, err error) {
 	var buckets string
 	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.Settings, &k.CreatedAt); err != nil {
 		return k, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // LateBytes are bytes that were sent, or may have been, after their intent was given
@@ -17,7 +18,7 @@ type LateBytes struct {
 }
 
 var (
-	heldBlob   = register(`SELECT state FROM blobs WHERE id = ?1 ` + exclusive)
+	heldBlob   = register(`SELECT state FROM blobs WHERE id = ?1 ` + sqldb.Exclusive)
 	insertLate = register(`INSERT INTO blobs (id, backend, state, size, digest, segment, replica, part,
 			created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
 			worker, fence, claimed_at)

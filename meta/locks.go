@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -21,26 +22,26 @@ var (
 	// too, a gate before the row's lock: those who share a row pass by who waits to
 	// change it, for ever if there are many of them, while gates are passed in turn.
 	// Backends have one for the same reason: a hold must get through.
-	keyBucket = registerFor(postgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+	keyBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
-	gatedBucket = registerFor(postgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+	gatedBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
-	closeGate    = registerFor(postgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock(?1)) AS gate`)
-	passGate     = registerFor(postgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(?1)) AS gate`)
-	heldBucket   = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + exclusive)
-	gatedBackend = registerFor(postgresName, `SELECT `+backendColumns+` FROM backends
+	closeGate    = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock(?1)) AS gate`)
+	passGate     = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(?1)) AS gate`)
+	heldBucket   = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
+	gatedBackend = registerFor(sqldb.PostgresName, `SELECT `+backendColumns+` FROM backends
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE id = ?1 FOR SHARE OF backends`)
-	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + shared)
-	heldBackend   = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + exclusive)
-	heldObject    = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + exclusive)
-	heldUpload    = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + exclusive)
-	heldContents  = register(`SELECT c.id, c.closed FROM ` + ids(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + exclusiveBy("c.id"))
-	contentsOf    = register(`SELECT DISTINCT b.content_id FROM ` + ids(1) + ` CROSS JOIN blobs b
+	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
+	heldBackend   = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
+	heldObject    = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
+	heldUpload    = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
+	heldContents  = register(`SELECT c.id, c.closed FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy("c.id"))
+	contentsOf    = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
 )
 
 // crowded says that other transactions may write at the same time.
-func (t *tx) crowded() bool { return t.writes && !t.db.dialect.alone }
+func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
 
 // holdKey reads the bucket of a key that is to be written, with its rules, and
 // holds both, the bucket shared: ErrNoSuchBucket.
@@ -52,7 +53,7 @@ func (t *tx) holdKey(bucket, key string) (b Bucket, rs lifecycle.Rules, err erro
 }
 
 // rulesIn scans a bucket with its rules.
-func (t *tx) rulesIn(name string, row scanner) (b Bucket, rs lifecycle.Rules, err error) {
+func (t *tx) rulesIn(name string, row sqldb.Scanner) (b Bucket, rs lifecycle.Rules, err error) {
 	var text string
 	if err = t.bucketError(name, scanBucket(row, &b, &text)); err != nil {
 		return b, nil, err
@@ -124,7 +125,7 @@ func (t *tx) holdUpload(id lethe.ID) error {
 }
 
 // holdContents locks contents; those that are held already need no second look.
-// errAgain if one of them is gone, or if open, which may be empty, takes no more
+// sqldb.ErrAgain if one of them is gone, or if open, which may be empty, takes no more
 // references: what was read before is old.
 func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	if !t.crowded() {
@@ -137,7 +138,7 @@ func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	}
 	found, closed, err := t.lockContents(want, open)
 	if err == nil && (found != len(want) || closed) {
-		err = errAgain
+		err = sqldb.ErrAgain
 	}
 	return err
 }

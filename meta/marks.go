@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
 	markSuspect = register(`UPDATE blobs SET suspect = 1, last_error = ?2
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 2`)
 	markSound = register(`UPDATE blobs SET suspect = 0, last_error = '', verified_at = CASE WHEN verified_at > ?2 THEN verified_at ELSE ?2 END
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 2`)
-	markedBlobs = register(`SELECT coalesce(b.content_id, ''), b.suspect FROM ` + ids(1) + ` CROSS JOIN blobs b
-		WHERE b.id = t.id AND b.state = 2 ` + exclusiveBy("b.id"))
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 2`)
+	markedBlobs = register(`SELECT coalesce(b.content_id, ''), b.suspect FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 2 ` + sqldb.ExclusiveBy("b.id"))
 	pageBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
 		WHERE id > ?1 AND (?2 = '' OR backend = ?2) AND state IN (?3, ?4, ?5, ?6)
 		ORDER BY id LIMIT ?7`)
 	blobsByID = register(`SELECT ` + blobColumns + ` FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // MarkSuspect marks live blobs that were found missing or damaged, with why. Rows that
@@ -70,7 +71,7 @@ func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 		switch {
 		case m.content == "":
 		case t.crowded() && !t.held[m.content]:
-			return errAgain
+			return sqldb.ErrAgain
 		case m.suspect != suspect:
 			t.counts.place(m.content)
 		}

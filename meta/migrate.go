@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 //go:embed migrations/*/*.sql
@@ -78,7 +79,7 @@ func after(steps []migration, have int) []migration {
 
 // migrate brings the file to this version's schema and reads who it is. It
 // changes nothing before it is sure that the file is ours.
-func (db *DB) migrate(ctx context.Context, s *session) error {
+func (db *DB) migrate(ctx context.Context, s *sqldb.Session) error {
 	if err := checkSQLite(ctx, s); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (db *DB) migrate(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	steps, err := migrations(db.dialect.name)
+	steps, err := migrations(db.dialect.Name)
 	if err != nil {
 		return err
 	}
@@ -101,26 +102,26 @@ func (db *DB) migrate(ctx context.Context, s *session) error {
 	if have >= bootVersion { // before the clock is looked at
 		var id string
 		var offset lethe.Time
-		if err := s.conn.QueryRowContext(ctx, getBoot).Scan(&id, &offset); err != nil {
-			return mapError(err)
+		if err := s.Conn.QueryRowContext(ctx, getBoot).Scan(&id, &offset); err != nil {
+			return sqldb.MapError(err)
 		}
 		db.clock.jump.resume(id, offset)
 	}
-	if err := s.set(ctx, db.writing()); err != nil {
+	if err := setPragmas(ctx, s, db.writing()); err != nil {
 		return err
 	}
 	for _, m := range after(steps, have) {
 		if err := db.apply(ctx, s, m); err != nil {
-			return fmt.Errorf("migration %s: %w", m.name, mapError(err))
+			return fmt.Errorf("migration %s: %w", m.name, sqldb.MapError(err))
 		}
 	}
 	return db.identify(ctx, s)
 }
 
-func checkSQLite(ctx context.Context, s *session) error {
+func checkSQLite(ctx context.Context, s *sqldb.Session) error {
 	var have string
-	if err := s.conn.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&have); err != nil {
-		return mapError(err)
+	if err := s.Conn.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&have); err != nil {
+		return sqldb.MapError(err)
 	}
 	if olderVersion(have, minSQLite) {
 		return fmt.Errorf("this lethe was built with SQLite %s: it needs at least %s", have, minSQLite)
@@ -132,7 +133,8 @@ func checkSQLite(ctx context.Context, s *session) error {
 func olderVersion(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(x), len(y)) {
-		if p, q := number(x[i]), number(y[i]); p != q {
+		p, _ := strconv.Atoi(x[i])
+		if q, _ := strconv.Atoi(y[i]); p != q {
 			return p < q
 		}
 	}
@@ -141,28 +143,28 @@ func olderVersion(a, b string) bool {
 
 // schemaVersion returns the version of the file's schema, 0 for an empty file,
 // and refuses a file that something else has written.
-func (db *DB) schemaVersion(ctx context.Context, s *session) (int, error) {
+func (db *DB) schemaVersion(ctx context.Context, s *sqldb.Session) (int, error) {
 	var app, tables, version int
 	err := errors.Join(
-		s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
-		s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+		s.Conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
+		s.Conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 	)
 	switch {
 	case err != nil:
-		return 0, mapError(err)
+		return 0, sqldb.MapError(err)
 	case tables == 0 && app == 0:
 		return 0, nil
 	case app != application:
 		return 0, errors.New("it is a SQLite database, but not a ledger of lethe: choose another path")
 	}
-	err = s.conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
-	return version, mapError(err)
+	err = s.Conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
+	return version, sqldb.MapError(err)
 }
 
 // apply runs one step in a transaction and records it.
-func (db *DB) apply(ctx context.Context, s *session, m migration) error {
+func (db *DB) apply(ctx context.Context, s *sqldb.Session, m migration) error {
 	now := db.clock.now()
-	t, err := s.conn.BeginTx(ctx, &sql.TxOptions{})
+	t, err := s.Conn.BeginTx(ctx, &sql.TxOptions{})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func TestRefusedFiles(t *testing.T) {
 		want string
 		is   error
 	}{
-		"text":    {func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("no database\n", 100)), 0o600) }, "not a ledger", lethe.ErrCorrupt},
+		"text":    {func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("no database\n", 100)), 0o600) }, "not a database", lethe.ErrCorrupt},
 		"foreign": {change("CREATE TABLE songs (title TEXT)"), "not a ledger", nil},
 		"newer":   {ledger(change("INSERT INTO migrations VALUES (999, 'future', 0)")), "newer lethe", nil},
 		"damaged": {ledger(scribble), "damaged", lethe.ErrCorrupt},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Old enough, seen in two walks, the last of which is the one that asks.
@@ -14,17 +15,17 @@ const ripe = `SELECT key, size FROM findings
 		WHERE backend = ?1 AND kind = 'orphan' AND key > ?2 AND last_walk = ?3 AND first_walk <> last_walk AND first_at <= ?4`
 
 var (
-	ripeOrphans    = register(ripe + ` ORDER BY key LIMIT ?5 ` + exclusive)
-	ripeNamed      = register(ripe + ` AND key IN (SELECT id FROM ` + ids(6) + `) ORDER BY key LIMIT ?5 ` + exclusive)
+	ripeOrphans    = register(ripe + ` ORDER BY key LIMIT ?5 ` + sqldb.Exclusive)
+	ripeNamed      = register(ripe + ` AND key IN (SELECT id FROM ` + sqldb.IDs(6) + `) ORDER BY key LIMIT ?5 ` + sqldb.Exclusive)
 	condemnOrphans = register(`INSERT INTO blobs (id, backend, state, size, digest, segment, replica, part,
 			created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
 			worker, fence, claimed_at)
 		SELECT t.id, ?2, 3, t.size, '', 0, 0, 0, ?3, ?3, ?3, '` + string(lethe.ReasonOrphan) + `', ?3, 0, 0, '', 0, 0, '', 0, 0
-		FROM ` + rows(1, "id text", "size bigint") + ` WHERE true
+		FROM ` + sqldb.Rows(1, "id text", "size bigint") + ` WHERE true
 		ON CONFLICT (id) DO NOTHING
 		RETURNING ` + blobColumns)
 	forgetOrphans = register(`DELETE FROM findings WHERE backend = ?2 AND kind = 'orphan'
-		AND key IN (SELECT id FROM ` + ids(1) + `)`)
+		AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // orphanRow is an orphan as a parameter.

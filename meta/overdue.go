@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Stale says when an open upload was left lying: when nobody has touched it for
@@ -63,7 +64,7 @@ var (
 	touchedUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
 		AND u.touched_at >= ?2 AND (u.touched_at > ?2 OR u.id > ?3) ORDER BY u.touched_at, u.id LIMIT ?4`)
 	// CROSS JOIN makes SQLite read the parameter first, and look each upload up.
-	uploadsHold = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + ids(1) + ` CROSS JOIN parts p
+	uploadsHold = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + sqldb.IDs(1) + ` CROSS JOIN parts p
 		JOIN blobs l ON l.id = p.blob_id WHERE p.upload_id = t.id GROUP BY p.upload_id, l.backend`)
 	uploadsLater = register(countLater(`touched_at`, `uploads WHERE touched_at > ?1`))
 )

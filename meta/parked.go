@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Unparked is what one step of letting go did.
@@ -20,29 +21,29 @@ type Unparked struct {
 // anew meanwhile is in its index already, and what is parked for it says nothing.
 var (
 	parkObjects = register(`UPDATE objects SET due_at = NULL
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text") + `)`)
-	parkTrash = register(`UPDATE trash SET purge_at = ?2 WHERE id IN (SELECT entry FROM ` + rows(1, "entry text") + `)`)
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
+	parkTrash = register(`UPDATE trash SET purge_at = ?2 WHERE id IN (SELECT entry FROM ` + sqldb.Rows(1, "entry text") + `)`)
 	park      = register(`INSERT INTO parked (bucket_id, key, entry, due_at)
-		SELECT bucket_id, key, entry, due_at FROM ` + rows(1, "bucket_id text", "key text", "entry text", "due_at bigint") + ` WHERE true
+		SELECT bucket_id, key, entry, due_at FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text", "due_at bigint") + ` WHERE true
 		ON CONFLICT (bucket_id, key, entry) DO UPDATE SET due_at = excluded.due_at`)
 	liftPrefix = register(`INSERT INTO lifts (bucket_id, prefix, after_key, after_entry) SELECT id, ?2, '', '' FROM buckets WHERE id = ?1
 		ON CONFLICT (bucket_id, prefix) DO UPDATE SET after_key = '', after_entry = ''`)
 	anyLift   = register(`SELECT 1 FROM lifts LIMIT 1`)
 	nextLift  = register(`SELECT bucket_id, prefix FROM lifts ORDER BY bucket_id, prefix LIMIT 1`)
 	otherLift = register(`SELECT 1 FROM lifts WHERE bucket_id <> ?1 OR prefix <> ?2 LIMIT 1`)
-	takeLift  = register(`SELECT after_key, after_entry FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + exclusive)
+	takeLift  = register(`SELECT after_key, after_entry FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)
 	moveLift  = register(`UPDATE lifts SET after_key = ?3, after_entry = ?4 WHERE bucket_id = ?1 AND prefix = ?2`)
 	endLift   = register(`DELETE FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)
 	parkedOf  = register(`SELECT key, entry, due_at FROM parked
 		WHERE bucket_id = ?1 AND (key, entry) > (?2, ?3) AND key >= ?4 AND (?5 = '' OR key < ?5)
 		ORDER BY key, entry LIMIT ?6`)
 	unpark = register(`DELETE FROM parked
-		WHERE (bucket_id, key, entry) IN (SELECT bucket_id, key, entry FROM ` + rows(1, "bucket_id text", "key text", "entry text") + `)`)
+		WHERE (bucket_id, key, entry) IN (SELECT bucket_id, key, entry FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + `)`)
 	unparkObjects = register(`UPDATE objects
 		SET due_at = CASE WHEN ttl_at = 0 THEN rule_at WHEN rule_at = 0 OR ttl_at < rule_at THEN ttl_at ELSE rule_at END
-		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "entry text") + ` WHERE t.entry = '')
 			AND due_at IS NULL AND (ttl_at <> 0 OR rule_at <> 0)`)
-	unparkTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + rows(1, "entry text", "due_at bigint") + `
+	unparkTrash = register(`UPDATE trash SET purge_at = t.due_at FROM ` + sqldb.Rows(1, "entry text", "due_at bigint") + `
 		WHERE trash.id = t.entry AND trash.purge_at = ?2`)
 )
 

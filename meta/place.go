@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Moved begins the reason for which all deletes are held in a ledger that lies in
@@ -19,10 +20,10 @@ var (
 	selectPlace = register(`SELECT place FROM store WHERE one = 1`)
 	setPlace    = register(`UPDATE store SET place = ?1 WHERE one = 1 AND place = ?2`)
 
-	serverPlace = registerFor(postgresName, `SELECT d.oid::text, to_regclass('store')::oid::text FROM pg_database d
+	serverPlace = registerFor(sqldb.PostgresName, `SELECT d.oid::text, to_regclass('store')::oid::text FROM pg_database d
 		WHERE d.datname = current_database()`)
-	mayAskServer = registerFor(postgresName, `SELECT has_function_privilege('pg_catalog.pg_control_system()', 'execute')`)
-	whichServer  = registerFor(postgresName, `SELECT system_identifier::text FROM pg_catalog.pg_control_system()`)
+	mayAskServer = registerFor(sqldb.PostgresName, `SELECT has_function_privilege('pg_catalog.pg_control_system()', 'execute')`)
+	whichServer  = registerFor(sqldb.PostgresName, `SELECT system_identifier::text FROM pg_catalog.pg_control_system()`)
 )
 
 // site says where a ledger lies, by marks that a copy does not have in common with

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -25,8 +26,8 @@ var (
 	soundBeside = register(`SELECT 1 FROM blobs b WHERE b.content_id = ?1 AND b.segment = ?2
 		AND b.state = 2 AND b.suspect = 0 AND b.verified_at > ?4
 		AND b.verified_at > (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)
-		AND b.id NOT IN (SELECT id FROM ` + ids(3) + `) LIMIT 1`)
-	trimmed = register(`SELECT DISTINCT b.segment FROM ` + ids(1) + ` CROSS JOIN blobs b
+		AND b.id NOT IN (SELECT id FROM ` + sqldb.IDs(3) + `) LIMIT 1`)
+	trimmed = register(`SELECT DISTINCT b.segment FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.content_id = ?2 AND b.state = 2 ORDER BY b.segment`)
 )
 
@@ -198,7 +199,7 @@ func (db *DB) TrimCopies(ctx context.Context, r Trim) (n int, err error) {
 }
 
 var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at = ?5
-	WHERE id IN (SELECT id FROM ` + ids(1) + `) AND content_id = ?2 AND state = 2
+	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND content_id = ?2 AND state = 2
 	RETURNING id, backend, size, reason`)
 
 func (t *tx) condemnCopies(r Trim) (condemned, error) {

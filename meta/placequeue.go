@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -20,25 +21,25 @@ var (
 		VALUES (?1, ?2, ?3, ?4, '', 0, 0, '') ON CONFLICT (id) DO NOTHING`)
 	anyPlacement    = register(`SELECT 1 FROM placements WHERE due_at <= ?1 LIMIT 1`)
 	claimPlacements = register(`WITH due AS MATERIALIZED (
-			SELECT id FROM placements WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + locked + `)
+			SELECT id FROM placements WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + sqldb.Locked + `)
 		UPDATE placements SET worker = ?3, fence = ?4, due_at = ?5 FROM due
 		WHERE placements.id = due.id RETURNING placements.id, placements.part, placements.leave, placements.attempts`)
 	claimNamedPlacements = register(`WITH due AS MATERIALIZED (
-			SELECT p.id FROM ` + ids(6) + ` CROSS JOIN placements p WHERE p.id = t.id AND p.due_at <= ?1
-			ORDER BY p.due_at, p.id LIMIT ?2 ` + locked + `)
+			SELECT p.id FROM ` + sqldb.IDs(6) + ` CROSS JOIN placements p WHERE p.id = t.id AND p.due_at <= ?1
+			ORDER BY p.due_at, p.id LIMIT ?2 ` + sqldb.Locked + `)
 		UPDATE placements SET worker = ?3, fence = ?4, due_at = ?5 FROM due
 		WHERE placements.id = due.id RETURNING placements.id, placements.part, placements.leave, placements.attempts`)
 	queuedPlacements = register(`SELECT id, part, leave, attempts, due_at, fence FROM placements
 		WHERE due_at <= ?1 AND due_at >= ?2 AND (due_at, id) > (?2, ?3) ORDER BY due_at, id LIMIT ?4`)
 	namedPlacements = register(`SELECT p.id, p.part, p.leave, p.attempts, p.due_at, p.fence
-		FROM ` + ids(1) + ` CROSS JOIN placements p WHERE p.id = t.id`)
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN placements p WHERE p.id = t.id`)
 	placedContents = register(`SELECT ` + qualified("c", contentColumns) + `
-		FROM ` + ids(1) + ` CROSS JOIN contents c WHERE c.id = t.id`)
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id`)
 	placedBlobs = register(`SELECT ` + qualified("b", blobColumns) + `
-		FROM ` + ids(1) + ` CROSS JOIN blobs b WHERE b.content_id = t.id AND b.state IN (1, 2)
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b WHERE b.content_id = t.id AND b.state IN (1, 2)
 		ORDER BY b.content_id, b.segment, b.replica, b.id`)
 	placedParts = register(`SELECT ` + qualified("b", blobColumns) + `
-		FROM ` + ids(1) + ` CROSS JOIN blobs b WHERE b.id = t.id AND b.state = 2 AND b.upload_id IS NOT NULL`)
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b WHERE b.id = t.id AND b.state = 2 AND b.upload_id IS NOT NULL`)
 	pageContents  = register(`SELECT id FROM contents WHERE id > ?1 ORDER BY id LIMIT ?2`)
 	placementDone = register(`DELETE FROM placements WHERE id = ?1 AND fence = ?2 AND fence <> 0`)
 	placementKept = register(`UPDATE placements SET due_at = ?3, attempts = attempts + ?4, last_error = ?5, worker = '', fence = 0

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,9 +17,10 @@ func plan(t *testing.T, db *DB, text string) []string {
 	t.Helper()
 	params := 0
 	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
-		params = max(params, number(m[1]))
+		n, _ := strconv.Atoi(m[1]) // digits
+		params = max(params, n)
 	}
-	rows, err := db.pool.Query("EXPLAIN QUERY PLAN "+db.dialect.expand(text), make([]any, params)...)
+	rows, err := db.pool.Query("EXPLAIN QUERY PLAN "+db.dialect.Expand(text), make([]any, params)...)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -50,7 +52,7 @@ func TestNoScans(t *testing.T) {
 		whole[text] = true
 	}
 	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|trash|parts|p|uploads|u|ops|promotions)\b`)
-	for _, text := range db.dialect.all() {
+	for _, text := range textsOf(db.dialect) {
 		for _, line := range plan(t, db, text) {
 			if grows.MatchString(line) && !whole[text] && !strings.Contains(line, "INDEX blobs_claimed") {
 				t.Errorf("%s in %s", line, text)

@@ -9,16 +9,13 @@ import (
 	"io"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Pooling says whether a pooler in transaction mode, like pgbouncer, lies between
@@ -72,18 +69,16 @@ func (o PostgresOptions) withDefaults() PostgresOptions {
 // server is the ledger in a PostgreSQL database: any number of transactions at
 // once, of any number of processes.
 type server struct {
-	db     *DB
-	o      PostgresOptions
-	pools  [2]*sql.DB // by kind
-	texts  [2]texts   // by kind
-	clock  serverClock
-	tight  tightness
-	exists bool // the ledger has to be there already
-	// commit ends a transaction; a test makes it fail.
-	commit  func(ctx context.Context, s *session) ([]*pgconn.Result, error)
+	db      *DB
+	o       PostgresOptions
+	runners [2]*sqldb.Runner // by kind
+	texts   [2]texts         // by kind
+	clock   serverClock
+	tight   tightness
+	exists  bool // the ledger has to be there already
 	closing sync.Once
 	closed  error
-	count   struct{ members, commits, raced, deadlocks, torn atomic.Int64 }
+	count   sqldb.Counts
 }
 
 // OpenPostgres opens the ledger in the database of the URL
@@ -101,7 +96,6 @@ func openPostgres(ctx context.Context, url string, o Options, exists bool) (*DB,
 	e := &server{o: o.Postgres.withDefaults(), exists: exists}
 	e.clock.set(o.Clock)
 	e.clock.jump.over(o)
-	e.commit = func(ctx context.Context, s *session) ([]*pgconn.Result, error) { return s.simple(ctx, "COMMIT") }
 	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e}
 	e.db = db
 	if err := e.open(ctx, url); err != nil {
@@ -129,7 +123,7 @@ func (e *server) open(ctx context.Context, url string) error {
 	}
 	for _, k := range []kind{request, batch} {
 		e.texts[k] = e.beginnings(k, facts)
-		e.pools[k] = e.pool(config, k, facts)
+		e.runners[k] = &sqldb.Runner{Pool: e.pool(config, k, facts), Dialect: e.db.dialect, AcquireTime: e.o.AcquireTime, Count: &e.count}
 	}
 	if err := e.migrate(ctx); err != nil {
 		return err
@@ -230,9 +224,9 @@ func (e *server) close() error {
 
 func (e *server) release() error {
 	var errs []error
-	for _, p := range e.pools {
-		if p != nil {
-			errs = append(errs, p.Close())
+	for _, r := range e.runners {
+		if r != nil {
+			errs = append(errs, r.Pool.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -240,8 +234,8 @@ func (e *server) release() error {
 
 // stats implements engine.
 func (e *server) stats() Stats {
-	n := e.count.members.Load()
-	return Stats{Members: n, Groups: n, Commits: e.count.commits.Load()}
+	n := e.count.Members.Load()
+	return Stats{Members: n, Groups: n, Commits: e.count.Commits.Load()}
 }
 
 // sharedReader lets several transactions draw from one source.
@@ -277,23 +271,4 @@ func (p *replay) Read(b []byte) (int, error) {
 	}
 	p.at += copy(b, p.drawn[p.at:])
 	return len(b), nil
-}
-
-// session takes a connection, or waits for one.
-func (e *server) session(ctx context.Context, k kind) (*session, error) {
-	wait, cancel := context.WithTimeout(ctx, e.o.AcquireTime)
-	defer cancel()
-	conn, err := e.pools[k].Conn(wait)
-	switch {
-	case err == nil:
-		return &session{conn: conn, dialect: e.db.dialect}, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case strings.Contains(err.Error(), "database is closed"):
-		return nil, errClosed
-	case wait.Err() != nil && e.pools[k].Stats().InUse >= e.pools[k].Stats().MaxOpenConnections:
-		return nil, fmt.Errorf("all %d connections to PostgreSQL were in use for %s: %w",
-			e.pools[k].Stats().MaxOpenConnections, e.o.AcquireTime, lethe.ErrUnavailable)
-	}
-	return nil, unreachable(err)
 }

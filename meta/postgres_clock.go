@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const (
@@ -101,7 +102,7 @@ func (e *server) behind() time.Duration {
 // save writes the highest time down, now and then, in a transaction of its own:
 // a row that every write changed would be a queue. What fails is tried again
 // after the next write.
-func (e *server) save(ctx context.Context, s *session, now lethe.Time) {
+func (e *server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
 	c := &e.clock
 	if now.Sub(lethe.Time(c.saved.Load())) < clockStep || !c.busy.CompareAndSwap(false, true) {
 		return
@@ -110,7 +111,7 @@ func (e *server) save(ctx context.Context, s *session, now lethe.Time) {
 	boot, offset := c.jump.mark()
 	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d, boot = '%s', boot_offset = %d WHERE one = 1 AND clock_high < %d",
 		quoted(e.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
-	if _, err := s.simple(ctx, text); err == nil {
+	if _, err := s.Simple(ctx, text); err == nil {
 		c.saved.Store(int64(now))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // needs is the mark of a migration after which programs that know less than the
@@ -43,7 +44,7 @@ func (db *DB) Understood(ctx context.Context) error {
 
 // knownSchema is the newest version of PostgreSQL's schema that this program knows.
 var knownSchema = sync.OnceValues(func() (int, error) {
-	steps, err := migrations(postgresName)
+	steps, err := migrations(sqldb.PostgresName)
 	return newest(steps), err
 })
 
@@ -58,41 +59,41 @@ const createMigrations = `CREATE TABLE migrations (version BIGINT PRIMARY KEY, n
 	applied_at BIGINT NOT NULL, min_version BIGINT NOT NULL)`
 
 var (
-	recordServerMigration = registerFor(postgresName,
+	recordServerMigration = registerFor(sqldb.PostgresName,
 		`INSERT INTO migrations (version, name, applied_at, min_version) VALUES (?1, ?2, ?3, ?4)`)
-	serverVersion = registerFor(postgresName,
+	serverVersion = registerFor(sqldb.PostgresName,
 		`SELECT coalesce(max(version), 0), coalesce(max(min_version), 0) FROM migrations`)
 )
 
 // migrate brings the schema to this version's, all steps in one transaction.
 // Instances that start at once take turns by a lock of the transaction.
 func (e *server) migrate(ctx context.Context) error {
-	s, err := e.session(ctx, batch)
+	s, err := e.runners[batch].Session(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.give()
+	defer s.Give()
 	if err := e.migrateOn(ctx, s); err != nil {
-		s.undo()
-		return mapServerError(err)
+		s.Undo()
+		return sqldb.MapServerError(err)
 	}
-	_, err = s.simple(ctx, "COMMIT")
-	return mapServerError(err)
+	_, err = s.Simple(ctx, "COMMIT")
+	return sqldb.MapServerError(err)
 }
 
-func (e *server) migrateOn(ctx context.Context, s *session) error {
+func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("lethe migrations " + e.o.Schema))
 	begin := fmt.Sprintf("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL search_path = %s; SELECT pg_advisory_xact_lock(%d)",
 		quoted(e.o.Schema), int64(h.Sum64()))
-	if _, err := s.simple(ctx, begin); err != nil {
+	if _, err := s.Simple(ctx, begin); err != nil {
 		return err
 	}
 	have, least, err := e.version(ctx, s)
 	if err != nil {
 		return err
 	}
-	steps, err := migrations(postgresName)
+	steps, err := migrations(sqldb.PostgresName)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (e *server) migrateOn(ctx context.Context, s *session) error {
 			least = 1
 		}
 		if n := needs.FindStringSubmatch(m.text); n != nil {
-			least = number(n[1])
+			least, _ = strconv.Atoi(n[1])
 		}
 		if err := e.apply(ctx, s, m, least); err != nil {
 			return fmt.Errorf("migration %s: %w", m.name, err)
@@ -118,27 +119,27 @@ func (e *server) migrateOn(ctx context.Context, s *session) error {
 
 // version reads how far the schema is, and from which version on programs
 // understand it; 0 if there is none yet.
-func (e *server) version(ctx context.Context, s *session) (have, least int, err error) {
+func (e *server) version(ctx context.Context, s *sqldb.Session) (have, least int, err error) {
 	var schema, tables bool
-	err = s.conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
+	err = s.Conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
 		quoted(e.o.Schema), quoted(e.o.Schema)+".migrations").Scan(&schema, &tables)
 	if err != nil {
 		return 0, 0, err
 	}
 	if !schema {
-		if _, err := s.simple(ctx, "CREATE SCHEMA "+quoted(e.o.Schema)); err != nil {
+		if _, err := s.Simple(ctx, "CREATE SCHEMA "+quoted(e.o.Schema)); err != nil {
 			return 0, 0, err
 		}
 	}
 	if !tables {
 		return 0, 0, nil
 	}
-	err = s.askOne(ctx, serverVersion, nil).Scan(&have, &least)
+	err = s.AskOne(ctx, serverVersion, nil).Scan(&have, &least)
 	return have, least, err
 }
 
 // apply runs one step and records it.
-func (e *server) apply(ctx context.Context, s *session, m migration, least int) error {
+func (e *server) apply(ctx context.Context, s *sqldb.Session, m migration, least int) error {
 	now, err := e.wallTime(ctx, s)
 	if err != nil {
 		return err
@@ -147,25 +148,25 @@ func (e *server) apply(ctx context.Context, s *session, m migration, least int) 
 	if m.version == 1 {
 		text = createMigrations + ";\n" + text
 	}
-	if _, err := s.simple(ctx, text); err != nil {
+	if _, err := s.Simple(ctx, text); err != nil {
 		return err
 	}
 	if m.version == 1 {
 		id, own := lethe.NewID(now, e.db.random), lethe.NewID(now, e.db.random)
-		if _, err := s.execute(ctx, createStore, []any{id, own, now}); err != nil {
+		if _, err := s.Execute(ctx, createStore, []any{id, own, now}); err != nil {
 			return err
 		}
 	}
-	_, err = s.execute(ctx, recordServerMigration, []any{m.version, m.name, now, least})
+	_, err = s.Execute(ctx, recordServerMigration, []any{m.version, m.name, now, least})
 	return err
 }
 
 // wallTime is the clock's time before there is a store.
-func (e *server) wallTime(ctx context.Context, s *session) (lethe.Time, error) {
+func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, error) {
 	if e.clock.fake != nil {
 		return e.clock.fake.now(), nil
 	}
-	results, err := s.simple(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+	results, err := s.Simple(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 	if err != nil {
 		return 0, err
 	}
@@ -175,10 +176,10 @@ func (e *server) wallTime(ctx context.Context, s *session) (lethe.Time, error) {
 
 // identify reads who the ledger is, and sets the clock to at least its highest
 // time.
-func (e *server) identify(ctx context.Context, s *session) error {
+func (e *server) identify(ctx context.Context, s *sqldb.Session) error {
 	var st Store
 	var high lethe.Time
-	if err := s.askOne(ctx, getStore, nil).Scan(&st.ID, &st.DB, &st.CreatedAt, &high); err != nil {
+	if err := s.AskOne(ctx, getStore, nil).Scan(&st.ID, &st.DB, &st.CreatedAt, &high); err != nil {
 		return fmt.Errorf("read the store's identity: %w", err)
 	}
 	if _, err := lethe.ParseID(string(st.ID)); err != nil {
@@ -186,7 +187,7 @@ func (e *server) identify(ctx context.Context, s *session) error {
 	}
 	var boot string
 	var offset lethe.Time
-	if err := s.askOne(ctx, getBoot, nil).Scan(&boot, &offset); err != nil {
+	if err := s.AskOne(ctx, getBoot, nil).Scan(&boot, &offset); err != nil {
 		return fmt.Errorf("read when the machine started: %w", err)
 	}
 	e.clock.jump.resume(boot, offset)

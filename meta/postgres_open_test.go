@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // sqlOn runs a statement beside the ledger.
@@ -70,7 +71,7 @@ func TestSameMigrations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := migrations(postgresName)
+	server, err := migrations(sqldb.PostgresName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestSameMigrations(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	url := servers.Postgres(t)
 	setUp(t, openServerAt(t, url, Options{}))
-	steps, err := migrations(postgresName)
+	steps, err := migrations(sqldb.PostgresName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func fills(text, step string) bool {
 // beside it would not understand; it has to say from which version on they do.
 func TestMigrationsOnlyAdd(t *testing.T) {
 	comment := regexp.MustCompile(`--[^\n]*`)
-	for _, dialect := range []string{"sqlite", postgresName} {
+	for _, dialect := range []string{"sqlite", sqldb.PostgresName} {
 		steps, err := migrations(dialect)
 		if err != nil {
 			t.Fatal(err)
@@ -163,24 +164,24 @@ func TestLostCommit(t *testing.T) {
 	db := openServer(t, Options{})
 	setUp(t, db)
 	for name, c := range map[string]struct {
-		lose    func(ctx context.Context, s *session) error // before, with COMMIT not sent
+		lose    func(ctx context.Context, s *sqldb.Session) error // before, with COMMIT not sent
 		happens bool
 	}{
 		"sent":   {nil, true},
-		"undone": {func(ctx context.Context, s *session) error { _, err := s.simple(ctx, "ROLLBACK"); return err }, false},
+		"undone": {func(ctx context.Context, s *sqldb.Session) error { _, err := s.Simple(ctx, "ROLLBACK"); return err }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blob := lethe.RandomID(1)
 			if _, err := db.Begin(t.Context(), Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
 				t.Fatal(err)
 			}
-			real := db.pg.commit
-			db.pg.commit = func(ctx context.Context, s *session) ([]*pgconn.Result, error) {
-				db.pg.commit = real
+			runner := db.pg.runners[request]
+			runner.Commit = func(ctx context.Context, s *sqldb.Session) ([]*pgconn.Result, error) {
+				runner.Commit = nil
 				if c.lose != nil {
 					return nil, errors.Join(errors.New("the answer is lost"), c.lose(ctx, s))
 				}
-				_, err := real(ctx, s)
+				_, err := s.Simple(ctx, "COMMIT")
 				return nil, errors.Join(errors.New("the answer is lost"), err)
 			}
 			commit := Commit{
@@ -240,7 +241,7 @@ func TestOutcomeWaits(t *testing.T) {
 func awaitLock(t testing.TB, db *DB) {
 	t.Helper()
 	for waiting := false; !waiting; {
-		err := db.pg.pools[batch].QueryRowContext(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`).Scan(&waiting)
+		err := db.pg.runners[batch].Pool.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // manyRowsSQL fills a ledger with what lives, and a few rows that are due: as if
@@ -35,12 +36,12 @@ func TestPostgresPlans(t *testing.T) {
 	setUp(t, db)
 	const rows = 40_000
 	now := lethe.SystemClock{}.Now()
-	conn, err := db.pg.session(t.Context(), batch)
+	conn, err := db.pg.runners[batch].Session(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.give()
-	if _, err := conn.simple(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
+	defer conn.Give()
+	if _, err := conn.Simple(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
 		t.Fatal(err)
 	}
 	contents, blobs, keys := make([]lossRow, 1000), make([]lethe.ID, 1000), make([]dueRow, 1000)
@@ -90,13 +91,13 @@ func TestPostgresPlans(t *testing.T) {
 }
 
 // serverPlan answers the plan of a statement for parameters.
-func serverPlan(t *testing.T, s *session, text string, args []any) string {
+func serverPlan(t *testing.T, s *sqldb.Session, text string, args []any) string {
 	t.Helper()
-	plain, err := plainArgs(text, args)
+	plain, err := sqldb.PlainArgs(text, args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.conn.QueryContext(t.Context(), "EXPLAIN "+postgresText(text), plain...)
+	rows, err := s.Conn.QueryContext(t.Context(), "EXPLAIN "+postgresDialect.Expand(text), plain...)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

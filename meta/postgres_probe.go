@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // minPostgres is the oldest version that is tested, as the server counts.
@@ -53,7 +55,7 @@ func (e *server) ask(ctx context.Context, config *pgx.ConnConfig) (facts serverF
 		if refusesSettings(err) {
 			return facts, err
 		}
-		return facts, unreachable(err)
+		return facts, sqldb.Unreachable(err)
 	}
 	defer conn.Close(ctx)
 	var version int
@@ -63,7 +65,7 @@ func (e *server) ask(ctx context.Context, config *pgx.ConnConfig) (facts serverF
 		current_setting('synchronous_commit'), current_setting('search_path'), pg_is_in_recovery()`).
 		Scan(&version, &encoding, &sync, &path, &standby)
 	if err != nil {
-		return facts, unreachable(err)
+		return facts, sqldb.Unreachable(err)
 	}
 	switch {
 	case version < minPostgres:

@@ -67,7 +67,7 @@ func waitsForLock(t *testing.T, db *DB) {
 	defer tick.Stop()
 	for range 2000 {
 		var n int
-		err := db.pg.pools[request].QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		err := db.pg.runners[request].Pool.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)

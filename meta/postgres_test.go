@@ -30,8 +30,8 @@ func openServerAt(t testing.TB, url string, o Options) *DB {
 // TestPostgresStatements prepares every statement.
 func TestPostgresStatements(t *testing.T) {
 	db := openServer(t, Options{})
-	for _, text := range postgresDialect.all() {
-		st, err := db.pg.pools[request].Prepare(postgresText(text))
+	for _, text := range textsOf(postgresDialect) {
+		st, err := db.pg.runners[request].Pool.Prepare(postgresDialect.Expand(text))
 		if err != nil {
 			t.Errorf("%v in %s", err, text)
 			continue

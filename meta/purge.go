@@ -6,18 +6,19 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
 var (
 	dueTrash = register(`SELECT id, purge_at, content_id, bucket, key FROM trash
-		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + locked)
+		WHERE purge_at BETWEEN ?1 AND ?2 ORDER BY purge_at LIMIT ?3 ` + sqldb.Locked)
 	deleteTrash = register(`DELETE FROM trash
-		WHERE id IN (SELECT key FROM ` + rows(1, "key text") + `) AND purge_at <= ?2
+		WHERE id IN (SELECT key FROM ` + sqldb.Rows(1, "key text") + `) AND purge_at <= ?2
 		RETURNING ` + trashColumns + `, coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '')`)
-	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
+	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 	// As bucketsNamed, for who changes nothing.
-	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + ids(1) + `)`)
+	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	purgeDue  = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)
 	purgeLater = register(countLater(`purge_at`, `trash WHERE purge_at > ?1`))
@@ -30,8 +31,8 @@ var (
 		AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.bucket_id = b.id)
 		ORDER BY b.id LIMIT ?1`)
 	deleteBucketCounters = register(`DELETE FROM bucket_counters
-		WHERE bucket_id IN (SELECT id FROM ` + ids(1) + `)`)
-	deleteBuckets = register(`DELETE FROM buckets WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+		WHERE bucket_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	deleteBuckets = register(`DELETE FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // Purge removes up to a batch of trash entries whose undo window has passed,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // readers is a bounded pool of connections that cannot write.
@@ -11,7 +13,7 @@ type readers struct {
 	db    *DB
 	slots chan struct{}
 	mu    sync.Mutex
-	idle  []*session
+	idle  []*sqldb.Session
 	done  bool
 	// memory holds off reads while a memory database is written, whose
 	// connections share their pages instead of each having a snapshot.
@@ -23,7 +25,7 @@ func newReaders(db *DB) *readers {
 }
 
 // get takes a session, or waits for one.
-func (r *readers) get(ctx context.Context) (*session, error) {
+func (r *readers) get(ctx context.Context) (*sqldb.Session, error) {
 	select {
 	case r.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -36,11 +38,11 @@ func (r *readers) get(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-func (r *readers) take(ctx context.Context) (*session, error) {
+func (r *readers) take(ctx context.Context) (*sqldb.Session, error) {
 	r.mu.Lock()
 	if r.done {
 		r.mu.Unlock()
-		return nil, errClosed
+		return nil, sqldb.ErrClosed
 	}
 	if n := len(r.idle); n > 0 {
 		s := r.idle[n-1]
@@ -53,7 +55,7 @@ func (r *readers) take(ctx context.Context) (*session, error) {
 }
 
 // put gives a session back; one that is in doubt is closed.
-func (r *readers) put(s *session, sound bool) {
+func (r *readers) put(s *sqldb.Session, sound bool) {
 	r.mu.Lock()
 	keep := sound && !r.done
 	if keep {
@@ -61,7 +63,7 @@ func (r *readers) put(s *session, sound bool) {
 	}
 	r.mu.Unlock()
 	if !keep {
-		s.close()
+		s.Close()
 	}
 	<-r.slots
 }
@@ -72,14 +74,14 @@ func (r *readers) close() error {
 	r.done = true
 	var errs []error
 	for _, s := range r.idle {
-		errs = append(errs, s.close())
+		errs = append(errs, s.Close())
 	}
 	r.idle = nil
 	return errors.Join(errs...)
 }
 
 // take takes a session for a read; give gives it back.
-func (f *file) take(ctx context.Context) (*session, error) {
+func (f *file) take(ctx context.Context) (*sqldb.Session, error) {
 	s, err := f.r.get(ctx)
 	if err == nil && f.path == Memory {
 		f.r.memory.RLock()
@@ -87,7 +89,7 @@ func (f *file) take(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-func (f *file) give(s *session, sound bool) {
+func (f *file) give(s *sqldb.Session, sound bool) {
 	if f.path == Memory {
 		f.r.memory.RUnlock()
 	}
@@ -102,10 +104,10 @@ func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
 	}
 	sound := false
 	defer func() { f.give(s, sound) }()
-	if err := s.exec("BEGIN"); err != nil {
+	if err := s.Run("BEGIN"); err != nil {
 		return err
 	}
-	defer func() { sound = s.exec("ROLLBACK") == nil }()
+	defer func() { sound = s.Run("ROLLBACK") == nil }()
 	return fn(&tx{ctx: ctx, now: f.clock.now(), db: f.db, s: s})
 }
 

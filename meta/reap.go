@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -18,10 +19,10 @@ var (
 	claimSilent = register(`WITH silent AS MATERIALIZED (
 			SELECT id FROM blobs
 			WHERE state = 1 AND fence = 0 AND beat_at BETWEEN ?1 AND ?2 AND (?3 = '' OR backend = ?3)
-			ORDER BY beat_at LIMIT ?4 ` + locked + `)
+			ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
 		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
-	claimedPromotions = register(`SELECT p.blob_id, p.payload FROM ` + ids(1) + ` CROSS JOIN promotions p WHERE p.blob_id = t.id`)
+	claimedPromotions = register(`SELECT p.blob_id, p.payload FROM ` + sqldb.IDs(1) + ` CROSS JOIN promotions p WHERE p.blob_id = t.id`)
 	claimedIntent     = register(`SELECT 1 FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 AND fence <> 0`)
 	heldPromotion     = register(`SELECT bucket_id, payload FROM promotions WHERE blob_id = ?1`)
 	releaseIntent     = register(`UPDATE blobs SET worker = '', fence = 0, claimed_at = 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // refs collects what a transaction adds to and takes from references, by content
@@ -74,8 +75,8 @@ var (
 	gainRef = register(`UPDATE contents SET refs = refs + ?2,
 			closed = CASE WHEN refs + ?2 >= ?3 THEN 1 ELSE closed END
 		WHERE id = ?1`)
-	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + ids(1) + `) AND refs = ?2 RETURNING id`)
-	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + rows(1, "id text", "n bigint") + `
+	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id`)
+	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + sqldb.Rows(1, "id text", "n bigint") + `
 		WHERE contents.id = t.id`)
 )
 

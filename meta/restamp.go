@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -26,16 +27,16 @@ var (
 		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2`)
 	nextRestamp  = register(`SELECT bucket_id FROM restamps ORDER BY bucket_id LIMIT 1`)
 	otherRestamp = register(`SELECT 1 FROM restamps WHERE bucket_id <> ?1 LIMIT 1`)
-	takeRestamp  = register(`SELECT after_key FROM restamps WHERE bucket_id = ?1 ` + exclusive)
+	takeRestamp  = register(`SELECT after_key FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)
 	moveRestamp  = register(`UPDATE restamps SET after_key = ?2, seen = seen + ?3, changed = changed + ?4 WHERE bucket_id = ?1`)
 	endRestamp   = register(`DELETE FROM restamps WHERE bucket_id = ?1`)
 	objectsAfter = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3`)
-	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + rows(1, "bucket_id text", "key text") + `
+	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `
 		CROSS JOIN objects o WHERE o.bucket_id = t.bucket_id AND o.key = t.key`)
 	// What was written or retagged since it was read carries the stamp of these
 	// very rules already: the bucket's row keeps them from changing.
 	restampObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
-		FROM ` + rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
 		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
 		WHERE objects.bucket_id = t.bucket_id AND objects.key = t.key AND objects.id = t.id AND objects.tags = t.tags
 			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at`)

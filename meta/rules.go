@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -54,14 +55,14 @@ const ruledColumns = `b.name, b.rules, b.rules_by, r.after_key, r.seen, r.change
 	(SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id)`
 
 var (
-	bucketWithRules = register(`SELECT ` + bucketColumns + `, rules FROM buckets WHERE name = ?1 ` + shared)
-	takeRules       = register(`SELECT id, rules, rules_by, rules_last FROM buckets WHERE name = ?1 ` + exclusive)
+	bucketWithRules = register(`SELECT ` + bucketColumns + `, rules FROM buckets WHERE name = ?1 ` + sqldb.Shared)
+	takeRules       = register(`SELECT id, rules, rules_by, rules_last FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
 	setRules        = register(`UPDATE buckets SET rules = ?2, rules_by = ?3, rules_last = ?4 WHERE id = ?1`)
 	selectRules     = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id WHERE b.name = ?1`)
 	listRules       = register(`SELECT ` + ruledColumns + ` FROM buckets b LEFT JOIN restamps r ON r.bucket_id = b.id
 		WHERE b.name IS NOT NULL AND (b.rules <> '' OR r.bucket_id IS NOT NULL) ORDER BY b.name`)
 	rulesOf = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 )
 
 // ruleCache keeps rules that were decoded, by their very text: whatever a

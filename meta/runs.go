@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // runsKept is how many finished runs of each routine Prune leaves.
@@ -31,7 +32,7 @@ var (
 			ORDER BY n.started_at DESC, n.id DESC LIMIT 1 OFFSET ?1)
 		WHERE o.id NOT IN (` + newestGood + `)
 		LIMIT ?2`)
-	deleteRuns = register(`DELETE FROM runs WHERE id IN (SELECT id FROM ` + ids(1) + `)`)
+	deleteRuns = register(`DELETE FROM runs WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
 // newestGood selects the id of each routine's newest successful run; NULL among

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // blobColumns are a blob's columns in the order of scanBlob.
@@ -31,7 +32,7 @@ func qualified(table, columns string) string {
 func scanBlob(r *sql.Rows) (Blob, error) { return scanBlobRow(r) }
 
 // scanBlobRow scans blobColumns, and what follows them into more.
-func scanBlobRow(r scanner, more ...any) (b Blob, err error) {
+func scanBlobRow(r sqldb.Scanner, more ...any) (b Blob, err error) {
 	var content, upload sql.NullString
 	err = r.Scan(append([]any{&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
 		&b.CreatedAt, &b.BeatAt, &b.DiedAt, &b.Reason, &b.DueAt, &b.LateUntil, &b.Attempts, &b.LastError, &b.Suspect, &b.VerifiedAt,
@@ -42,7 +43,7 @@ func scanBlobRow(r scanner, more ...any) (b Blob, err error) {
 
 // scanObject scans objectColumns, and what follows them into more; the bucket's
 // name is the caller's to fill in.
-func scanObject(r scanner, more ...any) (o Object, err error) {
+func scanObject(r sqldb.Scanner, more ...any) (o Object, err error) {
 	var content sql.NullString
 	var attrs, tags string
 	err = r.Scan(append([]any{&o.BucketID, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -24,7 +25,7 @@ var (
 	pageSeals     = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE seq > ?1 ORDER BY seq LIMIT ?2`)
 	insertSeal    = register(`INSERT INTO receipt_seals (` + sealColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`)
 	insertPage    = register(`INSERT INTO receipt_pages (seq, lowest, page, n, body) VALUES (?1, ?2, ?3, ?4, ?5)`)
-	takeUnsealed  = register(`DELETE FROM receipts WHERE id IN (SELECT id FROM ` + rows(1, "id bigint") + `)`)
+	takeUnsealed  = register(`DELETE FROM receipts WHERE id IN (SELECT id FROM ` + sqldb.Rows(1, "id bigint") + `)`)
 	segmentPages  = register(`SELECT page, lowest, n, body FROM receipt_pages WHERE seq = ?1 ORDER BY page`)
 	// Of each segment one page can hold a name's first receipt, the last that begins
 	// below it; further ones begin with it. NULL: none begins below it.

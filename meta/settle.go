@@ -6,21 +6,22 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
 	// CROSS JOIN makes SQLite read the parameter first, and look each row up.
 	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block
-		FROM ` + ids(1) + ` CROSS JOIN blobs b
-		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)
 	// The sums keep PostgreSQL from the index of claims: it would compare each claimed
 	// row with each of the parameter, which took most of the time of settling.
 	removeGone = register(`DELETE FROM blobs
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 3 AND fence + 0 = ?2`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)
 	settleRest = register(`UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
 			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END,
 			worker = '', fence = 0, claimed_at = 0
-		FROM ` + rows(1, "id text", "state bigint", "tries bigint", "due bigint", "error text") + `
+		FROM ` + sqldb.Rows(1, "id text", "state bigint", "tries bigint", "due bigint", "error text") + `
 		WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)
 )
 

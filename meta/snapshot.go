@@ -87,13 +87,13 @@ func scanBucketTotal(r *sql.Rows) (b BucketTotal, err error) {
 	return b, err
 }
 
-// named scans a last column beside those of a scanner.
+// named scans a last column beside those of a Scanner.
 type named struct {
 	*sql.Rows
 	name *string
 }
 
-// Scan implements scanner.
+// Scan implements sqldb.Scanner.
 func (n named) Scan(dest ...any) error { return n.Rows.Scan(append(dest, n.name)...) }
 
 func scanNamedObject(r *sql.Rows) (Object, error) {

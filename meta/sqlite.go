@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Memory is the path of a ledger that lives as long as its DB, in memory.
@@ -95,7 +96,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	if err := db.migrate(ctx, s); err != nil {
-		return errors.Join(err, s.close())
+		return errors.Join(err, s.Close())
 	}
 	db.r = newReaders(db)
 	db.w = startWriter(db, s)
@@ -160,22 +161,23 @@ func (db *DB) writing() []string {
 }
 
 // session opens one more connection.
-func (db *DB) session(ctx context.Context, pragmas []string) (*session, error) {
-	s, err := newSession(ctx, db.pool, db.dialect)
+func (db *DB) session(ctx context.Context, pragmas []string) (*sqldb.Session, error) {
+	conn, err := db.pool.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, sqldb.MapError(err)
 	}
-	if err := errors.Join(s.set(ctx, commonPragmas), s.set(ctx, pragmas)); err != nil {
-		return nil, errors.Join(err, s.close())
+	s := sqldb.NewSession(conn, db.dialect)
+	if err := errors.Join(setPragmas(ctx, s, commonPragmas), setPragmas(ctx, s, pragmas)); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// set sets pragmas.
-func (s *session) set(ctx context.Context, pragmas []string) error {
+// setPragmas sets pragmas of a connection.
+func setPragmas(ctx context.Context, s *sqldb.Session, pragmas []string) error {
 	for _, p := range pragmas {
-		if _, err := s.conn.ExecContext(ctx, "PRAGMA "+p); err != nil {
-			return fmt.Errorf("pragma %s: %w", p, mapError(err))
+		if _, err := s.Conn.ExecContext(ctx, "PRAGMA "+p); err != nil {
+			return fmt.Errorf("pragma %s: %w", p, sqldb.MapError(err))
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, text := range db.dialect.all() {
-		st, err := db.pool.Prepare(db.dialect.expand(text))
+	for _, text := range textsOf(db.dialect) {
+		st, err := db.pool.Prepare(db.dialect.Expand(text))
 		if err != nil {
 			t.Errorf("%v in %s", err, text)
 			continue

@@ -1,6 +1,10 @@
 package meta
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
 
 // A quota is exact, also while many take room at once, without making them wait
 // for each other as long as there is plenty: who takes a little (at most
@@ -39,7 +43,7 @@ func (q *quota) enter() error {
 	return err
 }
 
-// leave says whether there was plenty: errAgain if the gate should have been
+// leave says whether there was plenty: sqldb.ErrAgain if the gate should have been
 // passed alone.
 func (q *quota) leave(plenty bool) error {
 	if !q.t.crowded() {
@@ -51,7 +55,7 @@ func (q *quota) leave(plenty bool) error {
 		names.Delete(q.name)
 	case !plenty && !q.alone:
 		names.Store(q.name, true)
-		return errAgain
+		return sqldb.ErrAgain
 	}
 	return nil
 }

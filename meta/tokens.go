@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Errors about tokens of the admin API.
@@ -51,7 +52,7 @@ func (db *DB) AddAdminToken(ctx context.Context, k AdminToken, life time.Duratio
 			k.ExpiresAt = t.now.Add(life)
 		}
 		_, err := t.exec(insertToken, k.ID, k.Name, k.Role, k.Hash, k.CreatedAt, k.CreatedBy, k.ExpiresAt)
-		if isUnique(err) {
+		if sqldb.IsUnique(err) {
 			return ErrTokenExists
 		}
 		return err
@@ -89,7 +90,7 @@ func (db *DB) AdminTokens(ctx context.Context) (list []AdminToken, err error) {
 	return list, err
 }
 
-func scanToken(r scanner, now lethe.Time) (k AdminToken, err error) {
+func scanToken(r sqldb.Scanner, now lethe.Time) (k AdminToken, err error) {
 	err = r.Scan(&k.ID, &k.Name, &k.Role, &k.Hash, &k.CreatedAt, &k.CreatedBy, &k.ExpiresAt)
 	k.Expired = k.ExpiresAt != 0 && k.ExpiresAt <= now
 	return k, err

@@ -105,7 +105,12 @@ func (c *totals) writeBlobs(t *tx) error {
 }
 
 // slot chooses the stripe of this transaction.
-func (t *tx) slot() int { return int(t.now % lethe.Time(t.db.dialect.slots)) }
+func (t *tx) slot() int {
+	if t.db.dialect.Alone {
+		return 0
+	}
+	return int(t.now % counterSlots)
+}
 
 // common are the totals of the members of a group, which have one row for each
 // counter between them: it is written once for all, before their COMMIT, or before a

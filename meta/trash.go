@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/receipt"
 )
@@ -20,7 +21,7 @@ var (
 	takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
 	contentOfDomain = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2`)
 	hastenPurge     = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
-		WHERE id IN (SELECT id FROM ` + ids(1) + `) AND purge_at > ?2`)
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND purge_at > ?2`)
 )
 
 // Trash lists entries in the order in which they were deleted, those that wait
@@ -120,7 +121,7 @@ func (t *tx) unbin(entry lethe.ID) (TrashEntry, Bucket, lifecycle.Rules, error) 
 
 func scanTrash(r *sql.Rows) (TrashEntry, error) { return scanTrashRow(r) }
 
-func scanTrashRow(r scanner) (e TrashEntry, err error) {
+func scanTrashRow(r sqldb.Scanner) (e TrashEntry, err error) {
 	var content sql.NullString
 	var attrs, tags, by, ended string
 	o := &e.Object

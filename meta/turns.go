@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Turn is a bucket of which a batch takes its share.
@@ -71,21 +72,21 @@ var (
 			WHERE o.due_at IS NOT NULL AND length(o.bucket_id) >= 0
 				AND (o.bucket_id, o.due_at) >= (t.id, t.past) AND (o.bucket_id, o.due_at) <= (t.id, ?2)
 			ORDER BY o.bucket_id, o.due_at LIMIT 1)
-		FROM ` + rows(1, "id text", "past bigint"))
+		FROM ` + sqldb.Rows(1, "id text", "past bigint"))
 	bucketsCondemned = register(`SELECT t.id, (SELECT b.due_at FROM blobs b
 			WHERE b.state = 3 AND b.fence = 0 AND length(b.bucket_id) >= 0
 				AND (b.bucket_id, b.backend, b.due_at) >= (t.id, ?3, t.past) AND (b.bucket_id, b.backend, b.due_at) <= (t.id, ?3, ?2)
 			ORDER BY b.bucket_id, b.backend, b.due_at LIMIT 1)
-		FROM ` + rows(1, "id text", "past bigint"))
+		FROM ` + sqldb.Rows(1, "id text", "past bigint"))
 	turnObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
 		WHERE due_at IS NOT NULL AND length(bucket_id) >= 0
 			AND (bucket_id, due_at) >= (?1, ?2) AND (bucket_id, due_at) <= (?1, ?3)
-		ORDER BY bucket_id, due_at LIMIT ?4 ` + locked)
+		ORDER BY bucket_id, due_at LIMIT ?4 ` + sqldb.Locked)
 	claimTurn = register(`WITH due AS MATERIALIZED (
 			SELECT id FROM blobs
 			WHERE state = 3 AND fence = 0 AND length(bucket_id) >= 0 AND (?8 = 0 OR late_until = 0)
 				AND (bucket_id, backend, due_at) >= (?7, ?1, ?2) AND (bucket_id, backend, due_at) <= (?7, ?1, ?3)
-			ORDER BY bucket_id, backend, due_at LIMIT ?4 ` + locked + `)
+			ORDER BY bucket_id, backend, due_at LIMIT ?4 ` + sqldb.Locked + `)
 		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
 		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
 )

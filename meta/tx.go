@@ -8,52 +8,8 @@ import (
 	"io"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
-
-// session is one connection with the statements prepared on it.
-type session struct {
-	conn    *sql.Conn
-	dialect dialect
-	stmts   map[string]*sql.Stmt
-}
-
-func newSession(ctx context.Context, pool *sql.DB, d dialect) (*session, error) {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, mapError(err)
-	}
-	return &session{conn, d, map[string]*sql.Stmt{}}, nil
-}
-
-// prepared returns the statement of a text, compiled once for each connection.
-func (s *session) prepared(text string) (*sql.Stmt, error) {
-	if st, ok := s.stmts[text]; ok {
-		return st, nil
-	}
-	st, err := s.conn.PrepareContext(context.Background(), s.dialect.expand(text))
-	if err != nil {
-		return nil, mapError(err)
-	}
-	s.stmts[text] = st
-	return st, nil
-}
-
-// exec runs a statement outside of every caller's context.
-func (s *session) exec(text string) error {
-	st, err := s.prepared(text)
-	if err == nil {
-		_, err = st.ExecContext(context.Background())
-	}
-	return mapError(err)
-}
-
-// close ends the session and its connection.
-func (s *session) close() error {
-	for _, st := range s.stmts {
-		st.Close()
-	}
-	return s.conn.Close()
-}
 
 // tx is a transaction in progress: one snapshot, one instant.
 type tx struct {
@@ -64,7 +20,7 @@ type tx struct {
 	now lethe.Time
 
 	db *DB
-	s  *session
+	s  *sqldb.Session
 	// random is the source of ids; a write that is run again draws the same.
 	random io.Reader
 	// writes: it may lock what it reads.
@@ -93,7 +49,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	if err := t.ready(query); err != nil {
 		return 0, err
 	}
-	res, err := t.s.execute(t.ctx, query, args)
+	res, err := t.s.Execute(t.ctx, query, args)
 	if err != nil {
 		return 0, t.failed(err)
 	}
@@ -105,32 +61,26 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	if err := t.ready(query); err != nil {
 		return nil, err
 	}
-	rows, err := t.s.ask(t.ctx, query, args)
+	rows, err := t.s.Ask(t.ctx, query, args)
 	return rows, t.failed(err)
 }
 
 // row runs a statement that answers at most one row; Scan answers sql.ErrNoRows
 // if there is none.
-func (t *tx) row(query string, args ...any) scanner {
+func (t *tx) row(query string, args ...any) sqldb.Scanner {
 	if err := t.ready(query); err != nil {
-		return noRow{err}
+		return sqldb.NoRow{Err: err}
 	}
-	return t.s.askOne(t.ctx, query, args)
+	return t.s.AskOne(t.ctx, query, args)
 }
-
-// noRow is the answer of a statement that could not be run.
-type noRow struct{ err error }
-
-// Scan implements scanner.
-func (n noRow) Scan(...any) error { return n.err }
 
 // failed notes an error that may have ended the transaction.
 func (t *tx) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	mapped := mapError(err)
-	if spoils(err) && t.spoilt == nil {
+	mapped := sqldb.MapError(err)
+	if sqldb.Spoils(err) && t.spoilt == nil {
 		t.spoilt = mapped
 	}
 	return mapped
@@ -153,11 +103,11 @@ func collect[T any](rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]T, error
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
-			return nil, mapError(err)
+			return nil, sqldb.MapError(err)
 		}
 		out = append(out, v)
 	}
-	return out, mapError(rows.Err())
+	return out, sqldb.MapError(rows.Err())
 }
 
 // all runs a query and collects its rows.
@@ -168,11 +118,6 @@ func all[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...an
 	}
 	out, err := collect(rows, scan)
 	return out, t.failed(err)
-}
-
-// scanner is what *sql.Row and *sql.Rows have in common.
-type scanner interface {
-	Scan(dest ...any) error
 }
 
 // flag stores a bool.

@@ -31,7 +31,7 @@ func (db *DB) Vacuum(ctx context.Context, pages int) (freed int, err error) {
 	if db.file == nil {
 		return 0, fmt.Errorf("meta: vacuum: PostgreSQL does that itself (autovacuum): %w", errors.ErrUnsupported)
 	}
-	if db.dialect.name != sqliteDialect.name {
+	if db.dialect.Name != sqliteDialect.Name {
 		return 0, nil
 	}
 	step, query := vacuumStep, incrementalVacuum

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"modernc.org/sqlite"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // PagesVisited is how many pages of the file its one writing connection has looked
@@ -17,15 +19,15 @@ func (db *DB) PagesVisited(ctx context.Context) (n int64, err error) {
 		return 0, fmt.Errorf("meta: pages visited: PostgreSQL counts rows itself (pg_stat_user_tables): %w", errors.ErrUnsupported)
 	}
 	err = db.batch(ctx, "count pages", func(t *tx) (err error) {
-		n, err = t.s.visited()
+		n, err = visited(t.s)
 		return err
 	})
 	return n, err
 }
 
 // visited adds up what the connection found in its cache and what it did not.
-func (s *session) visited() (n int64, err error) {
-	err = s.conn.Raw(func(conn any) error {
+func visited(s *sqldb.Session) (n int64, err error) {
+	err = s.Conn.Raw(func(conn any) error {
 		status, ok := conn.(sqlite.DBStatus)
 		if !ok {
 			return errors.ErrUnsupported

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // walksKept is how many finished walks of each backend are kept.
@@ -15,8 +16,8 @@ const walksKept = 30
 const walkColumns = `id, backend, started_at, saved_at, finished_at, place, outcome, counts`
 
 var (
-	openWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE backend = ?1 AND finished_at = 0 ` + exclusive)
-	heldWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE id = ?1 AND finished_at = 0 ` + exclusive)
+	openWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE backend = ?1 AND finished_at = 0 ` + sqldb.Exclusive)
+	heldWalk   = register(`SELECT ` + walkColumns + ` FROM walks WHERE id = ?1 AND finished_at = 0 ` + sqldb.Exclusive)
 	insertWalk = register(`INSERT INTO walks (` + walkColumns + `) VALUES (?1, ?2, ?3, ?3, 0, '', '', '{}')
 		ON CONFLICT DO NOTHING`)
 	moveWalk = register(`UPDATE walks SET place = ?3, saved_at = ?4, counts = ?5
@@ -50,7 +51,7 @@ func (db *DB) BeginWalk(ctx context.Context, s WalkStart) (w Walk, err error) {
 		}
 		n, err := t.exec(insertWalk, s.ID, s.Backend, t.now)
 		if err == nil && n == 0 {
-			err = errAgain // another one began it at the same time
+			err = sqldb.ErrAgain // another one began it at the same time
 		}
 		w = Walk{ID: s.ID, Backend: s.Backend, StartedAt: t.now, SavedAt: t.now}
 		return err

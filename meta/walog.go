@@ -45,7 +45,7 @@ func (w *writer) bound() {
 	l.next = now.Add(l.every)
 	if w.db.r.pause(walWait) {
 		// What fails here fails again in the next COMMIT, which tells.
-		_ = w.s.exec("PRAGMA wal_checkpoint(PASSIVE)")
+		_ = w.s.Run("PRAGMA wal_checkpoint(PASSIVE)")
 		w.db.r.resume(maxReaders)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const (
@@ -37,14 +38,14 @@ type Stats struct {
 // that wait at the same time share a COMMIT; each is in a savepoint of its own.
 type writer struct {
 	db      *DB
-	s       *session // nil after it was lost
+	s       *sqldb.Session // nil after it was lost
 	queue   *queue
 	ended   chan struct{}
 	members atomic.Int64
 	groups  atomic.Int64
 	commits atomic.Int64
 	// commit ends a transaction; a test makes it fail.
-	commit func(*session) error
+	commit func(*sqldb.Session) error
 	// linger is the wait of a group; a test fills it.
 	linger func()
 	// groupTime is the constant; a test that is about a group gives it more.
@@ -54,9 +55,9 @@ type writer struct {
 	log       walog
 }
 
-func startWriter(db *DB, s *session) *writer {
+func startWriter(db *DB, s *sqldb.Session) *writer {
 	w := &writer{db: db, s: s, queue: newQueue(), groupTime: groupTime, ended: make(chan struct{}), log: walog{limit: walLimit, every: walEvery}}
-	w.commit = func(s *session) error { return s.exec("COMMIT") }
+	w.commit = func(s *sqldb.Session) error { return s.Run("COMMIT") }
 	w.linger = func() { time.Sleep(groupWait) }
 	go w.loop()
 	return w
@@ -66,7 +67,7 @@ func startWriter(db *DB, s *session) *writer {
 func (f *file) run(ctx context.Context, k kind, j job) error {
 	m := &member{ctx: ctx, job: j, done: make(chan struct{})}
 	if !f.w.queue.put(k, m) {
-		return errClosed
+		return sqldb.ErrClosed
 	}
 	select {
 	case <-m.done:
@@ -86,8 +87,8 @@ func (w *writer) stop() error {
 	if w.s == nil {
 		return w.lost
 	}
-	_, err := w.s.conn.ExecContext(context.Background(), saveClock, w.db.clock.saving(w.db.clock.now())...)
-	return errors.Join(mapError(err), w.s.close())
+	_, err := w.s.Conn.ExecContext(context.Background(), saveClock, w.db.clock.saving(w.db.clock.now())...)
+	return errors.Join(sqldb.MapError(err), w.s.Close())
 }
 
 func (w *writer) loop() {
@@ -146,10 +147,10 @@ func (w *writer) ready() error {
 // reopen gives up a connection whose state is in doubt. A memory database would
 // go with it, so there the transaction is only rolled back.
 func (w *writer) reopen() {
-	if w.s.exec("ROLLBACK"); w.db.path == Memory {
+	if w.s.Run("ROLLBACK"); w.db.path == Memory {
 		return
 	}
-	w.s.close()
+	w.s.Close()
 	w.s = nil
 }
 
@@ -178,12 +179,12 @@ func (w *writer) runOne(m *member, c *common) (err error) {
 // finish saves the clock now and then, and commits.
 func (w *writer) finish() error {
 	if high := w.db.clock.now(); high.Sub(w.db.clock.saved) >= clockStep {
-		st, err := w.s.prepared(saveClock)
+		st, err := w.s.Prepared(saveClock)
 		if err == nil {
 			_, err = st.ExecContext(context.Background(), w.db.clock.saving(high)...)
 		}
 		if err != nil {
-			return mapError(err)
+			return sqldb.MapError(err)
 		}
 		w.db.clock.saved = high
 	}

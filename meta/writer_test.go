@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // hold occupies the writer until the function that it answers is called, so that
@@ -152,7 +153,7 @@ func TestFailureIsUndoneAlone(t *testing.T) {
 func TestLostTransaction(t *testing.T) {
 	ledgers(t, func(t *testing.T, db *DB) {
 		ends := func(t *tx) error {
-			if err := t.s.exec("ROLLBACK"); err != nil {
+			if err := t.s.Run("ROLLBACK"); err != nil {
 				return err
 			}
 			t.failed(context.Canceled) // as the statement that was broken off would
@@ -198,7 +199,7 @@ func TestUnknownCommit(t *testing.T) {
 			ledgers(t, func(t *testing.T, db *DB) {
 				real := db.w.commit
 				breaks := func(x *tx) error {
-					db.w.commit = func(s *session) error {
+					db.w.commit = func(s *sqldb.Session) error {
 						db.w.commit = real
 						if committed {
 							if err := real(s); err != nil {
@@ -263,7 +264,7 @@ func TestAFailedFlushIsNotBroughtBack(t *testing.T) {
 		t.Fatal("a question writes although nothing is in doubt")
 	}
 	real := db.w.commit
-	db.w.commit = func(*session) error {
+	db.w.commit = func(*sqldb.Session) error {
 		db.w.commit = real
 		return errors.New("the flush failed")
 	}

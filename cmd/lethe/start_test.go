@@ -188,7 +188,7 @@ func TestLedgersThatAreNone(t *testing.T) {
 			if err := os.WriteFile(path, bytes.Repeat([]byte("garbage "), 4096), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "not a ledger"},
+		}, "not a database"},
 		"newer": {newer, "use a newer lethe"},
 		"foreign": {func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {

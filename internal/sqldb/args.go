@@ -1,4 +1,4 @@
-package meta
+package sqldb
 
 import (
 	"fmt"
@@ -9,14 +9,17 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
+// longerThanKeys is more bytes than a key of S3 has.
+const longerThanKeys = 1024
+
 // errText refuses what PostgreSQL cannot store.
 var errText = fmt.Errorf("text with a NUL, or that is not UTF-8, cannot be stored: %w", lethe.ErrInvalidKey)
 
-// plainArgs makes strings, int64s and the like of the parameters, so that their
+// PlainArgs makes strings, int64s and the like of the parameters, so that their
 // types in SQL do not depend on methods that their types in Go have. Text that
 // cannot be stored is refused, unless it is only looked for: then it stands as
 // one that is longer than any key, and is not found.
-func plainArgs(text string, args []any) ([]any, error) {
+func PlainArgs(text string, args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, v := range args {
 		v = plainArg(v)
@@ -24,7 +27,7 @@ func plainArgs(text string, args []any) ([]any, error) {
 			if !strings.HasPrefix(text, "SELECT") {
 				return nil, errText
 			}
-			v = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\x01"), "\x01") + strings.Repeat("\x01", maxKey)
+			v = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\x01"), "\x01") + strings.Repeat("\x01", longerThanKeys)
 		}
 		out[i] = v
 	}

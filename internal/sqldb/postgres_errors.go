@@ -1,4 +1,4 @@
-package meta
+package sqldb
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// errAgain makes a write run again: what it saw first has changed since.
-var errAgain = fmt.Errorf("what was read has changed since: %w", lethe.ErrUnavailable)
+// ErrAgain makes a write run again: what it saw first has changed since.
+var ErrAgain = fmt.Errorf("what was read has changed since: %w", lethe.ErrUnavailable)
 
-// sqlState is PostgreSQL's code of an error, empty if it has none.
-func sqlState(err error) string {
+// State is PostgreSQL's code of an error, empty if it has none.
+func State(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		return e.Code
@@ -42,13 +42,13 @@ const (
 // contended says that the transaction lost a race, was undone, and may well
 // succeed when it is run again.
 func contended(err error) bool {
-	switch sqlState(err) {
+	switch State(err) {
 	case uniqueViolation, serialization, deadlock:
 		return true
 	case featureMissing:
 		return strings.Contains(err.Error(), "cached plan")
 	}
-	return errors.Is(err, errAgain)
+	return errors.Is(err, ErrAgain)
 }
 
 // fatal says that the server has ended the connection with the error.
@@ -67,7 +67,7 @@ func fatal(err error) bool {
 // refusal says that an error is the server's own answer to a statement. A pooler
 // speaks in its place when it lost the server (class 08), which tells nothing.
 func refusal(err error) bool {
-	state := sqlState(err)
+	state := State(err)
 	return state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
@@ -81,7 +81,7 @@ var serverAdvice = map[string]struct {
 	deadlock:        {lethe.ErrUnavailable, "other transactions were faster each time"},
 	"22021":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
 	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
-	"23":            {lethe.ErrCorrupt, "rows of the ledger contradict each other"},
+	"23":            {lethe.ErrCorrupt, "rows contradict each other"},
 	"25006":         {lethe.ErrUnavailable, "this PostgreSQL is read-only: a standby? give the URL of the primary"},
 	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: a pooler in transaction mode lies between; " +
 		"say so in the configuration"},
@@ -90,7 +90,7 @@ var serverAdvice = map[string]struct {
 	"28":         {lethe.ErrUnavailable, "PostgreSQL refuses the user: check name, password and pg_hba.conf"},
 	"3D":         {lethe.ErrUnavailable, "PostgreSQL has no such database: create it"},
 	"42501":      {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
-	"42P01":      {lethe.ErrUnavailable, "a table of the ledger is not there: was the schema dropped, or is the search path another's?"},
+	"42P01":      {lethe.ErrUnavailable, "a table is not there: was the schema dropped, or is the search path another's?"},
 	"53100":      {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
 	tooManyConns: {lethe.ErrUnavailable, "PostgreSQL takes no more connections: raise max_connections or lower the pools"},
 	"53":         {lethe.ErrUnavailable, "PostgreSQL is short of resources"},
@@ -103,10 +103,10 @@ var serverAdvice = map[string]struct {
 	"XX":         {lethe.ErrCorrupt, "PostgreSQL found its own data damaged, or failed inside"},
 }
 
-// mapServerError is mapError for PostgreSQL. An error that is not the database's
+// MapServerError is MapError for PostgreSQL. An error that is not the database's
 // stays as it is.
-func mapServerError(err error) error {
-	state := sqlState(err)
+func MapServerError(err error) error {
+	state := State(err)
 	if state == "" {
 		return err
 	}
@@ -118,11 +118,11 @@ func mapServerError(err error) error {
 	return err
 }
 
-// unreachable is the error of a connection that could not be made, or broke. Its
+// Unreachable is the error of a connection that could not be made, or broke. Its
 // cause is told, but not wrapped: a deadline of our own must not be taken for the
 // caller's.
-func unreachable(err error) error {
-	if mapped := mapServerError(err); errors.Is(mapped, lethe.ErrUnavailable) {
+func Unreachable(err error) error {
+	if mapped := MapServerError(err); errors.Is(mapped, lethe.ErrUnavailable) {
 		return mapped
 	}
 	text := err.Error()

@@ -1,0 +1,153 @@
+package sqldb
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Dialect is what differs between the databases that run the same text of SQL.
+type Dialect struct {
+	Name string
+	// Alone: a transaction that writes runs alone, and need not lock what it reads.
+	Alone bool
+	// words replace the marks without parameters.
+	words map[string]string
+	// ordered follows a SELECT of rows that are about to change, and locks them in
+	// an order.
+	ordered func(by string) string
+	// source writes the row source of a JSON array of objects.
+	source func(param int, cols []string) string
+	// list writes the row source (id) of a JSON array of strings.
+	list func(param int) string
+	// param writes a placeholder, nil for ?1.
+	param func(n string) string
+	// texts are those that were expanded.
+	texts *sync.Map
+}
+
+// Names of dialects.
+const (
+	SQLiteName   = "sqlite"
+	PostgresName = "postgres"
+)
+
+// SQLite returns the dialect of SQLite, with the words of the caller's own marks:
+// "{last fence}" and what stands for it, say.
+func SQLite(words map[string]string) Dialect {
+	return Dialect{
+		Name:    SQLiteName,
+		Alone:   true,
+		words:   words,
+		ordered: func(string) string { return "" },
+		source:  sqliteSource,
+		list: func(param int) string {
+			return fmt.Sprintf("(SELECT value AS id FROM json_each(?%d)) AS t", param)
+		},
+		texts: new(sync.Map),
+	}
+}
+
+func sqliteSource(param int, cols []string) string {
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		name, _, _ := strings.Cut(c, " ")
+		out[i] = fmt.Sprintf("value ->> '%s' AS %s", name, name)
+	}
+	return fmt.Sprintf("(SELECT %s FROM json_each(?%d)) AS t", strings.Join(out, ", "), param)
+}
+
+// Postgres returns the dialect of PostgreSQL. It relies on READ COMMITTED: what a
+// statement waited for it sees as it is then. Rows that are deleted or changed are
+// locked FOR NO KEY UPDATE, which lets the checks of foreign keys pass.
+func Postgres(words map[string]string) Dialect {
+	all := map[string]string{
+		Locked:    "FOR UPDATE SKIP LOCKED",
+		Shared:    "FOR SHARE",
+		Exclusive: "FOR NO KEY UPDATE",
+	}
+	maps.Copy(all, words)
+	return Dialect{
+		Name:    PostgresName,
+		words:   all,
+		ordered: func(by string) string { return "ORDER BY " + by + " FOR NO KEY UPDATE" },
+		source: func(param int, cols []string) string {
+			return fmt.Sprintf("jsonb_to_recordset(CAST(nullif(CAST(?%d AS TEXT), 'null') AS JSONB)) AS t(%s)", param, strings.Join(cols, ", "))
+		},
+		list: func(param int) string {
+			return fmt.Sprintf("jsonb_array_elements_text(CAST(nullif(CAST(?%d AS TEXT), 'null') AS JSONB)) AS t(id)", param)
+		},
+		param: func(n string) string { return "$" + n },
+		texts: new(sync.Map),
+	}
+}
+
+// Statements are written before it is known which database will run them. These
+// stand in them for what the dialect fills in.
+const (
+	// Locked follows a SELECT of rows that are claimed: those that another holds
+	// are passed over. Empty, like the next two, where one who writes is alone.
+	Locked = "{locked}"
+	// Shared follows a SELECT of rows that must not change before the transaction
+	// ends, Exclusive one of rows that are about to change; both wait for those who
+	// hold them.
+	Shared    = "{shared}"
+	Exclusive = "{exclusive}"
+)
+
+// ExclusiveBy is Exclusive for several rows, locked in the order of a column that
+// never changes, so that two transactions do not wait for each other.
+func ExclusiveBy(column string) string { return "{exclusive by " + column + "}" }
+
+// Rows is a row source named t of a parameter that is a JSON array of objects. A
+// column is a name and, for databases that need it, a type: "key text", "n bigint".
+func Rows(param int, cols ...string) string {
+	return fmt.Sprintf("{rows %d: %s}", param, strings.Join(cols, ", "))
+}
+
+// IDs is a row source t(id) of a parameter that is a JSON array of strings.
+func IDs(param int) string { return fmt.Sprintf("{ids %d}", param) }
+
+var (
+	marks = regexp.MustCompile(`\{(rows (\d+): ([^}]*)|ids (\d+)|exclusive by ([^}]*)|[a-z ]+)\}`)
+	param = regexp.MustCompile(`\?(\d+)`)
+)
+
+// Expand replaces the marks in a statement.
+func (d Dialect) Expand(text string) string {
+	text = marks.ReplaceAllStringFunc(text, func(mark string) string {
+		m := marks.FindStringSubmatch(mark)
+		switch {
+		case m[2] != "":
+			return d.source(number(m[2]), strings.Split(m[3], ", "))
+		case m[4] != "":
+			return d.list(number(m[4]))
+		case m[5] != "":
+			return d.ordered(m[5])
+		}
+		return d.words[mark]
+	})
+	if d.param != nil {
+		text = param.ReplaceAllStringFunc(text, func(p string) string { return d.param(p[1:]) })
+	}
+	return text
+}
+
+// text is Expand, once for each text.
+func (d Dialect) text(text string) string {
+	if have, ok := d.texts.Load(text); ok {
+		return have.(string)
+	}
+	out := d.Expand(text)
+	d.texts.Store(text, out)
+	return out
+}
+
+// number reads digits that a pattern has already matched.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}

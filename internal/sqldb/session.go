@@ -1,0 +1,178 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Session is one connection, with the statements prepared on it. One goroutine at
+// a time uses it.
+type Session struct {
+	Conn    *sql.Conn
+	dialect Dialect
+	stmts   map[string]*sql.Stmt // of SQLite
+}
+
+// NewSession makes a session of a connection.
+func NewSession(conn *sql.Conn, d Dialect) *Session {
+	return &Session{conn, d, map[string]*sql.Stmt{}}
+}
+
+// Prepared returns the statement of a text, compiled once for each connection.
+func (s *Session) Prepared(text string) (*sql.Stmt, error) {
+	if st, ok := s.stmts[text]; ok {
+		return st, nil
+	}
+	st, err := s.Conn.PrepareContext(context.Background(), s.dialect.Expand(text))
+	if err != nil {
+		return nil, MapError(err)
+	}
+	s.stmts[text] = st
+	return st, nil
+}
+
+// Run runs a statement of SQLite outside of every caller's context.
+func (s *Session) Run(text string) error {
+	st, err := s.Prepared(text)
+	if err == nil {
+		_, err = st.ExecContext(context.Background())
+	}
+	return MapError(err)
+}
+
+// Close ends the session and its connection.
+func (s *Session) Close() error {
+	for _, st := range s.stmts {
+		st.Close()
+	}
+	return s.Conn.Close()
+}
+
+// rollbackTime is how long a transaction that failed may take to end.
+const rollbackTime = 5 * time.Second
+
+// Simple sends a text of one or several statements in one round trip, and answers
+// the results of each.
+func (s *Session) Simple(ctx context.Context, text string) (out []*pgconn.Result, err error) {
+	rerr := s.raw(func(c *pgx.Conn) error {
+		out, err = c.PgConn().Exec(ctx, text).ReadAll()
+		return nil
+	})
+	if err == nil {
+		err = rerr
+	}
+	for _, r := range out {
+		if err == nil {
+			err = r.Err
+		}
+	}
+	return out, err
+}
+
+func (s *Session) raw(fn func(*pgx.Conn) error) error {
+	return s.Conn.Raw(func(dc any) error {
+		c, ok := dc.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("a connection of type %T", dc)
+		}
+		return fn(c.Conn())
+	})
+}
+
+// Broken says that the connection is gone.
+func (s *Session) Broken() bool {
+	closed := true
+	err := s.raw(func(c *pgx.Conn) error {
+		closed = c.IsClosed()
+		return nil
+	})
+	return err != nil || closed
+}
+
+// Undo ends a transaction that failed.
+func (s *Session) Undo() {
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
+	defer cancel()
+	if _, err := s.Simple(ctx, "ROLLBACK"); err != nil {
+		s.Discard()
+	}
+}
+
+// Discard closes the connection instead of keeping it.
+func (s *Session) Discard() {
+	_ = s.Conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
+// Give returns the connection to its pool.
+func (s *Session) Give() {
+	if err := s.Conn.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+		s.Discard()
+	}
+}
+
+// Execute runs a statement that answers no rows.
+func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Result, error) {
+	if s.dialect.Alone {
+		st, err := s.Prepared(text)
+		if err != nil {
+			return nil, err
+		}
+		return st.ExecContext(ctx, args...)
+	}
+	plain, err := PlainArgs(text, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Conn.ExecContext(ctx, s.dialect.text(text), plain...)
+}
+
+// Ask runs a statement that answers rows.
+func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, error) {
+	if s.dialect.Alone {
+		st, err := s.Prepared(text)
+		if err != nil {
+			return nil, err
+		}
+		return st.QueryContext(ctx, args...)
+	}
+	plain, err := PlainArgs(text, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Conn.QueryContext(ctx, s.dialect.text(text), plain...)
+}
+
+// AskOne runs a statement that answers at most one row.
+func (s *Session) AskOne(ctx context.Context, text string, args []any) Scanner {
+	if s.dialect.Alone {
+		st, err := s.Prepared(text)
+		if err != nil {
+			return NoRow{err}
+		}
+		return st.QueryRowContext(ctx, args...)
+	}
+	plain, err := PlainArgs(text, args)
+	if err != nil {
+		return NoRow{err}
+	}
+	return s.Conn.QueryRowContext(ctx, s.dialect.text(text), plain...)
+}
+
+// Scanner is what *sql.Row and *sql.Rows have in common.
+type Scanner interface {
+	Scan(dest ...any) error
+}
+
+// NoRow is the answer of a statement that could not be run.
+type NoRow struct{ Err error }
+
+// Scan implements Scanner.
+func (n NoRow) Scan(...any) error { return n.Err }
