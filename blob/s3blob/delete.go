@@ -51,7 +51,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	var targets []*target
 	for i, key := range keys {
 		results[i].Key = key
-		if results[i].Err = blob.CheckKey(key); results[i].Err == nil && first[key] == nil {
+		if results[i].Err = s.checkKey(key); results[i].Err == nil && first[key] == nil {
 			t := &target{key: key, left: true}
 			first[key] = t
 			targets = append(targets, t)

@@ -20,7 +20,7 @@ import (
 // Get implements blob.Store. A download that breaks off ends with an error that
 // wraps blob.ErrDown; it is not taken up again.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	switch err := blob.CheckKey(key); {
+	switch err := s.checkKey(key); {
 	case err != nil:
 		return nil, err
 	case offset < 0 || length < -1:
@@ -176,7 +176,7 @@ func (b *body) Close() error {
 
 // Stat implements blob.Store.
 func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
-	if err := blob.CheckKey(key); err != nil {
+	if err := s.checkKey(key); err != nil {
 		return blob.Info{}, err
 	}
 	if err := ctx.Err(); err != nil {

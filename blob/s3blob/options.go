@@ -34,6 +34,8 @@ type Options struct {
 	// Prefix stands before every key: empty, or ending in a slash. What lies
 	// elsewhere in the bucket is never looked at.
 	Prefix string
+	// Foreign: the keys are names that somebody else gave (blob.CheckForeign).
+	Foreign bool
 	// AccessKey, SecretKey and, for temporary ones, SessionToken sign requests.
 	// Without them they come from where AWS's tools look: the environment,
 	// profiles, roles of machines.

@@ -29,7 +29,7 @@ import (
 // A request whose answer is lost is not repeated: the blob may be there, or land
 // later (blob.ErrUnknown).
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
-	if err := blob.CheckKey(key); err != nil {
+	if err := s.checkKey(key); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

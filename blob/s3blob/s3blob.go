@@ -98,6 +98,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// checkKey refuses keys that cannot be names here.
+func (s *Store) checkKey(key string) error {
+	if s.o.Foreign {
+		return blob.CheckForeign(key)
+	}
+	return blob.CheckKey(key)
+}
+
 // name is the object's name for a key.
 func (s *Store) name(key string) *string {
 	name := s.o.Prefix + key

@@ -1,0 +1,45 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Within deletes objects below a prefix, by their whole keys, in a store whose keys
+// are what follows the prefix. A key elsewhere is refused: a wrong description must
+// not reach it.
+type Within struct {
+	Prefix string
+	Store  Deleter
+}
+
+// Delete implements Deleter.
+func (w Within) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	results := make([]blob.Result, len(keys))
+	var inside []string
+	var at []int
+	for i, key := range keys {
+		rest, ok := strings.CutPrefix(key, w.Prefix)
+		if !ok || rest == "" {
+			results[i] = blob.Result{Key: key, Err: fmt.Errorf("%q lies outside of the prefix %q: %w: %w", key, w.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)}
+			continue
+		}
+		inside, at = append(inside, rest), append(at, i)
+	}
+	if len(inside) == 0 {
+		return results, nil
+	}
+	some, err := w.Store.Delete(ctx, inside)
+	for j, i := range at {
+		results[i] = blob.Result{Key: keys[i], Err: fmt.Errorf("no answer: %w", blob.ErrUnknown)}
+		if j < len(some) {
+			results[i].Err = some[j].Err
+		} else if err != nil {
+			results[i].Err = err
+		}
+	}
+	return results, err
+}

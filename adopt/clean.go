@@ -1,0 +1,135 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Deleter deletes objects of a bucket; a blob.Store is one.
+type Deleter interface {
+	Delete(ctx context.Context, keys []string) ([]blob.Result, error)
+}
+
+// Clean deletes the objects of contents that nobody refers to: mark, delete,
+// confirm. It is the only place that deletes objects of records.
+type Clean struct {
+	Collection string
+	Contents   Contents
+	Bucket     Deleter
+	Grace      Grace
+	Batch      int         // contents a mark and a delete
+	Boot       lethe.Clock // never jumps, and goes on while the machine sleeps
+	Events     *Events
+}
+
+// Name returns the routine's name in runs and metrics.
+func (c *Clean) Name() string { return "clean " + c.Collection }
+
+// Plan counts what is to go.
+func (c *Clean) Plan(ctx context.Context) (Backlog, error) { return c.Contents.Waiting(ctx) }
+
+// Pass removes marks that are over, finds contents that lost their references by
+// other hands, and then deletes batch by batch until nothing is due.
+func (c *Clean) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	p := &cleaning{Clean: c}
+	return p.step
+}
+
+// cleaning is a pass under way.
+type cleaning struct {
+	*Clean
+	unmarked, found bool
+	after           string
+}
+
+func (p *cleaning) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
+	switch {
+	case !p.unmarked:
+		n, err := p.Contents.Unmark(ctx, p.Batch)
+		add("unmarked", int64(n))
+		p.unmarked = n < p.Batch
+		return err == nil, err
+	case !p.found:
+		n, next, err := p.Contents.Find(ctx, p.after, p.Batch, p.Grace.Unreferenced)
+		add("found", int64(n))
+		p.after, p.found = next, next == ""
+		return err == nil, err
+	}
+	return p.batch(ctx, add)
+}
+
+func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more bool, err error) {
+	// Before the mark: time that passes until its answer is here counts.
+	began := p.Boot.Now()
+	marked, err := p.Contents.Mark(ctx, MarkRequest{Limit: p.Batch, Late: p.Grace.Late})
+	if err != nil {
+		return false, err
+	}
+	add("kept", int64(marked.Kept))
+	add("busy", int64(marked.Busy))
+	p.Events.drifted(p.Collection, marked.Drifted)
+	if len(marked.Contents) == 0 {
+		return false, nil
+	}
+	results, err := p.Bucket.Delete(p.inTime(ctx, began), objects(marked.Contents))
+	outcomes, why := outcomesOf(marked.Contents, results, err)
+	confirmed, confirmErr := p.Contents.Confirm(context.WithoutCancel(ctx), marked.Fence, outcomes, p.Grace)
+	add("items", int64(confirmed.Gone))
+	add("objects", int64(confirmed.Gone))
+	add("failed", int64(confirmed.Failed))
+	add("lost", int64(confirmed.Lost))
+	p.Events.failed(p.Collection, confirmed.Failed, why)
+	p.Events.broken(p.Collection, confirmed.Broken)
+	if err != nil {
+		err = fmt.Errorf("delete %d objects of %s: %w", len(marked.Contents), p.Collection, err)
+	}
+	done := len(marked.Contents) + marked.Kept + marked.Busy
+	return done >= p.Batch, errors.Join(err, confirmErr)
+}
+
+// errTooLate: the mark may have been taken over, and the name be in use again.
+var errTooLate = errors.New("it took too long since the objects were marked: they are marked again later")
+
+// inTime lets no delete be sent once another worker may have taken the mark over.
+func (c *Clean) inTime(ctx context.Context, began lethe.Time) context.Context {
+	return blob.WithCheck(ctx, func() error {
+		if c.Boot.Now().Sub(began) >= c.Grace.sendWithin() {
+			return errTooLate
+		}
+		return nil
+	})
+}
+
+func objects(contents []Condemned) []string {
+	keys := make([]string, len(contents))
+	for i, c := range contents {
+		keys[i] = c.Object
+	}
+	return keys
+}
+
+// outcomesOf joins contents with what the bucket answered for each. What it did not
+// answer for may be there still.
+func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []Outcome, first string) {
+	for i, c := range contents {
+		o := Outcome{Content: c.Content}
+		switch {
+		case i >= len(results):
+			o.Failed, o.Unseen = "no answer", blob.Unknown(err)
+			if err != nil {
+				o.Failed = err.Error()
+			}
+		case results[i].Err != nil && !errors.Is(results[i].Err, blob.ErrNotExist):
+			o.Failed, o.Unseen = results[i].Err.Error(), blob.Unknown(results[i].Err)
+		}
+		if first == "" {
+			first = o.Failed
+		}
+		out = append(out, o)
+	}
+	return out, first
+}

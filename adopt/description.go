@@ -1,0 +1,155 @@
+package adopt
+
+import (
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Description is what a file says of an application's database, buckets and cache.
+// Secrets may be left to the environment: ${NAME} stands for a variable.
+type Description struct {
+	Database string `yaml:"database"`
+	// Schema holds Lethe's own tables (default "lethe").
+	Schema      string                `yaml:"schema"`
+	Redis       string                `yaml:"redis"`
+	Buckets     map[string]BucketSpec `yaml:"buckets"`
+	Collections map[string]Collection `yaml:"collections"`
+}
+
+// BucketSpec is a bucket of an S3 service, as its owner reaches it.
+type BucketSpec struct {
+	Endpoint  string `yaml:"endpoint"`
+	Region    string `yaml:"region"`
+	Bucket    string `yaml:"bucket"`
+	AccessKey string `yaml:"access_key"`
+	SecretKey string `yaml:"secret_key"`
+	PathStyle bool   `yaml:"path_style"`
+}
+
+// Mode says whether a collection only reports.
+type Mode string
+
+// Modes of a collection.
+const (
+	Report  Mode = "report"  // the default: nothing is changed
+	Reclaim Mode = "reclaim" // what is due goes
+)
+
+// Collection is one kind of things that are forgotten together.
+type Collection struct {
+	Mode Mode `yaml:"mode"`
+	// Bucket names one of the buckets, Prefix is what all keys in it begin with. A key
+	// elsewhere is never touched.
+	Bucket   string    `yaml:"bucket"`
+	Prefix   string    `yaml:"prefix"`
+	Rows     Rows      `yaml:"rows"`
+	Contents *Table    `yaml:"contents"`
+	Cache    []string  `yaml:"cache"` // templates of keys: "paste:{short_code}"
+	Guard    GuardKind `yaml:"guard"`
+	Grace    GraceSpec `yaml:"grace"`
+	Schedule Timetable `yaml:"schedule"`
+	Batch    int       `yaml:"batch"`
+	Workers  int       `yaml:"workers"`
+}
+
+// Rows are rows that expire.
+type Rows struct {
+	Table string `yaml:"table"`
+	Key   string `yaml:"key"`
+	// End is the column of the instant at which a row ends, Keep how much longer it
+	// stays: expires_at and 0, or deleted_at and a retention. NULL never ends.
+	End  string   `yaml:"end"`
+	Keep Duration `yaml:"keep"`
+	// Zone is the time zone of an end that is stored without one.
+	Zone string `yaml:"zone"`
+	// Unit is the unit of an end that is a number: s, ms or us since 1970.
+	Unit string `yaml:"unit"`
+	// Status and Initiated are the columns of a claim. Without them rows go in one
+	// transaction, under their locks.
+	Status    *Status `yaml:"status"`
+	Initiated string  `yaml:"initiated"`
+	// Content is the column that names a row of the table of contents.
+	Content string `yaml:"content"`
+}
+
+// Status is the column of a claim, and the names of its states.
+type Status struct {
+	Column  string `yaml:"column"`
+	Live    string `yaml:"live"`
+	Claimed string `yaml:"claimed"`
+	// Deleted, if set, is what a row that ends becomes, instead of being removed.
+	Deleted string `yaml:"deleted"`
+}
+
+// Table is the contents that rows refer to, each an object in the bucket.
+type Table struct {
+	Table string `yaml:"table"`
+	Key   string `yaml:"key"`
+	// Count is the column that counts references. Without it they are looked up.
+	Count string `yaml:"count"`
+	// Object is a template of the key in the bucket: "{object_key}", or "content/{content_hash}".
+	Object string `yaml:"object"`
+}
+
+// GuardKind says what keeps new references from a content that is condemned.
+type GuardKind string
+
+// Kinds of guards.
+const (
+	NoGuard      GuardKind = "none"    // the default: objects are counted, and stay
+	TriggerGuard GuardKind = "trigger" // triggers that "lethe adopt guard" installs
+)
+
+// GraceSpec is a Grace as a file has it; what is left out has its default.
+type GraceSpec struct {
+	Watchdog     *Duration `yaml:"watchdog"`
+	Unreferenced *Duration `yaml:"unreferenced"`
+	LongestWrite *Duration `yaml:"longest_write"`
+	Late         *Duration `yaml:"late"`
+	CacheAgain   *Duration `yaml:"cache_again"`
+}
+
+// Timetable says when a collection is worked on.
+type Timetable struct {
+	Every    Duration `yaml:"every"`
+	Cron     string   `yaml:"cron"`
+	Zone     string   `yaml:"zone"`
+	Until    string   `yaml:"until"`
+	Watchdog Duration `yaml:"watchdog"`
+}
+
+// Duration is a span of time as people write it: 30s, 2h, 7d.
+type Duration time.Duration
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if s := string(text); s == "0" || s == "0s" || s == "none" {
+		*d = 0
+		return nil
+	}
+	parsed, err := lethe.ParseTTL(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// MarshalText writes the form that UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) {
+	return []byte(lethe.FormatTTL(time.Duration(d))), nil
+}
+
+// Graces returns the grace periods, those that the description leaves out by default.
+func (c Collection) Graces() Grace {
+	g := DefaultGrace
+	set := func(to *time.Duration, from *Duration) {
+		if from != nil {
+			*to = time.Duration(*from)
+		}
+	}
+	set(&g.Watchdog, c.Grace.Watchdog)
+	set(&g.Unreferenced, c.Grace.Unreferenced)
+	set(&g.LongestWrite, c.Grace.LongestWrite)
+	set(&g.Late, c.Grace.Late)
+	set(&g.CacheAgain, c.Grace.CacheAgain)
+	return g
+}

@@ -1,0 +1,62 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Expire removes rows whose end has come: claim, drop the copies, settle.
+type Expire struct {
+	Collection string
+	Records    Records
+	Copies     Copies // nil: there is no cache
+	Grace      Grace
+	Batch      int // rows a claim
+	Events     *Events
+}
+
+// Name returns the routine's name in runs and metrics.
+func (e *Expire) Name() string { return "expire " + e.Collection }
+
+// Pass goes on until nothing is due; each step is one batch.
+func (e *Expire) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	return e.step
+}
+
+// Plan counts what is due.
+func (e *Expire) Plan(ctx context.Context) (Backlog, error) { return e.Records.Due(ctx) }
+
+func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
+	claim, err := e.Records.Claim(ctx, e.Batch)
+	if err != nil || len(claim.Rows) == 0 {
+		return false, err
+	}
+	if err := e.drop(ctx, claim); err != nil {
+		// Rows must not go while copies of them may be read: they are due again.
+		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
+		return false, errors.Join(fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err), released)
+	}
+	settled, err := e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	if err != nil {
+		return false, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+	}
+	add("items", int64(settled.Gone))
+	add("rows", int64(settled.Gone))
+	add("returned", int64(settled.Returned))
+	add("lost", int64(settled.Lost))
+	add("unreferenced", int64(settled.Unreferenced))
+	e.Events.drifted(e.Collection, settled.Drifted)
+	return len(claim.Rows) == e.Batch, nil
+}
+
+func (e *Expire) drop(ctx context.Context, claim Claim) error {
+	var keys []string
+	for _, r := range claim.Rows {
+		keys = append(keys, r.Copies...)
+	}
+	if e.Copies == nil || len(keys) == 0 {
+		return nil
+	}
+	return e.Copies.Drop(ctx, keys)
+}

@@ -1,0 +1,181 @@
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Load reads a file and fills variables in; lookup is os.LookupEnv.
+func Load(path string, lookup func(string) (string, bool)) (*Description, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Parse(text, lookup)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// Parse reads a description. Its errors name each thing that is wrong.
+func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error) {
+	var d Description
+	if err := yaml.UnmarshalWithOptions(text, &d, yaml.DisallowUnknownField()); err != nil {
+		return nil, errors.New(yaml.FormatError(err, false, true))
+	}
+	var missing []string
+	fill := func(s *string) {
+		*s = variable.ReplaceAllStringFunc(*s, func(v string) string {
+			name := v[2 : len(v)-1]
+			value, ok := lookup(name)
+			if !ok {
+				missing = append(missing, name)
+			}
+			return value
+		})
+	}
+	fill(&d.Database)
+	fill(&d.Redis)
+	for name, b := range d.Buckets {
+		for _, s := range []*string{&b.Endpoint, &b.Region, &b.Bucket, &b.AccessKey, &b.SecretKey} {
+			fill(s)
+		}
+		d.Buckets[name] = b
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return nil, fmt.Errorf("variables of the environment are not set: %s", strings.Join(slices.Compact(missing), ", "))
+	}
+	return &d, d.check()
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// Names returns the names of the collections in order.
+func (d *Description) Names() []string { return slices.Sorted(maps.Keys(d.Collections)) }
+
+var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// check reports everything that is wrong with a description by itself.
+func (d *Description) check() error {
+	var errs []error
+	if d.Database == "" {
+		errs = append(errs, errors.New("database: no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}"))
+	}
+	if len(d.Collections) == 0 {
+		errs = append(errs, errors.New("collections: none; \"lethe adopt init\" proposes some"))
+	}
+	for _, name := range d.Names() {
+		c := d.Collections[name]
+		if !collectionName.MatchString(name) {
+			errs = append(errs, fmt.Errorf("collection %q: a name has 1 to 40 lower-case letters, digits and underscores", name))
+		}
+		for _, err := range c.check(d) {
+			errs = append(errs, fmt.Errorf("collection %s: %w", name, err))
+		}
+	}
+	return errors.Join(append(errs, d.overlaps()...)...)
+}
+
+// overlaps reports collections that could delete each other's objects.
+func (d *Description) overlaps() (errs []error) {
+	names := d.Names()
+	for i, a := range names {
+		for _, b := range names[i+1:] {
+			x, y := d.Collections[a], d.Collections[b]
+			if x.Bucket == "" || x.Bucket != y.Bucket {
+				continue
+			}
+			if strings.HasPrefix(x.Prefix, y.Prefix) || strings.HasPrefix(y.Prefix, x.Prefix) {
+				errs = append(errs, fmt.Errorf("collections %s and %s overlap in bucket %s: the prefixes %q and %q contain each other; give each its own", a, b, x.Bucket, x.Prefix, y.Prefix))
+			}
+		}
+	}
+	return errs
+}
+
+func (c Collection) check(d *Description) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Mode != "" && c.Mode != Report && c.Mode != Reclaim {
+		bad("mode %q is not known: report or reclaim", c.Mode)
+	}
+	if c.Rows.Table == "" || c.Rows.Key == "" || c.Rows.End == "" {
+		bad("rows: table, key and end have to be named")
+	}
+	if s := c.Rows.Status; s != nil && (s.Column == "" || s.Live == "" || s.Claimed == "" || c.Rows.Initiated == "") {
+		bad("rows: a status has column, live and claimed, and initiated names the column of its time")
+	}
+	if c.Rows.Status == nil && c.Rows.Initiated != "" {
+		bad("rows: initiated without a status")
+	}
+	if c.Batch < 0 || c.Batch > 10_000 || c.Workers < 0 || c.Workers > 64 {
+		bad("batch is at most 10000, workers at most 64")
+	}
+	if len(c.Cache) > 0 && d.Redis == "" {
+		bad("cache: the file names no redis")
+	}
+	for _, text := range c.Cache {
+		if _, err := ParseTemplate(text); err != nil {
+			bad("cache: %w", err)
+		}
+	}
+	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard {
+		bad("guard %q is not known: none or trigger", c.Guard)
+	}
+	return append(append(errs, c.checkContents(d)...), c.Graces().check()...)
+}
+
+func (c Collection) checkContents(d *Description) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	t := c.Contents
+	if t == nil {
+		if c.Rows.Content != "" {
+			bad("rows: content names a column, but there are no contents")
+		}
+		return errs
+	}
+	if t.Table == "" || t.Key == "" || t.Object == "" || c.Rows.Content == "" {
+		bad("contents: table, key and object have to be named, and rows.content")
+	}
+	if _, err := ParseTemplate(t.Object); t.Object != "" && err != nil {
+		bad("contents: object: %w", err)
+	}
+	if _, ok := d.Buckets[c.Bucket]; !ok {
+		bad("bucket %q is not among the buckets of the file", c.Bucket)
+	}
+	if c.Prefix == "" {
+		bad("prefix: what do the keys of all its objects begin with? It keeps a wrong description from emptying the bucket")
+	} else if err := blob.CheckForeign(c.Prefix); err != nil {
+		bad("prefix: %w", err)
+	} else if !strings.HasSuffix(c.Prefix, "/") {
+		bad("prefix %q does not end in a slash: it would match its neighbours as well", c.Prefix)
+	}
+	return errs
+}
+
+func (g Grace) check() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("grace: "+format, args...)) }
+	if g.Watchdog <= 0 {
+		bad("watchdog has to be above 0: it would take rows from workers that live")
+	}
+	if g.LongestWrite <= 0 {
+		bad("longest_write has to be above 0")
+	}
+	if g.Late < minLate {
+		bad("late is %s at least: requests take that long", minLate)
+	}
+	if g.Unreferenced < 0 || g.CacheAgain < 0 {
+		bad("no time is below 0")
+	}
+	return errs
+}

@@ -1,0 +1,134 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Statements are written in the words of names.go. ?1 is the instant where rows are
+// compared with one.
+const (
+	due = `{is live} AND r.{end} <= {as end}?1{close end}`
+
+	dueRows = `SELECT CAST(r.{key} AS TEXT){copies} FROM {rows} r WHERE ` + due + `
+		ORDER BY r.{end} LIMIT ?2 ` + sqldb.Locked
+	stampRows = `UPDATE {rows} SET {claimed}, {initiated} = {as initiated}?1{close initiated}
+		WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 2})`
+	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
+		WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+	// A row that is in progress without a time was left so by nobody of ours: it is
+	// stuck as well.
+	stuckRows = `SELECT CAST(r.{key} AS TEXT) FROM {rows} r
+		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL)
+		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
+	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
+	oldestDue = `SELECT CAST(extract(epoch FROM min(r.{end})) * 1000000 AS BIGINT) FROM {rows} r WHERE ` + due
+)
+
+// end is the instant up to which rows have ended.
+func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c.Rows.Keep)) }
+
+// Claim implements adopt.Records.
+func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
+	err = c.write(ctx, "claim rows", func(t *tx) error {
+		rows, err := all(t, c.row, dueRows, c.end(t), limit)
+		if err != nil || len(rows) == 0 {
+			out = adopt.Claim{}
+			return err
+		}
+		out = adopt.Claim{At: t.now, Rows: rows}
+		_, err = t.exec(stampRows, out.At, keysOf(rows))
+		return err
+	})
+	return out, err
+}
+
+// row scans a row's key and those of its copies.
+func (c *Collection) row(r *sql.Rows) (out adopt.Row, err error) {
+	copies := make([]sql.NullString, len(c.c.Cache))
+	dest := []any{&out.Key}
+	for i := range copies {
+		dest = append(dest, &copies[i])
+	}
+	if err := r.Scan(dest...); err != nil {
+		return out, err
+	}
+	for _, k := range copies {
+		if k.Valid {
+			out.Copies = append(out.Copies, k.String)
+		}
+	}
+	return out, nil
+}
+
+func keysOf(rows []adopt.Row) string {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.Key
+	}
+	return asJSON(keys)
+}
+
+// Release implements adopt.Records.
+func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (n int, err error) {
+	err = c.write(ctx, "release rows", func(t *tx) error {
+		have, err := c.held(t, claim)
+		if err != nil {
+			return err
+		}
+		var keys []string
+		for _, h := range have {
+			keys = append(keys, h.key)
+		}
+		n = len(keys)
+		return c.giveBack(t, keys)
+	})
+	return n, err
+}
+
+// giveBack makes rows live again that are locked.
+func (c *Collection) giveBack(t *tx, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	_, err := t.exec(returnRows, asJSON(keys))
+	return err
+}
+
+// Recover implements adopt.Records.
+func (c *Collection) Recover(ctx context.Context, age time.Duration, limit int) (n int, err error) {
+	err = c.write(ctx, "recover rows", func(t *tx) error {
+		keys, err := all(t, text, stuckRows, t.now.Add(-age), limit)
+		if err != nil {
+			return err
+		}
+		n = len(keys)
+		return c.giveBack(t, keys)
+	})
+	return n, err
+}
+
+// Due implements adopt.Records.
+func (c *Collection) Due(ctx context.Context) (out adopt.Backlog, err error) {
+	err = c.read(ctx, "count due rows", func(t *tx) error {
+		out = adopt.Backlog{}
+		if err := t.row(countDue, c.end(t), adopt.MaxCounted).Scan(&out.Due); err != nil || out.Due == 0 {
+			return err
+		}
+		return t.row(oldestDue, c.end(t)).Scan(&out.Oldest)
+	})
+	return out, err
+}
+
+func (c *Collection) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return c.db.writeOn(ctx, c.runner, what+" of "+c.name, fn)
+}
+
+func (c *Collection) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return c.db.readOn(ctx, c.runner, what+" of "+c.name, fn)
+}

@@ -1,0 +1,311 @@
+package sqladopt
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// States of lethe.condemned.
+const (
+	waiting   = 1
+	condemned = 2
+	gone      = 3
+)
+
+const (
+	referenced = `EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey})`
+
+	findContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, 0 FROM {contents} c
+		WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type})) AND NOT ` + referenced + `
+		AND NOT EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = CAST(c.{ckey} AS TEXT) COLLATE "C")
+		ORDER BY c.{ckey} LIMIT ?2`
+	// takeDue are contents that are due, and those whose worker is silent.
+	takeDue = `SELECT d.content, d.object, d.state, d.fence FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
+	// freeContents locks contents against every reference, those of foreign keys as
+	// well; what the application has locked is passed over.
+	freeContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
+		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ` + sqldb.Locked
+	// lookAgain is a statement of its own: it sees what was committed before the lock.
+	lookAgain = `SELECT CAST(c.{ckey} AS TEXT), CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
+		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	// touch makes a new version of the rows: a transaction of the application that
+	// began before cannot count them up any more, even if it does not see the mark.
+	touch = `UPDATE {contents} SET {touch} = {touch} WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+
+	markRows = `UPDATE {lethe}condemned SET state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1,
+		unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	postpone    = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+
+	markedRows = `SELECT d.content, d.attempts FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = 2 AND d.fence = ?3 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
+	deleteContents = `DELETE FROM {contents} AS c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})
+		AND {unreferenced} AND NOT ` + referenced
+	leftContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	endMarks     = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	failMarks = `UPDATE {lethe}condemned SET fence = 0, due_at = t.due_at, error = t.error,
+		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
+		FROM {rows 2: id text, due_at bigint, error text, unseen bigint} WHERE collection = ?1 AND content = t.id`
+	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
+		SELECT d.collection, d.content FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
+	countWaiting = `SELECT count(*), coalesce(min(w.due_at), 0) FROM (
+		SELECT d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 LIMIT ?3) AS w`
+)
+
+// busyFor is how long contents rest that the application had locked.
+const busyFor = 10 * time.Second
+
+// Find implements adopt.Contents.
+func (c *Collection) Find(ctx context.Context, after string, limit int, grace time.Duration) (n int, next string, err error) {
+	err = c.write(ctx, "find contents", func(t *tx) error {
+		found, err := all(t, scanContent, findContents, after, limit, c.name)
+		if err != nil {
+			return err
+		}
+		next = ""
+		if len(found) == limit {
+			next = found[limit-1].Key
+		}
+		n = 0
+		if len(found) > 0 {
+			inserted, err := t.exec(insertWaiting, asJSON(found), c.name, t.now.Add(grace))
+			n = int(inserted)
+			return err
+		}
+		return nil
+	})
+	return n, next, err
+}
+
+// taken is a row of lethe.condemned that is due.
+type taken struct {
+	adopt.Condemned
+	state int
+	fence int64
+}
+
+// sorted is what is to become of contents that are due.
+type sorted struct {
+	mark, drop, busy []string
+	out              adopt.Marked
+}
+
+// Mark implements adopt.Contents.
+func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
+	err = c.write(ctx, "mark contents", func(t *tx) error {
+		if guarded, err := c.guarded(t); err != nil || !guarded {
+			return cmp.Or(err, adopt.ErrUnguarded)
+		}
+		due, err := c.take(t, r.Limit)
+		if err != nil || len(due) == 0 {
+			out = adopt.Marked{}
+			return err
+		}
+		s, err := c.sort(t, due)
+		if err != nil {
+			return err
+		}
+		out = s.out
+		out.Fence = drawFence()
+		return c.mark(t, s, out.Fence, t.now.Add(r.Late))
+	})
+	return out, err
+}
+
+// take locks up to limit contents that are due: first those that are condemned
+// already, which were to be tried again or whose worker is silent.
+func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
+	for _, state := range []int{condemned, waiting} {
+		more, err := all(t, func(r *sql.Rows) (x taken, err error) {
+			err = r.Scan(&x.Content, &x.Object, &x.state, &x.fence)
+			return x, err
+		}, takeDue, c.name, state, t.now, limit-len(due))
+		if err != nil {
+			return nil, err
+		}
+		due = append(due, more...)
+	}
+	return due, nil
+}
+
+// sort locks the contents that are due, looks again, and decides.
+func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
+	var keys []string
+	for _, d := range due {
+		keys = append(keys, d.Content)
+	}
+	locked, err := all(t, text, freeContents, asJSON(keys))
+	if err != nil {
+		return s, err
+	}
+	free := make(map[string]bool, len(locked))
+	for _, k := range locked {
+		free[k] = true
+	}
+	type look struct {
+		key                      string
+		unreferenced, referenced bool
+	}
+	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
+		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
+		return l, err
+	}, lookAgain, asJSON(keys))
+	if err != nil {
+		return s, err
+	}
+	seen := make(map[string]look, len(looks))
+	for _, l := range looks {
+		seen[l.key] = l
+	}
+	for _, d := range due {
+		l, exists := seen[d.Content]
+		switch {
+		case d.state == waiting && (!exists || !l.unreferenced):
+			// Its row is gone, or somebody refers to it again: nothing was done to it.
+			s.drop = append(s.drop, d.Content)
+		case exists && !free[d.Content]:
+			s.busy = append(s.busy, d.Content)
+		case exists && (l.referenced || !l.unreferenced):
+			// A count of 0 that is wrong, or a reference that was made past the guard.
+			s.out.Drifted = append(s.out.Drifted, d.Content)
+			s.drop = append(s.drop, d.Content)
+		default:
+			s.mark = append(s.mark, d.Content)
+			s.out.Contents = append(s.out.Contents, d.Condemned)
+		}
+	}
+	s.out.Kept, s.out.Busy = len(s.drop), len(s.busy)
+	return s, nil
+}
+
+// mark writes down what was decided.
+func (c *Collection) mark(t *tx, s sorted, fence int64, takeover lethe.Time) error {
+	if len(s.mark) > 0 {
+		if _, err := t.exec(touch, asJSON(s.mark)); err != nil {
+			return err
+		}
+		if _, err := t.exec(markRows, c.name, asJSON(s.mark), fence, t.now, takeover); err != nil {
+			return err
+		}
+	}
+	if len(s.drop) > 0 {
+		if _, err := t.exec(dropWaiting, c.name, asJSON(s.drop)); err != nil {
+			return err
+		}
+	}
+	if len(s.busy) > 0 {
+		if _, err := t.exec(postpone, c.name, asJSON(s.busy), t.now.Add(busyFor)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is a deletion that is to be tried again.
+type failure struct {
+	ID     string     `json:"id"`
+	Due    lethe.Time `json:"due_at"`
+	Error  string     `json:"error"`
+	Unseen lethe.Time `json:"unseen"`
+}
+
+// Confirm implements adopt.Contents.
+func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (out adopt.Confirmed, err error) {
+	keys := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		keys[i] = o.Content
+	}
+	err = c.write(ctx, "confirm contents", func(t *tx) error {
+		out = adopt.Confirmed{}
+		attempts := map[string]int{}
+		_, err := all(t, func(r *sql.Rows) (struct{}, error) {
+			var key string
+			var n int
+			err := r.Scan(&key, &n)
+			attempts[key] = n
+			return struct{}{}, err
+		}, markedRows, c.name, asJSON(keys), fence)
+		if err != nil {
+			return err
+		}
+		var ended []string
+		var failed []failure
+		for _, o := range outcomes {
+			n, ours := attempts[o.Content]
+			switch {
+			case !ours:
+				out.Lost++
+			case o.Failed == "":
+				ended = append(ended, o.Content)
+			default:
+				f := failure{o.Content, t.now.Add(backoff(n)), o.Failed, 0}
+				if o.Unseen {
+					f.Unseen = t.now.Add(g.Late)
+				}
+				failed = append(failed, f)
+			}
+		}
+		out.Gone, out.Failed = len(ended), len(failed)
+		if len(failed) > 0 {
+			if _, err := t.exec(failMarks, c.name, asJSON(failed)); err != nil {
+				return err
+			}
+		}
+		return c.endMarks(t, ended, g, &out)
+	})
+	return out, err
+}
+
+// endMarks removes contents whose objects are gone.
+func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.Confirmed) error {
+	if len(ended) == 0 {
+		return nil
+	}
+	keys := asJSON(ended)
+	if _, err := t.exec(deleteContents, keys); err != nil {
+		return err
+	}
+	var err error
+	if out.Broken, err = all(t, text, leftContents, keys); err != nil {
+		return err
+	}
+	if _, err := t.exec(endMarks, c.name, keys, t.now.Add(g.LongestWrite)); err != nil {
+		return err
+	}
+	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
+	return err
+}
+
+// backoff is how long a deletion rests after so many attempts: 30 s, doubled, up to
+// an hour.
+func backoff(attempts int) time.Duration {
+	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
+}
+
+// Unmark implements adopt.Contents.
+func (c *Collection) Unmark(ctx context.Context, limit int) (n int, err error) {
+	err = c.write(ctx, "end marks", func(t *tx) error {
+		rows, err := t.exec(overMarks, c.name, t.now, limit)
+		n = int(rows)
+		return err
+	})
+	return n, err
+}
+
+// Waiting implements adopt.Contents.
+func (c *Collection) Waiting(ctx context.Context) (out adopt.Backlog, err error) {
+	err = c.read(ctx, "count contents", func(t *tx) error {
+		return t.row(countWaiting, c.name, t.now, adopt.MaxCounted).Scan(&out.Due, &out.Oldest)
+	})
+	return out, err
+}

@@ -1,0 +1,29 @@
+-- Keeps new references from contents of {collection} whose objects may be gone any time.
+CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $guard$
+BEGIN
+    IF ({grows}) AND EXISTS (SELECT 1 FROM {lethe}condemned d
+        WHERE d.collection = {collection} AND d.content = CAST(NEW.{ckey} AS TEXT) COLLATE "C" AND d.state IN (2, 3)) THEN
+        RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{ckey} USING ERRCODE = '40001';
+    END IF;
+    RETURN NEW;
+END $guard$;
+
+CREATE OR REPLACE FUNCTION {lethe}{guard rows}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $guard$
+BEGIN
+    -- Waits for whoever is about to mark it, and keeps others from it until the commit.
+    PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{content name} FOR KEY SHARE;
+    IF EXISTS (SELECT 1 FROM {lethe}condemned d
+        WHERE d.collection = {collection} AND d.content = CAST(NEW.{content name} AS TEXT) COLLATE "C" AND d.state IN (2, 3)) THEN
+        RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{content name} USING ERRCODE = '40001';
+    END IF;
+    RETURN NEW;
+END $guard$;
+
+DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
+CREATE TRIGGER {trigger contents} BEFORE {counted} ON {contents}
+    FOR EACH ROW EXECUTE FUNCTION {lethe}{guard contents}();
+DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
+CREATE TRIGGER {trigger rows} BEFORE INSERT OR UPDATE OF {content name} ON {rows}
+    FOR EACH ROW WHEN (NEW.{content name} IS NOT NULL) EXECUTE FUNCTION {lethe}{guard rows}();

@@ -1,0 +1,61 @@
+-- Lethe's tables beside an application's. "lethe adopt remove" drops them with
+-- their schema. Times are microseconds since 1970, by this database's clock.
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+-- One row: who this is, and which schema it has.
+CREATE TABLE IF NOT EXISTS {lethe}adoption (
+    one        smallint PRIMARY KEY CHECK (one = 1),
+    version    integer  NOT NULL,
+    created_at bigint   NOT NULL
+);
+
+-- Contents that nobody refers to: 1 waiting, 2 condemned (its object may be gone any
+-- time), 3 gone (the mark stays until due_at). In 2 and 3 a guard refuses references.
+CREATE TABLE IF NOT EXISTS {lethe}condemned (
+    collection   text     COLLATE "C" NOT NULL,
+    content      text     COLLATE "C" NOT NULL,
+    object       text     NOT NULL,
+    state        smallint NOT NULL CHECK (state IN (1, 2, 3)),
+    due_at       bigint   NOT NULL,            -- when it may be taken, or the mark ends
+    fence        bigint   NOT NULL DEFAULT 0,  -- of the worker that has it
+    marked_at    bigint   NOT NULL DEFAULT 0,
+    unseen_until bigint   NOT NULL DEFAULT 0,  -- a delete may yet take effect
+    attempts     integer  NOT NULL DEFAULT 0,
+    error        text     NOT NULL DEFAULT '', -- of the latest attempt
+    PRIMARY KEY (collection, content)
+);
+CREATE INDEX IF NOT EXISTS condemned_due ON {lethe}condemned (collection, state, due_at);
+
+-- Copies to be dropped from the cache once more, a JSON list of keys a row.
+CREATE TABLE IF NOT EXISTS {lethe}cache_due (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection text   NOT NULL,
+    due_at     bigint NOT NULL,
+    keys       text   NOT NULL
+);
+CREATE INDEX IF NOT EXISTS cache_due_at ON {lethe}cache_due (collection, due_at);
+
+-- What each transaction took away, a JSON list of keys a row.
+CREATE TABLE IF NOT EXISTS {lethe}receipts (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection text   NOT NULL,
+    kind       text   NOT NULL,  -- rows, objects
+    at         bigint NOT NULL,
+    keys       text   NOT NULL
+);
+CREATE INDEX IF NOT EXISTS receipts_at ON {lethe}receipts (at);
+
+-- Runs of routines: what is in progress, and what succeeded last.
+CREATE TABLE IF NOT EXISTS {lethe}runs (
+    id          text     PRIMARY KEY,
+    routine     text     NOT NULL,
+    worker      text     NOT NULL,
+    started_at  bigint   NOT NULL,
+    beat_at     bigint   NOT NULL,
+    finished_at bigint   NOT NULL DEFAULT 0,
+    outcome     text     NOT NULL DEFAULT '',
+    counts      text     NOT NULL DEFAULT '{}',
+    solo        smallint NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS runs_by_routine ON {lethe}runs (routine, started_at);
+CREATE UNIQUE INDEX IF NOT EXISTS runs_solo ON {lethe}runs (routine) WHERE solo = 1 AND finished_at = 0;

@@ -1,0 +1,191 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+var (
+	// heldRows are those of a claim that still carry it, locked.
+	heldRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END
+		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 2})
+		AND {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} ORDER BY r.{key} ` + sqldb.Exclusive
+	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+
+	lockContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, c.{count} FROM {contents} c
+		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
+	namedContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, 0 FROM {contents} c
+		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	countDown = `UPDATE {contents} SET {count} = {count} - ?2
+		WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	countZero = `UPDATE {contents} SET {count} = 0
+		WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+
+	insertWaiting = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
+		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
+		ON CONFLICT DO NOTHING`
+	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, keys) VALUES (?1, ?2, ?3)`
+	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, keys) VALUES (?1, ?2, ?3, ?4)`
+)
+
+// held is a row of a claim.
+type held struct {
+	key     string
+	content string // empty: none
+	expired bool
+}
+
+// held returns the rows that still carry a claim, locked, in the order of their keys.
+func (c *Collection) held(t *tx, claim adopt.Claim) ([]held, error) {
+	return all(t, func(r *sql.Rows) (h held, err error) {
+		var content sql.NullString
+		err = r.Scan(&h.key, &content, &h.expired)
+		h.content = content.String
+		return h, err
+	}, heldRows, c.end(t), keysOf(claim.Rows), claim.At)
+}
+
+// Settle implements adopt.Records.
+func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.Duration) (out adopt.Settled, err error) {
+	err = c.write(ctx, "settle rows", func(t *tx) error {
+		rows, err := c.held(t, claim)
+		if err != nil {
+			return err
+		}
+		var ended []held
+		var back []string
+		for _, r := range rows {
+			if r.expired {
+				ended = append(ended, r)
+			} else {
+				back = append(back, r.key)
+			}
+		}
+		out = adopt.Settled{Gone: len(ended), Returned: len(back), Lost: len(claim.Rows) - len(rows)}
+		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
+			return err
+		}
+		return c.remove(t, removal{claim, ended, again}, &out)
+	})
+	return out, err
+}
+
+// removal is rows that go, all locked.
+type removal struct {
+	claim adopt.Claim
+	rows  []held
+	again time.Duration // after which copies are dropped once more
+}
+
+// remove removes rows and all that hangs on them.
+func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
+	keys := make([]string, len(r.rows))
+	gone := make(map[string]bool, len(r.rows))
+	for i, h := range r.rows {
+		keys[i] = h.key
+		gone[h.key] = true
+	}
+	text := deleteRows
+	if st := c.c.Rows.Status; st != nil && st.Deleted != "" {
+		text = keepRows
+	}
+	if _, err := t.exec(text, asJSON(keys)); err != nil {
+		return err
+	}
+	if c.c.Contents != nil {
+		if err := c.countDown(t, r.rows, out); err != nil {
+			return err
+		}
+	}
+	var copies []string
+	for _, row := range r.claim.Rows {
+		if gone[row.Key] {
+			copies = append(copies, row.Copies...)
+		}
+	}
+	if len(copies) > 0 {
+		if _, err := t.exec(insertAgain, c.name, t.now.Add(r.again), asJSON(copies)); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(insertReceipt, c.name, "rows", t.now, asJSON(keys))
+	return err
+}
+
+// content is a row of the table of contents.
+type content struct {
+	Key    string `json:"content"`
+	Object string `json:"object"`
+	count  int64
+}
+
+func scanContent(r *sql.Rows) (c content, err error) {
+	err = r.Scan(&c.Key, &c.Object, &c.count)
+	return c, err
+}
+
+// countDown takes the references of rows that are gone from their contents, and
+// writes down those that have none left.
+func (c *Collection) countDown(t *tx, rows []held, out *adopt.Settled) error {
+	references := map[string]int64{}
+	for _, r := range rows {
+		if r.content != "" {
+			references[r.content]++
+		}
+	}
+	if len(references) == 0 {
+		return nil
+	}
+	text := lockContents
+	if c.c.Contents.Count == "" {
+		text = namedContents
+	}
+	contents, err := all(t, scanContent, text, asJSON(slices.Sorted(maps.Keys(references))))
+	if err != nil {
+		return err
+	}
+	var zero []content
+	by := map[int64][]string{}
+	for _, x := range contents {
+		n := references[x.Key]
+		switch {
+		case c.c.Contents.Count == "":
+			zero = append(zero, x) // whether others refer to it is looked up before it is condemned
+		case x.count < n:
+			out.Drifted = append(out.Drifted, x.Key)
+		default:
+			by[n] = append(by[n], x.Key)
+			if x.count == n {
+				zero = append(zero, x)
+			}
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		if _, err := t.exec(countDown, asJSON(by[n]), n); err != nil {
+			return err
+		}
+	}
+	if len(out.Drifted) > 0 {
+		if _, err := t.exec(countZero, asJSON(out.Drifted)); err != nil {
+			return err
+		}
+	}
+	out.Unreferenced = len(zero)
+	return c.wait(t, zero, c.grace.Unreferenced)
+}
+
+// wait writes contents down to be condemned after the grace.
+func (c *Collection) wait(t *tx, contents []content, grace time.Duration) error {
+	if len(contents) == 0 {
+		return nil
+	}
+	_, err := t.exec(insertWaiting, asJSON(contents), c.name, t.now.Add(grace))
+	return err
+}

@@ -1,0 +1,232 @@
+// Package adoption is "lethe adopt" put together: it opens the database, the
+// buckets and the cache that a description names, and makes the routines of its
+// collections.
+package adoption
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/rediskeys"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/redisconn"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/schedule"
+)
+
+// Options of an Adoption. The zero value takes the defaults.
+type Options struct {
+	Log   *slog.Logger
+	Clock lethe.Clock
+	Boot  lethe.Clock
+	// Worker is this process's name in runs (default host and process id).
+	Worker string
+}
+
+// Adoption is a description with everything that it names opened.
+type Adoption struct {
+	Description *adopt.Description
+	DB          *sqladopt.DB
+	Loop        *reclaim.Loop
+	collections map[string]*sqladopt.Collection
+	redis       *redisconn.Conn
+	o           Options
+	close       []func() error
+}
+
+// Open opens the database and looks at every collection's tables. It changes
+// nothing. Buckets and cache are reached when they are first needed.
+func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
+	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
+	if o.Worker == "" {
+		host, _ := os.Hostname() // empty is as good
+		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
+	}
+	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if a.DB, err = sqladopt.Open(ctx, d.Database, sqladopt.Options{Schema: d.Schema, Connections: a.connections()}); err != nil {
+		return nil, err
+	}
+	a.close = append(a.close, a.DB.Close)
+	for _, name := range d.Names() {
+		if a.collections[name], err = a.DB.Collection(ctx, name, d.Collections[name]); err != nil {
+			return nil, err
+		}
+	}
+	if d.Redis != "" {
+		a.redis, err = redisconn.Open(redisconn.Options{URL: d.Redis, Timeout: 5 * time.Second})
+		if err != nil {
+			return nil, fmt.Errorf("redis: %w", err)
+		}
+		a.close = append(a.close, a.redis.Close)
+	}
+	return a, a.makeLoop(ctx)
+}
+
+// connections is one for each worker and some to spare.
+func (a *Adoption) connections() int {
+	n := 4
+	for _, c := range a.Description.Collections {
+		n += max(1, c.Workers) * 2
+	}
+	return n
+}
+
+// Close closes what was opened.
+func (a *Adoption) Close() error {
+	var errs []error
+	for _, c := range slices.Backward(a.close) {
+		errs = append(errs, c())
+	}
+	a.close = nil
+	return errors.Join(errs...)
+}
+
+// Collection returns a collection by its name, nil if there is none.
+func (a *Adoption) Collection(name string) *sqladopt.Collection { return a.collections[name] }
+
+// Defaults of a collection.
+const (
+	defaultBatch    = 1000
+	defaultCron     = "0 0 * * *"
+	defaultWatchdog = 10 * time.Minute
+	cleanEvery      = time.Minute
+	recacheEvery    = 5 * time.Second
+)
+
+func (a *Adoption) makeLoop(ctx context.Context) error {
+	a.Loop = &reclaim.Loop{
+		Ledger: a.DB, Clock: a.o.Clock, Worker: a.o.Worker, Events: a.events(),
+		NewID: func() lethe.ID { return lethe.RandomID(a.o.Clock.Now()) },
+	}
+	for _, name := range a.Description.Names() {
+		routines, err := a.routines(ctx, name, a.Description.Collections[name])
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", name, err)
+		}
+		a.Loop.Routines = append(a.Loop.Routines, routines...)
+	}
+	return nil
+}
+
+// routines are those of a collection that may reclaim. One that only reports has
+// none: Plan looks at it.
+func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection) ([]reclaim.Scheduled, error) {
+	if c.Mode != adopt.Reclaim {
+		return nil, nil
+	}
+	rows, grace, batch := a.collections[name], c.Graces(), cmp.Or(c.Batch, defaultBatch)
+	var copies adopt.Copies
+	if a.redis != nil && len(c.Cache) > 0 {
+		copies = rediskeys.Copies{Conn: a.redis}
+	}
+	main, err := timetable(c.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	out := []reclaim.Scheduled{{
+		Routine:   borrow(&adopt.Expire{Collection: name, Records: rows, Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
+		Timetable: main, Workers: max(1, c.Workers),
+	}}
+	if c.Rows.Status != nil {
+		out = append(out, reclaim.Scheduled{
+			Routine:   borrow(&adopt.Watchdog{Collection: name, Records: rows, Grace: grace, Batch: batch}),
+			Timetable: every(cmp.Or(time.Duration(c.Schedule.Watchdog), defaultWatchdog)), Workers: 1,
+		})
+	}
+	if copies != nil {
+		out = append(out, reclaim.Scheduled{
+			Routine: borrow(&adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
+		})
+	}
+	if c.Contents == nil || c.Guard != adopt.TriggerGuard {
+		return out, nil
+	}
+	bucket, err := a.bucket(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, reclaim.Scheduled{
+		Routine: borrow(&adopt.Clean{
+			Collection: name, Contents: rows, Bucket: adopt.Within{Prefix: c.Prefix, Store: bucket},
+			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
+		}),
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers),
+	}), nil
+}
+
+// bucket opens the bucket of a collection below its prefix.
+func (a *Adoption) bucket(ctx context.Context, c adopt.Collection) (*s3blob.Store, error) {
+	b := a.Description.Buckets[c.Bucket]
+	store, err := s3blob.New(ctx, s3blob.Options{
+		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: c.Prefix, Foreign: true,
+		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
+	}
+	a.close = append(a.close, store.Close)
+	return store, nil
+}
+
+func timetable(t adopt.Timetable) (schedule.Schedule, error) {
+	spec := schedule.Spec{Every: time.Duration(t.Every), Cron: t.Cron, Zone: t.Zone, Until: t.Until}
+	if spec.Every == 0 && spec.Cron == "" {
+		spec.Cron = defaultCron
+	}
+	return schedule.New(spec)
+}
+
+// every is a timetable of an interval that is known to be valid.
+func every(d time.Duration) reclaim.Timetable {
+	s, err := schedule.New(schedule.Spec{Every: d})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func (a *Adoption) adoptEvents() *adopt.Events {
+	return &adopt.Events{
+		Drifted: func(collection string, contents []string) {
+			a.o.Log.Warn("counts of contents were wrong", "collection", collection, "contents", len(contents), "first", contents[0])
+		},
+		Broken: func(collection string, contents []string) {
+			a.o.Log.Error("contents were referenced past the guard while their objects were deleted", "collection", collection, "contents", len(contents), "first", contents[0])
+		},
+		Failed: func(collection string, objects int, why string) {
+			a.o.Log.Warn("objects could not be deleted and are tried again", "collection", collection, "objects", objects, "error", why)
+		},
+	}
+}
+
+func (a *Adoption) events() *reclaim.Events {
+	return &reclaim.Events{
+		RunEnded: func(r meta.Run, err error) {
+			if err != nil {
+				a.o.Log.Warn("a run failed", "routine", r.Routine, "counts", r.Counts, "error", err)
+				return
+			}
+			a.o.Log.Info("a run ended", "routine", r.Routine, "counts", r.Counts)
+		},
+		RunTakenOver: func(r meta.Run) {
+			a.o.Log.Warn("a run without a sign of life was ended", "routine", r.Routine, "worker", r.Worker)
+		},
+	}
+}

@@ -1,0 +1,28 @@
+package adoption
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// routine is what those of package adopt have in common.
+type routine interface {
+	Name() string
+	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
+	Plan(ctx context.Context) (adopt.Backlog, error)
+}
+
+// borrow makes a routine of the loop of one of package adopt.
+func borrow(r routine) reclaim.Routine { return reclaim.Borrow(planned{r}) }
+
+// planned tells a backlog as the loop knows it.
+type planned struct{ routine }
+
+// Plan implements reclaim.Borrowed.
+func (p planned) Plan(ctx context.Context) (meta.Backlog, error) {
+	b, err := p.routine.Plan(ctx)
+	return meta.Backlog{Count: b.Due, Oldest: b.Oldest}, err
+}
