@@ -92,11 +92,7 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 		keys[i] = h.key
 		gone[h.key] = true
 	}
-	text := deleteRows
-	if st := c.c.Rows.Status; st != nil && st.Deleted != "" {
-		text = keepRows
-	}
-	if _, err := t.exec(text, asJSON(keys)); err != nil {
+	if _, err := t.exec(c.endRows(), asJSON(keys)); err != nil {
 		return err
 	}
 	if c.c.Contents != nil {
@@ -117,6 +113,14 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	}
 	_, err := t.exec(insertReceipt, c.name, "rows", t.now, asJSON(keys))
 	return err
+}
+
+// endRows is the statement by which rows end: removed, or kept as deleted.
+func (c *Collection) endRows() string {
+	if st := c.c.Rows.Status; st != nil && st.Deleted != "" {
+		return keepRows
+	}
+	return deleteRows
 }
 
 // content is a row of the table of contents.

@@ -133,26 +133,26 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	}
 	rows, grace, batch := a.collections[name], c.Graces(), cmp.Or(c.Batch, defaultBatch)
 	var copies adopt.Copies
-	if a.redis != nil && len(c.Cache) > 0 {
-		copies = rediskeys.Copies{Conn: a.redis}
+	if len(c.Cache) > 0 {
+		copies = a.copies()
 	}
 	main, err := timetable(c.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(&adopt.Expire{Collection: name, Records: rows, Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
+		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: rows, Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
 		Timetable: main, Workers: max(1, c.Workers),
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
-			Routine:   borrow(&adopt.Watchdog{Collection: name, Records: rows, Grace: grace, Batch: batch}),
+			Routine:   borrow(name, &adopt.Watchdog{Collection: name, Records: rows, Grace: grace, Batch: batch}),
 			Timetable: every(cmp.Or(time.Duration(c.Schedule.Watchdog), defaultWatchdog)), Workers: 1,
 		})
 	}
 	if copies != nil {
 		out = append(out, reclaim.Scheduled{
-			Routine: borrow(&adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
+			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
 		})
 	}
 	if c.Contents == nil || c.Guard != adopt.TriggerGuard {
@@ -163,13 +163,16 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return nil, err
 	}
 	return append(out, reclaim.Scheduled{
-		Routine: borrow(&adopt.Clean{
+		Routine: borrow(name, &adopt.Clean{
 			Collection: name, Contents: rows, Bucket: adopt.Within{Prefix: c.Prefix, Store: bucket},
 			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
 		}),
 		Timetable: every(cleanEvery), Workers: max(1, c.Workers),
 	}), nil
 }
+
+// copies are those in the application's cache.
+func (a *Adoption) copies() adopt.Copies { return rediskeys.Copies{Conn: a.redis} }
 
 // bucket opens the bucket of a collection below its prefix.
 func (a *Adoption) bucket(ctx context.Context, c adopt.Collection) (*s3blob.Store, error) {

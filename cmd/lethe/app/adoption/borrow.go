@@ -15,8 +15,16 @@ type routine interface {
 	Plan(ctx context.Context) (adopt.Backlog, error)
 }
 
+// collected is a routine of the loop that works for one collection.
+type collected struct {
+	reclaim.Routine
+	collection string
+}
+
 // borrow makes a routine of the loop of one of package adopt.
-func borrow(r routine) reclaim.Routine { return reclaim.Borrow(planned{r}) }
+func borrow(collection string, r routine) reclaim.Routine {
+	return collected{reclaim.Borrow(planned{r}), collection}
+}
 
 // planned tells a backlog as the loop knows it.
 type planned struct{ routine }

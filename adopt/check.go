@@ -1,0 +1,59 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Finding is what a check of a collection found.
+type Finding struct {
+	// Problem keeps the collection from reclaiming; other findings are advice.
+	Problem bool
+	What    string
+	// Do is what helps: a statement, a setting. Empty: nothing has to be done.
+	Do string
+}
+
+// Problems reports whether one of the findings is a problem.
+func Problems(findings []Finding) bool {
+	for _, f := range findings {
+		if f.Problem {
+			return true
+		}
+	}
+	return false
+}
+
+// Stater looks at objects; a blob.Store is one.
+type Stater interface {
+	Stat(ctx context.Context, key string) (blob.Info, error)
+}
+
+// Sampled is objects that a database names, compared with the bucket.
+type Sampled struct {
+	Named, Found int
+	Outside      []string // keys that do not lie below the prefix
+	Missing      string   // one that the bucket does not have
+}
+
+// Findings judges a sample.
+func (s Sampled) Findings(prefix string) (out []Finding) {
+	switch {
+	case len(s.Outside) > 0:
+		out = append(out, Finding{true, fmt.Sprintf("%d of %d sampled objects lie outside of the prefix %q, such as %q", len(s.Outside), s.Named, prefix, s.Outside[0]),
+			"correct contents.object, or the prefix"})
+	case s.Named == 0:
+		out = append(out, Finding{false, "there are no contents yet, so that their keys could not be compared with the bucket", "check again once there are some"})
+	case s.Found*2 < s.Named:
+		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
+			"correct contents.object: it does not give the keys of the objects"})
+	case s.Found < s.Named:
+		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
+			"find out who removed it: its rows cannot be read"})
+	default:
+		out = append(out, Finding{false, fmt.Sprintf("all of %d sampled objects are in the bucket", s.Named), ""})
+	}
+	return out
+}

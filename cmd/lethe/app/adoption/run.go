@@ -1,0 +1,84 @@
+package adoption
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Backlog is what waits in one collection.
+type Backlog struct {
+	Collection string
+	Mode       adopt.Mode
+	Rows       adopt.Backlog // that have expired
+	Contents   adopt.Backlog // whose objects are to go
+}
+
+// Backlogs returns what waits in each collection, by its name.
+func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
+	installed, err := a.DB.Installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range a.Description.Names() {
+		c := a.Description.Collections[name]
+		b := Backlog{Collection: name, Mode: c.Mode}
+		if b.Mode == "" {
+			b.Mode = adopt.Report
+		}
+		if b.Rows, err = a.collections[name].Due(ctx); err != nil {
+			return nil, err
+		}
+		if installed && c.Contents != nil {
+			if b.Contents, err = a.collections[name].Waiting(ctx); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Prepare makes Lethe's tables and checks the collections. Those with a problem only
+// report until it is mended and the process started again.
+func (a *Adoption) Prepare(ctx context.Context) error {
+	if err := a.DB.Install(ctx); err != nil {
+		return err
+	}
+	found, err := a.Check(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range a.Description.Names() {
+		if a.Description.Collections[name].Mode != adopt.Reclaim {
+			continue
+		}
+		for _, f := range found[name] {
+			if f.Problem {
+				a.o.Log.Error("collection only reports, as its check found a problem", "collection", name, "problem", f.What, "do", f.Do)
+			}
+		}
+		if adopt.Problems(found[name]) {
+			a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool {
+				return s.Routine.(collected).collection == name
+			})
+		}
+	}
+	return nil
+}
+
+// Run works by the timetables until ctx ends.
+func (a *Adoption) Run(ctx context.Context) error {
+	if err := a.Prepare(ctx); err != nil {
+		return err
+	}
+	if len(a.Loop.Routines) == 0 {
+		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
+	}
+	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
+	a.Loop.Run(ctx)
+	return nil
+}
