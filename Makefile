@@ -32,7 +32,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: build test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
+.PHONY: demo-adopt build test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -55,6 +55,10 @@ stages:
 	@$(STAGE) clients $(MAKE) --no-print-directory clients
 	@$(STAGE) fuzz $(MAKE) --no-print-directory fuzz
 	@$(STAGE) model $(MAKE) --no-print-directory model
+
+# Shows "lethe adopt" on examples/pastebin, with servers of its own.
+demo-adopt: needs
+	scripts/demo-adopt.sh
 
 test-short:
 	LETHE_SERVERS=skip $(GO) test -short -timeout 5m ./...

@@ -150,6 +150,28 @@ func (db *DB) Install(ctx context.Context) error {
 	})
 }
 
+// tables are Lethe's own.
+var tables = []string{"adoption", "condemned", "cache_due", "receipts", "runs"}
+
+// Remove drops Lethe's tables, and their schema if nothing else lies there.
+func (db *DB) Remove(ctx context.Context) error {
+	return db.write(ctx, "remove Lethe's tables", func(t *tx) error {
+		for _, name := range tables {
+			if _, err := t.exec("DROP TABLE IF EXISTS {lethe}" + ident(name)); err != nil {
+				return err
+			}
+		}
+		var others bool
+		err := t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))
+			OR EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(?1))`, ident(db.o.Schema)).Scan(&others)
+		if err != nil || others {
+			return err
+		}
+		_, err = t.exec("DROP SCHEMA IF EXISTS {schema}")
+		return err
+	})
+}
+
 // Installed reports whether Lethe's tables are there.
 func (db *DB) Installed(ctx context.Context) (yes bool, err error) {
 	err = db.read(ctx, "look for Lethe's tables", func(t *tx) error {

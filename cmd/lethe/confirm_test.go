@@ -49,6 +49,9 @@ var classes = map[string]class{
 	"backend accept": asks, "backend drain": asks, "backend remove": asks,
 	"clock show": reads, "clock reset": asks,
 	"restore": asks, "ledger accept": asks,
+	// What adopt run may destroy the file says, as the configuration says it of serve.
+	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads,
+	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
 }
 
 // leaves are the commands that do something, by their paths.
@@ -156,6 +159,9 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	w := newWorld(t).start()
 	acting, _ := w.worth()
 	acting["restore"], acting["ledger accept"] = []string{filepath.Join(w.dir, "ledger.db"), "--replace"}, []string{}
+	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove"} {
+		acting[name] = []string{"adopt.yaml"}
+	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ live for each object, and really gives the bytes back.
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.spoolCommand(), c.reconcileCommand(), c.importCommand(),
 		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.guardCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),
 		c.backupCommand(), c.restoreCommand(), c.ledgerCommand(),
-		c.configCommand(), c.demoCommand(), c.versionCommand(),
+		c.adoptCommand(), c.configCommand(), c.demoCommand(), c.versionCommand(),
 	)
 	// Known before the arguments are read: an unknown flag would take the next one
 	// for its value.

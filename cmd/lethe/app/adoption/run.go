@@ -70,6 +70,29 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	return nil
 }
 
+// Remove takes Lethe's tables and triggers out of the database, after rows that are
+// claimed were made live again.
+func (a *Adoption) Remove(ctx context.Context) error {
+	for _, name := range a.Description.Names() {
+		c, rows := a.Description.Collections[name], a.collections[name]
+		for c.Rows.Status != nil {
+			n, err := rows.Recover(ctx, 0, defaultBatch)
+			if err != nil {
+				return err
+			}
+			if n < defaultBatch {
+				break
+			}
+		}
+		if c.Contents != nil {
+			if err := rows.RemoveGuard(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return a.DB.Remove(ctx)
+}
+
 // Run works by the timetables until ctx ends.
 func (a *Adoption) Run(ctx context.Context) error {
 	if err := a.Prepare(ctx); err != nil {

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/internal/config"
+)
+
+func (c *cli) adoptCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "adopt",
+		Short: "Reclaim in tables, buckets and caches of other programs",
+		Long: `Reclaim in the tables, buckets and caches of an application that has nothing of
+lethe in it. A file describes them; nothing goes before a collection in it says
+"mode: reclaim", and its check finds no problem.
+
+  lethe adopt init --database URL > adopt.yaml   proposes a file
+  lethe adopt check adopt.yaml                   says what is wrong, and what is due
+  lethe adopt guard install adopt.yaml           makes deleting objects safe
+  lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
+	}
+	cmd.AddCommand(c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	return cmd
+}
+
+// withAdoption calls fn with a description opened.
+func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, fn func(*adoption.Adoption) error) (err error) {
+	d, err := adopt.Load(file, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	a, err := adoption.Open(ctx, d, adoption.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	return fn(a)
+}
+
+func (c *cli) adoptCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check FILE", Short: "Check a description against database, bucket and cache",
+		Long: `Check a description: tables, columns and their types, privileges, indexes, the
+guard, the bucket and whether its keys are those that rows name, cache and clocks.
+Says what is due now. Nothing of the application's is changed; below each prefix an
+object is written and removed, to find out what the bucket can do.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptCheck(cmd.Context(), a) })
+		},
+	}
+}
+
+func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
+	found, err := a.Check(ctx)
+	if err != nil {
+		return err
+	}
+	backlogs, err := a.Backlogs(ctx)
+	if err != nil {
+		return err
+	}
+	problems := 0
+	for _, b := range backlogs {
+		printf(c.out, "%s (%s)\n", b.Collection, b.Mode)
+		for _, f := range found[b.Collection] {
+			kind := "note"
+			if f.Problem {
+				kind = "PROBLEM"
+				problems++
+			}
+			printf(c.out, "  %-8s %s\n", kind, cell(f.What))
+			if f.Do != "" {
+				printf(c.out, "  %-8s %s\n", "", cell(f.Do))
+			}
+		}
+		printf(c.out, "  %-8s %s\n", "due", due(b))
+	}
+	if problems > 0 {
+		return &exitError{code: exitProblems, err: fmt.Errorf("%s: what has one only reports", plural(int64(problems), "problem", "problems"))}
+	}
+	return nil
+}
+
+// due says what waits in a collection.
+func due(b adoption.Backlog) string {
+	text := plural(b.Rows.Due, "row has expired", "rows have expired")
+	if b.Rows.Due > 0 {
+		text += ", the oldest at " + b.Rows.Oldest.String()
+	}
+	if b.Contents.Due > 0 {
+		text += "; " + plural(b.Contents.Due, "object is to go", "objects are to go")
+	}
+	return text
+}
+
+func (c *cli) adoptRunCommand() *cobra.Command {
+	var once, dry bool
+	cmd := &cobra.Command{
+		Use: "run FILE", Short: "Reclaim what a description names",
+		Long: `Reclaim by the timetables of the description, until SIGTERM or SIGINT. Any number
+of instances may run at once. Collections that say "mode: report", and those whose
+check finds a problem, are left alone. Lethe's own tables are made in a schema of the
+same database.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log := app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
+			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error {
+				switch {
+				case dry:
+					return c.adoptStatus(cmd.Context(), a)
+				case once:
+					return c.adoptOnce(cmd.Context(), a)
+				}
+				return a.Run(cmd.Context())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say what is due")
+	return cmd
+}
+
+func (c *cli) adoptOnce(ctx context.Context, a *adoption.Adoption) error {
+	if err := a.Prepare(ctx); err != nil {
+		return err
+	}
+	done, err := a.Loop.Once(ctx, nil)
+	for _, r := range a.Loop.Routines {
+		if n := done[r.Routine.Name()]; len(n) > 0 {
+			printf(c.out, "%-24s %s\n", r.Routine.Name(), counts(n))
+		}
+	}
+	return errors.Join(err, c.adoptStatus(ctx, a))
+}
+
+func (c *cli) adoptStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status FILE", Short: "Say what waits in each collection",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptStatus(cmd.Context(), a) })
+		},
+	}
+}
+
+func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
+	backlogs, err := a.Backlogs(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"collection", "mode", "waits"}}
+	for _, b := range backlogs {
+		rows = append(rows, []string{b.Collection, string(b.Mode), due(b)})
+	}
+	return table(c.out, rows)
+}
+
+func (c *cli) adoptGuardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "guard", Short: "The triggers that keep references from contents that are being deleted",
+		Long: `The names of objects are the application's, which may use one again while lethe
+deletes it. The guard is triggers in the application's database, on the tables of
+rows and contents: a transaction that refers to a content that is being deleted gets
+40001 (serialization failure), and is to be repeated, upload included.`,
+	}
+	var yes bool
+	change := func(use, short, ask string, act func(context.Context, *adoption.Adoption, string) error) *cobra.Command {
+		sub := &cobra.Command{
+			Use: use + " FILE [COLLECTION...]", Short: short, Args: cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := c.confirmed(yes, func() (string, error) { return ask, nil }); err != nil {
+					return err
+				}
+				return c.withGuarded(cmd.Context(), args, act)
+			},
+		}
+		yesFlag(sub, &yes)
+		return sub
+	}
+	show := &cobra.Command{
+		Use: "show FILE [COLLECTION...]", Short: "Write the statements that would install it", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withGuarded(cmd.Context(), args, func(_ context.Context, a *adoption.Adoption, name string) error {
+				_, err := io.WriteString(c.out, a.Collection(name).GuardSQL()+"\n")
+				return err
+			})
+		},
+	}
+	cmd.AddCommand(show,
+		change("install", "Install it, and Lethe's tables", "Install triggers on the application's tables?", func(ctx context.Context, a *adoption.Adoption, name string) error {
+			if err := errors.Join(a.DB.Install(ctx), a.Collection(name).InstallGuard(ctx)); err != nil {
+				return err
+			}
+			printf(c.out, "%s is guarded\n", name)
+			return nil
+		}),
+		change("remove", "Remove it: objects stay from then on", "Remove the triggers, so that objects stay?", func(ctx context.Context, a *adoption.Adoption, name string) error {
+			if err := a.Collection(name).RemoveGuard(ctx); err != nil {
+				return err
+			}
+			printf(c.out, "%s is not guarded any more\n", name)
+			return nil
+		}))
+	return cmd
+}
+
+// withGuarded calls fn with the collections that are named, or with all whose
+// description asks for a guard.
+func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Context, *adoption.Adoption, string) error) error {
+	return c.withAdoption(ctx, args[0], nil, func(a *adoption.Adoption) error {
+		names := args[1:]
+		for _, name := range names {
+			if !slices.Contains(a.Description.Names(), name) {
+				return fmt.Errorf("%s describes no collection %q", args[0], name)
+			}
+		}
+		if len(names) == 0 {
+			for _, name := range a.Description.Names() {
+				if a.Description.Collections[name].Guard == adopt.TriggerGuard {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(names) == 0 {
+			return fmt.Errorf("no collection of %s asks for a guard (guard: trigger)", args[0])
+		}
+		for _, name := range names {
+			if err := fn(ctx, a, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *cli) adoptRemoveCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove FILE", Short: "Remove Lethe's tables and triggers from the database",
+		Long: `Remove the triggers of the collections and Lethe's schema, with all that it knows:
+what is being deleted, receipts, runs. Nothing of the application's is touched. Rows
+that are claimed are made live again first; instances that run have to be stopped.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.confirmed(yes, func() (string, error) { return "Remove Lethe's tables and triggers?", nil }); err != nil {
+				return err
+			}
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				if err := a.Remove(cmd.Context()); err != nil {
+					return err
+				}
+				printf(c.out, "Lethe's tables and triggers are removed\n")
+				return nil
+			})
+		},
+	}
+	yesFlag(cmd, &yes)
+	return cmd
+}
