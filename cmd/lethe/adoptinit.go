@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+)
+
+func (c *cli) adoptInitCommand() *cobra.Command {
+	var database string
+	var s adopt.Surroundings
+	cmd := &cobra.Command{
+		Use: "init", Short: "Propose a description of a database and a bucket",
+		Long: `Look at the schema of a PostgreSQL database, and at some keys of a bucket, and write
+a description to standard output, with the reasons as comments: which column looks
+like an end, a count, a key. Where a table lacks the columns of a claim, the
+statements that would add them are written as comments; nothing is run.
+
+The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.adoptInit(cmd.Context(), database, s) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&database, "database", os.Getenv("DATABASE_URL"), "`URL` of the database (default $DATABASE_URL); the file does not name it")
+	f.StringVar(&s.Endpoint, "endpoint", "", "`URL` of the S3 service (default AWS)")
+	f.StringVar(&s.Bucket, "bucket", "", "`name` of the bucket")
+	return cmd
+}
+
+// sampledKeys is how many keys of a bucket are looked at.
+const sampledKeys = 1000
+
+func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundings) (err error) {
+	if database == "" {
+		return errors.New("no database: --database postgres://user@host/name, or DATABASE_URL")
+	}
+	db, err := sqladopt.Open(ctx, database, sqladopt.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tables, err := db.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Bucket != "" {
+		if s.Objects, err = someKeys(ctx, s); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(c.out, adopt.Propose(tables, s))
+	return err
+}
+
+// errEnough ends a listing.
+var errEnough = errors.New("enough")
+
+func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err error) {
+	store, err := s3blob.New(ctx, s3blob.Options{
+		Endpoint: s.Endpoint, Bucket: s.Bucket, Foreign: true, PathStyle: true,
+		AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	err = store.List(ctx, "", "", func(i blob.Info) error {
+		if keys = append(keys, i.Key); len(keys) == sampledKeys {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return keys, err
+}

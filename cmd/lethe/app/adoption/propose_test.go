@@ -1,0 +1,42 @@
+package adoption
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// What is proposed for the paste service can be used as it is, and reclaims the same.
+func TestProposal(t *testing.T) {
+	s := newSite(t)
+	tables, err := s.DB.Tables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}})
+	d, err := adopt.Parse([]byte(text), func(string) (string, bool) { return s.Description.Database, true })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	c, ok := d.Collections["pastes"]
+	if !ok || len(d.Collections) != 1 {
+		t.Fatalf("collections are not pastes alone:\n%s", text)
+	}
+	want := s.Description.Collections["pastes"]
+	if c.Mode != adopt.Report || c.Rows.End != want.Rows.End || c.Rows.Key != want.Rows.Key || *c.Rows.Status != *want.Rows.Status ||
+		*c.Contents != *want.Contents || c.Prefix != want.Prefix || c.Rows.Content != want.Rows.Content {
+		t.Errorf("it differs from the example's:\n%s", text)
+	}
+	if _, err := s.DB.Collection(t.Context(), "pastes", c); err != nil {
+		t.Error(err)
+	}
+	// Tables without the columns of a claim get the statements that add them.
+	text = adopt.Propose([]adopt.TableInfo{{Name: "links", Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}}}, adopt.Surroundings{})
+	if !strings.Contains(text, "ALTER TABLE links ADD COLUMN deletion_status") || !strings.Contains(text, "keep: 30d") {
+		t.Errorf("no statements:\n%s", text)
+	}
+	if _, err := adopt.Parse([]byte(text), func(string) (string, bool) { return "x", true }); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
