@@ -43,7 +43,12 @@ const (
 		unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	postpone    = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	// letGo ends marks of contents that stay. A delete of a silent worker may yet take
+	// effect.
+	letGo = `UPDATE {lethe}condemned SET state = 3, fence = 0,
+		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 
 	markedRows = `SELECT d.content, d.attempts FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 2 AND d.fence = ?3 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
@@ -96,8 +101,8 @@ type taken struct {
 
 // sorted is what is to become of contents that are due.
 type sorted struct {
-	mark, drop, busy []string
-	out              adopt.Marked
+	mark, drop, letGo, busy []string
+	out                     adopt.Marked
 }
 
 // Mark implements adopt.Contents.
@@ -175,38 +180,47 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 			s.drop = append(s.drop, d.Content)
 		case exists && !free[d.Content]:
 			s.busy = append(s.busy, d.Content)
-		case exists && (l.referenced || !l.unreferenced):
-			// A count of 0 that is wrong, or a reference that was made past the guard.
-			s.out.Drifted = append(s.out.Drifted, d.Content)
-			s.drop = append(s.drop, d.Content)
-		default:
+		case !exists || l.unreferenced && !l.referenced:
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
+		case d.state == condemned:
+			// A reference that was made past the guard.
+			s.out.Drifted = append(s.out.Drifted, d.Content)
+			s.letGo = append(s.letGo, d.Content)
+		default:
+			if c.c.Contents.Count != "" { // it is 0, and wrong
+				s.out.Drifted = append(s.out.Drifted, d.Content)
+			}
+			s.drop = append(s.drop, d.Content)
 		}
 	}
-	s.out.Kept, s.out.Busy = len(s.drop), len(s.busy)
+	s.out.Kept, s.out.Busy = len(s.drop)+len(s.letGo), len(s.busy)
 	return s, nil
 }
 
-// mark writes down what was decided.
-func (c *Collection) mark(t *tx, s sorted, fence int64, takeover lethe.Time) error {
+// mark writes down what was decided. late is when a delete that was sent until now
+// has taken effect.
+func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
+	for _, step := range []struct {
+		contents []string
+		text     string
+		args     []any
+	}{
+		{s.mark, markRows, []any{fence, t.now, late}},
+		{s.drop, dropWaiting, nil},
+		{s.letGo, letGo, []any{t.now, late}},
+		{s.busy, postpone, []any{t.now.Add(busyFor)}},
+	} {
+		if len(step.contents) == 0 {
+			continue
+		}
+		if _, err := t.exec(step.text, append([]any{c.name, asJSON(step.contents)}, step.args...)...); err != nil {
+			return err
+		}
+	}
 	if len(s.mark) > 0 {
-		if _, err := t.exec(touch, asJSON(s.mark)); err != nil {
-			return err
-		}
-		if _, err := t.exec(markRows, c.name, asJSON(s.mark), fence, t.now, takeover); err != nil {
-			return err
-		}
-	}
-	if len(s.drop) > 0 {
-		if _, err := t.exec(dropWaiting, c.name, asJSON(s.drop)); err != nil {
-			return err
-		}
-	}
-	if len(s.busy) > 0 {
-		if _, err := t.exec(postpone, c.name, asJSON(s.busy), t.now.Add(busyFor)); err != nil {
-			return err
-		}
+		_, err := t.exec(touch, asJSON(s.mark))
+		return err
 	}
 	return nil
 }

@@ -28,9 +28,11 @@ var (
 	countZero = `UPDATE {contents} SET {count} = 0
 		WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
 
-	insertWaiting = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
+	// insertWaiting begins the grace anew for one that waits already: it was referenced
+	// in between.
+	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
-		ON CONFLICT DO NOTHING`
+		ON CONFLICT (collection, content) DO UPDATE SET due_at = excluded.due_at WHERE d.state = 1`
 	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, keys) VALUES (?1, ?2, ?3)`
 	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, keys) VALUES (?1, ?2, ?3, ?4)`
 )
