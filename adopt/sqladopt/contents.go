@@ -50,12 +50,14 @@ const (
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 
-	markedRows = `SELECT d.content, d.attempts FROM {lethe}condemned d
-		WHERE d.collection = ?1 AND d.state = 2 AND d.fence = ?3 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
-	deleteContents = `DELETE FROM {contents} AS c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})
-		AND {unreferenced} AND NOT ` + referenced
-	leftContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
-	endMarks     = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+	// Conditions on what the keys find already would make PostgreSQL choose other
+	// indexes, and go through their rows for each key: they are decided here.
+	markedRows = `SELECT d.content, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
+	holdContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
+		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} {for update}`
+	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	endMarks       = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	failMarks = `UPDATE {lethe}condemned SET fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
@@ -143,6 +145,26 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 	return due, nil
 }
 
+// look is what a content is now.
+type look struct {
+	key                      string
+	unreferenced, referenced bool
+}
+
+// look looks at contents that are locked, by their keys; those that are gone are left
+// out.
+func (t *tx) look(keys []string) (map[string]look, error) {
+	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
+		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
+		return l, err
+	}, lookAgain, asJSON(keys))
+	seen := make(map[string]look, len(looks))
+	for _, l := range looks {
+		seen[l.key] = l
+	}
+	return seen, err
+}
+
 // sort locks the contents that are due, looks again, and decides.
 func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 	var keys []string
@@ -157,20 +179,9 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 	for _, k := range locked {
 		free[k] = true
 	}
-	type look struct {
-		key                      string
-		unreferenced, referenced bool
-	}
-	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
-		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
-		return l, err
-	}, lookAgain, asJSON(keys))
+	seen, err := t.look(keys)
 	if err != nil {
 		return s, err
-	}
-	seen := make(map[string]look, len(looks))
-	for _, l := range looks {
-		seen[l.key] = l
 	}
 	for _, d := range due {
 		l, exists := seen[d.Content]
@@ -245,9 +256,14 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 		_, err := all(t, func(r *sql.Rows) (struct{}, error) {
 			var key string
 			var n int
-			err := r.Scan(&key, &n)
-			attempts[key] = n
-			return struct{}{}, err
+			var ours bool
+			if err := r.Scan(&key, &n, &ours); err != nil {
+				return struct{}{}, err
+			}
+			if ours {
+				attempts[key] = n
+			}
+			return struct{}{}, nil
 		}, markedRows, c.name, asJSON(keys), fence)
 		if err != nil {
 			return err
@@ -286,11 +302,22 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		return nil
 	}
 	keys := asJSON(ended)
-	if _, err := t.exec(deleteContents, keys); err != nil {
+	if _, err := all(t, text, holdContents, keys); err != nil {
 		return err
 	}
-	var err error
-	if out.Broken, err = all(t, text, leftContents, keys); err != nil {
+	seen, err := t.look(ended)
+	if err != nil {
+		return err
+	}
+	var free []string
+	for key, l := range seen {
+		if l.unreferenced && !l.referenced {
+			free = append(free, key)
+		} else {
+			out.Broken = append(out.Broken, key)
+		}
+	}
+	if _, err := t.exec(deleteContents, asJSON(free)); err != nil {
 		return err
 	}
 	if _, err := t.exec(endMarks, c.name, keys, t.now.Add(g.LongestWrite)); err != nil {

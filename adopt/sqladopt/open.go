@@ -110,7 +110,7 @@ func (db *DB) Close() error { return db.runner.Pool.Close() }
 
 // dialect is PostgreSQL's, with the words of a collection.
 func (db *DB) dialect(words map[string]string) sqldb.Dialect {
-	all := map[string]string{"{lethe}": ident(db.o.Schema) + ".", "{schema}": ident(db.o.Schema)}
+	all := map[string]string{"{for update}": "FOR UPDATE", "{lethe}": ident(db.o.Schema) + ".", "{schema}": ident(db.o.Schema)}
 	for k, v := range words {
 		all[k] = v
 	}

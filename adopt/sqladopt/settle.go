@@ -12,10 +12,11 @@ import (
 )
 
 var (
-	// heldRows are those of a claim that still carry it, locked.
-	heldRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END
-		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 2})
-		AND {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} ORDER BY r.{key} ` + sqldb.Exclusive
+	// heldRows locks the rows of a claim. Whether they still carry it is no condition:
+	// PostgreSQL would go through all that are in progress for each of them.
+	heldRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
+		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END
+		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
 	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
 
@@ -42,16 +43,18 @@ type held struct {
 	key     string
 	content string // empty: none
 	expired bool
+	ours    bool // it still carries the claim
 }
 
 // held returns the rows that still carry a claim, locked, in the order of their keys.
 func (c *Collection) held(t *tx, claim adopt.Claim) ([]held, error) {
-	return all(t, func(r *sql.Rows) (h held, err error) {
+	rows, err := all(t, func(r *sql.Rows) (h held, err error) {
 		var content sql.NullString
-		err = r.Scan(&h.key, &content, &h.expired)
+		err = r.Scan(&h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
 		return h, err
 	}, heldRows, c.end(t), keysOf(claim.Rows), claim.At)
+	return slices.DeleteFunc(rows, func(h held) bool { return !h.ours }), err
 }
 
 // Settle implements adopt.Records.
