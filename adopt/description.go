@@ -51,6 +51,12 @@ type Collection struct {
 	Schedule Timetable `yaml:"schedule"`
 	Batch    int       `yaml:"batch"`
 	Workers  int       `yaml:"workers"`
+	// Limit is the most rows, and the most objects, that one run takes; what is left
+	// waits for the next. 0: no limit.
+	Limit int64 `yaml:"limit"`
+	// Lock lets one worker claim at a time, by a lock in Redis that ends by itself
+	// within 30 s. Claims are disjoint without it.
+	Lock bool `yaml:"lock"`
 }
 
 // Rows are rows that expire.
