@@ -29,6 +29,10 @@ type Scheduled struct {
 	// Solo: the routine walks over everything, so that of all instances one runs it
 	// at a time, and none before its time after the last success has come.
 	Solo bool
+	// Rest, of a routine that is Solo, is how long after the end of the last success, on
+	// whatever instance, the next run begins; the Timetable then says how often an
+	// instance looks whether it may. 0: runs begin by the Timetable.
+	Rest time.Duration
 	// Most bounds what one run takes, counted by the count that Takes names (default
 	// Items); 0 is no limit. When so much was taken and more is due the run ends, once
 	// each worker has ended its step, with the count Limited; what is left waits for

@@ -28,10 +28,10 @@ func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime b
 	seen := lethe.Forever
 	if byTime {
 		last, err := l.lastSuccess(ctx, s.Routine.Name())
-		if err != nil || !soloDue(s.Timetable, last, l.Clock.Now()) {
+		if err != nil || !s.due(last, l.Clock.Now()) {
 			return false, l.notBegun(r, err)
 		}
-		seen = last
+		seen = last.StartedAt
 	}
 	begun, err := l.Ledger.BeginRun(ctx, meta.Solo{Run: r.run, Stale: cmp.Or(l.Stale, staleRun), Seen: seen})
 	if err != nil {
@@ -62,11 +62,18 @@ func (l *Loop) notBegun(r *recorder, err error) error {
 	return err
 }
 
-// lastSuccess is when the newest successful run of a routine began, 0 if there is
-// none.
-func (l *Loop) lastSuccess(ctx context.Context, name string) (lethe.Time, error) {
+// lastSuccess is the newest successful run of a routine, zero if there is none.
+func (l *Loop) lastSuccess(ctx context.Context, name string) (meta.Run, error) {
 	_, good, err := l.Ledger.LastRuns(ctx)
-	return good[name].StartedAt, err
+	return good[name], err
+}
+
+// due says whether the time of a run has come since the last success.
+func (s Scheduled) due(last meta.Run, now lethe.Time) bool {
+	if s.Rest > 0 && last.FinishedAt != 0 {
+		return last.FinishedAt.Add(s.Rest) <= now
+	}
+	return soloDue(s.Timetable, last.StartedAt, now)
 }
 
 // soloDue says whether the time of a run has come since the last success.

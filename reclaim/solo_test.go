@@ -238,3 +238,46 @@ func TestRunsWaitForTheLedger(t *testing.T) {
 	w.must(err)
 	want(w, "recorded runs", len(last), 1)
 }
+
+// looking is a timetable of an interval.
+type looking time.Duration
+
+func (d looking) Next(after lethe.Time) lethe.Time               { return after.Add(time.Duration(d)) }
+func (looking) Window(lethe.Time) (open bool, closes lethe.Time) { return true, lethe.Forever }
+
+// A routine that rests begins that long after the last success anywhere ended, however
+// long that took; a run that failed does not put it off.
+func TestASoloRunRests(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	var began []lethe.Time
+	loop := func(name string, step reclaim.Step) *reclaim.Loop {
+		l := w.instance(name, step)
+		l.Routines[0].Timetable, l.Routines[0].Rest = looking(time.Minute), time.Hour
+		return l
+	}
+	_, err := loop("a", func(context.Context, *reclaim.Counts) (bool, error) {
+		w.clock.Advance(30 * time.Minute)
+		return false, nil
+	}).Once(w.ctx, nil)
+	w.must(err)
+	ended := w.clock.Now()
+	loop("b", func(context.Context, *reclaim.Counts) (bool, error) {
+		began = append(began, w.clock.Now())
+		if len(began) == 1 {
+			return false, errors.New("broken")
+		}
+		if len(began) == 3 {
+			cancel()
+		}
+		return false, nil
+	}).Run(ctx)
+	var after []time.Duration
+	for _, at := range began {
+		after = append(after, at.Sub(ended).Truncate(time.Minute))
+	}
+	if !reflect.DeepEqual(after, []time.Duration{time.Hour, time.Hour, 2 * time.Hour}) {
+		t.Errorf("runs began %v after the last success", after)
+	}
+}
