@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -75,7 +76,7 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	if len(marked.Contents) == 0 {
 		return false, nil
 	}
-	results, err := p.Bucket.Delete(p.inTime(ctx, began), objects(marked.Contents))
+	results, err := p.Bucket.Delete(inTime(ctx, p.Boot, began, p.Grace.sendWithin()), objects(marked.Contents))
 	outcomes, why := outcomesOf(marked.Contents, results, err)
 	confirmed, confirmErr := p.Contents.Confirm(context.WithoutCancel(ctx), marked.Fence, outcomes, p.Grace)
 	add("items", int64(confirmed.Gone))
@@ -92,12 +93,13 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 }
 
 // errTooLate: the mark may have been taken over, and the name be in use again.
-var errTooLate = errors.New("it took too long since the objects were marked: they are marked again later")
+var errTooLate = errors.New("it took too long since it was looked that nobody refers to them: that is done again later")
 
-// inTime lets no delete be sent once another worker may have taken the mark over.
-func (c *Clean) inTime(ctx context.Context, began lethe.Time) context.Context {
+// inTime lets nothing be sent once what was found when a worker began may not hold any
+// more: another one may have taken a mark over, a name may be in use again.
+func inTime(ctx context.Context, boot lethe.Clock, began lethe.Time, within time.Duration) context.Context {
 	return blob.WithCheck(ctx, func() error {
-		if c.Boot.Now().Sub(began) >= c.Grace.sendWithin() {
+		if boot.Now().Sub(began) >= within {
 			return errTooLate
 		}
 		return nil

@@ -36,8 +36,18 @@ const (
 	Reclaim Mode = "reclaim" // what is due goes
 )
 
+// Kind says what a collection consists of.
+type Kind string
+
+// Kinds of collections.
+const (
+	OfRecords Kind = "records" // the default: rows that expire
+	OfFolders Kind = "folders" // folders that live as long as a row does
+)
+
 // Collection is one kind of things that are forgotten together.
 type Collection struct {
+	Kind Kind `yaml:"kind"`
 	Mode Mode `yaml:"mode"`
 	// Bucket names one of the buckets, Prefix is what all keys in it begin with. A key
 	// elsewhere is never touched.
@@ -51,12 +61,8 @@ type Collection struct {
 	Schedule Timetable `yaml:"schedule"`
 	Batch    int       `yaml:"batch"`
 	Workers  int       `yaml:"workers"`
-	// Limit is the most rows, and the most objects, that one run takes; what is left
-	// waits for the next. 0: no limit.
-	Limit int64 `yaml:"limit"`
-	// Lock lets one worker claim at a time, by a lock in Redis that ends by itself
-	// within 30 s. Claims are disjoint without it.
-	Lock bool `yaml:"lock"`
+	// Folders is what a collection of folders has instead of rows.
+	Folders *FolderSpec `yaml:"folders"`
 }
 
 // Rows are rows that expire.

@@ -56,6 +56,9 @@ func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error
 		slices.Sort(missing)
 		return nil, fmt.Errorf("variables of the environment are not set: %s", strings.Join(slices.Compact(missing), ", "))
 	}
+	if err := d.environment(lookup); err != nil {
+		return nil, err
+	}
 	return &d, d.check()
 }
 
@@ -109,6 +112,14 @@ func (c Collection) check(d *Description) (errs []error) {
 	if c.Mode != "" && c.Mode != Report && c.Mode != Reclaim {
 		bad("mode %q is not known: report or reclaim", c.Mode)
 	}
+	switch {
+	case c.Kind == OfFolders:
+		return append(errs, c.checkFolders(d)...)
+	case c.Kind != "" && c.Kind != OfRecords:
+		bad("kind %q is not known: records or folders", c.Kind)
+	case c.Folders != nil:
+		bad("folders belong to a collection of kind: folders")
+	}
 	if c.Rows.Table == "" || c.Rows.Key == "" || c.Rows.End == "" {
 		bad("rows: table, key and end have to be named")
 	}
@@ -120,12 +131,6 @@ func (c Collection) check(d *Description) (errs []error) {
 	}
 	if c.Batch < 0 || c.Batch > 10_000 || c.Workers < 0 || c.Workers > 64 {
 		bad("batch is at most 10000, workers at most 64")
-	}
-	if c.Limit < 0 {
-		bad("limit is below 0")
-	}
-	if c.Lock && d.Redis == "" {
-		bad("lock: the file names no redis")
 	}
 	if len(c.Cache) > 0 && d.Redis == "" {
 		bad("cache: the file names no redis")
@@ -156,6 +161,12 @@ func (c Collection) checkContents(d *Description) (errs []error) {
 	if _, err := ParseTemplate(t.Object); t.Object != "" && err != nil {
 		bad("contents: object: %w", err)
 	}
+	return append(errs, c.checkBucket(d)...)
+}
+
+// checkBucket reports what is wrong with bucket and prefix.
+func (c Collection) checkBucket(d *Description) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if _, ok := d.Buckets[c.Bucket]; !ok {
 		bad("bucket %q is not among the buckets of the file", c.Bucket)
 	}

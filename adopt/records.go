@@ -152,6 +152,22 @@ type Events struct {
 	Broken func(collection string, contents []string)
 	// Failed: objects could not be deleted, with the first reason.
 	Failed func(collection string, objects int, why string)
+	// FolderCancelled: a folder that was marked is not to go any more.
+	FolderCancelled func(collection, folder, why string)
+	// FolderKept: a folder without a row cannot be removed.
+	FolderKept func(collection, folder, why string)
+}
+
+func (e *Events) folderCancelled(collection, folder, why string) {
+	if e != nil && e.FolderCancelled != nil {
+		e.FolderCancelled(collection, folder, why)
+	}
+}
+
+func (e *Events) folderKept(collection, folder, why string) {
+	if e != nil && e.FolderKept != nil {
+		e.FolderKept(collection, folder, why)
+	}
 }
 
 func (e *Events) drifted(collection string, contents []string) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -318,7 +317,6 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 			out.Broken = append(out.Broken, key)
 		}
 	}
-	slices.Sort(out.Broken)
 	if _, err := t.exec(deleteContents, asJSON(free)); err != nil {
 		return err
 	}

@@ -35,6 +35,26 @@ CREATE TABLE IF NOT EXISTS {lethe}cache_due (
 );
 CREATE INDEX IF NOT EXISTS cache_due_at ON {lethe}cache_due (collection, due_at);
 
+-- Folders that no row names: 1 seen once, 2 seen twice, and their marker is being put,
+-- 3 marked, 4 marked, and objects of it may be gone.
+CREATE TABLE IF NOT EXISTS {lethe}folders (
+    collection text     COLLATE "C" NOT NULL,
+    name       text     COLLATE "C" NOT NULL,  -- below the prefix
+    state      smallint NOT NULL CHECK (state IN (1, 2, 3, 4)),
+    seen_at    bigint   NOT NULL,
+    marked_at  bigint   NOT NULL DEFAULT 0,    -- when the marker was recorded
+    marker_at  bigint   NOT NULL DEFAULT 0,    -- the marker's time, by the backend's clock
+    purged     bigint   NOT NULL DEFAULT 0,    -- objects that are gone
+    PRIMARY KEY (collection, name)
+);
+
+-- How many rows named a folder at the last run.
+CREATE TABLE IF NOT EXISTS {lethe}folder_rows (
+    collection text   PRIMARY KEY,
+    live       bigint NOT NULL,
+    at         bigint NOT NULL
+);
+
 -- What each transaction took away, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}receipts (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -18,7 +18,6 @@ import (
 	"github.com/lethe-storage/lethe/adopt/rediskeys"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -40,6 +39,7 @@ type Adoption struct {
 	DB          *sqladopt.DB
 	Loop        *reclaim.Loop
 	collections map[string]*sqladopt.Collection
+	folders     map[string]*sqladopt.Folders
 	redis       *redisconn.Conn
 	o           Options
 	close       []func() error
@@ -55,7 +55,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}}
+	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -66,7 +66,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 	}
 	a.close = append(a.close, a.DB.Close)
 	for _, name := range d.Names() {
-		if a.collections[name], err = a.DB.Collection(ctx, name, d.Collections[name]); err != nil {
+		if err := a.open(ctx, name, d.Collections[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -78,6 +78,16 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		a.close = append(a.close, a.redis.Close)
 	}
 	return a, a.makeLoop(ctx)
+}
+
+// open looks at the tables of a collection.
+func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) (err error) {
+	if c.Kind == adopt.OfFolders {
+		a.folders[name], err = a.DB.Folders(ctx, name, c)
+		return err
+	}
+	a.collections[name], err = a.DB.Collection(ctx, name, c)
+	return err
 }
 
 // connections is one for each worker and some to spare.
@@ -99,7 +109,7 @@ func (a *Adoption) Close() error {
 	return errors.Join(errs...)
 }
 
-// Collection returns a collection by its name, nil if there is none.
+// Collection returns a collection of records by its name, nil if there is none.
 func (a *Adoption) Collection(name string) *sqladopt.Collection { return a.collections[name] }
 
 // Defaults of a collection.
@@ -132,6 +142,9 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	if c.Mode != adopt.Reclaim {
 		return nil, nil
 	}
+	if c.Kind == adopt.OfFolders {
+		return a.folderRoutines(ctx, name)
+	}
 	rows, grace, batch := a.collections[name], c.Graces(), cmp.Or(c.Batch, defaultBatch)
 	var copies adopt.Copies
 	if len(c.Cache) > 0 {
@@ -142,8 +155,8 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return nil, err
 	}
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: a.claiming(name, c), Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
-		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit,
+		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: rows, Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
+		Timetable: main, Workers: max(1, c.Workers),
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
@@ -168,33 +181,8 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Collection: name, Contents: rows, Bucket: adopt.Within{Prefix: c.Prefix, Store: bucket},
 			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
 		}),
-		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit,
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers),
 	}), nil
-}
-
-// claiming are the records of a collection, whose claims take turns by a lock in Redis
-// if the description wants one.
-func (a *Adoption) claiming(name string, c adopt.Collection) adopt.Records {
-	if !c.Lock {
-		return a.collections[name]
-	}
-	return lockedRecords{a.collections[name], claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
-}
-
-// lockedRecords are records of which one worker claims at a time.
-type lockedRecords struct {
-	*sqladopt.Collection
-	lock *claimlock.Lock
-	name string
-}
-
-// Claim implements adopt.Records.
-func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err error) {
-	err = l.lock.Around(ctx, l.name, func(ctx context.Context) error {
-		c, err = l.Collection.Claim(ctx, limit)
-		return err
-	})
-	return c, err
 }
 
 // copies are those in the application's cache.
@@ -241,6 +229,12 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		},
 		Failed: func(collection string, objects int, why string) {
 			a.o.Log.Warn("objects could not be deleted and are tried again", "collection", collection, "objects", objects, "error", why)
+		},
+		FolderCancelled: func(collection, folder, why string) {
+			a.o.Log.Warn("a folder is not to go any more", "collection", collection, "folder", folder, "why", why)
+		},
+		FolderKept: func(collection, folder, why string) {
+			a.o.Log.Warn("a folder without a row stays", "collection", collection, "folder", folder, "why", why)
 		},
 	}
 }

@@ -15,6 +15,7 @@ type Backlog struct {
 	Mode       adopt.Mode
 	Rows       adopt.Backlog // that have expired
 	Contents   adopt.Backlog // whose objects are to go
+	Folders    adopt.Backlog // that are marked, and whose retention is over
 }
 
 // Backlogs returns what waits in each collection, by its name.
@@ -28,6 +29,16 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 		b := Backlog{Collection: name, Mode: c.Mode}
 		if b.Mode == "" {
 			b.Mode = adopt.Report
+		}
+		if c.Kind == adopt.OfFolders {
+			if installed {
+				b.Folders, err = a.folders[name].Pending(ctx, c.Folders.Rules().Retention)
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, b)
+			continue
 		}
 		if b.Rows, err = a.collections[name].Due(ctx); err != nil {
 			return nil, err
@@ -75,6 +86,12 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 func (a *Adoption) Remove(ctx context.Context) error {
 	for _, name := range a.Description.Names() {
 		c, rows := a.Description.Collections[name], a.collections[name]
+		if c.Kind == adopt.OfFolders {
+			if err := a.withdraw(ctx, name); err != nil {
+				return err
+			}
+			continue
+		}
 		for c.Rows.Status != nil {
 			n, err := rows.Recover(ctx, 0, defaultBatch)
 			if err != nil {
@@ -93,9 +110,8 @@ func (a *Adoption) Remove(ctx context.Context) error {
 	return a.DB.Remove(ctx)
 }
 
-// Run works by the timetables until ctx ends, and answers scrapes on the address if
-// there is one.
-func (a *Adoption) Run(ctx context.Context, metrics string) error {
+// Run works by the timetables until ctx ends.
+func (a *Adoption) Run(ctx context.Context) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
@@ -103,19 +119,6 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	served := make(chan error, 1)
-	go func() {
-		var err error
-		if metrics != "" {
-			if err = a.Serve(ctx, metrics); err != nil {
-				stop()
-			}
-		}
-		served <- err
-	}()
 	a.Loop.Run(ctx)
-	stop()
-	return <-served
+	return nil
 }

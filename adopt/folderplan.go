@@ -1,0 +1,213 @@
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Folder is a folder as a complete listing shows it.
+type Folder struct {
+	Name    string // below the prefix
+	Objects int64  // without its marker
+	Bytes   int64
+	Newest  lethe.Time // of its objects, without its marker, by the backend's clock
+	Marker  lethe.Time // when its marker was put, by the same clock; 0: it has none
+	// Odd is a key in it that cannot be deleted unmistakably; empty: there is none.
+	Odd string
+}
+
+// FolderState is how far a folder is on its way out.
+type FolderState int
+
+// States of a folder on record.
+const (
+	FolderSeen    FolderState = iota + 1 // a run found no row for it
+	FolderMarking                        // a second one did as well; its marker is being put
+	FolderMarked                         // its marker is there
+	FolderPurging                        // objects of it may be gone
+)
+
+// KnownFolder is a folder on record.
+type KnownFolder struct {
+	Name     string
+	State    FolderState
+	MarkedAt lethe.Time // by the database's clock
+	MarkerAt lethe.Time // the time of its marker, by the backend's
+	Purged   int64      // objects that are gone
+}
+
+// FolderView is what the database says of the folders of a collection, at one instant.
+type FolderView struct {
+	Now   lethe.Time // by the database's clock
+	Live  map[string]bool
+	Rows  int64 // how many name a folder
+	Last  int64 // how many did at the last run; 0: there was none
+	Known []KnownFolder
+}
+
+// Errors that stop a run before it changes anything.
+var (
+	// ErrFewRows: rows are missing that were there at the last run.
+	ErrFewRows = errors.New("too few rows live")
+	// ErrBadNames: names of rows are none of folders, or belong to none of them.
+	ErrBadNames = errors.New("the names of rows are not those of folders")
+)
+
+// floor is the least number of rows that have to live from here on; it fails if fewer
+// do, or if their names are not of the rules' shape.
+func (r FolderRules) floor(v FolderView) (int64, error) {
+	floor := max(1, int64(math.Ceil(r.Least*float64(v.Last))))
+	switch {
+	case v.Rows == 0:
+		return 0, fmt.Errorf("%w: the query of live folders returns nothing, so all would go; nothing is touched until it returns a row", ErrFewRows)
+	case v.Rows < floor:
+		return 0, fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set folders.least below %.3f for one run", ErrFewRows, v.Rows, v.Last, float64(v.Rows)/float64(v.Last))
+	}
+	for name := range v.Live {
+		if !r.fits(name) {
+			return 0, fmt.Errorf("%w: %q has not %d segments, or is no name of a folder; nothing is touched. Correct folders.live or folders.depth", ErrBadNames, name, r.Depth)
+		}
+	}
+	return floor, nil
+}
+
+// Step is a folder for which something is to be done.
+type Step struct {
+	Folder Folder
+	Known  KnownFolder
+	// Why is the reason of a cancellation, or of leaving it alone; empty: nothing that
+	// anybody has to be told of.
+	Why string
+	// Unmark: the marker is ours, and goes.
+	Unmark bool
+}
+
+// FolderPlan is what a run does, and what it leaves alone.
+type FolderPlan struct {
+	Notice []Step // no row, for the first time
+	Cancel []Step // on record, and not to go any more
+	Mark   []Step
+	Purge  []Step
+	Kept   []Step // no row, and cannot be removed
+	// Live have a row, Young were written to not long ago, Waiting are marked, and their
+	// retention is not over.
+	Live, Young, Waiting int64
+	// Limited: the limit of a run left some for the next.
+	Limited bool
+}
+
+// planFolders decides what becomes of folders that were listed before the rows were
+// read, in a listing that was complete; now is the backend's time.
+func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) (FolderPlan, error) {
+	var p FolderPlan
+	known := make(map[string]KnownFolder, len(v.Known))
+	for _, k := range v.Known {
+		known[k.Name] = k
+	}
+	for _, f := range listed {
+		r.decide(&p, Step{Folder: f, Known: known[f.Name]}, v, now)
+		delete(known, f.Name)
+	}
+	for name, k := range known {
+		p.Cancel = append(p.Cancel, Step{Folder: Folder{Name: name}, Known: k}) // nothing lies there any more
+	}
+	if p.Live == 0 && len(listed) > 0 {
+		return FolderPlan{}, fmt.Errorf("%w: none of %d folders has a row, and none of %d rows a folder; nothing is touched. A folder is %q, %s",
+			ErrBadNames, len(listed), v.Rows, listed[0].Name, example(v.Live))
+	}
+	p.Mark, p.Purge = p.limit(p.Mark, r.Most), p.limit(p.Purge, r.Most)
+	return p, nil
+}
+
+func example(live map[string]bool) string {
+	for name := range live {
+		return fmt.Sprintf("a row names %q", name)
+	}
+	return "no row names any"
+}
+
+func (p *FolderPlan) limit(steps []Step, most int) []Step {
+	if len(steps) <= most {
+		return steps
+	}
+	p.Limited = true
+	return steps[:most]
+}
+
+// decide puts one folder where it belongs.
+func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
+	f, k := s.Folder, s.Known
+	young := f.Newest != 0 && now.Sub(f.Newest) < r.MinAge
+	switch {
+	case v.Live[f.Name]:
+		p.Live++
+		if k.State != 0 {
+			p.cancel(s, k.State > FolderSeen, hasRow(k))
+		}
+	case f.Odd != "":
+		s.Why = fmt.Sprintf("it holds the key %q, which cannot be deleted unmistakably: remove or rename it", f.Odd)
+		p.Kept = append(p.Kept, s)
+	case k.State <= FolderSeen && young:
+		p.Young++
+		if k.State == FolderSeen {
+			p.cancel(s, false, "")
+		}
+	case k.State == 0:
+		p.Notice = append(p.Notice, s)
+	case k.State <= FolderMarking:
+		p.Mark = append(p.Mark, s)
+	default:
+		r.marked(p, s, v, now)
+	}
+}
+
+// marked decides about a folder that is marked, and has no row.
+func (r FolderRules) marked(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
+	f, k := s.Folder, s.Known
+	switch {
+	case f.Marker == 0:
+		p.cancel(s, false, "its marker was removed")
+	case f.Marker != k.MarkerAt:
+		p.cancel(s, false, "its marker is not the one that was put")
+	case f.Newest >= f.Marker:
+		p.cancel(s, true, "it was written to after it was marked")
+	case now.Sub(f.Marker) < r.Retention || v.Now.Sub(k.MarkedAt) < r.Retention:
+		p.Waiting++
+	default:
+		p.Purge = append(p.Purge, s)
+	}
+}
+
+func (p *FolderPlan) cancel(s Step, unmark bool, why string) {
+	s.Unmark, s.Why = unmark, why
+	p.Cancel = append(p.Cancel, s)
+}
+
+// hasRow is the reason of cancelling a folder that lives.
+func hasRow(k KnownFolder) string {
+	switch {
+	case k.State == FolderSeen:
+		return ""
+	case k.Purged > 0:
+		return fmt.Sprintf("it has a row again, after %d of its objects were removed", k.Purged)
+	}
+	return "it has a row again"
+}
+
+// folderOf splits a key below the prefix into the name of its folder and the rest; ok
+// is false for keys that lie in none.
+func folderOf(key string, depth int) (name, rest string, ok bool) {
+	at := 0
+	for range depth {
+		i := strings.IndexByte(key[at:], '/')
+		if i < 0 {
+			return "", "", false
+		}
+		at += i + 1
+	}
+	return key[:at-1], key[at:], true
+}

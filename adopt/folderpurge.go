@@ -1,0 +1,156 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// purgeAtOnce is how many objects of a folder are looked at, and deleted, at once.
+const purgeAtOnce = 1000
+
+// errPage ends a listing that has a page.
+var errPage = errors.New("a page is full")
+
+// page is objects of a folder that go together.
+type page struct {
+	keys  []string
+	last  string // the last that was looked at
+	newer string // one that was written after the marker was put; empty: none
+}
+
+// purge deletes a page of the first folder that is to be purged, or ends it.
+func (p *folderPass) purge(ctx context.Context, add func(string, int64)) error {
+	s := p.plan.Purge[0]
+	// Before it is looked: the time until the answer is here counts.
+	began := p.Boot.Now()
+	found, err := p.nextPage(ctx, s.Folder)
+	if err != nil {
+		return fmt.Errorf("list %s%s: %w", p.Prefix, s.Folder.Name, err)
+	}
+	if why, err := p.stands(ctx, s, found); err != nil || why != "" {
+		return errors.Join(err, p.stop(ctx, s, why, add))
+	}
+	switch verdict, err := p.Rows.Proceed(ctx, s.Known, p.floor); {
+	case err != nil:
+		return err
+	case verdict == HasRow:
+		s.Unmark = true
+		return p.stop(ctx, s, hasRow(s.Known), add)
+	case verdict == Changed:
+		p.next()
+		return nil
+	}
+	p.plan.Purge[0].Known.State = FolderPurging
+	ctx = inTime(ctx, p.Boot, began, lookedWithin)
+	if len(found.keys) == 0 {
+		return p.finish(ctx, add)
+	}
+	return p.remove(ctx, found, add)
+}
+
+// nextPage lists objects of a folder; those that a delete failed for are passed over.
+func (p *folderPass) nextPage(ctx context.Context, f Folder) (out page, err error) {
+	prefix, seen := f.Name+"/", 0
+	err = p.Store.List(ctx, prefix, p.after, func(i blob.Info) error {
+		if seen++; i.Key != markerOf(f.Name) {
+			if second(i.ModTime) >= f.Marker {
+				out.newer = i.Key
+				return errPage
+			}
+			out.keys = append(out.keys, i.Key)
+		}
+		if out.last = i.Key; seen >= purgeAtOnce {
+			return errPage
+		}
+		return nil
+	})
+	if errors.Is(err, errPage) {
+		err = nil
+	}
+	return out, err
+}
+
+// stands says why a folder is not to be purged after all; empty: its marker is the one
+// that was put, and nothing was written since.
+func (p *folderPass) stands(ctx context.Context, s Step, found page) (why string, err error) {
+	info, err := p.Store.Stat(ctx, markerOf(s.Folder.Name))
+	switch {
+	case errors.Is(err, blob.ErrNotExist):
+		return "its marker was removed", nil
+	case err != nil:
+		return "", fmt.Errorf("look at the marker of %s%s: %w", p.Prefix, s.Folder.Name, err)
+	case second(info.ModTime) != s.Known.MarkerAt:
+		return "its marker is not the one that was put", nil
+	case found.newer != "":
+		return fmt.Sprintf("%s was written after it was marked", found.newer), nil
+	}
+	return "", nil
+}
+
+// stop cancels the first folder that is to be purged.
+func (p *folderPass) stop(ctx context.Context, s Step, why string, add func(string, int64)) error {
+	if why == "" {
+		return nil
+	}
+	p.next()
+	s.Why = why
+	return p.cancel(ctx, s, add)
+}
+
+// next goes on to the next folder.
+func (p *folderPass) next() {
+	p.plan.Purge, p.after, p.broken = p.plan.Purge[1:], "", false
+}
+
+// remove deletes a page.
+func (p *folderPass) remove(ctx context.Context, found page, add func(string, int64)) error {
+	s := &p.plan.Purge[0]
+	results, err := p.Store.Delete(ctx, found.keys)
+	var gone []string
+	var failed []error
+	for i, key := range found.keys {
+		switch {
+		case i >= len(results):
+			failed = append(failed, fmt.Errorf("%s%s: no answer: %w", p.Prefix, key, blob.ErrUnknown))
+		case results[i].Err == nil || errors.Is(results[i].Err, blob.ErrNotExist):
+			gone = append(gone, p.Prefix+key)
+		default:
+			failed = append(failed, results[i].Err)
+		}
+	}
+	s.Known.Purged += int64(len(gone))
+	recorded := p.Rows.Purged(context.WithoutCancel(ctx), s.Known, gone)
+	add("items", int64(len(gone)))
+	add("objects", int64(len(gone)))
+	if len(failed) > 0 {
+		add("failed", int64(len(failed)))
+		p.broken, p.after = true, found.last
+	}
+	if err != nil || recorded != nil {
+		return errors.Join(err, recorded)
+	}
+	return p.tell(ctx, failed)
+}
+
+// finish ends a folder of which only the marker is left. Where objects could not be
+// deleted the marker stays, and the next run tries again.
+func (p *folderPass) finish(ctx context.Context, add func(string, int64)) error {
+	s := p.plan.Purge[0]
+	broken := p.broken
+	p.next()
+	if broken {
+		return nil
+	}
+	if err := p.unmark(ctx, s.Folder.Name); err != nil {
+		return err
+	}
+	if err := p.Rows.Gone(context.WithoutCancel(ctx), s.Known); err != nil {
+		return err
+	}
+	add("items", 1)
+	add("folders", 1)
+	return nil
+}

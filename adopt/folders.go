@@ -1,0 +1,421 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Marker is the name of the object in a folder that says that it is to go.
+const Marker = "TO_DELETE"
+
+// markerText is what somebody reads who finds one.
+const markerText = "No row in the database names this folder. It is removed when this object is older\n" +
+	"than the retention. Whoever removes this object before cancels that.\n"
+
+// clockProbe is an object by whose time the backend's clock is read. No folder is
+// named so.
+const clockProbe = probeFolder + "clock"
+
+const probeFolder = ".lethe/"
+
+// FolderStore is where folders lie; a blob.Store is one. Keys are what follows the
+// prefix of the collection.
+type FolderStore interface {
+	Deleter
+	Stater
+	Put(ctx context.Context, key string, r io.Reader, size int64) error
+	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
+}
+
+// Verdict is what the database says of a folder that is about to lose objects.
+type Verdict int
+
+// Verdicts.
+const (
+	Orphan  Verdict = iota + 1 // on record as marked, and without a row
+	HasRow                     // a row names it again
+	Changed                    // not on record as the caller knows it
+)
+
+// FolderMarks are the folders of one collection on record. Each method is one
+// transaction.
+type FolderMarks interface {
+	// Look reads the rows and the record, and changes nothing.
+	Look(ctx context.Context) (FolderView, error)
+	// Note remembers how many rows live, and folders that were seen without one.
+	Note(ctx context.Context, rows int64, names []string) error
+	// Condemn makes folders that were seen ones whose marker is being put, after it has
+	// looked again that no row names them; it returns which. At least floor rows have to
+	// live: ErrFewRows.
+	Condemn(ctx context.Context, names []string, floor int64) ([]string, error)
+	// Marked records markers.
+	Marked(ctx context.Context, folders []KnownFolder) error
+	// Forget ends the record of a folder that has the state.
+	Forget(ctx context.Context, f KnownFolder) error
+}
+
+// FolderPurges are the marked folders of one collection. Each method is one transaction.
+type FolderPurges interface {
+	// Proceed makes a marked folder one that loses objects, after it has looked again
+	// that no row names it. At least floor rows have to live: ErrFewRows.
+	Proceed(ctx context.Context, f KnownFolder, floor int64) (Verdict, error)
+	// Purged records keys that are gone.
+	Purged(ctx context.Context, f KnownFolder, keys []string) error
+	// Gone ends the record of a folder that is removed.
+	Gone(ctx context.Context, f KnownFolder) error
+	// Pending counts the marked folders whose retention is over by the database's clock.
+	Pending(ctx context.Context, retention time.Duration) (Backlog, error)
+}
+
+// FolderRows are the rows that name folders, and the record of those without one.
+type FolderRows interface {
+	FolderMarks
+	FolderPurges
+}
+
+// Folders removes folders that no row names: seen twice, marked, and purged when the
+// marker, by the backend's clock, and its record, by the database's, are older than the
+// retention. Of all instances one runs it at a time.
+type Folders struct {
+	Collection string
+	Prefix     string // of the whole keys
+	Rules      FolderRules
+	Rows       FolderRows
+	Store      FolderStore
+	Boot       lethe.Clock // never jumps, and goes on while the machine sleeps
+	Events     *Events
+}
+
+// Name returns the routine's name in runs and metrics.
+func (f *Folders) Name() string { return "folders " + f.Collection }
+
+// Plan counts what may be purged. It asks the database only; Report looks at the bucket.
+func (f *Folders) Plan(ctx context.Context) (Backlog, error) {
+	return f.Rows.Pending(ctx, f.Rules.Retention)
+}
+
+// Report returns what a run would do now, and changes nothing. Ages are judged by the
+// database's clock: to read the backend's something has to be written there.
+func (f *Folders) Report(ctx context.Context) (FolderPlan, error) {
+	now := func(v FolderView) (lethe.Time, error) { return v.Now, nil }
+	plan, _, err := f.plan(ctx, now)
+	return plan, err
+}
+
+// Sample looks for the folders of up to limit rows, and returns how many have one.
+func (f *Folders) Sample(ctx context.Context, limit int) (found, sampled int, err error) {
+	v, err := f.Rows.Look(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := f.Rules.floor(v); err != nil {
+		return 0, 0, err
+	}
+	for name := range v.Live {
+		if sampled == limit {
+			break
+		}
+		sampled++
+		err := f.Store.List(ctx, name+"/", "", func(blob.Info) error { return errPage })
+		switch {
+		case errors.Is(err, errPage):
+			found++
+		case err != nil:
+			return 0, 0, err
+		}
+	}
+	return found, sampled, nil
+}
+
+// Withdraw takes back every marker that was put, and forgets their folders.
+func (f *Folders) Withdraw(ctx context.Context) error {
+	v, err := f.Rows.Look(ctx)
+	if err != nil {
+		return err
+	}
+	p := &folderPass{Folders: f}
+	for _, k := range v.Known {
+		s := Step{Folder: Folder{Name: k.Name}, Known: k, Unmark: k.State > FolderSeen}
+		if err := p.cancel(ctx, s, func(string, int64) {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan lists the folders, and then reads the rows: a folder whose row was committed
+// before it was listed is not taken for one without. It returns how many rows live.
+func (f *Folders) plan(ctx context.Context, clock func(FolderView) (lethe.Time, error)) (p FolderPlan, v FolderView, err error) {
+	// What would stop the run shall not cost a listing.
+	if v, err = f.Rows.Look(ctx); err != nil {
+		return p, v, err
+	}
+	if _, err := f.Rules.floor(v); err != nil {
+		return p, v, err
+	}
+	now, err := clock(v)
+	if err != nil {
+		return p, v, err
+	}
+	listed, err := f.list(ctx)
+	if err != nil {
+		return p, v, fmt.Errorf("list %s: %w", f.Prefix, err)
+	}
+	if v, err = f.Rows.Look(ctx); err != nil {
+		return p, v, err
+	}
+	if _, err := f.Rules.floor(v); err != nil {
+		return p, v, err
+	}
+	p, err = f.Rules.planFolders(listed, v, now)
+	return p, v, err
+}
+
+// list returns all folders. Keys that lie in none are passed over.
+func (f *Folders) list(ctx context.Context) (out []Folder, err error) {
+	err = f.Store.List(ctx, "", "", func(i blob.Info) error {
+		name, rest, ok := folderOf(i.Key, f.Rules.Depth)
+		if !ok || strings.HasPrefix(i.Key, probeFolder) || f.Rules.shape != nil && !f.Rules.shape.MatchString(name) {
+			return nil
+		}
+		if len(out) == 0 || out[len(out)-1].Name != name {
+			out = append(out, Folder{Name: strings.Clone(name)})
+		}
+		out[len(out)-1].add(i, rest)
+		return nil
+	})
+	return out, err
+}
+
+// add counts an object of the folder.
+func (f *Folder) add(i blob.Info, rest string) {
+	if rest == Marker {
+		f.Marker = second(i.ModTime)
+		return
+	}
+	f.Objects++
+	f.Bytes += i.Size
+	f.Newest = max(f.Newest, second(i.ModTime))
+	if f.Odd == "" && (blob.CheckForeign(i.Key) != nil || strings.HasPrefix(rest, Marker+"/")) {
+		f.Odd = i.Key
+	}
+}
+
+// backendNow reads the backend's clock by the time of an object that it puts.
+func (f *Folders) backendNow(ctx context.Context) (lethe.Time, error) {
+	if _, err := f.Store.Delete(ctx, []string{clockProbe}); err != nil {
+		return 0, err
+	}
+	if err := f.Store.Put(ctx, clockProbe, strings.NewReader(""), 0); err != nil && !errors.Is(err, blob.ErrExist) {
+		return 0, fmt.Errorf("put an object to read the backend's clock: %w", err)
+	}
+	info, err := f.Store.Stat(ctx, clockProbe)
+	if err != nil {
+		return 0, err
+	}
+	if info.ModTime == 0 {
+		return 0, errors.New("the backend does not tell the times of objects, so that it cannot be known how old a marker is")
+	}
+	_, err = f.Store.Delete(ctx, []string{clockProbe})
+	return second(info.ModTime), err
+}
+
+// Pass does what the plan says that it begins with, in steps.
+func (f *Folders) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	p := &folderPass{Folders: f}
+	return p.step
+}
+
+// folderPass is a pass under way.
+type folderPass struct {
+	*Folders
+	planned bool
+	plan    FolderPlan
+	rows    int64 // that lived when it was planned
+	floor   int64
+	broken  bool // objects of the first folder to purge could not be deleted
+	after   string
+}
+
+// Folders that a step notes, and marks.
+const (
+	notesAtOnce = 1000
+	marksAtOnce = 100
+	// marksInFlight is how many markers are put at once.
+	marksInFlight = 8
+)
+
+func (p *folderPass) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
+	switch {
+	case !p.planned:
+		return true, p.begin(ctx, add)
+	case len(p.plan.Notice) > 0:
+		n := min(notesAtOnce, len(p.plan.Notice))
+		err := p.Rows.Note(ctx, p.rows, names(p.plan.Notice[:n]))
+		p.plan.Notice = p.plan.Notice[n:]
+		return true, err
+	case len(p.plan.Cancel) > 0:
+		s := p.plan.Cancel[0]
+		p.plan.Cancel = p.plan.Cancel[1:]
+		return true, p.cancel(ctx, s, add)
+	case len(p.plan.Mark) > 0:
+		n := min(marksAtOnce, len(p.plan.Mark))
+		steps := p.plan.Mark[:n]
+		p.plan.Mark = p.plan.Mark[n:]
+		return true, p.mark(ctx, steps, add)
+	case len(p.plan.Purge) > 0:
+		return true, p.purge(ctx, add)
+	}
+	return false, nil
+}
+
+func (p *folderPass) begin(ctx context.Context, add func(string, int64)) error {
+	plan, view, err := p.Folders.plan(ctx, func(FolderView) (lethe.Time, error) { return p.backendNow(ctx) })
+	if err != nil {
+		return err
+	}
+	if p.floor, err = p.Rules.floor(view); err != nil {
+		return err
+	}
+	p.planned, p.plan, p.rows = true, plan, view.Rows
+	for _, c := range []struct {
+		name string
+		n    int64
+	}{{"live", plan.Live}, {"young", plan.Young}, {"waiting", plan.Waiting}, {"noticed", int64(len(plan.Notice))}, {"kept", int64(len(plan.Kept))}} {
+		if c.n > 0 {
+			add(c.name, c.n)
+		}
+	}
+	if plan.Limited {
+		add("limited", 1)
+	}
+	for _, s := range plan.Kept {
+		p.Events.folderKept(p.Collection, s.Folder.Name, s.Why)
+	}
+	return p.Rows.Note(ctx, p.rows, nil)
+}
+
+func names(steps []Step) []string {
+	out := make([]string, len(steps))
+	for i, s := range steps {
+		out[i] = s.Folder.Name
+	}
+	return out
+}
+
+func markerOf(folder string) string { return folder + "/" + Marker }
+
+// cancel takes a folder off the record, its marker first: a marker without a record
+// would not be found again.
+func (p *folderPass) cancel(ctx context.Context, s Step, add func(string, int64)) error {
+	if s.Unmark {
+		if err := p.unmark(ctx, s.Folder.Name); err != nil {
+			return err
+		}
+	}
+	if err := p.Rows.Forget(ctx, s.Known); err != nil {
+		return err
+	}
+	if s.Why != "" {
+		add("cancelled", 1)
+		p.Events.folderCancelled(p.Collection, s.Folder.Name, s.Why)
+	}
+	return nil
+}
+
+func (p *folderPass) unmark(ctx context.Context, folder string) error {
+	results, err := p.Store.Delete(ctx, []string{markerOf(folder)})
+	if err == nil && len(results) != 1 {
+		err = fmt.Errorf("no answer: %w", blob.ErrUnknown)
+	}
+	if err == nil && !errors.Is(results[0].Err, blob.ErrNotExist) {
+		err = results[0].Err
+	}
+	if err != nil {
+		return fmt.Errorf("remove the marker of %s%s: %w", p.Prefix, folder, err)
+	}
+	return nil
+}
+
+// mark puts markers into folders that still have no row.
+func (p *folderPass) mark(ctx context.Context, steps []Step, add func(string, int64)) error {
+	began := p.Boot.Now()
+	condemned, err := p.Rows.Condemn(ctx, names(steps), p.floor)
+	if err != nil {
+		return err
+	}
+	marked, failed := p.putMarkers(inTime(ctx, p.Boot, began, lookedWithin), condemned)
+	// Those that were put are there, whatever became of the others.
+	if err := p.Rows.Marked(context.WithoutCancel(ctx), marked); err != nil {
+		return errors.Join(append(failed, err)...)
+	}
+	add("items", int64(len(marked)))
+	add("marked", int64(len(marked)))
+	return p.tell(ctx, failed)
+}
+
+// putMarkers puts markers, some at once.
+func (p *folderPass) putMarkers(ctx context.Context, folders []string) (marked []KnownFolder, failed []error) {
+	var running errgroup.Group
+	running.SetLimit(marksInFlight)
+	times, errs := make([]lethe.Time, len(folders)), make([]error, len(folders))
+	for i, name := range folders {
+		running.Go(func() error {
+			times[i], errs[i] = p.putMarker(ctx, name)
+			return nil
+		})
+	}
+	_ = running.Wait()
+	for i, name := range folders {
+		if errs[i] != nil {
+			failed = append(failed, fmt.Errorf("mark %s%s: %w", p.Prefix, name, errs[i]))
+		} else {
+			marked = append(marked, KnownFolder{Name: name, MarkerAt: times[i]})
+		}
+	}
+	return marked, failed
+}
+
+// putMarker puts a marker, or finds one, and returns its time.
+func (p *folderPass) putMarker(ctx context.Context, folder string) (lethe.Time, error) {
+	err := p.Store.Put(ctx, markerOf(folder), strings.NewReader(markerText), int64(len(markerText)))
+	if err != nil && !errors.Is(err, blob.ErrExist) {
+		return 0, err
+	}
+	info, err := p.Store.Stat(ctx, markerOf(folder))
+	return second(info.ModTime), err
+}
+
+// second is a time of the backend as all of its answers tell it: some leave out the
+// fraction.
+func second(t lethe.Time) lethe.Time { return t - t%lethe.Time(time.Second/time.Microsecond) }
+
+// lookedWithin is how long after it was looked whether a row names a folder something
+// may be sent for it.
+const lookedWithin = 30 * time.Second
+
+// gaveUp reports whether an error is one of the backend as a whole.
+func gaveUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, blob.ErrDown)
+}
+
+// tell reports folders that failed. It returns an error only if all will fail.
+func (p *folderPass) tell(ctx context.Context, failed []error) error {
+	if i := slices.IndexFunc(failed, func(err error) bool { return gaveUp(ctx, err) }); i >= 0 {
+		return failed[i]
+	}
+	if len(failed) > 0 {
+		p.Events.failed(p.Collection, len(failed), failed[0].Error())
+	}
+	return nil
+}

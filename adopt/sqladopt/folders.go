@@ -1,0 +1,275 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Folders are the rows that name the folders of one collection, and the record of
+// folders without one.
+type Folders struct {
+	name   string
+	db     *DB
+	runner *sqldb.Runner // with the words of the collection
+}
+
+var _ adopt.FolderRows = (*Folders)(nil)
+
+// {live} is the query of live folders, of one column: live(name).
+const (
+	oneColumn = `SELECT * FROM {live} LIMIT 0`
+	liveNames = `SELECT CAST(live.name AS TEXT) FROM {live}`
+	// lookLive counts rows, those without a name, and names those of a list that live.
+	lookLive = `SELECT count(*), count(*) FILTER (WHERE live.name IS NULL),
+		coalesce(jsonb_agg(DISTINCT CAST(live.name AS TEXT)) FILTER (WHERE CAST(live.name AS TEXT) IN (SELECT id FROM {ids 1})), '[]')
+		FROM {live}`
+
+	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}folder_rows WHERE collection = ?1`
+	noteRows = `INSERT INTO {lethe}folder_rows (collection, live, at) VALUES (?1, ?2, ?3)
+		ON CONFLICT (collection) DO UPDATE SET live = excluded.live, at = excluded.at`
+	knownRows  = `SELECT name, state, marked_at, marker_at, purged FROM {lethe}folders WHERE collection = ?1`
+	insertSeen = `INSERT INTO {lethe}folders (collection, name, state, seen_at)
+		SELECT ?2, t.id, 1, ?3 FROM {ids 1} ON CONFLICT DO NOTHING`
+	condemnSeen = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND state IN (1, 2)
+		AND name IN (SELECT id FROM {ids 1})`
+	recordMarker = `UPDATE {lethe}folders f SET state = 3, marked_at = ?3, marker_at = t.at
+		FROM {rows 1: name text, at bigint} WHERE f.collection = ?2 AND f.name = t.name AND f.state = 2`
+	proceedMarked = `UPDATE {lethe}folders SET state = 4 WHERE collection = ?1 AND name = ?2`
+	countPurged   = `UPDATE {lethe}folders SET purged = ?3 WHERE collection = ?1 AND name = ?2 AND state = 4`
+	forgetKnown   = `DELETE FROM {lethe}folders WHERE collection = ?1 AND name = ?2 AND state = ?3`
+	heldFolder    = `SELECT name FROM {lethe}folders WHERE collection = ?1 AND name = ?2
+		AND state IN (3, 4) AND marked_at = ?3 AND marker_at = ?4 ` + sqldb.Exclusive
+	countPending = `SELECT count(*), coalesce(min(marked_at), 0) FROM {lethe}folders
+		WHERE collection = ?1 AND state IN (3, 4) AND marked_at <= ?2`
+)
+
+// Folders prepares a collection of folders, and tries its query.
+func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Folders, error) {
+	live := "(" + c.Folders.Live.Query + "\n)"
+	if c.Folders.Live.Table != "" {
+		t, err := adopt.ParseTemplate(c.Folders.Live.Name)
+		if err != nil {
+			return nil, fmt.Errorf("collection %s: %w", name, err)
+		}
+		live = fmt.Sprintf("(SELECT %s FROM %s r)", concatenation(t, "r"), table(c.Folders.Live.Table))
+	}
+	f := &Folders{name: name, db: db}
+	runner := *db.runner
+	runner.Dialect = db.dialect(words{"{live}": live + " AS live(name)"})
+	f.runner = &runner
+	return f, f.try(ctx)
+}
+
+// try demands that the query of live folders works and has one column.
+func (f *Folders) try(ctx context.Context) error {
+	return f.read(ctx, "try folders.live", func(t *tx) error {
+		rows, err := t.s.Ask(t.ctx, oneColumn, nil)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		columns, err := rows.Columns()
+		if err == nil && len(columns) != 1 {
+			err = fmt.Errorf("the query has %d columns: it has to return one, the names of folders below the prefix", len(columns))
+		}
+		return errors.Join(err, rows.Err())
+	})
+}
+
+func (f *Folders) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return f.db.writeOn(ctx, f.runner, what+" of "+f.name, fn)
+}
+
+func (f *Folders) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return f.db.readOn(ctx, f.runner, what+" of "+f.name, fn)
+}
+
+// Look implements adopt.FolderMarks. Where Lethe's tables are not made yet nothing is
+// on record.
+func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
+	err = f.read(ctx, "read folders", func(t *tx) error {
+		v = adopt.FolderView{Now: t.now}
+		if err := f.lookLive(t, &v); err != nil {
+			return err
+		}
+		var installed bool
+		if err := t.row("SELECT to_regclass(?1) IS NOT NULL", ident(f.db.o.Schema)+".folders").Scan(&installed); err != nil || !installed {
+			return err
+		}
+		if err := t.row(lastRows, f.name).Scan(&v.Last); err != nil {
+			return err
+		}
+		v.Known, err = all(t, scanFolder, knownRows, f.name)
+		return err
+	})
+	return v, err
+}
+
+func scanFolder(r *sql.Rows) (k adopt.KnownFolder, err error) {
+	err = r.Scan(&k.Name, &k.State, &k.MarkedAt, &k.MarkerAt, &k.Purged)
+	return k, err
+}
+
+// errNoName stops everything: whose folder the row names is not known.
+var errNoName = errors.New("a row has no name (NULL), so that its folder would go: leave such rows out of folders.live, or give them one")
+
+func (f *Folders) lookLive(t *tx, v *adopt.FolderView) error {
+	v.Live = map[string]bool{}
+	rows, err := t.s.Ask(t.ctx, liveNames, nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name sql.NullString
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		if !name.Valid {
+			return errNoName
+		}
+		v.Live[name.String] = true
+		v.Rows++
+	}
+	return rows.Err()
+}
+
+// again returns which of some names live now: what is about to change is decided by it.
+func (f *Folders) again(t *tx, names []string, floor int64) (map[string]bool, error) {
+	var rows, unnamed int64
+	var found string
+	if err := t.row(lookLive, asJSON(names)).Scan(&rows, &unnamed, &found); err != nil {
+		return nil, err
+	}
+	switch {
+	case unnamed > 0:
+		return nil, errNoName
+	case rows < floor:
+		return nil, fmt.Errorf("%w: %d, and %d have to: rows have gone since this run began", adopt.ErrFewRows, rows, floor)
+	}
+	var list []string
+	if err := json.Unmarshal([]byte(found), &list); err != nil {
+		return nil, err
+	}
+	live := make(map[string]bool, len(list))
+	for _, name := range list {
+		live[name] = true
+	}
+	return live, nil
+}
+
+// Note implements adopt.FolderMarks.
+func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
+	return f.write(ctx, "note folders", func(t *tx) error {
+		if _, err := t.exec(noteRows, f.name, rows, t.now); err != nil || len(names) == 0 {
+			return err
+		}
+		_, err := t.exec(insertSeen, asJSON(names), f.name, t.now)
+		return err
+	})
+}
+
+// Condemn implements adopt.FolderMarks.
+func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out []string, err error) {
+	err = f.write(ctx, "condemn folders", func(t *tx) error {
+		out = nil
+		live, err := f.again(t, names, floor)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !live[name] {
+				out = append(out, name)
+			}
+		}
+		_, err = t.exec(condemnSeen, asJSON(out), f.name)
+		return err
+	})
+	return out, err
+}
+
+// Marked implements adopt.FolderMarks.
+func (f *Folders) Marked(ctx context.Context, folders []adopt.KnownFolder) error {
+	type marker struct {
+		Name string `json:"name"`
+		At   int64  `json:"at"`
+	}
+	var list []marker
+	for _, k := range folders {
+		list = append(list, marker{k.Name, int64(k.MarkerAt)})
+	}
+	return f.write(ctx, "record markers", func(t *tx) error {
+		_, err := t.exec(recordMarker, asJSON(list), f.name, t.now)
+		return err
+	})
+}
+
+// Forget implements adopt.FolderMarks.
+func (f *Folders) Forget(ctx context.Context, k adopt.KnownFolder) error {
+	return f.write(ctx, "forget folder", func(t *tx) error {
+		_, err := t.exec(forgetKnown, f.name, k.Name, int(k.State))
+		return err
+	})
+}
+
+// Proceed implements adopt.FolderPurges.
+func (f *Folders) Proceed(ctx context.Context, k adopt.KnownFolder, floor int64) (out adopt.Verdict, err error) {
+	err = f.write(ctx, "purge folder", func(t *tx) error {
+		out = adopt.Changed
+		held, err := all(t, text, heldFolder, f.name, k.Name, k.MarkedAt, k.MarkerAt)
+		if err != nil || len(held) == 0 {
+			return err
+		}
+		live, err := f.again(t, []string{k.Name}, floor)
+		if err != nil {
+			return err
+		}
+		if out = adopt.HasRow; live[k.Name] {
+			return nil
+		}
+		out = adopt.Orphan
+		_, err = t.exec(proceedMarked, f.name, k.Name)
+		return err
+	})
+	return out, err
+}
+
+// Purged implements adopt.FolderPurges.
+func (f *Folders) Purged(ctx context.Context, k adopt.KnownFolder, keys []string) error {
+	return f.write(ctx, "record purged objects", func(t *tx) error {
+		if len(keys) == 0 {
+			return nil
+		}
+		if _, err := t.exec(countPurged, f.name, k.Name, k.Purged); err != nil {
+			return err
+		}
+		_, err := t.exec(insertReceipt, f.name, "objects", t.now, asJSON(keys))
+		return err
+	})
+}
+
+// Gone implements adopt.FolderPurges.
+func (f *Folders) Gone(ctx context.Context, k adopt.KnownFolder) error {
+	return f.write(ctx, "end folder", func(t *tx) error {
+		if _, err := t.exec(forgetKnown, f.name, k.Name, int(adopt.FolderPurging)); err != nil {
+			return err
+		}
+		_, err := t.exec(insertReceipt, f.name, "folders", t.now, asJSON([]string{k.Name}))
+		return err
+	})
+}
+
+// Pending implements adopt.FolderPurges.
+func (f *Folders) Pending(ctx context.Context, retention time.Duration) (out adopt.Backlog, err error) {
+	err = f.read(ctx, "count marked folders", func(t *tx) error {
+		return t.row(countPending, f.name, t.now.Add(-retention)).Scan(&out.Due, &out.Oldest)
+	})
+	return out, err
+}

@@ -1,0 +1,88 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Folders returns the routine of a collection of folders, whatever its mode: Report
+// looks, and changes nothing.
+func (a *Adoption) Folders(ctx context.Context, name string) (*adopt.Folders, error) {
+	rows, ok := a.folders[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no collection of folders %q", name)
+	}
+	c := a.Description.Collections[name]
+	bucket, err := a.bucket(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &adopt.Folders{
+		Collection: name, Prefix: c.Prefix, Rules: c.Folders.Rules(), Rows: rows, Store: bucket,
+		Boot: a.o.Boot, Events: a.adoptEvents(),
+	}, nil
+}
+
+// folderRoutines is the one routine of a collection of folders: of all instances one
+// runs it at a time, and none before its interval is over since the last success.
+func (a *Adoption) folderRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
+	f, err := a.Folders(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return []reclaim.Scheduled{{
+		Routine: borrow(name, f), Timetable: every(looksEvery(f.Rules.Interval)), Workers: 1, Solo: true, Rest: f.Rules.Interval,
+	}}, nil
+}
+
+// looksEvery is how often an instance looks whether a run is due.
+func looksEvery(interval time.Duration) time.Duration {
+	return max(min(interval/10, time.Minute), 100*time.Millisecond)
+}
+
+// checkFolders tries what a collection of folders relies on: its query, its bucket, and
+// that rows and folders have the same names.
+func (a *Adoption) checkFolders(ctx context.Context, name string) ([]adopt.Finding, error) {
+	c := a.Description.Collections[name]
+	store, err := a.bucket(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Probe(ctx); err != nil {
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
+	}
+	var out []adopt.Finding
+	for _, why := range []string{store.Capabilities().NoDelete, store.Capabilities().NoPut} {
+		if why != "" && len(out) == 0 {
+			out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing could be marked, or would be freed"})
+		}
+	}
+	f, err := a.Folders(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	switch found, sampled, err := f.Sample(ctx, samples); {
+	case errors.Is(err, adopt.ErrFewRows), errors.Is(err, adopt.ErrBadNames):
+		out = append(out, adopt.Finding{Problem: true, What: err.Error()})
+	case err != nil:
+		return nil, err
+	case found == 0:
+		out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("none of %d sampled rows has a folder below %s", sampled, c.Prefix),
+			Do: "folders.live has to return names below the prefix, as they are in the bucket"})
+	}
+	return out, nil
+}
+
+// withdraw takes every marker back that a collection of folders has put.
+func (a *Adoption) withdraw(ctx context.Context, name string) error {
+	f, err := a.Folders(ctx, name)
+	if err != nil {
+		return err
+	}
+	return f.Withdraw(ctx)
+}
