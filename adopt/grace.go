@@ -15,8 +15,8 @@ type Grace struct {
 	// uploaded before the deletion must not commit after it.
 	LongestWrite time.Duration
 	// Late: how long after it was sent a delete may still take effect at the bucket. A
-	// mark whose worker is silent is taken over no sooner, and stays that long when the
-	// end of a delete was not seen.
+	// mark whose worker is silent is taken over no sooner, and stays that much longer
+	// when the end of a delete was not seen.
 	Late time.Duration
 	// CacheAgain: how long after a row is gone a reader that saw it before may still
 	// fill the cache with it.

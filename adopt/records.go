@@ -113,8 +113,8 @@ type Contents interface {
 	// that nobody refers to it: ErrUnguarded.
 	Mark(ctx context.Context, r MarkRequest) (Marked, error)
 	// Confirm records outcomes under the fence: contents whose objects are gone are
-	// removed. Their marks end after LongestWrite, and not before Late is over since a
-	// delete whose end was not seen.
+	// removed. Their marks end LongestWrite after the last instant at which a delete may
+	// take effect: now, or when Late is over since one whose end was not seen.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
 	// Unmark removes up to limit marks whose time is over.
 	Unmark(ctx context.Context, limit int) (int, error)

@@ -71,8 +71,9 @@ func confirmUnseen(w *world) {
 	m = w.mark()
 	equal(w, "marked again", len(m.Contents), 1)
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
-	// The first delete may yet take effect, until Late is over since it was not seen.
-	w.App.Pass(grace.Late - time.Minute - time.Second)
+	// The first delete may yet take effect, until Late is over since it was not seen;
+	// whoever uploaded right before that must not commit after it.
+	w.App.Pass(grace.Late - time.Minute + grace.LongestWrite - time.Second)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
 	w.refused("x")
 	w.App.Pass(time.Second)
@@ -110,7 +111,9 @@ func markBroken(w *world) {
 	if err := w.App.Put(w.ctx, Row{"late", "x", Never}); !errors.Is(err, ErrRefused) {
 		w.Errorf("a reference while a delete may yet take effect: %v", err)
 	}
-	w.App.Pass(grace.Late)
+	w.App.Pass(grace.Late + grace.LongestWrite - time.Second)
+	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
+	w.App.Pass(time.Second)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.put("x", Never, "again")
 	w.counts(map[string]int64{"x": 1})

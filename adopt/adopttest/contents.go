@@ -163,8 +163,8 @@ func takenOver(w *world) {
 	w.counts(map[string]int64{"x": 0})
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
 	w.counts(map[string]int64{"x": absent})
-	// The silent worker's delete may yet take effect.
-	w.App.Pass(grace.Late - time.Second)
+	// The silent worker's delete may yet take effect, on what was uploaded right before.
+	w.App.Pass(grace.Late + grace.LongestWrite - time.Second)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
 	w.refused("x")
 	w.App.Pass(time.Second)

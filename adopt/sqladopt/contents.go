@@ -44,9 +44,9 @@ const (
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	// letGo ends marks of contents that stay. A delete of a silent worker may yet take
-	// effect.
+	// effect, and whoever uploaded before it must not commit after it.
 	letGo = `UPDATE {lethe}condemned SET state = 3, fence = 0,
-		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?5
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 
@@ -57,7 +57,9 @@ const (
 	holdContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
 		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} {for update}`
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
-	endMarks       = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END
+	// endMarks counts the longest write from the last instant at which the object may
+	// have gone: a delete of an earlier attempt may take effect after this one.
+	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	failMarks = `UPDATE {lethe}condemned SET fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
@@ -219,7 +221,7 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 	}{
 		{s.mark, markRows, []any{fence, t.now, late}},
 		{s.drop, dropWaiting, nil},
-		{s.letGo, letGo, []any{t.now, late}},
+		{s.letGo, letGo, []any{t.now, late, c.grace.LongestWrite.Microseconds()}},
 		{s.busy, postpone, []any{t.now.Add(busyFor)}},
 	} {
 		if len(step.contents) == 0 {
@@ -320,7 +322,7 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 	if _, err := t.exec(deleteContents, asJSON(free)); err != nil {
 		return err
 	}
-	if _, err := t.exec(endMarks, c.name, keys, t.now.Add(g.LongestWrite)); err != nil {
+	if _, err := t.exec(endMarks, c.name, keys, t.now, g.LongestWrite.Microseconds()); err != nil {
 		return err
 	}
 	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
