@@ -121,7 +121,7 @@ func outcomesOf(contents []Condemned, results []blob.Result, err error) (out []O
 		o := Outcome{Content: c.Content}
 		switch {
 		case i >= len(results):
-			o.Failed, o.Unseen = "no answer", blob.Unknown(err)
+			o.Failed, o.Unseen = "no answer", err == nil || blob.Unknown(err)
 			if err != nil {
 				o.Failed = err.Error()
 			}

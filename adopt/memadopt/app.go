@@ -1,0 +1,183 @@
+package memadopt
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Errors of the application's transactions.
+var (
+	// ErrRefused: the guard keeps references from a content that is condemned. The
+	// application uploads again and repeats the transaction (SQLSTATE 40001).
+	ErrRefused = errors.New("content is being deleted: upload it again and repeat the transaction")
+	// ErrTaken: there is a row of this key.
+	ErrTaken = errors.New("there is such a row")
+	// ErrNoRow: there is no row of this key.
+	ErrNoRow = errors.New("there is no such row")
+	// ErrCount: a count would fall below 0.
+	ErrCount = errors.New("a count would fall below 0")
+)
+
+// SetGuard installs or removes the guard.
+func (db *DB) SetGuard(on bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.unguarded = !on
+}
+
+// guard refuses a new reference to a content while its mark stands.
+func (db *DB) guard(content string) error {
+	if m := db.marks[content]; m != nil && m.State != Waiting && !db.unguarded {
+		return fmt.Errorf("memadopt: %s: %w", content, ErrRefused)
+	}
+	return nil
+}
+
+// refer counts a content up, and makes its row if there is none.
+func (db *DB) refer(content, object string) error {
+	if err := db.guard(content); err != nil {
+		return err
+	}
+	c := db.contents[content]
+	if c == nil {
+		c = &Content{Key: content, Object: object}
+		db.contents[content] = c
+	}
+	db.count(c, 1)
+	return nil
+}
+
+// count adds to a count, if there is one.
+func (db *DB) count(c *Content, n int64) {
+	if !db.o.Uncounted {
+		c.Count += n
+	}
+}
+
+// fits reports whether a count may fall by one.
+func (db *DB) fits(c *Content) bool { return c != nil && (c.Count > 0 || db.o.Uncounted) }
+
+// row returns a row that is not kept as deleted.
+func (db *DB) row(key string) (*Row, error) {
+	if r := db.rows[key]; r != nil && r.Status != Deleted {
+		return r, nil
+	}
+	return nil, fmt.Errorf("memadopt: %s: %w", key, ErrNoRow)
+}
+
+// Create counts a content up and inserts a row. The object was uploaded before.
+func (db *DB) Create(key string, c Content, end lethe.Time) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if r := db.rows[key]; r != nil {
+		return fmt.Errorf("memadopt: %s: %w", key, ErrTaken)
+	}
+	if err := db.refer(c.Key, c.Object); err != nil {
+		return err
+	}
+	db.rows[key] = &Row{Key: key, Content: c.Key, End: end, Status: Live}
+	return nil
+}
+
+// Replace lets a row refer to another content.
+func (db *DB) Replace(key string, c Content) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	r, err := db.row(key)
+	if err != nil {
+		return err
+	}
+	old := db.contents[r.Content]
+	if !db.fits(old) && r.Content != c.Key {
+		return fmt.Errorf("memadopt: %s: %w", r.Content, ErrCount)
+	}
+	if err := db.refer(c.Key, c.Object); err != nil {
+		return err
+	}
+	db.count(old, -1)
+	r.Content = c.Key
+	return nil
+}
+
+// Extend sets a row's end; 0: never.
+func (db *DB) Extend(key string, end lethe.Time) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	r, err := db.row(key)
+	if err == nil {
+		r.End = end
+	}
+	return err
+}
+
+// Delete removes a row and counts its content down.
+func (db *DB) Delete(key string) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	r, err := db.row(key)
+	if err != nil {
+		return err
+	}
+	c := db.contents[r.Content]
+	if !db.fits(c) {
+		return fmt.Errorf("memadopt: %s: %w", r.Content, ErrCount)
+	}
+	db.count(c, -1)
+	delete(db.rows, key)
+	return nil
+}
+
+// Read returns a row that the application serves: live, and not expired.
+func (db *DB) Read(key string) (Row, Content, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	r, err := db.row(key)
+	if err != nil || r.Status != Live || r.expired(db.o.Clock.Now()) {
+		return Row{}, Content{}, fmt.Errorf("memadopt: %s: %w", key, ErrNoRow)
+	}
+	return *r, *db.contents[r.Content], nil
+}
+
+// Forget removes a content that no row refers to, as an application that cleans up
+// after itself does.
+func (db *DB) Forget(content string) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.contents[content] != nil && db.drop(content)
+}
+
+// SetCount sets a count, rightly or not; it reports whether there is such a content.
+func (db *DB) SetCount(content string, n int64) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	c := db.contents[content]
+	if c != nil {
+		c.Count = n
+	}
+	return c != nil
+}
+
+// Refer inserts a row without counting, and past the guard.
+func (db *DB) Refer(r Row) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.rows[r.Key] = &r
+}
+
+// Hold locks a content as a transaction does that has counted it up and not yet
+// committed; it is refused like that. Release ends it.
+func (db *DB) Hold(content string) (release func(), err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.guard(content); err != nil {
+		return nil, err
+	}
+	db.held[content]++
+	return func() {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.held[content]--
+	}, nil
+}

@@ -1,0 +1,177 @@
+package memadopt
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Find implements adopt.Contents.
+func (db *DB) Find(_ context.Context, after string, limit int, grace time.Duration) (found int, next string, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(db.contents)) {
+		c := db.contents[key]
+		if key <= after || c.Count != 0 || db.marks[key] != nil || db.referenced(key) {
+			continue
+		}
+		db.wait(c, grace)
+		if found++; found == limit {
+			return found, key, nil
+		}
+	}
+	return found, "", nil
+}
+
+// busyFor is how long contents rest that the application has locked.
+const busyFor = 10 * time.Second
+
+// Mark implements adopt.Contents.
+func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.unguarded {
+		return out, adopt.ErrUnguarded
+	}
+	now := db.o.Clock.Now()
+	due := db.take(now, r.Limit)
+	if len(due) == 0 {
+		return out, nil
+	}
+	db.fence++
+	out.Fence = db.fence
+	takeover := now.Add(r.Late)
+	for _, m := range due {
+		c := db.contents[m.Content]
+		referenced := c != nil && db.referenced(m.Content)
+		switch {
+		case m.State == Waiting && (c == nil || c.Count != 0):
+			delete(db.marks, m.Content)
+			out.Kept++
+		case c != nil && db.held[m.Content] > 0:
+			m.Due = now.Add(busyFor)
+			out.Busy++
+		case c != nil && (referenced || c.Count != 0):
+			if m.State == Condemned || !db.o.Uncounted {
+				out.Drifted = append(out.Drifted, m.Content)
+			}
+			db.spare(m, takeover)
+			out.Kept++
+		default:
+			m.mark(out.Fence, takeover)
+			out.Contents = append(out.Contents, m.Condemned)
+		}
+	}
+	return out, nil
+}
+
+// take returns up to limit contents that are due: first those that are condemned
+// already.
+func (db *DB) take(now lethe.Time, limit int) (due []*Mark) {
+	for _, state := range []State{Condemned, Waiting} {
+		more := dueFirst(db.marks, func(m *Mark) bool { return m.State == state && m.Due <= now }, func(m *Mark) lethe.Time { return m.Due })
+		due = append(due, up(more, limit-len(due))...)
+	}
+	return due
+}
+
+// mark condemns a content. A worker that had it and was silent may have sent a
+// delete shortly before.
+func (m *Mark) mark(fence int64, takeover lethe.Time) {
+	if m.Fence != 0 {
+		m.Unseen = takeover
+	}
+	m.State, m.Fence, m.Due = Condemned, fence, takeover
+	m.Attempts++
+}
+
+// spare lets a content be that rows refer to. The mark of one that was condemned
+// stays until no delete can be under way.
+func (db *DB) spare(m *Mark, takeover lethe.Time) {
+	if m.State == Waiting {
+		delete(db.marks, m.Content)
+		return
+	}
+	if m.Fence != 0 {
+		m.Unseen = takeover
+	}
+	m.over(max(db.o.Clock.Now(), m.Unseen), db.o.Grace.LongestWrite)
+}
+
+// over ends a mark: it stays for the longest write after the last instant at which
+// the object may have gone.
+func (m *Mark) over(last lethe.Time, longest time.Duration) {
+	m.State, m.Fence, m.Due = Gone, 0, last.Add(longest)
+}
+
+// Confirm implements adopt.Contents.
+func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (out adopt.Confirmed, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, o := range outcomes {
+		m := db.marks[o.Content]
+		switch {
+		case m == nil || m.State != Condemned || m.Fence != fence:
+			out.Lost++
+		case o.Failed == "":
+			out.Gone++
+			if !db.drop(o.Content) {
+				out.Broken = append(out.Broken, o.Content)
+			}
+			m.over(max(now, m.Unseen), g.LongestWrite)
+		default:
+			out.Failed++
+			m.Fence, m.Due = 0, now.Add(backoff(m.Attempts))
+			if o.Unseen {
+				m.Unseen = max(m.Unseen, now.Add(g.Late))
+			}
+		}
+	}
+	return out, nil
+}
+
+// drop removes a content that nobody refers to; it reports whether none is left.
+func (db *DB) drop(content string) bool {
+	c := db.contents[content]
+	if c != nil && (c.Count != 0 || db.referenced(content)) {
+		return false
+	}
+	delete(db.contents, content)
+	return true
+}
+
+// backoff is how long a deletion rests after so many attempts.
+func backoff(attempts int) time.Duration {
+	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
+}
+
+// Unmark implements adopt.Contents.
+func (db *DB) Unmark(_ context.Context, limit int) (n int, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, m := range up(dueFirst(db.marks, func(m *Mark) bool { return m.State == Gone && m.Due <= now }, func(m *Mark) lethe.Time { return m.Due }), limit) {
+		delete(db.marks, m.Content)
+		n++
+	}
+	return n, nil
+}
+
+// Waiting implements adopt.Contents.
+func (db *DB) Waiting(context.Context) (out adopt.Backlog, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	due := db.take(db.o.Clock.Now(), len(db.marks))
+	out.Due = int64(len(due))
+	for _, m := range due {
+		if out.Oldest == 0 || m.Due < out.Oldest {
+			out.Oldest = m.Due
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,154 @@
+package memadopt
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Options of a DB.
+type Options struct {
+	// Clock is the database's; it is the only one.
+	Clock lethe.Clock
+	Grace adopt.Grace
+	// Copies are the keys under which the application caches a row; nil: it has no
+	// cache.
+	Copies func(row string) []string
+	// Keep keeps rows that end as deleted, without a content.
+	Keep bool
+	// Uncounted: contents have no count; references are looked up.
+	Uncounted bool
+}
+
+// Status is what a row is.
+type Status string
+
+// The states of a row.
+const (
+	Live    Status = "live"
+	Claimed Status = "claimed"
+	Deleted Status = "deleted" // kept, with Options.Keep
+)
+
+// Row is a row that expires.
+type Row struct {
+	Key     string
+	Content string
+	End     lethe.Time // 0: never
+	Status  Status
+	At      lethe.Time // of its claim
+}
+
+// Content is what rows refer to.
+type Content struct {
+	Key    string
+	Object string
+	Count  int64
+}
+
+// State is what is to become of a content.
+type State int
+
+// The states of a Mark. In the last two the guard refuses references.
+const (
+	Waiting   State = 1
+	Condemned State = 2 // its object may be gone any time
+	Gone      State = 3 // the mark stays until it is due
+)
+
+// Mark is a content that is to go, or has gone.
+type Mark struct {
+	adopt.Condemned
+	State    State
+	Due      lethe.Time
+	Fence    int64
+	Unseen   lethe.Time // until then a delete may yet take effect
+	Attempts int
+}
+
+// DB is the database. It is safe for concurrent use.
+type DB struct {
+	o Options
+
+	mu        sync.Mutex
+	rows      map[string]*Row
+	contents  map[string]*Content
+	marks     map[string]*Mark
+	again     []again
+	held      map[string]int // contents that open transactions of the application have locked
+	unguarded bool
+	fence     int64
+	ids       int64
+}
+
+type again struct {
+	adopt.Again
+	due lethe.Time
+}
+
+var (
+	_ adopt.Records  = (*DB)(nil)
+	_ adopt.Contents = (*DB)(nil)
+	_ adopt.Cached   = (*DB)(nil)
+)
+
+// New makes an empty, guarded database.
+func New(o Options) *DB {
+	return &DB{
+		o: o, rows: map[string]*Row{}, contents: map[string]*Content{},
+		marks: map[string]*Mark{}, held: map[string]int{},
+	}
+}
+
+// Snapshot is everything in a DB, by key.
+type Snapshot struct {
+	Rows     []Row
+	Contents []Content
+	Marks    []Mark
+	Again    int // batches of copies that are to be dropped once more
+}
+
+// Snapshot returns everything at one instant.
+func (db *DB) Snapshot() Snapshot {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return Snapshot{values(db.rows), values(db.contents), values(db.marks), len(db.again)}
+}
+
+// values returns copies of a map's values in the order of its keys.
+func values[V any](m map[string]*V) []V {
+	out := make([]V, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, *m[k])
+	}
+	return out
+}
+
+// dueFirst returns those values that are chosen, by an instant and then by key.
+func dueFirst[V any](m map[string]*V, chosen func(*V) bool, at func(*V) lethe.Time) []*V {
+	var out []*V
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if v := m[k]; chosen(v) {
+			out = append(out, v)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *V) int { return cmp.Compare(at(a), at(b)) })
+	return out
+}
+
+// up limits a list.
+func up[V any](list []V, limit int) []V { return list[:min(len(list), max(limit, 0))] }
+
+// referenced reports whether rows refer to a content.
+func (db *DB) referenced(content string) bool {
+	for _, r := range db.rows {
+		if r.Content == content {
+			return true
+		}
+	}
+	return false
+}

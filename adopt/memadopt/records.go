@@ -1,0 +1,191 @@
+package memadopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// due reports whether a row has ended and nobody has claimed it.
+func (r *Row) due(now lethe.Time) bool { return r.Status == Live && r.expired(now) }
+
+func (r *Row) expired(now lethe.Time) bool { return r.End != 0 && r.End <= now }
+
+func (r *Row) end() lethe.Time { return r.End }
+
+func (r *Row) giveBack() { r.Status, r.At = Live, 0 }
+
+// Claim implements adopt.Records.
+func (db *DB) Claim(_ context.Context, limit int) (out adopt.Claim, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, r := range up(dueFirst(db.rows, func(r *Row) bool { return r.due(now) }, (*Row).end), limit) {
+		r.Status, r.At = Claimed, now
+		out.At = now
+		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r.Key)})
+	}
+	return out, nil
+}
+
+func (db *DB) copies(row string) []string {
+	if db.o.Copies == nil {
+		return nil
+	}
+	return db.o.Copies(row)
+}
+
+// claimed returns the rows that still carry a claim.
+func (db *DB) claimed(c adopt.Claim) (out []*Row) {
+	for _, r := range c.Rows {
+		if have := db.rows[r.Key]; have != nil && have.Status == Claimed && have.At == c.At {
+			out = append(out, have)
+		}
+	}
+	return out
+}
+
+// Settle implements adopt.Records. It fails if the application has a content locked.
+func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	rows := db.claimed(c)
+	for _, r := range rows {
+		if db.held[r.Content] > 0 && r.expired(now) {
+			return out, fmt.Errorf("memadopt: content %s is locked: %w", r.Content, lethe.ErrUnavailable)
+		}
+	}
+	out.Lost = len(c.Rows) - len(rows)
+	var keys []string
+	references := map[string]int64{}
+	var order []string
+	for _, r := range rows {
+		if !r.expired(now) {
+			r.giveBack()
+			out.Returned++
+			continue
+		}
+		out.Gone++
+		keys = append(keys, db.copies(r.Key)...)
+		if references[r.Content]++; references[r.Content] == 1 {
+			order = append(order, r.Content)
+		}
+		db.remove(r)
+	}
+	for _, content := range order {
+		db.countDown(content, references[content], &out)
+	}
+	if len(keys) > 0 {
+		db.ids++
+		db.again = append(db.again, again{adopt.Again{ID: db.ids, Keys: keys}, now.Add(after)})
+	}
+	return out, nil
+}
+
+func (db *DB) remove(r *Row) {
+	if db.o.Keep {
+		r.Status, r.Content = Deleted, ""
+		return
+	}
+	delete(db.rows, r.Key)
+}
+
+// countDown takes references of rows that are gone from a content.
+func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
+	c := db.contents[content]
+	switch {
+	case c == nil:
+	case db.o.Uncounted: // whether others refer to it is looked up before it is condemned
+		out.Unreferenced++
+		db.wait(c, db.o.Grace.Unreferenced)
+	case c.Count < n:
+		c.Count = 0
+		out.Drifted = append(out.Drifted, content)
+	default:
+		c.Count -= n
+		if c.Count == 0 {
+			out.Unreferenced++
+			db.wait(c, db.o.Grace.Unreferenced)
+		}
+	}
+}
+
+// wait writes a content down to be condemned after the grace, unless it is. The grace
+// of one that waits begins anew: it was referenced in between.
+func (db *DB) wait(c *Content, grace time.Duration) {
+	due := db.o.Clock.Now().Add(grace)
+	switch m := db.marks[c.Key]; {
+	case m == nil:
+		db.marks[c.Key] = &Mark{Condemned: adopt.Condemned{Content: c.Key, Object: c.Object}, State: Waiting, Due: due}
+	case m.State == Waiting:
+		m.Due = due
+	}
+}
+
+// Release implements adopt.Records.
+func (db *DB) Release(_ context.Context, c adopt.Claim) (int, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	rows := db.claimed(c)
+	for _, r := range rows {
+		r.giveBack()
+	}
+	return len(rows), nil
+}
+
+// Recover implements adopt.Records.
+func (db *DB) Recover(_ context.Context, age time.Duration, limit int) (int, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	before := db.o.Clock.Now().Add(-age)
+	stuck := dueFirst(db.rows, func(r *Row) bool { return r.Status == Claimed && r.At <= before }, func(r *Row) lethe.Time { return r.At })
+	stuck = up(stuck, limit)
+	for _, r := range stuck {
+		r.giveBack()
+	}
+	return len(stuck), nil
+}
+
+// Due implements adopt.Records.
+func (db *DB) Due(context.Context) (out adopt.Backlog, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	due := dueFirst(db.rows, func(r *Row) bool { return r.due(now) }, (*Row).end)
+	if len(due) > 0 {
+		out = adopt.Backlog{Due: int64(len(due)), Oldest: due[0].End}
+	}
+	return out, nil
+}
+
+// DropAgain implements adopt.Cached.
+func (db *DB) DropAgain(_ context.Context, limit int) (out []adopt.Again, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, a := range db.again { // in the order in which they are due, but for ties
+		if a.due <= now && len(out) < limit {
+			out = append(out, a.Again)
+		}
+	}
+	return out, nil
+}
+
+// Dropped implements adopt.Cached.
+func (db *DB) Dropped(_ context.Context, ids []int64) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	rest := db.again[:0]
+	for _, a := range db.again {
+		if !slices.Contains(ids, a.ID) {
+			rest = append(rest, a)
+		}
+	}
+	db.again = rest
+	return nil
+}

@@ -1,0 +1,106 @@
+package memadopt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/adopttest"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
+)
+
+func TestSuite(t *testing.T) {
+	adopttest.Run(t, func(_ *testing.T, v adopttest.Variant) adopttest.Site {
+		a := &app{}
+		a.Pass(365 * 24 * time.Hour)
+		a.db = memadopt.New(memadopt.Options{
+			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted,
+			Copies: func(row string) []string { return []string{adopttest.CopyOf(row)} },
+		})
+		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, App: a}
+	})
+}
+
+// app is an application whose clock is told how late it is.
+type app struct {
+	db  *memadopt.DB
+	now atomic.Int64
+}
+
+func (a *app) Now() lethe.Time { return lethe.Time(a.now.Load()) }
+
+func (a *app) Pass(d time.Duration) { a.now.Add(d.Microseconds()) }
+
+func (a *app) end(in time.Duration) lethe.Time {
+	if in == adopttest.Never {
+		return 0
+	}
+	return a.Now().Add(in)
+}
+
+func content(name string) memadopt.Content {
+	return memadopt.Content{Key: name, Object: adopttest.ObjectOf(name)}
+}
+
+func refused(err error) error {
+	if errors.Is(err, memadopt.ErrRefused) {
+		return fmt.Errorf("%w: %w", adopttest.ErrRefused, err)
+	}
+	return err
+}
+
+func (a *app) Put(_ context.Context, r adopttest.Row) error {
+	return refused(a.db.Create(r.Key, content(r.Content), a.end(r.In)))
+}
+
+func (a *app) Extend(_ context.Context, key string, in time.Duration) error {
+	return a.db.Extend(key, a.end(in))
+}
+
+func (a *app) Replace(_ context.Context, key, name string) error {
+	return refused(a.db.Replace(key, content(name)))
+}
+
+func (a *app) Delete(_ context.Context, key string) error { return a.db.Delete(key) }
+
+func (a *app) Refer(_ context.Context, r adopttest.Row) error {
+	a.db.Refer(memadopt.Row{Key: r.Key, Content: r.Content, End: a.end(r.In), Status: memadopt.Live})
+	return nil
+}
+
+func (a *app) SetCount(_ context.Context, name string, n int64) error {
+	if a.db.SetCount(name, n) {
+		return nil
+	}
+	const first = "the first row of "
+	err := errors.Join(a.db.Create(first+name, content(name), 0), a.db.Delete(first+name))
+	a.db.SetCount(name, n)
+	return err
+}
+
+func (a *app) Lock(_ context.Context, name string) (func(), error) { return a.db.Hold(name) }
+
+func (a *app) State(_ context.Context, key string) (adopttest.State, error) {
+	for _, r := range a.db.Snapshot().Rows {
+		if r.Key == key {
+			return map[memadopt.Status]adopttest.State{
+				memadopt.Live: adopttest.Live, memadopt.Claimed: adopttest.Claimed, memadopt.Deleted: adopttest.Deleted,
+			}[r.Status], nil
+		}
+	}
+	return adopttest.Absent, nil
+}
+
+func (a *app) Count(_ context.Context, name string) (int64, bool, error) {
+	for _, c := range a.db.Snapshot().Contents {
+		if c.Key == name {
+			return c.Count, true, nil
+		}
+	}
+	return 0, false, nil
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// routine is what those of package adopt have in common.
+type routine interface {
+	Name() string
+	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
+}
+
+// batch is how many rows or contents one transaction takes.
+const batch = 3
+
+// routines are those of a worker that has just started.
+func (w *world) routines() []routine {
+	t := tables{w, w.db}
+	events := &adopt.Events{
+		Drifted: func(_ string, contents []string) { w.oracle.drifts(contents) },
+		Broken:  func(_ string, contents []string) { w.fail(fmt.Errorf("%v were referenced past the guard", contents)) },
+	}
+	clean := &adopt.Clean{
+		Collection: "pastes", Contents: t, Bucket: adopt.Within{Prefix: prefix, Store: bucket{w}},
+		Grace: w.grace, Batch: batch, Boot: w, Events: events,
+	}
+	if w.kind.direct {
+		clean.Bucket = bucket{w}
+	}
+	expire := &adopt.Expire{Collection: "pastes", Records: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
+	return []routine{
+		expire, expire, clean, clean, clean,
+		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},
+		&adopt.Recache{Collection: "pastes", Cached: t, Copies: copies{w}},
+	}
+}
+
+// work runs passes for ever.
+func work(a *actor) {
+	routines := a.w.routines()
+	for {
+		a.pass(routines[a.rng.IntN(len(routines))])
+		if a.one(4) {
+			a.sleep(a.between(time.Minute, 10*time.Minute))
+		} else {
+			a.sleep(a.between(0, 20*time.Second))
+		}
+	}
+}
+
+// pass runs a routine until nothing is left to do, or it fails.
+func (a *actor) pass(r routine) {
+	if err := a.w.pass(r, a.name); err != nil {
+		a.w.note("%s: a pass of %s failed", a.name, r.Name())
+	}
+}
+
+func (w *world) pass(r routine, worker string) error {
+	step := r.Pass(worker)
+	began := w.now
+	for {
+		more, err := step(context.Background(), func(what string, n int64) {
+			w.note("%s: %s of %s: %d", worker, what, r.Name(), n)
+			w.counts[r.Name()+": "+what] += int(n)
+		})
+		if err != nil {
+			return err
+		}
+		if !more {
+			if _, ok := r.(*adopt.Recache); ok {
+				w.fail(w.oracle.recached(began))
+			}
+			return nil
+		}
+	}
+}

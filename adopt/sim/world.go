@@ -1,0 +1,245 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
+	"github.com/lethe-storage/lethe/blob/memblob"
+)
+
+// Config is all that a run depends on.
+type Config struct {
+	Seed uint64
+	// Keep keeps the trace as text.
+	Keep bool
+}
+
+// Result is what a run was and found.
+type Result struct {
+	Err   error  // the first thing that does not hold, nil if there is none
+	Hash  string // of the trace
+	Trace []string
+	// Counts is how often what happened: steps, faults by step, and what the routines
+	// counted.
+	Counts map[string]int
+}
+
+// world is one run.
+type world struct {
+	cfg   Config
+	rng   *rand.Rand // the schedule
+	now   lethe.Time
+	begin lethe.Time
+	grace adopt.Grace
+	kind  kind
+
+	db     *memadopt.DB
+	objs   *memblob.Store
+	cache  map[string]entry
+	actors []*actor
+	cur    *actor
+	late   []landing
+	quiet  bool // faults have stopped
+	oracle oracle
+
+	trace  hash.Hash
+	lines  []string
+	counts map[string]int
+	err    error
+}
+
+// kind is what a world is like.
+type kind struct {
+	leases    bool // the application fills its cache under leases
+	keep      bool // rows that end are kept as deleted
+	forgets   bool // the application removes contents without references itself
+	miscounts bool // counts are wrong beforehand
+	direct    bool // keys are whole at the bucket, and not below a prefix
+	faults    uint64
+}
+
+// Now makes the world the clock of everything in it.
+func (w *world) Now() lethe.Time { return w.now }
+
+// landing is an effect that its caller has given up on and that still happens.
+type landing struct {
+	what  string
+	keys  []string // of the bucket, below the prefix
+	at    lethe.Time
+	apply func()
+}
+
+// Run runs one schedule to its quiet end.
+func Run(cfg Config) Result {
+	w := newWorld(cfg)
+	for w.err == nil && w.turn() {
+	}
+	for _, a := range w.actors {
+		a.stop()
+	}
+	if w.err == nil {
+		w.end()
+	}
+	return Result{Err: w.err, Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]), Trace: w.lines, Counts: w.counts}
+}
+
+func newWorld(cfg Config) *world {
+	w := &world{
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 7)), begin: lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
+		objs: memblob.New(memblob.Options{}), cache: map[string]entry{}, trace: sha256.New(), counts: map[string]int{},
+	}
+	w.now = w.begin
+	pick := func(of ...time.Duration) time.Duration { return of[w.rng.IntN(len(of))] }
+	w.grace = adopt.Grace{
+		Watchdog: pick(20*time.Minute, adopt.DefaultGrace.Watchdog), Unreferenced: pick(0, time.Minute, adopt.DefaultGrace.Unreferenced),
+		LongestWrite: pick(30*time.Second, 2*time.Minute, adopt.DefaultGrace.LongestWrite), Late: pick(3*time.Minute, adopt.DefaultGrace.Late),
+		CacheAgain: adopt.DefaultGrace.CacheAgain,
+	}
+	w.kind = kind{
+		leases: w.rng.IntN(2) == 0, keep: w.rng.IntN(4) == 0, forgets: w.rng.IntN(6) == 0,
+		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
+	}
+	w.db = memadopt.New(memadopt.Options{
+		Clock: w, Grace: w.grace, Keep: w.kind.keep,
+		Copies: func(row string) []string { return []string{cacheKey(row)} },
+	})
+	w.oracle = newOracle(w)
+	for range 2 + w.rng.IntN(2) {
+		w.enter("worker", work)
+	}
+	for range 2 + w.rng.IntN(2) {
+		w.enter("app", serve)
+	}
+	w.enter("racer", race)
+	return w
+}
+
+func (w *world) enter(name string, body func(*actor)) {
+	a := &actor{w: w, name: fmt.Sprintf("%s%d", name, len(w.actors)), index: len(w.actors), body: body}
+	a.start()
+	w.actors = append(w.actors, a)
+}
+
+// stop unwinds an actor.
+func (a *actor) stop() {
+	a.kill()
+	if a.onDeath != nil {
+		a.onDeath()
+		a.onDeath = nil
+	}
+}
+
+// turn lets one actor go on to its next step; it reports false once the application
+// is done.
+func (w *world) turn() bool {
+	var awake []*actor
+	var first *actor
+	apps := false
+	for _, a := range w.actors {
+		if a.done {
+			continue
+		}
+		apps = apps || isApp(a)
+		if a.awake() {
+			awake = append(awake, a)
+		}
+		if first == nil || a.asleep < first.asleep {
+			first = a
+		}
+	}
+	if !apps {
+		return false
+	}
+	if len(awake) == 0 {
+		w.advance(first.asleep)
+		return true
+	}
+	w.run(awake[w.rng.IntN(len(awake))])
+	w.tick()
+	return true
+}
+
+// isApp reports whether the world goes on for it.
+func isApp(a *actor) bool { return strings.HasPrefix(a.name, "app") }
+
+func (w *world) run(a *actor) {
+	w.cur = a
+	a.step()
+	w.cur = nil
+	if a.failure != nil {
+		w.fail(a.failure)
+	}
+	if a.crashed && w.err == nil {
+		w.note("%s starts again", a.name)
+		a.stop()
+		a.life++
+		a.start()
+	}
+}
+
+// tick moves the clock: mostly a little, now and then beyond a grace.
+func (w *world) tick() {
+	switch n := w.rng.IntN(1000); {
+	case n < 3:
+		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(180)) * time.Minute))
+	case n < 20:
+		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(600)) * time.Second))
+	case n < 100:
+		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(20)) * time.Second))
+	default:
+		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(60)) * time.Millisecond))
+	}
+}
+
+// advance sets the clock; late effects land at their instants, and whoever waits for
+// one may be woken by it.
+func (w *world) advance(to lethe.Time) {
+	for len(w.late) > 0 && w.late[0].at <= to {
+		l := w.late[0]
+		w.late = w.late[1:]
+		w.now = max(w.now, l.at)
+		w.note("lands late: %s %v", l.what, l.keys)
+		w.counts[l.what+" landed late"]++
+		l.apply()
+	}
+	w.now = max(w.now, to)
+}
+
+// later notes an effect that lands within the window: often soon, or right at its end.
+func (w *world) later(what string, keys []string, window time.Duration, apply func()) {
+	after := time.Duration(w.rng.Int64N(int64(window)))
+	switch w.rng.IntN(4) {
+	case 0:
+		after = min(after, time.Duration(w.rng.IntN(3000))*time.Millisecond)
+	case 1:
+		after = window - time.Duration(1+w.rng.IntN(1000))*time.Millisecond
+	}
+	w.late = append(w.late, landing{what, keys, w.now.Add(after), apply})
+	slices.SortStableFunc(w.late, func(a, b landing) int { return int(a.at - b.at) })
+}
+
+// fail records the first thing that does not hold.
+func (w *world) fail(err error) {
+	if w.err == nil && err != nil {
+		w.err = fmt.Errorf("seed %d, %s after the start: %w", w.cfg.Seed, w.now.Sub(w.begin), err)
+		w.note("VIOLATION %v", err)
+	}
+}
+
+// note writes a line of the trace.
+func (w *world) note(format string, args ...any) {
+	line := fmt.Appendf(nil, "%d "+format+"\n", append([]any{int64(w.now - w.begin)}, args...)...)
+	w.trace.Write(line)
+	if w.cfg.Keep {
+		w.lines = append(w.lines, fmt.Sprintf("%12s %s", w.now.Sub(w.begin), fmt.Sprintf(format, args...)))
+	}
+}
