@@ -61,6 +61,12 @@ type Collection struct {
 	Schedule Timetable `yaml:"schedule"`
 	Batch    int       `yaml:"batch"`
 	Workers  int       `yaml:"workers"`
+	// Limit is the most rows, and the most objects, that one run takes; what is left
+	// waits for the next. 0: no limit.
+	Limit int64 `yaml:"limit"`
+	// Lock lets one worker claim at a time, by a lock in Redis that ends by itself
+	// within 30 s. Claims are disjoint without it.
+	Lock bool `yaml:"lock"`
 	// Folders is what a collection of folders has instead of rows.
 	Folders *FolderSpec `yaml:"folders"`
 }

@@ -132,6 +132,12 @@ func (c Collection) check(d *Description) (errs []error) {
 	if c.Batch < 0 || c.Batch > 10_000 || c.Workers < 0 || c.Workers > 64 {
 		bad("batch is at most 10000, workers at most 64")
 	}
+	if c.Limit < 0 {
+		bad("limit is below 0")
+	}
+	if c.Lock && d.Redis == "" {
+		bad("lock: the file names no redis")
+	}
 	if len(c.Cache) > 0 && d.Redis == "" {
 		bad("cache: the file names no redis")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -319,6 +320,7 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 			out.Broken = append(out.Broken, key)
 		}
 	}
+	slices.Sort(out.Broken)
 	if _, err := t.exec(deleteContents, asJSON(free)); err != nil {
 		return err
 	}

@@ -14,24 +14,38 @@ import (
 //go:embed guard_postgres.sql
 var guardSQL string
 
+// countTrigger lets counts go down without a call of the function.
+const countTrigger = `DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
+CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
+    FOR EACH ROW WHEN (NEW.{count} > OLD.{count}) EXECUTE FUNCTION {lethe}{guard contents}();`
+
 const unguardSQL = `DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
+DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
 DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
 DROP FUNCTION IF EXISTS {lethe}{guard contents}();
 DROP FUNCTION IF EXISTS {lethe}{guard rows}();`
 
-// guardWords are the words of the guard's statements.
-func (c *Collection) guardText(text string) string {
-	counted, grows := "INSERT", "TRUE"
+// triggers are the guard's, by their names.
+func (c *Collection) triggers() []string {
+	names := []string{"lethe_" + c.name + "_contents", "lethe_" + c.name + "_rows"}
 	if c.c.Contents.Count != "" {
-		column := ident(c.c.Contents.Count)
-		counted = "INSERT OR UPDATE OF " + column
-		grows = "TG_OP = 'INSERT' OR NEW." + column + " > OLD." + column
+		names = append(names, "lethe_"+c.name+"_counts")
 	}
+	return names
+}
+
+// guardText fills in the words of the guard's statements.
+func (c *Collection) guardText(text string) string {
+	counts := ""
+	if c.c.Contents.Count != "" {
+		counts = countTrigger
+	}
+	text = strings.Replace(text, "{count trigger}", counts, 1)
 	return c.runner.Dialect.Expand(strings.NewReplacer(
 		"{collection}", literal(c.name),
 		"{content name}", ident(c.c.Rows.Content),
-		"{counted}", counted, "{grows}", grows,
 		"{trigger contents}", ident("lethe_"+c.name+"_contents"), "{trigger rows}", ident("lethe_"+c.name+"_rows"),
+		"{trigger counts}", ident("lethe_"+c.name+"_counts"),
 		"{guard contents}", ident("guard_"+c.name+"_contents"), "{guard rows}", ident("guard_"+c.name+"_rows"),
 	).Replace(text))
 }
@@ -59,8 +73,8 @@ func (c *Collection) script(ctx context.Context, what, text string) error {
 	})
 }
 
-const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (?1, ?2) AND tgenabled IN ('O', 'A')
-	AND tgrelid IN (to_regclass(?3), to_regclass(?4))`
+const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')
+	AND tgrelid IN (to_regclass(?2), to_regclass(?3))`
 
 // Guarded reports whether the triggers are there and enabled.
 func (c *Collection) Guarded(ctx context.Context) (yes bool, err error) {
@@ -75,8 +89,8 @@ func (c *Collection) Guarded(ctx context.Context) (yes bool, err error) {
 }
 
 func (c *Collection) guarded(t *tx) (bool, error) {
+	want := c.triggers()
 	var n int
-	err := t.row(guardTriggers, "lethe_"+c.name+"_contents", "lethe_"+c.name+"_rows",
-		table(c.c.Contents.Table), table(c.c.Rows.Table)).Scan(&n)
-	return n == 2, err
+	err := t.row(guardTriggers, asJSON(want), table(c.c.Contents.Table), table(c.c.Rows.Table)).Scan(&n)
+	return n == len(want), err
 }

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $guard$
 BEGIN
-    IF ({grows}) AND EXISTS (SELECT 1 FROM {lethe}condemned d
+    IF EXISTS (SELECT 1 FROM {lethe}condemned d
         WHERE d.collection = {collection} AND d.content = CAST(NEW.{ckey} AS TEXT) COLLATE "C" AND d.state IN (2, 3)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{ckey} USING ERRCODE = '40001';
     END IF;
@@ -22,8 +22,9 @@ BEGIN
 END $guard$;
 
 DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
-CREATE TRIGGER {trigger contents} BEFORE {counted} ON {contents}
+CREATE TRIGGER {trigger contents} BEFORE INSERT ON {contents}
     FOR EACH ROW EXECUTE FUNCTION {lethe}{guard contents}();
+{count trigger}
 DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
 CREATE TRIGGER {trigger rows} BEFORE INSERT OR UPDATE OF {content name} ON {rows}
     FOR EACH ROW WHEN (NEW.{content name} IS NOT NULL) EXECUTE FUNCTION {lethe}{guard rows}();

@@ -85,7 +85,7 @@ func wordsOf(c adopt.Collection, s *shape) (words, error) {
 	w := words{
 		"{rows}": table(c.Rows.Table), "{key}": ident(c.Rows.Key), "{key type}": s.rows[c.Rows.Key].kind,
 		"{end}": ident(c.Rows.End), "{content}": "NULL", "{copies}": "",
-		"{is live}": "TRUE",
+		"{is live}": "TRUE", "{state}": "''",
 	}
 	var err error
 	if w["{as end}"], w["{close end}"], err = instant(s.rows[c.Rows.End], c.Rows.Zone, c.Rows.Unit); err != nil {
@@ -99,6 +99,7 @@ func wordsOf(c adopt.Collection, s *shape) (words, error) {
 		column := ident(st.Column)
 		w["{live}"] = column + " = " + literal(st.Live)
 		w["{is live}"] = "r." + w["{live}"]
+		w["{state}"] = "CAST(r." + column + " AS TEXT)"
 		w["{claimed}"] = column + " = " + literal(st.Claimed)
 		w["{is claimed}"] = "r." + w["{claimed}"]
 		w["{deleted}"] = column + " = " + literal(st.Deleted)

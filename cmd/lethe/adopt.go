@@ -30,7 +30,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 
@@ -107,6 +107,7 @@ func due(b adoption.Backlog) string {
 
 func (c *cli) adoptRunCommand() *cobra.Command {
 	var once, dry bool
+	var metrics string
 	cmd := &cobra.Command{
 		Use: "run FILE", Short: "Reclaim what a description names",
 		Long: `Reclaim by the timetables of the description, until SIGTERM or SIGINT. Any number
@@ -123,11 +124,12 @@ same database.`,
 				case once:
 					return c.adoptOnce(cmd.Context(), a)
 				}
-				return a.Run(cmd.Context())
+				return a.Run(cmd.Context(), metrics)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
+	cmd.Flags().StringVar(&metrics, "metrics", "", "`address` for Prometheus, such as 127.0.0.1:9104 (default: none)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say what is due")
 	return cmd
 }

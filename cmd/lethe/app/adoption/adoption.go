@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt/rediskeys"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -155,8 +156,8 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return nil, err
 	}
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: rows, Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
-		Timetable: main, Workers: max(1, c.Workers),
+		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: a.claiming(name, c), Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
+		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit,
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
@@ -181,8 +182,33 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Collection: name, Contents: rows, Bucket: adopt.Within{Prefix: c.Prefix, Store: bucket},
 			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
 		}),
-		Timetable: every(cleanEvery), Workers: max(1, c.Workers),
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit,
 	}), nil
+}
+
+// claiming are the records of a collection, whose claims take turns by a lock in Redis
+// if the description wants one.
+func (a *Adoption) claiming(name string, c adopt.Collection) adopt.Records {
+	if !c.Lock {
+		return a.collections[name]
+	}
+	return lockedRecords{a.collections[name], claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
+}
+
+// lockedRecords are records of which one worker claims at a time.
+type lockedRecords struct {
+	*sqladopt.Collection
+	lock *claimlock.Lock
+	name string
+}
+
+// Claim implements adopt.Records.
+func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err error) {
+	err = l.lock.Around(ctx, l.name, func(ctx context.Context) error {
+		c, err = l.Collection.Claim(ctx, limit)
+		return err
+	})
+	return c, err
 }
 
 // copies are those in the application's cache.

@@ -110,8 +110,9 @@ func (a *Adoption) Remove(ctx context.Context) error {
 	return a.DB.Remove(ctx)
 }
 
-// Run works by the timetables until ctx ends.
-func (a *Adoption) Run(ctx context.Context) error {
+// Run works by the timetables until ctx ends, and answers scrapes on the address if
+// there is one.
+func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
@@ -119,6 +120,19 @@ func (a *Adoption) Run(ctx context.Context) error {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		var err error
+		if metrics != "" {
+			if err = a.Serve(ctx, metrics); err != nil {
+				stop()
+			}
+		}
+		served <- err
+	}()
 	a.Loop.Run(ctx)
-	return nil
+	stop()
+	return <-served
 }

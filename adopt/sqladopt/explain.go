@@ -1,0 +1,132 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// Fact is one thing that is known of a key. At is 0 for what is so now.
+type Fact struct {
+	At   lethe.Time
+	What string
+}
+
+const (
+	explainRow = `SELECT coalesce({content}, ''), coalesce(CAST(r.{end} AS TEXT), 'never'),
+		CASE WHEN r.{end} <= {as end}?2{close end} THEN 1 ELSE 0 END, {state}
+		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+	explainContent = `SELECT {object}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
+	// explainReceipts reads what was kept of the collection: it is asked seldom.
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+)
+
+// Explain returns what is known of the key of a row, or of a content.
+func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err error) {
+	err = c.read(ctx, "explain a key", func(t *tx) error {
+		content, found, err := c.explainRow(t, key)
+		if err != nil {
+			return err
+		}
+		facts = found
+		keys := []string{key}
+		if content == "" {
+			content = key
+		} else {
+			keys = append(keys, content)
+		}
+		if c.c.Contents != nil {
+			more, err := c.explainContent(t, content)
+			if err != nil {
+				return err
+			}
+			facts = append(facts, more...)
+		}
+		for _, k := range keys {
+			gone, err := c.explainReceipts(t, k)
+			if err != nil {
+				return err
+			}
+			facts = append(facts, gone...)
+		}
+		return nil
+	})
+	return facts, err
+}
+
+func (c *Collection) explainReceipts(t *tx, key string) ([]Fact, error) {
+	return all(t, func(r *sql.Rows) (f Fact, err error) {
+		var kind string
+		err = r.Scan(&f.At, &kind)
+		f.What = "row " + key + " was removed"
+		if kind == "objects" {
+			f.What = "the object of content " + key + " was deleted"
+		}
+		return f, err
+	}, explainReceipts, c.name, asJSON([]string{key}))
+}
+
+func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact, err error) {
+	facts, err = all(t, func(r *sql.Rows) (f Fact, err error) {
+		var end, state string
+		var expired bool
+		if err := r.Scan(&content, &end, &expired, &state); err != nil {
+			return f, err
+		}
+		f.What = "row " + key + " ends at " + end
+		if expired {
+			f.What += ", which is past"
+		}
+		if state != "" {
+			f.What += "; its state is " + state
+		}
+		if content != "" {
+			f.What += "; it refers to content " + content
+		}
+		return f, nil
+	}, explainRow, asJSON([]string{key}), c.end(t))
+	return content, facts, err
+}
+
+func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
+	facts, err := all(t, func(r *sql.Rows) (f Fact, err error) {
+		var object string
+		var count, rows int64
+		err = r.Scan(&object, &count, &rows)
+		f.What = fmt.Sprintf("content %s is object %s; %d rows refer to it", content, object, rows)
+		if c.c.Contents.Count != "" {
+			f.What += fmt.Sprintf(", its count is %d", count)
+		}
+		return f, err
+	}, explainContent, asJSON([]string{content}))
+	if err != nil {
+		return nil, err
+	}
+	marks, err := all(t, scanMark, explainMark, c.name, content)
+	return append(facts, marks...), err
+}
+
+func scanMark(r *sql.Rows) (f Fact, err error) {
+	var state, attempts int
+	var due lethe.Time
+	var failed string
+	if err := r.Scan(&state, &due, &attempts, &failed); err != nil {
+		return f, err
+	}
+	switch state {
+	case waiting:
+		f.What = "nobody refers to it: it may be deleted from " + due.String() + " on"
+	case condemned:
+		f.What = fmt.Sprintf("it is being deleted, attempt %d; nothing may refer to it", attempts)
+		if failed != "" {
+			f.What += "; the last one failed: " + failed
+		}
+	case gone:
+		f.What = "it was deleted; nothing may refer to it until " + due.String()
+	}
+	return f, nil
+}

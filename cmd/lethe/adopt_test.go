@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// adopted is the paste service, described by a file.
+type adopted struct {
+	t     *testing.T
+	store *paste.Store
+	db    *pgx.Conn
+	file  string
+}
+
+// newAdopted starts the servers of the paste service; edit changes its description.
+func newAdopted(t *testing.T, edit *strings.Replacer) *adopted {
+	t.Helper()
+	gateway, redis, database := servers.VersityGW(t), servers.NewRedis(t), servers.Postgres(t)
+	bucket := gateway.Bucket(t)
+	store, err := paste.Open(t.Context(), paste.Config{
+		Database: database, Redis: "redis://" + redis.Addr, Log: slog.New(slog.DiscardHandler),
+		S3: paste.S3{Endpoint: gateway.Endpoint, Region: gateway.Region, Bucket: bucket, Access: gateway.Access, Secret: gateway.Secret},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	if err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"DATABASE": database, "REDIS": "redis://" + redis.Addr, "S3_ENDPOINT": gateway.Endpoint, "S3_BUCKET": bucket,
+		"S3_ACCESS_KEY": gateway.Access, "S3_SECRET_KEY": gateway.Secret,
+	} {
+		t.Setenv("PASTEBIN_"+name, value)
+	}
+	text, err := os.ReadFile("../../examples/pastebin/adopt.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &adopted{t: t, store: store, file: filepath.Join(t.TempDir(), "adopt.yaml")}
+	if err := os.WriteFile(a.file, []byte(edit.Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a.db, err = pgx.Connect(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.db.Close(context.Background()) })
+	return a
+}
+
+// run runs "lethe adopt" and returns its exit code and all that it wrote.
+func (a *adopted) run(args ...string) (int, string) {
+	a.t.Helper()
+	var out bytes.Buffer
+	code := run(a.t.Context(), append([]string{"adopt"}, args...), streams{strings.NewReader(""), &out, &out})
+	return code, out.String()
+}
+
+// ok demands that "lethe adopt" succeeds and writes each of the texts.
+func (a *adopted) ok(want []string, args ...string) string {
+	a.t.Helper()
+	code, out := a.run(args...)
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			a.t.Errorf("adopt %s does not write %q:\n%s", strings.Join(args, " "), w, out)
+		}
+	}
+	if code != 0 {
+		a.t.Fatalf("adopt %s: exit code %d\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+func (a *adopted) count(query string) (n int) {
+	a.t.Helper()
+	if err := a.db.QueryRow(a.t.Context(), query).Scan(&n); err != nil {
+		a.t.Fatal(err)
+	}
+	return n
+}
+
+const (
+	pastesLeft = `SELECT count(*) FROM pastes`
+	lethesOwn  = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = 'lethe') + (SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'lethe%')`
+)
+
+// From nothing to the first reclaimed byte by the commands, and back.
+func TestAdoptCommands(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s"))
+	p, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out := a.run("check", a.file)
+	if code != exitProblems || !strings.Contains(out, "its guard is not installed") || !strings.Contains(out, "1 row has expired") {
+		t.Fatalf("check without a guard: exit code %d\n%s", code, out)
+	}
+	if n := a.count(lethesOwn); n != 0 {
+		t.Fatalf("a check left %d things of lethe's", n)
+	}
+	if code, out := a.run("run", a.file, "--once"); code != 0 || a.count(pastesLeft) != 1 {
+		t.Fatalf("a collection with a problem was worked on: exit code %d\n%s", code, out)
+	}
+	a.ok([]string{"CREATE TRIGGER"}, "guard", "show", a.file)
+	a.ok([]string{"pastes is guarded"}, "guard", "install", a.file, "--yes")
+	if out := a.ok([]string{"all of 1 sampled objects"}, "check", a.file); strings.Contains(out, "PROBLEM") {
+		t.Errorf("a problem is left:\n%s", out)
+	}
+	a.ok([]string{"row " + p.Code + " ends at", "past", "NOT_EXPIRED"}, "explain", a.file, p.Code)
+	a.ok([]string{"1 row has expired"}, "run", a.file, "--dry-run")
+	a.ok([]string{"rows 1", "objects 1"}, "run", a.file, "--once")
+	if n := a.count(pastesLeft); n != 0 {
+		t.Errorf("%d pastes are left", n)
+	}
+	a.ok([]string{"row " + p.Code + " was removed"}, "explain", a.file, p.Code)
+	if code, _ := a.run("explain", a.file, "nobody"); code == 0 {
+		t.Error("something is known of a key that never was")
+	}
+	a.ok([]string{"0 rows have expired"}, "status", a.file)
+	a.ok([]string{"removed"}, "remove", a.file, "--yes")
+	if n := a.count(lethesOwn); n != 0 {
+		t.Errorf("%d things of lethe's are left", n)
+	}
+}
+
+// A collection that only reports changes nothing, whatever else is in order.
+func TestReportChangesNothing(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer("mode: reclaim", "mode: report"))
+	if _, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	a.ok([]string{"report", "1 row has expired"}, "run", a.file, "--once")
+	if n := a.count(pastesLeft); n != 1 {
+		t.Errorf("%d pastes are left, want 1", n)
+	}
+}
+
+// Descriptions that are wrong are refused with what to do, before anything happens.
+func TestWrongDescriptions(t *testing.T) {
+	for what, c := range map[string]struct{ from, to, want string }{
+		"column":           {"end: expires_at", "end: expired_on", "table pastes has no column expired_on: it has content_hash, created_at"},
+		"table":            {"table: content\n", "table: contents\n", "there is no table contents"},
+		"type":             {"end: expires_at", "end: short_code", "which is no time"},
+		"unknown field":    {"mode: reclaim", "modus: reclaim", "unknown field"},
+		"mode":             {"mode: reclaim", "mode: delete", `mode "delete" is not known: report or reclaim`},
+		"no prefix":        {"prefix: content/ ", "# prefix: ", "prefix: what do the keys of all its objects begin with"},
+		"prefix unslashed": {"prefix: content/ ", "prefix: content ", "does not end in a slash"},
+		"variable":         {"${PASTEBIN_REDIS}", "${PASTEBIN_CACHE}", "not set: PASTEBIN_CACHE"},
+		"bucket":           {"bucket: pastes\n", "bucket: other\n", `bucket "other" is not among the buckets`},
+		"template":         {`"{object_key}"`, `"object_key"`, "names no column"},
+		"watchdog":         {"unreferenced: 10m", "watchdog: 0s", "watchdog has to be above 0"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a := newAdopted(t, strings.NewReplacer(c.from, c.to))
+			if code, out := a.run("check", a.file); code == 0 || !strings.Contains(out, c.want) {
+				t.Errorf("exit code %d, want %q:\n%s", code, c.want, out)
+			}
+			if n := a.count(lethesOwn); n != 0 {
+				t.Errorf("%d things of lethe's were made", n)
+			}
+		})
+	}
+}
+
+// A template that gives keys which the bucket does not have, or that lie elsewhere, is
+// a problem: nothing is reclaimed by it.
+func TestKeysThatDoNotFit(t *testing.T) {
+	for what, c := range map[string]struct{ from, to, want string }{
+		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled objects"},
+		"elsewhere": {`"{object_key}"`, `"other/{content_hash}"`, "lie outside of the prefix"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a := newAdopted(t, strings.NewReplacer(c.from, c.to))
+			if _, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			a.ok(nil, "guard", "install", a.file, "--yes")
+			if code, out := a.run("check", a.file); code != exitProblems || !strings.Contains(out, c.want) {
+				t.Errorf("exit code %d, want %q:\n%s", code, c.want, out)
+			}
+			a.ok(nil, "run", a.file, "--once")
+			if n := a.count(pastesLeft); n != 1 {
+				t.Errorf("%d pastes are left, want 1", n)
+			}
+		})
+	}
+}
+
+// A running instance answers scrapes, and ends when it is told to.
+func TestAdoptRunTellsMetrics(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer(`{cron: "0 0 * * *"}`, "{every: 100ms}", "unreferenced: 10m", "unreferenced: 0s", "workers: 2", "workers: 2\n    lock: true"))
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	if _, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	var out bytes.Buffer
+	go func() {
+		ended <- run(ctx, []string{"adopt", "run", a.file, "--metrics", address}, streams{strings.NewReader(""), &out, &out})
+	}()
+	told := func() bool {
+		res, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		var body bytes.Buffer
+		_, err = body.ReadFrom(res.Body)
+		return err == nil && strings.Contains(body.String(), `lethe_adopt_due_rows{collection="pastes"} 0`) &&
+			strings.Contains(body.String(), `lethe_adopt_last_success_age_seconds{routine="expire pastes"}`) && a.count(pastesLeft) == 0
+	}
+	for tries := 0; !told(); tries++ {
+		if tries == 600 {
+			t.Fatalf("the paste does not go, or the metrics do not say so")
+		}
+		if err := lethe.Sleep(t.Context(), 50*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d\n%s", code, &out)
+	}
+}

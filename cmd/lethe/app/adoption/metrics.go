@@ -1,0 +1,94 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// askTime bounds what a scrape asks the database.
+const askTime = 20 * time.Second
+
+var (
+	dueRows    = desc("due_rows", "Rows that have expired and are still there, counted up to a million.", "collection")
+	dueAge     = desc("due_oldest_age_seconds", "For how long the oldest of them has been due.", "collection")
+	toGo       = desc("waiting_objects", "Objects that nobody refers to and that may go now.", "collection")
+	lastGood   = desc("last_success_age_seconds", "For how long no run of the routine has succeeded.", "routine")
+	runItems   = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
+	databaseUp = desc("database_up", "Whether the database answered this scrape.")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("lethe_adopt_"+name, help, labels, nil)
+}
+
+// collector asks the database at each scrape.
+type collector struct{ a *Adoption }
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, lastGood, runItems, databaseUp} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	tell := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	now, err := c.a.DB.Now(ctx)
+	backlogs, more := c.a.Backlogs(ctx)
+	_, succeeded, also := c.a.DB.LastRuns(ctx)
+	if errors.Join(err, more, also) != nil {
+		tell(databaseUp, 0)
+		return
+	}
+	tell(databaseUp, 1)
+	for _, b := range backlogs {
+		tell(dueRows, float64(b.Rows.Due), b.Collection)
+		tell(toGo, float64(b.Contents.Due), b.Collection)
+		age := lethe.Time(0)
+		if b.Rows.Due > 0 {
+			age = now - b.Rows.Oldest
+		}
+		tell(dueAge, float64(age)/1e6, b.Collection)
+	}
+	for routine, run := range succeeded {
+		tell(lastGood, now.Sub(run.FinishedAt).Seconds(), routine)
+		for what, n := range run.Counts {
+			tell(runItems, float64(n), routine, what)
+		}
+	}
+}
+
+// Serve answers scrapes on an address until ctx ends.
+func (a *Adoption) Serve(ctx context.Context, address string) error {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(collector{a}); err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	a.o.Log.Info("metrics", "address", listener.Addr().String())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
