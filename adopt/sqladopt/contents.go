@@ -36,9 +36,6 @@ const (
 	// lookAgain is a statement of its own: it sees what was committed before the lock.
 	lookAgain = `SELECT CAST(c.{ckey} AS TEXT), CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
 		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
-	// touch makes a new version of the rows: a transaction of the application that
-	// began before cannot count them up any more, even if it does not see the mark.
-	touch = `UPDATE {contents} SET {touch} = {touch} WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
 
 	markRows = `UPDATE {lethe}condemned SET state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1,
 		unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END
@@ -113,9 +110,6 @@ type sorted struct {
 // Mark implements adopt.Contents.
 func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	err = c.write(ctx, "mark contents", func(t *tx) error {
-		if guarded, err := c.guarded(t); err != nil || !guarded {
-			return cmp.Or(err, adopt.ErrUnguarded)
-		}
 		due, err := c.take(t, r.Limit)
 		if err != nil || len(due) == 0 {
 			out = adopt.Marked{}
@@ -124,6 +118,10 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 		s, err := c.sort(t, due)
 		if err != nil {
 			return err
+		}
+		// Not before: what was looked at keeps triggers from being removed.
+		if guarded, err := c.guarded(t); err != nil || !guarded {
+			return cmp.Or(err, adopt.ErrUnguarded)
 		}
 		out = s.out
 		out.Fence = drawFence()
@@ -232,10 +230,6 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 			return err
 		}
 	}
-	if len(s.mark) > 0 {
-		_, err := t.exec(touch, asJSON(s.mark))
-		return err
-	}
 	return nil
 }
 
@@ -313,10 +307,12 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		return err
 	}
 	var free []string
-	for key, l := range seen {
-		if l.unreferenced && !l.referenced {
+	for _, key := range ended {
+		switch l, exists := seen[key]; {
+		case !exists: // somebody else removed it
+		case l.unreferenced && !l.referenced:
 			free = append(free, key)
-		} else {
+		default:
 			out.Broken = append(out.Broken, key)
 		}
 	}

@@ -131,11 +131,10 @@ func contentWords(w words, c adopt.Collection, s *shape) error {
 	w["{contents qualified}"] = s.place
 	w["{ckey type}"] = s.contents[c.Contents.Key].kind
 	w["{object}"] = concatenation(object, "c")
-	w["{count}"], w["{unreferenced}"], w["{touch}"] = "0", "TRUE", ident(c.Contents.Key)
+	w["{count}"], w["{unreferenced}"] = "0", "TRUE"
 	if c.Contents.Count != "" {
 		w["{count}"] = ident(c.Contents.Count)
 		w["{unreferenced}"] = "c." + ident(c.Contents.Count) + " = 0"
-		w["{touch}"] = ident(c.Contents.Count)
 	}
 	return nil
 }

@@ -88,6 +88,9 @@ func newSite(t *testing.T, database string, k kind) *site {
 	t.Helper()
 	n := sites.Add(1)
 	url := fmt.Sprintf("%s&search_path=app%d", database, n)
+	if k.key == "bytea" {
+		url += "&bytea_output=escape"
+	}
 	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +106,16 @@ func newSite(t *testing.T, database string, k kind) *site {
 
 // open opens a collection with Lethe's tables and its guard.
 func (s *site) open(d adopt.Collection) *Collection {
+	s.t.Helper()
+	c := s.reopened(d)
+	if err := c.InstallGuard(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// reopened opens a collection with Lethe's tables.
+func (s *site) reopened(d adopt.Collection) *Collection {
 	t := s.t
 	t.Helper()
 	db, err := Open(t.Context(), s.url, Options{Schema: s.schema})
@@ -117,8 +130,8 @@ func (s *site) open(d adopt.Collection) *Collection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.InstallGuard(t.Context()); err != nil {
-		t.Fatal(err)
+	if s.begin != "" {
+		db.begin = strings.Replace(db.begin, "clock_timestamp()", s.now(), 1)
 	}
 	return c
 }
@@ -139,7 +152,10 @@ func (s *site) now() string {
 
 // do runs a transaction of the application.
 func (s *site) do(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: s.kind.isolation}, fn)
+	return refusal(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: s.kind.isolation}, fn))
+}
+
+func refusal(err error) error {
 	if refused := new(pgconn.PgError); errors.As(err, &refused) && refused.Code == "40001" {
 		return fmt.Errorf("%w: %w", adopttest.ErrRefused, err)
 	}

@@ -133,6 +133,12 @@ func TestAdoptCommands(t *testing.T) {
 		t.Error("something is known of a key that never was")
 	}
 	a.ok([]string{"0 rows have expired"}, "status", a.file)
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "1 contents of pastes are being deleted") {
+		t.Errorf("removed while a row may yet name what was deleted: exit code %d\n%s", code, out)
+	}
+	if _, err := a.db.Exec(t.Context(), "UPDATE lethe.condemned SET due_at = 0"); err != nil {
+		t.Fatal(err)
+	}
 	a.ok([]string{"removed"}, "remove", a.file, "--yes")
 	if n := a.count(lethesOwn); n != 0 {
 		t.Errorf("%d things of lethe's are left", n)
