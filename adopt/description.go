@@ -43,6 +43,7 @@ type Kind string
 const (
 	OfRecords Kind = "records" // the default: rows that expire
 	OfFolders Kind = "folders" // folders that live as long as a row does
+	OfKeys    Kind = "keys"    // single objects that live as long as a row names them
 )
 
 // Collection is one kind of things that are forgotten together.
@@ -69,6 +70,8 @@ type Collection struct {
 	Lock bool `yaml:"lock"`
 	// Folders is what a collection of folders has instead of rows.
 	Folders *FolderSpec `yaml:"folders"`
+	// Keys is what a collection of keys has instead of rows.
+	Keys *KeySpec `yaml:"keys"`
 }
 
 // Rows are rows that expire.

@@ -115,8 +115,12 @@ func (c Collection) check(d *Description) (errs []error) {
 	switch {
 	case c.Kind == OfFolders:
 		return append(errs, c.checkFolders(d)...)
+	case c.Kind == OfKeys:
+		return append(errs, c.checkKeys(d)...)
 	case c.Kind != "" && c.Kind != OfRecords:
-		bad("kind %q is not known: records or folders", c.Kind)
+		bad("kind %q is not known: records, folders or keys", c.Kind)
+	case c.Keys != nil:
+		bad("keys belong to a collection of kind: keys")
 	case c.Folders != nil:
 		bad("folders belong to a collection of kind: folders")
 	}

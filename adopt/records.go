@@ -152,10 +152,18 @@ type Events struct {
 	Broken func(collection string, contents []string)
 	// Failed: objects could not be deleted, with the first reason.
 	Failed func(collection string, objects int, why string)
+	// Missing: rows name keys that have no object.
+	Missing func(collection string, keys []string)
 	// FolderCancelled: a folder that was marked is not to go any more.
 	FolderCancelled func(collection, folder, why string)
 	// FolderKept: a folder without a row cannot be removed.
 	FolderKept func(collection, folder, why string)
+}
+
+func (e *Events) missing(collection string, keys []string) {
+	if e != nil && e.Missing != nil && len(keys) > 0 {
+		e.Missing(collection, keys)
+	}
 }
 
 func (e *Events) folderCancelled(collection, folder, why string) {

@@ -48,7 +48,18 @@ CREATE TABLE IF NOT EXISTS {lethe}folders (
     PRIMARY KEY (collection, name)
 );
 
--- How many rows named a folder at the last run.
+-- Objects that no row names.
+CREATE TABLE IF NOT EXISTS {lethe}orphans (
+    collection text   COLLATE "C" NOT NULL,
+    key        text   COLLATE "C" NOT NULL,
+    size       bigint NOT NULL,
+    modified   bigint NOT NULL,  -- by the bucket's clock
+    since_at   bigint NOT NULL,  -- it has been known, unchanged
+    seen_at    bigint NOT NULL,
+    PRIMARY KEY (collection, key)
+);
+
+-- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}folder_rows (
     collection text   PRIMARY KEY,
     live       bigint NOT NULL,

@@ -30,7 +30,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 
@@ -95,6 +95,12 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 
 // due says what waits in a collection.
 func due(b adoption.Backlog) string {
+	switch b.Kind {
+	case adopt.OfKeys:
+		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")
+	case adopt.OfFolders:
+		return plural(b.Folders.Due, "folder is marked long enough", "folders are marked long enough")
+	}
 	text := plural(b.Rows.Due, "row has expired", "rows have expired")
 	if b.Rows.Due > 0 {
 		text += ", the oldest at " + b.Rows.Oldest.String()

@@ -41,6 +41,7 @@ type Adoption struct {
 	Loop        *reclaim.Loop
 	collections map[string]*sqladopt.Collection
 	folders     map[string]*sqladopt.Folders
+	keys        map[string]*sqladopt.Keys
 	redis       *redisconn.Conn
 	o           Options
 	close       []func() error
@@ -56,7 +57,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}}
+	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -83,8 +84,12 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 
 // open looks at the tables of a collection.
 func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) (err error) {
-	if c.Kind == adopt.OfFolders {
+	switch c.Kind {
+	case adopt.OfFolders:
 		a.folders[name], err = a.DB.Folders(ctx, name, c)
+		return err
+	case adopt.OfKeys:
+		a.keys[name], err = a.DB.Keys(ctx, name, c)
 		return err
 	}
 	a.collections[name], err = a.DB.Collection(ctx, name, c)
@@ -143,8 +148,11 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	if c.Mode != adopt.Reclaim {
 		return nil, nil
 	}
-	if c.Kind == adopt.OfFolders {
+	switch c.Kind {
+	case adopt.OfFolders:
 		return a.folderRoutines(ctx, name)
+	case adopt.OfKeys:
+		return a.keyRoutines(ctx, name)
 	}
 	rows, grace, batch := a.collections[name], c.Graces(), cmp.Or(c.Batch, defaultBatch)
 	var copies adopt.Copies
@@ -255,6 +263,9 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		},
 		Failed: func(collection string, objects int, why string) {
 			a.o.Log.Warn("objects could not be deleted and are tried again", "collection", collection, "objects", objects, "error", why)
+		},
+		Missing: func(collection string, keys []string) {
+			a.o.Log.Warn("rows name objects that are not in the bucket", "collection", collection, "objects", len(keys), "first", keys[0])
 		},
 		FolderCancelled: func(collection, folder, why string) {
 			a.o.Log.Warn("a folder is not to go any more", "collection", collection, "folder", folder, "why", why)

@@ -48,6 +48,13 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 		}
 		out[name] = found
 	}
+	for name := range a.keys {
+		found, err := a.checkKeys(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = append(found, clock...)
+	}
 	for name := range a.folders {
 		found, err := a.checkFolders(ctx, name)
 		if err != nil {

@@ -12,10 +12,12 @@ import (
 // Backlog is what waits in one collection.
 type Backlog struct {
 	Collection string
+	Kind       adopt.Kind
 	Mode       adopt.Mode
 	Rows       adopt.Backlog // that have expired
 	Contents   adopt.Backlog // whose objects are to go
 	Folders    adopt.Backlog // that are marked, and whose retention is over
+	Orphans    adopt.Backlog // objects on record that no row names
 }
 
 // Backlogs returns what waits in each collection, by its name.
@@ -26,13 +28,23 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 	}
 	for _, name := range a.Description.Names() {
 		c := a.Description.Collections[name]
-		b := Backlog{Collection: name, Mode: c.Mode}
+		b := Backlog{Collection: name, Kind: c.Kind, Mode: c.Mode}
 		if b.Mode == "" {
 			b.Mode = adopt.Report
 		}
 		if c.Kind == adopt.OfFolders {
 			if installed {
 				b.Folders, err = a.folders[name].Pending(ctx, c.Folders.Rules().Retention)
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, b)
+			continue
+		}
+		if c.Kind == adopt.OfKeys {
+			if installed {
+				b.Orphans, err = a.keys[name].Known(ctx)
 			}
 			if err != nil {
 				return nil, err
@@ -90,6 +102,9 @@ func (a *Adoption) Remove(ctx context.Context) error {
 			if err := a.withdraw(ctx, name); err != nil {
 				return err
 			}
+			continue
+		}
+		if c.Kind == adopt.OfKeys {
 			continue
 		}
 		for c.Rows.Status != nil {

@@ -1,0 +1,358 @@
+package adopt
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// OrphanObject is an object that no row names.
+type OrphanObject struct {
+	Key      string
+	Size     int64      // bytes
+	Modified lethe.Time // by the bucket's clock
+}
+
+// Seeing is a batch of objects that no row was found to name.
+type Seeing struct {
+	Orphans   []OrphanObject
+	Retention time.Duration
+	// Most is how many may be condemned now.
+	Most int
+}
+
+// Seen is what a look again at a batch has told.
+type Seen struct {
+	Orphans int // that no row names
+	// Condemned are those that have been known for the retention: to be deleted.
+	Condemned []string
+}
+
+// KeyRows are the keys that rows name, and the record of objects that none does. Each
+// method is one transaction.
+type KeyRows interface {
+	// Stream calls fn for each key, in the order of its bytes, and returns when that
+	// was and how many there were at the last run.
+	Stream(ctx context.Context, fn func(key string) error) (at lethe.Time, last int64, err error)
+	// Named returns those of the keys that rows name now.
+	Named(ctx context.Context, keys []string) ([]string, error)
+	// See looks again whether no row names the objects, remembers those, and condemns
+	// those that it has known for the retention, unchanged.
+	See(ctx context.Context, s Seeing) (Seen, error)
+	// Gone ends the record of objects that were deleted.
+	Gone(ctx context.Context, keys []string) error
+	// End notes how many rows there were, and forgets objects that were not seen since.
+	End(ctx context.Context, rows int64, since lethe.Time) error
+	// Known counts the objects on record.
+	Known(ctx context.Context) (Backlog, error)
+}
+
+// KeyStore is where the objects lie. Keys are what follows the prefix of the collection.
+type KeyStore interface {
+	Deleter
+	Stater
+	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
+}
+
+// Keys compares the objects below a prefix with the keys that rows name, both ways.
+// Objects that no row names are deleted once they have been known for the retention;
+// keys without an object are reported. Of all instances one runs it at a time.
+type Keys struct {
+	Collection string
+	Prefix     string // of the whole keys
+	Rules      KeyRules
+	Rows       KeyRows
+	Store      KeyStore
+	Batch      int
+	Boot       lethe.Clock
+	Events     *Events
+}
+
+// Name returns the routine's name in runs and metrics.
+func (k *Keys) Name() string { return "keys " + k.Collection }
+
+// Plan counts the orphans on record.
+func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(ctx) }
+
+// Pass compares everything once.
+func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		c := &comparison{Keys: k, add: add, orphans: k.reclaim, left: k.Rules.Most}
+		return false, c.run(ctx, true)
+	}
+}
+
+// Report tells the orphans and the keys without an object to two functions, and
+// changes nothing.
+func (k *Keys) Report(ctx context.Context, orphans func([]OrphanObject), missing func([]string)) error {
+	c := &comparison{Keys: k, add: func(string, int64) {}, missed: missing}
+	c.orphans = func(ctx context.Context, c *comparison, found []OrphanObject) error {
+		keys := make([]string, len(found))
+		for i, o := range found {
+			keys[i] = o.Key
+		}
+		named, err := c.Rows.Named(ctx, keys)
+		if err != nil {
+			return err
+		}
+		again := set(named)
+		var out []OrphanObject
+		for _, o := range found {
+			if !again[o.Key] {
+				out = append(out, o)
+			}
+		}
+		orphans(out)
+		return nil
+	}
+	return c.run(ctx, false)
+}
+
+func set(keys []string) map[string]bool {
+	out := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		out[k] = true
+	}
+	return out
+}
+
+// sendWithin is how long after it was condemned the delete of an orphan may be sent.
+const sendWithin = time.Minute
+
+// reclaim remembers orphans, and deletes those that are due.
+func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject) error {
+	began := k.Boot.Now()
+	seen, err := k.Rows.See(ctx, Seeing{found, k.Rules.Retention, c.left})
+	if err != nil {
+		return err
+	}
+	c.add("orphans", int64(seen.Orphans))
+	if len(seen.Condemned) == 0 {
+		return nil
+	}
+	c.left -= len(seen.Condemned)
+	checked := blob.WithCheck(ctx, func() error {
+		if k.Boot.Now().Sub(began) >= sendWithin {
+			return errTooLate
+		}
+		return nil
+	})
+	results, err := Within{k.Prefix, k.Store}.Delete(checked, seen.Condemned)
+	var gone []string
+	why := ""
+	for _, r := range results {
+		if r.Err == nil || errors.Is(r.Err, blob.ErrNotExist) {
+			gone = append(gone, r.Key)
+		} else {
+			why = r.Err.Error()
+		}
+	}
+	c.add("items", int64(len(gone)))
+	c.add("objects", int64(len(gone)))
+	k.Events.failed(k.Collection, len(seen.Condemned)-len(gone), why)
+	return errors.Join(err, k.Rows.Gone(context.WithoutCancel(ctx), gone))
+}
+
+// comparison is one walk over keys and objects.
+type comparison struct {
+	*Keys
+	add     func(string, int64)
+	orphans func(context.Context, *comparison, []OrphanObject) error
+	missed  func([]string)
+	left    int // that may be deleted
+
+	at      lethe.Time // when the rows were read
+	rows    *spool
+	found   []OrphanObject // not yet looked at again
+	missing []string
+}
+
+// run reads the keys, lists the objects, and merges them.
+func (c *comparison) run(ctx context.Context, record bool) (err error) {
+	if c.rows, err = newSpool(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.rows.close()) }()
+	var last int64
+	if c.at, last, err = c.Rows.Stream(ctx, c.rows.put); err != nil {
+		return err
+	}
+	if err := c.Rules.enough(c.rows.n, last); err != nil {
+		return err
+	}
+	if err := c.rows.rewind(); err != nil {
+		return err
+	}
+	err = c.Store.List(ctx, "", "", func(i blob.Info) error { return c.listed(ctx, i) })
+	if err != nil {
+		return fmt.Errorf("list %s: %w", c.Prefix, err)
+	}
+	for c.rows.key != "" {
+		if err := c.miss(ctx); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(c.flushOrphans(ctx), c.flushMissing(ctx)); err != nil || !record {
+		return err
+	}
+	return c.Rows.End(ctx, c.rows.n, c.at)
+}
+
+// listed takes the next object of the listing.
+func (c *comparison) listed(ctx context.Context, i blob.Info) error {
+	key := c.Prefix + i.Key
+	for c.rows.key != "" && c.rows.key < key {
+		if err := c.miss(ctx); err != nil {
+			return err
+		}
+	}
+	if c.rows.key == key {
+		return c.rows.next()
+	}
+	if c.at.Sub(i.ModTime) < c.Rules.MinAge {
+		return nil
+	}
+	c.found = append(c.found, OrphanObject{key, i.Size, i.ModTime})
+	if len(c.found) < c.Batch {
+		return nil
+	}
+	return c.flushOrphans(ctx)
+}
+
+// miss takes a key that the listing has not.
+func (c *comparison) miss(ctx context.Context) error {
+	c.missing = append(c.missing, c.rows.key)
+	if err := c.rows.next(); err != nil {
+		return err
+	}
+	if len(c.missing) < c.Batch {
+		return nil
+	}
+	return c.flushMissing(ctx)
+}
+
+func (c *comparison) flushOrphans(ctx context.Context) error {
+	found := c.found
+	c.found = nil
+	if len(found) == 0 {
+		return nil
+	}
+	return c.orphans(ctx, c, found)
+}
+
+// flushMissing looks again at keys without an object: at the row, and at the object.
+func (c *comparison) flushMissing(ctx context.Context) error {
+	keys := c.missing
+	c.missing = nil
+	if len(keys) == 0 {
+		return nil
+	}
+	named, err := c.Rows.Named(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, key := range named {
+		rest, ok := cutPrefix(key, c.Prefix)
+		if ok {
+			_, err := c.Store.Stat(ctx, rest)
+			if err == nil {
+				continue // it was put meanwhile
+			}
+			if !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, blob.ErrInvalidKey) {
+				return err
+			}
+		}
+		missing = append(missing, key)
+	}
+	c.add("missing", int64(len(missing)))
+	if c.missed != nil {
+		c.missed(missing)
+	}
+	c.Events.missing(c.Collection, missing)
+	return nil
+}
+
+func cutPrefix(key, prefix string) (string, bool) {
+	if len(key) > len(prefix) && key[:len(prefix)] == prefix {
+		return key[len(prefix):], true
+	}
+	return "", false
+}
+
+// errOrder: the database does not return keys in the order of their bytes.
+var errOrder = errors.New("the database returns keys out of order")
+
+// spool is sorted keys in a temporary file, so that no transaction is open while a
+// bucket is listed. key is the one that is next; empty at the end.
+type spool struct {
+	file *os.File
+	w    *bufio.Writer
+	r    *bufio.Reader
+	n    int64
+	key  string
+}
+
+func newSpool() (*spool, error) {
+	f, err := os.CreateTemp("", "lethe-keys-")
+	if err != nil {
+		return nil, err
+	}
+	return &spool{file: f, w: bufio.NewWriter(f)}, nil
+}
+
+// put appends a key; one that is there already is passed over.
+func (s *spool) put(key string) error {
+	switch {
+	case key == "" || s.n > 0 && key == s.key:
+		return nil
+	case s.n > 0 && key < s.key:
+		return fmt.Errorf("%w: %q after %q", errOrder, key, s.key)
+	}
+	s.key = key
+	s.n++
+	var size [binary.MaxVarintLen64]byte
+	if _, err := s.w.Write(size[:binary.PutUvarint(size[:], uint64(len(key)))]); err != nil {
+		return err
+	}
+	_, err := s.w.WriteString(key)
+	return err
+}
+
+// rewind goes to the first key.
+func (s *spool) rewind() error {
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s.r = bufio.NewReader(s.file)
+	return s.next()
+}
+
+// next goes to the next key.
+func (s *spool) next() error {
+	s.key = ""
+	size, err := binary.ReadUvarint(s.r)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	key := make([]byte, size)
+	_, err = io.ReadFull(s.r, key)
+	s.key = string(key)
+	return err
+}
+
+func (s *spool) close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }

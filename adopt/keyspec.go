@@ -1,0 +1,90 @@
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// KeySpec is single objects that live as long as a row names their key.
+type KeySpec struct {
+	// Query returns the whole keys that rows name, in one column.
+	Query string `yaml:"query"`
+	// MinAge: a younger object is no orphan (default 1d). It is longer than any upload
+	// and the commit of its row take.
+	MinAge *Duration `yaml:"min_age"`
+	// Retention: how long an object is known as an orphan before it is deleted (default 7d).
+	Retention *Duration `yaml:"retention"`
+	// Interval: how long after a run the next begins (default 1d).
+	Interval *Duration `yaml:"interval"`
+	// Most is how many objects a run deletes at most (default 10000).
+	Most int `yaml:"most"`
+	// Least is the part of the rows of the last run that have to be there still
+	// (default 0.5).
+	Least *float64 `yaml:"least"`
+}
+
+// KeyRules are a KeySpec, what it leaves out by default.
+type KeyRules struct {
+	MinAge, Retention, Interval time.Duration
+	Most                        int
+	Least                       float64
+}
+
+// Rules returns the rules of a spec that was checked.
+func (s KeySpec) Rules() KeyRules {
+	r := KeyRules{MinAge: 24 * time.Hour, Retention: 7 * 24 * time.Hour, Interval: 24 * time.Hour, Most: 10_000, Least: 0.5}
+	set := func(to *time.Duration, from *Duration) {
+		if from != nil {
+			*to = time.Duration(*from)
+		}
+	}
+	set(&r.MinAge, s.MinAge)
+	set(&r.Retention, s.Retention)
+	set(&r.Interval, s.Interval)
+	if s.Most > 0 {
+		r.Most = s.Most
+	}
+	if s.Least != nil {
+		r.Least = *s.Least
+	}
+	return r
+}
+
+// enough refuses to judge objects by rows that are missing.
+func (r KeyRules) enough(rows, last int64) error {
+	switch {
+	case rows == 0:
+		return fmt.Errorf("%w: the query returns nothing, so all would go; nothing is touched until it returns a row", ErrFewRows)
+	case float64(rows) < r.Least*float64(last):
+		return fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set keys.least below %.3f for one run",
+			ErrFewRows, rows, last, float64(rows)/float64(last))
+	}
+	return nil
+}
+
+// checkKeys reports what is wrong with a collection of keys by itself.
+func (c Collection) checkKeys(d *Description) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Keys == nil {
+		return []error{errors.New("keys: a collection of this kind says here which keys rows name (query)")}
+	}
+	if c.Rows != (Rows{}) || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil {
+		bad("rows, contents, cache, guard and folders do not belong to a collection of keys")
+	}
+	r := c.Keys.Rules()
+	switch {
+	case strings.TrimSpace(c.Keys.Query) == "":
+		bad("keys: query: one SELECT that returns the whole keys that rows name")
+	case strings.Contains(c.Keys.Query, ";") || parameter.MatchString(c.Keys.Query):
+		bad("keys: query: one SELECT, without a semicolon or parameters")
+	}
+	if r.MinAge < 10*time.Minute || r.Retention <= 0 || r.Interval <= 0 {
+		bad("keys: min_age is 10m at least, retention and interval are above 0")
+	}
+	if c.Keys.Most < 0 || r.Least < 0 || r.Least > 1 {
+		bad("keys: most is not below 0, and least lies between 0 and 1")
+	}
+	return append(errs, c.checkBucket(d)...)
+}

@@ -1,0 +1,183 @@
+package sqladopt
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Keys are the keys that the rows of one collection name, and the record of objects
+// that none does.
+type Keys struct {
+	name   string
+	db     *DB
+	runner *sqldb.Runner // with the words of the collection
+}
+
+var _ adopt.KeyRows = (*Keys)(nil)
+
+// {named} is the query of keys, of one column: named(key).
+const (
+	streamKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL ORDER BY CAST(named.key AS TEXT) COLLATE "C"`
+	namedKeys  = `SELECT DISTINCT CAST(named.key AS TEXT) FROM {named} WHERE CAST(named.key AS TEXT) IN (SELECT id FROM {ids 1})`
+	sampleKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL LIMIT ?1`
+	noNames    = `SELECT * FROM {named} LIMIT 0`
+
+	seeOrphans = `INSERT INTO {lethe}orphans AS o (collection, key, size, modified, since_at, seen_at)
+		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM ` + "{rows 1: key text, size bigint, modified bigint}" + ` WHERE TRUE
+		ON CONFLICT (collection, key) DO UPDATE SET seen_at = excluded.seen_at, size = excluded.size, modified = excluded.modified,
+			since_at = CASE WHEN o.modified = excluded.modified THEN o.since_at ELSE excluded.since_at END`
+	dueOrphans = `SELECT key FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})
+		AND since_at <= ?3 ORDER BY key LIMIT ?4 ` + sqldb.Exclusive
+	endOrphans   = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	otherOrphans = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2`
+	countOrphans = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}orphans WHERE collection = ?1`
+)
+
+// Keys prepares a collection of keys, and tries its query.
+func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
+	runner := *db.runner
+	runner.Dialect = db.dialect(words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})
+	k := &Keys{name: name, db: db, runner: &runner}
+	err := k.read(ctx, "try the query", func(t *tx) error {
+		_, err := all(t, text, noNames)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("collection %s: keys.query has to be a SELECT of one column: %w", name, err)
+	}
+	return k, nil
+}
+
+// Stream implements adopt.KeyRows.
+func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
+	err = k.read(ctx, "read the keys", func(t *tx) error {
+		if _, err := t.s.Simple(t.ctx, "SET LOCAL statement_timeout = 0"); err != nil {
+			return err
+		}
+		at = t.now
+		if err := t.row(lastRows, k.name).Scan(&last); err != nil {
+			return err
+		}
+		rows, err := t.s.Ask(t.ctx, streamKeys, nil)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			key, err := text(rows)
+			if err != nil {
+				return err
+			}
+			if err := fn(key); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	return at, last, err
+}
+
+// Sample returns up to limit of the keys.
+func (k *Keys) Sample(ctx context.Context, limit int) (keys []string, err error) {
+	err = k.read(ctx, "sample keys", func(t *tx) error {
+		keys, err = all(t, text, sampleKeys, limit)
+		return err
+	})
+	return keys, err
+}
+
+// Named implements adopt.KeyRows.
+func (k *Keys) Named(ctx context.Context, keys []string) (named []string, err error) {
+	err = k.read(ctx, "look for keys", func(t *tx) error {
+		named, err = all(t, text, namedKeys, asJSON(keys))
+		return err
+	})
+	return named, err
+}
+
+// orphanRow is an orphan as a parameter.
+type orphanRow struct {
+	Key      string     `json:"key"`
+	Size     int64      `json:"size"`
+	Modified lethe.Time `json:"modified"`
+}
+
+// See implements adopt.KeyRows.
+func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err error) {
+	keys := make([]string, len(s.Orphans))
+	for i, o := range s.Orphans {
+		keys[i] = o.Key
+	}
+	err = k.write(ctx, "see orphans", func(t *tx) error {
+		named, err := all(t, text, namedKeys, asJSON(keys))
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(endOrphans, k.name, asJSON(named)); err != nil {
+			return err
+		}
+		lives := make(map[string]bool, len(named))
+		for _, key := range named {
+			lives[key] = true
+		}
+		var rows []orphanRow
+		var left []string
+		for _, o := range s.Orphans {
+			if !lives[o.Key] {
+				rows, left = append(rows, orphanRow{o.Key, o.Size, o.Modified}), append(left, o.Key)
+			}
+		}
+		out = adopt.Seen{Orphans: len(rows)}
+		if _, err := t.exec(seeOrphans, asJSON(rows), k.name, t.now); err != nil {
+			return err
+		}
+		out.Condemned, err = all(t, text, dueOrphans, k.name, asJSON(left), t.now.Add(-s.Retention), max(0, s.Most))
+		return err
+	})
+	return out, err
+}
+
+// Gone implements adopt.KeyRows.
+func (k *Keys) Gone(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return k.write(ctx, "end orphans", func(t *tx) error {
+		if _, err := t.exec(endOrphans, k.name, asJSON(keys)); err != nil {
+			return err
+		}
+		_, err := t.exec(insertReceipt, k.name, "objects", t.now, asJSON(keys))
+		return err
+	})
+}
+
+// End implements adopt.KeyRows.
+func (k *Keys) End(ctx context.Context, rows int64, since lethe.Time) error {
+	return k.write(ctx, "end a comparison", func(t *tx) error {
+		if _, err := t.exec(noteRows, k.name, rows, t.now); err != nil {
+			return err
+		}
+		_, err := t.exec(otherOrphans, k.name, since)
+		return err
+	})
+}
+
+// Known implements adopt.KeyRows.
+func (k *Keys) Known(ctx context.Context) (out adopt.Backlog, err error) {
+	err = k.read(ctx, "count orphans", func(t *tx) error {
+		return t.row(countOrphans, k.name).Scan(&out.Due, &out.Oldest)
+	})
+	return out, err
+}
+
+func (k *Keys) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return k.db.writeOn(ctx, k.runner, what+" of "+k.name, fn)
+}
+
+func (k *Keys) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return k.db.readOn(ctx, k.runner, what+" of "+k.name, fn)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+)
+
+func (c *cli) adoptOrphansCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "orphans FILE COLLECTION", Short: "List objects that no row names, and rows whose object is missing",
+		Long: `Compare the objects of a collection of keys with the keys that rows name, both ways,
+and list what differs: objects that no row names, with their size and time, and keys
+without an object. Nothing is changed, whatever the collection's mode.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				return c.adoptOrphans(cmd.Context(), a, args[1])
+			})
+		},
+	}
+}
+
+func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name string) error {
+	k, err := a.Keys(ctx, name)
+	if err != nil {
+		return err
+	}
+	var orphans, bytes, missing int64
+	err = k.Report(ctx, func(list []adopt.OrphanObject) {
+		for _, o := range list {
+			printf(c.out, "orphan   %s  %s  %s\n", o.Modified.String(), size(o.Size), cell(o.Key))
+			orphans++
+			bytes += o.Size
+		}
+	}, func(keys []string) {
+		for _, key := range keys {
+			printf(c.out, "missing  %s\n", cell(key))
+			missing++
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("compare %s: %w", name, err)
+	}
+	printf(c.out, "%s of %s that no row names; %s\n", plural(orphans, "object", "objects"), size(bytes),
+		plural(missing, "row names an object that is not there", "rows name objects that are not there"))
+	return nil
+}

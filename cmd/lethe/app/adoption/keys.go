@@ -1,0 +1,61 @@
+package adoption
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Keys returns the routine of a collection of keys, whatever its mode: Report compares,
+// and changes nothing.
+func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
+	rows, ok := a.keys[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no collection of keys %q", name)
+	}
+	c := a.Description.Collections[name]
+	bucket, err := a.bucket(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &adopt.Keys{
+		Collection: name, Prefix: c.Prefix, Rules: c.Keys.Rules(), Rows: rows, Store: bucket, Batch: defaultBatch,
+		Boot: a.o.Boot, Events: a.adoptEvents(),
+	}, nil
+}
+
+// keyRoutines is the one routine of a collection of keys: of all instances one runs it
+// at a time, and none before its interval is over since the last success.
+func (a *Adoption) keyRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
+	k, err := a.Keys(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return []reclaim.Scheduled{{
+		Routine: borrow(name, k), Timetable: every(looksEvery(k.Rules.Interval)), Workers: 1, Solo: true, Rest: k.Rules.Interval,
+	}}, nil
+}
+
+// checkKeys tries the bucket, and whether rows name keys that are there.
+func (a *Adoption) checkKeys(ctx context.Context, name string) ([]adopt.Finding, error) {
+	c := a.Description.Collections[name]
+	store, err := a.bucket(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Probe(ctx); err != nil {
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
+	}
+	var out []adopt.Finding
+	if why := store.Capabilities().NoDelete; why != "" {
+		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing would be freed"})
+	}
+	keys, err := a.keys[name].Sample(ctx, samples)
+	if err != nil {
+		return nil, err
+	}
+	s, err := compare(ctx, store, c.Prefix, keys)
+	return append(out, s.Findings(c.Prefix)...), err
+}
