@@ -36,14 +36,19 @@ type Seen struct {
 	Condemned []string
 }
 
-// KeyRows are the keys that rows name, and the record of objects that none does. Each
-// method is one transaction.
-type KeyRows interface {
+// NamedKeys are the keys that rows name. Each method is one read transaction.
+type NamedKeys interface {
 	// Stream calls fn for each key, in the order of its bytes, and returns when that
 	// was and how many there were at the last run.
 	Stream(ctx context.Context, fn func(key string) error) (at lethe.Time, last int64, err error)
 	// Named returns those of the keys that rows name now.
 	Named(ctx context.Context, keys []string) ([]string, error)
+}
+
+// KeyRows are the keys that rows name, and the record of objects that none does. Each
+// method is one transaction.
+type KeyRows interface {
+	NamedKeys
 	// See looks again whether no row names the objects, remembers those, and condemns
 	// those that it has known for the retention, unchanged.
 	See(ctx context.Context, s Seeing) (Seen, error)
