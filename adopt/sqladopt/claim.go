@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -27,7 +28,7 @@ const (
 		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL)
 		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
-	oldestDue = `SELECT CAST(extract(epoch FROM min(r.{end})) * 1000000 AS BIGINT) FROM {rows} r WHERE ` + due
+	oldestDue = `SELECT {micros}min(r.{end}){close micros} FROM {rows} r WHERE ` + due
 )
 
 // end is the instant up to which rows have ended.
@@ -42,7 +43,10 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 			return err
 		}
 		out = adopt.Claim{At: t.now, Rows: rows}
-		_, err = t.exec(stampRows, out.At, keysOf(rows))
+		n, err := t.exec(stampRows, out.At, keysOf(rows))
+		if err == nil && n != int64(len(rows)) {
+			return fmt.Errorf("%d rows were claimed and %d stamped: their keys do not find them", len(rows), n)
+		}
 		return err
 	})
 	return out, err

@@ -15,8 +15,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
-// keyTypes are types of keys of contents, each with a key.
-var keyTypes = map[string]string{
+// typedKeys are types of keys of contents, each with a key.
+var typedKeys = map[string]string{
 	"text":                            "x",
 	`text COLLATE "C"`:                "x",
 	`text COLLATE "ucs_basic"`:        "ü/'\"\\x",
@@ -42,7 +42,7 @@ func guardKinds() (out []kind) {
 // keyKinds are those of guards, and applications of every type of key.
 func keyKinds() []kind {
 	out := guardKinds()
-	for key := range keyTypes {
+	for key := range typedKeys {
 		for _, isolation := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
 			out = append(out, kind{key: key, isolation: isolation})
 		}
@@ -59,7 +59,7 @@ func (k kind) content() string {
 	if k.key == "" {
 		return "x"
 	}
-	return keyTypes[k.key]
+	return typedKeys[k.key]
 }
 
 // begun is a transaction of the application that has its snapshot.

@@ -17,6 +17,10 @@ type column struct {
 	name    string
 	kind    string // as the database writes its type
 	notNull bool
+	base    string // its type without length and domain
+	// unique: an index holds each value once. folding: values that are equal need not be
+	// written alike.
+	unique, folding bool
 }
 
 // shape is the columns of a collection's tables, by name.
@@ -26,15 +30,19 @@ type shape struct {
 	place string
 }
 
-const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull
-	FROM pg_attribute a WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
+const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+		format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
+		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid
+			AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
+		EXISTS (SELECT 1 FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
 
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
 
 func (t *tx) columns(name string) (map[string]column, error) {
 	list, err := all(t, func(r *sql.Rows) (c column, err error) {
-		err = r.Scan(&c.name, &c.kind, &c.notNull)
+		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &c.unique, &c.folding)
 		return c, err
 	}, tableColumns, table(name))
 	if err != nil {
@@ -72,6 +80,9 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	if err := missing(c, &s); err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, err)
 	}
+	if err := unfit(c, &s); err != nil {
+		return nil, fmt.Errorf("collection %s: %w", name, err)
+	}
 	w, err := wordsOf(c, &s)
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, err)
@@ -106,6 +117,39 @@ func missing(c adopt.Collection, s *shape) error {
 		need(c.Contents.Table, s.contents, c.Contents.Key, c.Contents.Count)
 		if t, err := adopt.ParseTemplate(c.Contents.Object); err == nil {
 			need(c.Contents.Table, s.contents, t.Columns()...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keyTypes are those whose values are equal only if their texts are.
+var keyTypes = []string{"text", "character varying", "character", "uuid", "smallint", "integer", "bigint", "bytea"}
+
+// unfit names what the columns do not have that has to be there. A key that is not
+// unique would take rows along that have not ended.
+func unfit(c adopt.Collection, s *shape) error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	key := func(table string, k column) {
+		switch {
+		case !slices.Contains(keyTypes, k.base):
+			bad("column %s of %s is of type %s: keys are %s", k.name, table, k.kind, strings.Join(keyTypes, ", "))
+		case k.folding:
+			bad("column %s of %s has a collation to which different texts are equal: a key needs one that is deterministic", k.name, table)
+		case !k.unique || !k.notNull:
+			bad("column %s of %s is no key: it needs NOT NULL, and a unique index of its own without a condition", k.name, table)
+		}
+	}
+	key(c.Rows.Table, s.rows[c.Rows.Key])
+	if c.Contents != nil {
+		k, named := s.contents[c.Contents.Key], s.rows[c.Rows.Content]
+		key(c.Contents.Table, k)
+		if named.folding || named.base != k.base {
+			bad("column %s of %s is not of the type of %s, which it names: %s and %s, with collations that are deterministic",
+				named.name, c.Rows.Table, k.name, named.kind, k.kind)
+		}
+		if st := c.Rows.Status; st != nil && st.Deleted != "" && named.notNull {
+			bad("column %s of %s is NOT NULL: a row that is kept as %s cannot let go of its content", named.name, c.Rows.Table, st.Deleted)
 		}
 	}
 	return errors.Join(errs...)

@@ -2,6 +2,7 @@ package sqladopt
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -39,31 +40,65 @@ func table(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// instant is how microseconds since 1970 become a value of a column, in two pieces
-// around them.
-func instant(col column, zone, unit string) (before, after string, err error) {
-	const since = "(TIMESTAMPTZ 'epoch' + CAST("
-	const micros = " AS BIGINT) * INTERVAL '1 microsecond')"
-	switch kind, _, _ := strings.Cut(col.kind, "("); strings.TrimSpace(kind) {
+// instants are how microseconds since 1970 become a value of a column, in two pieces
+// around them, and how its values become microseconds, likewise.
+type instants struct{ as, closeAs, micros, closeMicros string }
+
+// precision is that of a type of times.
+var precision = regexp.MustCompile(`\(\d+(,\d+)?\)`)
+
+func instantsOf(col column, zone, unit string) (instants, error) {
+	const (
+		since  = "(TIMESTAMPTZ 'epoch' + CAST("
+		micros = " AS BIGINT) * INTERVAL '1 microsecond')"
+		// An end before time began has an age as well.
+		told      = "CAST(extract(epoch FROM greatest("
+		closeTold = ", TIMESTAMPTZ 'epoch')) * 1000000 AS BIGINT)"
+	)
+	switch kind := precision.ReplaceAllString(col.kind, ""); kind {
 	case "timestamp with time zone":
-		return since, micros, nil
+		return instants{since, micros, told, closeTold}, nil
 	case "timestamp without time zone", "date":
 		if zone == "" {
-			return "", "", fmt.Errorf("column %s is a %s: say in which time zone it is (zone: UTC)", col.name, col.kind)
+			return instants{}, fmt.Errorf("column %s is a %s: say in which time zone it is (zone: UTC)", col.name, col.kind)
 		}
-		after := micros + " AT TIME ZONE " + literal(zone) + ")"
-		if kind == "date" {
-			after = micros + " AT TIME ZONE " + literal(zone) + ")::date"
-		}
-		return "(" + since, after, nil
+		in := " AT TIME ZONE " + literal(zone)
+		return instants{"CAST(" + since, micros + in + " AS " + kind + ")", told + "CAST(", " AS TIMESTAMP)" + in + closeTold}, nil
 	case "bigint", "integer", "numeric", "double precision":
 		per, ok := map[string]string{"s": "1000000", "ms": "1000", "us": "1"}[unit]
 		if !ok {
-			return "", "", fmt.Errorf("column %s is a number: say its unit (unit: s, ms or us since 1970)", col.name)
+			return instants{}, fmt.Errorf("column %s is a number: say its unit (unit: s, ms or us since 1970)", col.name)
 		}
-		return "(CAST(", " AS BIGINT) / " + per + ")", nil
+		return instants{"(CAST(", " AS BIGINT) / " + per + ")", "CAST(CAST(", " AS NUMERIC) * " + per + " AS BIGINT)"}, nil
 	}
-	return "", "", fmt.Errorf("column %s is of type %s, which is no time: it has to be a timestamp, a date, or a number with a unit", col.name, col.kind)
+	return instants{}, fmt.Errorf("column %s is of type %s, which is no time: it has to be a timestamp, a date, or a number with a unit", col.name, col.kind)
+}
+
+// claimWords are those of a claim. The instant of a claim is compared as its column
+// keeps it: the same row gets the same one twice only if it is claimed twice within a
+// unit of the column, and a watchdog waits for longer than that.
+func claimWords(w words, c adopt.Collection, s *shape) error {
+	st, col := c.Rows.Status, s.rows[c.Rows.Initiated]
+	if col.base == "date" {
+		return fmt.Errorf("column %s is a date, which is too coarse for the time of a claim: make it a timestamp", col.name)
+	}
+	i, err := instantsOf(col, c.Rows.Zone, c.Rows.Unit)
+	if err != nil {
+		return err
+	}
+	w["{as initiated}"], w["{close initiated}"] = "CAST("+i.as, i.closeAs+" AS "+col.kind+")"
+	w["{initiated}"] = ident(c.Rows.Initiated)
+	column := ident(st.Column)
+	w["{live}"] = column + " = " + literal(st.Live)
+	w["{is live}"] = "r." + w["{live}"]
+	w["{state}"] = "CAST(r." + column + " AS TEXT)"
+	w["{claimed}"] = column + " = " + literal(st.Claimed)
+	w["{is claimed}"] = "r." + w["{claimed}"]
+	w["{deleted}"] = column + " = " + literal(st.Deleted)
+	if c.Rows.Content != "" {
+		w["{deleted}"] += ", " + ident(c.Rows.Content) + " = NULL"
+	}
+	return nil
 }
 
 // concatenation is the expression of a template over the columns of a table.
@@ -87,24 +122,14 @@ func wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{end}": ident(c.Rows.End), "{content}": "NULL", "{copies}": "",
 		"{is live}": "TRUE", "{state}": "''",
 	}
-	var err error
-	if w["{as end}"], w["{close end}"], err = instant(s.rows[c.Rows.End], c.Rows.Zone, c.Rows.Unit); err != nil {
+	end, err := instantsOf(s.rows[c.Rows.End], c.Rows.Zone, c.Rows.Unit)
+	if err != nil {
 		return nil, err
 	}
-	if st := c.Rows.Status; st != nil {
-		if w["{as initiated}"], w["{close initiated}"], err = instant(s.rows[c.Rows.Initiated], c.Rows.Zone, c.Rows.Unit); err != nil {
+	w["{as end}"], w["{close end}"], w["{micros}"], w["{close micros}"] = end.as, end.closeAs, end.micros, end.closeMicros
+	if c.Rows.Status != nil {
+		if err := claimWords(w, c, s); err != nil {
 			return nil, err
-		}
-		w["{initiated}"] = ident(c.Rows.Initiated)
-		column := ident(st.Column)
-		w["{live}"] = column + " = " + literal(st.Live)
-		w["{is live}"] = "r." + w["{live}"]
-		w["{state}"] = "CAST(r." + column + " AS TEXT)"
-		w["{claimed}"] = column + " = " + literal(st.Claimed)
-		w["{is claimed}"] = "r." + w["{claimed}"]
-		w["{deleted}"] = column + " = " + literal(st.Deleted)
-		if c.Rows.Content != "" {
-			w["{deleted}"] += ", " + ident(c.Rows.Content) + " = NULL"
 		}
 	}
 	for _, text := range c.Cache {

@@ -20,7 +20,7 @@ var (
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
 	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
 
-	lockContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, c.{count} FROM {contents} c
+	lockContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, coalesce(c.{count}, 0) FROM {contents} c
 		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
 	namedContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, 0 FROM {contents} c
 		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`

@@ -1,0 +1,174 @@
+package sqladopt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// times are columns of times, each with what makes its value of an instant.
+var times = []struct {
+	end, initiated, zone, unit string
+	value                      string
+}{
+	{end: "timestamptz(0)", value: "%s"},
+	{end: "timestamptz", initiated: "timestamptz(3)", value: "%s"},
+	{end: "timestamp(6)", zone: "Pacific/Auckland", value: "%s AT TIME ZONE 'Pacific/Auckland'"},
+	{end: "timestamp(0)", zone: "UTC", value: "%s AT TIME ZONE 'UTC'"},
+	{end: "bigint", unit: "ms", value: "CAST(extract(epoch FROM %s) * 1000 AS bigint)"},
+	{end: "integer", unit: "s", value: "CAST(extract(epoch FROM %s) AS integer)"},
+	{end: "double precision", unit: "s", value: "extract(epoch FROM %s)"},
+	{end: "numeric(20,0)", unit: "us", value: "extract(epoch FROM %s) * 1000000"},
+	{end: "date", initiated: "timestamp", zone: "UTC", value: "CAST(%s AT TIME ZONE 'UTC' AS date)"},
+}
+
+func connect(t *testing.T, url, script string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close(t.Context()) })
+		_, err = conn.Exec(t.Context(), script)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func openDB(t *testing.T, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), url, Options{})
+	if err == nil {
+		t.Cleanup(func() { _ = db.Close() })
+		err = db.Install(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// Ends and claims are told alike in every kind of column.
+func TestTimes(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openDB(t, url)
+	for i, c := range times {
+		t.Run(c.end, func(t *testing.T) {
+			name := fmt.Sprintf("t%d", i)
+			initiated := c.initiated
+			if initiated == "" {
+				initiated = c.end
+			}
+			at := func(offset string) string {
+				return fmt.Sprintf(c.value, "(clock_timestamp() + INTERVAL '"+offset+"')")
+			}
+			connect(t, url, fmt.Sprintf(`CREATE TABLE %s (k text PRIMARY KEY, ends %s, status text DEFAULT 'live', initiated %s);
+				INSERT INTO %s VALUES ('past', %s), ('future', %s), ('never', NULL)`, name, c.end, initiated, name, at("-3 days"), at("3 days")))
+			col, err := db.Collection(t.Context(), name, adopt.Collection{Rows: adopt.Rows{
+				Table: name, Key: "k", End: "ends", Initiated: "initiated", Zone: c.zone, Unit: c.unit,
+				Status: &adopt.Status{Column: "status", Live: "live", Claimed: "claimed"},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			claimedOnce(t, db, col)
+		})
+	}
+}
+
+// claimedOnce claims and settles the only row that is due, which ended 2 to 4 days ago.
+func claimedOnce(t *testing.T, db *DB, col *Collection) {
+	t.Helper()
+	ctx := t.Context()
+	now, err := db.Now(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due, err := col.Due(ctx)
+	if age := now.Sub(due.Oldest); err != nil || due.Due != 1 || age < 48*time.Hour || age > 97*time.Hour {
+		t.Errorf("due: %+v of age %v, %v", due, age, err)
+	}
+	claim, err := col.Claim(ctx, 9)
+	if err != nil || len(claim.Rows) != 1 || claim.Rows[0].Key != "past" {
+		t.Fatalf("claimed %+v, %v", claim, err)
+	}
+	if n, err := col.Recover(ctx, 5*time.Second, 9); n != 0 || err != nil {
+		t.Errorf("recovered %d at once, %v", n, err)
+	}
+	other := claim
+	other.At = claim.At.Add(-2 * time.Second)
+	if s, err := col.Settle(ctx, other, 0); err != nil || s.Lost != 1 {
+		t.Errorf("another claim settled %+v, %v", s, err)
+	}
+	if n, err := col.Release(ctx, claim); n != 1 || err != nil {
+		t.Errorf("released %d, %v", n, err)
+	}
+	if claim, err = col.Claim(ctx, 9); err != nil || len(claim.Rows) != 1 {
+		t.Fatalf("claimed again %+v, %v", claim, err)
+	}
+	if s, err := col.Settle(ctx, claim, 0); err != nil || s.Gone != 1 {
+		t.Errorf("settled %+v, %v", s, err)
+	}
+}
+
+// An end before 1970, or before all time, has come as well.
+func TestEndBeforeTime(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openDB(t, url)
+	connect(t, url, `CREATE TABLE t (k text PRIMARY KEY, ends timestamptz, status text DEFAULT 'live', initiated timestamptz);
+		INSERT INTO t VALUES ('a', '-infinity'), ('b', '1066-10-14'), ('c', 'infinity')`)
+	col, err := db.Collection(t.Context(), "t", adopt.Collection{Rows: adopt.Rows{
+		Table: "t", Key: "k", End: "ends", Initiated: "initiated", Status: &adopt.Status{Column: "status", Live: "live", Claimed: "claimed"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if due, err := col.Due(t.Context()); err != nil || due != (adopt.Backlog{Due: 2, Oldest: lethe.Time(0)}) {
+		t.Errorf("due: %+v, %v", due, err)
+	}
+}
+
+// Tables that a description must not be believed about are refused, each with what is
+// wrong with it.
+func TestUnfitTables(t *testing.T) {
+	const good = `CREATE TABLE content (hash text PRIMARY KEY, ref_count bigint);
+		CREATE TABLE pastes (code text PRIMARY KEY, hash text, expires_at timestamptz, status text, initiated_at timestamptz)`
+	url := servers.Postgres(t)
+	db := openDB(t, url)
+	conn := connect(t, url, good)
+	k := kind{}
+	k.Keep = true
+	if _, err := db.Collection(t.Context(), "pastes", k.description()); err != nil {
+		t.Fatal(err)
+	}
+	folding := `CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false);`
+	for _, c := range []struct{ change, want string }{
+		{"ALTER TABLE pastes DROP CONSTRAINT pastes_pkey", "column code of pastes is no key"},
+		{"ALTER TABLE pastes DROP CONSTRAINT pastes_pkey; CREATE UNIQUE INDEX ON pastes (code) WHERE status = 'NOT_EXPIRED'", "column code of pastes is no key"},
+		{"ALTER TABLE pastes DROP CONSTRAINT pastes_pkey; ALTER TABLE pastes ADD PRIMARY KEY (code, status)", "column code of pastes is no key"},
+		{"ALTER TABLE pastes DROP CONSTRAINT pastes_pkey; ALTER TABLE pastes ALTER code DROP NOT NULL; CREATE UNIQUE INDEX ON pastes (code)", "column code of pastes is no key"},
+		{"ALTER TABLE content DROP CONSTRAINT content_pkey", "column hash of content is no key"},
+		{"ALTER TABLE pastes ALTER code TYPE numeric USING 1", "column code of pastes is of type numeric: keys are"},
+		{folding + "ALTER TABLE content ALTER hash TYPE text COLLATE folding", "column hash of content has a collation to which different texts are equal"},
+		{folding + "ALTER TABLE pastes ALTER hash TYPE text COLLATE folding", "column hash of pastes is not of the type of hash"},
+		{"ALTER TABLE content ALTER hash TYPE uuid USING NULL", "column hash of pastes is not of the type of hash, which it names: text and uuid"},
+		{"ALTER TABLE pastes ALTER hash SET NOT NULL", "column hash of pastes is NOT NULL: a row that is kept as DELETED"},
+		{"ALTER TABLE pastes ALTER initiated_at TYPE date", "column initiated_at is a date, which is too coarse"},
+		{"ALTER TABLE pastes ALTER expires_at TYPE timestamp", "say in which time zone it is"},
+		{"ALTER TABLE pastes ALTER expires_at TYPE text", "which is no time"},
+	} {
+		if _, err := conn.Exec(t.Context(), "DROP TABLE pastes, content; DROP COLLATION IF EXISTS folding;"+good+";"+c.change); err != nil {
+			t.Fatal(c.change, err)
+		}
+		if _, err := db.Collection(t.Context(), "pastes", k.description()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("after %s: %v, want %q", c.change, err, c.want)
+		}
+	}
+}
