@@ -32,14 +32,12 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	if err != nil || len(claim.Rows) == 0 {
 		return false, err
 	}
-	if err := e.drop(ctx, claim); err != nil {
-		// Rows must not go while copies of them may be read: they are due again.
-		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
-		return false, errors.Join(fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err), released)
-	}
-	settled, err := e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	settled, err := e.settle(ctx, claim)
 	if err != nil {
-		return false, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		// They are due again, and not only once the watchdog finds them. Those that went
+		// although the answer was lost do not carry the claim any more.
+		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
+		return false, errors.Join(err, released)
 	}
 	add("items", int64(settled.Gone))
 	add("rows", int64(settled.Gone))
@@ -48,6 +46,18 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	add("unreferenced", int64(settled.Unreferenced))
 	e.Events.drifted(e.Collection, settled.Drifted)
 	return len(claim.Rows) == e.Batch, nil
+}
+
+// settle lets rows go, but none while copies of them may be read.
+func (e *Expire) settle(ctx context.Context, claim Claim) (Settled, error) {
+	if err := e.drop(ctx, claim); err != nil {
+		return Settled{}, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+	}
+	settled, err := e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	if err != nil {
+		return Settled{}, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+	}
+	return settled, nil
 }
 
 func (e *Expire) drop(ctx context.Context, claim Claim) error {
