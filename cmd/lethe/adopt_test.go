@@ -145,6 +145,33 @@ func TestAdoptCommands(t *testing.T) {
 	}
 }
 
+// Counts that are wrong are listed, and set right on request alone.
+func TestAdoptRecount(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer())
+	for range 3 {
+		if _, err := a.store.Create(t.Context(), []byte("shared"), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.store.Create(t.Context(), []byte("other"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"every count is right"}, "recount", a.file, "pastes")
+	const shared = `SELECT ref_count FROM content WHERE content_hash = (SELECT content_hash FROM pastes GROUP BY 1 HAVING count(*) = 3)`
+	if _, err := a.db.Exec(t.Context(), `UPDATE content SET ref_count = 7 WHERE ref_count = 3`); err != nil {
+		t.Fatal(err)
+	}
+	code, out := a.run("recount", a.file, "pastes")
+	if code != exitProblems || !strings.Contains(out, "count 7, rows 3") || !strings.Contains(out, "1 count is wrong") || a.count(shared) != 7 {
+		t.Errorf("exit code %d, the count is %d:\n%s", code, a.count(shared), out)
+	}
+	a.ok([]string{"1 count was set right"}, "recount", a.file, "pastes", "--repair", "--yes")
+	if n := a.count(shared); n != 3 {
+		t.Errorf("the count is %d, want 3", n)
+	}
+	a.ok([]string{"every count is right"}, "recount", a.file, "pastes")
+}
+
 // A collection that only reports changes nothing, whatever else is in order.
 func TestReportChangesNothing(t *testing.T) {
 	a := newAdopted(t, strings.NewReplacer("mode: reclaim", "mode: report"))

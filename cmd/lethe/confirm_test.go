@@ -50,7 +50,7 @@ var classes = map[string]class{
 	"clock show": reads, "clock reset": asks,
 	"restore": asks, "ledger accept": asks,
 	// What adopt run may destroy the file says, as the configuration says it of serve.
-	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads,
+	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
 	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
 }
 
@@ -162,6 +162,7 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove"} {
 		acting[name] = []string{"adopt.yaml"}
 	}
+	acting["adopt recount"] = []string{"adopt.yaml", "pastes", "--repair"}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

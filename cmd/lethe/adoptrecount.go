@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+)
+
+// recountPage is how many contents one transaction counts.
+const recountPage = 1000
+
+func (c *cli) adoptRecountCommand() *cobra.Command {
+	var repair, yes bool
+	cmd := &cobra.Command{
+		Use: "recount FILE COLLECTION", Short: "Compare the counts of contents with the rows that refer to them",
+		Long: `Compare the count of each content with the rows that refer to it, and list those
+that differ. A count that is too low never deletes an object that a row refers to; one
+that is too high keeps it for ever. With --repair the counts are set right, 1,000 at a
+time, under a lock on each that is wrong.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if repair {
+				if err := c.confirmed(yes, func() (string, error) { return "Set wrong counts of " + args[1] + " right?", nil }); err != nil {
+					return err
+				}
+			}
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				return c.adoptRecount(cmd.Context(), a, args[1], repair)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "set counts right that are wrong")
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair bool) error {
+	rows := a.Collection(name)
+	if rows == nil {
+		return fmt.Errorf("there is no collection of records %q", name)
+	}
+	wrong := int64(0)
+	for after := ""; ; {
+		drifts, next, err := rows.Recount(ctx, after, recountPage, repair)
+		if err != nil {
+			return err
+		}
+		for _, d := range drifts {
+			printf(c.out, "%s  count %d, rows %d\n", cell(d.Content), d.Count, d.Rows)
+		}
+		wrong += int64(len(drifts))
+		if after = next; next == "" {
+			break
+		}
+	}
+	switch {
+	case wrong == 0:
+		printf(c.out, "every count is right\n")
+	case repair:
+		printf(c.out, "%s set right\n", plural(wrong, "count was", "counts were"))
+	default:
+		printf(c.out, "%s wrong; --repair sets them right\n", plural(wrong, "count is", "counts are"))
+		return &exitError{code: exitProblems}
+	}
+	return nil
+}
