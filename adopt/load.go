@@ -139,6 +139,9 @@ func (c Collection) check(d *Description) (errs []error) {
 	if c.Limit < 0 {
 		bad("limit is below 0")
 	}
+	if c.Lock && c.Rows.Status == nil {
+		bad("lock: without a status there are no claims to take turns")
+	}
 	if c.Lock && d.Redis == "" {
 		bad("lock: the file names no redis")
 	}

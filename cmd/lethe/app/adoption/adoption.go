@@ -164,7 +164,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return nil, err
 	}
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(name, &adopt.Expire{Collection: name, Records: a.claiming(name, c), Copies: copies, Grace: grace, Batch: batch, Events: a.adoptEvents()}),
+		Routine:   borrow(name, a.expire(name, c, copies)),
 		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit,
 	}}
 	if c.Rows.Status != nil {
@@ -192,6 +192,17 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		}),
 		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit,
 	}), nil
+}
+
+// expire is the routine that removes a collection's rows.
+func (a *Adoption) expire(name string, c adopt.Collection, copies adopt.Copies) routine {
+	batch := cmp.Or(c.Batch, defaultBatch)
+	if c.Rows.Status == nil {
+		return &adopt.Take{Collection: name, Records: a.collections[name], Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
+	}
+	return &adopt.Expire{
+		Collection: name, Records: a.claiming(name, c), Copies: copies, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents(),
+	}
 }
 
 // claiming are the records of a collection, whose claims take turns by a lock in Redis
