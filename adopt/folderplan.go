@@ -100,6 +100,31 @@ type FolderPlan struct {
 	Limited bool
 }
 
+// String says what the run does, in one line.
+func (p FolderPlan) String() string {
+	parts := []string{fmt.Sprintf("of the folders %d have a row, %d are young, %d are marked and wait", p.Live, p.Young, p.Waiting)}
+	for _, l := range []struct {
+		what  string
+		steps []Step
+	}{
+		{"notes %d that have none", p.Notice}, {"marks %d", p.Mark}, {"purges %d", p.Purge},
+		{"takes %d off the record", p.Cancel}, {"leaves %d that cannot be removed", p.Kept},
+	} {
+		if len(l.steps) == 0 {
+			continue
+		}
+		var objects, bytes int64
+		for _, s := range l.steps {
+			objects, bytes = objects+s.Folder.Objects, bytes+s.Folder.Bytes
+		}
+		parts = append(parts, fmt.Sprintf(l.what+" (%d objects, %d bytes), such as %s", len(l.steps), objects, bytes, l.steps[0].Folder.Name))
+	}
+	if len(parts) == 1 {
+		parts = append(parts, "changes nothing")
+	}
+	return parts[0] + "; a run " + strings.Join(parts[1:], ", ")
+}
+
 // planFolders decides what becomes of folders that were listed before the rows were
 // read, in a listing that was complete; now is the backend's time.
 func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) (FolderPlan, error) {

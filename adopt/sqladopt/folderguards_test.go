@@ -166,3 +166,13 @@ func TestRowsThatVanishDuringARun(t *testing.T) {
 		})
 	}
 }
+
+// A folder with a key that services read in different ways is reported, and stays.
+func TestOddKeyKeepsItsFolder(t *testing.T) {
+	s := newShelf(t)
+	s.put("odd/topics/t/data", 30*24*time.Hour)
+	s.lay("sequences/odd/topics/t/a\nb", 30*24*time.Hour)
+	s.ran(map[string]int64{"kept": 1})
+	s.said(`odd/topics/t stays: it holds the key "odd/topics/t/a\nb"`)
+	s.is()
+}

@@ -32,9 +32,9 @@ var rooms = map[string]int{
 	"meta/metatest": 25,
 	"s3":            30, "paste": 30, "admin": 30,
 	"cmd": 40, "bench": 40, "examples": 40,
-	// An application of its own, which imports nothing of ours: tests in any room
-	// may drive it.
-	"examples/pastebin/paste": 5,
+	// Applications of their own, which import nothing of ours: tests in any room may
+	// drive them.
+	"examples/pastebin/paste": 5, "examples/recordings/recording": 5,
 }
 
 // rankInternal is the rank of an internal package that imports nothing of ours;

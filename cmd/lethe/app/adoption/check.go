@@ -19,9 +19,29 @@ const samples = 20
 const clockSkew = time.Minute
 
 // Check tries what each collection relies on: its statements, its guard, its bucket
-// and the keys in it, the cache, the clocks. It writes nothing but an object below
-// each prefix, by which it finds out what the service can do, and removes that.
+// and the keys in it, the cache, the clocks; and it says what a run would do with
+// folders. It writes nothing but an object below each prefix, by which it finds out what
+// the service can do, and removes that.
 func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error) {
+	out, err := a.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range a.folders {
+		if adopt.Problems(out[name]) {
+			continue
+		}
+		found, err := a.reportFolders(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = append(out[name], found...)
+	}
+	return out, nil
+}
+
+// check is Check without a listing of all folders.
+func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error) {
 	clock, err := a.checkClock(ctx)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,26 @@ func (a *Adoption) checkFolders(ctx context.Context, name string) ([]adopt.Findi
 	return out, nil
 }
 
+// reportFolders says what a run would do.
+func (a *Adoption) reportFolders(ctx context.Context, name string) ([]adopt.Finding, error) {
+	f, err := a.Folders(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.Report(ctx)
+	switch {
+	case errors.Is(err, adopt.ErrFewRows), errors.Is(err, adopt.ErrBadNames):
+		return []adopt.Finding{{Problem: true, What: err.Error()}}, nil
+	case err != nil:
+		return nil, err
+	}
+	out := []adopt.Finding{{What: p.String()}}
+	for _, s := range p.Kept {
+		out = append(out, adopt.Finding{What: fmt.Sprintf("%s%s stays: %s", f.Prefix, s.Folder.Name, s.Why)})
+	}
+	return out, nil
+}
+
 // withdraw takes every marker back that a collection of folders has put.
 func (a *Adoption) withdraw(ctx context.Context, name string) error {
 	f, err := a.Folders(ctx, name)

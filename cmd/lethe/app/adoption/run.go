@@ -71,7 +71,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	if err := a.DB.Install(ctx); err != nil {
 		return err
 	}
-	found, err := a.Check(ctx)
+	found, err := a.check(ctx)
 	if err != nil {
 		return err
 	}
