@@ -74,6 +74,9 @@ type Collection struct {
 	Keys *KeySpec `yaml:"keys"`
 }
 
+// HasObjects reports whether the rows of a collection have objects.
+func (c Collection) HasObjects() bool { return c.Contents != nil || len(c.Rows.Objects) > 0 }
+
 // Rows are rows that expire.
 type Rows struct {
 	Table string `yaml:"table"`
@@ -92,6 +95,9 @@ type Rows struct {
 	Initiated string  `yaml:"initiated"`
 	// Content is the column that names a row of the table of contents.
 	Content string `yaml:"content"`
+	// Objects are templates of the keys of objects that belong to one row each, without
+	// a table of contents: "{object_key}", "uploads/{id}/original". NULL names none.
+	Objects []string `yaml:"objects"`
 }
 
 // Status is the column of a claim, and the names of its states.

@@ -70,7 +70,7 @@ func (c Collection) checkKeys(d *Description) (errs []error) {
 	if c.Keys == nil {
 		return []error{errors.New("keys: a collection of this kind says here which keys rows name (query)")}
 	}
-	if c.Rows != (Rows{}) || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil {
+	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil {
 		bad("rows, contents, cache, guard and folders do not belong to a collection of keys")
 	}
 	r := c.Keys.Rules()

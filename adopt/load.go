@@ -162,6 +162,9 @@ func (c Collection) check(d *Description) (errs []error) {
 func (c Collection) checkContents(d *Description) (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	t := c.Contents
+	if len(c.Rows.Objects) > 0 {
+		return c.checkOwned(d)
+	}
 	if t == nil {
 		if c.Rows.Content != "" {
 			bad("rows: content names a column, but there are no contents")
@@ -173,6 +176,26 @@ func (c Collection) checkContents(d *Description) (errs []error) {
 	}
 	if _, err := ParseTemplate(t.Object); t.Object != "" && err != nil {
 		bad("contents: object: %w", err)
+	}
+	return append(errs, c.checkBucket(d)...)
+}
+
+// checkOwned reports what is wrong with objects that belong to rows.
+func (c Collection) checkOwned(d *Description) (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Contents != nil || c.Rows.Content != "" {
+		bad("rows: objects belong to the rows themselves; contents is for those that rows share")
+	}
+	if c.Rows.Status != nil && c.Rows.Status.Deleted != "" {
+		bad("rows: a row that is kept as deleted would name its objects for ever; leave out deleted, or objects")
+	}
+	for _, text := range c.Rows.Objects {
+		if _, err := ParseTemplate(text); err != nil {
+			bad("rows: objects: %w", err)
+		}
+		if strings.HasSuffix(text, "/") {
+			bad("rows: objects: %q is a folder: a collection of kind folders removes those", text)
+		}
 	}
 	return append(errs, c.checkBucket(d)...)
 }

@@ -42,7 +42,7 @@ func (c *Collection) trials() []trial {
 		trial{what: "remove rows", text: c.endRows(), args: []any{none}},
 	)
 	if contents == nil {
-		return out
+		return append(out, c.ownedTrials()...)
 	}
 	byContent := fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s (%s)", table(rows.Table), ident(rows.Content))
 	out = append(out,
@@ -76,7 +76,7 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
-	if c.c.Contents != nil && c.c.Guard == adopt.TriggerGuard {
+	if c.c.HasObjects() && c.c.Guard == adopt.TriggerGuard {
 		guarded, err := c.Guarded(ctx)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 			out = append(out, adopt.Finding{Problem: true, What: "its guard is not installed", Do: "lethe adopt guard install"})
 		}
 	}
-	if c.c.Contents != nil && c.c.Guard != adopt.TriggerGuard {
+	if c.c.HasObjects() && c.c.Guard != adopt.TriggerGuard {
 		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger"})
 	}
 	return out, nil
@@ -116,7 +116,7 @@ const sampleObjects = `SELECT {object} FROM {contents} c ORDER BY c.{ckey} DESC 
 
 // Sample returns the keys of up to limit objects that contents name.
 func (c *Collection) Sample(ctx context.Context, limit int) (keys []string, err error) {
-	if c.c.Contents == nil {
+	if !c.c.HasObjects() {
 		return nil, nil
 	}
 	err = c.read(ctx, "sample contents", func(t *tx) error {
@@ -124,7 +124,7 @@ func (c *Collection) Sample(ctx context.Context, limit int) (keys []string, err 
 			var s sql.NullString
 			err := r.Scan(&s)
 			return s.String, err
-		}, sampleObjects, limit)
+		}, c.texts().sample, limit)
 		return err
 	})
 	return keys, err

@@ -74,6 +74,9 @@ const busyFor = 10 * time.Second
 
 // Find implements adopt.Contents.
 func (c *Collection) Find(ctx context.Context, after string, limit int, grace time.Duration) (n int, next string, err error) {
+	if c.c.Contents == nil {
+		return 0, "", nil // the guard writes down what rows leave behind
+	}
 	err = c.write(ctx, "find contents", func(t *tx) error {
 		found, err := all(t, scanContent, findContents, after, limit, c.name)
 		if err != nil {
@@ -154,11 +157,11 @@ type look struct {
 
 // look looks at contents that are locked, by their keys; those that are gone are left
 // out.
-func (t *tx) look(keys []string) (map[string]look, error) {
+func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
 		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
 		return l, err
-	}, lookAgain, asJSON(keys))
+	}, c.texts().look, asJSON(keys))
 	seen := make(map[string]look, len(looks))
 	for _, l := range looks {
 		seen[l.key] = l
@@ -172,7 +175,7 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 	for _, d := range due {
 		keys = append(keys, d.Content)
 	}
-	locked, err := all(t, text, freeContents, asJSON(keys))
+	locked, err := all(t, text, c.texts().free, asJSON(keys))
 	if err != nil {
 		return s, err
 	}
@@ -180,7 +183,7 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 	for _, k := range locked {
 		free[k] = true
 	}
-	seen, err := t.look(keys)
+	seen, err := c.look(t, keys)
 	if err != nil {
 		return s, err
 	}
@@ -200,7 +203,7 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 			s.out.Drifted = append(s.out.Drifted, d.Content)
 			s.letGo = append(s.letGo, d.Content)
 		default:
-			if c.c.Contents.Count != "" { // it is 0, and wrong
+			if c.c.Contents != nil && c.c.Contents.Count != "" { // it is 0, and wrong
 				s.out.Drifted = append(s.out.Drifted, d.Content)
 			}
 			s.drop = append(s.drop, d.Content)
@@ -299,10 +302,10 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		return nil
 	}
 	keys := asJSON(ended)
-	if _, err := all(t, text, holdContents, keys); err != nil {
+	if _, err := all(t, text, c.texts().hold, keys); err != nil {
 		return err
 	}
-	seen, err := t.look(ended)
+	seen, err := c.look(t, ended)
 	if err != nil {
 		return err
 	}
@@ -317,8 +320,10 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		}
 	}
 	slices.Sort(out.Broken)
-	if _, err := t.exec(deleteContents, asJSON(free)); err != nil {
-		return err
+	if remove := c.texts().remove; remove != "" {
+		if _, err := t.exec(remove, asJSON(free)); err != nil {
+			return err
+		}
 	}
 	if _, err := t.exec(endMarks, c.name, keys, t.now, g.LongestWrite.Microseconds()); err != nil {
 		return err

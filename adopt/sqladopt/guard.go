@@ -18,6 +18,11 @@ import (
 //go:embed guard_postgres.sql
 var guardSQL string
 
+// guardLookSQL is what the guards have in common.
+//
+//go:embed guard_look_postgres.sql
+var guardLookSQL string
+
 // countTrigger lets counts go down without a call of the function.
 const countTrigger = `CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
     FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
@@ -31,6 +36,9 @@ DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
 
 // triggers are the guard's, by their names.
 func (c *Collection) triggers() []string {
+	if c.c.Contents == nil {
+		return []string{"lethe_" + c.name + "_rows", "lethe_" + c.name + "_left"}
+	}
 	names := []string{"lethe_" + c.name + "_contents", "lethe_" + c.name + "_rows"}
 	if c.c.Contents.Count != "" {
 		names = append(names, "lethe_"+c.name+"_counts")
@@ -41,7 +49,7 @@ func (c *Collection) triggers() []string {
 // guardText fills in the words of the guard's statements.
 func (c *Collection) guardText(text, version string) string {
 	counts := ""
-	if c.c.Contents.Count != "" {
+	if c.c.Contents != nil && c.c.Contents.Count != "" {
 		counts = countTrigger
 	}
 	text = strings.Replace(text, "{count trigger}", counts, 1)
@@ -52,16 +60,25 @@ func (c *Collection) guardText(text, version string) string {
 		"{trigger counts}", ident("lethe_"+c.name+"_counts"),
 		"{guard contents}", ident("guard_"+c.name+"_contents"), "{guard rows}", ident("guard_"+c.name+"_rows"),
 		"{guard look}", ident("guard_"+c.name+"_look"),
+		"{trigger left}", ident("lethe_"+c.name+"_left"), "{guard left}", ident("guard_"+c.name+"_left"),
 	).Replace(text))
 }
 
 // GuardSQL returns what InstallGuard runs.
-func (c *Collection) GuardSQL() string { return c.guardText(guardSQL, c.guardVersion()) }
+func (c *Collection) GuardSQL() string { return c.guardText(c.guards(), c.guardVersion()) }
+
+// guards are the statements that install the collection's guard.
+func (c *Collection) guards() string {
+	if c.c.Contents == nil {
+		return guardLookSQL + guardOwnedSQL
+	}
+	return guardLookSQL + guardSQL
+}
 
 // guardVersion tells a guard from those of other descriptions, and of other versions
 // of Lethe; triggers carry it.
 func (c *Collection) guardVersion() string {
-	sum := sha256.Sum256([]byte(c.guardText(guardSQL, "")))
+	sum := sha256.Sum256([]byte(c.guardText(c.guards(), "")))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -77,7 +94,7 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 const (
 	// lockGuarded waits for marks under way, and keeps others away: Mark looks at both
 	// tables before it looks for the guard.
-	lockGuarded = `LOCK TABLE {contents}, {rows} IN ACCESS EXCLUSIVE MODE`
+	lockGuarded = `LOCK TABLE {guarded} IN ACCESS EXCLUSIVE MODE`
 	standing    = `SELECT count(*), coalesce(max(CASE WHEN d.state = 3 THEN d.due_at ELSE 0 END), 0) FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state IN (2, 3) AND NOT (d.state = 3 AND d.due_at <= ?2)`
 )
@@ -97,7 +114,11 @@ func (c *Collection) RemoveGuard(ctx context.Context) error {
 			return fmt.Errorf("%d contents of %s are being deleted, and the guard keeps references from them: let \"lethe adopt run\" end them, and try again%s",
 				n, c.name, after(until))
 		}
-		_, err = t.s.Simple(t.ctx, c.guardText(unguardSQL, ""))
+		text := unguardSQL
+		if c.c.Contents == nil {
+			text = unguardOwnedSQL
+		}
+		_, err = t.s.Simple(t.ctx, c.guardText(text, ""))
 		return err
 	})
 }
@@ -121,18 +142,18 @@ func after(until lethe.Time) string {
 }
 
 func (c *Collection) script(ctx context.Context, what string, do func(*tx) error) error {
-	if c.c.Contents == nil {
-		return fmt.Errorf("collection %s has no contents to guard", c.name)
+	if !c.c.HasObjects() {
+		return fmt.Errorf("collection %s has no objects to guard", c.name)
 	}
 	return c.write(ctx, what, do)
 }
 
 const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')
-	AND tgrelid IN (to_regclass(?2), to_regclass(?3)) AND tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea`
+	AND tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea`
 
 // Guarded reports whether the triggers of this description are there and enabled.
 func (c *Collection) Guarded(ctx context.Context) (yes bool, err error) {
-	if c.c.Contents == nil {
+	if !c.c.HasObjects() {
 		return false, nil
 	}
 	err = c.read(ctx, "look for the guard", func(t *tx) error {
@@ -145,6 +166,10 @@ func (c *Collection) Guarded(ctx context.Context) (yes bool, err error) {
 func (c *Collection) guarded(t *tx) (bool, error) {
 	want := c.triggers()
 	var n int
-	err := t.row(guardTriggers, asJSON(want), table(c.c.Contents.Table), table(c.c.Rows.Table), c.guardVersion()).Scan(&n)
+	contents := ""
+	if c.c.Contents != nil {
+		contents = table(c.c.Contents.Table)
+	}
+	err := t.row(guardTriggers, asJSON(want), table(c.c.Rows.Table), contents, c.guardVersion()).Scan(&n)
 	return n == len(want), err
 }

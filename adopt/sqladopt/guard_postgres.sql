@@ -1,22 +1,4 @@
--- Reports whether the object of a content of {collection} may be gone any time.
-CREATE OR REPLACE FUNCTION {lethe}{guard look}(key text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $guard$
-BEGIN
-    -- A transaction with one snapshot does not see a mark that is younger. The unique
-    -- index does: the insert fails with 40001.
-    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
-            VALUES ({collection}, key, '', 1, 0) ON CONFLICT (collection, content) DO NOTHING;
-        IF FOUND THEN
-            DELETE FROM {lethe}condemned d WHERE d.collection = {collection} AND d.content = key COLLATE "C";
-            RETURN FALSE;
-        END IF;
-    END IF;
-    RETURN EXISTS (SELECT 1 FROM {lethe}condemned d
-        WHERE d.collection = {collection} AND d.content = key COLLATE "C" AND d.state IN (2, 3));
-END $guard$;
-
--- Keep new references from such contents.
+-- Keeps new references from contents of {collection} that are being deleted.
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN

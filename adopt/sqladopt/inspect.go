@@ -108,7 +108,7 @@ func missing(c adopt.Collection, s *shape) error {
 	if c.Rows.Status != nil {
 		need(c.Rows.Table, s.rows, c.Rows.Status.Column)
 	}
-	for _, text := range c.Cache {
+	for _, text := range slices.Concat(c.Cache, c.Rows.Objects) {
 		if t, err := adopt.ParseTemplate(text); err == nil {
 			need(c.Rows.Table, s.rows, t.Columns()...)
 		}

@@ -139,6 +139,10 @@ func wordsOf(c adopt.Collection, s *shape) (words, error) {
 		}
 		w["{copies}"] += ", " + concatenation(t, "r")
 	}
+	w["{guarded}"] = w["{rows}"]
+	if len(c.Rows.Objects) > 0 {
+		return w, ownedWords(w, c)
+	}
 	if c.Contents == nil {
 		return w, nil
 	}
@@ -154,6 +158,7 @@ func contentWords(w words, c adopt.Collection, s *shape) error {
 	w["{content column}"] = ident(c.Rows.Content)
 	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), ident(c.Contents.Key)
 	w["{contents qualified}"] = s.place
+	w["{guarded}"] = w["{contents}"] + ", " + w["{rows}"]
 	w["{ckey type}"] = s.contents[c.Contents.Key].kind
 	w["{object}"] = concatenation(object, "c")
 	w["{count}"], w["{unreferenced}"] = "0", "TRUE"

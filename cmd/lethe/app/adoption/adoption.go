@@ -178,7 +178,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
 		})
 	}
-	if c.Contents == nil || c.Guard != adopt.TriggerGuard {
+	if !c.HasObjects() || c.Guard != adopt.TriggerGuard {
 		return out, nil
 	}
 	bucket, err := a.bucket(ctx, c)

@@ -54,7 +54,7 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 			return nil, err
 		}
 		found = append(found, clock...)
-		if c.Contents != nil {
+		if c.HasObjects() {
 			more, err := a.checkBucket(ctx, name, c)
 			if err != nil {
 				return nil, err

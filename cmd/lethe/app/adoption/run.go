@@ -55,7 +55,7 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 		if b.Rows, err = a.collections[name].Due(ctx); err != nil {
 			return nil, err
 		}
-		if installed && c.Contents != nil {
+		if installed && c.HasObjects() {
 			if b.Contents, err = a.collections[name].Waiting(ctx); err != nil {
 				return nil, err
 			}
@@ -116,7 +116,7 @@ func (a *Adoption) Remove(ctx context.Context) error {
 				break
 			}
 		}
-		if c.Contents != nil {
+		if c.HasObjects() {
 			if err := rows.RemoveGuard(ctx); err != nil {
 				return err
 			}
