@@ -50,6 +50,23 @@ func TestTimesOfFoldersByTheEnvironment(t *testing.T) {
 	}
 }
 
+// Two collections must not reach into each other, whatever name a bucket has in the file.
+func TestFoldersThatOverlap(t *testing.T) {
+	text := strings.Replace(recordings, "buckets: {main: {bucket: b}}", "buckets: {main: {bucket: b}, again: {bucket: b}}", 1) + `
+  parts:
+    kind: folders
+    bucket: again
+    prefix: sequences/a/
+    folders: {depth: 1, live: {query: SELECT name FROM parts}}
+`
+	if _, err := parse(t, text, nil); err == nil || !strings.Contains(err.Error(), "contain each other") {
+		t.Errorf("one bucket by two names: %v", err)
+	}
+	if _, err := parse(t, strings.Replace(text, "sequences/a/", "parts/", 1), nil); err != nil {
+		t.Errorf("prefixes apart: %v", err)
+	}
+}
+
 // A description that is wrong gets an error that says where.
 func TestWrongDescriptionsOfFolders(t *testing.T) {
 	const live = `live: {table: topics, name: "{sequence}/topics/{name}"}`

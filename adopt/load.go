@@ -90,13 +90,18 @@ func (d *Description) check() error {
 	return errors.Join(append(errs, d.overlaps()...)...)
 }
 
+// same reports whether two specs are of one bucket, whatever their names and keys are.
+func (b BucketSpec) same(other BucketSpec) bool {
+	return b.Bucket == other.Bucket && strings.TrimSuffix(b.Endpoint, "/") == strings.TrimSuffix(other.Endpoint, "/")
+}
+
 // overlaps reports collections that could delete each other's objects.
 func (d *Description) overlaps() (errs []error) {
 	names := d.Names()
 	for i, a := range names {
 		for _, b := range names[i+1:] {
 			x, y := d.Collections[a], d.Collections[b]
-			if x.Bucket == "" || x.Bucket != y.Bucket {
+			if x.Bucket == "" || y.Bucket == "" || !d.Buckets[x.Bucket].same(d.Buckets[y.Bucket]) {
 				continue
 			}
 			if strings.HasPrefix(x.Prefix, y.Prefix) || strings.HasPrefix(y.Prefix, x.Prefix) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob"
 )
 
@@ -133,6 +135,27 @@ func TestGuardsStopARun(t *testing.T) {
 				t.Errorf("left are %v, want %v", keys, before)
 			}
 		})
+	}
+}
+
+// A policy that hides rows from the user would make their folders look left behind.
+func TestHiddenRowsStopARun(t *testing.T) {
+	s := newShelf(t)
+	role := fmt.Sprintf("clerk_%d", os.Getpid())
+	s.sql(`DROP ROLE IF EXISTS ` + role)
+	s.sql(`CREATE ROLE ` + role + ` LOGIN`)
+	t.Cleanup(func() { s.sql(`DROP OWNED BY ` + role + `; DROP ROLE ` + role) })
+	s.sql(`GRANT SELECT ON topics TO ` + role + `; ALTER TABLE topics ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY own ON topics FOR SELECT USING (sequence = 'a')`)
+	config := s.app.Config()
+	db, err := sqladopt.Open(t.Context(), fmt.Sprintf("postgres://%s@%s:%d/%s?sslmode=disable", role, config.Host, config.Port, config.Database), sqladopt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.Folders(t.Context(), "topics", adopt.Collection{Folders: &adopt.FolderSpec{Depth: 1, Live: adopt.LiveSpec{Query: "SELECT sequence FROM topics"}}})
+	if err == nil || !strings.Contains(err.Error(), "row-level security") {
+		t.Errorf("a user that sees some rows only: %v", err)
 	}
 }
 

@@ -70,6 +70,23 @@ func TestRowThatComesBackCancels(t *testing.T) {
 	}
 }
 
+// The row may come back after the run has looked, and before it marks.
+func TestRowThatComesBackBeforeAMarker(t *testing.T) {
+	s := newShelf(t)
+	s.put("gone/topics/t/data", 30*24*time.Hour)
+	s.ran(map[string]int64{"noticed": 1})
+	pass := s.Pass("w")
+	if _, err := s.steps(pass, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.row("gone", "t")
+	if counts, err := s.steps(pass, -1); err != nil || counts["marked"] != 0 || s.has("gone/topics/t/TO_DELETE") {
+		t.Errorf("the rest of the run counted %v, %v; left are %v", counts, err, s.keys())
+	}
+	s.ran(map[string]int64{})
+	s.is()
+}
+
 // A file of the application's with the marker's name, in a folder that lives, is none
 // of ours.
 func TestMarkerOfALiveFolderStays(t *testing.T) {
