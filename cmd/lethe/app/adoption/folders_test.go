@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -221,4 +222,29 @@ func TestRunInProgressElsewhere(t *testing.T) {
 			t.Errorf("another one is silent for %s: %v, want %v", c.silent, err, c.want)
 		}
 	}
+}
+
+// What is due shows in the metrics.
+func TestDueFoldersShow(t *testing.T) {
+	a := newArchive(t)
+	one := a.adopt("one")
+	if err := one.DB.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.conn.Exec(t.Context(), `INSERT INTO lethe.folders (collection, name, state, seen_at, marked_at, marker_at) VALUES ('topics', 'a/topics/b', 3, 1, 1, 1)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{one})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "lethe_adopt_due_folders" && f.GetMetric()[0].GetGauge().GetValue() == 1 {
+			return
+		}
+	}
+	t.Errorf("no metric says that a folder is due: %v", families)
 }

@@ -20,6 +20,7 @@ var (
 	dueRows    = desc("due_rows", "Rows that have expired and are still there, counted up to a million.", "collection")
 	dueAge     = desc("due_oldest_age_seconds", "For how long the oldest of them has been due.", "collection")
 	toGo       = desc("waiting_objects", "Objects that nobody refers to and that may go now.", "collection")
+	dueFolders = desc("due_folders", "Folders that are marked, and whose retention is over by the database's clock.", "collection")
 	lastGood   = desc("last_success_age_seconds", "For how long no run of the routine has succeeded.", "routine")
 	runItems   = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
 	databaseUp = desc("database_up", "Whether the database answered this scrape.")
@@ -34,7 +35,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, lastGood, runItems, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, lastGood, runItems, databaseUp} {
 		ch <- d
 	}
 }
@@ -55,6 +56,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	tell(databaseUp, 1)
 	for _, b := range backlogs {
+		if _, ok := c.a.folders[b.Collection]; ok {
+			tell(dueFolders, float64(b.Folders.Due), b.Collection)
+			continue
+		}
 		tell(dueRows, float64(b.Rows.Due), b.Collection)
 		tell(toGo, float64(b.Contents.Due), b.Collection)
 		age := lethe.Time(0)
