@@ -11,7 +11,9 @@ import (
 type Description struct {
 	Database string `yaml:"database"`
 	// Schema holds Lethe's own tables (default "lethe").
-	Schema      string                `yaml:"schema"`
+	Schema string `yaml:"schema"`
+	// Receipts is how long it is kept what went when (default 90d).
+	Receipts    Duration              `yaml:"receipts"`
 	Redis       string                `yaml:"redis"`
 	Buckets     map[string]BucketSpec `yaml:"buckets"`
 	Collections map[string]Collection `yaml:"collections"`

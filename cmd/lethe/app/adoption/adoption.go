@@ -125,6 +125,7 @@ const (
 	defaultWatchdog = 10 * time.Minute
 	cleanEvery      = time.Minute
 	recacheEvery    = 5 * time.Second
+	pruneEvery      = time.Hour
 )
 
 func (a *Adoption) makeLoop(ctx context.Context) error {
@@ -138,6 +139,12 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 			return fmt.Errorf("collection %s: %w", name, err)
 		}
 		a.Loop.Routines = append(a.Loop.Routines, routines...)
+	}
+	if len(a.Loop.Routines) > 0 {
+		a.Loop.Routines = append(a.Loop.Routines, reclaim.Scheduled{
+			Routine:   borrow("", &adopt.Prune{Records: a.DB, Receipts: cmp.Or(time.Duration(a.Description.Receipts), adopt.KeepReceipts), Batch: defaultBatch}),
+			Timetable: every(pruneEvery), Workers: 1,
+		})
 	}
 	return nil
 }

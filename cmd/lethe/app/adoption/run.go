@@ -131,7 +131,7 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
-	if len(a.Loop.Routines) == 0 {
+	if !slices.ContainsFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool { return s.Routine.(collected).collection != "" }) {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
