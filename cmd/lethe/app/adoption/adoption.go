@@ -44,6 +44,7 @@ type Adoption struct {
 	keys        map[string]*sqladopt.Keys
 	redis       *redisconn.Conn
 	o           Options
+	since       lethe.Time // by this machine's clock
 	close       []func() error
 }
 
@@ -57,7 +58,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}}
+	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())

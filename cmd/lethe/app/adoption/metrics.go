@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
 
 // askTime bounds what a scrape asks the database.
@@ -21,8 +22,9 @@ var (
 	dueAge     = desc("due_oldest_age_seconds", "For how long the oldest of them has been due.", "collection")
 	toGo       = desc("waiting_objects", "Objects that nobody refers to and that may go now.", "collection")
 	dueFolders = desc("due_folders", "Folders that are marked, and whose retention is over by the database's clock.", "collection")
-	lastGood   = desc("last_success_age_seconds", "For how long no run of the routine has succeeded.", "routine")
+	lastGood   = desc("last_success_age_seconds", "For how long no run of the routine has succeeded in this process, one that found nothing to do included; from its start on, until one has.", "routine")
 	runItems   = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
+	orphans    = desc("orphans", "Objects on record that no row names.", "collection")
 	databaseUp = desc("database_up", "Whether the database answered this scrape.")
 )
 
@@ -35,7 +37,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, lastGood, runItems, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, lastGood, runItems, databaseUp} {
 		ch <- d
 	}
 }
@@ -56,24 +58,37 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	tell(databaseUp, 1)
 	for _, b := range backlogs {
-		if _, ok := c.a.folders[b.Collection]; ok {
-			tell(dueFolders, float64(b.Folders.Due), b.Collection)
-			continue
-		}
-		tell(dueRows, float64(b.Rows.Due), b.Collection)
-		tell(toGo, float64(b.Contents.Due), b.Collection)
-		age := lethe.Time(0)
-		if b.Rows.Due > 0 {
-			age = now - b.Rows.Oldest
-		}
-		tell(dueAge, float64(age)/1e6, b.Collection)
+		c.backlog(b, now, tell)
 	}
-	for routine, run := range succeeded {
-		tell(lastGood, now.Sub(run.FinishedAt).Seconds(), routine)
+	for _, run := range succeeded {
 		for what, n := range run.Counts {
-			tell(runItems, float64(n), routine, what)
+			tell(runItems, float64(n), run.Routine, what)
 		}
 	}
+	states, here := c.a.Loop.States(), c.a.o.Clock.Now()
+	for _, r := range c.a.Loop.Routines {
+		good := max(states[r.Routine.Name()].LastGood, c.a.since)
+		tell(lastGood, here.Sub(good).Seconds(), r.Routine.Name())
+	}
+}
+
+// backlog tells what waits in a collection.
+func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc, float64, ...string)) {
+	switch b.Kind {
+	case adopt.OfFolders:
+		tell(dueFolders, float64(b.Folders.Due), b.Collection)
+		return
+	case adopt.OfKeys:
+		tell(orphans, float64(b.Orphans.Due), b.Collection)
+		return
+	}
+	tell(dueRows, float64(b.Rows.Due), b.Collection)
+	tell(toGo, float64(b.Contents.Due), b.Collection)
+	age := lethe.Time(0)
+	if b.Rows.Due > 0 {
+		age = now - b.Rows.Oldest
+	}
+	tell(dueAge, float64(age)/1e6, b.Collection)
 }
 
 // Serve answers scrapes on an address until ctx ends.
