@@ -137,8 +137,10 @@ func (r FolderRules) planFolders(listed []Folder, v FolderView, now lethe.Time) 
 		r.decide(&p, Step{Folder: f, Known: known[f.Name]}, v, now)
 		delete(known, f.Name)
 	}
-	for name, k := range known {
-		p.Cancel = append(p.Cancel, Step{Folder: Folder{Name: name}, Known: k}) // nothing lies there any more
+	for _, k := range v.Known {
+		if _, left := known[k.Name]; left { // nothing lies there any more
+			p.Cancel = append(p.Cancel, Step{Folder: Folder{Name: k.Name}, Known: k})
+		}
 	}
 	if p.Live == 0 && len(listed) > 0 {
 		return FolderPlan{}, fmt.Errorf("%w: none of %d folders has a row, and none of %d rows a folder; nothing is touched. A folder is %q, %s",

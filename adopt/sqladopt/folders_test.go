@@ -3,6 +3,7 @@ package sqladopt_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -105,10 +106,36 @@ func TestMarkerRemovedByHandCancels(t *testing.T) {
 	s.wait(retention)
 	s.delete("gone/topics/t/TO_DELETE")
 	s.ran(map[string]int64{"cancelled": 1})
+	s.said("its marker was removed")
 	s.is()
 	s.ran(map[string]int64{"noticed": 1})
 	s.ran(map[string]int64{"marked": 1})
 	s.ran(map[string]int64{"waiting": 1})
+}
+
+// A folder that somebody else removed is not on record any more, nor is one whose
+// marker was removed while it was purged.
+func TestFolderThatOthersRemove(t *testing.T) {
+	s := newShelf(t)
+	s.marked("gone/topics/t", many(1500)...)
+	s.wait(retention)
+	pass := s.Pass("w")
+	if _, err := s.steps(pass, 2); err != nil {
+		t.Fatal(err)
+	}
+	s.delete("gone/topics/t/TO_DELETE")
+	if counts, err := s.steps(pass, -1); err != nil || counts["cancelled"] != 1 || counts["objects"] != 0 {
+		t.Errorf("without its marker the next pages counted %v, %v", counts, err)
+	}
+	s.is()
+	s.ran(map[string]int64{"noticed": 1})
+	for _, key := range s.keys() {
+		if strings.HasPrefix(key, "gone/") {
+			s.delete(key)
+		}
+	}
+	s.ran(map[string]int64{})
+	s.is()
 }
 
 // A marker without a record says nothing: the wait begins when it is recorded.

@@ -224,6 +224,30 @@ func TestRunInProgressElsewhere(t *testing.T) {
 	}
 }
 
+// Whoever takes adoption away finds no marker left, and no table.
+func TestRemoveTakesMarkersBack(t *testing.T) {
+	a := newArchive(t)
+	a.record("stays", "t")
+	a.record("gone", "t")
+	a.drop("gone", "")
+	one := a.adopt("one")
+	if err := one.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for a.keys() == 2 {
+		if _, err := one.Loop.Once(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := one.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	installed, err := one.DB.Installed(t.Context())
+	if n := a.keys(); n != 2 || installed || err != nil {
+		t.Errorf("%d objects are left, want 2; Lethe's tables are there: %v, %v", n, installed, err)
+	}
+}
+
 // What is due shows in the metrics.
 func TestDueFoldersShow(t *testing.T) {
 	a := newArchive(t)
