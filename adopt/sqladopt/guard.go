@@ -23,13 +23,31 @@ var guardSQL string
 //go:embed guard_look_postgres.sql
 var guardLookSQL string
 
-// countTrigger lets counts go down without a call of the function.
-const countTrigger = `CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
+// countTrigger lets counts go down without a call of the function. take and release are
+// for applications that would rather call than count.
+const countTrigger = `-- Counts a reference to a content, and reports whether there is one: if not, upload it
+-- and insert it. 40001: it is being deleted.
+CREATE OR REPLACE FUNCTION {lethe}{take}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $take$
+BEGIN
+    UPDATE {contents qualified} SET {count} = coalesce({count}, 0) + 1 WHERE {ckey} = $1;
+    RETURN FOUND;
+END $take$;
+
+-- Takes a reference away, and reports whether there was one.
+CREATE OR REPLACE FUNCTION {lethe}{release}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $release$
+BEGIN
+    UPDATE {contents qualified} SET {count} = {count} - 1 WHERE {ckey} = $1 AND {count} > 0;
+    RETURN FOUND;
+END $release$;
+
+CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
     FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
 
 const unguardSQL = `DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
 DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
 DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
+DROP FUNCTION IF EXISTS {lethe}{take};
+DROP FUNCTION IF EXISTS {lethe}{release};
 DROP FUNCTION IF EXISTS {lethe}{guard contents}();
 DROP FUNCTION IF EXISTS {lethe}{guard rows}();
 DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
@@ -60,6 +78,7 @@ func (c *Collection) guardText(text, version string) string {
 		"{trigger counts}", ident("lethe_"+c.name+"_counts"),
 		"{guard contents}", ident("guard_"+c.name+"_contents"), "{guard rows}", ident("guard_"+c.name+"_rows"),
 		"{guard look}", ident("guard_"+c.name+"_look"),
+		"{take}", ident("take_"+c.name), "{release}", ident("release_"+c.name),
 		"{trigger left}", ident("lethe_"+c.name+"_left"), "{guard left}", ident("guard_"+c.name+"_left"),
 	).Replace(text))
 }

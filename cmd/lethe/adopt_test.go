@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/examples/pastebin/paste"
@@ -170,6 +172,41 @@ func TestAdoptRecount(t *testing.T) {
 		t.Errorf("the count is %d, want 3", n)
 	}
 	a.ok([]string{"every count is right"}, "recount", a.file, "pastes")
+}
+
+// Applications may take and release a content by functions of the guard's; one that is
+// being deleted cannot be taken.
+func TestAdoptTakeAndRelease(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer())
+	if _, err := a.store.Create(t.Context(), []byte("a"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	const count = `SELECT ref_count FROM content`
+	call := func(function, key string) (done bool) {
+		t.Helper()
+		if err := a.db.QueryRow(t.Context(), `SELECT lethe.`+function+`_pastes(`+key+`)`).Scan(&done); err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	const known, unknown = `(SELECT content_hash FROM content)`, `'unknown'`
+	if !call("take", known) || a.count(count) != 2 || call("take", unknown) || call("release", unknown) {
+		t.Errorf("taken: the count is %d", a.count(count))
+	}
+	if !call("release", known) || a.count(count) != 1 {
+		t.Errorf("released: the count is %d", a.count(count))
+	}
+	if _, err := a.db.Exec(t.Context(), `INSERT INTO lethe.condemned (collection, content, object, state, due_at) SELECT 'pastes', content_hash, object_key, 2, 0 FROM content`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.db.Exec(t.Context(), `SELECT lethe.take_pastes(`+known+`)`)
+	if refused := (&pgconn.PgError{}); !errors.As(err, &refused) || refused.Code != "40001" || a.count(count) != 1 {
+		t.Errorf("a content that is being deleted was taken: %v", err)
+	}
+	if !call("release", known) {
+		t.Error("it cannot be released any more")
+	}
 }
 
 // A collection that only reports changes nothing, whatever else is in order.
