@@ -23,13 +23,18 @@ type site struct {
 	t      *testing.T
 }
 
-func newSite(t *testing.T) *site {
+// place is where a paste service keeps what.
+type place struct {
+	gateway                 servers.S3
+	database, redis, bucket string
+}
+
+// open opens the paste service there.
+func (p place) open(t *testing.T) *paste.Store {
 	t.Helper()
-	gateway, redis, database := servers.VersityGW(t), servers.NewRedis(t), servers.Postgres(t)
-	bucket := gateway.Bucket(t)
 	store, err := paste.Open(t.Context(), paste.Config{
-		Database: database, Redis: "redis://" + redis.Addr,
-		S3:  paste.S3{Endpoint: gateway.Endpoint, Region: gateway.Region, Bucket: bucket, Access: gateway.Access, Secret: gateway.Secret},
+		Database: p.database, Redis: "redis://" + p.redis,
+		S3:  paste.S3{Endpoint: p.gateway.Endpoint, Region: p.gateway.Region, Bucket: p.bucket, Access: p.gateway.Access, Secret: p.gateway.Secret},
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -39,23 +44,28 @@ func newSite(t *testing.T) *site {
 	if err := store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// adopt opens an adoption of what is there, by the example's description with changes.
+func (p place) adopt(t *testing.T, o Options, change func(*adopt.Collection)) *Adoption {
+	t.Helper()
 	text, err := os.ReadFile("../../../../examples/pastebin/adopt.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{
-		"PASTEBIN_DATABASE": database, "PASTEBIN_REDIS": "redis://" + redis.Addr, "PASTEBIN_S3_ENDPOINT": gateway.Endpoint,
-		"PASTEBIN_S3_BUCKET": bucket, "PASTEBIN_S3_ACCESS_KEY": gateway.Access, "PASTEBIN_S3_SECRET_KEY": gateway.Secret,
+		"PASTEBIN_DATABASE": p.database, "PASTEBIN_REDIS": "redis://" + p.redis, "PASTEBIN_S3_ENDPOINT": p.gateway.Endpoint,
+		"PASTEBIN_S3_BUCKET": p.bucket, "PASTEBIN_S3_ACCESS_KEY": p.gateway.Access, "PASTEBIN_S3_SECRET_KEY": p.gateway.Secret,
 	}
 	d, err := adopt.Parse(text, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := d.Collections["pastes"]
-	zero, second := adopt.Duration(0), adopt.Duration(time.Second)
-	c.Grace.Unreferenced, c.Grace.LongestWrite, c.Grace.CacheAgain = &zero, &second, &zero
+	change(&c)
 	d.Collections["pastes"] = c
-	a, err := Open(t.Context(), d, Options{Log: slog.New(slog.DiscardHandler)})
+	a, err := Open(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +76,19 @@ func newSite(t *testing.T) *site {
 	if err := a.Collection("pastes").InstallGuard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &site{a, store, gateway.Client(), bucket, t}
+	return a
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	gateway := servers.VersityGW(t)
+	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	store := p.open(t)
+	a := p.adopt(t, Options{}, func(c *adopt.Collection) {
+		zero, second := adopt.Duration(0), adopt.Duration(time.Second)
+		c.Grace.Unreferenced, c.Grace.LongestWrite, c.Grace.CacheAgain = &zero, &second, &zero
+	})
+	return &site{a, store, gateway.Client(), p.bucket, t}
 }
 
 // keys are those of the objects in the bucket.
