@@ -24,6 +24,8 @@ KILLS ?= 240
 OBJECTS ?= 100000
 # How many worlds of two ledgers over the same backends the simulation runs.
 FORKS ?= 2500
+# How many schedules the simulation of adoption runs.
+ADOPTIONS ?= 5000
 # How long a soak lasts.
 DURATION ?= 2h
 # Packages whose tests run under the race detector as well.
@@ -99,9 +101,11 @@ race:
 
 sim:
 	$(GO) test -count=1 -v -timeout 20m -run '^(TestSchedules|TestForks)$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.forks=$(FORKS) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
+	$(GO) test -count=1 -v -timeout 10m -run '^TestSchedules$$' ./adopt/sim -sim.schedules=$(ADOPTIONS)
 
 mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
+	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sim -sim.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./internal/interleave -interleave.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement

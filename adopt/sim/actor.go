@@ -27,9 +27,13 @@ type actor struct {
 
 	asleep  lethe.Time  // it does not run before this instant,
 	wakes   func() bool // or before this holds, if it is set
+	onTime  bool        // the clock does not jump over the instant
+	ahead   bool        // it runs before others
+	moment  func() bool // the worst to wake up at, once it stands still
 	done    bool
 	crashed bool
 	failure error
+	racer   bool   // it commits as soon as it may
 	onDeath func() // what its connections leave when they break
 
 	step func() (struct{}, bool)
@@ -39,7 +43,7 @@ type actor struct {
 
 // start makes the actor's coroutine; it does not run yet.
 func (a *actor) start() {
-	a.effects, a.asleep, a.wakes, a.crashed = 0, 0, nil, false
+	a.effects, a.asleep, a.wakes, a.moment, a.onTime, a.ahead, a.crashed = 0, 0, nil, nil, false, false, false
 	a.rng = rand.New(rand.NewPCG(a.w.cfg.Seed, uint64(1000*(a.index+1)+a.life)))
 	a.step, a.kill = iter.Pull(func(yield func(struct{}) bool) {
 		a.park = yield
@@ -78,6 +82,17 @@ func (a *actor) sleepUntil(holds func() bool, d time.Duration) {
 	a.wakes = holds
 	a.sleep(d)
 	a.wakes = nil
+}
+
+// sleepTo parks the actor until right before an instant. Then it runs before others,
+// until it says that it is not ahead any more.
+func (a *actor) sleepTo(at lethe.Time) {
+	a.ahead = true
+	if wait := at.Sub(a.w.now) - 200*time.Millisecond; wait > 0 {
+		a.onTime = true
+		a.sleep(wait)
+		a.onTime = false
+	}
 }
 
 // awake reports whether the actor can go on.

@@ -27,7 +27,8 @@ func cacheKey(paste string) string { return "paste:" + paste }
 
 // serve is an instance of the application.
 func serve(a *actor) {
-	ops := []func(*actor){create, create, create, create, replace, extend, remove, look, look, look}
+	of := func(op func(*actor, string)) func(*actor) { return func(a *actor) { op(a, a.paste()) } }
+	ops := []func(*actor){create, create, create, create, of(replace), of(extend), of(remove), look, look, look}
 	if a.w.kind.forgets {
 		ops = append(ops, forget)
 	}
@@ -99,6 +100,7 @@ func (a *actor) store(what string, c memadopt.Content, commit func() error) {
 	for range 4 {
 		began := w.now
 		id, err := a.upload(c)
+		a.ahead = false
 		if err != nil {
 			return
 		}
@@ -131,15 +133,14 @@ func (a *actor) store(what string, c memadopt.Content, commit func() error) {
 // race is an instance of the application that stores a content again at the worst
 // moment: right before a delete of it takes effect.
 func race(a *actor) {
+	a.racer = true
 	for {
 		c, at := a.w.deleteAhead()
 		if c == "" {
 			a.sleepUntil(func() bool { c, _ := a.w.deleteAhead(); return c != "" }, time.Hour)
 			continue
 		}
-		if wait := at.Sub(a.w.now) - 30*time.Millisecond; wait > 0 {
-			a.sleepUntil(func() bool { return a.w.now >= at }, wait)
-		}
+		a.sleepTo(at)
 		key, end := a.paste(), a.ending()
 		body := memadopt.Content{Key: c, Object: prefix + c}
 		a.store("create", body, func() error { return a.w.create(key, body, end) })
@@ -167,14 +168,17 @@ func (w *world) deleteAhead() (content string, at lethe.Time) {
 // there may, or until the content's mark is gone.
 func (a *actor) dawdle(c memadopt.Content, began lethe.Time) {
 	left := a.w.grace.LongestWrite - a.w.now.Sub(began) - time.Second
+	free := func() bool { return !a.w.refused(c.Key) }
 	switch {
 	case left <= 0:
+	case a.racer && !a.one(4):
+		a.sleepUntil(free, left)
 	case a.one(4):
 		a.sleep(a.between(0, left))
 	case a.one(4):
 		a.sleep(left)
 	case a.one(2):
-		a.sleepUntil(func() bool { return !a.w.refused(c.Key) }, left)
+		a.sleepUntil(free, left)
 	}
 }
 
@@ -230,8 +234,8 @@ func (a *actor) change(key string, do func()) {
 	}
 }
 
-func replace(a *actor) {
-	key, c := a.paste(), a.content()
+func replace(a *actor, key string) {
+	c := a.content()
 	a.change(key, func() {
 		a.store("replace", c, func() error {
 			err := a.w.db.Replace(key, c)
@@ -243,8 +247,8 @@ func replace(a *actor) {
 	})
 }
 
-func extend(a *actor) {
-	key, end := a.paste(), a.ending()
+func extend(a *actor, key string) {
+	end := a.ending()
 	a.change(key, func() {
 		_, err := write(a.w, "extend", key, func() (struct{}, error) {
 			err := a.w.db.Extend(key, end)
@@ -257,8 +261,7 @@ func extend(a *actor) {
 	})
 }
 
-func remove(a *actor) {
-	key := a.paste()
+func remove(a *actor, key string) {
 	a.change(key, func() {
 		_, err := write(a.w, "delete", key, func() (struct{}, error) {
 			err := a.w.db.Delete(key)
@@ -301,7 +304,50 @@ func look(a *actor) {
 		return
 	}
 	token := a.lease(key)
+	w.show(a, key, token)
+}
+
+// gaze is an instance of the application that reads pastes right before their end, and
+// fills the cache with them when they are gone.
+func gaze(a *actor) {
+	for {
+		key, end := a.w.oracle.nextEnd()
+		if key == "" || a.one(3) {
+			a.sleep(a.between(time.Second, time.Minute))
+			continue
+		}
+		a.sleepTo(end)
+		a.w.show(a, key, a.lease(key))
+		a.sleep(a.between(0, time.Second))
+	}
+}
+
+// meddle is an instance of the application whose owners change a paste once it is
+// claimed.
+func meddle(a *actor) {
+	for {
+		a.sleepUntil(func() bool { return a.w.claimed() != "" }, time.Hour)
+		if key := a.w.claimed(); key != "" && !a.one(3) {
+			[]func(*actor, string){extend, extend, replace, remove}[a.rng.IntN(4)](a, key)
+		}
+		a.sleep(a.between(time.Second, 5*time.Minute))
+	}
+}
+
+// claimed returns a paste whose deletion is in progress.
+func (w *world) claimed() string {
+	for _, r := range w.db.Snapshot().Rows {
+		if r.Status == memadopt.Claimed {
+			return r.Key
+		}
+	}
+	return ""
+}
+
+// show reads a paste from database and bucket, and fills the cache, sometimes late.
+func (w *world) show(a *actor, key string, token int) {
 	row, c, err := a.find(key)
+	a.ahead = false
 	if err != nil {
 		return
 	}
@@ -323,10 +369,24 @@ func look(a *actor) {
 			return
 		}
 	}
-	if a.one(2) {
-		a.sleep(max(0, seen.Add(w.grace.CacheAgain).Sub(w.now)-time.Millisecond))
-	}
+	a.linger(number, seen)
 	w.fill(key, number, token, seen)
+}
+
+// linger lets a reader that has seen a paste wait, until it is gone, or until its
+// copies have been dropped once more, but for no longer than readers may.
+func (a *actor) linger(number int, seen lethe.Time) {
+	w, again := a.w, a.one(2)
+	left := seen.Add(w.grace.CacheAgain).Sub(w.now) - time.Second
+	if left <= 0 || a.one(3) {
+		return
+	}
+	a.onTime = true
+	a.sleepUntil(func() bool {
+		_, gone := w.oracle.removed[number]
+		return gone && (!again || w.db.Snapshot().Again == 0)
+	}, left)
+	a.onTime = false
 }
 
 // find asks the database for a paste; one that has expired is not served.

@@ -44,6 +44,17 @@ func (o *oracle) created(key, content string, end lethe.Time) {
 	o.pastes[key] = &paste{o.numbers, content, end}
 }
 
+// nextEnd returns the paste that ends next.
+func (o *oracle) nextEnd() (key string, end lethe.Time) {
+	for i := range pastes {
+		k := fmt.Sprintf("p%d", i)
+		if p := o.pastes[k]; p != nil && p.end > o.w.now && (key == "" || p.end < end) {
+			key, end = k, p.end
+		}
+	}
+	return key, end
+}
+
 // settles notes what is claimed right before rows are settled.
 func (o *oracle) settles() {
 	clear(o.claims)
@@ -52,6 +63,20 @@ func (o *oracle) settles() {
 			o.claims[r.Key] = r.At
 		}
 	}
+}
+
+// confirmed: outcomes change only marks of their own fence.
+func (o *oracle) confirmed(fence int64, before []memadopt.Mark) error {
+	now := map[string]memadopt.Mark{}
+	for _, m := range o.w.db.Snapshot().Marks {
+		now[m.Content] = m
+	}
+	for _, m := range before {
+		if m.Fence != fence && now[m.Content] != m {
+			return fmt.Errorf("the mark of %s was changed by a worker that has it no more", m.Content)
+		}
+	}
+	return nil
 }
 
 // drifts: only counts that were made wrong are reported as wrong.
@@ -127,6 +152,8 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		case there || !known:
 		case step != "settle" || p.end == 0 || p.end > o.w.now:
 			return fmt.Errorf("paste %s went in %q, and lasts until %s", key, step, p.end)
+		case o.claims[key] == 0:
+			return fmt.Errorf("paste %s went, and nobody had claimed it", key)
 		case o.dropped[cacheKey(key)] < o.claims[key]:
 			return fmt.Errorf("paste %s went, and its copies were not dropped since it was claimed", key)
 		default:

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	doneError   Fault = "unknown-done" // the effect, the caller cannot tell
 	late        Fault = "late"         // the caller is told unknown, the effect lands later
 	lateCrash   Fault = "late-crash"   // the caller dies, the effect lands later
+	lastMoment  Fault = "last-moment"  // so too, sent as late as a worker may, and as late as it may
 	slow        Fault = "slow"         // the effect lands later, and the caller waits for it
 	partial     Fault = "partial"      // part of it, the rest fails
 	short       Fault = "short"        // all of it or less, the answer leaves keys out
@@ -35,13 +37,18 @@ const (
 var (
 	txFaults     = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter, stall, stallAfter}
 	readFaults   = []Fault{notDone, crashBefore, stall}
-	deleteFaults = []Fault{notDone, undone, doneError, late, late, lateCrash, slow, partial, short, crashBefore, crashAfter, stall, stall}
+	deleteFaults = []Fault{notDone, undone, doneError, late, late, lateCrash, lastMoment, slow, partial, short, short, crashBefore, crashAfter, stall, stall}
 	dropFaults   = []Fault{notDone, undone, doneError, partial, crashBefore, crashAfter, stall}
 	putFaults    = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter}
 )
 
 // commitWithin is how long after it was sent a transaction may commit.
 const commitWithin = time.Minute
+
+// without leaves faults out.
+func without(faults []Fault, not ...Fault) []Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f Fault) bool { return slices.Contains(not, f) })
+}
 
 // mix is splitmix64.
 func mix(x uint64) uint64 {
@@ -74,7 +81,11 @@ func (w *world) arrive(step, detail string, faults []Fault) Fault {
 		a.dies()
 	case stall:
 		w.nap(a)
-		return none
+		if h>>60%2 == 0 {
+			return none
+		}
+		rest := without(faults, stall, crashBefore)
+		return rest[(h>>40)%uint64(len(rest))]
 	}
 	return fault
 }
@@ -84,6 +95,8 @@ func weight(a *actor, step string) uint64 {
 	switch {
 	case step == "unlink":
 		return 6
+	case step == "settle":
+		return 4
 	case strings.HasPrefix(a.name, "worker"):
 		return 2
 	}
@@ -95,13 +108,18 @@ func weight(a *actor, step string) uint64 {
 func (w *world) nap(a *actor) {
 	g := w.grace
 	long := a.between(g.Late, 3*g.Late+2*g.LongestWrite)
-	switch a.rng.IntN(4) {
+	switch a.rng.IntN(5) {
 	case 0:
-		long = a.between(g.Late/4, g.Late)
+		long = a.between(g.Late/4, g.Late/3)
 	case 1:
+		long = a.between(g.Late/3, g.Late)
+	case 2:
 		long = a.between(g.Watchdog, g.Watchdog+g.Watchdog/2)
 	}
-	a.sleep(long)
+	if a.moment != nil {
+		long = 2*g.Watchdog + 3*g.Late
+	}
+	a.sleepUntil(a.moment, long)
 	w.note("%s wakes", a.name)
 }
 
@@ -153,10 +171,24 @@ func (t tables) Claim(ctx context.Context, limit int) (adopt.Claim, error) {
 }
 
 func (t tables) Settle(ctx context.Context, c adopt.Claim, again time.Duration) (adopt.Settled, error) {
+	if a := t.w.cur; a != nil && a.one(2) {
+		a.moment = func() bool { return t.w.claimedAgain(c) }
+		defer func() { a.moment = nil }()
+	}
 	return write(t.w, "settle", rowsOf(c), func() (adopt.Settled, error) {
 		t.w.oracle.settles()
 		return t.db.Settle(ctx, c, again)
 	})
+}
+
+// claimedAgain reports whether a row of a claim is another's by now.
+func (w *world) claimedAgain(c adopt.Claim) bool {
+	for _, r := range w.db.Snapshot().Rows {
+		if r.Status == memadopt.Claimed && r.At != c.At && slices.ContainsFunc(c.Rows, func(mine adopt.Row) bool { return mine.Key == r.Key }) {
+			return true
+		}
+	}
+	return false
 }
 
 func rowsOf(c adopt.Claim) string {
@@ -193,7 +225,12 @@ func (t tables) Mark(ctx context.Context, r adopt.MarkRequest) (adopt.Marked, er
 }
 
 func (t tables) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (adopt.Confirmed, error) {
-	return write(t.w, "confirm", fmt.Sprint(fence, outcomes), func() (adopt.Confirmed, error) { return t.db.Confirm(ctx, fence, outcomes, g) })
+	return write(t.w, "confirm", fmt.Sprint(fence, outcomes), func() (adopt.Confirmed, error) {
+		before := t.db.Snapshot().Marks
+		out, err := t.db.Confirm(ctx, fence, outcomes, g)
+		t.w.fail(t.w.oracle.confirmed(fence, before))
+		return out, err
+	})
 }
 
 func (t tables) Unmark(ctx context.Context, limit int) (int, error) {
@@ -219,6 +256,11 @@ const prefix = "content/"
 
 func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	fault := b.w.arrive("unlink", strings.Join(keys, " "), deleteFaults)
+	if a := b.w.cur; fault == lastMoment {
+		a.onTime = true
+		a.sleep(b.w.grace.Late/3 - time.Second)
+		a.onTime = false
+	}
 	if err := blob.Check(ctx); err != nil {
 		return nil, fmt.Errorf("sim: unlink: %w: %w", err, blob.ErrNotDone)
 	}
@@ -228,9 +270,9 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		return nil, fmt.Errorf("sim: unlink: %w: %w", blob.ErrDown, blob.ErrNotDone)
 	case undone:
 		return nil, unknown
-	case late, lateCrash:
-		b.landsLate(keys)
-		if fault == lateCrash {
+	case late, lateCrash, lastMoment:
+		b.landsLate(keys, fault == lastMoment)
+		if fault != late {
 			b.w.cur.dies()
 		}
 		return nil, unknown
@@ -243,7 +285,7 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	case short:
 		half := len(keys) / 2
 		b.lose(keys[:half])
-		b.landsLate(keys[half:])
+		b.landsLate(keys[half:], false)
 		return b.answer(keys, half, half, nil), nil
 	}
 	b.lose(keys)
@@ -268,13 +310,19 @@ func (b bucket) answer(keys []string, done, told int, err error) (out []blob.Res
 	return out
 }
 
-// landsLate is a delete that takes effect when nobody waits for it any more.
-func (b bucket) landsLate(keys []string) {
+// landsLate is a delete that takes effect when nobody waits for it any more, or as late
+// as one may.
+func (b bucket) landsLate(keys []string, last bool) {
 	var contents []string
 	for _, k := range keys {
 		contents = append(contents, strings.TrimPrefix(k, prefix))
 	}
-	b.w.later("unlink", contents, b.w.grace.Late, func() { b.lose(keys) })
+	lose := func() { b.lose(keys) }
+	if last {
+		b.w.lands(landing{"unlink", contents, b.w.now.Add(b.w.grace.Late - time.Millisecond), lose})
+		return
+	}
+	b.w.later("unlink", contents, b.w.grace.Late, lose)
 }
 
 func (b bucket) lose(keys []string) {

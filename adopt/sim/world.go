@@ -120,6 +120,8 @@ func newWorld(cfg Config) *world {
 		w.enter("app", serve)
 	}
 	w.enter("racer", race)
+	w.enter("reader", gaze)
+	w.enter("owner", meddle)
 	return w
 }
 
@@ -142,7 +144,7 @@ func (a *actor) stop() {
 // is done.
 func (w *world) turn() bool {
 	var awake []*actor
-	var first *actor
+	var first, ahead *actor
 	apps := false
 	for _, a := range w.actors {
 		if a.done {
@@ -151,6 +153,9 @@ func (w *world) turn() bool {
 		apps = apps || isApp(a)
 		if a.awake() {
 			awake = append(awake, a)
+			if a.ahead {
+				ahead = a
+			}
 		}
 		if first == nil || a.asleep < first.asleep {
 			first = a
@@ -163,7 +168,11 @@ func (w *world) turn() bool {
 		w.advance(first.asleep)
 		return true
 	}
-	w.run(awake[w.rng.IntN(len(awake))])
+	next := awake[w.rng.IntN(len(awake))]
+	if ahead != nil {
+		next = ahead
+	}
+	w.run(next)
 	w.tick()
 	return true
 }
@@ -188,16 +197,25 @@ func (w *world) run(a *actor) {
 
 // tick moves the clock: mostly a little, now and then beyond a grace.
 func (w *world) tick() {
+	to := w.now.Add(w.span())
+	for _, a := range w.actors {
+		if a.onTime && !a.done {
+			to = min(to, a.asleep)
+		}
+	}
+	w.advance(to)
+}
+
+func (w *world) span() time.Duration {
 	switch n := w.rng.IntN(1000); {
 	case n < 3:
-		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(180)) * time.Minute))
+		return time.Duration(1+w.rng.IntN(180)) * time.Minute
 	case n < 20:
-		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(600)) * time.Second))
+		return time.Duration(1+w.rng.IntN(600)) * time.Second
 	case n < 100:
-		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(20)) * time.Second))
-	default:
-		w.advance(w.now.Add(time.Duration(1+w.rng.IntN(60)) * time.Millisecond))
+		return time.Duration(1+w.rng.IntN(20)) * time.Second
 	}
+	return time.Duration(1+w.rng.IntN(60)) * time.Millisecond
 }
 
 // advance sets the clock; late effects land at their instants, and whoever waits for
@@ -223,7 +241,11 @@ func (w *world) later(what string, keys []string, window time.Duration, apply fu
 	case 1:
 		after = window - time.Duration(1+w.rng.IntN(1000))*time.Millisecond
 	}
-	w.late = append(w.late, landing{what, keys, w.now.Add(after), apply})
+	w.lands(landing{what, keys, w.now.Add(after), apply})
+}
+
+func (w *world) lands(l landing) {
+	w.late = append(w.late, l)
 	slices.SortStableFunc(w.late, func(a, b landing) int { return int(a.at - b.at) })
 }
 

@@ -1,0 +1,99 @@
+package sim_test
+
+import "github.com/lethe-storage/lethe/internal/mutation"
+
+// mutant is a break of one rule: what Old stands for becomes New.
+type mutant struct {
+	name string
+	rule string // what it takes away
+	// known is a seed that shows it today; the search begins with it. within is how
+	// many schedules have to show it.
+	known  uint64
+	within int
+	file   string
+	edits  []mutation.Edit
+}
+
+const (
+	clean    = "adopt/clean.go"
+	expire   = "adopt/expire.go"
+	watchdog = "adopt/watchdog.go"
+	records  = "adopt/memadopt/records.go"
+	contents = "adopt/memadopt/contents.go"
+	app      = "adopt/memadopt/app.go"
+)
+
+func edit(old, new string) []mutation.Edit { return []mutation.Edit{{Old: old, New: new}} }
+
+// mutants are each guard taken away. Those in memadopt stand for the same rule of
+// sqladopt.
+var mutants = []mutant{
+	// What protects names that are used again.
+	{name: "no guard", rule: "a mark refuses references", file: app,
+		edits: edit("m != nil && m.State != Waiting && !db.unguarded", "m != nil && m.State != Waiting && db.unguarded")},
+	{name: "the guard looks away once the object is gone", rule: "LongestWrite: a mark outlasts the delete", file: app,
+		edits: edit("m.State != Waiting && !db.unguarded", "m.State == Condemned && !db.unguarded")},
+	{name: "marks end with the delete", rule: "LongestWrite: a mark outlasts the delete", file: contents,
+		edits: edit("last.Add(longest)", "last")},
+	{name: "marks end before they are due", rule: "LongestWrite: a mark outlasts the delete", file: contents,
+		edits: edit("m.State == Gone && m.Due <= now", "m.State == Gone && m.Due <= max(now, m.Due)")},
+	{name: "the longest write is counted from the confirmation", rule: "an unseen delete may take away what was uploaded right before it", known: 213, file: contents,
+		edits: edit("m.over(max(now, m.Unseen), g.LongestWrite)", "m.over(max(now.Add(g.LongestWrite), m.Unseen), 0)")},
+	{name: "unseen deletes are forgotten", rule: "Late: a delete may take effect later", file: contents,
+		edits: edit("m.Unseen = max(m.Unseen, now.Add(g.Late))", "m.Unseen = max(m.Unseen, now)")},
+	{name: "unknown deletes are taken for not done", rule: "Late: a delete may take effect later", file: clean,
+		edits: edit("results[i].Err.Error(), blob.Unknown(results[i].Err)", "results[i].Err.Error(), false")},
+	{name: "keys that an answer leaves out are taken for not done", rule: "an answer is checked against the request", known: 459, file: clean,
+		edits: edit("err == nil || blob.Unknown(err)", "blob.Unknown(err)")},
+	{name: "failed calls are taken for not done", rule: "Late: a delete may take effect later", known: 213, file: clean,
+		edits: edit("err == nil || blob.Unknown(err)", "err == nil")},
+	{name: "marks are taken over at once", rule: "Late: the worker before may still delete", known: 122, file: contents,
+		edits: edit("takeover := now.Add(r.Late)", "takeover := now")},
+	{name: "a takeover expects no delete of the worker before", rule: "Late: the worker before may still delete", known: 58, file: contents,
+		edits: edit("		m.Unseen = takeover\n	}\n	m.State", "		m.Unseen = max(m.Unseen, 0)\n	}\n	m.State")},
+	{name: "deletes are sent however late", rule: "a delete is sent only while its mark stands", known: 223, file: clean,
+		edits: edit("inTime(ctx, p.Boot, began, p.Grace.sendWithin())", "inTime(ctx, p.Boot, began, 1000*time.Hour)")},
+	{name: "time is counted from the mark's answer", rule: "a delete is sent only while its mark stands", known: 1922, file: clean,
+		edits: edit("inTime(ctx, p.Boot, began,", "inTime(ctx, p.Boot, max(began, p.Boot.Now()),")},
+	{name: "confirmations need no fence", rule: "what was taken over is the other's", known: 68, file: contents,
+		edits: edit("m.State != Condemned || m.Fence != fence", "m.State != Condemned")},
+	{name: "failed deletes are taken for done", rule: "only what is confirmed is gone", known: 45, file: clean,
+		edits: edit("case results[i].Err != nil &&", "case false &&")},
+	{name: "keys that an answer leaves out are taken for deleted", rule: "only what is confirmed is gone", known: 51, file: clean,
+		edits: edit("case i >= len(results):", "case i >= len(results) && err == nil:\n\t\tcase i >= len(results):")},
+	{name: "what is referenced again is condemned", rule: "marks look again", file: contents,
+		edits: []mutation.Edit{{Old: "m.State == Waiting && (c == nil || c.Count != 0)", New: "m.State == Waiting && c == nil"},
+			{Old: "c != nil && (referenced || c.Count != 0)", New: "c != nil && referenced && c.Count < 0"}}},
+	{name: "counts are believed", rule: "a count that is wrong deletes nothing", file: contents,
+		edits: edit("c != nil && (referenced || c.Count != 0)", "c != nil && (referenced && c.Count < 0 || c.Count != 0)")},
+
+	// What protects rows that are extended, and copies.
+	{name: "what was extended is removed", rule: "still expired", known: 106, file: records,
+		edits: edit("		if !r.expired(now) {\n			r.giveBack()", "		if !r.expired(now.Add(24 * time.Hour)) && r.End == 0 {\n			r.giveBack()")},
+	{name: "settles need no fence", rule: "what was claimed by another is the other's", known: 135, file: records,
+		edits: edit("have.Status == Claimed && have.At == c.At", "have.Status == Claimed")},
+	{name: "settles need no claim", rule: "still in progress", known: 32, file: records,
+		edits: edit("have.Status == Claimed && have.At == c.At", "have.Status != Deleted")},
+	{name: "copies are not dropped", rule: "copies go before their row", file: expire,
+		edits: edit("if e.Copies == nil || len(keys) == 0 {", "if e.Copies != nil || len(keys) == 0 {")},
+	{name: "rows go although copies may be there", rule: "copies go before their row", known: 22, file: expire,
+		edits: edit("if err := e.drop(ctx, claim); err != nil {", "if err := e.drop(ctx, claim); err != nil && len(claim.Rows) == 0 {")},
+	{name: "copies are not written down to be dropped once more", rule: "the second drop", known: 28, file: records,
+		edits: edit("if len(keys) > 0 {", "if len(keys) > 1000 {")},
+	{name: "copies are dropped once more at once", rule: "CacheAgain: readers fill late", known: 1835, file: records,
+		edits: edit("Keys: keys}, now.Add(after)}", "Keys: keys}, now}")},
+	{name: "the second drop is not done", rule: "the second drop", known: 40, file: watchdog,
+		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys[:0]); err != nil {")},
+	{name: "a second drop that failed is forgotten", rule: "the second drop", known: 1215, file: watchdog,
+		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys); err != nil && len(a.Keys) == 0 {")},
+
+	// What leaves nothing behind.
+	{name: "the watchdog recovers nothing", rule: "nothing stays in progress", file: watchdog,
+		edits: edit("w.Records.Recover(ctx, w.Grace.Watchdog, w.Batch)", "w.Records.Recover(ctx, w.Grace.Watchdog, 0)")},
+	{name: "contents that others let go are not found", rule: "nothing stays without a reference", file: clean,
+		edits: edit("p.Contents.Find(ctx, p.after, p.Batch, p.Grace.Unreferenced)", "p.Contents.Find(ctx, \"~\", p.Batch, p.Grace.Unreferenced)")},
+	{name: "one reference is counted for all rows", rule: "counting by what each row names", file: records,
+		edits: edit("		c.Count -= n", "		c.Count -= min(n, 1)")},
+	{name: "rows that were not removed are counted", rule: "counting by what each row names", known: 106, file: records,
+		edits: edit("			out.Returned++\n			continue\n", "			out.Returned++\n			references[r.Content]++\n			order = append(order, r.Content)\n			continue\n")},
+}

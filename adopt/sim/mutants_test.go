@@ -1,0 +1,139 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt/sim"
+	"github.com/lethe-storage/lethe/internal/mutation"
+)
+
+var (
+	runMutants = flag.Bool("sim.mutants", false, "build every mutant and see that the simulation finds it")
+	onlyMutant = flag.String("sim.mutant", "", "only the mutants whose name holds this")
+	hunted     = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
+	known      = flag.Uint64("sim.known", 0, "the seed to hunt first")
+)
+
+// root is the module's folder, seen from this package's.
+const root = "../.."
+
+// enough is how many schedules have to show a mutant that does not say so itself.
+const enough = 2000
+
+func (m mutant) patched() mutation.Mutant {
+	return mutation.Mutant{Name: m.name, Edits: map[string][]mutation.Edit{m.file: m.edits}}
+}
+
+// TestMutants takes each guard away in turn: the simulation has to find a schedule in
+// which that costs somebody a paste, serves what has expired, or leaves something
+// behind. A mutant that survives is a hole in the oracle, or a guard that buys nothing.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		if _, err := m.patched().Patches(root); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if !*runMutants && *onlyMutant == "" {
+		t.Skip("the patches apply; run them with -sim.mutants")
+	}
+	if t.Failed() {
+		return
+	}
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !strings.Contains(m.name, *onlyMutant) })
+	binary := sow(t, chosen)
+	var wg sync.WaitGroup
+	work := make(chan mutant)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for m := range work {
+				switch seed, err := m.hunt(binary); {
+				case err != nil:
+					t.Errorf("%-60s could not be run: %v", m.name, err)
+				case seed == 0:
+					t.Errorf("%-60s SURVIVED (%s)", m.name, m.rule)
+				default:
+					t.Logf("%-60s found by seed %d (%s)", m.name, seed, m.rule)
+				}
+			}
+		})
+	}
+	for _, m := range chosen {
+		work <- m
+	}
+	close(work)
+	wg.Wait()
+}
+
+// sow builds all mutants in one binary, and sees that it is sound while they sleep.
+func sow(t *testing.T, list []mutant) (binary string) {
+	var patched []mutation.Mutant
+	for _, m := range list {
+		patched = append(patched, m.patched())
+	}
+	files, alone, err := mutation.Plant(root, patched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range alone {
+		t.Fatalf("%s changes more than functions", m.Name)
+	}
+	if binary, err = mutation.Build(root, t.TempDir(), files); err != nil {
+		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
+	}
+	if seed, err := (mutant{within: 200}).hunt(binary); seed != 0 || err != nil {
+		t.Fatalf("a build whose mutants sleep: seed %d, %v", seed, err)
+	}
+	return binary
+}
+
+// hunt runs the simulation with the mutant awake; it returns the first seed that
+// fails, 0 if none does.
+func (m mutant) hunt(binary string) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	within := m.within
+	if within == 0 {
+		within = enough
+	}
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10))
+	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name, "GOMAXPROCS=1")
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err == nil || !errors.As(err, &failed) {
+		return 0, err
+	}
+	seed := regexp.MustCompile(`found by seed (\d+)`).FindSubmatch(out)
+	if seed == nil {
+		return 0, fmt.Errorf("%w:\n%s", err, out)
+	}
+	return strconv.Atoi(string(seed[1]))
+}
+
+// TestHunt is what a mutant's binary runs.
+func TestHunt(t *testing.T) {
+	for n := range *hunted + 1 {
+		s := uint64(n)
+		if n == 0 {
+			s = *known
+		}
+		if s == 0 {
+			continue
+		}
+		if r := sim.Run(sim.Config{Seed: s}); r.Err != nil {
+			t.Fatalf("found by seed %d: %v", s, r.Err)
+		}
+	}
+}
