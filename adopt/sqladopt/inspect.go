@@ -28,6 +28,8 @@ type shape struct {
 	rows, contents map[string]column
 	// place is the table of contents with its schema.
 	place string
+	// others are the columns, with their tables, that refer to contents beside rows'.
+	others []string
 }
 
 const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -36,6 +38,12 @@ const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.
 			AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
 		EXISTS (SELECT 1 FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
 	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
+
+// otherReferences are foreign keys to the contents that the description does not name.
+const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.' || a.attname FROM pg_constraint k
+	JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+	WHERE k.contype = 'f' AND k.confrelid = to_regclass(?1) AND NOT (k.conrelid = to_regclass(?2) AND a.attname = ?3)
+	AND k.conparentid = 0 ORDER BY 1`
 
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
@@ -68,6 +76,9 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 		}
 		if c.Contents != nil {
 			if s.contents, err = t.columns(c.Contents.Table); err != nil {
+				return err
+			}
+			if s.others, err = all(t, text, otherReferences, table(c.Contents.Table), table(c.Rows.Table), c.Rows.Content); err != nil {
 				return err
 			}
 			err = t.row(qualified, table(c.Contents.Table)).Scan(&s.place)
@@ -152,5 +163,36 @@ func unfit(c adopt.Collection, s *shape) error {
 			bad("column %s of %s is NOT NULL: a row that is kept as %s cannot let go of its content", named.name, c.Rows.Table, st.Deleted)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, unfitContents(c, s)...)...)
+}
+
+// unfitContents names what would let two contents have one object, or a reference be
+// overlooked: the object of a content that is still used would be deleted.
+func unfitContents(c adopt.Collection, s *shape) (errs []error) {
+	if c.Contents == nil {
+		return nil
+	}
+	t, err := adopt.ParseTemplate(c.Contents.Object)
+	if err != nil {
+		return nil // Parse has refused it
+	}
+	unique := false
+	for _, name := range t.Columns() {
+		col := s.contents[name]
+		unique = unique || col.unique && !col.folding
+		if !col.notNull {
+			errs = append(errs, fmt.Errorf("column %s of %s may be NULL, and names the object: it needs NOT NULL", name, c.Contents.Table))
+		}
+	}
+	for _, l := range t.Literals()[1:len(t.Columns())] {
+		unique = unique && l != "" // {a}{b} are equal for "x", "yz" and "xy", "z"
+	}
+	if !unique {
+		errs = append(errs, fmt.Errorf("two rows of %s may have the object %s: a column in it needs a unique index, or the object of one would go with the other",
+			c.Contents.Table, c.Contents.Object))
+	}
+	if c.Contents.Count == "" && len(s.others) > 0 {
+		errs = append(errs, fmt.Errorf("%s refers to %s as well, and without a count nobody would look there", strings.Join(s.others, ", "), c.Contents.Table))
+	}
+	return errs
 }

@@ -172,3 +172,43 @@ func TestUnfitTables(t *testing.T) {
 		}
 	}
 }
+
+// Contents that may share an object, or that others refer to without being counted, are
+// refused: the object of one that is used would go with another.
+func TestUnfitContents(t *testing.T) {
+	const good = `CREATE TABLE content (hash text PRIMARY KEY, object_key text NOT NULL UNIQUE, part text NOT NULL, refs bigint);
+		CREATE TABLE pastes (code text PRIMARY KEY, hash text, expires_at timestamptz)`
+	url := servers.Postgres(t)
+	db := openDB(t, url)
+	conn := connect(t, url, good)
+	c := adopt.Collection{
+		Rows:     adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Content: "hash"},
+		Contents: &adopt.Table{Table: "content", Key: "hash", Object: "{object_key}"},
+	}
+	other := "; CREATE TABLE avatars (id int PRIMARY KEY, picture text REFERENCES content)"
+	for _, v := range []struct{ change, object, count, want string }{
+		{"", "{object_key}", "", ""},
+		{"", "content/{hash}", "", ""},
+		{"", "{part}/{hash}", "", ""},
+		{"; ALTER TABLE pastes ADD FOREIGN KEY (hash) REFERENCES content", "{object_key}", "", ""},
+		{other, "{object_key}", "refs", ""},
+		{"", "{part}", "", "two rows of content may have the object {part}"},
+		{"", "{part}{hash}", "", "two rows of content may have the object"},
+		{"; ALTER TABLE content DROP CONSTRAINT content_object_key_key", "{object_key}", "", "needs a unique index"},
+		{"; ALTER TABLE content ALTER object_key DROP NOT NULL", "{object_key}", "", "column object_key of content may be NULL"},
+		{other, "{object_key}", "", "avatars.picture refers to content as well"},
+		{"; ALTER TABLE pastes ADD before text REFERENCES content", "{object_key}", "", "pastes.before refers to content as well"},
+	} {
+		if _, err := conn.Exec(t.Context(), "DROP TABLE IF EXISTS avatars, pastes, content;"+good+v.change); err != nil {
+			t.Fatal(v.change, err)
+		}
+		table := *c.Contents
+		table.Object, table.Count = v.object, v.count
+		described := c
+		described.Contents = &table
+		_, err := db.Collection(t.Context(), "pastes", described)
+		if (err == nil) != (v.want == "") || err != nil && !strings.Contains(err.Error(), v.want) {
+			t.Errorf("%s, object %s, count %q: %v, want %q", v.change, v.object, v.count, err, v.want)
+		}
+	}
+}

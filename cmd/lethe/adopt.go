@@ -233,6 +233,9 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 			if !slices.Contains(a.Description.Names(), name) {
 				return fmt.Errorf("%s describes no collection %q", args[0], name)
 			}
+			if a.Collection(name) == nil {
+				return fmt.Errorf("collection %s has no rows to guard: it is of kind %s", name, a.Description.Collections[name].Kind)
+			}
 		}
 		if len(names) == 0 {
 			for _, name := range a.Description.Names() {

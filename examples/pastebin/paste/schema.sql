@@ -5,7 +5,7 @@
 -- ref_count is 0 and its object are for a cleanup to remove.
 CREATE TABLE IF NOT EXISTS content (
     content_hash text        PRIMARY KEY,                          -- SHA-256, hexadecimal
-    object_key   text        NOT NULL,                             -- in the bucket
+    object_key   text        NOT NULL UNIQUE,                      -- in the bucket
     size         bigint      NOT NULL,                             -- bytes
     ref_count    bigint      NOT NULL CHECK (ref_count >= 0),      -- rows of pastes that name it
     created_at   timestamptz NOT NULL DEFAULT now()
