@@ -73,6 +73,7 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	add("kept", int64(marked.Kept))
 	add("busy", int64(marked.Busy))
 	p.Events.drifted(p.Collection, marked.Drifted)
+	p.Events.outside(p.Collection, marked.Outside)
 	if len(marked.Contents) == 0 {
 		return false, nil
 	}

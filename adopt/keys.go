@@ -175,6 +175,7 @@ type comparison struct {
 	left    int // that may be deleted
 
 	at      lethe.Time // when the rows were read
+	below   int64      // of the keys, those below the prefix
 	rows    *spool
 	found   []OrphanObject // not yet looked at again
 	missing []string
@@ -187,10 +188,10 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.rows.close()) }()
 	var last int64
-	if c.at, last, err = c.Rows.Stream(ctx, c.rows.put); err != nil {
+	if c.at, last, err = c.Rows.Stream(ctx, c.named); err != nil {
 		return err
 	}
-	if err := c.Rules.enough(c.rows.n, last); err != nil {
+	if err := c.Rules.enough(c.below, last); err != nil {
 		return err
 	}
 	if err := c.rows.rewind(); err != nil {
@@ -208,7 +209,16 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	if err := errors.Join(c.flushOrphans(ctx), c.flushMissing(ctx)); err != nil || !record {
 		return err
 	}
-	return c.Rows.End(ctx, c.rows.n, c.at)
+	return c.Rows.End(ctx, c.below, c.at)
+}
+
+// named takes a key that a row names. One that lies elsewhere says nothing about the
+// objects below the prefix.
+func (c *comparison) named(key string) error {
+	if _, ok := cutPrefix(key, c.Prefix); ok && key != c.rows.key {
+		c.below++
+	}
+	return c.rows.put(key)
 }
 
 // listed takes the next object of the listing.
@@ -222,8 +232,8 @@ func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 	if c.rows.key == key {
 		return c.rows.next()
 	}
-	if c.at.Sub(i.ModTime) < c.Rules.MinAge {
-		return nil
+	if c.at.Sub(i.ModTime) < c.Rules.MinAge || i.ModTime == 0 || blob.CheckForeign(i.Key) != nil {
+		return nil // without a time nothing tells whether it is young, or was put anew
 	}
 	c.found = append(c.found, OrphanObject{key, i.Size, i.ModTime})
 	if len(c.found) < c.Batch {

@@ -56,7 +56,7 @@ func (s KeySpec) Rules() KeyRules {
 func (r KeyRules) enough(rows, last int64) error {
 	switch {
 	case rows == 0:
-		return fmt.Errorf("%w: the query returns nothing, so all would go; nothing is touched until it returns a row", ErrFewRows)
+		return fmt.Errorf("%w: the query returns no key below the prefix, so all would go; nothing is touched until it returns one", ErrFewRows)
 	case float64(rows) < r.Least*float64(last):
 		return fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set keys.least below %.3f for one run",
 			ErrFewRows, rows, last, float64(rows)/float64(last))

@@ -73,6 +73,9 @@ type Marked struct {
 	Kept, Busy int
 	// Drifted are contents whose count is 0 although rows refer to them.
 	Drifted []string
+	// Outside are objects that do not lie below the prefix, and are left alone: a delete
+	// of one would be refused for ever, and so would the rows that name it.
+	Outside []string
 }
 
 // Outcome is what became of one object.
@@ -154,6 +157,8 @@ type Events struct {
 	Failed func(collection string, objects int, why string)
 	// Missing: rows name keys that have no object.
 	Missing func(collection string, keys []string)
+	// Outside: objects do not lie below the prefix, and are left alone.
+	Outside func(collection string, keys []string)
 	// FolderCancelled: a folder that was marked is not to go any more.
 	FolderCancelled func(collection, folder, why string)
 	// FolderKept: a folder without a row cannot be removed.
@@ -187,6 +192,12 @@ func (e *Events) drifted(collection string, contents []string) {
 func (e *Events) broken(collection string, contents []string) {
 	if e != nil && e.Broken != nil && len(contents) > 0 {
 		e.Broken(collection, contents)
+	}
+}
+
+func (e *Events) outside(collection string, keys []string) {
+	if e != nil && e.Outside != nil && len(keys) > 0 {
+		e.Outside(collection, keys)
 	}
 }
 

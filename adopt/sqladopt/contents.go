@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -195,6 +196,13 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 			s.drop = append(s.drop, d.Content)
 		case exists && !free[d.Content]:
 			s.busy = append(s.busy, d.Content)
+		case !strings.HasPrefix(d.Object, c.c.Prefix):
+			s.out.Outside = append(s.out.Outside, d.Object)
+			if d.state == condemned {
+				s.letGo = append(s.letGo, d.Content)
+			} else {
+				s.drop = append(s.drop, d.Content)
+			}
 		case !exists || l.unreferenced && !l.referenced:
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
@@ -302,8 +310,10 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		return nil
 	}
 	keys := asJSON(ended)
-	if _, err := all(t, text, c.texts().hold, keys); err != nil {
-		return err
+	if hold := c.texts().hold; hold != "" {
+		if _, err := all(t, text, hold, keys); err != nil {
+			return err
+		}
 	}
 	seen, err := c.look(t, ended)
 	if err != nil {

@@ -48,6 +48,11 @@ const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
 
+// relatives tells whether a table is a part of another, and whether other tables inherit
+// from it that are no partitions: its triggers and unique indexes do not hold for those.
+const relatives = `SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?1)),
+	EXISTS (SELECT 1 FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE i.inhparent = to_regclass(?1) AND NOT k.relispartition)`
+
 func (t *tx) columns(name string) (map[string]column, error) {
 	list, err := all(t, func(r *sql.Rows) (c column, err error) {
 		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &c.unique, &c.folding)
@@ -58,6 +63,15 @@ func (t *tx) columns(name string) (map[string]column, error) {
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("there is no table %s, or its user may not see it", name)
+	}
+	var part, parent bool
+	switch err := t.row(relatives, table(name)).Scan(&part, &parent); {
+	case err != nil:
+		return nil, err
+	case part:
+		return nil, fmt.Errorf("table %s is a part of another, whose other parts may refer to the same objects: name the whole", name)
+	case parent:
+		return nil, fmt.Errorf("other tables inherit from %s: its keys are not unique among their rows, and a guard does not see those; only partitions can be adopted", name)
 	}
 	out := make(map[string]column, len(list))
 	for _, c := range list {
@@ -136,6 +150,10 @@ func missing(c adopt.Collection, s *shape) error {
 // keyTypes are those whose values are equal only if their texts are.
 var keyTypes = []string{"text", "character varying", "character", "uuid", "smallint", "integer", "bigint", "bytea"}
 
+// sessionTypes are those whose values one session writes unlike another.
+var sessionTypes = []string{"date", "timestamp without time zone", "timestamp with time zone", "time with time zone",
+	"interval", "money", "real", "double precision"}
+
 // unfit names what the columns do not have that has to be there. A key that is not
 // unique would take rows along that have not ended.
 func unfit(c adopt.Collection, s *shape) error {
@@ -152,6 +170,14 @@ func unfit(c adopt.Collection, s *shape) error {
 		}
 	}
 	key(c.Rows.Table, s.rows[c.Rows.Key])
+	for _, text := range c.Rows.Objects {
+		t, _ := adopt.ParseTemplate(text) // Parse has refused it
+		for _, name := range t.Columns() {
+			if k := s.rows[name]; slices.Contains(sessionTypes, k.base) {
+				bad("column %s of %s is of type %s, whose text depends on settings of the session: keys of objects need a column of text", name, c.Rows.Table, k.kind)
+			}
+		}
+	}
 	if c.Contents != nil {
 		k, named := s.contents[c.Contents.Key], s.rows[c.Rows.Content]
 		key(c.Contents.Table, k)

@@ -163,8 +163,10 @@ func TestUnfitTables(t *testing.T) {
 		{"ALTER TABLE pastes ALTER initiated_at TYPE date", "column initiated_at is a date, which is too coarse"},
 		{"ALTER TABLE pastes ALTER expires_at TYPE timestamp", "say in which time zone it is"},
 		{"ALTER TABLE pastes ALTER expires_at TYPE text", "which is no time"},
+		{"CREATE TABLE old () INHERITS (pastes)", "other tables inherit from pastes"},
+		{"CREATE TABLE old (LIKE pastes); ALTER TABLE pastes INHERIT old", "table pastes is a part of another"},
 	} {
-		if _, err := conn.Exec(t.Context(), "DROP TABLE pastes, content; DROP COLLATION IF EXISTS folding;"+good+";"+c.change); err != nil {
+		if _, err := conn.Exec(t.Context(), "DROP TABLE pastes, content CASCADE; DROP TABLE IF EXISTS old; DROP COLLATION IF EXISTS folding;"+good+";"+c.change); err != nil {
 			t.Fatal(c.change, err)
 		}
 		if _, err := db.Collection(t.Context(), "pastes", k.description()); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -210,5 +212,16 @@ func TestUnfitContents(t *testing.T) {
 		if (err == nil) != (v.want == "") || err != nil && !strings.Contains(err.Error(), v.want) {
 			t.Errorf("%s, object %s, count %q: %v, want %q", v.change, v.object, v.count, err, v.want)
 		}
+	}
+}
+
+// Keys of objects that one session writes unlike another are refused.
+func TestUnfitObjects(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openDB(t, url)
+	connect(t, url, `CREATE TABLE files (id uuid PRIMARY KEY, day date, ends timestamptz)`)
+	_, err := db.Collection(t.Context(), "files", adopt.Collection{Rows: adopt.Rows{Table: "files", Key: "id", End: "ends", Objects: []string{"files/{day}/{id}"}}})
+	if err == nil || !strings.Contains(err.Error(), "column day of files is of type date") {
+		t.Errorf("a date in a key: %v", err)
 	}
 }

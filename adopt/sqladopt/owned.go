@@ -13,20 +13,22 @@ import (
 type contentTexts struct {
 	free   string // locks what nobody else has locked, and returns it
 	look   string // is a statement of its own: it sees what was committed before the lock
-	hold   string // waits for the locks
+	hold   string // waits for the locks; empty: there are no rows that change
 	remove string // empty: there are no rows to remove
 	sample string // returns some keys of objects
 }
 
-// The guard of rows that own objects locks their keys, as there is no row to lock.
-const ownedSeed = 7564322
+// The guard of rows that own objects locks their keys, as there is no row to lock. Keys
+// share 1,024 locks: those of one transaction must not fill the server's table of locks.
+func ownedLock(key string) string {
+	return "7564322, CAST(hashtextextended(" + key + ", 0) & 1023 AS int)"
+}
 
 var ownedTexts = contentTexts{
-	free: fmt.Sprintf(`SELECT t.id FROM {ids 1} WHERE pg_try_advisory_xact_lock(hashtextextended(t.id, %d))`, ownedSeed),
+	free: `SELECT t.id FROM {ids 1} WHERE pg_try_advisory_xact_lock(` + ownedLock("t.id") + `)`,
 	look: `SELECT t.id, 1, CASE WHEN {owned} THEN 1 ELSE 0 END FROM {ids 1}`,
-	hold: fmt.Sprintf(`SELECT t.id FROM (SELECT id FROM {ids 1} ORDER BY id) AS t
-		WHERE pg_advisory_xact_lock(hashtextextended(t.id, %d)) IS NOT NULL`, ownedSeed),
-	sample: `SELECT {own object} FROM {rows} r ORDER BY r.{key} DESC LIMIT ?1`,
+	sample: `SELECT o.key FROM (SELECT * FROM {rows} ORDER BY {key} DESC LIMIT ?1) AS r, unnest(ARRAY[{own objects}]) AS o(key)
+		WHERE o.key IS NOT NULL`,
 }
 
 func (c *Collection) texts() contentTexts {
@@ -50,28 +52,21 @@ DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
 
 // ownedWords fills in the marks of rows that own objects.
 func ownedWords(w words, c adopt.Collection) error {
-	var owned, news, olds, columns []string
+	var own, owned, news, olds []string
 	for _, text := range c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)
 		if err != nil {
 			return err
 		}
 		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s = t.id)", table(c.Rows.Table), concatenation(t, "r")))
+		own = append(own, concatenation(t, "r"))
 		news, olds = append(news, concatenation(t, "NEW")), append(olds, concatenation(t, "OLD"))
-		for _, name := range t.Columns() {
-			columns = append(columns, ident(name))
-		}
 	}
-	first, err := adopt.ParseTemplate(c.Rows.Objects[0])
-	if err != nil {
-		return err
-	}
-	w["{own object}"] = concatenation(first, "r")
+	w["{own objects}"] = strings.Join(own, ", ")
 	w["{owned}"] = strings.Join(owned, " OR ")
 	w["{new objects}"], w["{old objects}"] = strings.Join(news, ", "), strings.Join(olds, ", ")
-	w["{object columns}"] = strings.Join(columns, ", ")
 	w["{grace}"] = fmt.Sprint(c.Graces().Unreferenced.Microseconds())
-	w["{seed}"] = fmt.Sprint(ownedSeed)
+	w["{lock of key}"] = ownedLock("key")
 	return nil
 }
 

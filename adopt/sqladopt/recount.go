@@ -8,7 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Drift is a content whose count is not the number of rows that refer to it.
+// Drift is a content whose count is not the number of rows that refer to it. A count that
+// is NULL is told as -1.
 type Drift struct {
 	Content     string
 	Count, Rows int64
@@ -17,7 +18,7 @@ type Drift struct {
 const (
 	contentPage = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
 		WHERE ?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type}) ORDER BY c.{ckey} LIMIT ?2`
-	countRows = `SELECT CAST(c.{ckey} AS TEXT), c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+	countRows = `SELECT CAST(c.{ckey} AS TEXT), coalesce(c.{count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
 	lockCounts = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
 		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive

@@ -172,6 +172,13 @@ func TestAdoptRecount(t *testing.T) {
 		t.Errorf("the count is %d, want 3", n)
 	}
 	a.ok([]string{"every count is right"}, "recount", a.file, "pastes")
+	if _, err := a.db.Exec(t.Context(), `ALTER TABLE content ALTER ref_count DROP NOT NULL; UPDATE content SET ref_count = NULL WHERE ref_count = 3`); err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"1 count was set right"}, "recount", a.file, "pastes", "--repair", "--yes")
+	if n := a.count(shared); n != 3 {
+		t.Errorf("the count was NULL, and is %d, want 3", n)
+	}
 }
 
 // Applications may take and release a content by functions of the guard's; one that is

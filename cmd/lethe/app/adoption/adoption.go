@@ -283,6 +283,9 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		Failed: func(collection string, objects int, why string) {
 			a.o.Log.Warn("objects could not be deleted and are tried again", "collection", collection, "objects", objects, "error", why)
 		},
+		Outside: func(collection string, keys []string) {
+			a.o.Log.Warn("objects outside of the prefix are left alone", "collection", collection, "objects", len(keys), "first", keys[0])
+		},
 		Missing: func(collection string, keys []string) {
 			a.o.Log.Warn("rows name objects that are not in the bucket", "collection", collection, "objects", len(keys), "first", keys[0])
 		},

@@ -3,6 +3,7 @@ package adoption
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +23,15 @@ type files struct {
 	db     *pgxpool.Pool
 	s3     *s3.Client
 	bucket string
+
+	gateway *servers.S3Server
 }
 
 // newFiles describes the application; edit changes the rules.
 func newFiles(t *testing.T, edit func(*adopt.KeySpec)) *files {
 	t.Helper()
-	gateway, database := servers.VersityGW(t), servers.Postgres(t)
-	f := &files{t: t, s3: gateway.Client(), bucket: gateway.Bucket(t)}
+	gateway, database := servers.NewVersityGW(t), servers.Postgres(t)
+	f := &files{t: t, s3: gateway.Client(), bucket: gateway.Bucket(t), gateway: gateway}
 	var err error
 	if f.db, err = pgxpool.New(t.Context(), database); err != nil {
 		t.Fatal(err)
@@ -163,6 +166,27 @@ func TestKeysFewRows(t *testing.T) {
 		t.Fatalf("a quarter of the rows: %v", err)
 	}
 	f.left("a", "b", "c", "d")
+	f.exec(`UPDATE files SET object_key = '/' || object_key`)
+	f.exec(`INSERT INTO files SELECT n, '/files/' || n FROM generate_series(100, 200) AS n`)
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrFewRows) {
+		t.Fatalf("rows name keys elsewhere: %v", err)
+	}
+	f.left("a", "b", "c", "d")
+}
+
+// Objects whose names cannot be asked for unmistakably stay, and stop nothing.
+func TestKeysThatAreNoKeys(t *testing.T) {
+	none := adopt.Duration(0)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention = &none })
+	f.put("a", "orphan")
+	f.row("a")
+	for _, name := range []string{"line\nbreak", "b\\slash"} {
+		if err := os.WriteFile(f.gateway.Path(f.bucket, "files/"+name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.passes(map[string]int64{"orphans": 1, "objects": 1})
+	f.passes(map[string]int64{"orphans": 0, "objects": 0})
 }
 
 // A run deletes so many objects at most.

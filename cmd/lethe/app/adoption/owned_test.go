@@ -14,16 +14,24 @@ import (
 // owned describes rows that own two objects each, and expire.
 func owned(t *testing.T) *files {
 	t.Helper()
+	return ownedBy(t, "", "{object_key}", "{preview_key}")
+}
+
+// ownedBy describes rows that own the objects of templates, after the application has
+// changed its tables.
+func ownedBy(t *testing.T, change string, objects ...string) *files {
+	t.Helper()
 	f := newFiles(t, nil)
 	f.exec(`ALTER TABLE files ADD COLUMN preview_key text, ADD COLUMN expires_at timestamptz`)
 	f.exec(`CREATE INDEX ON files (expires_at); CREATE INDEX ON files (object_key); CREATE INDEX ON files (preview_key)`)
 	f.exec(`CREATE TABLE albums (id int PRIMARY KEY)`)
 	f.exec(`ALTER TABLE files ADD COLUMN album int REFERENCES albums ON DELETE CASCADE`)
+	f.exec(change)
 	none, second := adopt.Duration(0), adopt.Duration(time.Second)
 	d := *f.Description
 	d.Collections = map[string]adopt.Collection{"files": {
 		Mode: adopt.Reclaim, Bucket: "main", Prefix: "files/", Guard: adopt.TriggerGuard,
-		Rows:  adopt.Rows{Table: "files", Key: "id", End: "expires_at", Objects: []string{"{object_key}", "{preview_key}"}},
+		Rows:  adopt.Rows{Table: "files", Key: "id", End: "expires_at", Objects: objects},
 		Grace: adopt.GraceSpec{Unreferenced: &none, LongestWrite: &second},
 	}}
 	a, err := Open(t.Context(), &d, Options{})
@@ -36,7 +44,7 @@ func owned(t *testing.T) *files {
 		t.Fatal(err)
 	}
 	found, err := a.Check(t.Context())
-	if err != nil || adopt.Problems(found["files"]) || len(found["files"]) != 1 {
+	if err != nil || adopt.Problems(found["files"]) || change == "" && len(found["files"]) != 1 {
 		t.Fatalf("check: %+v, %v, want a note that there are no contents yet", found, err)
 	}
 	return f
