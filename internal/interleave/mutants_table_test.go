@@ -24,7 +24,7 @@ var mutants = []mutant{
 		pairs: []string{"Commit solo as n + Delete s"},
 	}, {
 		name: "contents are not locked", file: "locks.go",
-		old: "CROSS JOIN contents c WHERE c.id = t.id ` + exclusiveBy(\"c.id\"))", new: "CROSS JOIN contents c WHERE c.id = t.id`)",
+		old: "CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy(\"c.id\"))", new: "CROSS JOIN contents c WHERE c.id = t.id`)",
 		pairs: []string{"Commit solo over a + Delete s and a", "Delete a + Expire"},
 	}, {
 		name: "references fall without the content's lock", file: "refs.go",
@@ -53,7 +53,7 @@ var mutants = []mutant{
 		pairs: []string{"Commit solo over a + MarkSuspect both copies of solo and one", "MarkSuspect one copy of solo + TrimCopies there", "MarkSound solo + TrimCopies there"},
 	}, {
 		name: "marks lock no blobs", file: "marks.go",
-		old: "WHERE b.id = t.id AND b.state = 2 ` + exclusiveBy(\"b.id\"))", new: "WHERE b.id = t.id AND b.state = 2`)",
+		old: "WHERE b.id = t.id AND b.state = 2 ` + sqldb.ExclusiveBy(\"b.id\"))", new: "WHERE b.id = t.id AND b.state = 2`)",
 		pairs: []string{"Complete up + MarkSuspect a part"},
 	}, {
 		name: "a trim does not lock the content", file: "placecopy.go",
@@ -79,15 +79,15 @@ var mutants = []mutant{
 		pairs: []string{"Begin on what is small + Begin on what is small"},
 	}, {
 		name: "claims lock no rows", file: "clean.go",
-		old: "ORDER BY due_at LIMIT ?4 ` + locked + `)", new: "ORDER BY due_at LIMIT ?4)",
+		old: "ORDER BY due_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY due_at LIMIT ?4)",
 		pairs: []string{"ClaimCondemned + ClaimCondemned"},
 	}, {
 		name: "a pending blob is not locked", file: "contents.go",
-		old: "AND state = 1 AND fence = ?2 ` + exclusive)", new: "AND state = 1 AND fence = ?2`)",
+		old: "AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)", new: "AND state = 1 AND fence = ?2`)",
 		pairs: []string{"Commit new over a + Beat of new", "CommitPart 1 + Beat of a part", "Beat of new + Beat of new"},
 	}, {
 		name: "settle locks no rows", file: "settle.go",
-		old: "AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)", new: "AND b.fence = ?2 AND b.fence <> 0`)",
+		old: "AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)", new: "AND b.fence = ?2 AND b.fence <> 0`)",
 		pairs: []string{"RecoverClaims + Settle as gone", "Settle as gone + Settle as failed"},
 	}, {
 		name: "a claim does not hold the backend", file: "clean.go",
@@ -108,19 +108,19 @@ var mutants = []mutant{
 		pairs: []string{"Commit new over a + Promote"},
 	}, {
 		name: "expiry does not hold the buckets", file: "rules.go",
-		old: "WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY id ` + shared)", new: "WHERE id IN (SELECT id FROM ` + ids(1) + `) ORDER BY id`)",
+		old: "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)", new: "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id`)",
 		pairs: []string{"Expire + AddHold on b", "Expire + SetRules to none"},
 	}, {
 		name: "purge does not hold the buckets", file: "purge.go",
-		old: "ORDER BY id ` + shared)", new: "ORDER BY id`)",
+		old: "ORDER BY id ` + sqldb.Shared)", new: "ORDER BY id`)",
 		pairs: []string{"Purge + AddHold on u"},
 	}, {
 		name: "expire locks no objects", file: "expire.go",
-		old: "ORDER BY due_at LIMIT ?3 ` + locked)", new: "ORDER BY due_at LIMIT ?3`)",
+		old: "ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)", new: "ORDER BY due_at LIMIT ?3`)",
 		pairs: []string{"Update due so that it is held and longer + Expire", "Expire + Expire"},
 	}, {
 		name: "an intent does not hold its upload", file: "intents.go",
-		old: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + shared)", new: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1`)",
+		old: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Shared)", new: "openUpload  = register(`SELECT 1 FROM uploads WHERE id = ?1`)",
 		pairs: []string{"Complete up + Begin a part", "Begin a part + AbortUpload"},
 	}, {
 		name: "the source of a copy is not held", file: "source.go",
@@ -136,27 +136,27 @@ var mutants = []mutant{
 		pairs: []string{"CreateBucket as the last + CreateBucket as the last"},
 	}, {
 		name: "the place of a restamp is not locked", file: "restamp.go",
-		old: "FROM restamps WHERE bucket_id = ?1 ` + exclusive)", new: "FROM restamps WHERE bucket_id = ?1`)",
+		old: "FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)", new: "FROM restamps WHERE bucket_id = ?1`)",
 		pairs: []string{"Restamp + Restamp"},
 	}, {
 		name: "the place of a lift is not locked", file: "parked.go",
-		old: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + exclusive)", new: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)",
+		old: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2 ` + sqldb.Exclusive)", new: "FROM lifts WHERE bucket_id = ?1 AND prefix = ?2`)",
 		pairs: []string{"Unpark + Unpark"},
 	}, {
 		name: "claims of intents lock no rows", file: "reap.go",
-		old: "ORDER BY beat_at LIMIT ?4 ` + locked + `)", new: "ORDER BY beat_at LIMIT ?4)",
+		old: "ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)", new: "ORDER BY beat_at LIMIT ?4)",
 		pairs: []string{"ClaimIntents + ClaimIntents", "Commit new over a + ClaimIntents"},
 	}, {
 		name: "claims of placements lock no rows", file: "placequeue.go",
-		old: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + locked + `)", new: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2)",
+		old: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2 ` + sqldb.Locked + `)", new: "WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2)",
 		pairs: []string{"ClaimPlacements + ClaimPlacements"},
 	}, {
 		name: "stale claims lock no rows", file: "clean.go",
-		old: "ORDER BY fence LIMIT ?2 ` + locked + `)", new: "ORDER BY fence LIMIT ?2)",
+		old: "ORDER BY fence LIMIT ?2 ` + sqldb.Locked + `)", new: "ORDER BY fence LIMIT ?2)",
 		pairs: []string{"RecoverClaims + RecoverClaims", "RecoverClaims + Settle as failed", "RecoverClaims + ClaimCondemned"},
 	}, {
 		name: "a delete locks no objects", file: "delete.go",
-		old: "(o.ttl_at = 0 OR o.ttl_at > ?3) ` + exclusiveBy(\"o.key\"))", new: "(o.ttl_at = 0 OR o.ttl_at > ?3)`)",
+		old: "(o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy(\"o.key\"))", new: "(o.ttl_at = 0 OR o.ttl_at > ?3)`)",
 		pairs: []string{"Delete a + Update a", "Commit new over a + Delete a", "Delete a + Delete a", "Delete a and s + Delete s and a"},
 	},
 }

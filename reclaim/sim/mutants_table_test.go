@@ -83,10 +83,10 @@ var mutants = []mutant{
 		file: "reclaim/reap.go", old: "Limit: r.Limit, MinAge: r.Safety.MinAge}", new: "Limit: r.Limit, MinAge: 0}",
 	}, {
 		name: "settle without the fence", rule: "transitions name their fence", within: 2000, known: 24, sqlite: true,
-		file: "meta/settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + exclusive)",
-		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0 ` + exclusive)",
+		file: "meta/settle.go", old: "WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)",
+		new: "WHERE b.id = t.id AND b.state = 3 AND ?2 <> 0 ` + sqldb.Exclusive)",
 		also: []edit{
-			{"WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 3 AND fence + 0 = ?2`)", "WHERE id IN (SELECT id FROM ` + ids(1) + `) AND state = 3 AND ?2 <> 0`)"},
+			{"WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)", "WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND ?2 <> 0`)"},
 			{"WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)", "WHERE blobs.id = t.id AND blobs.state = 3 AND ?2 <> 0`)"},
 		},
 	}, {
@@ -94,8 +94,8 @@ var mutants = []mutant{
 		file: "meta/settle.go", old: "if row.lateUntil <= row.claimedAt {", new: "if row.lateUntil >= 0 {",
 	}, {
 		name: "a commit takes reaped intents", rule: "19: a writer whose intent was reaped fails", within: 2000, known: 53, sqlite: true,
-		file: "meta/contents.go", old: "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + exclusive)",
-		new:  "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND ?2 >= 0 ` + exclusive)",
+		file: "meta/contents.go", old: "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)",
+		new:  "pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND ?2 >= 0 ` + sqldb.Exclusive)",
 		also: []edit{{"WHERE id = ?1 AND state = 1 AND fence = ?2`)\n)", "WHERE id = ?1 AND ?2 >= 0`)\n)"}},
 	}, {
 		name: "writers do not clear promotions", rule: "19: nothing wrote or removed the key since", within: 2000, sqlite: true,
