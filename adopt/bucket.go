@@ -8,6 +8,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
+// below returns what follows the prefix in a key that lies below it.
+func below(key, prefix string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(key, prefix)
+	return rest, ok && rest != ""
+}
+
 // Within deletes objects below a prefix, by their whole keys, in a store whose keys
 // are what follows the prefix. A key elsewhere is refused: a wrong description must
 // not reach it.
@@ -22,8 +28,8 @@ func (w Within) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	var inside []string
 	var at []int
 	for i, key := range keys {
-		rest, ok := strings.CutPrefix(key, w.Prefix)
-		if !ok || rest == "" {
+		rest, ok := below(key, w.Prefix)
+		if !ok {
 			results[i] = blob.Result{Key: key, Err: fmt.Errorf("%q lies outside of the prefix %q: %w: %w", key, w.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)}
 			continue
 		}

@@ -162,6 +162,14 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
+// or returns the duration, or what it is by default where a description leaves it out.
+func (d *Duration) or(otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return time.Duration(*d)
+}
+
 // MarshalText writes the form that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(lethe.FormatTTL(time.Duration(d))), nil
@@ -169,16 +177,9 @@ func (d Duration) MarshalText() ([]byte, error) {
 
 // Graces returns the grace periods, those that the description leaves out by default.
 func (c Collection) Graces() Grace {
-	g := DefaultGrace
-	set := func(to *time.Duration, from *Duration) {
-		if from != nil {
-			*to = time.Duration(*from)
-		}
+	s, d := c.Grace, DefaultGrace
+	return Grace{
+		Watchdog: s.Watchdog.or(d.Watchdog), Unreferenced: s.Unreferenced.or(d.Unreferenced), LongestWrite: s.LongestWrite.or(d.LongestWrite),
+		Late: s.Late.or(d.Late), CacheAgain: s.CacheAgain.or(d.CacheAgain),
 	}
-	set(&g.Watchdog, c.Grace.Watchdog)
-	set(&g.Unreferenced, c.Grace.Unreferenced)
-	set(&g.LongestWrite, c.Grace.LongestWrite)
-	set(&g.Late, c.Grace.Late)
-	set(&g.CacheAgain, c.Grace.CacheAgain)
-	return g
 }

@@ -3,7 +3,6 @@ package adopt
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/lethe-storage/lethe"
@@ -49,23 +48,19 @@ type FolderView struct {
 	Known []KnownFolder
 }
 
-// Errors that stop a run before it changes anything.
-var (
-	// ErrFewRows: rows are missing that were there at the last run.
-	ErrFewRows = errors.New("too few rows live")
-	// ErrBadNames: names of rows are none of folders, or belong to none of them.
-	ErrBadNames = errors.New("the names of rows are not those of folders")
-)
+// ErrBadNames: names of rows are none of folders, or belong to none of them. It stops a
+// run before it changes anything.
+var ErrBadNames = errors.New("the names of rows are not those of folders")
 
 // floor is the least number of rows that have to live from here on; it fails if fewer
 // do, or if their names are not of the rules' shape.
 func (r FolderRules) floor(v FolderView) (int64, error) {
-	floor := max(1, int64(math.Ceil(r.Least*float64(v.Last))))
-	switch {
-	case v.Rows == 0:
+	if v.Rows == 0 {
 		return 0, fmt.Errorf("%w: the query of live folders returns nothing, so all would go; nothing is touched until it returns a row", ErrFewRows)
-	case v.Rows < floor:
-		return 0, fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set folders.least below %.3f for one run", ErrFewRows, v.Rows, v.Last, float64(v.Rows)/float64(v.Last))
+	}
+	floor, err := floorOf(v.Rows, v.Last, r.Least, "folders.least")
+	if err != nil {
+		return 0, err
 	}
 	for name := range v.Live {
 		if !r.fits(name) {

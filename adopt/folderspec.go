@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -48,20 +49,9 @@ type FolderRules struct {
 
 // Rules returns the rules of a spec that was checked.
 func (s FolderSpec) Rules() FolderRules {
-	r := FolderRules{Depth: s.Depth, MinAge: 24 * time.Hour, Retention: 7 * 24 * time.Hour, Interval: time.Hour, Most: 1000, Least: 0.5}
-	set := func(to *time.Duration, from *Duration) {
-		if from != nil {
-			*to = time.Duration(*from)
-		}
-	}
-	set(&r.MinAge, s.MinAge)
-	set(&r.Retention, s.Retention)
-	set(&r.Interval, s.Interval)
-	if s.Most > 0 {
-		r.Most = s.Most
-	}
-	if s.Least != nil {
-		r.Least = *s.Least
+	r := FolderRules{
+		Depth: s.Depth, MinAge: s.MinAge.or(24 * time.Hour), Retention: s.Retention.or(7 * 24 * time.Hour), Interval: s.Interval.or(time.Hour),
+		Most: cmp.Or(s.Most, 1000), Least: leastOr(s.Least),
 	}
 	if s.Live.Name == "" {
 		return r

@@ -129,8 +129,8 @@ func set(keys []string) map[string]bool {
 	return out
 }
 
-// sendWithin is how long after it was condemned the delete of an orphan may be sent.
-const sendWithin = time.Minute
+// orphanWithin is how long after it was condemned the delete of an orphan may be sent.
+const orphanWithin = time.Minute
 
 // reclaim remembers orphans, and deletes those that are due.
 func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject) error {
@@ -144,13 +144,7 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject)
 		return nil
 	}
 	c.left -= len(seen.Condemned)
-	checked := blob.WithCheck(ctx, func() error {
-		if k.Boot.Now().Sub(began) >= sendWithin {
-			return errTooLate
-		}
-		return nil
-	})
-	results, err := Within{k.Prefix, k.Store}.Delete(checked, seen.Condemned)
+	results, err := Within{k.Prefix, k.Store}.Delete(inTime(ctx, k.Boot, began, orphanWithin), seen.Condemned)
 	var gone []string
 	why := ""
 	for _, r := range results {
@@ -215,7 +209,7 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 // named takes a key that a row names. One that lies elsewhere says nothing about the
 // objects below the prefix.
 func (c *comparison) named(key string) error {
-	if _, ok := cutPrefix(key, c.Prefix); ok && key != c.rows.key {
+	if _, ok := below(key, c.Prefix); ok && key != c.rows.key {
 		c.below++
 	}
 	return c.rows.put(key)
@@ -276,7 +270,7 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 	}
 	var missing []string
 	for _, key := range named {
-		rest, ok := cutPrefix(key, c.Prefix)
+		rest, ok := below(key, c.Prefix)
 		if ok {
 			_, err := c.Store.Stat(ctx, rest)
 			if err == nil {
@@ -294,13 +288,6 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 	}
 	c.Events.missing(c.Collection, missing)
 	return nil
-}
-
-func cutPrefix(key, prefix string) (string, bool) {
-	if len(key) > len(prefix) && key[:len(prefix)] == prefix {
-		return key[len(prefix):], true
-	}
-	return "", false
 }
 
 // errOrder: the database does not return keys in the order of their bytes.

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,34 +35,19 @@ type KeyRules struct {
 
 // Rules returns the rules of a spec that was checked.
 func (s KeySpec) Rules() KeyRules {
-	r := KeyRules{MinAge: 24 * time.Hour, Retention: 7 * 24 * time.Hour, Interval: 24 * time.Hour, Most: 10_000, Least: 0.5}
-	set := func(to *time.Duration, from *Duration) {
-		if from != nil {
-			*to = time.Duration(*from)
-		}
+	return KeyRules{
+		MinAge: s.MinAge.or(24 * time.Hour), Retention: s.Retention.or(7 * 24 * time.Hour), Interval: s.Interval.or(24 * time.Hour),
+		Most: cmp.Or(s.Most, 10_000), Least: leastOr(s.Least),
 	}
-	set(&r.MinAge, s.MinAge)
-	set(&r.Retention, s.Retention)
-	set(&r.Interval, s.Interval)
-	if s.Most > 0 {
-		r.Most = s.Most
-	}
-	if s.Least != nil {
-		r.Least = *s.Least
-	}
-	return r
 }
 
 // enough refuses to judge objects by rows that are missing.
 func (r KeyRules) enough(rows, last int64) error {
-	switch {
-	case rows == 0:
+	if rows == 0 {
 		return fmt.Errorf("%w: the query returns no key below the prefix, so all would go; nothing is touched until it returns one", ErrFewRows)
-	case float64(rows) < r.Least*float64(last):
-		return fmt.Errorf("%w: %d, at the last run it were %d; nothing is touched. If that is right, set keys.least below %.3f for one run",
-			ErrFewRows, rows, last, float64(rows)/float64(last))
 	}
-	return nil
+	_, err := floorOf(rows, last, r.Least, "keys.least")
+	return err
 }
 
 // checkKeys reports what is wrong with a collection of keys by itself.
