@@ -128,11 +128,3 @@ func (c *Collection) Due(ctx context.Context) (out adopt.Backlog, err error) {
 	})
 	return out, err
 }
-
-func (c *Collection) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return c.db.writeOn(ctx, c.runner, what+" of "+c.name, fn)
-}
-
-func (c *Collection) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return c.db.readOn(ctx, c.runner, what+" of "+c.name, fn)
-}

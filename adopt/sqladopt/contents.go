@@ -28,7 +28,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = CAST(c.{ckey} AS TEXT) COLLATE "C")
 		ORDER BY c.{ckey} LIMIT ?2`
 	// takeDue are contents that are due, and those whose worker is silent.
-	takeDue = `SELECT d.content, d.object, d.state, d.fence FROM {lethe}condemned d
+	takeDue = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
 	// freeContents locks contents against every reference, those of foreign keys as
 	// well; what the application has locked is passed over.
@@ -102,7 +102,6 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 type taken struct {
 	adopt.Condemned
 	state int
-	fence int64
 }
 
 // sorted is what is to become of contents that are due.
@@ -138,8 +137,11 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 // already, which were to be tried again or whose worker is silent.
 func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 	for _, state := range []int{condemned, waiting} {
+		if len(due) == limit {
+			break
+		}
 		more, err := all(t, func(r *sql.Rows) (x taken, err error) {
-			err = r.Scan(&x.Content, &x.Object, &x.state, &x.fence)
+			err = r.Scan(&x.Content, &x.Object, &x.state)
 			return x, err
 		}, takeDue, c.name, state, t.now, limit-len(due))
 		if err != nil {

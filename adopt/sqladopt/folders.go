@@ -15,9 +15,7 @@ import (
 // Folders are the rows that name the folders of one collection, and the record of
 // folders without one.
 type Folders struct {
-	name   string
-	db     *DB
-	runner *sqldb.Runner // with the words of the collection
+	scope
 }
 
 var _ adopt.FolderRows = (*Folders)(nil)
@@ -31,8 +29,8 @@ const (
 		coalesce(jsonb_agg(DISTINCT CAST(live.name AS TEXT)) FILTER (WHERE CAST(live.name AS TEXT) IN (SELECT id FROM {ids 1})), '[]')
 		FROM {live}`
 
-	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}folder_rows WHERE collection = ?1`
-	noteRows = `INSERT INTO {lethe}folder_rows (collection, live, at) VALUES (?1, ?2, ?3)
+	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}live_rows WHERE collection = ?1`
+	noteRows = `INSERT INTO {lethe}live_rows (collection, live, at) VALUES (?1, ?2, ?3)
 		ON CONFLICT (collection) DO UPDATE SET live = excluded.live, at = excluded.at`
 	knownRows  = `SELECT name, state, marked_at, marker_at, purged FROM {lethe}folders WHERE collection = ?1`
 	insertSeen = `INSERT INTO {lethe}folders (collection, name, state, seen_at)
@@ -60,10 +58,7 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 		}
 		live = fmt.Sprintf("(SELECT %s FROM %s r)", concatenation(t, "r"), table(c.Folders.Live.Table))
 	}
-	f := &Folders{name: name, db: db}
-	runner := *db.runner
-	runner.Dialect = db.dialect(words{"{live}": live + " AS live(name)"})
-	f.runner = &runner
+	f := &Folders{db.scope(name, words{"{live}": live + " AS live(name)"})}
 	return f, f.try(ctx)
 }
 
@@ -81,14 +76,6 @@ func (f *Folders) try(ctx context.Context) error {
 		}
 		return errors.Join(err, rows.Err())
 	})
-}
-
-func (f *Folders) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return f.db.writeOn(ctx, f.runner, what+" of "+f.name, fn)
-}
-
-func (f *Folders) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return f.db.readOn(ctx, f.runner, what+" of "+f.name, fn)
 }
 
 // Look implements adopt.FolderMarks. Where Lethe's tables are not made yet nothing is

@@ -112,11 +112,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, err)
 	}
-	out := &Collection{name: name, c: c, grace: c.Graces(), db: db}
-	runner := *db.runner
-	runner.Dialect = db.dialect(w)
-	out.runner = &runner
-	return out, nil
+	return &Collection{db.scope(name, w), c, c.Graces()}, nil
 }
 
 // missing names the columns that are not there.

@@ -12,9 +12,7 @@ import (
 // Keys are the keys that the rows of one collection name, and the record of objects
 // that none does.
 type Keys struct {
-	name   string
-	db     *DB
-	runner *sqldb.Runner // with the words of the collection
+	scope
 }
 
 var _ adopt.KeyRows = (*Keys)(nil)
@@ -39,9 +37,7 @@ const (
 
 // Keys prepares a collection of keys, and tries its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
-	runner := *db.runner
-	runner.Dialect = db.dialect(words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})
-	k := &Keys{name: name, db: db, runner: &runner}
+	k := &Keys{db.scope(name, words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
 		_, err := all(t, text, noNames)
 		return err
@@ -172,12 +168,4 @@ func (k *Keys) Known(ctx context.Context) (out adopt.Backlog, err error) {
 		return t.row(countOrphans, k.name).Scan(&out.Due, &out.Oldest)
 	})
 	return out, err
-}
-
-func (k *Keys) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return k.db.writeOn(ctx, k.runner, what+" of "+k.name, fn)
-}
-
-func (k *Keys) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return k.db.readOn(ctx, k.runner, what+" of "+k.name, fn)
 }

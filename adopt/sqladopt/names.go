@@ -6,17 +6,14 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Collection is one collection of records in its database: adopt.Records,
 // adopt.Contents and adopt.Cached.
 type Collection struct {
-	name   string
-	c      adopt.Collection
-	grace  adopt.Grace
-	db     *DB
-	runner *sqldb.Runner // with the words of the collection
+	scope
+	c     adopt.Collection
+	grace adopt.Grace
 }
 
 var (

@@ -154,7 +154,7 @@ func (db *DB) Install(ctx context.Context) error {
 }
 
 // tables are Lethe's own.
-var tables = []string{"adoption", "condemned", "cache_due", "folders", "folder_rows", "orphans", "receipts", "runs"}
+var tables = []string{"adoption", "condemned", "cache_due", "folders", "live_rows", "orphans", "receipts", "runs"}
 
 // Remove drops Lethe's tables, and their schema if nothing else lies there.
 func (db *DB) Remove(ctx context.Context) error {
@@ -181,6 +181,28 @@ func (db *DB) Installed(ctx context.Context) (yes bool, err error) {
 		return t.row("SELECT to_regclass(?1) IS NOT NULL", ident(db.o.Schema)+".adoption").Scan(&yes)
 	})
 	return yes, err
+}
+
+// scope is a collection's part of a database: its name, and statements with its words.
+type scope struct {
+	name   string
+	db     *DB
+	runner *sqldb.Runner
+}
+
+// scope makes a collection's part of the database.
+func (db *DB) scope(name string, w words) scope {
+	runner := *db.runner
+	runner.Dialect = db.dialect(w)
+	return scope{name, db, &runner}
+}
+
+func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn)
+}
+
+func (s scope) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return s.db.readOn(ctx, s.runner, what+" of "+s.name, fn)
 }
 
 // tx is a transaction in progress.

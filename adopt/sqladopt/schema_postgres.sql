@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS {lethe}orphans (
 );
 
 -- How many rows named a folder, or a key, at the last run.
-CREATE TABLE IF NOT EXISTS {lethe}folder_rows (
+CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection text   PRIMARY KEY,
     live       bigint NOT NULL,
     at         bigint NOT NULL

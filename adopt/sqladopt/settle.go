@@ -77,7 +77,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
-		return c.remove(t, removal{claim, ended, again}, &out)
+		return c.remove(t, removal{claim, ended, []time.Duration{again}}, &out)
 	})
 	return out, err
 }
@@ -86,7 +86,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 type removal struct {
 	claim adopt.Claim
 	rows  []held
-	again time.Duration // after which copies are dropped once more
+	again []time.Duration // after which copies are dropped
 }
 
 // remove removes rows and all that hangs on them.
@@ -111,8 +111,11 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 			copies = append(copies, row.Copies...)
 		}
 	}
-	if len(copies) > 0 {
-		if _, err := t.exec(insertAgain, c.name, t.now.Add(r.again), asJSON(copies)); err != nil {
+	for _, again := range r.again {
+		if len(copies) == 0 {
+			break
+		}
+		if _, err := t.exec(insertAgain, c.name, t.now.Add(again), asJSON(copies)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -33,24 +34,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 		}
 		out.Gone = len(rows)
 		// The copies were not dropped yet: at once, and again.
-		r := removal{adopt.Claim{At: t.now, Rows: due}, rows, 0}
-		if err := c.remove(t, r, &out); err != nil || again == 0 {
-			return err
-		}
-		return c.dropLater(t, due, again)
+		return c.remove(t, removal{adopt.Claim{At: t.now, Rows: due}, rows, slices.Compact([]time.Duration{0, again})}, &out)
 	})
 	return out, err
-}
-
-// dropLater writes copies of rows down to be dropped after a time.
-func (c *Collection) dropLater(t *tx, rows []adopt.Row, after time.Duration) error {
-	var copies []string
-	for _, r := range rows {
-		copies = append(copies, r.Copies...)
-	}
-	if len(copies) == 0 {
-		return nil
-	}
-	_, err := t.exec(insertAgain, c.name, t.now.Add(after), asJSON(copies))
-	return err
 }
