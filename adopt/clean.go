@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -25,7 +26,19 @@ type Clean struct {
 	Batch      int         // contents a mark and a delete
 	Boot       lethe.Clock // never jumps, and goes on while the machine sleeps
 	Events     *Events
+
+	search search
 }
+
+// search is where the next pass goes on to look for contents without a reference.
+type search struct {
+	mu    sync.Mutex
+	after string
+}
+
+// findMost is how many batches a pass looks at for contents that lost their references
+// by other hands: where nothing counts references each content has to be looked up.
+const findMost = 10
 
 // Name returns the routine's name in runs and metrics.
 func (c *Clean) Name() string { return "clean " + c.Collection }
@@ -33,8 +46,8 @@ func (c *Clean) Name() string { return "clean " + c.Collection }
 // Plan counts what is to go.
 func (c *Clean) Plan(ctx context.Context) (Backlog, error) { return c.Contents.Waiting(ctx) }
 
-// Pass removes marks that are over, finds contents that lost their references by
-// other hands, and then deletes batch by batch until nothing is due.
+// Pass removes marks that are over, looks on for contents that lost their references
+// by other hands, and then deletes batch by batch until nothing is due.
 func (c *Clean) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	p := &cleaning{Clean: c}
 	return p.step
@@ -43,8 +56,8 @@ func (c *Clean) Pass(string) func(ctx context.Context, add func(string, int64)) 
 // cleaning is a pass under way.
 type cleaning struct {
 	*Clean
-	unmarked, found bool
-	after           string
+	unmarked bool
+	looked   int
 }
 
 func (p *cleaning) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
@@ -54,13 +67,29 @@ func (p *cleaning) step(ctx context.Context, add func(string, int64)) (more bool
 		add("unmarked", int64(n))
 		p.unmarked = n < p.Batch
 		return err == nil, err
-	case !p.found:
-		n, next, err := p.Contents.Find(ctx, p.after, p.Batch, p.Grace.Unreferenced)
-		add("found", int64(n))
-		p.after, p.found = next, next == ""
-		return err == nil, err
+	case p.looked < findMost:
+		return p.find(ctx, add)
 	}
 	return p.batch(ctx, add)
+}
+
+func (p *cleaning) find(ctx context.Context, add func(string, int64)) (more bool, err error) {
+	p.search.mu.Lock()
+	after := p.search.after
+	p.search.mu.Unlock()
+	n, next, err := p.Contents.Find(ctx, after, p.Batch, p.Grace.Unreferenced)
+	if err != nil {
+		return false, err
+	}
+	add("found", int64(n))
+	p.looked++
+	if next == "" {
+		p.looked = findMost
+	}
+	p.search.mu.Lock()
+	p.search.after = next
+	p.search.mu.Unlock()
+	return true, nil
 }
 
 func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more bool, err error) {

@@ -109,8 +109,9 @@ type MarkRequest struct {
 // Contents are what the rows of one collection refer to. Each method is one
 // transaction.
 type Contents interface {
-	// Find writes down up to limit contents that nobody refers to after the key, to be
-	// condemned after the grace; next is where to go on, empty at the end.
+	// Find looks at up to limit contents after the key, of those that are counted only at
+	// the ones with 0, and writes down which nobody refers to, to be condemned after the
+	// grace; next is where to go on, empty at the end.
 	Find(ctx context.Context, after string, limit int, grace time.Duration) (found int, next string, err error)
 	// Mark condemns contents that are due, after it has locked each and looked again
 	// that nobody refers to it: ErrUnguarded.

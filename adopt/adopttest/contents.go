@@ -79,13 +79,18 @@ func find(w *world) {
 	equal(w, "found while it is condemned", n, 0)
 }
 
+// A page is so many contents that were looked at, whether they are found or not.
 func findPages(w *world) {
 	for _, c := range names("content", 10) {
 		w.must(w.App.SetCount(w.ctx, c, 0))
 	}
+	for _, c := range names("referenced", 10) {
+		w.must(w.App.Refer(w.ctx, Row{c, c, Never}))
+		w.must(w.App.SetCount(w.ctx, c, 0))
+	}
 	n, pages := w.found(4)
 	equal(w, "found", n, 10)
-	equal(w, "pages", pages, 3)
+	equal(w, "pages", pages, 6)
 	w.App.Pass(grace.Unreferenced)
 	equal(w, "marked", len(w.mark().Contents), 10)
 }

@@ -14,13 +14,17 @@ import (
 func (db *DB) Find(_ context.Context, after string, limit int, grace time.Duration) (found int, next string, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	looked := 0
 	for _, key := range slices.Sorted(maps.Keys(db.contents)) {
 		c := db.contents[key]
-		if key <= after || c.Count != 0 || db.marks[key] != nil || db.referenced(key) {
+		if key <= after || c.Count != 0 {
 			continue
 		}
-		db.wait(c, grace)
-		if found++; found == limit {
+		if db.marks[key] == nil && !db.referenced(key) {
+			db.wait(c, grace)
+			found++
+		}
+		if looked++; looked == limit {
 			return found, key, nil
 		}
 	}

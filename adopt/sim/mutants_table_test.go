@@ -91,7 +91,7 @@ var mutants = []mutant{
 	{name: "the watchdog recovers nothing", rule: "nothing stays in progress", file: watchdog,
 		edits: edit("w.Records.Recover(ctx, w.Grace.Watchdog, w.Batch)", "w.Records.Recover(ctx, w.Grace.Watchdog, 0)")},
 	{name: "contents that others let go are not found", rule: "nothing stays without a reference", file: clean,
-		edits: edit("p.Contents.Find(ctx, p.after, p.Batch, p.Grace.Unreferenced)", "p.Contents.Find(ctx, \"~\", p.Batch, p.Grace.Unreferenced)")},
+		edits: edit("p.Contents.Find(ctx, after, p.Batch, p.Grace.Unreferenced)", "p.Contents.Find(ctx, \"~\"+after, p.Batch, p.Grace.Unreferenced)")},
 	{name: "one reference is counted for all rows", rule: "counting by what each row names", file: records,
 		edits: edit("		c.Count -= n", "		c.Count -= min(n, 1)")},
 	{name: "rows that were not removed are counted", rule: "counting by what each row names", known: 106, file: records,

@@ -23,9 +23,10 @@ const (
 const (
 	referenced = `EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey})`
 
-	findContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, 0 FROM {contents} c
-		WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type})) AND NOT ` + referenced + `
-		AND NOT EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = CAST(c.{ckey} AS TEXT) COLLATE "C")
+	// findContents is bounded by what it looks at, not by what it finds.
+	findContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, CASE WHEN ` + referenced + `
+		OR EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = CAST(c.{ckey} AS TEXT) COLLATE "C") THEN 1 ELSE 0 END
+		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type}))
 		ORDER BY c.{ckey} LIMIT ?2`
 	// takeDue are contents that are due, and those whose worker is silent.
 	takeDue = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
@@ -79,21 +80,18 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 		return 0, "", nil // the guard writes down what rows leave behind
 	}
 	err = c.write(ctx, "find contents", func(t *tx) error {
-		found, err := all(t, scanContent, findContents, after, limit, c.name)
+		looked, err := all(t, scanContent, findContents, after, limit, c.name)
 		if err != nil {
 			return err
 		}
 		next = ""
-		if len(found) == limit {
-			next = found[limit-1].Key
+		if len(looked) == limit {
+			next = looked[limit-1].Key
 		}
-		n = 0
-		if len(found) > 0 {
-			inserted, err := t.exec(insertWaiting, asJSON(found), c.name, t.now.Add(grace))
-			n = int(inserted)
-			return err
-		}
-		return nil
+		// In the place of a count: whether it is referred to, or known already.
+		found := slices.DeleteFunc(looked, func(x content) bool { return x.count != 0 })
+		n = len(found)
+		return c.wait(t, found, grace)
 	})
 	return n, next, err
 }

@@ -1,0 +1,47 @@
+package adopt
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// many is contents without end, that all are referenced.
+type many struct {
+	Contents
+	looked int
+}
+
+func (*many) Unmark(context.Context, int) (int, error) { return 0, nil }
+
+func (m *many) Find(_ context.Context, after string, limit int, _ time.Duration) (int, string, error) {
+	at, _ := strconv.Atoi(after) // empty is the beginning
+	if at != m.looked {
+		m.looked = -1
+		return 0, "", nil
+	}
+	m.looked += limit
+	return 0, strconv.Itoa(m.looked), nil
+}
+
+func (*many) Mark(context.Context, MarkRequest) (Marked, error) { return Marked{}, nil }
+
+// A pass looks at so many contents at most, and the next one goes on from there.
+func TestCleanLooksOn(t *testing.T) {
+	m := &many{}
+	c := &Clean{Contents: m, Batch: 100, Boot: lethe.Monotonic{}}
+	for pass := range 3 {
+		step := c.Pass("")
+		for more, err := true, error(nil); more; {
+			if more, err = step(t.Context(), func(string, int64) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := (pass + 1) * findMost * 100; m.looked != want {
+			t.Fatalf("after pass %d, %d contents were looked at, want %d", pass, m.looked, want)
+		}
+	}
+}
