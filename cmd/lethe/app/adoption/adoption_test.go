@@ -47,24 +47,37 @@ func (p place) open(t *testing.T) *paste.Store {
 	return store
 }
 
-// adopt opens an adoption of what is there, by the example's description with changes.
-func (p place) adopt(t *testing.T, o Options, change func(*adopt.Collection)) *Adoption {
-	t.Helper()
-	text, err := os.ReadFile("../../../../examples/pastebin/adopt.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := map[string]string{
+// env is the environment of the example's description.
+func (p place) env() map[string]string {
+	return map[string]string{
 		"PASTEBIN_DATABASE": p.database, "PASTEBIN_REDIS": "redis://" + p.redis, "PASTEBIN_S3_ENDPOINT": p.gateway.Endpoint,
 		"PASTEBIN_S3_BUCKET": p.bucket, "PASTEBIN_S3_ACCESS_KEY": p.gateway.Access, "PASTEBIN_S3_SECRET_KEY": p.gateway.Secret,
 	}
+}
+
+// describe reads the example's description, with changes.
+func describe(env map[string]string, change func(*adopt.Collection)) (*adopt.Description, error) {
+	text, err := os.ReadFile("../../../../examples/pastebin/adopt.yaml")
+	if err != nil {
+		return nil, err
+	}
 	d, err := adopt.Parse(text, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := d.Collections["pastes"]
 	change(&c)
 	d.Collections["pastes"] = c
+	return d, nil
+}
+
+// adopt opens an adoption of what is there, by the example's description with changes.
+func (p place) adopt(t *testing.T, o Options, change func(*adopt.Collection)) *Adoption {
+	t.Helper()
+	d, err := describe(p.env(), change)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a, err := Open(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)

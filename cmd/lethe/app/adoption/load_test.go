@@ -50,6 +50,7 @@ type load struct {
 	db     string // without faults
 	faulty []*servers.Faults
 	cache  *servers.RedisServer
+	server *servers.PostgresServer
 	redis  *redis.Client
 	alarms alarms
 
@@ -69,10 +70,14 @@ type alarms struct {
 
 // Handle implements slog.Handler.
 func (a alarms) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, "past the guard") || strings.Contains(r.Message, "counts of contents were wrong") {
-		a.t.Error(r.Message)
-	}
+	a.look(r.Message)
 	return nil
+}
+
+func (a alarms) look(message string) {
+	if strings.Contains(message, "past the guard") || strings.Contains(message, "counts of contents were wrong") {
+		a.t.Error(message)
+	}
 }
 
 // Enabled implements slog.Handler.
@@ -80,9 +85,10 @@ func (a alarms) Enabled(context.Context, slog.Level) bool { return true }
 
 func newLoad(t *testing.T) *load {
 	t.Helper()
-	gateway, cache, database := servers.VersityGW(t), servers.NewRedis(t), servers.NewPostgres(t, "fsync=off").Database()
+	gateway, cache, server := servers.VersityGW(t), servers.NewRedis(t), servers.NewPostgres(t, "fsync=off")
+	database := server.Database()
 	p := place{gateway, database, cache.Addr, gateway.Bucket(t)}
-	l := &load{place: p, db: database, cache: cache, failed: map[string]bool{}, done: map[string]int64{}, deleted: map[string]bool{}, alarms: alarms{slog.DiscardHandler, t}}
+	l := &load{place: p, db: database, cache: cache, server: server, failed: map[string]bool{}, done: map[string]int64{}, deleted: map[string]bool{}, alarms: alarms{slog.DiscardHandler, t}}
 	l.site = &site{store: p.open(t), s3: gateway.Client(), bucket: p.bucket, t: t}
 	l.redis = redis.NewClient(&redis.Options{Addr: cache.Addr})
 	t.Cleanup(func() { _ = l.redis.Close() })
@@ -100,12 +106,15 @@ func newLoad(t *testing.T) *load {
 
 // instance opens one more adoption, behind the faults.
 func (l *load) instance(worker string) *Adoption {
-	return l.place.adopt(l.t, Options{Worker: worker, Log: slog.New(l.alarms)}, func(c *adopt.Collection) {
-		d := func(d time.Duration) *adopt.Duration { return (*adopt.Duration)(&d) }
-		c.Grace = adopt.GraceSpec{Watchdog: d(stuck), Unreferenced: d(0), LongestWrite: d(longestWrite), Late: d(late), CacheAgain: d(naiveRead)}
-		c.Cache = append(c.Cache, "plain:{short_code}")
-		c.Batch, c.Workers = max(50, *loadRows/20), 2
-	})
+	return l.place.adopt(l.t, Options{Worker: worker, Log: slog.New(l.alarms)}, underLoad)
+}
+
+// underLoad is how the description is changed for a test under load.
+func underLoad(c *adopt.Collection) {
+	d := func(d time.Duration) *adopt.Duration { return (*adopt.Duration)(&d) }
+	c.Grace = adopt.GraceSpec{Watchdog: d(stuck), Unreferenced: d(0), LongestWrite: d(longestWrite), Late: d(late), CacheAgain: d(naiveRead)}
+	c.Cache = append(c.Cache, "plain:{short_code}")
+	c.Batch, c.Workers = max(50, *loadRows/20), 2
 }
 
 // work runs an adoption until ctx ends; life is how long each of its processes lives
@@ -389,35 +398,30 @@ func (l *load) verify(ctx context.Context, want []paste.Paste) {
 	}
 }
 
-// Rows expire while the application writes, several instances reclaim, some die and
-// some oversleep, and database, bucket and cache fail. In the end everything is
-// exact.
-func TestUnderLoad(t *testing.T) {
-	l := newLoad(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*loadRows)*20*time.Millisecond)
-	defer cancel()
+// fill stores what expires at once, and returns what lives.
+func (l *load) fill(ctx context.Context) (live []paste.Paste) {
+	l.t.Helper()
 	err := paste.Fill(ctx, l.store, paste.Filling{Pastes: *loadRows, Shared: 0.3, TTL: time.Millisecond})
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	var live []paste.Paste
 	for i := range 10 {
 		p, err := l.store.Create(ctx, fmt.Appendf(nil, "body %d", i), 0)
 		if err != nil {
-			t.Fatal(err)
+			l.t.Fatal(err)
 		}
 		live = append(live, p)
 	}
+	return live
+}
+
+// while lets the application write beside others for its time, and ends them then.
+func (l *load) while(ctx context.Context, others ...func(context.Context)) {
 	working, stop := context.WithCancel(ctx)
 	var workers, writers sync.WaitGroup
-	for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
-		a := l.instance(fmt.Sprint("worker ", i))
-		workers.Go(func() { l.work(working, a, life) })
+	for _, o := range others {
+		workers.Go(func() { o(working) })
 	}
-	sleeper := l.instance("sleeper")
-	workers.Go(func() { l.sleepers(working, sleeper) })
-	workers.Go(func() { l.trouble(working) })
-	workers.Go(func() { l.hurry(working) })
 	writing, enough := context.WithTimeout(ctx, *loadTime)
 	defer enough()
 	for range 4 {
@@ -433,13 +437,39 @@ func TestUnderLoad(t *testing.T) {
 	for _, f := range l.faulty {
 		f.Heal()
 	}
-	l.drain(ctx)
-	l.verify(ctx, live)
-	// Otherwise it was no test of what it is to test.
-	for _, what := range []string{"expire pastes: rows", "watchdog pastes: items", "recache pastes: items", "slow clean: objects"} {
-		if l.done[what] == 0 {
-			t.Errorf("nothing was counted as %q: %v", what, l.done)
+}
+
+// did demands that each was done: otherwise it was no test of what it is to test.
+func (l *load) did(what ...string) {
+	l.t.Helper()
+	for _, w := range what {
+		if l.done[w] == 0 {
+			l.t.Errorf("nothing was counted as %q: %v", w, l.done)
 		}
 	}
-	t.Log(l.done)
+	l.t.Log(l.done)
+}
+
+// loadLimit is how long a test under load may take.
+func loadLimit() time.Duration { return 2*time.Minute + time.Duration(*loadRows)*20*time.Millisecond }
+
+// Rows expire while the application writes, several instances reclaim, some die and
+// some oversleep, and database, bucket and cache fail. In the end everything is
+// exact.
+func TestUnderLoad(t *testing.T) {
+	l := newLoad(t)
+	ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
+	defer cancel()
+	live := l.fill(ctx)
+	others := []func(context.Context){l.trouble, l.hurry}
+	for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
+		a := l.instance(fmt.Sprint("worker ", i))
+		others = append(others, func(ctx context.Context) { l.work(ctx, a, life) })
+	}
+	sleeper := l.instance("sleeper")
+	others = append(others, func(ctx context.Context) { l.sleepers(ctx, sleeper) })
+	l.while(ctx, others...)
+	l.drain(ctx)
+	l.verify(ctx, live)
+	l.did("expire pastes: rows", "watchdog pastes: items", "recache pastes: items", "slow clean: objects")
 }
