@@ -38,7 +38,12 @@ require (
 
 require github.com/minio/crc64nvme v1.1.1
 
-require github.com/anishathalye/porcupine v1.3.1 // indirect
+require (
+	filippo.io/edwards25519 v1.2.0 // indirect
+	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/go-sql-driver/mysql v1.10.1 // indirect
+)
+
 require github.com/hashicorp/golang-lru/v2 v2.0.7
 
 require (

@@ -1,4 +1,4 @@
-// Package servers starts real servers for tests: PostgreSQL, pgbouncer, Redis,
+// Package servers starts real servers for tests: PostgreSQL, pgbouncer, MariaDB, Redis,
 // S3 servers of different make, and a TCP proxy that injects faults.
 //
 // They listen on free ports of 127.0.0.1, outside of the range from which the

@@ -21,6 +21,7 @@ func TestVictim(t *testing.T) {
 	}
 	NewRedis(t).Freeze()
 	PgBouncer(t, Postgres(t))
+	MariaDB(t)
 	VersityGW(t)
 	base, err := baseFolder()
 	if err != nil {
@@ -38,7 +39,7 @@ func TestVictim(t *testing.T) {
 }
 
 func TestNothingOutlivesTheTests(t *testing.T) {
-	for _, n := range []need{postgresBinary, versitygw.need, {names: []string{"redis-server", "valkey-server"}}, {names: []string{"pgbouncer"}, folders: []string{"/usr/sbin"}}} {
+	for _, n := range []need{postgresBinary, mariadbBinary, versitygw.need, {names: []string{"redis-server", "valkey-server"}}, {names: []string{"pgbouncer"}, folders: []string{"/usr/sbin"}}} {
 		decide(t, n)
 	}
 	victim := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.v")
@@ -61,7 +62,7 @@ func TestNothingOutlivesTheTests(t *testing.T) {
 	}
 	_ = victim.Wait() // it was killed
 	// The janitor, the servers, and the children of PostgreSQL.
-	if len(pids) < 10 || folder == "" {
+	if len(pids) < 11 || folder == "" {
 		t.Fatalf("the victim told of the processes %v and the folder %q", pids, folder)
 	}
 	eventually(t, func() string {
