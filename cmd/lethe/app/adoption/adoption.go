@@ -17,7 +17,6 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/rediskeys"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
-	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/meta"
@@ -42,6 +41,7 @@ type Adoption struct {
 	collections map[string]*sqladopt.Collection
 	folders     map[string]*sqladopt.Folders
 	keys        map[string]*sqladopt.Keys
+	buckets     buckets
 	redis       *redisconn.Conn
 	o           Options
 	since       lethe.Time // by this machine's clock
@@ -113,6 +113,7 @@ func (a *Adoption) Close() error {
 		errs = append(errs, c())
 	}
 	a.close = nil
+	errs = append(errs, a.buckets.close())
 	return errors.Join(errs...)
 }
 
@@ -189,7 +190,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	if !c.HasObjects() || c.Guard != adopt.TriggerGuard {
 		return out, nil
 	}
-	bucket, err := a.bucket(ctx, c)
+	bucket, err := a.bucket(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -240,20 +241,6 @@ func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err
 
 // copies are those in the application's cache.
 func (a *Adoption) copies() adopt.Copies { return rediskeys.Copies{Conn: a.redis} }
-
-// bucket opens the bucket of a collection below its prefix.
-func (a *Adoption) bucket(ctx context.Context, c adopt.Collection) (*s3blob.Store, error) {
-	b := a.Description.Buckets[c.Bucket]
-	store, err := s3blob.New(ctx, s3blob.Options{
-		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: c.Prefix, Foreign: true,
-		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
-	}
-	a.close = append(a.close, store.Close)
-	return store, nil
-}
 
 func timetable(t adopt.Timetable) (schedule.Schedule, error) {
 	spec := schedule.Spec{Every: time.Duration(t.Every), Cron: t.Cron, Zone: t.Zone, Until: t.Until}

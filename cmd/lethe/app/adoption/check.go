@@ -2,13 +2,10 @@ package adoption
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/blob"
 )
 
 // samples is how many contents are compared with the bucket.
@@ -55,7 +52,7 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		}
 		found = append(found, clock...)
 		if c.HasObjects() {
-			more, err := a.checkBucket(ctx, name, c)
+			more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
 			if err != nil {
 				return nil, err
 			}
@@ -68,15 +65,15 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		}
 		out[name] = found
 	}
-	for name := range a.keys {
-		found, err := a.checkKeys(ctx, name)
+	for name, keys := range a.keys {
+		found, err := a.checkBucket(ctx, name, sampled(a.Description.Collections[name].Prefix, keys.Sample))
 		if err != nil {
 			return nil, err
 		}
 		out[name] = append(found, clock...)
 	}
 	for name := range a.folders {
-		found, err := a.checkFolders(ctx, name)
+		found, err := a.checkBucket(ctx, name, a.sampledFolders(name))
 		if err != nil {
 			return nil, err
 		}
@@ -96,44 +93,4 @@ func (a *Adoption) checkClock(ctx context.Context) ([]adopt.Finding, error) {
 	}
 	return []adopt.Finding{{What: fmt.Sprintf("this machine's clock differs from the database's by %s; the database's decides what has expired", skew.Round(time.Second)),
 		Do: "set both by NTP"}}, nil
-}
-
-func (a *Adoption) checkBucket(ctx context.Context, name string, c adopt.Collection) ([]adopt.Finding, error) {
-	store, err := a.bucket(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
-	}
-	var out []adopt.Finding
-	if why := store.Capabilities().NoDelete; why != "" {
-		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing would be freed"})
-	}
-	keys, err := a.collections[name].Sample(ctx, samples)
-	if err != nil {
-		return nil, err
-	}
-	s, err := compare(ctx, store, c.Prefix, keys)
-	return append(out, s.Findings(c.Prefix)...), err
-}
-
-func compare(ctx context.Context, store adopt.Stater, prefix string, keys []string) (s adopt.Sampled, err error) {
-	for _, key := range keys {
-		s.Named++
-		rest, ok := strings.CutPrefix(key, prefix)
-		if !ok {
-			s.Outside = append(s.Outside, key)
-			continue
-		}
-		switch _, err := store.Stat(ctx, rest); {
-		case err == nil:
-			s.Found++
-		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
-			s.Missing = key
-		default:
-			return s, err
-		}
-	}
-	return s, nil
 }

@@ -18,7 +18,7 @@ func (a *Adoption) Folders(ctx context.Context, name string) (*adopt.Folders, er
 		return nil, fmt.Errorf("there is no collection of folders %q", name)
 	}
 	c := a.Description.Collections[name]
-	bucket, err := a.bucket(ctx, c)
+	bucket, err := a.bucket(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,37 +45,24 @@ func looksEvery(interval time.Duration) time.Duration {
 	return max(min(interval/10, time.Minute), 100*time.Millisecond)
 }
 
-// checkFolders tries what a collection of folders relies on: its query, its bucket, and
-// that rows and folders have the same names.
-func (a *Adoption) checkFolders(ctx context.Context, name string) ([]adopt.Finding, error) {
-	c := a.Description.Collections[name]
-	store, err := a.bucket(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
-	}
-	var out []adopt.Finding
-	for _, why := range []string{store.Capabilities().NoDelete, store.Capabilities().NoPut} {
-		if why != "" && len(out) == 0 {
-			out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing could be marked, or would be freed"})
+// sampledFolders compares the names of rows with the folders.
+func (a *Adoption) sampledFolders(name string) compare {
+	return func(ctx context.Context, _ adopt.Stater) ([]adopt.Finding, error) {
+		f, err := a.Folders(ctx, name)
+		if err != nil {
+			return nil, err
 		}
+		switch found, sampled, err := f.Sample(ctx, samples); {
+		case errors.Is(err, adopt.ErrFewRows), errors.Is(err, adopt.ErrBadNames):
+			return []adopt.Finding{{Problem: true, What: err.Error()}}, nil
+		case err != nil:
+			return nil, err
+		case found == 0:
+			return []adopt.Finding{{Problem: true, What: fmt.Sprintf("none of %d sampled rows has a folder below %s", sampled, f.Prefix),
+				Do: "folders.live has to return names below the prefix, as they are in the bucket"}}, nil
+		}
+		return nil, nil
 	}
-	f, err := a.Folders(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	switch found, sampled, err := f.Sample(ctx, samples); {
-	case errors.Is(err, adopt.ErrFewRows), errors.Is(err, adopt.ErrBadNames):
-		out = append(out, adopt.Finding{Problem: true, What: err.Error()})
-	case err != nil:
-		return nil, err
-	case found == 0:
-		out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("none of %d sampled rows has a folder below %s", sampled, c.Prefix),
-			Do: "folders.live has to return names below the prefix, as they are in the bucket"})
-	}
-	return out, nil
 }
 
 // reportFolders says what a run would do.

@@ -16,7 +16,7 @@ func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 		return nil, fmt.Errorf("there is no collection of keys %q", name)
 	}
 	c := a.Description.Collections[name]
-	bucket, err := a.bucket(ctx, c)
+	bucket, err := a.bucket(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,26 +36,4 @@ func (a *Adoption) keyRoutines(ctx context.Context, name string) ([]reclaim.Sche
 	return []reclaim.Scheduled{{
 		Routine: borrow(name, k), Timetable: every(looksEvery(k.Rules.Interval)), Workers: 1, Solo: true, Rest: k.Rules.Interval,
 	}}, nil
-}
-
-// checkKeys tries the bucket, and whether rows name keys that are there.
-func (a *Adoption) checkKeys(ctx context.Context, name string) ([]adopt.Finding, error) {
-	c := a.Description.Collections[name]
-	store, err := a.bucket(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
-	}
-	var out []adopt.Finding
-	if why := store.Capabilities().NoDelete; why != "" {
-		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing would be freed"})
-	}
-	keys, err := a.keys[name].Sample(ctx, samples)
-	if err != nil {
-		return nil, err
-	}
-	s, err := compare(ctx, store, c.Prefix, keys)
-	return append(out, s.Findings(c.Prefix)...), err
 }

@@ -225,3 +225,23 @@ func TestKeysReport(t *testing.T) {
 		t.Errorf("%d orphans are on record, %v", known, err)
 	}
 }
+
+// A collection has one store, whoever asks: what it has learned of its service is not
+// asked for anew.
+func TestBucketsAreOpenedOnce(t *testing.T) {
+	f := newFiles(t, nil)
+	if _, err := f.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k, err := f.Keys(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := f.Adoption.bucket(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Store != adopt.KeyStore(store) || store.Capabilities().ProbedAt == 0 {
+		t.Error("a store was opened anew, and knows nothing of its service")
+	}
+}

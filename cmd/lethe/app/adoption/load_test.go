@@ -175,7 +175,7 @@ func (s sleepyBucket) Delete(ctx context.Context, keys []string) ([]blob.Result,
 // taken over.
 func (l *load) sleepers(ctx context.Context, a *Adoption) {
 	c := a.Description.Collections["pastes"]
-	bucket, err := a.bucket(ctx, c)
+	bucket, err := a.bucket(ctx, "pastes")
 	if err != nil {
 		l.t.Error(err)
 		return

@@ -1,0 +1,112 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+)
+
+// buckets are the stores that were opened, by the names of collections: one each, as
+// what a store learns of its service, and how fast it may delete, is the store's.
+type buckets struct {
+	mu   sync.Mutex
+	open map[string]*s3blob.Store
+}
+
+// close closes the stores.
+func (b *buckets) close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, store := range b.open {
+		errs = append(errs, store.Close())
+	}
+	b.open = nil
+	return errors.Join(errs...)
+}
+
+// bucket returns the bucket of a collection below its prefix. It asks the service
+// nothing.
+func (a *Adoption) bucket(ctx context.Context, name string) (*s3blob.Store, error) {
+	a.buckets.mu.Lock()
+	defer a.buckets.mu.Unlock()
+	if store := a.buckets.open[name]; store != nil {
+		return store, nil
+	}
+	c := a.Description.Collections[name]
+	b := a.Description.Buckets[c.Bucket]
+	store, err := s3blob.New(ctx, s3blob.Options{
+		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: c.Prefix, Foreign: true,
+		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
+	}
+	if a.buckets.open == nil {
+		a.buckets.open = map[string]*s3blob.Store{}
+	}
+	a.buckets.open[name] = store
+	return store, nil
+}
+
+// compare compares what rows name with what lies in the bucket.
+type compare func(ctx context.Context, store adopt.Stater) ([]adopt.Finding, error)
+
+// checkBucket tries the bucket of a collection, and compares.
+func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare) ([]adopt.Finding, error) {
+	c := a.Description.Collections[name]
+	store, err := a.bucket(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Probe(ctx); err != nil {
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
+	}
+	var out []adopt.Finding
+	switch able := store.Capabilities(); {
+	case able.NoDelete != "":
+		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + able.NoDelete, Do: "nothing would be freed"})
+	case able.NoPut != "" && c.Kind == adopt.OfFolders:
+		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + able.NoPut, Do: "nothing could be marked"})
+	}
+	found, err := compare(ctx, store)
+	return append(out, found...), err
+}
+
+// sampled compares keys below a prefix that sample returns.
+func sampled(prefix string, sample func(ctx context.Context, limit int) ([]string, error)) compare {
+	return func(ctx context.Context, store adopt.Stater) ([]adopt.Finding, error) {
+		keys, err := sample(ctx, samples)
+		if err != nil {
+			return nil, err
+		}
+		s, err := look(ctx, store, prefix, keys)
+		return s.Findings(prefix), err
+	}
+}
+
+func look(ctx context.Context, store adopt.Stater, prefix string, keys []string) (s adopt.Sampled, err error) {
+	for _, key := range keys {
+		s.Named++
+		rest, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			s.Outside = append(s.Outside, key)
+			continue
+		}
+		switch _, err := store.Stat(ctx, rest); {
+		case err == nil:
+			s.Found++
+		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
+			s.Missing = key
+		default:
+			return s, err
+		}
+	}
+	return s, nil
+}
