@@ -39,6 +39,20 @@ type Foreign interface {
 	OpenForeign(ctx context.Context, seen ForeignInfo) (io.ReadCloser, error)
 }
 
+// Copier is the optional ability to copy what somebody else keeps on a backend without
+// reading it here.
+type Copier interface {
+	Foreign
+	// CopyForeign lays the bytes that another store of the same backend has described
+	// (StatForeign of from), with what is kept beside them, under a key of this one.
+	// ErrChanged if others lie there by now, ErrNotExist if none do: nothing was done.
+	// What lies under the key is replaced; with fresh it is not, where the backend can
+	// tell (ErrExist). It asks the Check of ctx as Put does, and its outcome is as open
+	// as that of Put (Unknown). errors.ErrUnsupported, together with ErrNotDone, says
+	// that bytes cannot be copied so: from is no store of this backend.
+	CopyForeign(ctx context.Context, from Foreign, seen ForeignInfo, key string, fresh bool) error
+}
+
 // maxForeign is the longest name of S3, in bytes.
 const maxForeign = 1024
 

@@ -13,21 +13,27 @@ import (
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
-func foreignOn(t *testing.T, at servers.S3, server string) {
-	t.Run(server, func(t *testing.T) {
-		blobtest.Foreign(t, func(t *testing.T) (blob.Store, blobtest.Planter) {
-			o := optionsOf(at, at.Bucket(t))
-			o.Prefix = "Some team's/"
-			return openBucket(t, o), func(t *testing.T, key, body string) {
-				t.Helper()
-				name := o.Prefix + key
-				if _, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &o.Bucket, Key: &name, Body: strings.NewReader(body)}); err != nil {
-					t.Fatal(err)
-				}
+// plantedOn opens stores in fresh buckets of a server.
+func plantedOn(at servers.S3) func(t *testing.T) (blob.Store, blobtest.Planter) {
+	return func(t *testing.T) (blob.Store, blobtest.Planter) {
+		o := optionsOf(at, at.Bucket(t))
+		o.Prefix, o.Foreign = "Some team's/", true
+		return openBucket(t, o), func(t *testing.T, key, body string) {
+			t.Helper()
+			name := o.Prefix + key
+			if _, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &o.Bucket, Key: &name, Body: strings.NewReader(body)}); err != nil {
+				t.Fatal(err)
 			}
-		})
-	})
+		}
+	}
 }
+
+func foreignOn(t *testing.T, at servers.S3, server string) {
+	t.Run(server, func(t *testing.T) { blobtest.Foreign(t, plantedOn(at)) })
+}
+
+// gofakes3 does not look at the condition of a copy.
+func TestCopiesOnVersityGW(t *testing.T) { blobtest.Copies(t, plantedOn(servers.VersityGW(t))) }
 
 func TestForeignOnVersityGW(t *testing.T) { foreignOn(t, servers.VersityGW(t), "versitygw") }
 

@@ -1,0 +1,83 @@
+package s3blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+var _ blob.Copier = (*Store)(nil)
+
+// CopyForeign implements blob.Copier for stores of the same bucket: the service copies
+// by itself, only the ETag that was seen. Not every service looks at the condition of
+// fresh; it asks before as well.
+func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
+	source, ok := from.(*Store)
+	if !ok || source.o.Bucket != s.o.Bucket || source.o.Endpoint != s.o.Endpoint {
+		return notDone("copy", key, fmt.Errorf("%w: the bytes lie in another bucket", errors.ErrUnsupported))
+	}
+	if err := errors.Join(s.checkForeign(ctx, key), source.checkForeign(ctx, seen.Key), s.may(ctx, forPut)); err != nil {
+		return notDone("copy", key, err)
+	}
+	if fresh {
+		if err := s.refuseExisting(ctx, key); err != nil {
+			return err
+		}
+	}
+	if seen.Size > maxPart {
+		return notDone("copy", key, fmt.Errorf("%w: it has %d bytes, and one request copies %d at most", errors.ErrUnsupported, seen.Size, maxPart))
+	}
+	if err := mayChange(ctx); err != nil {
+		return notDone("copy", key, err)
+	}
+	in := &s3.CopyObjectInput{
+		Bucket: &s.o.Bucket, Key: s.name(key), CopySource: source.copySource(seen.Key), CopySourceIfMatch: &seen.Tag,
+		MetadataDirective: types.MetadataDirectiveCopy,
+	}
+	if fresh {
+		in.IfNoneMatch = aws.String("*")
+	}
+	// The service reads and writes it all before it answers.
+	asked, cancel := s.bounded(ctx, seen.Size/16)
+	defer cancel()
+	out, err := s.client.CopyObject(asked, in)
+	if err == nil {
+		s.sawVersion(out.VersionId)
+		return nil
+	}
+	return s.notCopied(ctx, key, fresh, err)
+}
+
+// notCopied is the error of a copy. A condition that failed is that of the source,
+// unless something lies under the key that was to be fresh.
+func (s *Store) notCopied(ctx context.Context, key string, fresh bool, err error) error {
+	v := judge(ctx, err)
+	switch {
+	case v.status == http.StatusPreconditionFailed && fresh && errors.Is(s.refuseExisting(ctx, key), blob.ErrExist):
+		return fmt.Errorf("s3blob: copy %s: %w", key, blob.ErrExist)
+	case v.status == http.StatusPreconditionFailed:
+		return notDone("copy", key, blob.ErrChanged)
+	case v.is("NoSuchKey"):
+		return notDone("copy", key, blob.ErrNotExist)
+	}
+	return s.changing("copy", key, v)
+}
+
+// spell writes a name so that services that read it as a path and those that read it as
+// a query agree.
+var spell = strings.NewReplacer("%2F", "/", "+", "%20")
+
+// copySource is a name as the header of a copy has it.
+func (s *Store) copySource(key string) *string {
+	name := spell.Replace(url.QueryEscape(s.o.Bucket + "/" + *s.name(key)))
+	return &name
+}
