@@ -249,6 +249,9 @@ func (l *load) trouble(ctx context.Context) {
 	}
 }
 
+// lately is how many of the newest pastes the users are interested in.
+const lately = 30
+
 // bodies are few, so that the same are stored while they are deleted.
 func someBody() []byte { return fmt.Appendf(nil, "body %d", rand.IntN(40)) }
 
@@ -261,7 +264,7 @@ func (l *load) write(ctx context.Context) {
 	l.mu.Lock()
 	code := ""
 	if len(l.codes) > 0 {
-		code = l.codes[rand.IntN(len(l.codes))]
+		code = l.codes[len(l.codes)-1-rand.IntN(min(len(l.codes), lately))]
 	}
 	l.mu.Unlock()
 	body := someBody()
@@ -309,6 +312,8 @@ func (l *load) read(ctx context.Context, code string) {
 		l.t.Errorf("paste %s was served although it had expired", code)
 	}
 	left := naiveRead - lethe.SystemClock{}.Now().Sub(began)
+	_ = lethe.Sleep(ctx, rand.N(max(left/2, 1))) // long enough for the row to go meanwhile
+	left = naiveRead - lethe.SystemClock{}.Now().Sub(began)
 	fill, cancel := context.WithTimeout(ctx, max(left/2, 0))
 	defer cancel()
 	l.redis.Set(fill, "plain:"+code, body, 0)
