@@ -14,7 +14,7 @@ func onServers(t *testing.T, d bench.Dataset, e bench.Engine) bench.Work {
 	t.Helper()
 	s3 := servers.GoFakeS3(t)
 	c := bench.Cluster{
-		Postgres: servers.Postgres(t), Endpoint: s3.Endpoint, Access: s3.Access, Secret: s3.Secret, Bucket: s3.Bucket(t),
+		Postgres: servers.NewPostgres(t).Database(), Endpoint: s3.Endpoint, Access: s3.Access, Secret: s3.Secret, Bucket: s3.Bucket(t),
 		Redis: "redis://" + servers.NewRedis(t).Addr,
 	}
 	d.RowsOnly = true

@@ -13,7 +13,7 @@ import (
 func TestWhatAPutCostsTheDatabase(t *testing.T) {
 	c := bench.IntentCost{
 		Puts: 400, Size: 64, Clients: 4, Runs: 1, Dir: t.TempDir(),
-		Database: func(context.Context, int) (string, error) { return servers.Postgres(t), nil },
+		Database: func(context.Context, int) (string, error) { return servers.NewPostgres(t).Database(), nil },
 	}
 	with, before, err := c.Run(t.Context())
 	if err != nil {
