@@ -1,8 +1,5 @@
 // Package interleave runs methods of the ledger beside each other on a real
-// PostgreSQL, one statement at a time. Each method has connections of its own through
-// a gate, a proxy that speaks the protocol of PostgreSQL and holds every statement,
-// BEGIN and COMMIT included, until the schedule lets it pass. Whoever waits for a lock
-// is seen in pg_locks, and waits on while others are let pass.
+// PostgreSQL, one statement at a time (package stepwise).
 //
 // After each schedule the answers and all rows have to be what some order of the
 // methods, one after the other, makes of them; those states are recounted, and their

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -12,8 +13,10 @@ import (
 // the object is being replaced: whatever that waits for is another one then.
 type outrun struct{}
 
-func (outrun) next(c *conductor, can []int) int {
-	if slices.Contains(can, 0) && (strings.HasPrefix(c.actors[1].last, "DELETE FROM objects") || !slices.Contains(can, 1)) {
+func (outrun) Next(t *stepwise.Trace, can []int) int {
+	done := t.Actors[1].Statements
+	replacing := len(done) > 0 && strings.HasPrefix(done[len(done)-1].Text, "DELETE FROM objects")
+	if slices.Contains(can, 0) && (replacing || !slices.Contains(can, 1)) {
 		return 0
 	}
 	return 1
@@ -25,7 +28,7 @@ func (outrun) String() string { return "outrun" }
 // Whoever deletes or changes an object that others replace all the time loses once
 // at most, and then has his turn.
 func TestHotKey(t *testing.T) {
-	w := newWorld(t, cluster(t).Database())
+	w := newWorld(t, stepwise.Cluster(t).Database())
 	replace := func(a *act) (any, error) {
 		for range 40 {
 			c := meta.Commit{Op: a.id(), What: "put", Object: meta.Object{Bucket: "b", Key: "a", ETag: "empty"}}
@@ -43,7 +46,7 @@ func TestHotKey(t *testing.T) {
 				t.Errorf("%s: actor %d answers %s", name, i, a)
 			}
 		}
-		if turns := strings.Count(strings.Join(c.trace, "\n"), "actor 0: BEGIN"); turns > 2 {
+		if turns := strings.Count(strings.Join(c.Steps, "\n"), "actor 0: BEGIN"); turns > 2 {
 			t.Errorf("%s: had to begin %d times", name, turns)
 		}
 		w.sound(name)

@@ -13,7 +13,7 @@ type mutant struct {
 	equivalent string
 }
 
-var mutants = []mutant{
+var table = []mutant{
 	{
 		name: "the key is not locked", file: "locks.go",
 		old: "pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)", new: "pg_advisory_xact_lock_shared(?2), CAST(?3 AS BIGINT)",

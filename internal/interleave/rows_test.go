@@ -12,11 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
 	"github.com/lethe-storage/lethe/receipt"
 )
-
-// table is a table of the ledger, with the query that answers what it holds.
-type table struct{ name, holds string }
 
 // summed are tables of counters, with the columns by which their slots are added up.
 var summed = map[string]string{"blob_counters": "backend, state", "bucket_counters": "bucket_id"}
@@ -33,26 +31,20 @@ func (w *world) keep() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	list := "CREATE SCHEMA saved;"
+	var tables []stepwise.Table
 	for _, name := range names {
-		from, row := "lethe."+name+" t", "to_jsonb(t)::text"
+		t := stepwise.Table{Name: "lethe." + name}
 		switch by := summed[name]; {
 		case by != "":
-			from = "(SELECT " + by + ", sum(n) AS n, sum(bytes) AS bytes FROM " + from + " GROUP BY " + by + ") t WHERE n <> 0 OR bytes <> 0"
+			t.From = "(SELECT " + by + ", sum(n) AS n, sum(bytes) AS bytes FROM " + t.Name + " GROUP BY " + by + ") t WHERE n <> 0 OR bytes <> 0"
+			t.Blurred = true // the slots
 		case name == "receipts":
-			row = "n || ' ' || encode(body, 'hex')"
+			t.Row, t.Read = "n || ' ' || encode(body, 'hex')", receipts
+			t.Blurred = true // the batches
 		}
-		w.tables = append(w.tables, table{name, "SELECT '" + name + "' AS name, coalesce(string_agg(r, E'\\n' ORDER BY r), '') FROM (SELECT " + row + " AS r FROM " + from + ") x"})
-		list += "CREATE TABLE saved." + name + " AS TABLE lethe." + name + ";"
+		tables = append(tables, t)
 	}
-	w.execute(list)
-	w.names = "lethe." + strings.Join(names, ", lethe.")
-	w.before = w.look()
-}
-
-func (w *world) execute(list string) {
-	w.Helper()
-	if _, err := w.direct.PgConn().Exec(w.ctx, list).ReadAll(); err != nil {
+	if w.kept, err = stepwise.Keep(w.ctx, w.direct, tables); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -60,103 +52,49 @@ func (w *world) execute(list string) {
 // look answers what each table holds.
 func (w *world) look() map[string]string {
 	w.Helper()
-	queries := make([]string, len(w.tables))
-	for i, t := range w.tables {
-		queries[i] = t.holds
-	}
-	rows, err := w.direct.Query(w.ctx, strings.Join(queries, " UNION ALL "))
+	have, err := w.kept.Look(w.ctx)
 	if err != nil {
 		w.Fatal(err)
 	}
-	out := map[string]string{}
-	var name, text string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &text}, func() error {
-		out[name] = text
-		return nil
-	}); err != nil {
-		w.Fatal(err)
-	}
-	out["receipts"] = w.receipts(out["receipts"])
-	return out
+	return have
 }
 
 // receipts takes rows of receipts apart: how many transactions wrote them, and in which
 // order, is not to be seen.
-func (w *world) receipts(rows string) string {
-	w.Helper()
+func receipts(rows string) (string, error) {
 	var lines []string
 	for row := range strings.Lines(rows) {
 		n, text, _ := strings.Cut(strings.TrimSpace(row), " ")
 		body, err := hex.DecodeString(text)
 		if err != nil {
-			w.Fatal(err)
+			return "", err
 		}
 		list, err := receipt.Decode(body)
 		if err != nil || strconv.Itoa(len(list)) != n {
-			w.Fatalf("a row of %s receipts has %d: %v", n, len(list), err)
+			return "", fmt.Errorf("a row of %s receipts has %d: %v", n, len(list), err)
 		}
 		for _, r := range list {
 			line, err := json.Marshal(r)
 			if err != nil {
-				w.Fatal(err)
+				return "", err
 			}
 			lines = append(lines, string(line))
 		}
 	}
 	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), nil
 }
 
-// reset returns to what was kept, given what the tables hold. Rows that look the same
-// may lie in other slots, and in other batches.
+// reset returns to what was kept, given what the tables hold.
 func (w *world) reset(have map[string]string) {
 	w.Helper()
-	list := "SET session_replication_role = replica;" // foreign keys need no order
-	for _, t := range w.tables {
-		if have[t.name] != w.before[t.name] || summed[t.name] != "" || t.name == "receipts" {
-			list += "DELETE FROM lethe." + t.name + "; INSERT INTO lethe." + t.name + " SELECT * FROM saved." + t.name + ";"
-		}
-	}
-	w.execute(list)
-	if w.resets++; w.resets%swept == 0 {
-		w.execute("VACUUM " + w.names)
+	if err := w.kept.Reset(w.ctx, have); err != nil {
+		w.Fatal(err)
 	}
 }
-
-// swept is after how many returns the rows that are gone are swept out, which every look
-// has to pass by until then.
-const swept = 20
 
 // closed is the column that says so of a content.
 var closed = regexp.MustCompile(`"closed": \d, `)
-
-// text is how a state differs from that before, table by table: rows that are new,
-// and rows that are gone. What leaveOut matches is left out, unless it is nil.
-func (w *world) text(have map[string]string, leaveOut *regexp.Regexp) string {
-	var out []string
-	for _, t := range w.tables {
-		if have[t.name] == w.before[t.name] {
-			continue
-		}
-		now, then := have[t.name], w.before[t.name]
-		if leaveOut != nil {
-			now, then = leaveOut.ReplaceAllString(now, ""), leaveOut.ReplaceAllString(then, "")
-		}
-		is, was := strings.Split(now, "\n"), strings.Split(then, "\n")
-		for _, row := range is {
-			if !slices.Contains(was, row) {
-				out = append(out, t.name+" has "+w.claims.named(row))
-			}
-		}
-		for _, row := range was {
-			if !slices.Contains(is, row) {
-				out = append(out, t.name+" lacks "+row)
-			}
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, "\n")
-}
 
 // claims says which actor made which claim. Fences come from a sequence, which leaves
 // gaps, so that their numbers tell nothing.

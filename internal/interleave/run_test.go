@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
 	"github.com/lethe-storage/lethe/meta/metatest"
 )
 
 // outcome is what methods made of the rows, and answered.
 type outcome struct {
-	order   []int // in which they ran, one after the other
-	answers []string
-	refused []bool
-	state   string
-	open    string // the state but for which contents are closed
-	closed  int    // contents
-	lengths []int  // statements of each
-	rows    map[string]string
+	stepwise.Serial // the order in which they ran
+	answers         []string
+	refused         []bool
+	state           string
+	open            string // the state but for which contents are closed
+	closed          int    // contents
+	rows            map[string]string
 }
 
 // same says that nobody can tell the outcome of a schedule from that of one of the
@@ -67,8 +66,8 @@ func (w *world) end(list []action, answers []answer) outcome {
 		out.refused = append(out.refused, a.refused)
 	}
 	out.rows = w.look()
-	out.state, out.open = w.text(out.rows, nil), w.text(out.rows, closed)
-	out.closed = strings.Count(out.rows["contents"], `"closed": 1`)
+	out.state, out.open = w.kept.Changes(out.rows, nil, w.claims.named), w.kept.Changes(out.rows, closed, w.claims.named)
+	out.closed = strings.Count(out.rows["lethe.contents"], `"closed": 1`)
 	return out
 }
 
@@ -84,16 +83,14 @@ func (w *world) serial(list []action) []outcome {
 		return known
 	}
 	var out []outcome
-	for _, order := range orders(len(list)) {
+	for _, order := range stepwise.Orders(len(list)) {
 		w.prepare(1)
 		answers, lengths := make([]answer, len(list)), make([]int, len(list))
 		for _, i := range order {
-			w.actors[i].gate.passed.Store(0)
-			answers[i] = w.call(list[i], i)
-			lengths[i] = int(w.actors[i].gate.passed.Load())
+			lengths[i] = w.runner.Count(i, func() { answers[i] = w.call(list[i], i) })
 		}
 		o := w.end(list, answers)
-		o.order, o.lengths = order, lengths
+		o.Serial = stepwise.Serial{Order: order, Lengths: lengths}
 		w.sound(fmt.Sprintf("%s in the order %v", key, order))
 		w.reset(o.rows)
 		o.rows = nil
@@ -103,89 +100,61 @@ func (w *world) serial(list []action) []outcome {
 	return out
 }
 
-// orders are the permutations of so many.
-func orders(n int) (out [][]int) {
-	if n == 0 {
-		return [][]int{{}}
-	}
-	for _, o := range orders(n - 1) {
-		for at := range n {
-			out = append(out, slices.Insert(slices.Clone(o), at, n-1))
-		}
+// Serial implements stepwise.World.
+func (w *world) Serial(list []action) (out []stepwise.Serial) {
+	w.Helper()
+	for _, o := range w.serial(list) {
+		out = append(out, o.Serial)
 	}
 	return out
 }
 
-// tally counts what happened in schedules.
-type tally struct{ schedules, waits, deadlocks int }
-
-func (t *tally) add(u tally) {
-	t.schedules += u.schedules
-	t.waits += u.waits
-	t.deadlocks += u.deadlocks
-}
-
-// beside runs the actions beside each other by a schedule, and answers what is wrong
-// with what came of it; empty if nothing is.
-func (w *world) beside(list []action, s schedule) (wrong string, n tally) {
+// Beside implements stepwise.World.
+func (w *world) Beside(list []action, s stepwise.Schedule) (wrong string, n stepwise.Tally) {
 	w.Helper()
 	serial := w.serial(list)
 	c, answers := w.runBeside(list, s)
 	o := w.end(list, answers)
 	defer w.reset(o.rows)
-	n = tally{1, c.waits, c.deadlocks}
+	n = stepwise.Tally{Schedules: 1, Waits: c.Waits, Deadlocks: c.Deadlocks}
 	var orders []string
 	for _, may := range serial {
-		if !c.allows(list, may) {
+		if !allows(c, list, may) {
 			continue
 		}
 		if o.same(list, may) {
 			return "", n
 		}
-		orders = append(orders, fmt.Sprintf("\n%v:\n%s", may.order, differ(o, may)))
+		orders = append(orders, fmt.Sprintf("\n%v:\n%s", may.Order, differ(o, may)))
 	}
-	return fmt.Sprintf("%s\n%s\n%s\nIt is none of the orders, beside which it differs (- order, + schedule):%s",
-		names(list), s, strings.Join(c.trace, "\n"), strings.Join(orders, "")), n
+	return stepwise.Wrong(names(list), s, c, orders), n
 }
 
 // runBeside runs the actions beside each other by a schedule.
-func (w *world) runBeside(list []action, s schedule) (*conductor, []answer) {
+func (w *world) runBeside(list []action, s stepwise.Schedule) (*stepwise.Trace, []answer) {
 	w.Helper()
 	w.prepare(1)
 	answers := make([]answer, len(list))
-	var running sync.WaitGroup
-	for i, x := range list {
-		w.actors[i].gate.shut.Store(true)
-		w.actors[i].gate.deadlocks.Store(0)
-		running.Go(func() {
-			answers[i] = w.call(x, i)
-			w.events <- event{actor: i, kind: returned}
-		})
-	}
-	c, err := w.conduct(len(list), s)
+	c, err := w.runner.Run(s, len(list), func(i int) { answers[i] = w.call(list[i], i) })
 	if err != nil {
-		w.Fatalf("%s\n%s\nthe schedule cannot go on: %v\n%s", names(list), s, err, strings.Join(c.trace, "\n"))
-	}
-	running.Wait()
-	for i := range list {
-		w.actors[i].gate.shut.Store(false)
-		c.deadlocks += int(w.actors[i].gate.deadlocks.Load())
+		w.Fatalf("%q\n%s\nthe schedule cannot go on: %v\n%s", names(list), s, err, strings.Join(c.Steps, "\n"))
 	}
 	return c, answers
 }
 
 // allows says that the schedule may have come to what an order comes to: what closes
 // comes before all that ended later, and what awaits an operation after it.
-func (c *conductor) allows(list []action, may outcome) bool {
-	before := func(i, j int) bool { return slices.Index(may.order, i) < slices.Index(may.order, j) }
+func allows(c *stepwise.Trace, list []action, may outcome) bool {
+	before := func(i, j int) bool { return slices.Index(may.Order, i) < slices.Index(may.Order, j) }
 	for i, x := range list {
 		for j := range list {
-			at, of := c.actors[i], c.actors[j]
+			at, of := c.Actors[i], c.Actors[j]
+			commit, recorded := at.Last("COMMIT").Answered, of.Last("INSERT INTO ops").Passed
 			switch {
 			case i == j:
-			case x.closes && at.commit > 0 && of.commit > at.commit && !before(i, j):
+			case x.closes && commit > 0 && of.Last("COMMIT").Answered > commit && !before(i, j):
 				return false
-			case x.awaits && j == i^1 && of.ops > 0 && of.ops < at.began && !before(j, i):
+			case x.awaits && j == i^1 && recorded > 0 && recorded < at.Statements[0].Passed && !before(j, i):
 				return false
 			}
 		}
@@ -193,12 +162,11 @@ func (c *conductor) allows(list []action, may outcome) bool {
 	return true
 }
 
-func names(list []action) string {
-	var out []string
-	for i, x := range list {
-		out = append(out, fmt.Sprintf("actor %d: %s", i, x.name))
+func names(list []action) (out []string) {
+	for _, x := range list {
+		out = append(out, x.name)
 	}
-	return strings.Join(out, "\n")
+	return out
 }
 
 // differ shows what the one has and the other has not.
@@ -210,15 +178,5 @@ func differ(have, want outcome) string {
 		}
 	}
 	lines := func(o outcome) []string { return strings.Split(o.state, "\n") }
-	for _, side := range []struct {
-		mark       string
-		has, lacks []string
-	}{{"-", lines(want), lines(have)}, {"+", lines(have), lines(want)}} {
-		for _, line := range side.has {
-			if !slices.Contains(side.lacks, line) {
-				fmt.Fprintf(&out, "%s %.900s\n", side.mark, line)
-			}
-		}
-	}
-	return out.String()
+	return out.String() + stepwise.Difference(lines(have), lines(want))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/metatest"
 )
@@ -31,9 +31,8 @@ const (
 
 // actor is who runs a method.
 type actor struct {
-	db   *meta.DB
-	gate *gate
-	ids  *metatest.IDs // the ledger's source
+	db  *meta.DB
+	ids *metatest.IDs // the ledger's source
 }
 
 // world is a ledger in a database of its own, with as many actors as may meet, each
@@ -43,13 +42,10 @@ type world struct {
 	ctx    context.Context
 	clock  *clocktest.Clock
 	actors [most]actor
-	events chan event
+	runner *stepwise.Runner
 	direct *pgx.Conn // past the gates
-	tables []table
-	names  string // of the tables, as a list
-	resets int
 	f      *fixture
-	before map[string]string // what the tables hold before a schedule
+	kept   *stepwise.Rows // what the tables hold before a schedule
 	known  map[string][]outcome
 	claims claims
 }
@@ -57,20 +53,19 @@ type world struct {
 // newWorld makes a world in an empty database.
 func newWorld(t testing.TB, database string) *world {
 	t.Helper()
-	w := &world{TB: t, ctx: context.Background(), clock: clocktest.New(), events: make(chan event, 4*most), known: map[string][]outcome{}}
-	u, err := url.Parse(database)
-	if err != nil {
+	w := &world{TB: t, ctx: context.Background(), clock: clocktest.New(), known: map[string][]outcome{}}
+	var err error
+	if w.direct, err = pgx.Connect(w.ctx, database+"&search_path=lethe"); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { w.direct.Close(w.ctx) })
+	w.runner = stepwise.New(t, w.direct, database, most)
 	for i := range w.actors {
-		g := &gate{actor: i, to: u.Host, events: w.events}
-		via := *u
-		via.Host = g.listen(t)
-		a := actor{gate: g, ids: metatest.NewIDs(uint64(i))}
-		a.db, err = meta.OpenPostgres(w.ctx, via.String(), meta.Options{
+		a := actor{ids: metatest.NewIDs(uint64(i))}
+		a.db, err = meta.OpenPostgres(w.ctx, w.runner.URL(i), meta.Options{
 			Clock: w.clock, Random: a.ids, MaxRefs: maxRefs,
 			ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept,
-			Postgres: meta.PostgresOptions{Pooler: meta.PoolerNone, Requests: 2, Engine: 2, IdleTime: stuck, LockTime: stuck},
+			Postgres: meta.PostgresOptions{Pooler: meta.PoolerNone, Requests: 2, Engine: 2, IdleTime: stepwise.Stuck, LockTime: stepwise.Stuck},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -78,28 +73,10 @@ func newWorld(t testing.TB, database string) *world {
 		t.Cleanup(func() { a.db.Close() })
 		w.actors[i] = a
 	}
-	if w.direct, err = pgx.Connect(w.ctx, database+"&search_path=lethe"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.direct.Close(w.ctx) })
 	w.f = w.build()
 	w.claims.fixture = w.f.placed
 	w.keep()
 	return w
-}
-
-// waitingForLocks answers the processes of the server that wait for locks.
-func (w *world) waitingForLocks() (map[uint32]bool, error) {
-	rows, err := w.direct.Query(w.ctx, `SELECT pid FROM pg_locks WHERE NOT granted AND pid IS NOT NULL`)
-	if err != nil {
-		return nil, err
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[int32])
-	held := map[uint32]bool{}
-	for _, pid := range list {
-		held[uint32(pid)] = true
-	}
-	return held, err
 }
 
 // prepare makes the actors' sources of ids begin anew, for a turn; the first forgets

@@ -1,4 +1,4 @@
-package interleave_test
+package stepwise
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type kind int
 const (
 	arrived  kind = iota // a statement waits at the gate
 	answered             // the server has answered the statement that was let pass
-	returned             // the method has returned
+	returned             // the actor has returned
 )
 
 // event is what happened to an actor.
@@ -29,7 +29,7 @@ type event struct {
 	pass  chan<- struct{}
 }
 
-// gate lies between a ledger and PostgreSQL. While it is shut every statement is an
+// gate lies between a client and PostgreSQL. While it is shut every statement is an
 // event, and waits.
 type gate struct {
 	actor  int
