@@ -54,9 +54,9 @@ type FolderMarks interface {
 	Look(ctx context.Context) (FolderView, error)
 	// Note remembers how many rows live, and folders that were seen without one.
 	Note(ctx context.Context, rows int64, names []string) error
-	// Condemn makes folders that were seen ones whose marker is being put, after it has
-	// looked again that no row names them; it returns which. At least floor rows have to
-	// live: ErrFewRows.
+	// Condemn makes folders that were seen, and not yet marked, ones whose marker is being
+	// put, after it has looked again that no row names them; it returns which. At least
+	// floor rows have to live: ErrFewRows.
 	Condemn(ctx context.Context, names []string, floor int64) ([]string, error)
 	// Marked records markers.
 	Marked(ctx context.Context, folders []KnownFolder) error

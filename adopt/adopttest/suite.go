@@ -90,6 +90,7 @@ func ObjectOf(content string) string { return "content/" + content }
 type Variant struct {
 	Keep      bool // rows that end are kept as Deleted
 	Uncounted bool // contents have no count: references are looked up
+	Unclaimed bool // rows have no columns for a claim: they are taken
 }
 
 // Site is one collection, empty at first, with adopt.DefaultGrace and a guard. Its
@@ -98,7 +99,8 @@ type Site struct {
 	adopt.Records
 	adopt.Contents
 	adopt.Cached
-	App Application
+	Taker adopt.Taker
+	App   Application
 }
 
 // Open makes a site. It skips the test if it does not know the variant.
@@ -112,7 +114,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), variantTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), variantTests(), takeTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

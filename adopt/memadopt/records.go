@@ -20,16 +20,20 @@ func (r *Row) end() lethe.Time { return r.End }
 func (r *Row) giveBack() { r.Status, r.At = Live, 0 }
 
 // Claim implements adopt.Records.
-func (db *DB) Claim(_ context.Context, limit int) (out adopt.Claim, err error) {
+func (db *DB) Claim(_ context.Context, limit int) (adopt.Claim, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	return db.claim(limit), nil
+}
+
+func (db *DB) claim(limit int) (out adopt.Claim) {
 	now := db.o.Clock.Now()
 	for _, r := range up(dueFirst(db.rows, func(r *Row) bool { return r.due(now) }, (*Row).end), limit) {
 		r.Status, r.At = Claimed, now
 		out.At = now
 		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r.Key)})
 	}
-	return out, nil
+	return out
 }
 
 func (db *DB) copies(row string) []string {
@@ -50,9 +54,13 @@ func (db *DB) claimed(c adopt.Claim) (out []*Row) {
 }
 
 // Settle implements adopt.Records. It fails if the application has a content locked.
-func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
+func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (adopt.Settled, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	return db.settle(c, after)
+}
+
+func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
 	now := db.o.Clock.Now()
 	rows := db.claimed(c)
 	for _, r := range rows {

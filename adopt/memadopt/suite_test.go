@@ -22,7 +22,7 @@ func TestSuite(t *testing.T) {
 			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted,
 			Copies: func(row string) []string { return []string{adopttest.CopyOf(row)} },
 		})
-		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, App: a}
+		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Taker: a.db, App: a}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -35,8 +36,9 @@ const (
 	knownRows  = `SELECT name, state, marked_at, marker_at, purged FROM {lethe}folders WHERE collection = ?1`
 	insertSeen = `INSERT INTO {lethe}folders (collection, name, state, seen_at)
 		SELECT ?2, t.id, 1, ?3 FROM {ids 1} ON CONFLICT DO NOTHING`
-	condemnSeen = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND state IN (1, 2)
-		AND name IN (SELECT id FROM {ids 1})`
+	seenFolders = `SELECT name FROM {lethe}folders WHERE collection = ?2 AND state IN (1, 2)
+		AND name IN (SELECT id FROM {ids 1}) ORDER BY name ` + sqldb.Exclusive
+	condemnSeen  = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND name IN (SELECT id FROM {ids 1})`
 	recordMarker = `UPDATE {lethe}folders f SET state = 3, marked_at = ?3, marker_at = t.at
 		FROM {rows 1: name text, at bigint} WHERE f.collection = ?2 AND f.name = t.name AND f.state = 2`
 	proceedMarked = `UPDATE {lethe}folders SET state = 4 WHERE collection = ?1 AND name = ?2`
@@ -166,16 +168,16 @@ func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
 // Condemn implements adopt.FolderMarks.
 func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out []string, err error) {
 	err = f.write(ctx, "condemn folders", func(t *tx) error {
-		out = nil
-		live, err := f.again(t, names, floor)
+		// Another worker may have taken some further by now.
+		seen, err := all(t, text, seenFolders, asJSON(names), f.name)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if !live[name] {
-				out = append(out, name)
-			}
+		live, err := f.again(t, seen, floor)
+		if err != nil {
+			return err
 		}
+		out = slices.DeleteFunc(seen, func(name string) bool { return live[name] })
 		_, err = t.exec(condemnSeen, asJSON(out), f.name)
 		return err
 	})

@@ -22,7 +22,7 @@ func TestSuite(t *testing.T) {
 	database := servers.Postgres(t)
 	adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
 		s := newSite(t, database, kind{Variant: v})
-		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, App: s}
+		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Taker: s.Collection, App: s}
 	})
 }
 
@@ -77,6 +77,9 @@ func (k kind) description() adopt.Collection {
 	}
 	if k.Uncounted {
 		c.Contents.Count = ""
+	}
+	if k.Unclaimed {
+		c.Rows.Status, c.Rows.Initiated = nil, ""
 	}
 	return c
 }

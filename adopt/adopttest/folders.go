@@ -1,0 +1,252 @@
+package adopttest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Names is an application with rows that name a folder, or a key, each.
+type Names interface {
+	Insert(ctx context.Context, name string) error
+	// Remove removes all rows of a name.
+	Remove(ctx context.Context, name string) error
+	// Pass lets time pass for the database.
+	Pass(d time.Duration)
+}
+
+// FolderSite is one collection of folders, empty at first.
+type FolderSite struct {
+	adopt.FolderRows
+	App Names
+}
+
+// RunFolders runs the suite of rows that name folders.
+func RunFolders(t *testing.T, open func(t *testing.T) FolderSite) {
+	for name, run := range map[string]func(f *folders){
+		"rows are counted, names are told":           lookFolders,
+		"what was seen is noted once":                noteFolders,
+		"condemns what was seen and has no row":      condemnFolders,
+		"too few rows condemn nothing":               condemnFew,
+		"a marker is recorded once":                  markedOnce,
+		"forgets a folder in the state only":         forgetFolders,
+		"proceeds with what is marked":               proceedOrphan,
+		"a row stops it":                             proceedRow,
+		"another record stops it":                    proceedChanged,
+		"too few rows stop it":                       proceedFew,
+		"what was purged is counted, and ends":       purgedFolders,
+		"counts folders whose retention is over":     pendingFolders,
+		"a folder that was forgotten begins anew":    seenAnew,
+		"what is not seen is not condemned, nor was": condemnUnseen,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := open(t)
+			run(&folders{&world{T: t, ctx: t.Context()}, site.FolderRows, site.App})
+		})
+	}
+}
+
+// folders is a test of a FolderSite.
+type folders struct {
+	*world
+	adopt.FolderRows
+	app Names
+}
+
+// markerAt is when a marker was put, by the backend's clock.
+const markerAt = lethe.Time(5_000_000)
+
+func (f *folders) insert(names ...string) {
+	f.Helper()
+	for _, n := range names {
+		f.must(f.app.Insert(f.ctx, n))
+	}
+}
+
+func (f *folders) look() adopt.FolderView {
+	f.Helper()
+	return must(f.Look(f.ctx))(f.world)
+}
+
+// states compares the record: how far each folder is.
+func (f *folders) states(want map[string]adopt.FolderState) {
+	f.Helper()
+	got := map[string]adopt.FolderState{}
+	for _, k := range f.look().Known {
+		got[k.Name] = k.State
+	}
+	equal(f.world, "on record", got, want)
+}
+
+// marked takes a folder without a row until its marker is recorded.
+func (f *folders) marked(name string) adopt.KnownFolder {
+	f.Helper()
+	f.must(f.Note(f.ctx, 1, []string{name}))
+	equal(f.world, "condemned", must(f.Condemn(f.ctx, []string{name}, 0))(f.world), []string{name})
+	f.must(f.Marked(f.ctx, []adopt.KnownFolder{{Name: name, MarkerAt: markerAt}}))
+	return f.known(name)
+}
+
+func (f *folders) known(name string) adopt.KnownFolder {
+	f.Helper()
+	for _, k := range f.look().Known {
+		if k.Name == name {
+			return k
+		}
+	}
+	f.Fatalf("%s is not on record", name)
+	return adopt.KnownFolder{}
+}
+
+func lookFolders(f *folders) {
+	v := f.look()
+	equal(f.world, "of nothing", len(v.Live)+len(v.Known)+int(v.Rows)+int(v.Last), 0)
+	f.insert("a", "b", "b")
+	f.app.Pass(time.Hour)
+	w := f.look()
+	equal(f.world, "live", w.Live, map[string]bool{"a": true, "b": true})
+	equal(f.world, "rows", w.Rows, 3)
+	if passed := w.Now.Sub(v.Now); passed < time.Hour || passed > 2*time.Hour {
+		f.Errorf("an hour is %v by the database's clock", passed)
+	}
+	f.must(f.app.Remove(f.ctx, "b"))
+	equal(f.world, "live then", f.look().Live, map[string]bool{"a": true})
+}
+
+func noteFolders(f *folders) {
+	f.must(f.Note(f.ctx, 7, nil))
+	f.must(f.Note(f.ctx, 3, []string{"x", "y"}))
+	equal(f.world, "rows of the last run", f.look().Last, 3)
+	f.must(second(f.Condemn(f.ctx, []string{"x"}, 0)))
+	f.must(f.Note(f.ctx, 3, []string{"x", "z"}))
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarking, "y": adopt.FolderSeen, "z": adopt.FolderSeen})
+}
+
+func condemnFolders(f *folders) {
+	f.insert("a", "x")
+	f.must(f.Note(f.ctx, 1, []string{"x", "y", "z"}))
+	for range 2 { // a marker that was not recorded is put once more
+		equal(f.world, "condemned", must(f.Condemn(f.ctx, []string{"y", "x"}, 2))(f.world), []string{"y"})
+		f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen, "y": adopt.FolderMarking, "z": adopt.FolderSeen})
+	}
+}
+
+// What is not on record as seen is another worker's by now, or lives.
+func condemnUnseen(f *folders) {
+	f.marked("x")
+	equal(f.world, "condemned", len(must(f.Condemn(f.ctx, []string{"x", "unknown"}, 0))(f.world)), 0)
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+}
+
+func condemnFew(f *folders) {
+	f.insert("a", "a")
+	f.must(f.Note(f.ctx, 1, []string{"x"}))
+	if _, err := f.Condemn(f.ctx, []string{"x"}, 3); !errors.Is(err, adopt.ErrFewRows) {
+		f.Errorf("two rows of three: %v", err)
+	}
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen})
+}
+
+func markedOnce(f *folders) {
+	began := f.look().Now
+	k := f.marked("x")
+	if k.State != adopt.FolderMarked || k.MarkerAt != markerAt || k.MarkedAt < began {
+		f.Errorf("on record is %+v", k)
+	}
+	f.app.Pass(time.Hour)
+	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.must(f.Marked(f.ctx, []adopt.KnownFolder{{Name: "x", MarkerAt: 1}, {Name: "seen", MarkerAt: 1}, {Name: "unknown", MarkerAt: 1}}))
+	equal(f.world, "recorded again", f.known("x"), k)
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked, "seen": adopt.FolderSeen})
+}
+
+func forgetFolders(f *folders) {
+	k := f.marked("x")
+	f.must(f.Forget(f.ctx, adopt.KnownFolder{Name: "x", State: adopt.FolderSeen}))
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+	f.must(f.Forget(f.ctx, k))
+	f.states(map[string]adopt.FolderState{})
+}
+
+func seenAnew(f *folders) {
+	f.must(f.Forget(f.ctx, f.marked("x")))
+	f.must(f.Note(f.ctx, 1, []string{"x"}))
+	equal(f.world, "on record", f.known("x"), adopt.KnownFolder{Name: "x", State: adopt.FolderSeen})
+}
+
+// verdict is what Proceed says of a folder.
+func (f *folders) verdict(k adopt.KnownFolder, floor int64, want adopt.Verdict) {
+	f.Helper()
+	equal(f.world, "the verdict", must(f.Proceed(f.ctx, k, floor))(f.world), want)
+}
+
+func proceedOrphan(f *folders) {
+	f.insert("a", "b")
+	k := f.marked("x")
+	for range 2 {
+		f.verdict(k, 2, adopt.Orphan)
+		f.states(map[string]adopt.FolderState{"x": adopt.FolderPurging})
+	}
+}
+
+func proceedRow(f *folders) {
+	k := f.marked("x")
+	f.insert("x")
+	f.verdict(k, 0, adopt.HasRow)
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+}
+
+func proceedChanged(f *folders) {
+	k := f.marked("x")
+	for _, other := range []adopt.KnownFolder{
+		{Name: "x", MarkedAt: k.MarkedAt + 1, MarkerAt: k.MarkerAt}, {Name: "x", MarkedAt: k.MarkedAt, MarkerAt: k.MarkerAt + 1},
+		{Name: "unknown", MarkedAt: k.MarkedAt, MarkerAt: k.MarkerAt},
+	} {
+		f.verdict(other, 0, adopt.Changed)
+	}
+	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.verdict(adopt.KnownFolder{Name: "seen"}, 0, adopt.Changed)
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked, "seen": adopt.FolderSeen})
+}
+
+func proceedFew(f *folders) {
+	f.insert("a")
+	k := f.marked("x")
+	if _, err := f.Proceed(f.ctx, k, 2); !errors.Is(err, adopt.ErrFewRows) {
+		f.Errorf("one row of two: %v", err)
+	}
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+}
+
+func purgedFolders(f *folders) {
+	k := f.marked("x")
+	k.Purged = 2
+	f.must(f.Purged(f.ctx, k, []string{"x/1", "x/2"}))
+	equal(f.world, "counted before it may lose anything", f.known("x").Purged, 0)
+	f.must(f.Gone(f.ctx, k))
+	f.verdict(k, 0, adopt.Orphan)
+	f.must(f.Purged(f.ctx, k, []string{"x/1", "x/2"}))
+	f.must(f.Purged(f.ctx, adopt.KnownFolder{Name: "x", Purged: 9}, nil))
+	equal(f.world, "counted", f.known("x").Purged, 2)
+	f.must(f.Gone(f.ctx, k))
+	f.states(map[string]adopt.FolderState{})
+}
+
+func pendingFolders(f *folders) {
+	const retention = time.Hour
+	k := f.marked("x")
+	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.app.Pass(retention - time.Minute)
+	equal(f.world, "due too early", must(f.Pending(f.ctx, retention))(f.world), adopt.Backlog{})
+	f.marked("y")
+	f.app.Pass(time.Minute)
+	due := adopt.Backlog{Due: 1, Oldest: k.MarkedAt}
+	equal(f.world, "due", must(f.Pending(f.ctx, retention))(f.world), due)
+	f.verdict(k, 0, adopt.Orphan)
+	equal(f.world, "due while it is purged", must(f.Pending(f.ctx, retention))(f.world), due)
+}

@@ -1,0 +1,139 @@
+package memadopt
+
+import (
+	"context"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Folders are rows that name folders, and the record of those without one. They are
+// safe for concurrent use.
+type Folders struct {
+	names
+	known map[string]*adopt.KnownFolder
+}
+
+var _ adopt.FolderRows = (*Folders)(nil)
+
+// NewFolders makes a collection without rows.
+func NewFolders(clock lethe.Clock) *Folders {
+	return &Folders{names: names{clock: clock, named: map[string]int64{}}, known: map[string]*adopt.KnownFolder{}}
+}
+
+// Look implements adopt.FolderMarks.
+func (f *Folders) Look(context.Context) (adopt.FolderView, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := adopt.FolderView{Now: f.clock.Now(), Live: map[string]bool{}, Rows: f.rows(), Last: f.last, Known: values(f.known)}
+	for name := range f.named {
+		v.Live[name] = true
+	}
+	return v, nil
+}
+
+// Note implements adopt.FolderMarks.
+func (f *Folders) Note(_ context.Context, rows int64, names []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = rows
+	for _, name := range names {
+		if f.known[name] == nil {
+			f.known[name] = &adopt.KnownFolder{Name: name, State: adopt.FolderSeen}
+		}
+	}
+	return nil
+}
+
+// Condemn implements adopt.FolderMarks.
+func (f *Folders) Condemn(_ context.Context, names []string, floor int64) (out []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.enough(floor); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if k := f.known[name]; k != nil && k.State <= adopt.FolderMarking && f.named[name] == 0 {
+			k.State = adopt.FolderMarking
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// Marked implements adopt.FolderMarks.
+func (f *Folders) Marked(_ context.Context, folders []adopt.KnownFolder) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range folders {
+		if k := f.known[m.Name]; k != nil && k.State == adopt.FolderMarking {
+			k.State, k.MarkedAt, k.MarkerAt = adopt.FolderMarked, f.clock.Now(), m.MarkerAt
+		}
+	}
+	return nil
+}
+
+// Forget implements adopt.FolderMarks.
+func (f *Folders) Forget(_ context.Context, k adopt.KnownFolder) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end(k.Name, k.State)
+	return nil
+}
+
+// end takes a folder off the record that has the state.
+func (f *Folders) end(name string, state adopt.FolderState) {
+	if k := f.known[name]; k != nil && k.State == state {
+		delete(f.known, name)
+	}
+}
+
+// Proceed implements adopt.FolderPurges.
+func (f *Folders) Proceed(_ context.Context, k adopt.KnownFolder, floor int64) (adopt.Verdict, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	have := f.known[k.Name]
+	if have == nil || have.State < adopt.FolderMarked || have.MarkedAt != k.MarkedAt || have.MarkerAt != k.MarkerAt {
+		return adopt.Changed, nil
+	}
+	if err := f.enough(floor); err != nil {
+		return 0, err
+	}
+	if f.named[k.Name] > 0 {
+		return adopt.HasRow, nil
+	}
+	have.State = adopt.FolderPurging
+	return adopt.Orphan, nil
+}
+
+// Purged implements adopt.FolderPurges.
+func (f *Folders) Purged(_ context.Context, k adopt.KnownFolder, keys []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if have := f.known[k.Name]; len(keys) > 0 && have != nil && have.State == adopt.FolderPurging {
+		have.Purged = k.Purged
+	}
+	return nil
+}
+
+// Gone implements adopt.FolderPurges.
+func (f *Folders) Gone(_ context.Context, k adopt.KnownFolder) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end(k.Name, adopt.FolderPurging)
+	return nil
+}
+
+// Pending implements adopt.FolderPurges.
+func (f *Folders) Pending(_ context.Context, retention time.Duration) (out adopt.Backlog, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.clock.Now().Add(-retention)
+	marked := func(k *adopt.KnownFolder) bool { return k.State >= adopt.FolderMarked && k.MarkedAt <= before }
+	due := dueFirst(f.known, marked, func(k *adopt.KnownFolder) lethe.Time { return k.MarkedAt })
+	if len(due) > 0 {
+		out = adopt.Backlog{Due: int64(len(due)), Oldest: due[0].MarkedAt}
+	}
+	return out, nil
+}

@@ -1,0 +1,127 @@
+package memadopt
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Orphan is an object on record that no row names.
+type Orphan struct {
+	adopt.OrphanObject
+	Since lethe.Time // it has been known, unchanged
+	Seen  lethe.Time
+}
+
+// Keys are rows that name keys, and the record of objects that none does. They are
+// safe for concurrent use.
+type Keys struct {
+	names
+	orphans map[string]*Orphan
+}
+
+var _ adopt.KeyRows = (*Keys)(nil)
+
+// NewKeys makes a collection without rows.
+func NewKeys(clock lethe.Clock) *Keys {
+	return &Keys{names: names{clock: clock, named: map[string]int64{}}, orphans: map[string]*Orphan{}}
+}
+
+// Orphans returns the record, by key.
+func (k *Keys) Orphans() []Orphan {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return values(k.orphans)
+}
+
+// Stream implements adopt.NamedKeys.
+func (k *Keys) Stream(_ context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range sorted(k.named) {
+		for range k.named[key] {
+			if err := fn(key); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	return k.clock.Now(), k.last, nil
+}
+
+// Named implements adopt.NamedKeys.
+func (k *Keys) Named(_ context.Context, keys []string) (out []string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range keys {
+		if k.named[key] > 0 {
+			out = append(out, key)
+		}
+	}
+	return out, nil
+}
+
+// See implements adopt.KeyRows.
+func (k *Keys) See(_ context.Context, s adopt.Seeing) (out adopt.Seen, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.clock.Now()
+	seen := map[string]*Orphan{}
+	for _, o := range s.Orphans {
+		if k.named[o.Key] > 0 {
+			delete(k.orphans, o.Key)
+			continue
+		}
+		out.Orphans++
+		have := k.orphans[o.Key]
+		if have == nil || have.Modified != o.Modified {
+			have = &Orphan{Since: now}
+			k.orphans[o.Key] = have
+		}
+		have.OrphanObject, have.Seen = o, now
+		seen[o.Key] = have
+	}
+	before := now.Add(-s.Retention)
+	for _, key := range sorted(seen) {
+		if seen[key].Since <= before && len(out.Condemned) < s.Most {
+			out.Condemned = append(out.Condemned, key)
+		}
+	}
+	return out, nil
+}
+
+// Gone implements adopt.KeyRows.
+func (k *Keys) Gone(_ context.Context, keys []string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range keys {
+		delete(k.orphans, key)
+	}
+	return nil
+}
+
+// End implements adopt.KeyRows.
+func (k *Keys) End(_ context.Context, rows int64, since lethe.Time) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = rows
+	for key, o := range k.orphans {
+		if o.Seen < since {
+			delete(k.orphans, key)
+		}
+	}
+	return nil
+}
+
+// Known implements adopt.KeyRows.
+func (k *Keys) Known(context.Context) (out adopt.Backlog, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out.Due = int64(len(k.orphans))
+	for _, o := range k.orphans {
+		if out.Oldest == 0 || o.Since < out.Oldest {
+			out.Oldest = o.Since
+		}
+	}
+	return out, nil
+}

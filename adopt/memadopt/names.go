@@ -1,0 +1,53 @@
+package memadopt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// names are rows of an application that name a folder, or a key, each.
+type names struct {
+	clock lethe.Clock
+
+	mu    sync.Mutex
+	named map[string]int64 // rows by what they name
+	last  int64            // how many there were at the last run
+}
+
+// Insert adds a row.
+func (n *names) Insert(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.named[name]++
+}
+
+// Remove removes all rows of a name.
+func (n *names) Remove(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.named, name)
+}
+
+// rows counts them.
+func (n *names) rows() (sum int64) {
+	for _, rows := range n.named {
+		sum += rows
+	}
+	return sum
+}
+
+// enough fails if fewer rows live than have to.
+func (n *names) enough(floor int64) error {
+	if rows := n.rows(); rows < floor {
+		return fmt.Errorf("memadopt: %w: %d, and %d have to", adopt.ErrFewRows, rows, floor)
+	}
+	return nil
+}
+
+// sorted returns a map's keys in the order of their bytes.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
