@@ -60,10 +60,12 @@ type Collection struct {
 	Contents *Table    `yaml:"contents"`
 	Cache    []string  `yaml:"cache"` // templates of keys: "paste:{short_code}"
 	Guard    GuardKind `yaml:"guard"`
-	Grace    GraceSpec `yaml:"grace"`
-	Schedule Timetable `yaml:"schedule"`
-	Batch    int       `yaml:"batch"`
-	Workers  int       `yaml:"workers"`
+	// Quarantine is where objects are moved instead of being deleted.
+	Quarantine *QuarantineSpec `yaml:"quarantine"`
+	Grace      GraceSpec       `yaml:"grace"`
+	Schedule   Timetable       `yaml:"schedule"`
+	Batch      int             `yaml:"batch"`
+	Workers    int             `yaml:"workers"`
 	// Limit is the most rows, and the most objects, that one run takes; what is left
 	// waits for the next. 0: no limit.
 	Limit int64 `yaml:"limit"`
@@ -74,6 +76,11 @@ type Collection struct {
 	Folders *FolderSpec `yaml:"folders"`
 	// Keys is what a collection of keys has instead of rows.
 	Keys *KeySpec `yaml:"keys"`
+}
+
+// Cleans reports whether objects of contents that nothing refers to go.
+func (c Collection) Cleans() bool {
+	return c.HasObjects() && (c.Guard == TriggerGuard || c.Guard == QuarantineGuard)
 }
 
 // HasObjects reports whether the rows of a collection have objects.
@@ -128,7 +135,21 @@ type GuardKind string
 const (
 	NoGuard      GuardKind = "none"    // the default: objects are counted, and stay
 	TriggerGuard GuardKind = "trigger" // triggers that "lethe adopt guard" installs
+	// QuarantineGuard keeps nothing away: objects are moved, and copied back when
+	// something refers to them again.
+	QuarantineGuard GuardKind = "quarantine"
 )
+
+// QuarantineSpec is where objects are moved that nothing refers to.
+type QuarantineSpec struct {
+	// Prefix, in the same bucket, stands before their whole keys there.
+	Prefix string `yaml:"prefix"`
+	// Retention: how long they stay there (default 7d).
+	Retention *Duration `yaml:"retention"`
+}
+
+// Keeps returns the retention.
+func (q QuarantineSpec) Keeps() time.Duration { return q.Retention.or(7 * 24 * time.Hour) }
 
 // GraceSpec is a Grace as a file has it; what is left out has its default.
 type GraceSpec struct {

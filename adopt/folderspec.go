@@ -128,9 +128,9 @@ func (c Collection) checkFolders(d *Description) (errs []error) {
 	if c.Folders == nil {
 		return []error{errors.New("folders: a collection of this kind says here how deep they lie and which live")}
 	}
-	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Schedule != (Timetable{}) || c.Grace != (GraceSpec{}) ||
+	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Quarantine != nil || c.Schedule != (Timetable{}) || c.Grace != (GraceSpec{}) ||
 		c.Batch != 0 || c.Workers != 0 || c.Limit != 0 || c.Lock {
-		bad("rows, contents, cache, guard, grace, schedule, batch, workers, limit and lock belong to records; folders have depth, live, min_age, retention, interval, most and least, below folders")
+		bad("rows, contents, cache, guard, quarantine, grace, schedule, batch, workers, limit and lock belong to records; folders have depth, live, min_age, retention, interval, most and least, below folders")
 	}
 	s, r := *c.Folders, c.Folders.Rules()
 	switch {

@@ -38,3 +38,7 @@ const minLate = 3 * time.Minute
 // sendWithin is the part of Late in which a worker may begin a delete after it has
 // marked: the rest is for what was sent to take effect.
 func (g Grace) sendWithin() time.Duration { return g.Late / 3 }
+
+// landed is how long after a worker has begun nothing that it sent can take effect any
+// more.
+func (g Grace) landed() time.Duration { return g.sendWithin() + g.Late }

@@ -62,7 +62,6 @@ type KeyRows interface {
 
 // KeyStore is where the objects lie. Keys are what follows the prefix of the collection.
 type KeyStore interface {
-	Deleter
 	Stater
 	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
 }
@@ -76,6 +75,7 @@ type Keys struct {
 	Rules      KeyRules
 	Rows       KeyRows
 	Store      KeyStore
+	Remove     Deleter // of orphans, by their whole keys: deletes them, or moves them
 	Batch      int
 	Boot       lethe.Clock
 	Events     *Events
@@ -144,7 +144,7 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject)
 		return nil
 	}
 	c.left -= len(seen.Condemned)
-	results, err := Within{k.Prefix, k.Store}.Delete(inTime(ctx, k.Boot, began, orphanWithin), seen.Condemned)
+	results, err := k.Remove.Delete(inTime(ctx, k.Boot, began, orphanWithin), seen.Condemned)
 	var gone []string
 	why := ""
 	for _, r := range results {
@@ -185,7 +185,7 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	if c.at, last, err = c.Rows.Stream(ctx, c.named); err != nil {
 		return err
 	}
-	if err := c.Rules.enough(c.below, last); err != nil {
+	if err := c.Rules.Enough(c.below, last); err != nil {
 		return err
 	}
 	if err := c.rows.rewind(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,8 +42,9 @@ func (s KeySpec) Rules() KeyRules {
 	}
 }
 
-// enough refuses to judge objects by rows that are missing.
-func (r KeyRules) enough(rows, last int64) error {
+// Enough refuses to judge objects by rows that are missing: of those that name a key
+// below the prefix, last were there at the last run.
+func (r KeyRules) Enough(rows, last int64) error {
 	if rows == 0 {
 		return fmt.Errorf("%w: the query returns no key below the prefix, so all would go; nothing is touched until it returns one", ErrFewRows)
 	}
@@ -72,5 +74,8 @@ func (c Collection) checkKeys(d *Description) (errs []error) {
 	if c.Keys.Most < 0 || r.Least < 0 || r.Least > 1 {
 		bad("keys: most is not below 0, and least lies between 0 and 1")
 	}
-	return append(errs, c.checkBucket(d)...)
+	if err := errors.Join(c.Graces().check()...); err != nil {
+		bad("%w", err)
+	}
+	return slices.Concat(errs, c.checkBucket(d), c.checkQuarantine())
 }

@@ -104,7 +104,8 @@ func (d *Description) overlaps() (errs []error) {
 			if x.Bucket == "" || y.Bucket == "" || !d.Buckets[x.Bucket].same(d.Buckets[y.Bucket]) {
 				continue
 			}
-			if strings.HasPrefix(x.Prefix, y.Prefix) || strings.HasPrefix(y.Prefix, x.Prefix) {
+			errs = append(errs, x.Quarantine.meets(a, b, y), y.Quarantine.meets(b, a, x))
+			if nested(x.Prefix, y.Prefix) {
 				errs = append(errs, fmt.Errorf("collections %s and %s overlap in bucket %s: the prefixes %q and %q contain each other; give each its own", a, b, x.Bucket, x.Prefix, y.Prefix))
 			}
 		}
@@ -158,10 +159,10 @@ func (c Collection) check(d *Description) (errs []error) {
 			bad("cache: %w", err)
 		}
 	}
-	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard {
-		bad("guard %q is not known: none or trigger", c.Guard)
+	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard && c.Guard != QuarantineGuard {
+		bad("guard %q is not known: none, trigger or quarantine", c.Guard)
 	}
-	return append(append(errs, c.checkContents(d)...), c.Graces().check()...)
+	return slices.Concat(errs, c.checkContents(d), c.checkQuarantine(), c.Graces().check())
 }
 
 func (c Collection) checkContents(d *Description) (errs []error) {
@@ -213,12 +214,62 @@ func (c Collection) checkBucket(d *Description) (errs []error) {
 	}
 	if c.Prefix == "" {
 		bad("prefix: what do the keys of all its objects begin with? It keeps a wrong description from emptying the bucket")
-	} else if err := blob.CheckForeign(c.Prefix); err != nil {
-		bad("prefix: %w", err)
-	} else if !strings.HasSuffix(c.Prefix, "/") {
-		bad("prefix %q does not end in a slash: it would match its neighbours as well", c.Prefix)
+	} else if err := checkPrefix(c.Prefix); err != nil {
+		bad("prefix %w", err)
 	}
 	return errs
+}
+
+func checkPrefix(prefix string) error {
+	if err := blob.CheckForeign(prefix); err != nil {
+		return err
+	}
+	if !strings.HasSuffix(prefix, "/") {
+		return fmt.Errorf("%q does not end in a slash: it would match its neighbours as well", prefix)
+	}
+	return nil
+}
+
+// checkQuarantine reports what is wrong with where objects are moved.
+func (c Collection) checkQuarantine() (errs []error) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	q := c.Quarantine
+	switch {
+	case c.Kind != OfKeys && c.Guard == QuarantineGuard && q == nil:
+		bad("guard: quarantine needs to know where objects are moved (quarantine: prefix)")
+	case c.Kind != OfKeys && c.Guard == QuarantineGuard && c.Contents == nil:
+		bad("guard: quarantine is for contents that rows refer to; without them a collection of kind keys moves what no row names")
+	case c.Kind != OfKeys && c.Guard != QuarantineGuard && q != nil:
+		bad("quarantine: objects are moved there with guard: quarantine, or by a collection of kind keys")
+	}
+	if q == nil {
+		return errs
+	}
+	if err := checkPrefix(q.Prefix); err != nil {
+		bad("quarantine: prefix: %w", err)
+	} else if nested(q.Prefix, c.Prefix) {
+		bad("quarantine: the prefix %q and that of the objects, %q, contain each other", q.Prefix, c.Prefix)
+	}
+	if q.Keeps() <= 0 {
+		bad("quarantine: retention is above 0")
+	}
+	return errs
+}
+
+// nested reports whether one prefix contains the other.
+func nested(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// meets refuses a quarantine that lies among the objects, or in the quarantine, of
+// another collection of the bucket.
+func (q *QuarantineSpec) meets(mine, other string, c Collection) error {
+	switch {
+	case q == nil:
+	case nested(q.Prefix, c.Prefix):
+		return fmt.Errorf("collections %s and %s overlap in bucket %s: the quarantine %q and the prefix %q contain each other; give each its own", mine, other, c.Bucket, q.Prefix, c.Prefix)
+	case c.Quarantine != nil && q.Prefix != c.Quarantine.Prefix && nested(q.Prefix, c.Quarantine.Prefix):
+		return fmt.Errorf("collections %s and %s overlap in bucket %s: the quarantines %q and %q contain each other", mine, other, c.Bucket, q.Prefix, c.Quarantine.Prefix)
+	}
+	return nil
 }
 
 func (g Grace) check() (errs []error) {

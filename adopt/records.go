@@ -160,6 +160,10 @@ type Events struct {
 	Missing func(collection string, keys []string)
 	// Outside: objects do not lie below the prefix, and are left alone.
 	Outside func(collection string, keys []string)
+	// Restored: objects were copied back from quarantine.
+	Restored func(collection string, keys []string)
+	// Lost: something refers to objects whose copies are gone.
+	Lost func(collection string, keys []string)
 	// FolderCancelled: a folder that was marked is not to go any more.
 	FolderCancelled func(collection, folder, why string)
 	// FolderKept: a folder without a row cannot be removed.
@@ -169,6 +173,18 @@ type Events struct {
 func (e *Events) missing(collection string, keys []string) {
 	if e != nil && e.Missing != nil && len(keys) > 0 {
 		e.Missing(collection, keys)
+	}
+}
+
+func (e *Events) restored(collection string, keys []string) {
+	if e != nil && e.Restored != nil && len(keys) > 0 {
+		e.Restored(collection, keys)
+	}
+}
+
+func (e *Events) lost(collection string, keys []string) {
+	if e != nil && e.Lost != nil && len(keys) > 0 {
+		e.Lost(collection, keys)
 	}
 }
 

@@ -91,6 +91,8 @@ type Variant struct {
 	Keep      bool // rows that end are kept as Deleted
 	Uncounted bool // contents have no count: references are looked up
 	Unclaimed bool // rows have no columns for a claim: they are taken
+	// Quarantine: objects are moved away, and no guard refuses references.
+	Quarantine bool
 }
 
 // Site is one collection, empty at first, with adopt.DefaultGrace and a guard. Its
@@ -100,7 +102,9 @@ type Site struct {
 	adopt.Contents
 	adopt.Cached
 	Taker adopt.Taker
-	App   Application
+	// Quarantine is the record of objects that were moved away.
+	Quarantine adopt.QuarantineRows
+	App        Application
 }
 
 // Open makes a site. It skips the test if it does not know the variant.
@@ -114,7 +118,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), variantTests(), takeTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), variantTests(), takeTests(), quarantineTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

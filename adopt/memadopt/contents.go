@@ -38,7 +38,7 @@ const busyFor = 10 * time.Second
 func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.unguarded {
+	if db.unguarded && !db.o.Quarantine {
 		return out, adopt.ErrUnguarded
 	}
 	now := db.o.Clock.Now()

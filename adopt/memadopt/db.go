@@ -22,6 +22,8 @@ type Options struct {
 	Keep bool
 	// Uncounted: contents have no count; references are looked up.
 	Uncounted bool
+	// Quarantine: objects are moved away, and no guard refuses references.
+	Quarantine bool
 }
 
 // Status is what a row is.
@@ -78,6 +80,7 @@ type DB struct {
 	rows      map[string]*Row
 	contents  map[string]*Content
 	marks     map[string]*Mark
+	moved     map[string]*Quarantined
 	again     []again
 	held      map[string]int // contents that open transactions of the application have locked
 	unguarded bool
@@ -100,7 +103,7 @@ var (
 func New(o Options) *DB {
 	return &DB{
 		o: o, rows: map[string]*Row{}, contents: map[string]*Content{},
-		marks: map[string]*Mark{}, held: map[string]int{},
+		marks: map[string]*Mark{}, held: map[string]int{}, moved: map[string]*Quarantined{}, unguarded: o.Quarantine,
 	}
 }
 
@@ -109,6 +112,7 @@ type Snapshot struct {
 	Rows     []Row
 	Contents []Content
 	Marks    []Mark
+	Moved    []Quarantined
 	Again    int // batches of copies that are to be dropped once more
 }
 
@@ -116,7 +120,7 @@ type Snapshot struct {
 func (db *DB) Snapshot() Snapshot {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return Snapshot{values(db.rows), values(db.contents), values(db.marks), len(db.again)}
+	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again)}
 }
 
 // values returns copies of a map's values in the order of its keys.

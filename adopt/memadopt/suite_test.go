@@ -19,10 +19,10 @@ func TestSuite(t *testing.T) {
 		a := &app{}
 		a.Pass(365 * 24 * time.Hour)
 		a.db = memadopt.New(memadopt.Options{
-			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted,
+			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted, Quarantine: v.Quarantine,
 			Copies: func(row string) []string { return []string{adopttest.CopyOf(row)} },
 		})
-		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Taker: a.db, App: a}
+		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Taker: a.db, Quarantine: a.db.Quarantine(), App: a}
 	})
 }
 

@@ -85,8 +85,8 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 			out = append(out, adopt.Finding{Problem: true, What: "its guard is not installed", Do: "lethe adopt guard install"})
 		}
 	}
-	if c.c.HasObjects() && c.c.Guard != adopt.TriggerGuard {
-		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger"})
+	if c.c.HasObjects() && !c.c.Cleans() {
+		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger, or guard: quarantine"})
 	}
 	return out, nil
 }

@@ -121,14 +121,26 @@ func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.M
 			return err
 		}
 		// Not before: what was looked at keeps triggers from being removed.
-		if guarded, err := c.guarded(t); err != nil || !guarded {
-			return cmp.Or(err, adopt.ErrUnguarded)
+		if err := c.mayMark(t); err != nil {
+			return err
 		}
 		out = s.out
 		out.Fence = drawFence()
 		return c.mark(t, s, out.Fence, t.now.Add(r.Late))
 	})
 	return out, err
+}
+
+// mayMark refuses to mark without a guard, unless what was marked is only moved away.
+func (c *Collection) mayMark(t *tx) error {
+	if c.c.Guard == adopt.QuarantineGuard {
+		return nil
+	}
+	guarded, err := c.guarded(t)
+	if err != nil || !guarded {
+		return cmp.Or(err, adopt.ErrUnguarded)
+	}
+	return nil
 }
 
 // take locks up to limit contents that are due: first those that are condemned

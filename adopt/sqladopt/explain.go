@@ -21,8 +21,10 @@ const (
 	explainContent = `SELECT {object}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
-	// explainReceipts reads what was kept of the collection: it is asked seldom.
-	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+	// These read what was kept of the collection: they are asked seldom.
+	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
+		AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
 )
 
 // Explain returns what is known of the key of a row, or of a content.
@@ -62,12 +64,24 @@ func (c *Collection) explainReceipts(t *tx, key string) ([]Fact, error) {
 	return all(t, func(r *sql.Rows) (f Fact, err error) {
 		var kind string
 		err = r.Scan(&f.At, &kind)
-		f.What = "row " + key + " was removed"
-		if kind == "objects" {
-			f.What = "the object of content " + key + " was deleted"
-		}
+		f.What = told(kind, key)
 		return f, err
 	}, explainReceipts, c.name, asJSON([]string{key}))
+}
+
+// told says what a receipt means.
+func told(kind, key string) string {
+	switch kind {
+	case "objects":
+		return "the object of content " + key + " was deleted"
+	case "quarantined":
+		return "object " + key + " was moved into quarantine"
+	case "restored":
+		return "object " + key + " was copied back from quarantine"
+	case "purged":
+		return "the copy of object " + key + " in quarantine was deleted"
+	}
+	return "row " + key + " was removed"
 }
 
 func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact, err error) {
@@ -129,4 +143,25 @@ func scanMark(r *sql.Rows) (f Fact, err error) {
 		f.What = "it was deleted; nothing may refer to it until " + due.String()
 	}
 	return f, nil
+}
+
+// Explain returns what is known of the key of an object that was moved.
+func (q *Quarantine) Explain(ctx context.Context, key string) (facts []Fact, err error) {
+	err = q.read(ctx, "explain a key in quarantine", func(t *tx) error {
+		facts, err = all(t, func(r *sql.Rows) (f Fact, err error) {
+			var kind string
+			err = r.Scan(&f.At, &kind)
+			f.What = told(kind, key)
+			return f, err
+		}, explainMoves, q.name, asJSON([]string{key}))
+		if err != nil {
+			return err
+		}
+		held, err := q.held(t, heldOne, key)
+		for _, h := range held {
+			facts = append(facts, Fact{What: h.String()})
+		}
+		return err
+	})
+	return facts, err
 }

@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -22,7 +23,10 @@ const (
 	streamKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL ORDER BY CAST(named.key AS TEXT) COLLATE "C"`
 	namedKeys  = `SELECT DISTINCT CAST(named.key AS TEXT) FROM {named} WHERE CAST(named.key AS TEXT) IN (SELECT id FROM {ids 1})`
 	sampleKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL LIMIT ?1`
-	noNames    = `SELECT * FROM {named} LIMIT 0`
+	// livingKeys counts what Stream counts.
+	livingKeys = `SELECT count(DISTINCT CAST(named.key AS TEXT)), (` + lastRows + `) FROM {named}
+		WHERE substr(CAST(named.key AS TEXT), 1, ?3) = ?2 AND CAST(named.key AS TEXT) <> ?2`
+	noNames = `SELECT * FROM {named} LIMIT 0`
 
 	seeOrphans = `INSERT INTO {lethe}orphans AS o (collection, key, size, modified, since_at, seen_at)
 		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM ` + "{rows 1: key text, size bigint, modified bigint}" + ` WHERE TRUE
@@ -84,6 +88,14 @@ func (k *Keys) Sample(ctx context.Context, limit int) (keys []string, err error)
 		return err
 	})
 	return keys, err
+}
+
+// Living counts the keys below a prefix that rows name, and those of the last run.
+func (k *Keys) Living(ctx context.Context, prefix string) (rows, last int64, err error) {
+	err = k.read(ctx, "count the keys", func(t *tx) error {
+		return t.row(livingKeys, k.name, prefix, utf8.RuneCountInString(prefix)).Scan(&rows, &last)
+	})
+	return rows, last, err
 }
 
 // Named implements adopt.KeyRows.

@@ -154,7 +154,7 @@ func (db *DB) Install(ctx context.Context) error {
 }
 
 // tables are Lethe's own.
-var tables = []string{"adoption", "condemned", "cache_due", "folders", "live_rows", "orphans", "receipts", "runs"}
+var tables = []string{"adoption", "condemned", "cache_due", "folders", "live_rows", "orphans", "quarantined", "receipts", "runs"}
 
 // Remove drops Lethe's tables, and their schema if nothing else lies there.
 func (db *DB) Remove(ctx context.Context) error {

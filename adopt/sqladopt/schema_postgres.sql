@@ -59,6 +59,24 @@ CREATE TABLE IF NOT EXISTS {lethe}orphans (
     PRIMARY KEY (collection, key)
 );
 
+-- Objects in quarantine: 1 being copied, 2 copied (the object may be gone any time), 3
+-- being copied back, 4 the copy may be gone any time.
+CREATE TABLE IF NOT EXISTS {lethe}quarantined (
+    collection text     COLLATE "C" NOT NULL,
+    key        text     COLLATE "C" NOT NULL,
+    copy       text     NOT NULL,            -- the key of the copy
+    size       bigint   NOT NULL,
+    tag        text     NOT NULL,            -- of the object that was copied
+    state      smallint NOT NULL CHECK (state IN (1, 2, 3, 4)),
+    fence      bigint   NOT NULL,            -- of the worker that has it
+    due_at     bigint   NOT NULL,            -- it is that worker's before
+    since_at   bigint   NOT NULL,
+    until_at   bigint   NOT NULL DEFAULT 0,  -- it is not purged before
+    late_at    bigint   NOT NULL DEFAULT 0,  -- a delete of the object may take effect before
+    wanted     smallint NOT NULL DEFAULT 0,  -- somebody asked for it back
+    PRIMARY KEY (collection, key)
+);
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection text   PRIMARY KEY,

@@ -22,7 +22,7 @@ func TestSuite(t *testing.T) {
 	database := servers.Postgres(t)
 	adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
 		s := newSite(t, database, kind{Variant: v})
-		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Taker: s.Collection, App: s}
+		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Taker: s.Collection, Quarantine: s.Collection.Quarantine(), App: s}
 	})
 }
 
@@ -72,6 +72,9 @@ func (k kind) description() adopt.Collection {
 			Status: &adopt.Status{Column: "status", Live: "NOT_EXPIRED", Claimed: "DELETION_IN_PROGRESS"}},
 		Contents: &adopt.Table{Table: "content", Key: "hash", Count: "ref_count", Object: "content/{hash}"},
 	}
+	if k.Quarantine {
+		c.Guard, c.Quarantine = adopt.QuarantineGuard, &adopt.QuarantineSpec{Prefix: "kept/"}
+	}
 	if k.Keep {
 		c.Rows.Status.Deleted = "DELETED"
 	}
@@ -111,6 +114,9 @@ func newSite(t *testing.T, database string, k kind) *site {
 func (s *site) open(d adopt.Collection) *Collection {
 	s.t.Helper()
 	c := s.reopened(d)
+	if d.Guard == adopt.QuarantineGuard {
+		return c
+	}
 	if err := c.InstallGuard(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 
@@ -95,6 +95,10 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 
 // due says what waits in a collection.
 func due(b adoption.Backlog) string {
+	if n := b.Quarantined.Due; n > 0 {
+		b.Quarantined.Due = 0
+		return due(b) + "; " + plural(n, "object is in quarantine", "objects are in quarantine")
+	}
 	switch b.Kind {
 	case adopt.OfKeys:
 		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")

@@ -11,7 +11,7 @@ import (
 
 func (c *cli) adoptExplainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain FILE KEY", Short: "Say why a row or a content is still there, or when it went",
+		Use: "explain FILE KEY", Short: "Say why a row, a content or an object is still there, or when it went",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptExplain(cmd.Context(), a, args[1]) })
@@ -22,11 +22,7 @@ func (c *cli) adoptExplainCommand() *cobra.Command {
 func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, key string) error {
 	known := false
 	for _, name := range a.Description.Names() {
-		rows := a.Collection(name)
-		if rows == nil {
-			continue
-		}
-		facts, err := rows.Explain(ctx, key)
+		facts, err := a.Explain(ctx, name, key)
 		if err != nil {
 			return err
 		}

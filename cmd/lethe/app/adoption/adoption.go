@@ -41,6 +41,7 @@ type Adoption struct {
 	collections map[string]*sqladopt.Collection
 	folders     map[string]*sqladopt.Folders
 	keys        map[string]*sqladopt.Keys
+	quarantines map[string]*adopt.Quarantine // of routines, by collection
 	buckets     buckets
 	redis       *redisconn.Conn
 	o           Options
@@ -58,7 +59,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}}
+	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -187,20 +188,22 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
 		})
 	}
-	if !c.HasObjects() || c.Guard != adopt.TriggerGuard {
+	if !c.Cleans() {
 		return out, nil
 	}
-	bucket, err := a.bucket(ctx, name)
+	remover, err := a.remover(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, reclaim.Scheduled{
+	out = append(out, reclaim.Scheduled{
 		Routine: borrow(name, &adopt.Clean{
-			Collection: name, Contents: rows, Bucket: adopt.Within{Prefix: c.Prefix, Store: bucket},
+			Collection: name, Contents: rows, Bucket: remover,
 			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
 		}),
 		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit,
-	}), nil
+	})
+	more, err := a.quarantineRoutines(ctx, name)
+	return append(out, more...), err
 }
 
 // expire is the routine that removes a collection's rows.
@@ -275,6 +278,12 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		},
 		Missing: func(collection string, keys []string) {
 			a.o.Log.Warn("rows name objects that are not in the bucket", "collection", collection, "objects", len(keys), "first", keys[0])
+		},
+		Restored: func(collection string, keys []string) {
+			a.o.Log.Warn("objects were copied back from quarantine", "collection", collection, "objects", len(keys), "first", keys[0])
+		},
+		Lost: func(collection string, keys []string) {
+			a.o.Log.Error("something refers to objects whose copies in quarantine are gone", "collection", collection, "objects", len(keys), "first", keys[0])
 		},
 		FolderCancelled: func(collection, folder, why string) {
 			a.o.Log.Warn("a folder is not to go any more", "collection", collection, "folder", folder, "why", why)

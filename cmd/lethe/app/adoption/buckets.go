@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,12 +13,15 @@ import (
 	"github.com/lethe-storage/lethe/blob/s3blob"
 )
 
-// buckets are the stores that were opened, by the names of collections: one each, as
-// what a store learns of its service, and how fast it may delete, is the store's.
+// buckets are the stores that were opened: one for each collection and prefix, as what a
+// store learns of its service, and how fast it may delete, is the store's.
 type buckets struct {
 	mu   sync.Mutex
-	open map[string]*s3blob.Store
+	open map[folder]*s3blob.Store
 }
+
+// folder is a prefix in the bucket of a collection.
+type folder struct{ collection, prefix string }
 
 // close closes the stores.
 func (b *buckets) close() error {
@@ -34,24 +38,30 @@ func (b *buckets) close() error {
 // bucket returns the bucket of a collection below its prefix. It asks the service
 // nothing.
 func (a *Adoption) bucket(ctx context.Context, name string) (*s3blob.Store, error) {
+	return a.below(ctx, name, a.Description.Collections[name].Prefix)
+}
+
+// below returns the bucket of a collection below a prefix.
+func (a *Adoption) below(ctx context.Context, name, prefix string) (*s3blob.Store, error) {
 	a.buckets.mu.Lock()
 	defer a.buckets.mu.Unlock()
-	if store := a.buckets.open[name]; store != nil {
+	at := folder{name, prefix}
+	if store := a.buckets.open[at]; store != nil {
 		return store, nil
 	}
 	c := a.Description.Collections[name]
 	b := a.Description.Buckets[c.Bucket]
 	store, err := s3blob.New(ctx, s3blob.Options{
-		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: c.Prefix, Foreign: true,
+		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: prefix, Foreign: true,
 		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	if a.buckets.open == nil {
-		a.buckets.open = map[string]*s3blob.Store{}
+		a.buckets.open = map[folder]*s3blob.Store{}
 	}
-	a.buckets.open[name] = store
+	a.buckets.open[at] = store
 	return store, nil
 }
 
@@ -76,7 +86,11 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + able.NoPut, Do: "nothing could be marked"})
 	}
 	found, err := compare(ctx, store)
-	return append(out, found...), err
+	if err != nil {
+		return nil, err
+	}
+	more, err := a.checkQuarantine(ctx, name)
+	return slices.Concat(out, found, more), err
 }
 
 // sampled compares keys below a prefix that sample returns.

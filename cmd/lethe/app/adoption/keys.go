@@ -20,20 +20,25 @@ func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 	if err != nil {
 		return nil, err
 	}
+	remover, err := a.remover(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	return &adopt.Keys{
-		Collection: name, Prefix: c.Prefix, Rules: c.Keys.Rules(), Rows: rows, Store: bucket, Batch: defaultBatch,
+		Collection: name, Prefix: c.Prefix, Rules: c.Keys.Rules(), Rows: rows, Store: bucket, Remove: remover, Batch: defaultBatch,
 		Boot: a.o.Boot, Events: a.adoptEvents(),
 	}, nil
 }
 
-// keyRoutines is the one routine of a collection of keys: of all instances one runs it
-// at a time, and none before its interval is over since the last success.
+// keyRoutines are those of a collection of keys: of all instances one runs one at a
+// time, and none before its interval is over since the last success.
 func (a *Adoption) keyRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
 	k, err := a.Keys(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return []reclaim.Scheduled{{
+	more, err := a.quarantineRoutines(ctx, name)
+	return append([]reclaim.Scheduled{{
 		Routine: borrow(name, k), Timetable: every(looksEvery(k.Rules.Interval)), Workers: 1, Solo: true, Rest: k.Rules.Interval,
-	}}, nil
+	}}, more...), err
 }

@@ -30,6 +30,13 @@ type files struct {
 // newFiles describes the application; edit changes the rules.
 func newFiles(t *testing.T, edit func(*adopt.KeySpec)) *files {
 	t.Helper()
+	return newCollection(t, edit, adopt.Collection{})
+}
+
+// newCollection describes the application in a collection that has other things beside
+// its rules.
+func newCollection(t *testing.T, edit func(*adopt.KeySpec), c adopt.Collection) *files {
+	t.Helper()
 	gateway, database := servers.NewVersityGW(t), servers.Postgres(t)
 	f := &files{t: t, s3: gateway.Client(), bucket: gateway.Bucket(t), gateway: gateway}
 	var err error
@@ -43,12 +50,13 @@ func newFiles(t *testing.T, edit func(*adopt.KeySpec)) *files {
 	if edit != nil {
 		edit(&spec)
 	}
+	c.Kind, c.Mode, c.Bucket, c.Prefix, c.Keys = adopt.OfKeys, adopt.Reclaim, "main", "files/", &spec
 	d := &adopt.Description{
 		Database: database,
 		Buckets: map[string]adopt.BucketSpec{"main": {
 			Endpoint: gateway.Endpoint, Region: gateway.Region, Bucket: f.bucket, AccessKey: gateway.Access, SecretKey: gateway.Secret, PathStyle: true,
 		}},
-		Collections: map[string]adopt.Collection{"files": {Kind: adopt.OfKeys, Mode: adopt.Reclaim, Bucket: "main", Prefix: "files/", Keys: &spec}},
+		Collections: map[string]adopt.Collection{"files": c},
 	}
 	if f.Adoption, err = Open(t.Context(), d, Options{}); err != nil {
 		t.Fatal(err)

@@ -18,14 +18,15 @@ import (
 const askTime = 20 * time.Second
 
 var (
-	dueRows    = desc("due_rows", "Rows that have expired and are still there, counted up to a million.", "collection")
-	dueAge     = desc("due_oldest_age_seconds", "For how long the oldest of them has been due.", "collection")
-	toGo       = desc("waiting_objects", "Objects that nobody refers to and that may go now.", "collection")
-	dueFolders = desc("due_folders", "Folders that are marked, and whose retention is over by the database's clock.", "collection")
-	lastGood   = desc("last_success_age_seconds", "For how long no run of the routine has succeeded in this process, one that found nothing to do included; from its start on, until one has.", "routine")
-	runItems   = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
-	orphans    = desc("orphans", "Objects on record that no row names.", "collection")
-	databaseUp = desc("database_up", "Whether the database answered this scrape.")
+	dueRows      = desc("due_rows", "Rows that have expired and are still there, counted up to a million.", "collection")
+	dueAge       = desc("due_oldest_age_seconds", "For how long the oldest of them has been due.", "collection")
+	toGo         = desc("waiting_objects", "Objects that nobody refers to and that may go now.", "collection")
+	dueFolders   = desc("due_folders", "Folders that are marked, and whose retention is over by the database's clock.", "collection")
+	lastGood     = desc("last_success_age_seconds", "For how long no run of the routine has succeeded in this process, one that found nothing to do included; from its start on, until one has.", "routine")
+	runItems     = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
+	orphans      = desc("orphans", "Objects on record that no row names.", "collection")
+	inQuarantine = desc("quarantined_objects", "Objects in quarantine.", "collection")
+	databaseUp   = desc("database_up", "Whether the database answered this scrape.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -37,7 +38,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, lastGood, runItems, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, inQuarantine, lastGood, runItems, databaseUp} {
 		ch <- d
 	}
 }
@@ -74,6 +75,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 
 // backlog tells what waits in a collection.
 func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc, float64, ...string)) {
+	tell(inQuarantine, float64(b.Quarantined.Due), b.Collection)
 	switch b.Kind {
 	case adopt.OfFolders:
 		tell(dueFolders, float64(b.Folders.Due), b.Collection)

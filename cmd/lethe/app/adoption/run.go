@@ -18,6 +18,8 @@ type Backlog struct {
 	Contents   adopt.Backlog // whose objects are to go
 	Folders    adopt.Backlog // that are marked, and whose retention is over
 	Orphans    adopt.Backlog // objects on record that no row names
+	// Quarantined are objects that were moved away, and are not purged yet.
+	Quarantined adopt.Backlog
 }
 
 // Backlogs returns what waits in each collection, by its name.
@@ -31,6 +33,11 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 		b := Backlog{Collection: name, Kind: c.Kind, Mode: c.Mode}
 		if b.Mode == "" {
 			b.Mode = adopt.Report
+		}
+		if installed {
+			if b.Quarantined, err = a.quarantined(ctx, name); err != nil {
+				return nil, err
+			}
 		}
 		if c.Kind == adopt.OfFolders {
 			if installed {
@@ -85,17 +92,31 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 			}
 		}
 		if adopt.Problems(found[name]) {
-			a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool {
-				return s.Routine.(collected).collection == name
-			})
+			a.suspend(name)
 		}
 	}
 	return nil
 }
 
+// suspend takes the routines of a collection out of the loop. What is in quarantine is
+// still copied back: a problem may be just that it is missed.
+func (a *Adoption) suspend(name string) {
+	keep := ""
+	if q := a.quarantines[name]; q != nil {
+		q.RestoresOnly = true
+		keep = q.Name()
+	}
+	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool {
+		return s.Routine.(collected).collection == name && s.Routine.Name() != keep
+	})
+}
+
 // Remove takes Lethe's tables and triggers out of the database, after rows that are
 // claimed were made live again.
 func (a *Adoption) Remove(ctx context.Context) error {
+	if err := a.nothingMoved(ctx); err != nil {
+		return err
+	}
 	for _, name := range a.Description.Names() {
 		c, rows := a.Description.Collections[name], a.collections[name]
 		if c.Kind == adopt.OfFolders {

@@ -1,0 +1,241 @@
+package adopttest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+func quarantineTests() []test {
+	in := Variant{Quarantine: true}
+	return []test{
+		{name: "without a guard contents are marked and referred to", run: markedUnguarded, in: in},
+		{name: "an object moves into quarantine", run: moves, in: in},
+		{name: "an object that is referred to does not move", run: movesUnreferenced, in: in},
+		{name: "a copy is recorded by who began it", run: movesOnce, in: in},
+		{name: "what a silent worker began is begun anew", run: movesAnew, in: in},
+		{name: "an object that has not changed is only removed again", run: movesAgain, in: in},
+		{name: "other bytes move once no delete can take them", run: movesChanged, in: in},
+		{name: "an object that is referred to again is restored", run: restores, in: in},
+		{name: "an object that is wanted is restored", run: restoresWanted, in: in},
+		{name: "what is being restored does not move", run: restoresAlone, in: in},
+		{name: "a copy is purged after the retention", run: purges, in: in},
+		{name: "what is referred to is not purged", run: purgesUnreferenced, in: in},
+		{name: "a copy that is not needed is purged", run: purgesSpare, in: in},
+		{name: "without counts a row restores", run: restores, in: Variant{Quarantine: true, Uncounted: true}},
+		{name: "objects on record come in pages", run: heldPages, in: in},
+	}
+}
+
+// terms are those of the quarantine, window that in which a worker has an object.
+var (
+	terms  = adopt.Terms{Retention: 24 * time.Hour, Late: 20 * time.Minute}
+	window = 20 * time.Minute
+)
+
+func sighted(tag string, contents ...string) (out []adopt.Sighting) {
+	for _, c := range contents {
+		out = append(out, adopt.Sighting{Key: ObjectOf(c), Copy: "kept/" + ObjectOf(c), Size: 7, Tag: tag, Absent: tag == ""})
+	}
+	return out
+}
+
+func objectsOf(contents ...string) (out []string) {
+	for _, c := range contents {
+		out = append(out, ObjectOf(c))
+	}
+	return out
+}
+
+// begun begins to move objects, as it has to.
+func (w *world) begun(tag string, want adopt.Begun, contents ...string) int64 {
+	w.Helper()
+	got := must(w.Quarantine.Begin(w.ctx, sighted(tag, contents...), window))(w)
+	want.Fence = got.Fence
+	equal(w, "begun", got, want)
+	return got.Fence
+}
+
+// copied records copies, as it has to.
+func (w *world) copied(fence int64, keys, want []string) {
+	w.Helper()
+	equal(w, "moved", strings.Join(must(w.Quarantine.Moved(w.ctx, fence, keys, terms))(w), " "), strings.Join(want, " "))
+}
+
+// away moves the objects of contents into quarantine.
+func (w *world) away(contents ...string) {
+	w.Helper()
+	keys := objectsOf(contents...)
+	w.copied(w.begun("1", adopt.Begun{Copy: keys}, contents...), keys, keys)
+}
+
+// taken claims objects, as it has to.
+func (w *world) taken(c adopt.Custody, want ...string) int64 {
+	w.Helper()
+	c.Late = window
+	fence, keys, err := w.Quarantine.Claim(w.ctx, c)
+	w.must(err)
+	equal(w, "claimed", strings.Join(keys, " "), strings.Join(objectsOf(want...), " "))
+	return fence
+}
+
+// record returns what is on record of one content's object; State 0: nothing is.
+func (w *world) record(content string) adopt.Held {
+	w.Helper()
+	for _, h := range must(w.Quarantine.Held(w.ctx, "", 100))(w).Held {
+		if h.Key == ObjectOf(content) {
+			return h
+		}
+	}
+	return adopt.Held{}
+}
+
+func markedUnguarded(w *world) {
+	m := w.condemned("x", "y")
+	w.put("x", Never, "again")
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 2, Broken: []string{"x"}}, gone("x", "y")...)
+	w.counts(map[string]int64{"x": 1, "y": absent})
+}
+
+func moves(w *world) {
+	w.away("x")
+	h := w.record("x")
+	equal(w, "size and copy", h.Copy, "kept/"+ObjectOf("x"))
+	equal(w, "state", h.State, adopt.Quarantined)
+	equal(w, "retention", h.Until.Sub(h.Since), terms.Retention)
+	equal(w, "late", h.Late.Sub(h.Since), terms.Late)
+	equal(w, "named", h.Named, false)
+	w.begun("", adopt.Begun{Gone: objectsOf("x", "never there")}, "x", "never there")
+	equal(w, "in quarantine", must(w.Quarantine.InQuarantine(w.ctx))(w).Due, 1)
+}
+
+func movesUnreferenced(w *world) {
+	fence := w.begun("1", adopt.Begun{Copy: objectsOf("x", "y", "z")}, "x", "y", "z")
+	w.put("x", Never, "row")
+	w.must(w.App.Refer(w.ctx, Row{"past", "y", Never}))
+	w.must(w.App.SetCount(w.ctx, "y", 0))
+	w.copied(fence, objectsOf("x", "y", "z"), objectsOf("z"))
+	equal(w, "state", w.record("x").State, adopt.Moving)
+}
+
+func movesOnce(w *world) {
+	fence := w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
+	w.begun("1", adopt.Begun{}, "x")
+	w.copied(fence+2, objectsOf("x"), nil)
+	w.copied(fence, objectsOf("x", "never begun"), objectsOf("x"))
+}
+
+func movesAnew(w *world) {
+	silent := w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
+	w.App.Pass(window)
+	fence := w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
+	w.copied(silent, objectsOf("x"), nil)
+	w.copied(fence, objectsOf("x"), objectsOf("x"))
+}
+
+func movesAgain(w *world) {
+	w.away("x")
+	w.App.Pass(time.Second)
+	fence := w.begun("1", adopt.Begun{Remove: objectsOf("x")}, "x")
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
+	w.copied(fence, objectsOf("x"), objectsOf("x"))
+	h := w.record("x")
+	equal(w, "late", h.Late.Sub(h.Since), terms.Late)
+}
+
+func movesChanged(w *world) {
+	w.away("x")
+	w.App.Pass(terms.Late - time.Second)
+	w.begun("2", adopt.Begun{}, "x")
+	w.App.Pass(time.Second)
+	fence := w.begun("2", adopt.Begun{Copy: objectsOf("x")}, "x")
+	equal(w, "state", w.record("x").State, adopt.Moving)
+	w.copied(fence, objectsOf("x"), objectsOf("x"))
+}
+
+func restores(w *world) {
+	w.away("x", "y", "z")
+	w.put("x", Never, "again")
+	equal(w, "named", w.record("x").Named, true)
+	fence := w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Restoring}, "x")
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring})
+	w.must(w.Quarantine.End(w.ctx, fence+2, objectsOf("x"), adopt.Restored))
+	equal(w, "state", w.record("x").State, adopt.Restoring)
+	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x"), adopt.Restored))
+	equal(w, "state", w.record("x").State, adopt.Quarantined)
+	w.App.Pass(window)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.App.Pass(window)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+}
+
+func restoresWanted(w *world) {
+	w.away("x")
+	equal(w, "known", must(w.Quarantine.Want(w.ctx, ObjectOf("y")))(w), false)
+	equal(w, "known", must(w.Quarantine.Want(w.ctx, ObjectOf("x")))(w), true)
+	w.App.Pass(2 * terms.Retention)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging})
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+}
+
+func restoresAlone(w *world) {
+	w.away("x")
+	w.put("x", -time.Second, "again")
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
+	w.expire()
+	w.begun("", adopt.Begun{}, "x")
+	w.App.Pass(window)
+	w.begun("", adopt.Begun{Gone: objectsOf("x")}, "x")
+}
+
+func purges(w *world) {
+	w.away("x", "y")
+	w.App.Pass(terms.Retention - time.Second)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging})
+	fence := w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true}, "y")
+	w.App.Pass(time.Second)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x", "y"), adopt.Purged))
+	equal(w, "state", w.record("x").State, adopt.Purging)
+	equal(w, "state", w.record("y").State, 0)
+	w.App.Pass(window)
+	fence = w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x"), adopt.Left))
+	equal(w, "state", w.record("x").State, adopt.Quarantined)
+}
+
+func purgesUnreferenced(w *world) {
+	w.away("x", "y")
+	w.put("x", Never, "again")
+	w.App.Pass(terms.Retention)
+	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Early: true}, "y")
+}
+
+func purgesSpare(w *world) {
+	w.away("x")
+	w.put("x", Never, "again")
+	w.begun("1", adopt.Begun{Copy: objectsOf("y")}, "y")
+	w.App.Pass(terms.Late - time.Second)
+	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true})
+	w.App.Pass(time.Second)
+	w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true})
+	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true}, "x", "y")
+}
+
+func heldPages(w *world) {
+	contents := names("content", 5)
+	w.away(contents...)
+	var keys []string
+	for after := ""; ; {
+		page := must(w.Quarantine.Held(w.ctx, after, 2))(w)
+		if len(page.Held) == 0 {
+			break
+		}
+		for _, h := range page.Held {
+			keys = append(keys, h.Key)
+		}
+		after = keys[len(keys)-1]
+	}
+	equal(w, "keys", keys, objectsOf(contents...))
+}

@@ -1,0 +1,164 @@
+package memadopt
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// Quarantined is an object on record.
+type Quarantined struct {
+	adopt.Held
+	Tag   string
+	Fence int64
+}
+
+// Quarantine is the record of objects that were moved away.
+type Quarantine struct{ db *DB }
+
+var _ adopt.QuarantineRows = Quarantine{}
+
+// Quarantine returns the record of objects that were moved away.
+func (db *DB) Quarantine() Quarantine { return Quarantine{db} }
+
+// alive reports whether a content that is counted or referred to has the object.
+func (db *DB) alive(object string) bool {
+	for _, c := range db.contents {
+		if c.Object == object && (c.Count != 0 || db.referenced(c.Key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin implements adopt.QuarantineMoves.
+func (r Quarantine) Begin(_ context.Context, found []adopt.Sighting, late time.Duration) (out adopt.Begun, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	db.fence++
+	out.Fence = db.fence
+	for _, f := range found {
+		q := db.moved[f.Key]
+		switch {
+		case q != nil && q.Due > now:
+		case f.Absent:
+			out.Gone = append(out.Gone, f.Key)
+		case q != nil && q.State == adopt.Quarantined && q.Tag == f.Tag:
+			q.Fence, q.Due = out.Fence, now.Add(late)
+			out.Remove = append(out.Remove, f.Key)
+		case q != nil && q.Late > now: // a delete may yet take what lies there now
+		default:
+			db.moved[f.Key] = &Quarantined{
+				Held:  adopt.Held{Key: f.Key, Copy: f.Copy, Size: f.Size, State: adopt.Moving, Since: now, Due: now.Add(late)},
+				Tag:   f.Tag,
+				Fence: out.Fence,
+			}
+			out.Copy = append(out.Copy, f.Key)
+		}
+	}
+	return out, nil
+}
+
+// Moved implements adopt.QuarantineMoves.
+func (r Quarantine) Moved(_ context.Context, fence int64, keys []string, g adopt.Terms) (may []string, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	for _, key := range keys {
+		q := db.moved[key]
+		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined || db.alive(key) {
+			continue
+		}
+		q.State, q.Due, q.Since, q.Until, q.Late, q.Wanted = adopt.Quarantined, 0, now, now.Add(g.Retention), now.Add(g.Late), false
+		may = append(may, key)
+	}
+	return may, nil
+}
+
+// Held implements adopt.QuarantineRecords.
+func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	out.Now = db.o.Clock.Now()
+	for _, key := range slices.Sorted(maps.Keys(db.moved)) {
+		if key > after && len(out.Held) < limit {
+			out.Held = append(out.Held, db.look(key))
+		}
+	}
+	return out, nil
+}
+
+// look returns what is on record of an object, and whether something refers to it.
+func (db *DB) look(key string) adopt.Held {
+	h := db.moved[key].Held
+	h.Named = db.alive(key)
+	return h
+}
+
+// Claim implements adopt.QuarantineRecords.
+func (r Quarantine) Claim(_ context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	now := db.o.Clock.Now()
+	db.fence++
+	for _, key := range c.Keys {
+		if db.moved[key] == nil || !c.May(db.look(key), now) {
+			continue
+		}
+		q := db.moved[key]
+		q.State, q.Fence, q.Due = c.For, db.fence, now.Add(c.Late)
+		keys = append(keys, key)
+	}
+	return db.fence, keys, nil
+}
+
+// End implements adopt.QuarantineRecords.
+func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt.Ending) error {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, key := range keys {
+		q := db.moved[key]
+		switch {
+		case q == nil || q.Fence != fence:
+		case how == adopt.Purged:
+			delete(db.moved, key)
+		default:
+			q.State, q.Due = adopt.Quarantined, 0
+		}
+	}
+	return nil
+}
+
+// Want implements adopt.QuarantineRecords.
+func (r Quarantine) Want(_ context.Context, key string) (bool, error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.moved[key] == nil {
+		return false, nil
+	}
+	db.moved[key].Wanted = true
+	return true, nil
+}
+
+// InQuarantine implements adopt.QuarantineRecords.
+func (r Quarantine) InQuarantine(context.Context) (out adopt.Backlog, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, q := range db.moved {
+		if out.Due++; out.Oldest == 0 || q.Since < out.Oldest {
+			out.Oldest = q.Since
+		}
+	}
+	return out, nil
+}

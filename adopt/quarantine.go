@@ -1,0 +1,233 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// CopyStore is where objects lie, or their copies.
+type CopyStore interface {
+	blob.Copier
+	Deleter
+}
+
+// Quarantine moves objects that nothing refers to any more out of the way, instead of
+// deleting them: where no guard keeps an application from referring to one meanwhile.
+// As a Deleter it copies, records the copy, and then deletes; as a routine it copies
+// back what is referred to again, and deletes copies once their retention is over.
+type Quarantine struct {
+	Collection string
+	Prefix     string // of the whole keys of objects
+	Into       string // what stands before them in the keys of their copies
+	Rows       QuarantineRows
+	Objects    CopyStore // keys are what follows Prefix
+	Copies     CopyStore // keys are whole keys of objects
+	Grace      Grace
+	Retention  time.Duration
+	// Enough, if set, refuses to purge while suspiciously few rows live.
+	Enough func(ctx context.Context) error
+	// RestoresOnly: nothing is purged by a pass, as the description is not to be trusted.
+	RestoresOnly bool
+	Batch        int
+	AtOnce       int // objects that are looked at, or copied, at once; 0: one after the other
+	Boot         lethe.Clock
+	Events       *Events
+}
+
+// moving is a Delete under way.
+type moving struct {
+	*Quarantine
+	mu   sync.Mutex
+	seen map[string]blob.ForeignInfo
+	errs map[string]error // what is known of each key; without an entry it is to go on
+}
+
+func (m *moving) say(key string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.errs[key] = err
+}
+
+// each calls fn for keys, many at once. What fn returns is said of the key.
+func (m *moving) each(keys []string, fn func(key string) error) {
+	m.all(keys, func(key string) {
+		if err := fn(key); err != nil {
+			m.say(key, err)
+		}
+	})
+}
+
+// all calls fn for keys, as many at once as there may be.
+func (q *Quarantine) all(keys []string, fn func(key string)) {
+	var running errgroup.Group
+	running.SetLimit(max(1, q.AtOnce))
+	for _, key := range keys {
+		if q.AtOnce == 0 {
+			fn(key)
+			continue
+		}
+		running.Go(func() error {
+			fn(key)
+			return nil
+		})
+	}
+	_ = running.Wait()
+}
+
+// left are those of the keys of which nothing is said.
+func (m *moving) left(keys []string) (out []string) {
+	for _, key := range keys {
+		if _, said := m.errs[key]; !said {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Delete moves objects into quarantine, by their whole keys: it implements Deleter, and
+// an object that is not in its place any more is as good as deleted. Nothing is deleted
+// before its copy was compared and recorded.
+func (q *Quarantine) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	m := &moving{Quarantine: q, seen: map[string]blob.ForeignInfo{}, errs: map[string]error{}}
+	err := m.move(ctx, keys)
+	results := make([]blob.Result, len(keys))
+	for i, key := range keys {
+		results[i].Key = key
+		switch said, ok := m.errs[key]; {
+		case ok:
+			results[i].Err = said
+		case err != nil:
+			results[i].Err = fmt.Errorf("%w: %w", blob.ErrNotDone, err)
+		}
+	}
+	return results, err
+}
+
+func (m *moving) move(ctx context.Context, keys []string) error {
+	found := m.look(ctx, keys)
+	if len(found) == 0 {
+		return nil
+	}
+	begun, err := m.Rows.Begin(ctx, found, m.Grace.landed())
+	if err != nil {
+		return err
+	}
+	going := append(begun.Copy, begun.Remove...)
+	m.wait(found, append(begun.Gone, going...))
+	for _, key := range begun.Gone {
+		m.say(key, nil)
+	}
+	m.each(begun.Copy, func(key string) error { return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false)) })
+	m.each(m.left(going), func(key string) error { return m.verify(ctx, key) })
+	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.landed()})
+	if err != nil {
+		return err
+	}
+	m.wait(found, may)
+	m.each(may, func(key string) error { return m.same(ctx, key) })
+	return m.remove(ctx, m.left(may))
+}
+
+// look looks at the objects.
+func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
+	m.each(keys, func(key string) error {
+		rest, ok := below(key, m.Prefix)
+		if !ok {
+			return fmt.Errorf("%q lies outside of the prefix %q: %w: %w", key, m.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
+		}
+		s := Sighting{Key: key, Copy: m.Into + key}
+		info, err := m.Objects.StatForeign(ctx, rest)
+		switch {
+		case errors.Is(err, blob.ErrNotExist):
+			s.Absent = true
+		case err != nil:
+			return fmt.Errorf("%w: %w", blob.ErrNotDone, err)
+		}
+		s.Size, s.Tag = info.Size, info.Tag
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.seen[key] = info
+		found = append(found, s)
+		return nil
+	})
+	slices.SortFunc(found, func(a, b Sighting) int { return strings.Compare(a.Key, b.Key) })
+	return found
+}
+
+// errHeld: the object is in the hands of another worker, or wanted back.
+var errHeld = errors.New("it is on its way into quarantine or out of it, or referred to again: that is looked at again later")
+
+// wait says of objects that were found and do not go on that they wait.
+func (m *moving) wait(found []Sighting, on []string) {
+	goes := set(on)
+	for _, s := range found {
+		if _, said := m.errs[s.Key]; !said && !goes[s.Key] {
+			m.errs[s.Key] = fmt.Errorf("%w: %w", blob.ErrNotDone, errHeld)
+		}
+	}
+}
+
+// copied is the error of a copy: whatever became of the copy, the object is untouched.
+func (m *moving) copied(err error) error {
+	if err != nil {
+		return fmt.Errorf("copy into quarantine: %w: %w", blob.ErrNotDone, plain{err})
+	}
+	return nil
+}
+
+// plain keeps the text of an error: what is known of a copy is not known of the object.
+type plain struct{ error }
+
+// verify compares a copy with the object.
+func (m *moving) verify(ctx context.Context, key string) error {
+	copied, err := m.Copies.StatForeign(ctx, key)
+	switch {
+	case err != nil:
+		return m.copied(err)
+	case !sameBytes(copied, m.seen[key]):
+		return m.copied(fmt.Errorf("the copy has %d bytes (MD5 %s), the object %d (%s)", copied.Size, copied.MD5, m.seen[key].Size, m.seen[key].MD5))
+	}
+	return nil
+}
+
+// sameBytes reports whether two objects have the same bytes, as far as is told of them.
+func sameBytes(a, b blob.ForeignInfo) bool {
+	return a.Size == b.Size && (a.MD5 == b.MD5 || a.MD5 == "" || b.MD5 == "")
+}
+
+// same looks, right before an object is deleted, whether it is the one that was copied.
+func (m *moving) same(ctx context.Context, key string) error {
+	rest, _ := below(key, m.Prefix)
+	now, err := m.Objects.StatForeign(ctx, rest)
+	switch {
+	case errors.Is(err, blob.ErrNotExist):
+		return nil // the delete will say so
+	case err != nil:
+		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
+	case now.Tag != m.seen[key].Tag:
+		return fmt.Errorf("%w: %w", blob.ErrNotDone, blob.ErrChanged)
+	}
+	return nil
+}
+
+// remove deletes the objects whose copies are on record.
+func (m *moving) remove(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	results, err := Within{m.Prefix, m.Objects}.Delete(ctx, keys)
+	for i, r := range results {
+		m.errs[keys[i]] = r.Err
+	}
+	return err
+}

@@ -1,0 +1,263 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Name returns the routine's name in runs and metrics.
+func (q *Quarantine) Name() string { return "quarantine " + q.Collection }
+
+// Plan counts the objects in quarantine.
+func (q *Quarantine) Plan(ctx context.Context) (Backlog, error) { return q.Rows.InQuarantine(ctx) }
+
+// Pass looks at every object on record: what is referred to again is copied back, and
+// copies whose time is over, or that are not needed, are deleted.
+func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	after, last := "", false
+	return func(ctx context.Context, add func(string, int64)) (bool, error) {
+		if last {
+			return false, nil
+		}
+		page, err := q.Rows.Held(ctx, after, q.Batch)
+		if err != nil {
+			return false, err
+		}
+		if last = len(page.Held) < q.Batch; !last {
+			after = page.Held[len(page.Held)-1].Key
+		}
+		c := &care{Quarantine: q, add: add, now: page.Now}
+		return !last, c.page(ctx, page.Held, false)
+	}
+}
+
+// Has reports whether a whole key is one of the collection's.
+func (q *Quarantine) Has(key string) bool {
+	_, ok := below(key, q.Prefix)
+	return ok
+}
+
+// Restore copies an object back although nothing refers to it.
+func (q *Quarantine) Restore(ctx context.Context, key string) error {
+	known, err := q.Rows.Want(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return fmt.Errorf("%q is not in quarantine", key)
+	}
+	restored := false
+	c := &care{Quarantine: q, add: func(what string, n int64) { restored = restored || what == "restored" && n > 0 }}
+	if err := c.restore(ctx, []string{key}); err != nil {
+		return err
+	}
+	if !restored {
+		rest, _ := below(key, q.Prefix)
+		if _, err := q.Objects.StatForeign(ctx, rest); err != nil {
+			return fmt.Errorf("%q was not restored now; the next run tries again: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// PurgeNow deletes the copies of everything that nothing refers to, before its
+// retention is over; it returns how many.
+func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
+	for after := ""; ; {
+		page, err := q.Rows.Held(ctx, after, q.Batch)
+		if err != nil || len(page.Held) == 0 {
+			return purged, err
+		}
+		after = page.Held[len(page.Held)-1].Key
+		c := &care{Quarantine: q, now: page.Now, add: func(what string, n int64) {
+			if what == "purged" {
+				purged += n
+			}
+		}}
+		if err := c.page(ctx, page.Held, true); err != nil {
+			return purged, err
+		}
+	}
+}
+
+// care is a look at some of the objects on record.
+type care struct {
+	*Quarantine
+	add func(string, int64)
+	now lethe.Time // by the database's clock
+}
+
+// page does with objects what is to be done.
+func (c *care) page(ctx context.Context, held []Held, early bool) error {
+	var back, over, spare []string
+	for _, h := range held {
+		switch {
+		case h.Due > c.now:
+		case h.State == Moving: // its worker is silent, and the object is untouched
+			spare = append(spare, h.Key)
+		case !h.Named && !h.Wanted:
+			if h.Late <= c.now && (early || h.Until <= c.now) {
+				over = append(over, h.Key)
+			}
+		default:
+			there, needless, err := c.inPlace(ctx, h)
+			switch {
+			case err != nil:
+				return err
+			case !there:
+				back = append(back, h.Key)
+			case needless && h.Late <= c.now:
+				spare = append(spare, h.Key)
+			}
+		}
+	}
+	if c.RestoresOnly && !early {
+		return c.restore(ctx, back)
+	}
+	return errors.Join(c.restore(ctx, back), c.purge(ctx, Custody{Keys: over, Early: early}), c.purge(ctx, Custody{Keys: spare, Spare: true}))
+}
+
+// inPlace reports whether an object that is wanted lies in its place, and whether its
+// copy is needless: it has the same bytes, or has been kept for long enough.
+func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
+	rest, ok := below(h.Key, c.Prefix)
+	if !ok || h.Copy != c.Into+h.Key {
+		return false, false, fmt.Errorf("%q lies in quarantine as %q: the description had another prefix then; set it back", h.Key, h.Copy)
+	}
+	object, err := c.Objects.StatForeign(ctx, rest)
+	if errors.Is(err, blob.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("look at %s: %w", h.Key, err)
+	}
+	if h.Until <= c.now || h.State == Purging {
+		return true, true, nil
+	}
+	copied, err := c.Copies.StatForeign(ctx, h.Key)
+	if errors.Is(err, blob.ErrNotExist) {
+		return true, true, nil
+	}
+	return true, sameBytes(object, copied), err
+}
+
+// restore copies objects back.
+func (c *care) restore(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	began := c.Boot.Now()
+	fence, claimed, err := c.Rows.Claim(ctx, Custody{Keys: keys, For: Restoring, Late: c.Grace.landed()})
+	if err != nil {
+		return err
+	}
+	var back, left, lost []string
+	why := ""
+	for _, key := range claimed {
+		switch err := c.copyBack(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), key); {
+		case err == nil:
+			back = append(back, key)
+		case errors.Is(err, errNoCopy):
+			lost = append(lost, key)
+		case !blob.Unknown(err):
+			left = append(left, key)
+			if !errors.Is(err, blob.ErrExist) {
+				why = err.Error()
+			}
+		default: // it stays in this worker's hands until the copy cannot land any more
+			why = err.Error()
+		}
+	}
+	c.add("restored", int64(len(back)))
+	c.Events.restored(c.Collection, back)
+	c.Events.lost(c.Collection, lost)
+	if why != "" {
+		c.Events.failed(c.Collection, len(claimed)-len(back)-len(lost), why)
+	}
+	return c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Purged: lost})
+}
+
+// end records what became of claimed objects.
+func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) error {
+	var errs []error
+	for _, how := range []Ending{Left, Restored, Purged} {
+		if len(ends[how]) > 0 {
+			errs = append(errs, c.Rows.End(context.WithoutCancel(ctx), fence, ends[how], how))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// errNoCopy: the copy of an object that is to be restored is not there.
+var errNoCopy = errors.New("its copy is gone")
+
+// copyBack copies an object back, and compares it.
+func (c *care) copyBack(ctx context.Context, key string) error {
+	rest, ok := below(key, c.Prefix)
+	if !ok {
+		return fmt.Errorf("%q lies outside of the prefix %q: %w", key, c.Prefix, blob.ErrInvalidKey)
+	}
+	seen, err := c.Copies.StatForeign(ctx, key)
+	if errors.Is(err, blob.ErrNotExist) {
+		return errNoCopy
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
+	}
+	if err := c.Objects.CopyForeign(ctx, c.Copies, seen, rest, true); err != nil {
+		return err
+	}
+	back, err := c.Objects.StatForeign(ctx, rest)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", blob.ErrUnknown, plain{err})
+	case !sameBytes(back, seen):
+		return fmt.Errorf("%w: the object has %d bytes, its copy %d", blob.ErrUnknown, back.Size, seen.Size)
+	}
+	return nil
+}
+
+// purge deletes copies.
+func (c *care) purge(ctx context.Context, what Custody) error {
+	if len(what.Keys) == 0 {
+		return nil
+	}
+	if c.Enough != nil && !what.Spare {
+		if err := c.Enough(ctx); err != nil {
+			return err
+		}
+	}
+	began := c.Boot.Now()
+	what.For, what.Late = Purging, c.Grace.landed()
+	fence, claimed, err := c.Rows.Claim(ctx, what)
+	if err != nil || len(claimed) == 0 {
+		return err
+	}
+	results, err := c.Copies.Delete(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), claimed)
+	var gone, left []string
+	why := ""
+	for i, key := range claimed {
+		said := err
+		if i < len(results) {
+			said = results[i].Err
+		} else if said == nil {
+			said = blob.ErrUnknown
+		}
+		switch {
+		case said == nil || errors.Is(said, blob.ErrNotExist):
+			gone = append(gone, key)
+		case !blob.Unknown(said):
+			left = append(left, key)
+			why = said.Error()
+		default:
+			why = said.Error()
+		}
+	}
+	c.add("purged", int64(len(gone)))
+	c.Events.failed(c.Collection, len(claimed)-len(gone), why)
+	return errors.Join(err, c.end(ctx, fence, map[Ending][]string{Purged: gone, Left: left}))
+}

@@ -1,0 +1,258 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// Quarantine is the record of the objects of a collection that were moved away.
+type Quarantine struct {
+	scope
+	// named returns those of the keys of objects that something refers to.
+	named func(t *tx, keys []string) ([]string, error)
+}
+
+var _ adopt.QuarantineRows = (*Quarantine)(nil)
+
+// Quarantine returns the record of contents whose objects were moved away.
+func (c *Collection) Quarantine() *Quarantine {
+	return &Quarantine{c.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedObjects, asJSON(keys)) }}
+}
+
+// Quarantine returns the record of objects that no row named and that were moved away.
+func (k *Keys) Quarantine() *Quarantine {
+	return &Quarantine{k.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedKeys, asJSON(keys)) }}
+}
+
+const (
+	// namedObjects are objects of contents that are counted or referred to.
+	namedObjects = `SELECT {object} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1}) AND NOT ({unreferenced} AND NOT ` + referenced + `)`
+
+	movingRows = `SELECT key, state, tag, due_at, late_at, fence FROM {lethe}quarantined
+		WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2}) ORDER BY key ` + sqldb.Exclusive
+	beginMoves = `INSERT INTO {lethe}quarantined (collection, key, copy, size, tag, state, fence, due_at, since_at)
+		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM ` + "{rows 1: key text, copy text, size bigint, tag text}" + ` WHERE TRUE
+		ON CONFLICT (collection, key) DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
+			fence = excluded.fence, due_at = excluded.due_at, since_at = excluded.since_at, until_at = 0, late_at = 0, wanted = 0`
+	takeHeld = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	moved    = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	heldPage = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND key > ?2 ORDER BY key LIMIT ?3`
+	heldRowsOf = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2}) ORDER BY key ` + sqldb.Exclusive
+	heldOne = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND key = ?2`
+	claimHeld = `UPDATE {lethe}quarantined SET state = ?3, fence = ?4, due_at = ?5 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	keepHeld  = `UPDATE {lethe}quarantined SET state = 2, due_at = 0 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	endHeld   = `DELETE FROM {lethe}quarantined WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	wantHeld  = `UPDATE {lethe}quarantined SET wanted = 1 WHERE collection = ?1 AND key = ?2`
+	countHeld = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}quarantined WHERE collection = ?1`
+)
+
+// onRecord is an object as Begin and the others find it.
+type onRecord struct {
+	key, tag string
+	state    adopt.QuarantineState
+	due      lethe.Time
+	late     lethe.Time
+	fence    int64
+}
+
+// records returns what is on record of objects, locked, by their keys.
+func (q *Quarantine) records(t *tx, keys []string) (map[string]onRecord, error) {
+	rows, err := all(t, func(r *sql.Rows) (o onRecord, err error) {
+		err = r.Scan(&o.key, &o.state, &o.tag, &o.due, &o.late, &o.fence)
+		return o, err
+	}, movingRows, q.name, asJSON(keys))
+	known := make(map[string]onRecord, len(rows))
+	for _, o := range rows {
+		known[o.key] = o
+	}
+	return known, err
+}
+
+// Begin implements adopt.QuarantineMoves.
+func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late time.Duration) (out adopt.Begun, err error) {
+	keys := make([]string, len(found))
+	for i, f := range found {
+		keys[i] = f.Key
+	}
+	err = q.write(ctx, "begin to move objects", func(t *tx) error {
+		known, err := q.records(t, keys)
+		if err != nil {
+			return err
+		}
+		out = adopt.Begun{Fence: drawFence()}
+		var fresh []adopt.Sighting
+		for _, f := range found {
+			o, recorded := known[f.Key]
+			switch {
+			case recorded && o.due > t.now:
+			case f.Absent:
+				out.Gone = append(out.Gone, f.Key)
+			case recorded && o.state == adopt.Quarantined && o.tag == f.Tag:
+				out.Remove = append(out.Remove, f.Key)
+			case recorded && o.late > t.now: // a delete may yet take what lies there now
+			default:
+				out.Copy, fresh = append(out.Copy, f.Key), append(fresh, f)
+			}
+		}
+		if len(fresh) > 0 {
+			if _, err := t.exec(beginMoves, asJSON(fresh), q.name, out.Fence, t.now.Add(late), t.now); err != nil {
+				return err
+			}
+		}
+		return q.change(t, takeHeld, out.Remove, out.Fence, t.now.Add(late))
+	})
+	return out, err
+}
+
+// change runs a statement on the records of keys, if there are any.
+func (q *Quarantine) change(t *tx, text string, keys []string, args ...any) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	_, err := t.exec(text, append([]any{q.name, asJSON(keys)}, args...)...)
+	return err
+}
+
+// Moved implements adopt.QuarantineMoves.
+func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g adopt.Terms) (may []string, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	err = q.write(ctx, "record copies", func(t *tx) error {
+		known, err := q.records(t, keys)
+		if err != nil {
+			return err
+		}
+		lives, err := q.alive(t, keys)
+		if err != nil {
+			return err
+		}
+		may = nil
+		for _, key := range keys {
+			if o := known[key]; o.fence == fence && (o.state == adopt.Moving || o.state == adopt.Quarantined) && !lives[key] {
+				may = append(may, key)
+			}
+		}
+		if err := q.change(t, moved, may, t.now, t.now.Add(g.Retention), t.now.Add(g.Late)); err != nil || len(may) == 0 {
+			return err
+		}
+		_, err = t.exec(insertReceipt, q.name, "quarantined", t.now, asJSON(may))
+		return err
+	})
+	return may, err
+}
+
+// alive returns which objects something refers to.
+func (q *Quarantine) alive(t *tx, keys []string) (map[string]bool, error) {
+	named, err := q.named(t, keys)
+	lives := make(map[string]bool, len(named))
+	for _, key := range named {
+		lives[key] = true
+	}
+	return lives, err
+}
+
+// held reads records, and which of them something refers to.
+func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, err error) {
+	out, err = all(t, func(r *sql.Rows) (h adopt.Held, err error) {
+		err = r.Scan(&h.Key, &h.Copy, &h.Size, &h.State, &h.Since, &h.Until, &h.Late, &h.Due, &h.Wanted)
+		return h, err
+	}, text, append([]any{q.name}, args...)...)
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+	keys := make([]string, len(out))
+	for i, h := range out {
+		keys[i] = h.Key
+	}
+	// A statement of its own: it sees what was committed before the locks.
+	lives, err := q.alive(t, keys)
+	for i := range out {
+		out[i].Named = lives[out[i].Key]
+	}
+	return out, err
+}
+
+// Held implements adopt.QuarantineRecords.
+func (q *Quarantine) Held(ctx context.Context, after string, limit int) (out adopt.QuarantinePage, err error) {
+	err = q.read(ctx, "look at the quarantine", func(t *tx) error {
+		out.Now = t.now
+		out.Held, err = q.held(t, heldPage, after, limit)
+		return err
+	})
+	return out, err
+}
+
+// Claim implements adopt.QuarantineRecords.
+func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+	err = q.write(ctx, "claim objects in quarantine", func(t *tx) error {
+		held, err := q.held(t, heldRowsOf, asJSON(c.Keys))
+		if err != nil {
+			return err
+		}
+		keys, fence = nil, drawFence()
+		for _, h := range held {
+			if c.May(h, t.now) {
+				keys = append(keys, h.Key)
+			}
+		}
+		return q.change(t, claimHeld, keys, c.For, fence, t.now.Add(c.Late))
+	})
+	return fence, keys, err
+}
+
+// End implements adopt.QuarantineRecords.
+func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) error {
+	return q.write(ctx, "end what was claimed in quarantine", func(t *tx) error {
+		known, err := q.records(t, keys)
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(known, func(_ string, o onRecord) bool { return o.fence != fence })
+		ours := slices.Sorted(maps.Keys(known))
+		switch how {
+		case adopt.Left:
+			return q.change(t, keepHeld, ours)
+		case adopt.Restored:
+			return q.ended(t, keepHeld, ours, "restored")
+		}
+		return q.ended(t, endHeld, ours, "purged")
+	})
+}
+
+// ended changes records, and keeps a receipt of it.
+func (q *Quarantine) ended(t *tx, text string, keys []string, kind string) error {
+	if err := q.change(t, text, keys); err != nil || len(keys) == 0 {
+		return err
+	}
+	_, err := t.exec(insertReceipt, q.name, kind, t.now, asJSON(keys))
+	return err
+}
+
+// Want implements adopt.QuarantineRecords.
+func (q *Quarantine) Want(ctx context.Context, key string) (known bool, err error) {
+	err = q.write(ctx, "ask for an object in quarantine", func(t *tx) error {
+		n, err := t.exec(wantHeld, q.name, key)
+		known = n > 0
+		return err
+	})
+	return known, err
+}
+
+// InQuarantine implements adopt.QuarantineRecords.
+func (q *Quarantine) InQuarantine(ctx context.Context) (out adopt.Backlog, err error) {
+	err = q.read(ctx, "count the quarantine", func(t *tx) error {
+		return t.row(countHeld, q.name).Scan(&out.Due, &out.Oldest)
+	})
+	return out, err
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+)
+
+func (c *cli) adoptQuarantineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "quarantine", Short: "Objects that were moved away instead of being deleted",
+		Long: `Objects of collections with a quarantine are moved below its prefix before they go.
+"lethe adopt run" copies back what is referred to again, and deletes copies after the
+retention. Objects are named by their whole keys, as they were.`,
+	}
+	list := &cobra.Command{
+		Use: "list FILE [COLLECTION...]", Short: "List what is in quarantine", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withQuarantines(cmd.Context(), args[0], args[1:], func(q *adopt.Quarantine) error { return c.listQuarantine(cmd.Context(), q) })
+		},
+	}
+	restore := &cobra.Command{
+		Use: "restore FILE KEY", Short: "Copy an object back, although nothing refers to it", Args: cobra.ExactArgs(2),
+		Long: `Copy an object back, although nothing refers to it. What lies in its place is never
+overwritten. A collection of keys takes it for an orphan again, unless a row names it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.restoreQuarantined(cmd.Context(), args[0], args[1])
+		},
+	}
+	var yes bool
+	purge := &cobra.Command{
+		Use: "purge FILE [COLLECTION...]", Short: "Delete copies before their retention is over", Args: cobra.MinimumNArgs(1),
+		Long: `Delete the copies of all objects in quarantine that nothing refers to, before their
+retention is over. Those that were moved a moment ago, a delete of which may yet take
+effect, stay.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.confirmed(yes, func() (string, error) { return "Delete what is in quarantine, for ever?", nil }); err != nil {
+				return err
+			}
+			return c.withQuarantines(cmd.Context(), args[0], args[1:], func(q *adopt.Quarantine) error {
+				n, err := q.PurgeNow(cmd.Context())
+				printf(c.out, "%s: %s\n", q.Collection, plural(n, "copy was deleted", "copies were deleted"))
+				return err
+			})
+		},
+	}
+	yesFlag(purge, &yes)
+	cmd.AddCommand(list, restore, purge)
+	return cmd
+}
+
+// withQuarantines calls fn with the quarantines of the collections that are named, or
+// with all.
+func (c *cli) withQuarantines(ctx context.Context, file string, names []string, fn func(*adopt.Quarantine) error) error {
+	return c.withAdoption(ctx, file, nil, func(a *adoption.Adoption) error {
+		if len(names) == 0 {
+			for _, name := range a.Description.Names() {
+				if a.Description.Collections[name].Quarantine != nil {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(names) == 0 {
+			return fmt.Errorf("no collection of %s has a quarantine", file)
+		}
+		for _, name := range names {
+			q, err := a.Quarantine(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := fn(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
+	var objects, bytes int64
+	for after := ""; ; {
+		page, err := q.Rows.Held(ctx, after, q.Batch)
+		if err != nil {
+			return err
+		}
+		for _, h := range page.Held {
+			printf(c.out, "%s\n", cell(h.String()))
+			objects, bytes, after = objects+1, bytes+h.Size, h.Key
+		}
+		if len(page.Held) < q.Batch {
+			break
+		}
+	}
+	printf(c.out, "%s: %s of %s\n", q.Collection, plural(objects, "object", "objects"), size(bytes))
+	return nil
+}
+
+// restoreQuarantined restores an object of the collection whose prefix its key has:
+// prefixes do not overlap.
+func (c *cli) restoreQuarantined(ctx context.Context, file, key string) error {
+	found := false
+	err := c.withQuarantines(ctx, file, nil, func(q *adopt.Quarantine) error {
+		if found || !q.Has(key) {
+			return nil
+		}
+		found = true
+		if err := q.Restore(ctx, key); err != nil {
+			return err
+		}
+		printf(c.out, "%s lies in its place\n", cell(key))
+		return nil
+	})
+	if err == nil && !found {
+		return fmt.Errorf("%q begins with the prefix of no collection that has a quarantine", key)
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Without triggers contents that nobody refers to are moved away; one that a row names
+// whose bytes were uploaded before is readable again after the next run.
+func TestAdoptQuarantine(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "longest_write: 30s", "longest_write: 1s",
+		"guard: trigger ", "quarantine: {prefix: kept/}\n    guard: quarantine "))
+	p, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := a.store.Create(t.Context(), []byte("gone for good"), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"2 objects are in quarantine"}, "run", a.file, "--once")
+	if n := a.count(lethesOwn); n != 1 {
+		t.Errorf("%d things of lethe's, want its schema alone", n)
+	}
+	object, other := "content/"+p.Hash, "content/"+gone.Hash
+	a.ok([]string{object, other, "kept/" + object, "2 objects"}, "quarantine", "list", a.file)
+	if _, err := a.db.Exec(t.Context(), `WITH c AS (INSERT INTO content (content_hash, object_key, size, ref_count) VALUES ($1, 'content/' || $1, 5, 1))
+		INSERT INTO pastes (short_code, content_hash) VALUES ($2, $1)`, p.Hash, p.Code); err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"restored 1"}, "run", a.file, "--once")
+	if _, body, err := a.store.Read(t.Context(), p.Code); err != nil || string(body) != "short" {
+		t.Errorf("the paste that came back reads %q, %v", body, err)
+	}
+	a.ok([]string{"was moved into quarantine", "was copied back from quarantine", "lies in quarantine as kept/" + object}, "explain", a.file, object)
+	a.ok([]string{"lies in its place"}, "quarantine", "restore", a.file, other)
+	if code, out := a.run("quarantine", "restore", a.file, "content/never"); code == 0 || !strings.Contains(out, "is not in quarantine") {
+		t.Errorf("what is not there: exit code %d\n%s", code, out)
+	}
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "in quarantine") {
+		t.Errorf("remove: exit code %d\n%s", code, out)
+	}
+	if _, err := a.db.Exec(t.Context(), `UPDATE lethe.quarantined SET late_at = 0`); err != nil {
+		t.Fatal(err)
+	}
+	a.ok([]string{"2 copies were deleted"}, "quarantine", "purge", a.file, "--yes")
+	a.ok(nil, "remove", a.file, "--yes")
+}

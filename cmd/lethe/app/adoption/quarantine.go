@@ -1,0 +1,153 @@
+package adoption
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// copiesAtOnce is how many objects are moved, or looked at, at once.
+const copiesAtOnce = 16
+
+// moved returns the record of objects of a collection that were moved away; nil if it
+// is of a kind that moves none.
+func (a *Adoption) moved(name string) *sqladopt.Quarantine {
+	switch {
+	case a.keys[name] != nil:
+		return a.keys[name].Quarantine()
+	case a.collections[name] != nil && a.Description.Collections[name].Contents != nil:
+		return a.collections[name].Quarantine()
+	}
+	return nil
+}
+
+// Quarantine returns the quarantine of a collection, whatever its mode.
+func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quarantine, error) {
+	c := a.Description.Collections[name]
+	if c.Quarantine == nil {
+		return nil, fmt.Errorf("collection %q has no quarantine", name)
+	}
+	objects, err := a.bucket(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := a.below(ctx, name, c.Quarantine.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	q := &adopt.Quarantine{
+		Collection: name, Prefix: c.Prefix, Into: c.Quarantine.Prefix, Rows: a.moved(name), Objects: objects, Copies: copies,
+		Grace: c.Graces(), Retention: c.Quarantine.Keeps(), Batch: cmp.Or(c.Batch, defaultBatch), AtOnce: copiesAtOnce,
+		Boot: a.o.Boot, Events: a.adoptEvents(),
+	}
+	if keys := a.keys[name]; keys != nil {
+		q.Enough = func(ctx context.Context) error {
+			rows, last, err := keys.Living(ctx, c.Prefix)
+			if err != nil {
+				return err
+			}
+			return c.Keys.Rules().Enough(rows, last)
+		}
+	}
+	return q, nil
+}
+
+// remover is what deletes objects of a collection by their whole keys, or moves them.
+func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, error) {
+	c := a.Description.Collections[name]
+	if c.Quarantine != nil {
+		return a.Quarantine(ctx, name)
+	}
+	bucket, err := a.bucket(ctx, name)
+	return adopt.Within{Prefix: c.Prefix, Store: bucket}, err
+}
+
+// quarantineRoutines is the one that restores and purges; of all instances one runs it
+// at a time.
+func (a *Adoption) quarantineRoutines(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
+	if a.Description.Collections[name].Quarantine == nil {
+		return nil, nil
+	}
+	q, err := a.Quarantine(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	a.quarantines[name] = q
+	return []reclaim.Scheduled{{Routine: borrow(name, q), Timetable: every(looksEvery(cleanEvery)), Workers: 1, Solo: true, Rest: cleanEvery}}, nil
+}
+
+// quarantined counts the objects of a collection that are in quarantine.
+func (a *Adoption) quarantined(ctx context.Context, name string) (adopt.Backlog, error) {
+	rows := a.moved(name)
+	if rows == nil {
+		return adopt.Backlog{}, nil
+	}
+	return rows.InQuarantine(ctx)
+}
+
+// checkQuarantine tries the place where copies are put, and looks whether objects lie in
+// a quarantine that is not described any more.
+func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Finding, error) {
+	c := a.Description.Collections[name]
+	if c.Quarantine != nil {
+		store, err := a.below(ctx, name, c.Quarantine.Prefix)
+		if err != nil {
+			return nil, err
+		}
+		if err := store.Probe(ctx); err != nil {
+			return []adopt.Finding{{Problem: true, What: "quarantine: " + err.Error(), Do: "let the access key read, write and delete below " + c.Quarantine.Prefix}}, ctx.Err()
+		}
+		if why := store.Capabilities().NoPut; why != "" {
+			return []adopt.Finding{{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing could be moved into quarantine"}}, nil
+		}
+		return nil, nil
+	}
+	installed, err := a.DB.Installed(ctx)
+	if err != nil || !installed {
+		return nil, err
+	}
+	held, err := a.quarantined(ctx, name)
+	if err != nil || held.Due == 0 {
+		return nil, err
+	}
+	return []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d objects are in quarantine, and none is described: nothing copies them back", held.Due),
+		Do: "describe it as it was, until it is empty"}}, nil
+}
+
+// nothingMoved refuses to forget objects that are in quarantine.
+func (a *Adoption) nothingMoved(ctx context.Context) error {
+	installed, err := a.DB.Installed(ctx)
+	if err != nil || !installed {
+		return err
+	}
+	for _, name := range a.Description.Names() {
+		held, err := a.quarantined(ctx, name)
+		if err != nil {
+			return err
+		}
+		if held.Due > 0 {
+			return fmt.Errorf("%d objects of %s are in quarantine, and nobody would know of them any more: restore them, or purge them, with \"lethe adopt quarantine\"", held.Due, name)
+		}
+	}
+	return nil
+}
+
+// Explain returns what is known in a collection of the key of a row, of a content, or of
+// an object that was moved.
+func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqladopt.Fact, err error) {
+	if rows := a.collections[name]; rows != nil {
+		if facts, err = rows.Explain(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	moved := a.moved(name)
+	if moved == nil {
+		return facts, nil
+	}
+	more, err := moved.Explain(ctx, key)
+	return append(facts, more...), err
+}

@@ -1,0 +1,158 @@
+package adoption
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+// newVault is files whose orphans are moved at once, and stay for a week.
+func newVault(t *testing.T) *files {
+	none := adopt.Duration(0)
+	return newCollection(t, func(s *adopt.KeySpec) { s.Retention = &none }, adopt.Collection{Quarantine: &adopt.QuarantineSpec{Prefix: "kept/"}})
+}
+
+// cares runs everything once, and demands what was done with the quarantine.
+func (f *files) cares(want map[string]int64) {
+	f.t.Helper()
+	counts, err := f.Loop.Once(f.t.Context(), nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, what := range []string{"restored", "purged"} {
+		if got := counts["quarantine files"][what]; got != want[what] {
+			f.t.Errorf("%s: %d, want %d of %v", what, got, want[what], counts)
+		}
+	}
+}
+
+// landed lets every delete that was sent have taken effect, kept lets the retention pass.
+func (f *files) landed() { f.exec(`UPDATE lethe.quarantined SET late_at = 0`) }
+
+func (f *files) kept() { f.exec(`UPDATE lethe.quarantined SET until_at = 1, late_at = 0`) }
+
+// An orphan is moved away with what is kept beside it; once a row names it again it is
+// copied back, and its copy goes when nothing can delete it any more.
+func TestQuarantineCopiesBack(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "other")
+	odd := "files/m ü?%2F+&.txt"
+	if _, err := f.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &odd, Body: strings.NewReader("odd"),
+		ContentType: aws.String("text/x"), Metadata: map[string]string{"colour": "red"}}); err != nil {
+		t.Fatal(err)
+	}
+	f.row("a")
+	f.passes(map[string]int64{"orphans": 2, "objects": 2})
+	f.left("a", "kept/"+odd, "kept/files/other")
+	f.exec(`INSERT INTO files VALUES (9, $1)`, odd)
+	f.cares(map[string]int64{"restored": 1})
+	f.left("a", "m ü?%2F+&.txt", "kept/"+odd, "kept/files/other")
+	head, err := f.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &f.bucket, Key: &odd})
+	if err != nil || *head.ContentType != "text/x" || head.Metadata["colour"] != "red" {
+		t.Errorf("it came back as %+v, %v", head, err)
+	}
+	f.cares(nil)
+	f.landed()
+	f.cares(map[string]int64{"purged": 1})
+	f.left("a", "m ü?%2F+&.txt", "kept/files/other")
+	f.kept()
+	f.cares(map[string]int64{"purged": 1})
+	f.left("a", "m ü?%2F+&.txt")
+	facts, err := f.Explain(t.Context(), "files", odd)
+	if err != nil || len(facts) != 3 {
+		t.Errorf("%d facts are known of it, want 3: %v, %v", len(facts), facts, err)
+	}
+}
+
+// What the application put meanwhile is newer than the copy: it stays as it is.
+func TestQuarantineSparesNewer(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "x")
+	f.row("a")
+	f.passes(map[string]int64{"objects": 1})
+	if _, err := f.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: aws.String("files/x"), Body: strings.NewReader("newer")}); err != nil {
+		t.Fatal(err)
+	}
+	f.row("x")
+	f.landed()
+	f.cares(nil)
+	out, err := f.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &f.bucket, Key: aws.String("files/x")})
+	if err != nil || *out.ContentLength != 5 {
+		t.Errorf("the newer object: %+v, %v", out, err)
+	}
+	f.kept()
+	f.cares(map[string]int64{"purged": 1})
+	f.left("a", "x")
+}
+
+// By hand an object comes back that no row names; what is in quarantine keeps Lethe's
+// tables, and is purged early on demand.
+func TestQuarantineByHand(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "x", "y")
+	f.row("a")
+	f.passes(map[string]int64{"objects": 2})
+	q, err := f.Quarantine(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Restore(t.Context(), "files/z"); err == nil {
+		t.Error("what is not in quarantine was restored")
+	}
+	if err := q.Restore(t.Context(), "files/x"); err != nil {
+		t.Fatal(err)
+	}
+	f.left("a", "x", "kept/files/x", "kept/files/y")
+	if n, err := q.PurgeNow(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d were purged while a delete of them may take effect, %v", n, err)
+	}
+	if err := f.Remove(t.Context()); err == nil {
+		t.Error("what is in quarantine was forgotten")
+	}
+	f.landed()
+	if n, err := q.PurgeNow(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d were purged, %v, want 2", n, err)
+	}
+	f.left("a", "x")
+	if err := f.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Rows that are missing all of a sudden purge nothing.
+func TestQuarantineFewRows(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "b", "x")
+	f.row("a", "b")
+	f.passes(map[string]int64{"objects": 1})
+	f.kept()
+	f.exec(`DELETE FROM files`)
+	q, err := f.Quarantine(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.PurgeNow(t.Context()); !errors.Is(err, adopt.ErrFewRows) {
+		t.Errorf("without rows: %v", err)
+	}
+	f.left("a", "b", "kept/files/x")
+}
+
+// A quarantine that is not described any more is a problem while objects lie there.
+func TestQuarantineForgotten(t *testing.T) {
+	f := newVault(t)
+	f.put("a", "x")
+	f.row("a")
+	f.passes(map[string]int64{"objects": 1})
+	c := f.Description.Collections["files"]
+	c.Quarantine = nil
+	f.Description.Collections["files"] = c
+	found, err := f.Check(t.Context())
+	if err != nil || !adopt.Problems(found["files"]) {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
