@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -69,6 +70,9 @@ type Collection struct {
 	// Limit is the most rows, and the most objects, that one run takes; what is left
 	// waits for the next. 0: no limit.
 	Limit int64 `yaml:"limit"`
+	// RatePerSecond is the most rows, and the most objects, that an instance takes in a
+	// second; batches are then smaller. 0: no limit.
+	RatePerSecond int `yaml:"rate_per_second"`
 	// Lock lets one worker claim at a time, by a lock in Redis that ends by itself
 	// within 30 s. Claims are disjoint without it.
 	Lock bool `yaml:"lock"`
@@ -81,6 +85,19 @@ type Collection struct {
 // Cleans reports whether objects of contents that nothing refers to go.
 func (c Collection) Cleans() bool {
 	return c.HasObjects() && (c.Guard == TriggerGuard || c.Guard == QuarantineGuard)
+}
+
+// defaultBatch is as many keys as S3 deletes with one request.
+const defaultBatch = 1000
+
+// BatchSize returns how many rows a transaction takes. With a rate it is at most a
+// quarter of a second's, so that the application meets no long ones.
+func (c Collection) BatchSize() int {
+	size := cmp.Or(c.Batch, defaultBatch)
+	if c.RatePerSecond > 0 {
+		size = min(size, max(c.RatePerSecond/4, 1))
+	}
+	return size
 }
 
 // HasObjects reports whether the rows of a collection have objects.

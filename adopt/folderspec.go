@@ -129,8 +129,8 @@ func (c Collection) checkFolders(d *Description) (errs []error) {
 		return []error{errors.New("folders: a collection of this kind says here how deep they lie and which live")}
 	}
 	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Quarantine != nil || c.Schedule != (Timetable{}) || c.Grace != (GraceSpec{}) ||
-		c.Batch != 0 || c.Workers != 0 || c.Limit != 0 || c.Lock {
-		bad("rows, contents, cache, guard, quarantine, grace, schedule, batch, workers, limit and lock belong to records; folders have depth, live, min_age, retention, interval, most and least, below folders")
+		c.Batch != 0 || c.Workers != 0 || c.Limit != 0 || c.RatePerSecond != 0 || c.Lock {
+		bad("rows, contents, cache, guard, quarantine, grace, schedule, batch, workers, limit, rate_per_second and lock belong to records; folders have depth, live, min_age, retention, interval, most and least, below folders")
 	}
 	s, r := *c.Folders, c.Folders.Rules()
 	switch {

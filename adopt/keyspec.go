@@ -58,8 +58,8 @@ func (c Collection) checkKeys(d *Description) (errs []error) {
 	if c.Keys == nil {
 		return []error{errors.New("keys: a collection of this kind says here which keys rows name (query)")}
 	}
-	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil {
-		bad("rows, contents, cache, guard and folders do not belong to a collection of keys")
+	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil || c.RatePerSecond != 0 {
+		bad("rows, contents, cache, guard, rate_per_second and folders do not belong to a collection of keys")
 	}
 	r := c.Keys.Rules()
 	switch {

@@ -142,8 +142,8 @@ func (c Collection) check(d *Description) (errs []error) {
 	if c.Batch < 0 || c.Batch > 10_000 || c.Workers < 0 || c.Workers > 64 {
 		bad("batch is at most 10000, workers at most 64")
 	}
-	if c.Limit < 0 {
-		bad("limit is below 0")
+	if c.Limit < 0 || c.RatePerSecond < 0 {
+		bad("limit and rate_per_second are not below 0")
 	}
 	if c.Lock && c.Rows.Status == nil {
 		bad("lock: without a status there are no claims to take turns")

@@ -22,6 +22,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 var (
@@ -205,11 +206,11 @@ func (p *pastes) batch(ctx context.Context) (int64, error) {
 	return int64(len(due)), tx.Commit(ctx)
 }
 
-// adopted is lethe's, with so many workers.
-func (p *pastes) adopted(workers int) func(context.Context) (int64, error) {
+// adopted is lethe's, with so many workers, at so many rows a second if rate is not 0.
+func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error) {
 	p.t.Helper()
 	c := adopt.Collection{
-		Mode: adopt.Reclaim, Cache: []string{"paste:{short_code}"}, Guard: adopt.TriggerGuard,
+		Mode: adopt.Reclaim, RatePerSecond: rate, Cache: []string{"paste:{short_code}"}, Guard: adopt.TriggerGuard,
 		Rows: adopt.Rows{
 			Table: "pastes", Key: "short_code", End: "expires_at", Initiated: "deletion_initiated_at", Content: "content_hash",
 			Status: &adopt.Status{Column: "deletion_status", Live: "NOT_EXPIRED", Claimed: "DELETION_IN_PROGRESS"},
@@ -233,8 +234,9 @@ func (p *pastes) adopted(workers int) func(context.Context) (int64, error) {
 	if err := rows.InstallGuard(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
-	expire := &adopt.Expire{Collection: "pastes", Records: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: 1000}
-	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: 1000, Boot: lethe.Monotonic{}}
+	expire := &adopt.Expire{Collection: "pastes", Records: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
+	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: c.BatchSize(), Boot: lethe.Monotonic{}}
+	g := gang{workers, func() func(context.Context, int) error { return reclaim.Throttle(rate, c.BatchSize()) }}
 	return func(ctx context.Context) (int64, error) {
 		var n atomic.Int64
 		count := func(name string, k int64) {
@@ -253,10 +255,10 @@ func (p *pastes) adopted(workers int) func(context.Context) (int64, error) {
 					last = true
 				case <-time.After(cleanPause):
 				}
-				cleaned = together(ctx, workers, clean.Pass, count)
+				cleaned = g.pass(ctx, clean.Pass, count)
 			}
 		})
-		err := together(ctx, workers, expire.Pass, count)
+		err := g.pass(ctx, expire.Pass, count)
 		close(expired)
 		cleaning.Wait()
 		return n.Load(), errors.Join(err, cleaned)
@@ -266,16 +268,33 @@ func (p *pastes) adopted(workers int) func(context.Context) (int64, error) {
 // cleanPause lets whole batches come together.
 const cleanPause = 500 * time.Millisecond
 
-// together makes a pass with several workers.
-func together(ctx context.Context, workers int, pass func(string) func(context.Context, func(string, int64)) (bool, error), count func(string, int64)) error {
+// gang is the workers of a routine, which share a rate.
+type gang struct {
+	workers  int
+	throttle func() func(context.Context, int) error
+}
+
+// pass makes a pass with all of them.
+func (g gang) pass(ctx context.Context, pass func(string) func(context.Context, func(string, int64)) (bool, error), count func(string, int64)) error {
 	var wg sync.WaitGroup
-	errs := make(chan error, workers)
-	for i := range workers {
+	errs := make(chan error, g.workers)
+	throttle := g.throttle()
+	for i := range g.workers {
 		step := pass(fmt.Sprint("worker", i))
 		wg.Go(func() {
 			for more := true; more; {
 				var err error
-				if more, err = step(ctx, count); err != nil {
+				var items int64
+				more, err = step(ctx, func(name string, n int64) {
+					count(name, n)
+					if name == "items" {
+						items += n
+					}
+				})
+				if err == nil && throttle != nil && items > 0 {
+					err = throttle(ctx, int(items))
+				}
+				if err != nil {
 					errs <- err
 					return
 				}
@@ -305,7 +324,7 @@ func TestAdopt(t *testing.T) {
 	}
 	for _, workers := range workers {
 		p := newPastes(t, n)
-		d := p.run(p.adopted(workers))
+		d := p.run(p.adopted(workers, 0))
 		p.reclaimed(d, n)
 		t.Logf("lethe adopt, %d workers, %d rows: %.0f rows/s (%.1f times row by row, %.1f times the batch flow), %d requests",
 			workers, d.rows, d.rate(), d.rate()/base.rate(), d.rate()/batches.rate(), d.requests)

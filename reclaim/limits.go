@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/lethe-storage/lethe"
 )
 
@@ -31,6 +33,16 @@ type Limits struct {
 	all    allowance
 	own    map[string]*allowance
 	shares int
+}
+
+// Throttle bounds the items that a routine does in a second, for Scheduled; a step does
+// batch at most. Nil where perSecond is 0: no limit.
+func Throttle(perSecond, batch int) func(ctx context.Context, items int) error {
+	if perSecond <= 0 {
+		return nil
+	}
+	limit := rate.NewLimiter(rate.Limit(perSecond), max(batch, perSecond))
+	return func(ctx context.Context, items int) error { return limit.WaitN(ctx, min(items, limit.Burst())) }
 }
 
 // allowance is what is left of a limit.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
@@ -169,12 +167,7 @@ func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
 	if c.Enabled {
 		out.Timetable = c.Schedule.Schedule
 	}
-	if c.RatePerSecond > 0 {
-		limit := rate.NewLimiter(rate.Limit(c.RatePerSecond), max(c.Batch, c.RatePerSecond))
-		out.Throttle = func(ctx context.Context, items int) error {
-			return limit.WaitN(ctx, min(items, limit.Burst()))
-		}
-	}
+	out.Throttle = reclaim.Throttle(c.RatePerSecond, c.Batch)
 	return out
 }
 

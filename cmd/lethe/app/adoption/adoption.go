@@ -164,7 +164,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	case adopt.OfKeys:
 		return a.keyRoutines(ctx, name)
 	}
-	rows, grace, batch := a.collections[name], c.Graces(), cmp.Or(c.Batch, defaultBatch)
+	rows, grace, batch := a.collections[name], c.Graces(), c.BatchSize()
 	var copies adopt.Copies
 	if len(c.Cache) > 0 {
 		copies = a.copies()
@@ -175,7 +175,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	}
 	out := []reclaim.Scheduled{{
 		Routine:   borrow(name, a.expire(name, c, copies)),
-		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit,
+		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
@@ -200,7 +200,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Collection: name, Contents: rows, Bucket: remover,
 			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
 		}),
-		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit,
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	})
 	more, err := a.quarantineRoutines(ctx, name)
 	return append(out, more...), err
@@ -208,7 +208,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 
 // expire is the routine that removes a collection's rows.
 func (a *Adoption) expire(name string, c adopt.Collection, copies adopt.Copies) routine {
-	batch := cmp.Or(c.Batch, defaultBatch)
+	batch := c.BatchSize()
 	if c.Rows.Status == nil {
 		return &adopt.Take{Collection: name, Records: a.collections[name], Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
 	}
