@@ -101,10 +101,12 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	}
 	add("kept", int64(marked.Kept))
 	add("busy", int64(marked.Busy))
+	add("held", int64(marked.Held))
 	p.Events.drifted(p.Collection, marked.Drifted)
 	p.Events.outside(p.Collection, marked.Outside)
+	done := len(marked.Contents) + marked.Kept + marked.Busy + marked.Held
 	if len(marked.Contents) == 0 {
-		return false, nil
+		return done >= p.Batch, nil
 	}
 	results, err := p.Bucket.Delete(inTime(ctx, p.Boot, began, p.Grace.sendWithin()), objects(marked.Contents))
 	outcomes, why := outcomesOf(marked.Contents, results, err)
@@ -118,7 +120,6 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	if err != nil {
 		err = fmt.Errorf("delete %d objects of %s: %w", len(marked.Contents), p.Collection, err)
 	}
-	done := len(marked.Contents) + marked.Kept + marked.Busy
 	return done >= p.Batch, errors.Join(err, confirmErr)
 }
 

@@ -43,6 +43,7 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	add("rows", int64(settled.Gone))
 	add("returned", int64(settled.Returned))
 	add("lost", int64(settled.Lost))
+	add("held", int64(settled.Held))
 	add("unreferenced", int64(settled.Unreferenced))
 	e.Events.drifted(e.Collection, settled.Drifted)
 	return len(claim.Rows) == e.Batch, nil

@@ -46,6 +46,9 @@ type FolderView struct {
 	Rows  int64 // how many name a folder
 	Last  int64 // how many did at the last run; 0: there was none
 	Known []KnownFolder
+	// Prefix is of the whole keys, by which Holds go.
+	Prefix string
+	Holds  Holds
 }
 
 // ErrBadNames: names of rows are none of folders, or belong to none of them. It stops a
@@ -163,6 +166,7 @@ func (p *FolderPlan) limit(steps []Step, most int) []Step {
 // decide puts one folder where it belongs.
 func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time) {
 	f, k := s.Folder, s.Known
+	held := v.Holds.Folder(v.Prefix + f.Name + "/")
 	young := f.Newest != 0 && now.Sub(f.Newest) < r.MinAge
 	switch {
 	case v.Live[f.Name]:
@@ -170,6 +174,9 @@ func (r FolderRules) decide(p *FolderPlan, s Step, v FolderView, now lethe.Time)
 		if k.State != 0 {
 			p.cancel(s, k.State > FolderSeen, hasRow(k))
 		}
+	case held != nil:
+		s.Why = held.Why()
+		p.Kept = append(p.Kept, s)
 	case f.Odd != "":
 		s.Why = fmt.Sprintf("it holds the key %q, which cannot be deleted unmistakably: remove or rename it", f.Odd)
 		p.Kept = append(p.Kept, s)

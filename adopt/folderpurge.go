@@ -39,7 +39,7 @@ func (p *folderPass) purge(ctx context.Context, add func(string, int64)) error {
 	case verdict == HasRow:
 		s.Unmark = true
 		return p.stop(ctx, s, hasRow(s.Known), add)
-	case verdict == Changed:
+	case verdict == Changed || verdict == OnHold:
 		p.next()
 		return nil
 	}

@@ -45,6 +45,7 @@ const (
 	Orphan  Verdict = iota + 1 // on record as marked, and without a row
 	HasRow                     // a row names it again
 	Changed                    // not on record as the caller knows it
+	OnHold                     // a hold keeps something in it
 )
 
 // FolderMarks are the folders of one collection on record. Each method is one
@@ -55,8 +56,8 @@ type FolderMarks interface {
 	// Note remembers how many rows live, and folders that were seen without one.
 	Note(ctx context.Context, rows int64, names []string) error
 	// Condemn makes folders that were seen, and not yet marked, ones whose marker is being
-	// put, after it has looked again that no row names them; it returns which. At least
-	// floor rows have to live: ErrFewRows.
+	// put, after it has looked again that no row names them and no hold keeps them; it
+	// returns which. At least floor rows have to live: ErrFewRows.
 	Condemn(ctx context.Context, names []string, floor int64) ([]string, error)
 	// Marked records markers.
 	Marked(ctx context.Context, folders []KnownFolder) error
@@ -67,7 +68,8 @@ type FolderMarks interface {
 // FolderPurges are the marked folders of one collection. Each method is one transaction.
 type FolderPurges interface {
 	// Proceed makes a marked folder one that loses objects, after it has looked again
-	// that no row names it. At least floor rows have to live: ErrFewRows.
+	// that no row names it and no hold keeps it. At least floor rows have to live:
+	// ErrFewRows.
 	Proceed(ctx context.Context, f KnownFolder, floor int64) (Verdict, error)
 	// Purged records keys that are gone.
 	Purged(ctx context.Context, f KnownFolder, keys []string) error

@@ -32,6 +32,7 @@ type Seeing struct {
 // Seen is what a look again at a batch has told.
 type Seen struct {
 	Orphans int // that no row names
+	Held    int // of those, that a hold keeps
 	// Condemned are those that have been known for the retention: to be deleted.
 	Condemned []string
 }
@@ -50,7 +51,7 @@ type NamedKeys interface {
 type KeyRows interface {
 	NamedKeys
 	// See looks again whether no row names the objects, remembers those, and condemns
-	// those that it has known for the retention, unchanged.
+	// those that it has known for the retention, unchanged, and that no hold keeps.
 	See(ctx context.Context, s Seeing) (Seen, error)
 	// Gone ends the record of objects that were deleted.
 	Gone(ctx context.Context, keys []string) error
@@ -140,6 +141,7 @@ func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject)
 		return err
 	}
 	c.add("orphans", int64(seen.Orphans))
+	c.add("held", int64(seen.Held))
 	if len(seen.Condemned) == 0 {
 		return nil
 	}

@@ -47,7 +47,7 @@ type QuarantineMoves interface {
 	// it has not changed.
 	Begin(ctx context.Context, found []Sighting, late time.Duration) (Begun, error)
 	// Moved records that copies are complete, after it has looked again that nothing
-	// refers to the objects. It returns those that may be deleted now.
+	// refers to the objects and no hold keeps them. It returns those that may be deleted now.
 	Moved(ctx context.Context, fence int64, keys []string, g Terms) ([]string, error)
 }
 
@@ -64,8 +64,9 @@ type Held struct {
 	Until     lethe.Time // it is not purged before
 	Late      lethe.Time // a delete of the object may take effect before
 	Due       lethe.Time // it is somebody's before
-	// Named: something refers to it. Wanted: somebody asked for it back by hand.
-	Named, Wanted bool
+	// Named: something refers to it. Wanted: somebody asked for it back by hand. OnHold: a
+	// hold keeps it.
+	Named, Wanted, OnHold bool
 }
 
 // QuarantinePage is some of the objects on record, in the order of their keys.
@@ -101,8 +102,8 @@ type QuarantineRecords interface {
 	Held(ctx context.Context, after string, limit int) (QuarantinePage, error)
 	// Claim takes objects that are in nobody's hands, after it has looked again: to be
 	// restored, those that are wanted or that something refers to; to be purged, those
-	// that nothing refers to and nobody wants, whose retention is over, and no delete of
-	// which may yet take effect.
+	// that nothing refers to, nobody wants and no hold keeps, whose retention is over, and
+	// no delete of which may yet take effect.
 	Claim(ctx context.Context, c Custody) (fence int64, keys []string, err error)
 	// End records what became of objects under the fence.
 	End(ctx context.Context, fence int64, keys []string, how Ending) error
@@ -132,7 +133,7 @@ func (c Custody) May(h Held, now lethe.Time) bool {
 	case c.Spare:
 		return true
 	}
-	return h.State != Moving && !h.Named && !h.Wanted && (c.Early || h.Until <= now)
+	return h.State != Moving && !h.Named && !h.Wanted && !h.OnHold && (c.Early || h.Until <= now)
 }
 
 // String says how far the object is, in one line.
@@ -143,6 +144,8 @@ func (h Held) String() string {
 		return fmt.Sprintf("%s (%d bytes) is being copied into quarantine, and lies in its place", h.Key, h.Size)
 	case h.State == Purging:
 		return at + "; its copy is being deleted"
+	case h.OnHold:
+		return at + "; a hold keeps it"
 	case h.Wanted:
 		return at + "; it is wanted back"
 	case h.Named:

@@ -27,6 +27,7 @@ type Settled struct {
 	Gone     int // removed, or kept as deleted
 	Returned int // not expired any more: the application extended them meanwhile
 	Lost     int // not this claim's any more
+	Held     int // live again: a hold keeps them
 	// Unreferenced is how many contents lost their last reference.
 	Unreferenced int
 	// Drifted are contents whose count was lower than their references.
@@ -44,11 +45,12 @@ const MaxCounted = 1_000_000
 
 // Records are the rows of one collection. Each method is one transaction.
 type Records interface {
-	// Claim stamps up to limit rows that have expired and that nobody has claimed, the
-	// oldest first. Rows that others have locked are passed over.
+	// Claim stamps up to limit rows that have expired, that nobody has claimed and that no
+	// hold keeps, the oldest first. Rows that others have locked are passed over.
 	Claim(ctx context.Context, limit int) (Claim, error)
 	// Settle removes those rows that still carry the claim and are still expired, and
-	// counts their contents down. Those that were extended become live again. Copies
+	// counts their contents down. Those that were extended, or are held, become live
+	// again. Copies
 	// are written down to be dropped once more after again.
 	Settle(ctx context.Context, c Claim, again time.Duration) (Settled, error)
 	// Release makes the rows of a claim live again.
@@ -69,8 +71,9 @@ type Condemned struct {
 type Marked struct {
 	Fence    int64
 	Contents []Condemned
-	// Kept is how many were referenced again, Busy how many the application has locked.
-	Kept, Busy int
+	// Kept is how many were referenced again, Busy how many the application has locked,
+	// Held how many objects a hold keeps.
+	Kept, Busy, Held int
 	// Drifted are contents whose count is 0 although rows refer to them.
 	Drifted []string
 	// Outside are objects that do not lie below the prefix, and are left alone: a delete
@@ -113,8 +116,8 @@ type Contents interface {
 	// the ones with 0, and writes down which nobody refers to, to be condemned after the
 	// grace; next is where to go on, empty at the end.
 	Find(ctx context.Context, after string, limit int, grace time.Duration) (found int, next string, err error)
-	// Mark condemns contents that are due, after it has locked each and looked again
-	// that nobody refers to it: ErrUnguarded.
+	// Mark condemns contents that are due and whose objects no hold keeps, after it has
+	// locked each and looked again that nobody refers to it: ErrUnguarded.
 	Mark(ctx context.Context, r MarkRequest) (Marked, error)
 	// Confirm records outcomes under the fence: contents whose objects are gone are
 	// removed. Their marks end LongestWrite after the last instant at which a delete may

@@ -8,8 +8,8 @@ import (
 
 // Taker is rows that have no columns for a claim.
 type Taker interface {
-	// Take removes up to limit rows that have expired, the oldest first, as Settle does,
-	// in one transaction. Rows that others have locked are passed over. Copies are
+	// Take removes up to limit rows that have expired and that no hold keeps, the oldest
+	// first, as Settle does, in one transaction. Rows that others have locked are passed over. Copies are
 	// written down to be dropped after it, and once more after again.
 	Take(ctx context.Context, limit int, again time.Duration) (Settled, error)
 	// Due counts the rows that Take would remove.

@@ -101,6 +101,7 @@ type Site struct {
 	adopt.Records
 	adopt.Contents
 	adopt.Cached
+	adopt.Holder
 	Taker adopt.Taker
 	// Quarantine is the record of objects that were moved away.
 	Quarantine adopt.QuarantineRows
@@ -118,7 +119,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), variantTests(), takeTests(), quarantineTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), quarantineTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -166,18 +166,18 @@ func (db *DB) Refer(r Row) {
 	db.rows[r.Key] = &r
 }
 
-// Hold locks a content as a transaction does that has counted it up and not yet
-// committed; it is refused like that. Release ends it.
-func (db *DB) Hold(content string) (release func(), err error) {
+// Lock locks a content as a transaction does that has counted it up and not yet
+// committed; it is refused like that. Unlock ends it.
+func (db *DB) Lock(content string) (unlock func(), err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if err := db.guard(content); err != nil {
 		return nil, err
 	}
-	db.held[content]++
+	db.locked[content]++
 	return func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		db.held[content]--
+		db.locked[content]--
 	}, nil
 }

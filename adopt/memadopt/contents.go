@@ -41,9 +41,9 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 	if db.unguarded && !db.o.Quarantine {
 		return out, adopt.ErrUnguarded
 	}
-	now := db.o.Clock.Now()
+	now, holds := db.o.Clock.Now(), db.standing()
 	due := db.take(now, r.Limit)
-	if len(due) == 0 {
+	if len(due) == 0 || holds.All() != nil {
 		return out, nil
 	}
 	db.fence++
@@ -56,7 +56,10 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 		case m.State == Waiting && (c == nil || c.Count != 0):
 			delete(db.marks, m.Content)
 			out.Kept++
-		case c != nil && db.held[m.Content] > 0:
+		case holds.Object(m.Object) != nil:
+			m.Due = now.Add(adopt.HeldRest)
+			out.Held++
+		case c != nil && db.locked[m.Content] > 0:
 			m.Due = now.Add(busyFor)
 			out.Busy++
 		case c != nil && (referenced || c.Count != 0):

@@ -82,7 +82,8 @@ type DB struct {
 	marks     map[string]*Mark
 	moved     map[string]*Quarantined
 	again     []again
-	held      map[string]int // contents that open transactions of the application have locked
+	holds     adopt.Holds
+	locked    map[string]int // contents that open transactions of the application have locked
 	unguarded bool
 	fence     int64
 	ids       int64
@@ -103,7 +104,7 @@ var (
 func New(o Options) *DB {
 	return &DB{
 		o: o, rows: map[string]*Row{}, contents: map[string]*Content{},
-		marks: map[string]*Mark{}, held: map[string]int{}, moved: map[string]*Quarantined{}, unguarded: o.Quarantine,
+		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, unguarded: o.Quarantine,
 	}
 }
 
@@ -114,13 +115,14 @@ type Snapshot struct {
 	Marks    []Mark
 	Moved    []Quarantined
 	Again    int // batches of copies that are to be dropped once more
+	Holds    adopt.Holds
 }
 
 // Snapshot returns everything at one instant.
 func (db *DB) Snapshot() Snapshot {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again)}
+	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again), db.standing()}
 }
 
 // values returns copies of a map's values in the order of its keys.

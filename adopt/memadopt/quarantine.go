@@ -72,7 +72,7 @@ func (r Quarantine) Moved(_ context.Context, fence int64, keys []string, g adopt
 	now := db.o.Clock.Now()
 	for _, key := range keys {
 		q := db.moved[key]
-		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined || db.alive(key) {
+		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined || db.alive(key) || db.standing().Object(key) != nil {
 			continue
 		}
 		q.State, q.Due, q.Since, q.Until, q.Late, q.Wanted = adopt.Quarantined, 0, now, now.Add(g.Retention), now.Add(g.Late), false
@@ -98,7 +98,7 @@ func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.
 // look returns what is on record of an object, and whether something refers to it.
 func (db *DB) look(key string) adopt.Held {
 	h := db.moved[key].Held
-	h.Named = db.alive(key)
+	h.Named, h.OnHold = db.alive(key), db.standing().Object(key) != nil
 	return h
 }
 

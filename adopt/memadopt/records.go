@@ -27,8 +27,9 @@ func (db *DB) Claim(_ context.Context, limit int) (adopt.Claim, error) {
 }
 
 func (db *DB) claim(limit int) (out adopt.Claim) {
-	now := db.o.Clock.Now()
-	for _, r := range up(dueFirst(db.rows, func(r *Row) bool { return r.due(now) }, (*Row).end), limit) {
+	now, holds := db.o.Clock.Now(), db.standing()
+	due := dueFirst(db.rows, func(r *Row) bool { return r.due(now) && holds.Row(r.Key) == nil }, (*Row).end)
+	for _, r := range up(due, limit) {
 		r.Status, r.At = Claimed, now
 		out.At = now
 		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r.Key)})
@@ -61,10 +62,10 @@ func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (ado
 }
 
 func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
-	now := db.o.Clock.Now()
+	now, holds := db.o.Clock.Now(), db.standing()
 	rows := db.claimed(c)
 	for _, r := range rows {
-		if db.held[r.Content] > 0 && r.expired(now) {
+		if db.locked[r.Content] > 0 && r.expired(now) {
 			return out, fmt.Errorf("memadopt: content %s is locked: %w", r.Content, lethe.ErrUnavailable)
 		}
 	}
@@ -73,6 +74,11 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 	references := map[string]int64{}
 	var order []string
 	for _, r := range rows {
+		if holds.Row(r.Key) != nil {
+			r.giveBack()
+			out.Held++
+			continue
+		}
 		if !r.expired(now) {
 			r.giveBack()
 			out.Returned++

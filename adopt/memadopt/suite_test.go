@@ -22,7 +22,7 @@ func TestSuite(t *testing.T) {
 			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted, Quarantine: v.Quarantine,
 			Copies: func(row string) []string { return []string{adopttest.CopyOf(row)} },
 		})
-		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Taker: a.db, Quarantine: a.db.Quarantine(), App: a}
+		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Holder: a.db, Taker: a.db, Quarantine: a.db.Quarantine(), App: a}
 	})
 }
 
@@ -83,7 +83,7 @@ func (a *app) SetCount(_ context.Context, name string, n int64) error {
 	return err
 }
 
-func (a *app) Lock(_ context.Context, name string) (func(), error) { return a.db.Hold(name) }
+func (a *app) Lock(_ context.Context, name string) (func(), error) { return a.db.Lock(name) }
 
 func (a *app) State(_ context.Context, key string) (adopttest.State, error) {
 	for _, r := range a.db.Snapshot().Rows {

@@ -105,7 +105,7 @@ func (a *actor) store(what string, c memadopt.Content, commit func() error) {
 			return
 		}
 		a.dawdle(c, began)
-		if a.one(4) && !a.hold(c, began) {
+		if a.one(4) && !a.lock(c, began) {
 			continue
 		}
 		_, err = write(w, what, c.Key, func() (struct{}, error) {
@@ -192,14 +192,14 @@ func (w *world) refused(content string) bool {
 	return false
 }
 
-// hold counts a content up in a transaction that stays open for a while; it reports
+// lock counts a content up in a transaction that stays open for a while; it reports
 // false if it was refused.
-func (a *actor) hold(c memadopt.Content, began lethe.Time) bool {
-	release, err := read(a.w, "hold", c.Key, func() (func(), error) { return a.w.db.Hold(c.Key) })
+func (a *actor) lock(c memadopt.Content, began lethe.Time) bool {
+	unlock, err := read(a.w, "lock", c.Key, func() (func(), error) { return a.w.db.Lock(c.Key) })
 	if err != nil {
 		return false
 	}
-	a.onDeath = release
+	a.onDeath = unlock
 	if left := a.w.grace.LongestWrite - a.w.now.Sub(began); left > 0 {
 		a.sleep(a.between(0, min(left, 20*time.Second)))
 	}

@@ -17,6 +17,7 @@ func (w *world) end() {
 	w.quiet = true
 	w.note("quiet")
 	w.advance(w.now.Add(w.grace.Late + time.Hour))
+	w.release()
 	routines := w.routines()
 	for range rounds {
 		for _, r := range routines {

@@ -67,6 +67,15 @@ var mutants = []mutant{
 	{name: "counts are believed", rule: "a count that is wrong deletes nothing", file: contents,
 		edits: edit("c != nil && (referenced || c.Count != 0)", "c != nil && (referenced && c.Count < 0 || c.Count != 0)")},
 
+	// What keeps what somebody holds.
+	{name: "settles do not look at holds", rule: "holds are looked at in the transaction that removes", file: records,
+		edits: edit("		if holds.Row(r.Key) != nil {", "		if holds.Row(r.Key) != nil && r.End == 0 {")},
+	{name: "marks do not look at holds on objects", rule: "holds are looked at in the transaction that condemns", file: contents,
+		edits: edit("case holds.Object(m.Object) != nil:", "case holds.Object(m.Object) != nil && m.Attempts > 1000:")},
+	{name: "marks do not look at holds on the collection", rule: "holds are looked at in the transaction that condemns", file: contents,
+		edits: []mutation.Edit{{Old: "if len(due) == 0 || holds.All() != nil {", New: "if len(due) == 0 {"},
+			{Old: "case holds.Object(m.Object) != nil:", New: "case holds.All() == nil && holds.Object(m.Object) != nil:"}}},
+
 	// What protects rows that are extended, and copies.
 	{name: "what was extended is removed", rule: "still expired", known: 106, file: records,
 		edits: edit("		if !r.expired(now) {\n			r.giveBack()", "		if !r.expired(now.Add(24 * time.Hour)) && r.End == 0 {\n			r.giveBack()")},

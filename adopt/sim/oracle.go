@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 )
 
@@ -30,6 +31,7 @@ type oracle struct {
 	owned                    map[int]bool    // uploads whose transaction was committed
 	forgotten                map[string]bool // objects whose rows the application removed
 	miscounted               map[string]bool // contents whose counts were made wrong
+	kept                     adopt.Holds     // holds that somebody was told of
 }
 
 func newOracle(w *world) oracle {
@@ -74,6 +76,16 @@ func (o *oracle) confirmed(fence int64, before []memadopt.Mark) error {
 	for _, m := range before {
 		if m.Fence != fence && now[m.Content] != m {
 			return fmt.Errorf("the mark of %s was changed by a worker that has it no more", m.Content)
+		}
+	}
+	return nil
+}
+
+// marked: no object is condemned that a hold keeps.
+func (o *oracle) marked(m adopt.Marked) error {
+	for _, c := range m.Contents {
+		if h := o.kept.Object(c.Object); h != nil {
+			return fmt.Errorf("object %s was condemned, and %s", c.Object, h.Why())
 		}
 	}
 	return nil
@@ -150,6 +162,8 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		case there && (r.Content != p.content || r.End != p.end):
 			return fmt.Errorf("paste %s is of %s until %s, and was made of %s until %s", key, r.Content, r.End, p.content, p.end)
 		case there || !known:
+		case o.kept.Row(key) != nil:
+			return fmt.Errorf("paste %s went, and %s", key, o.kept.Row(key).Why())
 		case step != "settle" || p.end == 0 || p.end > o.w.now:
 			return fmt.Errorf("paste %s went in %q, and lasts until %s", key, step, p.end)
 		case o.claims[key] == 0:

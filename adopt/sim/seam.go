@@ -221,7 +221,11 @@ func (t tables) Find(ctx context.Context, after string, limit int, grace time.Du
 }
 
 func (t tables) Mark(ctx context.Context, r adopt.MarkRequest) (adopt.Marked, error) {
-	return write(t.w, "mark", "", func() (adopt.Marked, error) { return t.db.Mark(ctx, r) })
+	return write(t.w, "mark", "", func() (adopt.Marked, error) {
+		m, err := t.db.Mark(ctx, r)
+		t.w.fail(t.w.oracle.marked(m))
+		return m, err
+	})
 }
 
 func (t tables) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (adopt.Confirmed, error) {

@@ -55,6 +55,7 @@ func explore(from uint64, n int) (counts map[string]int, failed uint64, err erro
 var has = []string{
 	"refused", "filled", "drifted", "unlink landed late",
 	"expire pastes: returned", "expire pastes: lost", "clean pastes: lost", "clean pastes: kept", "clean pastes: busy",
+	"expire pastes: held", "clean pastes: held", "deletes under way of what is held",
 	"watchdog pastes: items", "recache pastes: items",
 }
 

@@ -122,6 +122,9 @@ func newWorld(cfg Config) *world {
 	w.enter("racer", race)
 	w.enter("reader", gaze)
 	w.enter("owner", meddle)
+	if cfg.Seed%3 == 0 {
+		w.enter("holder", keep)
+	}
 	return w
 }
 

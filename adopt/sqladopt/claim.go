@@ -18,6 +18,11 @@ const (
 
 	dueRows = `SELECT CAST(r.{key} AS TEXT){copies} FROM {rows} r WHERE ` + due + `
 		ORDER BY r.{end} LIMIT ?2 ` + sqldb.Locked
+	// dueFree leaves out what holds keep. A join would lose the order.
+	dueFree = `SELECT CAST(r.{key} AS TEXT){copies} FROM {rows} r WHERE ` + due + `
+		AND 0 = (SELECT count(*) FROM {lethe}holds h WHERE h.collection = ?3 AND h.scope = 2 AND h.key = CAST(r.{key} AS TEXT) COLLATE "C"
+			AND (h.until_at = 0 OR h.until_at > ?4))
+		ORDER BY r.{end} LIMIT ?2 ` + sqldb.Locked
 	stampRows = `UPDATE {rows} SET {claimed}, {initiated} = {as initiated}?1{close initiated}
 		WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 2})`
 	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
@@ -37,7 +42,7 @@ func (c *Collection) end(t *tx) lethe.Time { return t.now.Add(-time.Duration(c.c
 // Claim implements adopt.Records.
 func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err error) {
 	err = c.write(ctx, "claim rows", func(t *tx) error {
-		rows, err := all(t, c.row, dueRows, c.end(t), limit)
+		rows, err := c.due(t, limit)
 		if err != nil || len(rows) == 0 {
 			out = adopt.Claim{}
 			return err
@@ -50,6 +55,22 @@ func (c *Collection) Claim(ctx context.Context, limit int) (out adopt.Claim, err
 		return err
 	})
 	return out, err
+}
+
+// due locks up to limit rows that have expired, and that no hold keeps.
+func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
+	h, err := c.holding(t)
+	if err != nil {
+		return nil, err
+	}
+	if h.n == 0 {
+		return all(t, c.row, dueRows, c.end(t), limit)
+	}
+	wide, err := h.wide()
+	if err != nil || wide.All() != nil {
+		return nil, err
+	}
+	return all(t, c.row, dueFree, c.end(t), limit, c.name, t.now)
 }
 
 // row scans a row's key and those of its copies.
@@ -81,7 +102,7 @@ func keysOf(rows []adopt.Row) string {
 // Release implements adopt.Records.
 func (c *Collection) Release(ctx context.Context, claim adopt.Claim) (n int, err error) {
 	err = c.write(ctx, "release rows", func(t *tx) error {
-		have, err := c.held(t, claim)
+		have, err := c.claimed(t, claim)
 		if err != nil {
 			return err
 		}

@@ -104,19 +104,26 @@ type taken struct {
 
 // sorted is what is to become of contents that are due.
 type sorted struct {
-	mark, drop, letGo, busy []string
-	out                     adopt.Marked
+	mark, drop, letGo, busy, held []string
+	out                           adopt.Marked
 }
 
 // Mark implements adopt.Contents.
 func (c *Collection) Mark(ctx context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	err = c.write(ctx, "mark contents", func(t *tx) error {
-		due, err := c.take(t, r.Limit)
-		if err != nil || len(due) == 0 {
-			out = adopt.Marked{}
+		out = adopt.Marked{}
+		h, err := c.holding(t)
+		if err != nil {
 			return err
 		}
-		s, err := c.sort(t, due)
+		if wide, err := h.wide(); err != nil || wide.All() != nil {
+			return err
+		}
+		due, err := c.take(t, r.Limit)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		s, err := c.sort(t, h, due)
 		if err != nil {
 			return err
 		}
@@ -183,10 +190,14 @@ func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 }
 
 // sort locks the contents that are due, looks again, and decides.
-func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
-	var keys []string
+func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
+	var keys, objects []string
 	for _, d := range due {
-		keys = append(keys, d.Content)
+		keys, objects = append(keys, d.Content), append(objects, d.Object)
+	}
+	holds, err := h.on(adopt.HoldObject, asJSON(objects))
+	if err != nil {
+		return s, err
 	}
 	locked, err := all(t, text, c.texts().free, asJSON(keys))
 	if err != nil {
@@ -206,6 +217,9 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 		case d.state == waiting && (!exists || !l.unreferenced):
 			// Its row is gone, or somebody refers to it again: nothing was done to it.
 			s.drop = append(s.drop, d.Content)
+		case holds.Object(d.Object) != nil:
+			// One that is condemned stays so: its object may be gone already.
+			s.held = append(s.held, d.Content)
 		case exists && !free[d.Content]:
 			s.busy = append(s.busy, d.Content)
 		case !strings.HasPrefix(d.Object, c.c.Prefix):
@@ -229,7 +243,7 @@ func (c *Collection) sort(t *tx, due []taken) (s sorted, err error) {
 			s.drop = append(s.drop, d.Content)
 		}
 	}
-	s.out.Kept, s.out.Busy = len(s.drop)+len(s.letGo), len(s.busy)
+	s.out.Kept, s.out.Busy, s.out.Held = len(s.drop)+len(s.letGo), len(s.busy), len(s.held)
 	return s, nil
 }
 
@@ -245,6 +259,7 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 		{s.drop, dropWaiting, nil},
 		{s.letGo, letGo, []any{t.now, late, c.grace.LongestWrite.Microseconds()}},
 		{s.busy, postpone, []any{t.now.Add(busyFor)}},
+		{s.held, postpone, []any{t.now.Add(adopt.HeldRest)}},
 	} {
 		if len(step.contents) == 0 {
 			continue

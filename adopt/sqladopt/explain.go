@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
 
 // Fact is one thing that is known of a key. At is 0 for what is so now.
@@ -20,6 +22,8 @@ const (
 		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
 	explainContent = `SELECT {object}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})
+		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
 	// These read what was kept of the collection: they are asked seldom.
 	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
@@ -48,6 +52,11 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 			}
 			facts = append(facts, more...)
 		}
+		held, err := c.explainHolds(t, key, content)
+		if err != nil {
+			return err
+		}
+		facts = append(facts, held...)
 		for _, k := range keys {
 			gone, err := c.explainReceipts(t, k)
 			if err != nil {
@@ -58,6 +67,30 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 		return nil
 	})
 	return facts, err
+}
+
+// explainHolds tells what keeps a row, and the object of a content.
+func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err error) {
+	holds, err := t.holds(c.db.o.Schema, c.name)
+	if err != nil || len(holds) == 0 {
+		return nil, err
+	}
+	by := []*adopt.Hold{holds.Row(row)}
+	objects := []string{content}
+	if c.c.Contents != nil {
+		if objects, err = all(t, text, explainObjects, asJSON(objects), c.name, content); err != nil {
+			return nil, err
+		}
+	}
+	for _, object := range objects {
+		by = append(by, holds.Object(object))
+	}
+	for _, h := range by {
+		if h != nil && !slices.Contains(facts, Fact{What: h.Why()}) {
+			facts = append(facts, Fact{What: h.Why()})
+		}
+	}
+	return facts, nil
 }
 
 func (c *Collection) explainReceipts(t *tx, key string) ([]Fact, error) {

@@ -41,10 +41,10 @@ const (
 	condemnSeen  = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND name IN (SELECT id FROM {ids 1})`
 	recordMarker = `UPDATE {lethe}folders f SET state = 3, marked_at = ?3, marker_at = t.at
 		FROM {rows 1: name text, at bigint} WHERE f.collection = ?2 AND f.name = t.name AND f.state = 2`
-	proceedMarked = `UPDATE {lethe}folders SET state = 4 WHERE collection = ?1 AND name = ?2`
+	proceedMarked = `UPDATE {lethe}folders SET state = 4, allowed_at = ?3 WHERE collection = ?1 AND name = ?2`
 	countPurged   = `UPDATE {lethe}folders SET purged = ?3 WHERE collection = ?1 AND name = ?2 AND state = 4`
 	forgetKnown   = `DELETE FROM {lethe}folders WHERE collection = ?1 AND name = ?2 AND state = ?3`
-	heldFolder    = `SELECT name FROM {lethe}folders WHERE collection = ?1 AND name = ?2
+	markedFolder  = `SELECT name FROM {lethe}folders WHERE collection = ?1 AND name = ?2
 		AND state IN (3, 4) AND marked_at = ?3 AND marker_at = ?4 ` + sqldb.Exclusive
 	countPending = `SELECT count(*), coalesce(min(marked_at), 0) FROM {lethe}folders
 		WHERE collection = ?1 AND state IN (3, 4) AND marked_at <= ?2`
@@ -60,7 +60,7 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 		}
 		live = fmt.Sprintf("(SELECT %s FROM %s r)", concatenation(t, "r"), table(c.Folders.Live.Table))
 	}
-	f := &Folders{db.scope(name, words{"{live}": live + " AS live(name)"})}
+	f := &Folders{db.scope(name, c.Prefix, words{"{live}": live + " AS live(name)"})}
 	return f, f.try(ctx)
 }
 
@@ -84,7 +84,7 @@ func (f *Folders) try(ctx context.Context) error {
 // on record.
 func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
 	err = f.read(ctx, "read folders", func(t *tx) error {
-		v = adopt.FolderView{Now: t.now}
+		v = adopt.FolderView{Now: t.now, Prefix: f.prefix}
 		if err := f.lookLive(t, &v); err != nil {
 			return err
 		}
@@ -95,7 +95,10 @@ func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
 		if err := t.row(lastRows, f.name).Scan(&v.Last); err != nil {
 			return err
 		}
-		v.Known, err = all(t, scanFolder, knownRows, f.name)
+		if v.Known, err = all(t, scanFolder, knownRows, f.name); err != nil {
+			return err
+		}
+		v.Holds, err = t.holds(f.db.o.Schema, f.name)
 		return err
 	})
 	return v, err
@@ -154,6 +157,15 @@ func (f *Folders) again(t *tx, names []string, floor int64) (map[string]bool, er
 	return live, nil
 }
 
+// held returns the holds of the collection, which stay as they are.
+func (f *Folders) held(t *tx) (adopt.Holds, error) {
+	h, err := f.holding(t)
+	if err != nil {
+		return nil, err
+	}
+	return h.all()
+}
+
 // Note implements adopt.FolderMarks.
 func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
 	return f.write(ctx, "note folders", func(t *tx) error {
@@ -168,6 +180,10 @@ func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
 // Condemn implements adopt.FolderMarks.
 func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out []string, err error) {
 	err = f.write(ctx, "condemn folders", func(t *tx) error {
+		holds, err := f.held(t)
+		if err != nil {
+			return err
+		}
 		// Another worker may have taken some further by now.
 		seen, err := all(t, text, seenFolders, asJSON(names), f.name)
 		if err != nil {
@@ -177,7 +193,7 @@ func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out
 		if err != nil {
 			return err
 		}
-		out = slices.DeleteFunc(seen, func(name string) bool { return live[name] })
+		out = slices.DeleteFunc(seen, func(name string) bool { return live[name] || holds.Folder(f.prefix+name+"/") != nil })
 		_, err = t.exec(condemnSeen, asJSON(out), f.name)
 		return err
 	})
@@ -212,8 +228,12 @@ func (f *Folders) Forget(ctx context.Context, k adopt.KnownFolder) error {
 func (f *Folders) Proceed(ctx context.Context, k adopt.KnownFolder, floor int64) (out adopt.Verdict, err error) {
 	err = f.write(ctx, "purge folder", func(t *tx) error {
 		out = adopt.Changed
-		held, err := all(t, text, heldFolder, f.name, k.Name, k.MarkedAt, k.MarkerAt)
-		if err != nil || len(held) == 0 {
+		holds, err := f.held(t)
+		if err != nil {
+			return err
+		}
+		found, err := all(t, text, markedFolder, f.name, k.Name, k.MarkedAt, k.MarkerAt)
+		if err != nil || len(found) == 0 {
 			return err
 		}
 		live, err := f.again(t, []string{k.Name}, floor)
@@ -223,8 +243,11 @@ func (f *Folders) Proceed(ctx context.Context, k adopt.KnownFolder, floor int64)
 		if out = adopt.HasRow; live[k.Name] {
 			return nil
 		}
+		if out = adopt.OnHold; holds.Folder(f.prefix+k.Name+"/") != nil {
+			return nil
+		}
 		out = adopt.Orphan
-		_, err = t.exec(proceedMarked, f.name, k.Name)
+		_, err = t.exec(proceedMarked, f.name, k.Name, t.now)
 		return err
 	})
 	return out, err

@@ -112,7 +112,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, err)
 	}
-	return &Collection{db.scope(name, w), c, c.Graces()}, nil
+	return &Collection{db.scope(name, c.Prefix, w), c, c.Graces()}, nil
 }
 
 // missing names the columns that are not there.

@@ -32,7 +32,8 @@ const (
 		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM ` + "{rows 1: key text, size bigint, modified bigint}" + ` WHERE TRUE
 		ON CONFLICT (collection, key) DO UPDATE SET seen_at = excluded.seen_at, size = excluded.size, modified = excluded.modified,
 			since_at = CASE WHEN o.modified = excluded.modified THEN o.since_at ELSE excluded.since_at END`
-	dueOrphans = `SELECT key FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})
+	allowOrphans = `UPDATE {lethe}orphans SET allowed_at = ?3 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+	dueOrphans   = `SELECT key FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})
 		AND since_at <= ?3 ORDER BY key LIMIT ?4 ` + sqldb.Exclusive
 	endOrphans   = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
 	otherOrphans = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2`
@@ -41,7 +42,7 @@ const (
 
 // Keys prepares a collection of keys, and tries its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
-	k := &Keys{db.scope(name, words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})}
+	k := &Keys{db.scope(name, c.Prefix, words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
 		_, err := all(t, text, noNames)
 		return err
@@ -121,6 +122,14 @@ func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err err
 		keys[i] = o.Key
 	}
 	err = k.write(ctx, "see orphans", func(t *tx) error {
+		h, err := k.holding(t)
+		if err != nil {
+			return err
+		}
+		holds, err := h.on(adopt.HoldObject, asJSON(keys))
+		if err != nil {
+			return err
+		}
 		named, err := all(t, text, namedKeys, asJSON(keys))
 		if err != nil {
 			return err
@@ -134,16 +143,27 @@ func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err err
 		}
 		var rows []orphanRow
 		var left []string
+		out = adopt.Seen{}
 		for _, o := range s.Orphans {
-			if !lives[o.Key] {
-				rows, left = append(rows, orphanRow{o.Key, o.Size, o.Modified}), append(left, o.Key)
+			if lives[o.Key] {
+				continue
 			}
+			rows = append(rows, orphanRow{o.Key, o.Size, o.Modified})
+			if holds.Object(o.Key) != nil {
+				out.Held++
+				continue
+			}
+			left = append(left, o.Key)
 		}
-		out = adopt.Seen{Orphans: len(rows)}
+		out.Orphans = len(rows)
 		if _, err := t.exec(seeOrphans, asJSON(rows), k.name, t.now); err != nil {
 			return err
 		}
 		out.Condemned, err = all(t, text, dueOrphans, k.name, asJSON(left), t.now.Add(-s.Retention), max(0, s.Most))
+		if err != nil || len(out.Condemned) == 0 {
+			return err
+		}
+		_, err = t.exec(allowOrphans, k.name, asJSON(out.Condemned), t.now)
 		return err
 	})
 	return out, err

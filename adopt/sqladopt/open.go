@@ -154,18 +154,23 @@ func (db *DB) Install(ctx context.Context) error {
 }
 
 // tables are Lethe's own.
-var tables = []string{"adoption", "condemned", "cache_due", "folders", "live_rows", "orphans", "quarantined", "receipts", "runs"}
+var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "orphans", "quarantined", "receipts", "runs"}
 
-// Remove drops Lethe's tables, and their schema if nothing else lies there.
+// Remove drops Lethe's tables, and their schema if nothing else lies there: ErrHeld if a
+// hold stands, which would be forgotten.
 func (db *DB) Remove(ctx context.Context) error {
 	return db.write(ctx, "remove Lethe's tables", func(t *tx) error {
+		holds, err := t.holds(db.o.Schema, "")
+		if err != nil || len(holds) > 0 {
+			return cmp.Or(err, lethe.ErrHeld)
+		}
 		for _, name := range tables {
 			if _, err := t.exec("DROP TABLE IF EXISTS {lethe}" + ident(name)); err != nil {
 				return err
 			}
 		}
 		var others bool
-		err := t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))
+		err = t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))
 			OR EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(?1))`, ident(db.o.Schema)).Scan(&others)
 		if err != nil || others {
 			return err
@@ -186,15 +191,16 @@ func (db *DB) Installed(ctx context.Context) (yes bool, err error) {
 // scope is a collection's part of a database: its name, and statements with its words.
 type scope struct {
 	name   string
+	prefix string // of the whole keys of its objects
 	db     *DB
 	runner *sqldb.Runner
 }
 
 // scope makes a collection's part of the database.
-func (db *DB) scope(name string, w words) scope {
+func (db *DB) scope(name, prefix string, w words) scope {
 	runner := *db.runner
 	runner.Dialect = db.dialect(w)
-	return scope{name, db, &runner}
+	return scope{name, prefix, db, &runner}
 }
 
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {

@@ -129,6 +129,14 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 		return nil, nil
 	}
 	err = q.write(ctx, "record copies", func(t *tx) error {
+		h, err := q.holding(t)
+		if err != nil {
+			return err
+		}
+		holds, err := h.on(adopt.HoldObject, asJSON(keys))
+		if err != nil {
+			return err
+		}
 		known, err := q.records(t, keys)
 		if err != nil {
 			return err
@@ -139,7 +147,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 		}
 		may = nil
 		for _, key := range keys {
-			if o := known[key]; o.fence == fence && (o.state == adopt.Moving || o.state == adopt.Quarantined) && !lives[key] {
+			if o := known[key]; o.fence == fence && (o.state == adopt.Moving || o.state == adopt.Quarantined) && !lives[key] && holds.Object(key) == nil {
 				may = append(may, key)
 			}
 		}
@@ -177,8 +185,12 @@ func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, er
 	}
 	// A statement of its own: it sees what was committed before the locks.
 	lives, err := q.alive(t, keys)
+	if err != nil {
+		return nil, err
+	}
+	holds, err := t.holds(q.db.o.Schema, q.name)
 	for i := range out {
-		out[i].Named = lives[out[i].Key]
+		out[i].Named, out[i].OnHold = lives[out[i].Key], holds.Object(out[i].Key) != nil
 	}
 	return out, err
 }
@@ -196,6 +208,9 @@ func (q *Quarantine) Held(ctx context.Context, after string, limit int) (out ado
 // Claim implements adopt.QuarantineRecords.
 func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
 	err = q.write(ctx, "claim objects in quarantine", func(t *tx) error {
+		if _, err := q.holding(t); err != nil {
+			return err
+		}
 		held, err := q.held(t, heldRowsOf, asJSON(c.Keys))
 		if err != nil {
 			return err

@@ -9,6 +9,26 @@ CREATE TABLE IF NOT EXISTS {lethe}adoption (
     created_at bigint   NOT NULL
 );
 
+-- Collections: whoever takes something away locks its row shared, whoever sets or lifts
+-- a hold alone.
+CREATE TABLE IF NOT EXISTS {lethe}collections (
+    name  text   COLLATE "C" PRIMARY KEY,
+    holds bigint NOT NULL DEFAULT 0
+);
+
+-- What is kept: 1 everything, 2 the row of a key, 3 the object of a key, 4 all objects
+-- whose keys begin so.
+CREATE TABLE IF NOT EXISTS {lethe}holds (
+    collection text     COLLATE "C" NOT NULL,
+    scope      smallint NOT NULL CHECK (scope IN (1, 2, 3, 4)),
+    key        text     COLLATE "C" NOT NULL,
+    reason     text     NOT NULL,
+    set_by     text     NOT NULL,
+    set_at     bigint   NOT NULL,
+    until_at   bigint   NOT NULL,  -- 0: until it is lifted
+    PRIMARY KEY (collection, scope, key)
+);
+
 -- Contents that nobody refers to: 1 waiting, 2 condemned (its object may be gone any
 -- time), 3 gone (the mark stays until due_at). In 2 and 3 a guard refuses references.
 CREATE TABLE IF NOT EXISTS {lethe}condemned (
@@ -45,6 +65,7 @@ CREATE TABLE IF NOT EXISTS {lethe}folders (
     marked_at  bigint   NOT NULL DEFAULT 0,    -- when the marker was recorded
     marker_at  bigint   NOT NULL DEFAULT 0,    -- the marker's time, by the backend's clock
     purged     bigint   NOT NULL DEFAULT 0,    -- objects that are gone
+    allowed_at bigint   NOT NULL DEFAULT 0,    -- when deletes were allowed last
     PRIMARY KEY (collection, name)
 );
 
@@ -55,6 +76,7 @@ CREATE TABLE IF NOT EXISTS {lethe}orphans (
     size       bigint NOT NULL,
     modified   bigint NOT NULL,  -- by the bucket's clock
     since_at   bigint NOT NULL,  -- it has been known, unchanged
+    allowed_at bigint NOT NULL DEFAULT 0,  -- when its delete was; 0: it was not
     seen_at    bigint NOT NULL,
     PRIMARY KEY (collection, key)
 );

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// heldRows locks the rows of a claim. Whether they still carry it is no condition:
+	// claimedRows locks the rows of a claim. Whether they still carry it is no condition:
 	// PostgreSQL would go through all that are in progress for each of them.
-	heldRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
+	claimedRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END
 		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
@@ -38,42 +38,56 @@ var (
 	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, keys) VALUES (?1, ?2, ?3, ?4)`
 )
 
-// held is a row of a claim.
-type held struct {
+// claimed is a row of a claim.
+type claimed struct {
 	key     string
 	content string // empty: none
 	expired bool
 	ours    bool // it still carries the claim
 }
 
-// held returns the rows that still carry a claim, locked, in the order of their keys.
-func (c *Collection) held(t *tx, claim adopt.Claim) ([]held, error) {
-	rows, err := all(t, func(r *sql.Rows) (h held, err error) {
+// claimed returns the rows that still carry a claim, locked, in the order of their keys.
+func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
+	rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
 		var content sql.NullString
 		err = r.Scan(&h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
 		return h, err
-	}, heldRows, c.end(t), keysOf(claim.Rows), claim.At)
-	return slices.DeleteFunc(rows, func(h held) bool { return !h.ours }), err
+	}, claimedRows, c.end(t), keysOf(claim.Rows), claim.At)
+	return slices.DeleteFunc(rows, func(h claimed) bool { return !h.ours }), err
 }
 
 // Settle implements adopt.Records.
 func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.Duration) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
-		rows, err := c.held(t, claim)
+		h, err := c.holding(t)
 		if err != nil {
 			return err
 		}
-		var ended []held
+		rows, err := c.claimed(t, claim)
+		if err != nil {
+			return err
+		}
+		holds, err := h.on(adopt.HoldRow, keysOf(claim.Rows))
+		if err != nil {
+			return err
+		}
+		out = adopt.Settled{Lost: len(claim.Rows) - len(rows)}
+		var ended []claimed
 		var back []string
 		for _, r := range rows {
-			if r.expired {
+			switch {
+			case holds.Row(r.key) != nil:
+				out.Held++
+				back = append(back, r.key)
+			case r.expired:
+				out.Gone++
 				ended = append(ended, r)
-			} else {
+			default:
+				out.Returned++
 				back = append(back, r.key)
 			}
 		}
-		out = adopt.Settled{Gone: len(ended), Returned: len(back), Lost: len(claim.Rows) - len(rows)}
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
@@ -85,7 +99,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 // removal is rows that go, all locked.
 type removal struct {
 	claim adopt.Claim
-	rows  []held
+	rows  []claimed
 	again []time.Duration // after which copies are dropped
 }
 
@@ -145,7 +159,7 @@ func scanContent(r *sql.Rows) (c content, err error) {
 
 // countDown takes the references of rows that are gone from their contents, and
 // writes down those that have none left.
-func (c *Collection) countDown(t *tx, rows []held, out *adopt.Settled) error {
+func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error {
 	references := map[string]int64{}
 	for _, r := range rows {
 		if r.content != "" {

@@ -90,7 +90,7 @@ func (s *shelf) describe(spec adopt.FolderSpec) {
 	s.t.Helper()
 	age, keep := adopt.Duration(minAge), adopt.Duration(retention)
 	spec.MinAge, spec.Retention = &age, &keep
-	rows, err := s.db.Folders(s.t.Context(), "topics", adopt.Collection{Folders: &spec})
+	rows, err := s.db.Folders(s.t.Context(), "topics", adopt.Collection{Prefix: "sequences/", Folders: &spec})
 	if err != nil {
 		s.t.Fatal(err)
 	}

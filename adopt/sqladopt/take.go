@@ -19,11 +19,11 @@ const contentsOf = `SELECT CAST(r.{key} AS TEXT), {content} FROM {rows} r
 func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (out adopt.Settled, err error) {
 	err = c.write(ctx, "take rows", func(t *tx) error {
 		out = adopt.Settled{}
-		due, err := all(t, c.row, dueRows, c.end(t), limit)
+		due, err := c.due(t, limit)
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		rows, err := all(t, func(r *sql.Rows) (h held, err error) {
+		rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
 			var content sql.NullString
 			err = r.Scan(&h.key, &content)
 			h.content = content.String

@@ -30,7 +30,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptHoldCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 
@@ -93,12 +93,20 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 	return nil
 }
 
-// due says what waits in a collection.
+// due says what waits in a collection, and what is kept from going.
 func due(b adoption.Backlog) string {
+	text := waits(b)
 	if n := b.Quarantined.Due; n > 0 {
-		b.Quarantined.Due = 0
-		return due(b) + "; " + plural(n, "object is in quarantine", "objects are in quarantine")
+		text += "; " + plural(n, "object is in quarantine", "objects are in quarantine")
 	}
+	if n := len(b.Holds); n > 0 {
+		text += "; " + plural(int64(n), "hold stands", "holds stand")
+	}
+	return text
+}
+
+// waits says what waits in a collection.
+func waits(b adoption.Backlog) string {
 	switch b.Kind {
 	case adopt.OfKeys:
 		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")

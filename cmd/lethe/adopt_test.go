@@ -97,6 +97,14 @@ func (a *adopted) count(query string) (n int) {
 	return n
 }
 
+func (a *adopted) text(query string) (text string) {
+	a.t.Helper()
+	if err := a.db.QueryRow(a.t.Context(), query).Scan(&text); err != nil {
+		a.t.Fatal(err)
+	}
+	return text
+}
+
 const (
 	pastesLeft = `SELECT count(*) FROM pastes`
 	lethesOwn  = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = 'lethe') + (SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'lethe%')`

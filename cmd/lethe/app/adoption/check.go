@@ -3,6 +3,7 @@ package adoption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -43,7 +44,14 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 	if err != nil {
 		return nil, err
 	}
+	holds, err := a.DB.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]adopt.Finding{}
+	for _, h := range holds {
+		out[h.Collection] = append(out[h.Collection], adopt.Finding{What: h.Why()})
+	}
 	for name, rows := range a.collections {
 		c := a.Description.Collections[name]
 		found, err := rows.Check(ctx)
@@ -63,21 +71,21 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 				found = append(found, adopt.Finding{Problem: true, What: "the cache does not answer: " + err.Error(), Do: "correct redis, or start it"})
 			}
 		}
-		out[name] = found
+		out[name] = append(out[name], found...)
 	}
 	for name, keys := range a.keys {
 		found, err := a.checkBucket(ctx, name, sampled(a.Description.Collections[name].Prefix, keys.Sample))
 		if err != nil {
 			return nil, err
 		}
-		out[name] = append(found, clock...)
+		out[name] = slices.Concat(out[name], found, clock)
 	}
 	for name := range a.folders {
 		found, err := a.checkBucket(ctx, name, a.sampledFolders(name))
 		if err != nil {
 			return nil, err
 		}
-		out[name] = append(found, clock...)
+		out[name] = slices.Concat(out[name], found, clock)
 	}
 	return out, nil
 }

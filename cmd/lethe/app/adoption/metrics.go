@@ -26,6 +26,7 @@ var (
 	runItems     = desc("run_items", "What the routine's last successful run did, by name.", "routine", "what")
 	orphans      = desc("orphans", "Objects on record that no row names.", "collection")
 	inQuarantine = desc("quarantined_objects", "Objects in quarantine.", "collection")
+	heldBy       = desc("holds", "Holds that stand.", "collection")
 	databaseUp   = desc("database_up", "Whether the database answered this scrape.")
 )
 
@@ -38,7 +39,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, inQuarantine, lastGood, runItems, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, heldBy, inQuarantine, lastGood, runItems, databaseUp} {
 		ch <- d
 	}
 }
@@ -76,6 +77,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 // backlog tells what waits in a collection.
 func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc, float64, ...string)) {
 	tell(inQuarantine, float64(b.Quarantined.Due), b.Collection)
+	tell(heldBy, float64(len(b.Holds)), b.Collection)
 	switch b.Kind {
 	case adopt.OfFolders:
 		tell(dueFolders, float64(b.Folders.Due), b.Collection)

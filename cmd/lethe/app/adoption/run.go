@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -20,6 +21,7 @@ type Backlog struct {
 	Orphans    adopt.Backlog // objects on record that no row names
 	// Quarantined are objects that were moved away, and are not purged yet.
 	Quarantined adopt.Backlog
+	Holds       adopt.Holds // that stand
 }
 
 // Backlogs returns what waits in each collection, by its name.
@@ -28,9 +30,13 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 	if err != nil {
 		return nil, err
 	}
+	holds, err := a.DB.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range a.Description.Names() {
 		c := a.Description.Collections[name]
-		b := Backlog{Collection: name, Kind: c.Kind, Mode: c.Mode}
+		b := Backlog{Collection: name, Kind: c.Kind, Mode: c.Mode, Holds: holds.Of(name)}
 		if b.Mode == "" {
 			b.Mode = adopt.Report
 		}
@@ -116,6 +122,13 @@ func (a *Adoption) suspend(name string) {
 func (a *Adoption) Remove(ctx context.Context) error {
 	if err := a.nothingMoved(ctx); err != nil {
 		return err
+	}
+	holds, err := a.DB.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	if len(holds) > 0 {
+		return fmt.Errorf("%s: lift it first: %w", holds[0].Why(), lethe.ErrHeld)
 	}
 	for _, name := range a.Description.Names() {
 		c, rows := a.Description.Collections[name], a.collections[name]

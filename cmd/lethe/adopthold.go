@@ -1,0 +1,198 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+)
+
+func (c *cli) adoptHoldCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "hold", Short: "Keep a collection, a row or objects from being deleted",
+		Long: `What a hold covers stays until the hold is lifted, or over; then what was due
+meanwhile goes, objects of contents within an hour. A row that is held is not removed,
+and so nothing is that it refers to. An object that is held is not deleted, though its
+row may go; a folder that holds one is neither marked nor purged.
+
+Your application is not kept from anything: it may delete what is held.`,
+	}
+	cmd.AddCommand(c.adoptHoldAddCommand(), c.adoptHoldListCommand(), c.adoptHoldRemoveCommand())
+	return cmd
+}
+
+// heldFlags are what a hold covers.
+type heldFlags struct{ row, key, prefix string }
+
+func (f *heldFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.row, "row", "", "only the row of this `key`, and what it refers to")
+	cmd.Flags().StringVar(&f.key, "key", "", "only the object of this `key`, whole as it is in the bucket")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only objects whose whole keys begin with this `prefix`")
+	cmd.MarkFlagsMutuallyExclusive("row", "key", "prefix")
+}
+
+func (f *heldFlags) hold(cmd *cobra.Command, collection string) (h adopt.Hold, err error) {
+	h = adopt.Hold{Collection: collection, Scope: adopt.HoldCollection}
+	for name, of := range map[string]struct {
+		scope adopt.HoldScope
+		key   string
+	}{"row": {adopt.HoldRow, f.row}, "key": {adopt.HoldObject, f.key}, "prefix": {adopt.HoldPrefix, f.prefix}} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if of.key == "" {
+			return h, fmt.Errorf("--%s is empty: leave it out to hold the whole collection", name)
+		}
+		h.Scope, h.Key = of.scope, of.key
+	}
+	return h, nil
+}
+
+// operator is who runs this command.
+func operator() string {
+	name := "somebody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname() // empty is as good
+	return name + "@" + cmp.Or(host, "host")
+}
+
+func (c *cli) adoptHoldAddCommand() *cobra.Command {
+	var of heldFlags
+	var reason, until string
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "add FILE COLLECTION", Short: "Hold a collection, or what is named there", Args: cobra.ExactArgs(2),
+		Long: `Once it has returned nothing that the hold covers is deleted any more, but for
+deletes that were sent before: it says how many those are, and when the last of them
+has taken effect; with --wait it returns after that.`,
+		Example: `  lethe adopt hold add adopt.yaml pastes --reason "audit 2031"
+  lethe adopt hold add adopt.yaml pastes --row aX3fQ --until 2031-06-30T00:00:00Z
+  lethe adopt hold add adopt.yaml recordings --prefix recordings/2030/`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := of.hold(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			h.Reason, h.By = reason, operator()
+			if until != "" {
+				at, err := time.Parse(time.RFC3339, until)
+				if err != nil {
+					return fmt.Errorf("--until %q is no time such as 2031-06-30T00:00:00Z", until)
+				}
+				h.Until = lethe.FromTime(at)
+			}
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptHold(cmd.Context(), a, h, wait) })
+		},
+	}
+	of.add(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for who reads it later")
+	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends by itself, such as 2031-06-30T00:00:00Z (default: when it is lifted)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for deletes that were sent before")
+	return cmd
+}
+
+// underWayEvery is how often it is asked whether deletes are still under way.
+const underWayEvery = time.Second
+
+func (c *cli) adoptHold(ctx context.Context, a *adoption.Adoption, h adopt.Hold, wait bool) error {
+	for told := false; ; told = true {
+		have, under, err := a.AddHold(ctx, h)
+		if err != nil {
+			return err
+		}
+		if !told {
+			printf(c.out, "held: %s\n", have)
+		}
+		if under.Objects+under.Folders == 0 {
+			return nil
+		}
+		if !told {
+			printf(c.out, "sent before, and may take effect until %s: %s\n", under.Until, underWay(under))
+		}
+		if !wait {
+			return nil
+		}
+		if err := lethe.Sleep(ctx, underWayEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// underWay says which deletes were allowed before.
+func underWay(u adopt.UnderWay) string {
+	var parts []string
+	if u.Objects > 0 {
+		parts = append(parts, "deletes of "+plural(int64(u.Objects), "object", "objects"))
+	}
+	if u.Folders > 0 {
+		parts = append(parts, "a page of "+plural(int64(u.Folders), "folder", "folders each"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *cli) adoptHoldListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list FILE", Short: "List the holds", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				holds, err := a.DB.Holds(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.out, append(adopt.Holds{}, holds...))
+				}
+				rows := [][]string{{"HELD", "SINCE", "UNTIL", "BY", "REASON"}}
+				for _, h := range holds {
+					until := "lifted"
+					if h.Until != 0 {
+						until = stamp(h.Until.Time())
+					}
+					rows = append(rows, []string{h.String(), stamp(h.At.Time()), until, h.By, strings.TrimSpace(h.Reason)})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
+	var of heldFlags
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "rm FILE COLLECTION", Short: "Lift a hold; what was due meanwhile goes", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := of.hold(cmd, args[1])
+			if err != nil {
+				return err
+			}
+			if err := c.confirmed(yes, func() (string, error) { return "Lift the hold on " + h.String() + "?", nil }); err != nil {
+				return err
+			}
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				if err := a.LiftHold(cmd.Context(), h); err != nil {
+					return err
+				}
+				printf(c.out, "lifted\n")
+				return nil
+			})
+		},
+	}
+	of.add(cmd)
+	yesFlag(cmd, &yes)
+	return cmd
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// What is held stays, and every command says so; once the hold is lifted it goes.
+func TestAdoptHolds(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s"))
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	var codes []string
+	for _, text := range []string{"held row", "held object", "free"} {
+		p, err := a.store.Create(t.Context(), []byte(text), time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes = append(codes, p.Code)
+	}
+	object := a.text(`SELECT c.object_key FROM pastes p JOIN content c USING (content_hash) WHERE p.short_code = '` + codes[1] + `'`)
+	if code, out := a.run("hold", "add", a.file, "pastes", "--key", "elsewhere/x"); code == 0 || !strings.Contains(out, `begins with "content/"`) {
+		t.Errorf("held is what lies elsewhere: exit code %d\n%s", code, out)
+	}
+	a.ok([]string{`held: the row "` + codes[0] + `"`}, "hold", "add", a.file, "pastes", "--row", codes[0], "--reason", "audit 2031")
+	a.ok([]string{"held: the object"}, "hold", "add", a.file, "pastes", "--key", object, "--until", lethe.SystemClock{}.Now().Add(time.Hour).String())
+	a.ok([]string{"audit 2031", "lifted", object}, "hold", "list", a.file)
+	a.ok([]string{"2 holds stand"}, "status", a.file)
+	a.ok([]string{"a hold keeps the row"}, "check", a.file)
+	a.ok([]string{"a hold keeps the row", "audit 2031"}, "explain", a.file, codes[0])
+	a.ok([]string{"rows 2", "objects 1"}, "run", a.file, "--once")
+	if n := a.count(pastesLeft); n != 1 {
+		t.Errorf("%d pastes are left, want the one that is held", n)
+	}
+	if n := a.count(`SELECT count(*) FROM content`); n != 2 {
+		t.Errorf("%d contents are left, want that of the row that is held and the one that is held", n)
+	}
+	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "lift it first") {
+		t.Errorf("holds were forgotten: exit code %d\n%s", code, out)
+	}
+	a.ok([]string{"lifted"}, "hold", "rm", a.file, "pastes", "--row", codes[0], "--yes")
+	if code, _ := a.run("hold", "rm", a.file, "pastes", "--row", codes[0], "--yes"); code == 0 {
+		t.Error("a hold was lifted twice")
+	}
+	a.ok([]string{"rows 1", "objects 1"}, "run", a.file, "--once")
+	a.ok([]string{"held: the collection pastes"}, "hold", "add", a.file, "pastes", "--wait")
+	if n := a.count(`SELECT count(*) FROM content`); n != 1 {
+		t.Errorf("%d contents are left, want the one that is held", n)
+	}
+}
