@@ -10,6 +10,7 @@ import (
 type Expire struct {
 	Collection string
 	Records    Records
+	Holds      RowHolder
 	Copies     Copies // nil: there is no cache
 	Grace      Grace
 	Batch      int // rows a claim
@@ -33,19 +34,13 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 		return false, err
 	}
 	settled, err := e.settle(ctx, claim)
+	settled.tell(add, e.Events, e.Collection)
 	if err != nil {
 		// They are due again, and not only once the watchdog finds them. Those that went
 		// although the answer was lost do not carry the claim any more.
 		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
 		return false, errors.Join(err, released)
 	}
-	add("items", int64(settled.Gone))
-	add("rows", int64(settled.Gone))
-	add("returned", int64(settled.Returned))
-	add("lost", int64(settled.Lost))
-	add("held", int64(settled.Held))
-	add("unreferenced", int64(settled.Unreferenced))
-	e.Events.drifted(e.Collection, settled.Drifted)
 	return len(claim.Rows) == e.Batch, nil
 }
 
@@ -55,8 +50,12 @@ func (e *Expire) settle(ctx context.Context, claim Claim) (Settled, error) {
 		return Settled{}, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)
 	}
 	settled, err := e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	var refused *Refusal
+	if errors.As(err, &refused) {
+		settled, err = e.apart(ctx, claim)
+	}
 	if err != nil {
-		return Settled{}, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		return settled, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
 	}
 	return settled, nil
 }

@@ -37,6 +37,15 @@ type Hold struct {
 	By         string // who set it
 	At         lethe.Time
 	Until      lethe.Time // 0: until it is lifted
+	// For, if set, is how long a new hold stands, by the database's clock.
+	For time.Duration
+}
+
+// Limit sets the end of a hold that is to stand for a time.
+func (h *Hold) Limit() {
+	if h.For > 0 {
+		h.Until, h.For = h.At.Add(h.For), 0
+	}
 }
 
 // String says what the hold covers.

@@ -27,6 +27,7 @@ type Settled struct {
 	Gone     int // removed, or kept as deleted
 	Returned int // not expired any more: the application extended them meanwhile
 	Lost     int // not this claim's any more
+	Refused  int // the database does not let them go: they are held for RefusedRest
 	Held     int // live again: a hold keeps them
 	// Unreferenced is how many contents lost their last reference.
 	Unreferenced int
@@ -50,8 +51,7 @@ type Records interface {
 	Claim(ctx context.Context, limit int) (Claim, error)
 	// Settle removes those rows that still carry the claim and are still expired, and
 	// counts their contents down. Those that were extended, or are held, become live
-	// again. Copies
-	// are written down to be dropped once more after again.
+	// again. Copies are written down to be dropped once more after again: *Refusal.
 	Settle(ctx context.Context, c Claim, again time.Duration) (Settled, error)
 	// Release makes the rows of a claim live again.
 	Release(ctx context.Context, c Claim) (int, error)
@@ -159,6 +159,8 @@ type Events struct {
 	Broken func(collection string, contents []string)
 	// Failed: objects could not be deleted, with the first reason.
 	Failed func(collection string, objects int, why string)
+	// Refused: the database does not let a row go, with the reason.
+	Refused func(collection, key, why string)
 	// Missing: rows name keys that have no object.
 	Missing func(collection string, keys []string)
 	// Outside: objects do not lie below the prefix, and are left alone.
@@ -171,6 +173,12 @@ type Events struct {
 	FolderCancelled func(collection, folder, why string)
 	// FolderKept: a folder without a row cannot be removed.
 	FolderKept func(collection, folder, why string)
+}
+
+func (e *Events) refused(collection, key, why string) {
+	if e != nil && e.Refused != nil {
+		e.Refused(collection, key, why)
+	}
 }
 
 func (e *Events) missing(collection string, keys []string) {

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -9,8 +10,9 @@ import (
 // Taker is rows that have no columns for a claim.
 type Taker interface {
 	// Take removes up to limit rows that have expired and that no hold keeps, the oldest
-	// first, as Settle does, in one transaction. Rows that others have locked are passed over. Copies are
-	// written down to be dropped after it, and once more after again.
+	// first, as Settle does, in one transaction. Rows that others have locked are passed
+	// over. Copies are written down to be dropped after it, and once more after again:
+	// *Refusal.
 	Take(ctx context.Context, limit int, again time.Duration) (Settled, error)
 	// Due counts the rows that Take would remove.
 	Due(ctx context.Context) (Backlog, error)
@@ -22,6 +24,7 @@ type Taker interface {
 type Take struct {
 	Collection string
 	Records    Taker
+	Holds      RowHolder
 	Grace      Grace
 	Batch      int // rows a transaction
 	Events     *Events
@@ -33,17 +36,26 @@ func (t *Take) Name() string { return "expire " + t.Collection }
 // Plan counts what is due.
 func (t *Take) Plan(ctx context.Context) (Backlog, error) { return t.Records.Due(ctx) }
 
-// Pass goes on until nothing is due; each step is one transaction.
+// Pass goes on until nothing is due; each step is one transaction. Where the database
+// refuses a row, transactions become smaller until that row stands alone, and is held.
 func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
+	size := t.Batch
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		settled, err := t.Records.Take(ctx, t.Batch, t.Grace.CacheAgain)
+		settled, err := t.Records.Take(ctx, size, t.Grace.CacheAgain)
+		var refused *Refusal
+		switch {
+		case errors.As(err, &refused) && len(refused.Rows) > 1:
+			size = len(refused.Rows) / 2
+			return true, nil
+		case errors.As(err, &refused):
+			settled, err = Settled{Refused: 1}, refused.rest(ctx, t.Holds, t.Events, t.Collection)
+		}
 		if err != nil {
 			return false, fmt.Errorf("take rows of %s: %w", t.Collection, err)
 		}
-		add("items", int64(settled.Gone))
-		add("rows", int64(settled.Gone))
-		add("unreferenced", int64(settled.Unreferenced))
-		t.Events.drifted(t.Collection, settled.Drifted)
-		return settled.Gone == t.Batch, nil
+		settled.tell(add, t.Events, t.Collection)
+		more := settled.Gone+settled.Refused == size
+		size = min(2*size, t.Batch)
+		return more, nil
 	}
 }

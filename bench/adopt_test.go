@@ -234,7 +234,7 @@ func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error)
 	if err := rows.InstallGuard(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
-	expire := &adopt.Expire{Collection: "pastes", Records: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
+	expire := &adopt.Expire{Collection: "pastes", Records: rows, Holds: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
 	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: c.BatchSize(), Boot: lethe.Monotonic{}}
 	g := gang{workers, func() func(context.Context, int) error { return reclaim.Throttle(rate, c.BatchSize()) }}
 	return func(ctx context.Context) (int64, error) {

@@ -58,6 +58,9 @@ type Meddler interface {
 	Refer(ctx context.Context, r Row) error
 	// SetCount makes the content's count n; it makes the content where it is missing.
 	SetCount(ctx context.Context, content string, n int64) error
+	// Pin lets a row of another table refer to the row, by a foreign key that does not
+	// cascade, or takes that row away.
+	Pin(ctx context.Context, key string, pinned bool) error
 	// Lock holds the content as a transaction does that is about to change it, until
 	// unlock.
 	Lock(ctx context.Context, content string) (unlock func(), err error)
@@ -119,7 +122,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), quarantineTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), refusedTests(), quarantineTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

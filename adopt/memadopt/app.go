@@ -181,3 +181,10 @@ func (db *DB) Lock(content string) (unlock func(), err error) {
 		db.locked[content]--
 	}, nil
 }
+
+// Pin lets a row of another table refer to a row, or not any more.
+func (db *DB) Pin(row string, pinned bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.pinned[row] = pinned
+}

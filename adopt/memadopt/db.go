@@ -83,7 +83,8 @@ type DB struct {
 	moved     map[string]*Quarantined
 	again     []again
 	holds     adopt.Holds
-	locked    map[string]int // contents that open transactions of the application have locked
+	locked    map[string]int  // contents that open transactions of the application have locked
+	pinned    map[string]bool // rows that a row of another table refers to
 	unguarded bool
 	fence     int64
 	ids       int64
@@ -104,7 +105,7 @@ var (
 func New(o Options) *DB {
 	return &DB{
 		o: o, rows: map[string]*Row{}, contents: map[string]*Content{},
-		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, unguarded: o.Quarantine,
+		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine,
 	}
 }
 

@@ -24,6 +24,7 @@ func (db *DB) AddHold(_ context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderW
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	h.At = db.o.Clock.Now()
+	h.Limit()
 	if h.Until != 0 && h.Until <= h.At {
 		return h, adopt.UnderWay{}, fmt.Errorf("memadopt: the hold would be over before it begins: it is %s", h.At)
 	}

@@ -2,6 +2,7 @@ package memadopt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -68,6 +69,11 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 		if db.locked[r.Content] > 0 && r.expired(now) {
 			return out, fmt.Errorf("memadopt: content %s is locked: %w", r.Content, lethe.ErrUnavailable)
 		}
+	}
+	if slices.ContainsFunc(rows, func(r *Row) bool {
+		return db.pinned[r.Key] && r.expired(now) && holds.Row(r.Key) == nil && !db.o.Keep
+	}) {
+		return out, &adopt.Refusal{Rows: c.Rows, Err: errPinned}
 	}
 	out.Lost = len(c.Rows) - len(rows)
 	var keys []string
@@ -140,6 +146,8 @@ func (db *DB) wait(c *Content, grace time.Duration) {
 		m.Due = due
 	}
 }
+
+var errPinned = errors.New("memadopt: a row of another table refers to it")
 
 // Release implements adopt.Records.
 func (db *DB) Release(_ context.Context, c adopt.Claim) (int, error) {

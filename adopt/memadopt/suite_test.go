@@ -83,6 +83,11 @@ func (a *app) SetCount(_ context.Context, name string, n int64) error {
 	return err
 }
 
+func (a *app) Pin(_ context.Context, key string, pinned bool) error {
+	a.db.Pin(key, pinned)
+	return nil
+}
+
 func (a *app) Lock(_ context.Context, name string) (func(), error) { return a.db.Lock(name) }
 
 func (a *app) State(_ context.Context, key string) (adopttest.State, error) {

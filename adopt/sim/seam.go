@@ -203,6 +203,14 @@ func (t tables) Release(ctx context.Context, c adopt.Claim) (int, error) {
 	return write(t.w, "release", rowsOf(c), func() (int, error) { return t.db.Release(ctx, c) })
 }
 
+func (t tables) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderWay, error) {
+	_, err := write(t.w, "hold", h.Key, func() (none struct{}, err error) {
+		h, _, err = t.db.AddHold(ctx, h)
+		return none, err
+	})
+	return h, adopt.UnderWay{}, err
+}
+
 func (t tables) Recover(ctx context.Context, age time.Duration, limit int) (int, error) {
 	return write(t.w, "recover", "", func() (int, error) { return t.db.Recover(ctx, age, limit) })
 }

@@ -31,7 +31,7 @@ func (w *world) routines() []routine {
 	if w.kind.direct {
 		clean.Bucket = bucket{w}
 	}
-	expire := &adopt.Expire{Collection: "pastes", Records: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
+	expire := &adopt.Expire{Collection: "pastes", Records: t, Holds: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
 	return []routine{
 		expire, expire, clean, clean, clean,
 		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},

@@ -116,6 +116,7 @@ func (h holding) all() (adopt.Holds, error) {
 func (s scope) AddHold(ctx context.Context, h adopt.Hold) (out adopt.Hold, under adopt.UnderWay, err error) {
 	err = s.write(ctx, "hold something", func(t *tx) error {
 		h.Collection, h.At = s.name, t.now
+		h.Limit()
 		if h.Until != 0 && h.Until <= t.now {
 			return fmt.Errorf("the hold would be over before it begins: it is %s", t.now)
 		}

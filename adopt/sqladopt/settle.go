@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -93,7 +94,15 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 		}
 		return c.remove(t, removal{claim, ended, []time.Duration{again}}, &out)
 	})
-	return out, err
+	return out, objected(claim.Rows, err)
+}
+
+// objected makes a refusal of an error by which the database objects to rows that go.
+func objected(rows []adopt.Row, err error) error {
+	if text, ok := sqldb.Objection(err); ok {
+		return &adopt.Refusal{Rows: rows, Err: errors.New(text)}
+	}
+	return err
 }
 
 // removal is rows that go, all locked.

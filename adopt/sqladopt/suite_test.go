@@ -62,7 +62,8 @@ func (k kind) tables() string {
 		CREATE TABLE pastes (
 			code text PRIMARY KEY, hash %s %s, expires_at timestamptz,
 			status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
-			initiated_at timestamptz)`, k.key, count, k.key, reference)
+			initiated_at timestamptz);
+		CREATE TABLE pins (code text REFERENCES pastes)`, k.key, count, k.key, reference)
 }
 
 func (k kind) description() adopt.Collection {
@@ -272,6 +273,16 @@ func (s *site) SetCount(ctx context.Context, content string, n int64) error {
 	return s.past(ctx, func(tx pgx.Tx) error {
 		return one(ctx, tx, "INSERT INTO content VALUES ($1, $2) ON CONFLICT (hash) DO UPDATE SET ref_count = $2", content, n)
 	})
+}
+
+// Pin implements adopttest.Meddler.
+func (s *site) Pin(ctx context.Context, key string, pinned bool) error {
+	statement := "DELETE FROM pins WHERE code = $1"
+	if pinned {
+		statement = "INSERT INTO pins VALUES ($1)"
+	}
+	_, err := s.pool.Exec(ctx, statement, key)
+	return err
 }
 
 // Lock implements adopttest.Meddler.

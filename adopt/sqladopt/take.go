@@ -17,9 +17,10 @@ const contentsOf = `SELECT CAST(r.{key} AS TEXT), {content} FROM {rows} r
 
 // Take implements adopt.Taker.
 func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (out adopt.Settled, err error) {
-	err = c.write(ctx, "take rows", func(t *tx) error {
+	var due []adopt.Row
+	err = c.write(ctx, "take rows", func(t *tx) (err error) {
 		out = adopt.Settled{}
-		due, err := c.due(t, limit)
+		due, err = c.due(t, limit)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -36,5 +37,5 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 		// The copies were not dropped yet: at once, and again.
 		return c.remove(t, removal{adopt.Claim{At: t.now, Rows: due}, rows, slices.Compact([]time.Duration{0, again})}, &out)
 	})
-	return out, err
+	return out, objected(due, err)
 }

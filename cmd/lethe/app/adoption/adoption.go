@@ -210,10 +210,10 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 func (a *Adoption) expire(name string, c adopt.Collection, copies adopt.Copies) routine {
 	batch := c.BatchSize()
 	if c.Rows.Status == nil {
-		return &adopt.Take{Collection: name, Records: a.collections[name], Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
+		return &adopt.Take{Collection: name, Records: a.collections[name], Holds: a.collections[name], Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
 	}
 	return &adopt.Expire{
-		Collection: name, Records: a.claiming(name, c), Copies: copies, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents(),
+		Collection: name, Records: a.claiming(name, c), Holds: a.collections[name], Copies: copies, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents(),
 	}
 }
 
@@ -275,6 +275,9 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 		},
 		Outside: func(collection string, keys []string) {
 			a.o.Log.Warn("objects outside of the prefix are left alone", "collection", collection, "objects", len(keys), "first", keys[0])
+		},
+		Refused: func(collection, key, why string) {
+			a.o.Log.Warn("the database does not let a row go: it is held for a while", "collection", collection, "row", key, "why", why, "hours", int(adopt.RefusedRest.Hours()))
 		},
 		Missing: func(collection string, keys []string) {
 			a.o.Log.Warn("rows name objects that are not in the bucket", "collection", collection, "objects", len(keys), "first", keys[0])

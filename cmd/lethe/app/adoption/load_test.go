@@ -182,7 +182,7 @@ func (l *load) sleepers(ctx context.Context, a *Adoption) {
 	}
 	rows, grace := a.Collection("pastes"), c.Graces()
 	expire := func(sleep time.Duration) passes {
-		return &adopt.Expire{Collection: "pastes", Records: rows, Grace: grace, Batch: 20, Copies: sleepy{rediskeys.Copies{Conn: a.redis}, sleep}}
+		return &adopt.Expire{Collection: "pastes", Records: rows, Holds: rows, Grace: grace, Batch: 20, Copies: sleepy{rediskeys.Copies{Conn: a.redis}, sleep}}
 	}
 	clean := func(sleep time.Duration, batch int) passes {
 		return &adopt.Clean{Collection: "pastes", Contents: rows, Grace: grace, Batch: batch, Boot: a.o.Boot,

@@ -1,0 +1,49 @@
+package adopt
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The descriptions in the documentation can be read.
+func TestDocumentedDescriptions(t *testing.T) {
+	pages, err := filepath.Glob("../docs/adopting*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range indented(string(text)) {
+			if !strings.HasPrefix(block, "database: ") {
+				continue
+			}
+			found++
+			if _, err := Parse([]byte(block), func(name string) (string, bool) { return "given", !strings.Contains(name, "CLEANUP") }); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d descriptions were found", found)
+	}
+}
+
+// indented are the blocks of code of a page.
+func indented(text string) (blocks []string) {
+	block := ""
+	for _, line := range strings.Split(text+"\nend", "\n") {
+		code, ok := strings.CutPrefix(line, "    ")
+		if ok {
+			block += code + "\n"
+		} else if line != "" && block != "" {
+			blocks, block = append(blocks, block), ""
+		}
+	}
+	return blocks
+}

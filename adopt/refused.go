@@ -1,0 +1,102 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Refusal is the error of rows that the database does not let go: a row of another
+// table refers to one of them, or a trigger of the application objects. Nothing was
+// done.
+type Refusal struct {
+	Rows []Row // of which at least one is refused
+	Err  error
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("the database refuses to let one of %d rows go: %v", len(r.Rows), r.Err)
+}
+
+// Unwrap returns what the database says.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// RowHolder sets holds.
+type RowHolder interface {
+	// AddHold is that of Holder.
+	AddHold(ctx context.Context, h Hold) (Hold, UnderWay, error)
+}
+
+// RefusedRest is how long a row is held that the database refused to let go, so that it
+// does not keep others from going.
+const RefusedRest = 6 * time.Hour
+
+// refusedBy sets such holds.
+const refusedBy = "lethe"
+
+// apart settles a claim of which the database refuses a row: by halves, so that all the
+// others go. It returns what was settled until an error.
+func (e *Expire) apart(ctx context.Context, c Claim) (out Settled, err error) {
+	if len(c.Rows) == 1 {
+		return e.alone(ctx, c)
+	}
+	for _, half := range [][]Row{c.Rows[:len(c.Rows)/2], c.Rows[len(c.Rows)/2:]} {
+		part := Claim{c.At, half}
+		settled, err := e.Records.Settle(ctx, part, e.Grace.CacheAgain)
+		var refused *Refusal
+		if errors.As(err, &refused) {
+			settled, err = e.apart(ctx, part)
+		}
+		out.add(settled)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// alone settles a claim of one row, or lets it rest.
+func (e *Expire) alone(ctx context.Context, c Claim) (Settled, error) {
+	settled, err := e.Records.Settle(ctx, c, e.Grace.CacheAgain)
+	var refused *Refusal
+	if !errors.As(err, &refused) {
+		return settled, err
+	}
+	if _, err := e.Records.Release(ctx, c); err != nil {
+		return Settled{}, err
+	}
+	return Settled{Refused: 1}, refused.rest(ctx, e.Holds, e.Events, e.Collection)
+}
+
+// rest holds the one row of a refusal for a while.
+func (r *Refusal) rest(ctx context.Context, holds RowHolder, events *Events, collection string) error {
+	key, why := r.Rows[0].Key, "the database does not let it go: "+r.Err.Error()
+	events.refused(collection, key, r.Err.Error())
+	_, _, err := holds.AddHold(ctx, Hold{Scope: HoldRow, Key: key, Reason: why, By: refusedBy, For: RefusedRest})
+	return err
+}
+
+// add adds what became of other rows.
+func (s *Settled) add(t Settled) {
+	s.Gone += t.Gone
+	s.Returned += t.Returned
+	s.Lost += t.Lost
+	s.Held += t.Held
+	s.Refused += t.Refused
+	s.Unreferenced += t.Unreferenced
+	s.Drifted = append(s.Drifted, t.Drifted...)
+}
+
+// tell counts what became of rows.
+func (s Settled) tell(add func(string, int64), events *Events, collection string) {
+	add("items", int64(s.Gone))
+	add("rows", int64(s.Gone))
+	add("returned", int64(s.Returned))
+	add("lost", int64(s.Lost))
+	add("held", int64(s.Held))
+	add("refused", int64(s.Refused))
+	add("unreferenced", int64(s.Unreferenced))
+	events.drifted(collection, s.Drifted)
+}
