@@ -108,14 +108,9 @@ func openPostgres(ctx context.Context, url string, o Options, exists bool) (*DB,
 }
 
 func (e *server) open(ctx context.Context, url string) error {
-	config, err := pgx.ParseConfig(url)
+	config, err := sqldb.PostgresConfig(url, "lethe")
 	if err != nil {
-		// The driver's own words may quote what it could not read, the password with it.
-		return errors.New("the address cannot be read: give one such as postgres://user:password@host:5432/name")
-	}
-	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, 10*time.Second)
-	if _, named := config.RuntimeParams["application_name"]; !named {
-		config.RuntimeParams["application_name"] = "lethe"
+		return err
 	}
 	facts, err := e.probe(ctx, config)
 	if err != nil {
@@ -156,7 +151,7 @@ type setting struct{ name, value string }
 func (e *server) settings(k kind, facts serverFacts) []setting {
 	ms := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
 	out := []setting{
-		{"search_path", quoted(e.o.Schema)},
+		{"search_path", sqldb.Quoted(e.o.Schema)},
 		{"lock_timeout", ms(e.o.LockTime)},
 		{"idle_in_transaction_session_timeout", ms(e.o.IdleTime)},
 		{"jit", "off"},
@@ -209,8 +204,6 @@ func literal(s setting) string {
 	}
 	return "'" + s.value + "'"
 }
-
-func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // close implements engine.
 func (e *server) close() error {

@@ -26,6 +26,6 @@ func (t *tx) set(text string) error {
 	if t.spoilt != nil {
 		return t.spoilt
 	}
-	_, err := t.s.Simple(t.ctx, text)
+	_, err := t.s.Script(t.ctx, text)
 	return t.failed(err)
 }

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
@@ -42,18 +40,16 @@ func (c *serverClock) set(fake lethe.Clock) {
 	}
 }
 
-// read takes the time from the results of the text that began a transaction.
-func (c *serverClock) read(results []*pgconn.Result) (lethe.Time, error) {
-	last := len(results) - 1
-	if last < 0 || len(results[last].Rows) != 1 {
+// read takes the time from the row that the text answered which began a transaction.
+func (c *serverClock) read(row []string) (lethe.Time, error) {
+	if len(row) != 2 {
 		return 0, fmt.Errorf("%w: the ledger has no row in its table store", lethe.ErrCorrupt)
 	}
-	row := results[last].Rows[0]
-	wall, err := strconv.ParseInt(string(row[0]), 10, 64)
+	wall, err := strconv.ParseInt(row[0], 10, 64)
 	if err != nil {
 		return 0, err
 	}
-	saved, err := strconv.ParseInt(string(row[1]), 10, 64)
+	saved, err := strconv.ParseInt(row[1], 10, 64)
 	if err != nil {
 		return 0, err
 	}
@@ -110,8 +106,8 @@ func (e *server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
 	defer c.busy.Store(false)
 	boot, offset := c.jump.mark()
 	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d, boot = '%s', boot_offset = %d WHERE one = 1 AND clock_high < %d",
-		quoted(e.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
-	if _, err := s.Simple(ctx, text); err == nil {
+		sqldb.Quoted(e.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
+	if _, err := s.Script(ctx, text); err == nil {
 		c.saved.Store(int64(now))
 	}
 }

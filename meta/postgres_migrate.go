@@ -77,7 +77,7 @@ func (e *server) migrate(ctx context.Context) error {
 		s.Undo()
 		return sqldb.MapServerError(err)
 	}
-	_, err = s.Simple(ctx, "COMMIT")
+	_, err = s.Script(ctx, "COMMIT")
 	return sqldb.MapServerError(err)
 }
 
@@ -85,8 +85,8 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("lethe migrations " + e.o.Schema))
 	begin := fmt.Sprintf("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL search_path = %s; SELECT pg_advisory_xact_lock(%d)",
-		quoted(e.o.Schema), int64(h.Sum64()))
-	if _, err := s.Simple(ctx, begin); err != nil {
+		sqldb.Quoted(e.o.Schema), int64(h.Sum64()))
+	if _, err := s.Script(ctx, begin); err != nil {
 		return err
 	}
 	have, least, err := e.version(ctx, s)
@@ -101,7 +101,7 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
 		return err
 	}
 	if e.exists && have == 0 {
-		return fmt.Errorf("no ledger lies in the schema %s of this database: restore it there first, or name another database", quoted(e.o.Schema))
+		return fmt.Errorf("no ledger lies in the schema %s of this database: restore it there first, or name another database", sqldb.Quoted(e.o.Schema))
 	}
 	for _, m := range after(steps, have) {
 		if m.version == 1 {
@@ -122,12 +122,12 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
 func (e *server) version(ctx context.Context, s *sqldb.Session) (have, least int, err error) {
 	var schema, tables bool
 	err = s.Conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
-		quoted(e.o.Schema), quoted(e.o.Schema)+".migrations").Scan(&schema, &tables)
+		sqldb.Quoted(e.o.Schema), sqldb.Quoted(e.o.Schema)+".migrations").Scan(&schema, &tables)
 	if err != nil {
 		return 0, 0, err
 	}
 	if !schema {
-		if _, err := s.Simple(ctx, "CREATE SCHEMA "+quoted(e.o.Schema)); err != nil {
+		if _, err := s.Script(ctx, "CREATE SCHEMA "+sqldb.Quoted(e.o.Schema)); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -148,7 +148,7 @@ func (e *server) apply(ctx context.Context, s *sqldb.Session, m migration, least
 	if m.version == 1 {
 		text = createMigrations + ";\n" + text
 	}
-	if _, err := s.Simple(ctx, text); err != nil {
+	if _, err := s.Script(ctx, text); err != nil {
 		return err
 	}
 	if m.version == 1 {
@@ -166,11 +166,11 @@ func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, er
 	if e.clock.fake != nil {
 		return e.clock.fake.now(), nil
 	}
-	results, err := s.Simple(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+	row, err := s.Script(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 	if err != nil {
 		return 0, err
 	}
-	us, err := strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64)
+	us, err := strconv.ParseInt(row[0], 10, 64)
 	return lethe.Time(us), err
 }
 

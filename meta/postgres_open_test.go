@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
@@ -168,7 +167,7 @@ func TestLostCommit(t *testing.T) {
 		happens bool
 	}{
 		"sent":   {nil, true},
-		"undone": {func(ctx context.Context, s *sqldb.Session) error { _, err := s.Simple(ctx, "ROLLBACK"); return err }, false},
+		"undone": {func(ctx context.Context, s *sqldb.Session) error { _, err := s.Script(ctx, "ROLLBACK"); return err }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blob := lethe.RandomID(1)
@@ -176,13 +175,13 @@ func TestLostCommit(t *testing.T) {
 				t.Fatal(err)
 			}
 			runner := db.pg.runners[request]
-			runner.Commit = func(ctx context.Context, s *sqldb.Session) ([]*pgconn.Result, error) {
+			runner.Commit = func(ctx context.Context, s *sqldb.Session) error {
 				runner.Commit = nil
 				if c.lose != nil {
-					return nil, errors.Join(errors.New("the answer is lost"), c.lose(ctx, s))
+					return errors.Join(errors.New("the answer is lost"), c.lose(ctx, s))
 				}
-				_, err := s.Simple(ctx, "COMMIT")
-				return nil, errors.Join(errors.New("the answer is lost"), err)
+				_, err := s.Script(ctx, "COMMIT")
+				return errors.Join(errors.New("the answer is lost"), err)
 			}
 			commit := Commit{
 				Op: lethe.RandomID(2), What: "put", Object: Object{Bucket: "b", Key: name, Size: 100, ETag: "e"},

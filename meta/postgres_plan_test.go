@@ -41,7 +41,7 @@ func TestPostgresPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Give()
-	if _, err := conn.Simple(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
+	if _, err := conn.Script(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
 		t.Fatal(err)
 	}
 	contents, blobs, keys := make([]lossRow, 1000), make([]lethe.ID, 1000), make([]dueRow, 1000)

@@ -12,9 +12,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// minPostgres is the oldest version that is tested, as the server counts.
-const minPostgres = 14_00_00
-
 // serverFacts are what is found out before the pools are made.
 type serverFacts struct {
 	pooled   bool // by a pooler in transaction mode
@@ -26,7 +23,7 @@ type serverFacts struct {
 func (e *server) probe(ctx context.Context, config *pgx.ConnConfig) (facts serverFacts, err error) {
 	if e.o.Pooler != PoolerBetween {
 		c := config.Copy()
-		c.RuntimeParams["search_path"] = quoted(e.o.Schema)
+		c.RuntimeParams["search_path"] = sqldb.Quoted(e.o.Schema)
 		facts, err = e.ask(ctx, c)
 		if err == nil && !facts.pooled || e.o.Pooler == PoolerNone || !refusesSettings(err) && !facts.pooled {
 			facts.pooled = false
@@ -61,19 +58,17 @@ func (e *server) ask(ctx context.Context, config *pgx.ConnConfig) (facts serverF
 	var version int
 	var encoding, sync, path string
 	var standby bool
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-		current_setting('synchronous_commit'), current_setting('search_path'), pg_is_in_recovery()`).
-		Scan(&version, &encoding, &sync, &path, &standby)
+	err = conn.QueryRow(ctx, `SELECT `+sqldb.PostgresState+`, current_setting('server_encoding'),
+		current_setting('synchronous_commit'), current_setting('search_path')`).
+		Scan(&version, &standby, &encoding, &sync, &path)
 	if err != nil {
 		return facts, sqldb.Unreachable(err)
 	}
-	switch {
-	case version < minPostgres:
-		return facts, fmt.Errorf("PostgreSQL is of version %d: at least %d is needed", version/10000, minPostgres/10000)
-	case encoding != "UTF8":
+	if err := sqldb.CheckPostgres(version, standby); err != nil {
+		return facts, err
+	}
+	if encoding != "UTF8" {
 		return facts, fmt.Errorf("the database is encoded in %s: make one with ENCODING 'UTF8'", encoding)
-	case standby:
-		return facts, fmt.Errorf("this PostgreSQL is a standby: give the URL of the primary (or several hosts and target_session_attrs=read-write)")
 	}
 	facts.careless = sync == "off"
 	want, set := config.RuntimeParams["search_path"]

@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -19,7 +17,7 @@ func (e *server) run(ctx context.Context, k kind, j job) error {
 	return e.runners[k].Write(ctx, sqldb.Transaction{
 		Begin:   e.texts[k].write,
 		Longest: e.longest(k),
-		Do: func(ctx context.Context, s *sqldb.Session, began []*pgconn.Result) (err error) {
+		Do: func(ctx context.Context, s *sqldb.Session, began []string) (err error) {
 			if t, err = e.begun(ctx, s, began); err != nil {
 				return err
 			}
@@ -45,9 +43,9 @@ func (e *server) longest(k kind) time.Duration {
 	return d
 }
 
-// begun takes the time of a transaction from the results of what began it.
-func (e *server) begun(ctx context.Context, s *sqldb.Session, results []*pgconn.Result) (*tx, error) {
-	now, err := e.clock.read(results)
+// begun takes the time of a transaction from what its beginning answered.
+func (e *server) begun(ctx context.Context, s *sqldb.Session, began []string) (*tx, error) {
+	now, err := e.clock.read(began)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +76,7 @@ func (e *server) view(ctx context.Context, k kind, fn func(*tx) error) error {
 	}
 	return e.runners[k].Read(ctx, sqldb.Transaction{
 		Begin: text,
-		Do: func(ctx context.Context, s *sqldb.Session, began []*pgconn.Result) error {
+		Do: func(ctx context.Context, s *sqldb.Session, began []string) error {
 			t, err := e.begun(ctx, s, began)
 			if err != nil {
 				return err

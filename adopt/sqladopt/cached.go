@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 const (
-	dueAgain = `SELECT id, keys FROM {lethe}cache_due WHERE collection = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3`
-	endAgain = `DELETE FROM {lethe}cache_due WHERE id IN (SELECT CAST(id AS BIGINT) FROM {ids 1})`
+	dueAgain = `SELECT id, "keys" FROM {lethe}cache_due WHERE collection = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3`
+	endAgain = `DELETE FROM {lethe}cache_due WHERE id IN (SELECT {number of id} FROM {ids 1})`
 )
 
 // DropAgain implements adopt.Cached. Nothing is claimed: to drop a copy twice does
@@ -32,7 +33,7 @@ func (c *Collection) DropAgain(ctx context.Context, limit int) (out []adopt.Agai
 // Dropped implements adopt.Cached.
 func (c *Collection) Dropped(ctx context.Context, ids []int64) error {
 	return c.write(ctx, "end copies", func(t *tx) error {
-		_, err := t.exec(endAgain, asJSON(ids))
+		_, err := t.exec(endAgain, sqldb.JSON(ids))
 		return err
 	})
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // trial is a statement that a collection runs, explained instead: the database then
@@ -22,13 +22,16 @@ type trial struct {
 
 // trials are the statements on the application's tables.
 func (c *Collection) trials() []trial {
-	none, at := asJSON([]string{}), lethe.Time(0)
-	rows, contents := c.c.Rows, c.c.Contents
+	none, at := sqldb.JSON([]string{}), lethe.Time(0)
+	rows, contents, index := c.c.Rows, c.c.Contents, c.db.engine.index
 	var out []trial
 	live, claimed := "", ""
 	if st := rows.Status; st != nil {
-		live = fmt.Sprintf(" WHERE %s = %s AND %s IS NOT NULL", ident(st.Column), literal(st.Live), ident(rows.End))
-		claimed = fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s = %s", table(rows.Table), ident(rows.Initiated), ident(st.Column), literal(st.Claimed))
+		live = fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Live))
+		if c.s.end.of == (around{}) { // the column itself is compared
+			live += fmt.Sprintf(" AND %s IS NOT NULL", sqldb.Quoted(rows.End))
+		}
+		claimed = index(table(rows.Table), sqldb.Quoted(rows.Initiated), fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Claimed)))
 		out = append(out,
 			trial{what: "mark rows as claimed", text: stampRows, args: []any{at, none}},
 			trial{what: "give rows back", text: returnRows, args: []any{none}},
@@ -38,13 +41,13 @@ func (c *Collection) trials() []trial {
 	}
 	out = append(out,
 		trial{what: "find due rows", text: dueRows, args: []any{at, 1}, table: rows.Table,
-			index: fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s (%s)%s", table(rows.Table), ident(rows.End), live)},
+			index: index(table(rows.Table), c.s.end.of.put(sqldb.Quoted(rows.End)), live)},
 		trial{what: "remove rows", text: c.endRows(), args: []any{none}},
 	)
 	if contents == nil {
 		return append(out, c.ownedTrials()...)
 	}
-	byContent := fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s (%s)", table(rows.Table), ident(rows.Content))
+	byContent := index(table(rows.Table), sqldb.Quoted(rows.Content), "")
 	out = append(out,
 		trial{what: "look whether rows refer to contents", text: lookAgain, args: []any{none}, table: rows.Table, index: byContent},
 		trial{what: "lock contents", text: freeContents, args: []any{none}},
@@ -56,7 +59,7 @@ func (c *Collection) trials() []trial {
 	return append(out,
 		trial{what: "count references down", text: countDown, args: []any{none, 1}},
 		trial{what: "find contents without references", text: unreferencedContents, args: []any{1}, table: contents.Table,
-			index: fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s (%s) WHERE %s = 0", table(contents.Table), ident(contents.Key), ident(contents.Count))},
+			index: index(table(contents.Table), sqldb.Quoted(contents.Key), fmt.Sprintf(" WHERE %s = 0", sqldb.Quoted(contents.Count)))},
 	)
 }
 
@@ -66,13 +69,17 @@ const unreferencedContents = `SELECT c.{ckey} FROM {contents} c WHERE {unreferen
 // relies on. Its findings say what to do; the error is one of the database as a whole.
 func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error) {
 	for _, tr := range c.trials() {
-		plan, err := c.explain(ctx, tr)
+		var whole bool
+		err := c.write(ctx, "try to "+tr.what, func(t *tx) error {
+			whole, err = c.db.engine.readsWhole(t, tr)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, err), Do: "correct the description, or grant the privilege"})
-		case tr.table != "" && readsWhole(plan, tr.table):
+		case tr.table != "" && whole:
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
@@ -89,27 +96,6 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger, or guard: quarantine"})
 	}
 	return out, nil
-}
-
-// explain returns the plan of a statement, one that reads tables whole only where no
-// index fits.
-func (c *Collection) explain(ctx context.Context, tr trial) (plan string, err error) {
-	err = c.write(ctx, "try to "+tr.what, func(t *tx) error {
-		if _, err := t.s.Simple(t.ctx, "SET LOCAL enable_seqscan = off; SET LOCAL transaction_read_only = on"); err != nil {
-			return err
-		}
-		lines, err := all(t, text, "EXPLAIN "+tr.text, tr.args...)
-		plan = strings.Join(lines, "\n")
-		return err
-	})
-	return plan, err
-}
-
-// readsWhole reports whether a plan reads a table from its beginning to its end.
-func readsWhole(plan, name string) bool {
-	parts := strings.Split(name, ".")
-	last := parts[len(parts)-1]
-	return strings.Contains(plan, "Seq Scan on "+last+" ") || strings.Contains(plan, `Seq Scan on "`+last+`" `)
 }
 
 const sampleObjects = `SELECT {object} FROM {contents} c ORDER BY c.{ckey} DESC LIMIT ?1`

@@ -14,26 +14,26 @@ import (
 // Statements are written in the words of names.go. ?1 is the instant where rows are
 // compared with one.
 const (
-	due = `{is live} AND r.{end} <= {as end}?1{close end}`
+	due = `{is live} AND {r end} <= {as end}?1{close end}`
 
-	dueRows = `SELECT CAST(r.{key} AS TEXT){copies} FROM {rows} r WHERE ` + due + `
-		ORDER BY r.{end} LIMIT ?2 ` + sqldb.Locked
+	dueRows = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
+		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
 	// dueFree leaves out what holds keep. A join would lose the order.
-	dueFree = `SELECT CAST(r.{key} AS TEXT){copies} FROM {rows} r WHERE ` + due + `
-		AND 0 = (SELECT count(*) FROM {lethe}holds h WHERE h.collection = ?3 AND h.scope = 2 AND h.key = CAST(r.{key} AS TEXT) COLLATE "C"
+	dueFree = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
+		AND 0 = (SELECT count(*) FROM {lethe}holds h WHERE h.collection = ?3 AND h.scope = 2 AND h.key = {r key} {binary}
 			AND (h.until_at = 0 OR h.until_at > ?4))
-		ORDER BY r.{end} LIMIT ?2 ` + sqldb.Locked
+		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
 	stampRows = `UPDATE {rows} SET {claimed}, {initiated} = {as initiated}?1{close initiated}
-		WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 2})`
+		WHERE {key} IN (SELECT {key of id} FROM {ids 2})`
 	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
-		WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+		WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 	// A row that is in progress without a time was left so by nobody of ours: it is
 	// stuck as well.
-	stuckRows = `SELECT CAST(r.{key} AS TEXT) FROM {rows} r
+	stuckRows = `SELECT {r key} FROM {rows} r
 		WHERE {is claimed} AND (r.{initiated} <= {as initiated}?1{close initiated} OR r.{initiated} IS NULL)
 		ORDER BY r.{initiated} LIMIT ?2 ` + sqldb.Locked
 	countDue  = `SELECT count(*) FROM (SELECT 1 FROM {rows} r WHERE ` + due + ` LIMIT ?2) AS d`
-	oldestDue = `SELECT {micros}min(r.{end}){close micros} FROM {rows} r WHERE ` + due
+	oldestDue = `SELECT {micros}min({r end}){close micros} FROM {rows} r WHERE ` + due
 )
 
 // end is the instant up to which rows have ended.
@@ -96,7 +96,7 @@ func keysOf(rows []adopt.Row) string {
 	for i, r := range rows {
 		keys[i] = r.Key
 	}
-	return asJSON(keys)
+	return sqldb.JSON(keys)
 }
 
 // Release implements adopt.Records.
@@ -121,7 +121,7 @@ func (c *Collection) giveBack(t *tx, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	_, err := t.exec(returnRows, asJSON(keys))
+	_, err := t.exec(returnRows, sqldb.JSON(keys))
 	return err
 }
 

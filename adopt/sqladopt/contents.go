@@ -24,29 +24,32 @@ const (
 	referenced = `EXISTS (SELECT 1 FROM {rows} r WHERE r.{content column} = c.{ckey})`
 
 	// findContents is bounded by what it looks at, not by what it finds.
-	findContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, CASE WHEN ` + referenced + `
-		OR EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = CAST(c.{ckey} AS TEXT) COLLATE "C") THEN 1 ELSE 0 END
-		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type}))
+	findContents = `SELECT {c key}, {object}, CASE WHEN ` + referenced + `
+		OR EXISTS (SELECT 1 FROM {lethe}condemned d WHERE d.collection = ?3 AND d.content = {c key} {binary}) THEN 1 ELSE 0 END
+		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > {ckey after})
 		ORDER BY c.{ckey} LIMIT ?2`
 	// takeDue are contents that are due, and those whose worker is silent.
 	takeDue = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
 	// freeContents locks contents against every reference, those of foreign keys as
 	// well; what the application has locked is passed over.
-	freeContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
-		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ` + sqldb.Locked
+	freeContents = `SELECT {c key} FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ` + sqldb.Locked
 	// lookAgain is a statement of its own: it sees what was committed before the lock.
-	lookAgain = `SELECT CAST(c.{ckey} AS TEXT), CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
-		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	lookAgain = `SELECT {c key}, CASE WHEN {unreferenced} THEN 1 ELSE 0 END, CASE WHEN ` + referenced + ` THEN 1 ELSE 0 END
+		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
-	markRows = `UPDATE {lethe}condemned SET state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1,
-		unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END
+	// Where one SET needs what another replaces it stands before that: MySQL goes from
+	// left to right.
+	markRows = `UPDATE {lethe}condemned SET unseen_until = CASE WHEN fence = 0 THEN unseen_until ELSE ?5 END,
+		state = 2, fence = ?3, marked_at = ?4, due_at = ?5, attempts = attempts + 1
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	dropWaiting = `DELETE FROM {lethe}condemned WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	// letGo ends marks of contents that stay. A delete of a silent worker may yet take
 	// effect, and whoever uploaded before it must not commit after it.
-	letGo = `UPDATE {lethe}condemned SET state = 3, fence = 0,
-		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?5
+	letGo = `UPDATE {lethe}condemned SET state = 3,
+		due_at = CASE WHEN fence <> 0 AND ?4 > unseen_until THEN ?4 WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?5,
+		fence = 0
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 	postpone = `UPDATE {lethe}condemned SET due_at = ?3 WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
 
@@ -54,9 +57,9 @@ const (
 	// indexes, and go through their rows for each key: they are decided here.
 	markedRows = `SELECT d.content, d.attempts, CASE WHEN d.state = 2 AND d.fence = ?3 THEN 1 ELSE 0 END FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.content IN (SELECT id FROM {ids 2}) ` + sqldb.Exclusive
-	holdContents = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
-		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} {for update}`
-	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	holdContents = `SELECT {c key} FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
+	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	// endMarks counts the longest write from the last instant at which the object may
 	// have gone: a delete of an earlier attempt may take effect after this one.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
@@ -143,7 +146,7 @@ func (c *Collection) mayMark(t *tx) error {
 	if c.c.Guard == adopt.QuarantineGuard {
 		return nil
 	}
-	guarded, err := c.guarded(t)
+	guarded, err := c.db.engine.guarded(t, c)
 	if err != nil || !guarded {
 		return cmp.Or(err, adopt.ErrUnguarded)
 	}
@@ -181,7 +184,7 @@ func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	looks, err := all(t, func(r *sql.Rows) (l look, err error) {
 		err = r.Scan(&l.key, &l.unreferenced, &l.referenced)
 		return l, err
-	}, c.texts().look, asJSON(keys))
+	}, c.texts().look, sqldb.JSON(keys))
 	seen := make(map[string]look, len(looks))
 	for _, l := range looks {
 		seen[l.key] = l
@@ -195,11 +198,11 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	for _, d := range due {
 		keys, objects = append(keys, d.Content), append(objects, d.Object)
 	}
-	holds, err := h.on(adopt.HoldObject, asJSON(objects))
+	holds, err := h.on(adopt.HoldObject, sqldb.JSON(objects))
 	if err != nil {
 		return s, err
 	}
-	locked, err := all(t, text, c.texts().free, asJSON(keys))
+	locked, err := all(t, text, c.texts().free, sqldb.JSON(keys))
 	if err != nil {
 		return s, err
 	}
@@ -264,7 +267,7 @@ func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
 		if len(step.contents) == 0 {
 			continue
 		}
-		if _, err := t.exec(step.text, append([]any{c.name, asJSON(step.contents)}, step.args...)...); err != nil {
+		if _, err := t.exec(step.text, append([]any{c.name, sqldb.JSON(step.contents)}, step.args...)...); err != nil {
 			return err
 		}
 	}
@@ -299,7 +302,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 				attempts[key] = n
 			}
 			return struct{}{}, nil
-		}, markedRows, c.name, asJSON(keys), fence)
+		}, markedRows, c.name, sqldb.JSON(keys), fence)
 		if err != nil {
 			return err
 		}
@@ -322,7 +325,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 		}
 		out.Gone, out.Failed = len(ended), len(failed)
 		if len(failed) > 0 {
-			if _, err := t.exec(failMarks, c.name, asJSON(failed)); err != nil {
+			if _, err := t.exec(failMarks, c.name, sqldb.JSON(failed)); err != nil {
 				return err
 			}
 		}
@@ -336,7 +339,7 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 	if len(ended) == 0 {
 		return nil
 	}
-	keys := asJSON(ended)
+	keys := sqldb.JSON(ended)
 	if hold := c.texts().hold; hold != "" {
 		if _, err := all(t, text, hold, keys); err != nil {
 			return err
@@ -358,7 +361,7 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 	}
 	slices.Sort(out.Broken)
 	if remove := c.texts().remove; remove != "" {
-		if _, err := t.exec(remove, asJSON(free)); err != nil {
+		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
 			return err
 		}
 	}

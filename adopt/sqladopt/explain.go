@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Fact is one thing that is known of a key. At is 0 for what is so now.
@@ -17,18 +18,18 @@ type Fact struct {
 }
 
 const (
-	explainRow = `SELECT coalesce({content}, ''), coalesce(CAST(r.{end} AS TEXT), 'never'),
-		CASE WHEN r.{end} <= {as end}?2{close end} THEN 1 ELSE 0 END, {state}
-		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
+		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, {state}
+		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 	explainContent = `SELECT {object}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
-		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
-	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})
+		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
+	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
 	// These read what was kept of the collection: they are asked seldom.
 	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
-		AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
-	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND CAST(keys AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+		AND CAST("keys" AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND CAST("keys" AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
 )
 
 // Explain returns what is known of the key of a row, or of a content.
@@ -71,14 +72,14 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 
 // explainHolds tells what keeps a row, and the object of a content.
 func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err error) {
-	holds, err := t.holds(c.db.o.Schema, c.name)
+	holds, err := t.holds(c.db.engine, c.name)
 	if err != nil || len(holds) == 0 {
 		return nil, err
 	}
 	by := []*adopt.Hold{holds.Row(row)}
 	objects := []string{content}
 	if c.c.Contents != nil {
-		if objects, err = all(t, text, explainObjects, asJSON(objects), c.name, content); err != nil {
+		if objects, err = all(t, text, explainObjects, sqldb.JSON(objects), c.name, content); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +100,7 @@ func (c *Collection) explainReceipts(t *tx, key string) ([]Fact, error) {
 		err = r.Scan(&f.At, &kind)
 		f.What = told(kind, key)
 		return f, err
-	}, explainReceipts, c.name, asJSON([]string{key}))
+	}, explainReceipts, c.name, sqldb.JSON([]string{key}))
 }
 
 // told says what a receipt means.
@@ -135,7 +136,7 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 			f.What += "; it refers to content " + content
 		}
 		return f, nil
-	}, explainRow, asJSON([]string{key}), c.end(t))
+	}, explainRow, sqldb.JSON([]string{key}), c.end(t))
 	return content, facts, err
 }
 
@@ -149,7 +150,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 			f.What += fmt.Sprintf(", its count is %d", count)
 		}
 		return f, err
-	}, explainContent, asJSON([]string{content}))
+	}, explainContent, sqldb.JSON([]string{content}))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (q *Quarantine) Explain(ctx context.Context, key string) (facts []Fact, err
 			err = r.Scan(&f.At, &kind)
 			f.What = told(kind, key)
 			return f, err
-		}, explainMoves, q.name, asJSON([]string{key}))
+		}, explainMoves, q.name, sqldb.JSON([]string{key}))
 		if err != nil {
 			return err
 		}

@@ -23,11 +23,11 @@ var _ adopt.FolderRows = (*Folders)(nil)
 
 // {live} is the query of live folders, of one column: live(name).
 const (
-	oneColumn = `SELECT * FROM {live} LIMIT 0`
-	liveNames = `SELECT CAST(live.name AS TEXT) FROM {live}`
+	oneColumn = `SELECT * FROM {live query} LIMIT 0`
+	liveNames = `SELECT {live name} FROM {live}`
 	// lookLive counts rows, those without a name, and names those of a list that live.
 	lookLive = `SELECT count(*), count(*) FILTER (WHERE live.name IS NULL),
-		coalesce(jsonb_agg(DISTINCT CAST(live.name AS TEXT)) FILTER (WHERE CAST(live.name AS TEXT) IN (SELECT id FROM {ids 1})), '[]')
+		coalesce(jsonb_agg(DISTINCT {live name}) FILTER (WHERE {live name} IN (SELECT id FROM {ids 1})), '[]')
 		FROM {live}`
 
 	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}live_rows WHERE collection = ?1`
@@ -39,7 +39,7 @@ const (
 	seenFolders = `SELECT name FROM {lethe}folders WHERE collection = ?2 AND state IN (1, 2)
 		AND name IN (SELECT id FROM {ids 1}) ORDER BY name ` + sqldb.Exclusive
 	condemnSeen  = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND name IN (SELECT id FROM {ids 1})`
-	recordMarker = `UPDATE {lethe}folders f SET state = 3, marked_at = ?3, marker_at = t.at
+	recordMarker = `UPDATE {lethe}folders AS f SET state = 3, marked_at = ?3, marker_at = t.at
 		FROM {rows 1: name text, at bigint} WHERE f.collection = ?2 AND f.name = t.name AND f.state = 2`
 	proceedMarked = `UPDATE {lethe}folders SET state = 4, allowed_at = ?3 WHERE collection = ?1 AND name = ?2`
 	countPurged   = `UPDATE {lethe}folders SET purged = ?3 WHERE collection = ?1 AND name = ?2 AND state = 4`
@@ -52,15 +52,17 @@ const (
 
 // Folders prepares a collection of folders, and tries its query.
 func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Folders, error) {
-	live := "(" + c.Folders.Live.Query + "\n)"
+	live := c.Folders.Live.Query
 	if c.Folders.Live.Table != "" {
 		t, err := adopt.ParseTemplate(c.Folders.Live.Name)
 		if err != nil {
 			return nil, fmt.Errorf("collection %s: %w", name, err)
 		}
-		live = fmt.Sprintf("(SELECT %s FROM %s r)", concatenation(t, "r"), table(c.Folders.Live.Table))
+		live = fmt.Sprintf("SELECT %s FROM %s r", db.concatenation(t, "r", nil), table(c.Folders.Live.Table))
 	}
-	f := &Folders{db.scope(name, c.Prefix, words{"{live}": live + " AS live(name)"})}
+	f := &Folders{db.scope(name, c.Prefix, words{
+		"{live query}": "(" + live + "\n) AS live", "{live}": source(live, "live", "name"), "{live name}": db.engine.text("live.name", column{}),
+	})}
 	return f, f.try(ctx)
 }
 
@@ -88,8 +90,7 @@ func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
 		if err := f.lookLive(t, &v); err != nil {
 			return err
 		}
-		var installed bool
-		if err := t.row("SELECT to_regclass(?1) IS NOT NULL", ident(f.db.o.Schema)+".folders").Scan(&installed); err != nil || !installed {
+		if installed, err := f.db.engine.has(t, "folders"); err != nil || !installed {
 			return err
 		}
 		if err := t.row(lastRows, f.name).Scan(&v.Last); err != nil {
@@ -98,7 +99,7 @@ func (f *Folders) Look(ctx context.Context) (v adopt.FolderView, err error) {
 		if v.Known, err = all(t, scanFolder, knownRows, f.name); err != nil {
 			return err
 		}
-		v.Holds, err = t.holds(f.db.o.Schema, f.name)
+		v.Holds, err = t.holds(f.db.engine, f.name)
 		return err
 	})
 	return v, err
@@ -137,7 +138,7 @@ func (f *Folders) lookLive(t *tx, v *adopt.FolderView) error {
 func (f *Folders) again(t *tx, names []string, floor int64) (map[string]bool, error) {
 	var rows, unnamed int64
 	var found string
-	if err := t.row(lookLive, asJSON(names)).Scan(&rows, &unnamed, &found); err != nil {
+	if err := t.row(lookLive, sqldb.JSON(names)).Scan(&rows, &unnamed, &found); err != nil {
 		return nil, err
 	}
 	switch {
@@ -172,7 +173,7 @@ func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
 		if _, err := t.exec(noteRows, f.name, rows, t.now); err != nil || len(names) == 0 {
 			return err
 		}
-		_, err := t.exec(insertSeen, asJSON(names), f.name, t.now)
+		_, err := t.exec(insertSeen, sqldb.JSON(names), f.name, t.now)
 		return err
 	})
 }
@@ -185,7 +186,7 @@ func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out
 			return err
 		}
 		// Another worker may have taken some further by now.
-		seen, err := all(t, text, seenFolders, asJSON(names), f.name)
+		seen, err := all(t, text, seenFolders, sqldb.JSON(names), f.name)
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (f *Folders) Condemn(ctx context.Context, names []string, floor int64) (out
 			return err
 		}
 		out = slices.DeleteFunc(seen, func(name string) bool { return live[name] || holds.Folder(f.prefix+name+"/") != nil })
-		_, err = t.exec(condemnSeen, asJSON(out), f.name)
+		_, err = t.exec(condemnSeen, sqldb.JSON(out), f.name)
 		return err
 	})
 	return out, err
@@ -211,7 +212,7 @@ func (f *Folders) Marked(ctx context.Context, folders []adopt.KnownFolder) error
 		list = append(list, marker{k.Name, int64(k.MarkerAt)})
 	}
 	return f.write(ctx, "record markers", func(t *tx) error {
-		_, err := t.exec(recordMarker, asJSON(list), f.name, t.now)
+		_, err := t.exec(recordMarker, sqldb.JSON(list), f.name, t.now)
 		return err
 	})
 }
@@ -262,7 +263,7 @@ func (f *Folders) Purged(ctx context.Context, k adopt.KnownFolder, keys []string
 		if _, err := t.exec(countPurged, f.name, k.Name, k.Purged); err != nil {
 			return err
 		}
-		_, err := t.exec(insertReceipt, f.name, "objects", t.now, asJSON(keys))
+		_, err := t.exec(insertReceipt, f.name, "objects", t.now, sqldb.JSON(keys))
 		return err
 	})
 }
@@ -273,7 +274,7 @@ func (f *Folders) Gone(ctx context.Context, k adopt.KnownFolder) error {
 		if _, err := t.exec(forgetKnown, f.name, k.Name, int(adopt.FolderPurging)); err != nil {
 			return err
 		}
-		_, err := t.exec(insertReceipt, f.name, "folders", t.now, asJSON([]string{k.Name}))
+		_, err := t.exec(insertReceipt, f.name, "folders", t.now, sqldb.JSON([]string{k.Name}))
 		return err
 	})
 }

@@ -18,7 +18,7 @@ var (
 )
 
 const (
-	holdColumns = `collection, scope, key, reason, set_by, set_at, until_at`
+	holdColumns = `collection, scope, "key", reason, set_by, set_at, until_at`
 	// stands: ?2 is now.
 	stands = `(until_at = 0 OR until_at > ?2)`
 
@@ -28,27 +28,27 @@ const (
 	countHolds       = `UPDATE {lethe}collections SET holds = (SELECT count(*) FROM {lethe}holds WHERE collection = ?1) WHERE name = ?1`
 
 	insertHold = `INSERT INTO {lethe}holds (` + holdColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`
-	oneHold    = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND key = ?3`
-	deleteHold = `DELETE FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND key = ?3`
+	oneHold    = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND "key" = ?3`
+	deleteHold = `DELETE FROM {lethe}holds WHERE collection = ?1 AND scope = ?2 AND "key" = ?3`
 	overHolds  = `DELETE FROM {lethe}holds WHERE collection = ?1 AND until_at <> 0 AND until_at <= ?2`
 	manyHolds  = `SELECT count(*) FROM {lethe}holds WHERE collection = ?1 AND scope = ?2`
-	allHolds   = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE (collection = ?1 OR ?1 = '') AND ` + stands + ` ORDER BY collection, scope, key`
+	allHolds   = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE (collection = ?1 OR ?1 = '') AND ` + stands + ` ORDER BY collection, scope, "key"`
 	// wideHolds are those on more than one key.
 	wideHolds = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope IN (1, 4) AND ` + stands
-	keyHolds  = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?3 AND key IN (SELECT id FROM {ids 4}) AND ` + stands
+	keyHolds  = `SELECT ` + holdColumns + ` FROM {lethe}holds WHERE collection = ?1 AND scope = ?3 AND "key" IN (SELECT id FROM {ids 4}) AND ` + stands
 
 	// {covered} is whether a hold covers a key: ?3 is its scope, ?4 its key.
 	objectsUnderWay = `SELECT count(*), coalesce(max(u.until_at), 0) FROM (
-		SELECT object AS key, CASE WHEN fence <> 0 AND due_at > unseen_until THEN due_at ELSE unseen_until END AS until_at
+		SELECT object AS "key", CASE WHEN fence <> 0 AND due_at > unseen_until THEN due_at ELSE unseen_until END AS until_at
 			FROM {lethe}condemned WHERE collection = ?1 AND state = 2
-		UNION ALL SELECT key, allowed_at + ?5 FROM {lethe}orphans WHERE collection = ?1 AND allowed_at <> 0
-		UNION ALL SELECT key, CASE WHEN state = 4 AND due_at > late_at THEN due_at ELSE late_at END
+		UNION ALL SELECT "key", allowed_at + ?5 FROM {lethe}orphans WHERE collection = ?1 AND allowed_at <> 0
+		UNION ALL SELECT "key", CASE WHEN state = 4 AND due_at > late_at THEN due_at ELSE late_at END
 			FROM {lethe}quarantined WHERE collection = ?1 AND state IN (2, 4)) AS u
 		WHERE u.until_at > ?2 AND (?3 = 1 OR ?3 = 3 AND u.key = ?4 OR ?3 = 4 AND substr(u.key, 1, length(?4)) = ?4)`
 	foldersUnderWay = `SELECT name, allowed_at + ?3 FROM {lethe}folders WHERE collection = ?1 AND state = 4 AND allowed_at + ?3 > ?2`
 
 	// canonical is the key of a row as the database writes it.
-	canonical = `SELECT CAST(CAST(?1 AS {key type}) AS TEXT)`
+	canonical = `SELECT {canonical key}`
 )
 
 func scanHold(r *sql.Rows) (h adopt.Hold, err error) {
@@ -216,7 +216,7 @@ func (db *DB) Holds(ctx context.Context) (adopt.Holds, error) { return db.holds(
 // holds returns the holds of a collection, or of all.
 func (db *DB) holds(ctx context.Context, name string) (out adopt.Holds, err error) {
 	err = db.read(ctx, "list holds", func(t *tx) error {
-		out, err = t.holds(db.o.Schema, name)
+		out, err = t.holds(db.engine, name)
 		return err
 	})
 	return out, err
@@ -224,9 +224,8 @@ func (db *DB) holds(ctx context.Context, name string) (out adopt.Holds, err erro
 
 // holds returns the holds of a collection, or of all; none where Lethe's tables are not
 // made yet.
-func (t *tx) holds(schema, name string) (adopt.Holds, error) {
-	var installed bool
-	if err := t.row("SELECT to_regclass(?1) IS NOT NULL", ident(schema)+".holds").Scan(&installed); err != nil || !installed {
+func (t *tx) holds(e engine, name string) (adopt.Holds, error) {
+	if installed, err := e.has(t, "holds"); err != nil || !installed {
 		return nil, err
 	}
 	return all(t, scanHold, allHolds, name, t.now)

@@ -20,29 +20,29 @@ var _ adopt.KeyRows = (*Keys)(nil)
 
 // {named} is the query of keys, of one column: named(key).
 const (
-	streamKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL ORDER BY CAST(named.key AS TEXT) COLLATE "C"`
-	namedKeys  = `SELECT DISTINCT CAST(named.key AS TEXT) FROM {named} WHERE CAST(named.key AS TEXT) IN (SELECT id FROM {ids 1})`
-	sampleKeys = `SELECT CAST(named.key AS TEXT) FROM {named} WHERE named.key IS NOT NULL LIMIT ?1`
+	streamKeys = `SELECT {named key} FROM {named} WHERE named.key IS NOT NULL ORDER BY {named key} {binary}`
+	namedKeys  = `SELECT DISTINCT {named key} FROM {named} WHERE {named key} IN (SELECT id FROM {ids 1})`
+	sampleKeys = `SELECT {named key} FROM {named} WHERE named.key IS NOT NULL LIMIT ?1`
 	// livingKeys counts what Stream counts.
-	livingKeys = `SELECT count(DISTINCT CAST(named.key AS TEXT)), (` + lastRows + `) FROM {named}
-		WHERE substr(CAST(named.key AS TEXT), 1, ?3) = ?2 AND CAST(named.key AS TEXT) <> ?2`
+	livingKeys = `SELECT count(DISTINCT {named key}), (` + lastRows + `) FROM {named}
+		WHERE substr({named key}, 1, ?3) = ?2 AND {named key} <> ?2`
 	noNames = `SELECT * FROM {named} LIMIT 0`
 
-	seeOrphans = `INSERT INTO {lethe}orphans AS o (collection, key, size, modified, since_at, seen_at)
+	seeOrphans = `INSERT INTO {lethe}orphans AS o (collection, "key", size, modified, since_at, seen_at)
 		SELECT ?2, t.key, t.size, t.modified, ?3, ?3 FROM ` + "{rows 1: key text, size bigint, modified bigint}" + ` WHERE TRUE
-		ON CONFLICT (collection, key) DO UPDATE SET seen_at = excluded.seen_at, size = excluded.size, modified = excluded.modified,
-			since_at = CASE WHEN o.modified = excluded.modified THEN o.since_at ELSE excluded.since_at END`
-	allowOrphans = `UPDATE {lethe}orphans SET allowed_at = ?3 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	dueOrphans   = `SELECT key FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})
-		AND since_at <= ?3 ORDER BY key LIMIT ?4 ` + sqldb.Exclusive
-	endOrphans   = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
+		ON CONFLICT (collection, "key") DO UPDATE SET since_at = CASE WHEN o.modified = excluded.modified THEN o.since_at ELSE excluded.since_at END,
+			seen_at = excluded.seen_at, size = excluded.size, modified = excluded.modified`
+	allowOrphans = `UPDATE {lethe}orphans SET allowed_at = ?3 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	dueOrphans   = `SELECT "key" FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})
+		AND since_at <= ?3 ORDER BY "key" LIMIT ?4 ` + sqldb.Exclusive
+	endOrphans   = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	otherOrphans = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2`
 	countOrphans = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}orphans WHERE collection = ?1`
 )
 
 // Keys prepares a collection of keys, and tries its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
-	k := &Keys{db.scope(name, c.Prefix, words{"{named}": "(" + c.Keys.Query + "\n) AS named(key)"})}
+	k := &Keys{db.scope(name, c.Prefix, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
 		_, err := all(t, text, noNames)
 		return err
@@ -56,7 +56,7 @@ func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys,
 // Stream implements adopt.KeyRows.
 func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
 	err = k.read(ctx, "read the keys", func(t *tx) error {
-		if _, err := t.s.Simple(t.ctx, "SET LOCAL statement_timeout = 0"); err != nil {
+		if err := k.db.engine.unhurried(t); err != nil {
 			return err
 		}
 		at = t.now
@@ -102,7 +102,7 @@ func (k *Keys) Living(ctx context.Context, prefix string) (rows, last int64, err
 // Named implements adopt.KeyRows.
 func (k *Keys) Named(ctx context.Context, keys []string) (named []string, err error) {
 	err = k.read(ctx, "look for keys", func(t *tx) error {
-		named, err = all(t, text, namedKeys, asJSON(keys))
+		named, err = all(t, text, namedKeys, sqldb.JSON(keys))
 		return err
 	})
 	return named, err
@@ -126,15 +126,15 @@ func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err err
 		if err != nil {
 			return err
 		}
-		holds, err := h.on(adopt.HoldObject, asJSON(keys))
+		holds, err := h.on(adopt.HoldObject, sqldb.JSON(keys))
 		if err != nil {
 			return err
 		}
-		named, err := all(t, text, namedKeys, asJSON(keys))
+		named, err := all(t, text, namedKeys, sqldb.JSON(keys))
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(endOrphans, k.name, asJSON(named)); err != nil {
+		if _, err := t.exec(endOrphans, k.name, sqldb.JSON(named)); err != nil {
 			return err
 		}
 		lives := make(map[string]bool, len(named))
@@ -156,14 +156,14 @@ func (k *Keys) See(ctx context.Context, s adopt.Seeing) (out adopt.Seen, err err
 			left = append(left, o.Key)
 		}
 		out.Orphans = len(rows)
-		if _, err := t.exec(seeOrphans, asJSON(rows), k.name, t.now); err != nil {
+		if _, err := t.exec(seeOrphans, sqldb.JSON(rows), k.name, t.now); err != nil {
 			return err
 		}
-		out.Condemned, err = all(t, text, dueOrphans, k.name, asJSON(left), t.now.Add(-s.Retention), max(0, s.Most))
+		out.Condemned, err = all(t, text, dueOrphans, k.name, sqldb.JSON(left), t.now.Add(-s.Retention), max(0, s.Most))
 		if err != nil || len(out.Condemned) == 0 {
 			return err
 		}
-		_, err = t.exec(allowOrphans, k.name, asJSON(out.Condemned), t.now)
+		_, err = t.exec(allowOrphans, k.name, sqldb.JSON(out.Condemned), t.now)
 		return err
 	})
 	return out, err
@@ -175,10 +175,10 @@ func (k *Keys) Gone(ctx context.Context, keys []string) error {
 		return nil
 	}
 	return k.write(ctx, "end orphans", func(t *tx) error {
-		if _, err := t.exec(endOrphans, k.name, asJSON(keys)); err != nil {
+		if _, err := t.exec(endOrphans, k.name, sqldb.JSON(keys)); err != nil {
 			return err
 		}
-		_, err := t.exec(insertReceipt, k.name, "objects", t.now, asJSON(keys))
+		_, err := t.exec(insertReceipt, k.name, "objects", t.now, sqldb.JSON(keys))
 		return err
 	})
 }

@@ -2,10 +2,11 @@ package sqladopt
 
 import (
 	"fmt"
-	"regexp"
+	"maps"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Collection is one collection of records in its database: adopt.Records,
@@ -13,6 +14,7 @@ import (
 type Collection struct {
 	scope
 	c     adopt.Collection
+	s     *shape
 	grace adopt.Grace
 }
 
@@ -25,143 +27,122 @@ var (
 // words are what a collection calls things, by the marks that stand for them.
 type words map[string]string
 
-// literal quotes a text.
-func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// with adds words; those of the argument have the last word.
+func (w words) with(more words) words {
+	out := maps.Clone(w)
+	if out == nil {
+		out = words{}
+	}
+	maps.Copy(out, more)
+	return out
+}
 
 // table quotes a name that may have a schema.
 func table(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
-		parts[i] = ident(p)
+		parts[i] = sqldb.Quoted(p)
 	}
 	return strings.Join(parts, ".")
 }
 
-// instants are how microseconds since 1970 become a value of a column, in two pieces
-// around them, and how its values become microseconds, likewise.
-type instants struct{ as, closeAs, micros, closeMicros string }
+// source is a query of one column as a row source of that name and column.
+func source(query, name, column string) string {
+	return fmt.Sprintf(`(WITH %[1]s("%[2]s") AS (%[3]s`+"\n"+`) SELECT * FROM %[1]s) AS %[1]s`, name, column, query)
+}
 
-// precision is that of a type of times.
-var precision = regexp.MustCompile(`\(\d+(,\d+)?\)`)
-
-func instantsOf(col column, zone, unit string) (instants, error) {
-	const (
-		since  = "(TIMESTAMPTZ 'epoch' + CAST("
-		micros = " AS BIGINT) * INTERVAL '1 microsecond')"
-		// An end before time began has an age as well.
-		told      = "CAST(extract(epoch FROM greatest("
-		closeTold = ", TIMESTAMPTZ 'epoch')) * 1000000 AS BIGINT)"
-	)
-	switch kind := precision.ReplaceAllString(col.kind, ""); kind {
-	case "timestamp with time zone":
-		return instants{since, micros, told, closeTold}, nil
-	case "timestamp without time zone", "date":
-		if zone == "" {
-			return instants{}, fmt.Errorf("column %s is a %s: say in which time zone it is (zone: UTC)", col.name, col.kind)
-		}
-		in := " AT TIME ZONE " + literal(zone)
-		return instants{"CAST(" + since, micros + in + " AS " + kind + ")", told + "CAST(", " AS TIMESTAMP)" + in + closeTold}, nil
-	case "bigint", "integer", "numeric", "double precision":
-		per, ok := map[string]string{"s": "1000000", "ms": "1000", "us": "1"}[unit]
-		if !ok {
-			return instants{}, fmt.Errorf("column %s is a number: say its unit (unit: s, ms or us since 1970)", col.name)
-		}
-		return instants{"(CAST(", " AS BIGINT) / " + per + ")", "CAST(CAST(", " AS NUMERIC) * " + per + " AS BIGINT)"}, nil
+// perUnit is how many microseconds the unit of a column of numbers has.
+func perUnit(c column, unit string) (string, error) {
+	per, ok := map[string]string{"s": "1000000", "ms": "1000", "us": "1"}[unit]
+	if !ok {
+		return "", fmt.Errorf("column %s is a number: say its unit (unit: s, ms or us since 1970)", c.name)
 	}
-	return instants{}, fmt.Errorf("column %s is of type %s, which is no time: it has to be a timestamp, a date, or a number with a unit", col.name, col.kind)
+	return per, nil
 }
 
 // claimWords are those of a claim. The instant of a claim is compared as its column
 // keeps it: the same row gets the same one twice only if it is claimed twice within a
 // unit of the column, and a watchdog waits for longer than that.
-func claimWords(w words, c adopt.Collection, s *shape) error {
-	st, col := c.Rows.Status, s.rows[c.Rows.Initiated]
-	if col.base == "date" {
-		return fmt.Errorf("column %s is a date, which is too coarse for the time of a claim: make it a timestamp", col.name)
-	}
-	i, err := instantsOf(col, c.Rows.Zone, c.Rows.Unit)
-	if err != nil {
-		return err
-	}
-	w["{as initiated}"], w["{close initiated}"] = "CAST("+i.as, i.closeAs+" AS "+col.kind+")"
-	w["{initiated}"] = ident(c.Rows.Initiated)
-	column := ident(st.Column)
-	w["{live}"] = column + " = " + literal(st.Live)
+func (db *DB) claimWords(w words, c adopt.Collection, s *shape) {
+	st, i := c.Rows.Status, s.initiated
+	w["{as initiated}"], w["{close initiated}"] = i.stamp.open, i.stamp.close
+	w["{initiated}"] = sqldb.Quoted(c.Rows.Initiated)
+	column := sqldb.Quoted(st.Column)
+	w["{live}"] = column + " = " + sqldb.Literal(st.Live)
 	w["{is live}"] = "r." + w["{live}"]
-	w["{state}"] = "CAST(r." + column + " AS TEXT)"
-	w["{claimed}"] = column + " = " + literal(st.Claimed)
+	w["{state}"] = db.engine.text("r."+column, s.rows.columns[st.Column])
+	w["{claimed}"] = column + " = " + sqldb.Literal(st.Claimed)
 	w["{is claimed}"] = "r." + w["{claimed}"]
-	w["{deleted}"] = column + " = " + literal(st.Deleted)
+	w["{deleted}"] = column + " = " + sqldb.Literal(st.Deleted)
 	if c.Rows.Content != "" {
-		w["{deleted}"] += ", " + ident(c.Rows.Content) + " = NULL"
+		w["{deleted}"] += ", " + sqldb.Quoted(c.Rows.Content) + " = NULL"
 	}
-	return nil
 }
 
-// concatenation is the expression of a template over the columns of a table.
-func concatenation(t adopt.Template, alias string) string {
+// concatenation is the expression of a template over the columns of a table; columns
+// that are not in the list are of no particular type.
+func (db *DB) concatenation(t adopt.Template, alias string, columns map[string]column) string {
 	var parts []string
 	for i, l := range t.Literals() {
 		if l != "" {
-			parts = append(parts, literal(l))
+			parts = append(parts, sqldb.Literal(l))
 		}
 		if i < len(t.Columns()) {
-			parts = append(parts, fmt.Sprintf("CAST(%s.%s AS TEXT)", alias, ident(t.Columns()[i])))
+			name := t.Columns()[i]
+			parts = append(parts, db.engine.text(alias+"."+sqldb.Quoted(name), columns[name]))
 		}
 	}
 	return strings.Join(parts, " || ")
 }
 
 // wordsOf fills in the marks of a collection.
-func wordsOf(c adopt.Collection, s *shape) (words, error) {
+func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
+	key := s.rows.columns[c.Rows.Key]
 	w := words{
-		"{rows}": table(c.Rows.Table), "{key}": ident(c.Rows.Key), "{key type}": s.rows[c.Rows.Key].kind,
-		"{end}": ident(c.Rows.End), "{content}": "NULL", "{copies}": "",
-		"{is live}": "TRUE", "{state}": "''",
+		"{rows}": table(c.Rows.Table), "{key}": sqldb.Quoted(c.Rows.Key),
+		"{r key}": db.engine.text("r."+sqldb.Quoted(c.Rows.Key), key), "{key of id}": db.engine.value("id", key),
+		"{canonical key}": db.engine.text(db.engine.value("?1", key), key),
+		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
+		"{content}":       "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''",
+		"{r end}": s.end.of.put("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
+		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
-	end, err := instantsOf(s.rows[c.Rows.End], c.Rows.Zone, c.Rows.Unit)
-	if err != nil {
-		return nil, err
-	}
-	w["{as end}"], w["{close end}"], w["{micros}"], w["{close micros}"] = end.as, end.closeAs, end.micros, end.closeMicros
 	if c.Rows.Status != nil {
-		if err := claimWords(w, c, s); err != nil {
-			return nil, err
-		}
+		db.claimWords(w, c, s)
 	}
 	for _, text := range c.Cache {
 		t, err := adopt.ParseTemplate(text)
 		if err != nil {
 			return nil, err
 		}
-		w["{copies}"] += ", " + concatenation(t, "r")
+		w["{copies}"] += ", " + db.concatenation(t, "r", s.rows.columns)
 	}
-	w["{guarded}"] = w["{rows}"]
 	if len(c.Rows.Objects) > 0 {
-		return w, ownedWords(w, c)
+		return w, db.ownedWords(w, c, s)
 	}
 	if c.Contents == nil {
 		return w, nil
 	}
-	return w, contentWords(w, c, s)
+	return w, db.contentWords(w, c, s)
 }
 
-func contentWords(w words, c adopt.Collection, s *shape) error {
+func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	object, err := adopt.ParseTemplate(c.Contents.Object)
 	if err != nil {
 		return err
 	}
-	w["{content}"] = "CAST(r." + ident(c.Rows.Content) + " AS TEXT)"
-	w["{content column}"] = ident(c.Rows.Content)
-	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), ident(c.Contents.Key)
-	w["{contents qualified}"] = s.place
-	w["{guarded}"] = w["{contents}"] + ", " + w["{rows}"]
-	w["{ckey type}"] = s.contents[c.Contents.Key].kind
-	w["{object}"] = concatenation(object, "c")
+	key := s.contents.columns[c.Contents.Key]
+	w["{content}"] = db.engine.text("r."+sqldb.Quoted(c.Rows.Content), s.rows.columns[c.Rows.Content])
+	w["{content column}"] = sqldb.Quoted(c.Rows.Content)
+	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), sqldb.Quoted(c.Contents.Key)
+	w["{contents qualified}"], w["{ckey type}"] = s.contents.place, key.kind
+	w["{c key}"], w["{ckey of id}"] = db.engine.text("c."+sqldb.Quoted(c.Contents.Key), key), db.engine.value("id", key)
+	w["{ckey after}"] = db.engine.value("nullif(?1, '')", key)
+	w["{object}"] = db.concatenation(object, "c", s.contents.columns)
 	w["{count}"], w["{unreferenced}"] = "0", "TRUE"
 	if c.Contents.Count != "" {
-		w["{count}"] = ident(c.Contents.Count)
-		w["{unreferenced}"] = "c." + ident(c.Contents.Count) + " = 0"
+		w["{count}"] = sqldb.Quoted(c.Contents.Count)
+		w["{unreferenced}"] = "c." + sqldb.Quoted(c.Contents.Count) + " = 0"
 	}
 	return nil
 }

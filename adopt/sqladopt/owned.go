@@ -1,7 +1,6 @@
 package sqladopt
 
 import (
-	_ "embed"
 	"fmt"
 	"strings"
 
@@ -38,29 +37,17 @@ func (c *Collection) texts() contentTexts {
 	return contentTexts{freeContents, lookAgain, holdContents, deleteContents, sampleObjects}
 }
 
-// guardOwnedSQL is the guard of rows that own objects: it keeps keys from being named
-// while their objects go, and writes down which a row leaves behind, whoever removes it.
-//
-//go:embed guard_owned_postgres.sql
-var guardOwnedSQL string
-
-const unguardOwnedSQL = `DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
-DROP TRIGGER IF EXISTS {trigger left} ON {rows};
-DROP FUNCTION IF EXISTS {lethe}{guard rows}();
-DROP FUNCTION IF EXISTS {lethe}{guard left}();
-DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
-
 // ownedWords fills in the marks of rows that own objects.
-func ownedWords(w words, c adopt.Collection) error {
+func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
 	var own, owned, news, olds []string
 	for _, text := range c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)
 		if err != nil {
 			return err
 		}
-		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s = t.id)", table(c.Rows.Table), concatenation(t, "r")))
-		own = append(own, concatenation(t, "r"))
-		news, olds = append(news, concatenation(t, "NEW")), append(olds, concatenation(t, "OLD"))
+		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s = t.id)", table(c.Rows.Table), db.concatenation(t, "r", s.rows.columns)))
+		own = append(own, db.concatenation(t, "r", s.rows.columns))
+		news, olds = append(news, db.concatenation(t, "NEW", s.rows.columns)), append(olds, db.concatenation(t, "OLD", s.rows.columns))
 	}
 	w["{own objects}"] = strings.Join(own, ", ")
 	w["{owned}"] = strings.Join(owned, " OR ")
@@ -77,11 +64,11 @@ func (c *Collection) ownedTrials() (out []trial) {
 		if err != nil {
 			continue // Parse has refused it
 		}
-		expression := concatenation(t, "r")
+		expression := c.db.concatenation(t, "r", c.s.rows.columns)
 		out = append(out, trial{
 			what: "look whether a row names " + text, args: []any{"x"}, table: c.c.Rows.Table,
 			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s = ?1 LIMIT 1", expression),
-			index: fmt.Sprintf("CREATE INDEX CONCURRENTLY ON %s ((%s))", table(c.c.Rows.Table), strings.ReplaceAll(expression, "r.", "")),
+			index: c.db.engine.index(table(c.c.Rows.Table), "("+strings.ReplaceAll(expression, "r.", "")+")", ""),
 		})
 	}
 	return out

@@ -23,36 +23,36 @@ var _ adopt.QuarantineRows = (*Quarantine)(nil)
 
 // Quarantine returns the record of contents whose objects were moved away.
 func (c *Collection) Quarantine() *Quarantine {
-	return &Quarantine{c.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedObjects, asJSON(keys)) }}
+	return &Quarantine{c.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedObjects, sqldb.JSON(keys)) }}
 }
 
 // Quarantine returns the record of objects that no row named and that were moved away.
 func (k *Keys) Quarantine() *Quarantine {
-	return &Quarantine{k.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedKeys, asJSON(keys)) }}
+	return &Quarantine{k.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedKeys, sqldb.JSON(keys)) }}
 }
 
 const (
 	// namedObjects are objects of contents that are counted or referred to.
 	namedObjects = `SELECT {object} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1}) AND NOT ({unreferenced} AND NOT ` + referenced + `)`
 
-	movingRows = `SELECT key, state, tag, due_at, late_at, fence FROM {lethe}quarantined
-		WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2}) ORDER BY key ` + sqldb.Exclusive
-	beginMoves = `INSERT INTO {lethe}quarantined (collection, key, copy, size, tag, state, fence, due_at, since_at)
+	movingRows = `SELECT "key", state, tag, due_at, late_at, fence FROM {lethe}quarantined
+		WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2}) ORDER BY "key" ` + sqldb.Exclusive
+	beginMoves = `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at)
 		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM ` + "{rows 1: key text, copy text, size bigint, tag text}" + ` WHERE TRUE
-		ON CONFLICT (collection, key) DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
+		ON CONFLICT (collection, "key") DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
 			fence = excluded.fence, due_at = excluded.due_at, since_at = excluded.since_at, until_at = 0, late_at = 0, wanted = 0`
-	takeHeld = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	moved    = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	heldPage = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
-		WHERE collection = ?1 AND key > ?2 ORDER BY key LIMIT ?3`
-	heldRowsOf = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
-		WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2}) ORDER BY key ` + sqldb.Exclusive
-	heldOne = `SELECT key, copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
-		WHERE collection = ?1 AND key = ?2`
-	claimHeld = `UPDATE {lethe}quarantined SET state = ?3, fence = ?4, due_at = ?5 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	keepHeld  = `UPDATE {lethe}quarantined SET state = 2, due_at = 0 WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	endHeld   = `DELETE FROM {lethe}quarantined WHERE collection = ?1 AND key IN (SELECT id FROM {ids 2})`
-	wantHeld  = `UPDATE {lethe}quarantined SET wanted = 1 WHERE collection = ?1 AND key = ?2`
+	takeHeld = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	moved    = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	heldPage = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND "key" > ?2 ORDER BY "key" LIMIT ?3`
+	heldRowsOf = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2}) ORDER BY "key" ` + sqldb.Exclusive
+	heldOne = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
+		WHERE collection = ?1 AND "key" = ?2`
+	claimHeld = `UPDATE {lethe}quarantined SET state = ?3, fence = ?4, due_at = ?5 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	keepHeld  = `UPDATE {lethe}quarantined SET state = 2, due_at = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	endHeld   = `DELETE FROM {lethe}quarantined WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	wantHeld  = `UPDATE {lethe}quarantined SET wanted = 1 WHERE collection = ?1 AND "key" = ?2`
 	countHeld = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}quarantined WHERE collection = ?1`
 )
 
@@ -70,7 +70,7 @@ func (q *Quarantine) records(t *tx, keys []string) (map[string]onRecord, error) 
 	rows, err := all(t, func(r *sql.Rows) (o onRecord, err error) {
 		err = r.Scan(&o.key, &o.state, &o.tag, &o.due, &o.late, &o.fence)
 		return o, err
-	}, movingRows, q.name, asJSON(keys))
+	}, movingRows, q.name, sqldb.JSON(keys))
 	known := make(map[string]onRecord, len(rows))
 	for _, o := range rows {
 		known[o.key] = o
@@ -105,7 +105,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 			}
 		}
 		if len(fresh) > 0 {
-			if _, err := t.exec(beginMoves, asJSON(fresh), q.name, out.Fence, t.now.Add(late), t.now); err != nil {
+			if _, err := t.exec(beginMoves, sqldb.JSON(fresh), q.name, out.Fence, t.now.Add(late), t.now); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (q *Quarantine) change(t *tx, text string, keys []string, args ...any) erro
 	if len(keys) == 0 {
 		return nil
 	}
-	_, err := t.exec(text, append([]any{q.name, asJSON(keys)}, args...)...)
+	_, err := t.exec(text, append([]any{q.name, sqldb.JSON(keys)}, args...)...)
 	return err
 }
 
@@ -133,7 +133,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 		if err != nil {
 			return err
 		}
-		holds, err := h.on(adopt.HoldObject, asJSON(keys))
+		holds, err := h.on(adopt.HoldObject, sqldb.JSON(keys))
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 		if err := q.change(t, moved, may, t.now, t.now.Add(g.Retention), t.now.Add(g.Late)); err != nil || len(may) == 0 {
 			return err
 		}
-		_, err = t.exec(insertReceipt, q.name, "quarantined", t.now, asJSON(may))
+		_, err = t.exec(insertReceipt, q.name, "quarantined", t.now, sqldb.JSON(may))
 		return err
 	})
 	return may, err
@@ -188,7 +188,7 @@ func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, er
 	if err != nil {
 		return nil, err
 	}
-	holds, err := t.holds(q.db.o.Schema, q.name)
+	holds, err := t.holds(q.db.engine, q.name)
 	for i := range out {
 		out[i].Named, out[i].OnHold = lives[out[i].Key], holds.Object(out[i].Key) != nil
 	}
@@ -211,7 +211,7 @@ func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, k
 		if _, err := q.holding(t); err != nil {
 			return err
 		}
-		held, err := q.held(t, heldRowsOf, asJSON(c.Keys))
+		held, err := q.held(t, heldRowsOf, sqldb.JSON(c.Keys))
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (q *Quarantine) ended(t *tx, text string, keys []string, kind string) error
 	if err := q.change(t, text, keys); err != nil || len(keys) == 0 {
 		return err
 	}
-	_, err := t.exec(insertReceipt, q.name, kind, t.now, asJSON(keys))
+	_, err := t.exec(insertReceipt, q.name, kind, t.now, sqldb.JSON(keys))
 	return err
 }
 

@@ -16,13 +16,13 @@ type Drift struct {
 }
 
 const (
-	contentPage = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
-		WHERE ?1 = '' OR c.{ckey} > CAST(nullif(?1, '') AS {ckey type}) ORDER BY c.{ckey} LIMIT ?2`
-	countRows = `SELECT CAST(c.{ckey} AS TEXT), coalesce(c.{count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
-		FROM {contents} c WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
-	lockCounts = `SELECT CAST(c.{ckey} AS TEXT) FROM {contents} c
-		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
-	setCount = `UPDATE {contents} SET {count} = ?2 WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	contentPage = `SELECT {c key} FROM {contents} c
+		WHERE ?1 = '' OR c.{ckey} > {ckey after} ORDER BY c.{ckey} LIMIT ?2`
+	countRows = `SELECT {c key}, coalesce(c.{count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
+	lockCounts = `SELECT {c key} FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
+	setCount = `UPDATE {contents} SET {count} = ?2 WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 )
 
 // ErrNoCount: the contents of the collection have no column of counts.
@@ -64,7 +64,7 @@ func (t *tx) drifts(keys []string) (out []Drift, err error) {
 	found, err := all(t, func(r *sql.Rows) (d Drift, err error) {
 		err = r.Scan(&d.Content, &d.Count, &d.Rows)
 		return d, err
-	}, countRows, asJSON(keys))
+	}, countRows, sqldb.JSON(keys))
 	for _, d := range found {
 		if d.Count != d.Rows {
 			out = append(out, d)
@@ -79,7 +79,7 @@ func (t *tx) repair(drifts []Drift) ([]Drift, error) {
 	for i, d := range drifts {
 		keys[i] = d.Content
 	}
-	if _, err := all(t, text, lockCounts, asJSON(keys)); err != nil {
+	if _, err := all(t, text, lockCounts, sqldb.JSON(keys)); err != nil {
 		return nil, err
 	}
 	again, err := t.drifts(keys)
@@ -91,7 +91,7 @@ func (t *tx) repair(drifts []Drift) ([]Drift, error) {
 		by[d.Rows] = append(by[d.Rows], d.Content)
 	}
 	for n, keys := range by {
-		if _, err := t.exec(setCount, asJSON(keys), n); err != nil {
+		if _, err := t.exec(setCount, sqldb.JSON(keys), n); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -20,22 +21,23 @@ const (
 	finishRun = `UPDATE {lethe}runs SET beat_at = ?2, finished_at = ?2, outcome = ?3, counts = ?4
 		WHERE id = ?1 AND finished_at = 0`
 	interruptRuns = `UPDATE {lethe}runs SET finished_at = ?2, outcome = 'interrupted' WHERE worker = ?1 AND finished_at = 0`
-	staleRuns     = `UPDATE {lethe}runs SET finished_at = ?1, outcome = 'interrupted'
-		WHERE finished_at = 0 AND beat_at < ?2 RETURNING ` + runColumns
-	endRun = `UPDATE {lethe}runs SET finished_at = ?2, outcome = 'interrupted'
+	staleRuns     = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE finished_at = 0 AND beat_at < ?1 ORDER BY id ` + sqldb.Exclusive
+	endRuns       = `UPDATE {lethe}runs SET finished_at = ?1, outcome = 'interrupted' WHERE id IN (SELECT id FROM {ids 2})`
+	endRun        = `UPDATE {lethe}runs SET finished_at = ?2, outcome = 'interrupted'
 		WHERE id = ?1 AND finished_at = 0 AND beat_at = ?3`
 	soloRun  = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`
 	newerRun = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
 		ORDER BY started_at DESC, id DESC LIMIT 1`
-	lastRuns = `SELECT DISTINCT ON (routine) ` + runColumns + ` FROM {lethe}runs ORDER BY routine, started_at DESC, id DESC`
-	lastGood = `SELECT DISTINCT ON (routine) ` + runColumns + ` FROM {lethe}runs WHERE outcome = 'ok'
-		ORDER BY routine, started_at DESC, id DESC`
+	lastRuns = `SELECT ` + runColumns + ` FROM (SELECT n.*, row_number() OVER (PARTITION BY routine ORDER BY started_at DESC, id DESC) AS nth
+		FROM {lethe}runs n) AS r WHERE nth = 1`
+	lastGood = `SELECT ` + runColumns + ` FROM (SELECT n.*, row_number() OVER (PARTITION BY routine ORDER BY started_at DESC, id DESC) AS nth
+		FROM {lethe}runs n WHERE outcome = 'ok') AS r WHERE nth = 1`
 )
 
 // StartRun records that a routine began a run.
 func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
-		_, err := t.exec(insertRun, string(r.ID), r.Routine, r.Worker, t.now, asJSON(r.Counts), 0)
+		_, err := t.exec(insertRun, string(r.ID), r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts), 0)
 		return err
 	})
 }
@@ -43,14 +45,14 @@ func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
 // BeatRun is a sign of life: lethe.ErrFenced if the run has ended.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
-		return t.one(beatRun, string(id), t.now, asJSON(counts))
+		return t.one(beatRun, string(id), t.now, sqldb.JSON(counts))
 	})
 }
 
 // FinishRun ends a run with its outcome; "ok" is success.
 func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
 	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
-		return t.one(finishRun, string(id), t.now, outcome, asJSON(counts))
+		return t.one(finishRun, string(id), t.now, outcome, sqldb.JSON(counts))
 	})
 }
 
@@ -97,7 +99,15 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (n int, err erro
 // EndStaleRuns ends every run without a sign of life for age.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []meta.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
-		ended, err = all(t, scanRun, staleRuns, t.now, t.now.Add(-age))
+		if ended, err = all(t, scanRun, staleRuns, t.now.Add(-age)); err != nil || len(ended) == 0 {
+			return err
+		}
+		ids := make([]lethe.ID, len(ended))
+		for i := range ended {
+			ended[i].FinishedAt, ended[i].Outcome = t.now, "interrupted"
+			ids[i] = ended[i].ID
+		}
+		_, err := t.exec(endRuns, t.now, sqldb.JSON(ids))
 		return err
 	})
 	return ended, err
@@ -128,7 +138,7 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 		if out.Other, err = t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || out.Other != nil {
 			return err
 		}
-		n, err := t.exec(insertRun, string(s.Run.ID), s.Run.Routine, s.Run.Worker, t.now, asJSON(s.Run.Counts), 1)
+		n, err := t.exec(insertRun, string(s.Run.ID), s.Run.Routine, s.Run.Worker, t.now, sqldb.JSON(s.Run.Counts), 1)
 		if err != nil {
 			return err
 		}

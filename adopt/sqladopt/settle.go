@@ -15,28 +15,28 @@ import (
 var (
 	// claimedRows locks the rows of a claim. Whether they still carry it is no condition:
 	// PostgreSQL would go through all that are in progress for each of them.
-	claimedRows = `SELECT CAST(r.{key} AS TEXT), {content}, CASE WHEN r.{end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
+	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
 		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END
-		FROM {rows} r WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
-	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
-	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
+	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
+	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 
-	lockContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, coalesce(c.{count}, 0) FROM {contents} c
-		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
-	namedContents = `SELECT CAST(c.{ckey} AS TEXT), {object}, 0 FROM {contents} c
-		WHERE c.{ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+	lockContents = `SELECT {c key}, {object}, coalesce(c.{count}, 0) FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} ` + sqldb.Exclusive
+	namedContents = `SELECT {c key}, {object}, 0 FROM {contents} c
+		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	countDown = `UPDATE {contents} SET {count} = {count} - ?2
-		WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	countZero = `UPDATE {contents} SET {count} = 0
-		WHERE {ckey} IN (SELECT CAST(id AS {ckey type}) FROM {ids 1})`
+		WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 
 	// insertWaiting begins the grace anew for one that waits already: it was referenced
 	// in between.
 	insertWaiting = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
 		ON CONFLICT (collection, content) DO UPDATE SET due_at = excluded.due_at WHERE d.state = 1`
-	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, keys) VALUES (?1, ?2, ?3)`
-	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, keys) VALUES (?1, ?2, ?3, ?4)`
+	insertAgain   = `INSERT INTO {lethe}cache_due (collection, due_at, "keys") VALUES (?1, ?2, ?3)`
+	insertReceipt = `INSERT INTO {lethe}receipts (collection, kind, at, "keys") VALUES (?1, ?2, ?3, ?4)`
 )
 
 // claimed is a row of a claim.
@@ -120,7 +120,7 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 		keys[i] = h.key
 		gone[h.key] = true
 	}
-	if _, err := t.exec(c.endRows(), asJSON(keys)); err != nil {
+	if _, err := t.exec(c.endRows(), sqldb.JSON(keys)); err != nil {
 		return err
 	}
 	if c.c.Contents != nil {
@@ -138,11 +138,11 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 		if len(copies) == 0 {
 			break
 		}
-		if _, err := t.exec(insertAgain, c.name, t.now.Add(again), asJSON(copies)); err != nil {
+		if _, err := t.exec(insertAgain, c.name, t.now.Add(again), sqldb.JSON(copies)); err != nil {
 			return err
 		}
 	}
-	_, err := t.exec(insertReceipt, c.name, "rows", t.now, asJSON(keys))
+	_, err := t.exec(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
 	return err
 }
 
@@ -182,7 +182,7 @@ func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error 
 	if c.c.Contents.Count == "" {
 		text = namedContents
 	}
-	contents, err := all(t, scanContent, text, asJSON(slices.Sorted(maps.Keys(references))))
+	contents, err := all(t, scanContent, text, sqldb.JSON(slices.Sorted(maps.Keys(references))))
 	if err != nil {
 		return err
 	}
@@ -203,12 +203,12 @@ func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error 
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if _, err := t.exec(countDown, asJSON(by[n]), n); err != nil {
+		if _, err := t.exec(countDown, sqldb.JSON(by[n]), n); err != nil {
 			return err
 		}
 	}
 	if len(out.Drifted) > 0 {
-		if _, err := t.exec(countZero, asJSON(out.Drifted)); err != nil {
+		if _, err := t.exec(countZero, sqldb.JSON(out.Drifted)); err != nil {
 			return err
 		}
 	}
@@ -221,6 +221,6 @@ func (c *Collection) wait(t *tx, contents []content, grace time.Duration) error 
 	if len(contents) == 0 {
 		return nil
 	}
-	_, err := t.exec(insertWaiting, asJSON(contents), c.name, t.now.Add(grace))
+	_, err := t.exec(insertWaiting, sqldb.JSON(contents), c.name, t.now.Add(grace))
 	return err
 }

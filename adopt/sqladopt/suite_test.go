@@ -43,7 +43,7 @@ type site struct {
 	url, schema string
 	// passed is how far the clock is ahead; begin is the collection's first words.
 	passed time.Duration
-	begin  string
+	begin  beginnings
 }
 
 func (k kind) tables() string {
@@ -140,8 +140,8 @@ func (s *site) reopened(d adopt.Collection) *Collection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.begin != "" {
-		db.begin = strings.Replace(db.begin, "clock_timestamp()", s.now(), 1)
+	if s.passed != 0 {
+		db.begin = s.begin.at(s.now())
 	}
 	return c
 }
@@ -149,11 +149,16 @@ func (s *site) reopened(d adopt.Collection) *Collection {
 // Pass implements adopttest.Application: the clock of the database is what its
 // transactions are told.
 func (s *site) Pass(d time.Duration) {
-	if s.begin == "" {
+	if s.passed == 0 {
 		s.begin = s.db.begin
 	}
 	s.passed += d
-	s.db.begin = strings.Replace(s.begin, "clock_timestamp()", s.now(), 1)
+	s.db.begin = s.begin.at(s.now())
+}
+
+// at takes another expression for the time.
+func (b beginnings) at(now string) beginnings {
+	return beginnings{strings.Replace(b.write, "clock_timestamp()", now, 1), strings.Replace(b.read, "clock_timestamp()", now, 1)}
 }
 
 func (s *site) now() string {

@@ -12,8 +12,8 @@ import (
 var _ adopt.Taker = (*Collection)(nil)
 
 // contentsOf reads which contents rows name that are locked.
-const contentsOf = `SELECT CAST(r.{key} AS TEXT), {content} FROM {rows} r
-	WHERE r.{key} IN (SELECT CAST(id AS {key type}) FROM {ids 1})`
+const contentsOf = `SELECT {r key}, {content} FROM {rows} r
+	WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 
 // Take implements adopt.Taker.
 func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (out adopt.Settled, err error) {

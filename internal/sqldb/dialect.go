@@ -25,6 +25,11 @@ type Dialect struct {
 	list func(param int) string
 	// param writes a placeholder, nil for ?1.
 	param func(n string) string
+	// Instead has texts that stand for others, which this database does not understand
+	// whatever its words.
+	Instead map[string]string
+	// wire speaks to its connections.
+	wire wire
 	// texts are those that were expanded.
 	texts *sync.Map
 }
@@ -47,6 +52,7 @@ func SQLite(words map[string]string) Dialect {
 		list: func(param int) string {
 			return fmt.Sprintf("(SELECT value AS id FROM json_each(?%d)) AS t", param)
 		},
+		wire:  sqlWire{},
 		texts: new(sync.Map),
 	}
 }
@@ -81,6 +87,7 @@ func Postgres(words map[string]string) Dialect {
 			return fmt.Sprintf("jsonb_array_elements_text(CAST(nullif(CAST(?%d AS TEXT), 'null') AS JSONB)) AS t(id)", param)
 		},
 		param: func(n string) string { return "$" + n },
+		wire:  pgWire{},
 		texts: new(sync.Map),
 	}
 }
@@ -118,6 +125,9 @@ var (
 
 // Expand replaces the marks in a statement.
 func (d Dialect) Expand(text string) string {
+	if other, ok := d.Instead[text]; ok {
+		text = other
+	}
 	text = marks.ReplaceAllStringFunc(text, func(mark string) string {
 		m := marks.FindStringSubmatch(mark)
 		switch {

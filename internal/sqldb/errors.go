@@ -29,20 +29,28 @@ func IsUnique(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
+// busy says that another connection holds SQLite's file. A COMMIT that meets it did
+// nothing.
+func busy(err error) bool {
+	c := Code(err) & 0xff
+	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
+}
+
 // advice says per primary result code what the operator should know.
 var advice = map[int]struct {
 	kind error
 	text string
 }{
-	sqlite3.SQLITE_FULL:     {lethe.ErrUnavailable, "the disk that holds the database is full: free some space there"},
-	sqlite3.SQLITE_BUSY:     {lethe.ErrUnavailable, "the database is locked by another process: only one may use it"},
-	sqlite3.SQLITE_LOCKED:   {lethe.ErrUnavailable, "the database is locked by another connection"},
-	sqlite3.SQLITE_READONLY: {lethe.ErrUnavailable, "the database's file or folder is not writable: check owner, mode and mount"},
-	sqlite3.SQLITE_CANTOPEN: {lethe.ErrUnavailable, "the database's file cannot be opened: check that its folder exists and is accessible"},
-	sqlite3.SQLITE_IOERR:    {lethe.ErrUnavailable, "the disk that holds the database fails"},
-	sqlite3.SQLITE_NOMEM:    {lethe.ErrUnavailable, "out of memory"},
-	sqlite3.SQLITE_CORRUPT:  {lethe.ErrCorrupt, "the database's file is damaged: restore a backup"},
-	sqlite3.SQLITE_NOTADB:   {lethe.ErrCorrupt, "the file is not a database: choose another path"},
+	sqlite3.SQLITE_FULL:      {lethe.ErrUnavailable, "the disk that holds the database is full: free some space there"},
+	sqlite3.SQLITE_BUSY:      {lethe.ErrUnavailable, "the database is locked by another process"},
+	sqlite3.SQLITE_LOCKED:    {lethe.ErrUnavailable, "the database is locked by another connection"},
+	sqlite3.SQLITE_READONLY:  {lethe.ErrUnavailable, "the database's file or folder is not writable: check owner, mode and mount"},
+	sqlite3.SQLITE_CANTOPEN:  {lethe.ErrUnavailable, "the database's file cannot be opened: check that its folder exists and is accessible"},
+	sqlite3.SQLITE_IOERR:     {lethe.ErrUnavailable, "the disk that holds the database fails"},
+	sqlite3.SQLITE_INTERRUPT: {lethe.ErrUnavailable, "a statement took longer than it may"},
+	sqlite3.SQLITE_NOMEM:     {lethe.ErrUnavailable, "out of memory"},
+	sqlite3.SQLITE_CORRUPT:   {lethe.ErrCorrupt, "the database's file is damaged: restore a backup"},
+	sqlite3.SQLITE_NOTADB:    {lethe.ErrCorrupt, "the file is not a database: choose another path"},
 }
 
 // MapError gives an error of the database a kind that callers know, and keeps

@@ -48,7 +48,7 @@ func contended(err error) bool {
 	case featureMissing:
 		return strings.Contains(err.Error(), "cached plan")
 	}
-	return errors.Is(err, ErrAgain)
+	return errors.Is(err, ErrAgain) || busy(err)
 }
 
 // fatal says that the server has ended the connection with the error.
@@ -68,7 +68,7 @@ func fatal(err error) bool {
 // speaks in its place when it lost the server (class 08), which tells nothing.
 func refusal(err error) bool {
 	state := State(err)
-	return state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+	return busy(err) || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
 // serverAdvice says per code, or class of codes, what the operator should know.
@@ -122,7 +122,7 @@ func MapServerError(err error) error {
 // cause is told, but not wrapped: a deadline of our own must not be taken for the
 // caller's.
 func Unreachable(err error) error {
-	if mapped := MapServerError(err); errors.Is(mapped, lethe.ErrUnavailable) {
+	if mapped := MapError(err); errors.Is(mapped, lethe.ErrUnavailable) {
 		return mapped
 	}
 	text := err.Error()
@@ -132,5 +132,5 @@ func Unreachable(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = "no answer in time: " + text
 	}
-	return fmt.Errorf("%w: PostgreSQL cannot be reached: %s", lethe.ErrUnavailable, text)
+	return fmt.Errorf("%w: the database cannot be reached: %s", lethe.ErrUnavailable, text)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Runner runs transactions on a PostgreSQL database, any number at once.
+// Runner runs transactions on a database, any number at once.
 type Runner struct {
 	Pool    *sql.DB
 	Dialect Dialect
@@ -24,7 +24,7 @@ type Runner struct {
 	AcquireTime time.Duration
 	Count       *Counts
 	// Commit ends a transaction. Nil sends COMMIT; a test makes it fail.
-	Commit func(ctx context.Context, s *Session) ([]*pgconn.Result, error)
+	Commit func(ctx context.Context, s *Session) error
 }
 
 // Counts are of transactions since the process began.
@@ -37,9 +37,9 @@ type Transaction struct {
 	// Longest is how long it may take: a server that does not answer must not hold
 	// its callers for ever.
 	Longest time.Duration
-	// Do is what happens in it, given the results of Begin. It may be called more than
-	// once, and sets its results anew each time.
-	Do func(ctx context.Context, s *Session, began []*pgconn.Result) error
+	// Do is what happens in it, given the last row that Begin answered. It may be called
+	// more than once, and sets its results anew each time.
+	Do func(ctx context.Context, s *Session, began []string) error
 	// Committed, if set, is called after COMMIT.
 	Committed func(ctx context.Context, s *Session)
 }
@@ -125,7 +125,7 @@ func final(f outcome, err error) error {
 	case errors.Is(err, lethe.ErrUnavailable), errors.Is(err, lethe.ErrCorrupt), errors.Is(err, lethe.ErrInvalidKey):
 		return err
 	}
-	return MapServerError(err)
+	return MapError(err)
 }
 
 // Session takes a connection, or waits for one.
@@ -136,13 +136,13 @@ func (r *Runner) Session(ctx context.Context) (*Session, error) {
 	most := r.Pool.Stats().MaxOpenConnections
 	switch {
 	case err == nil:
-		return NewSession(conn, r.Dialect), nil
+		return &Session{Conn: conn, dialect: r.Dialect}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case strings.Contains(err.Error(), "database is closed"):
 		return nil, ErrClosed
 	case wait.Err() != nil && r.Pool.Stats().InUse >= most:
-		return nil, fmt.Errorf("all %d connections to PostgreSQL were in use for %s: %w", most, r.AcquireTime, lethe.ErrUnavailable)
+		return nil, fmt.Errorf("all %d connections to the database were in use for %s: %w", most, r.AcquireTime, lethe.ErrUnavailable)
 	}
 	return nil, Unreachable(err)
 }
@@ -167,10 +167,10 @@ func (r *Runner) try(ctx context.Context, t Transaction) (outcome, error) {
 }
 
 // begin begins a transaction, in one round trip.
-func begin(ctx context.Context, s *Session, text string) ([]*pgconn.Result, outcome, error) {
-	results, err := s.Simple(ctx, text)
+func begin(ctx context.Context, s *Session, text string) ([]string, outcome, error) {
+	began, err := s.Script(ctx, text)
 	if err == nil {
-		return results, ended, nil
+		return began, ended, nil
 	}
 	broken := s.Broken()
 	s.Undo()
@@ -200,16 +200,18 @@ func (r *Runner) failed(s *Session, err error) (outcome, error) {
 	return ended, err
 }
 
-// finish commits. Only the server's own refusal says that nothing happened; an
+// finish commits. Only the database's own refusal says that nothing happened; an
 // answer that is lost leaves the outcome unknown.
 func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.Context, *Session)) (outcome, error) {
 	commit := r.Commit
 	if commit == nil {
-		commit = func(ctx context.Context, s *Session) ([]*pgconn.Result, error) { return s.Simple(ctx, "COMMIT") }
+		commit = func(ctx context.Context, s *Session) error { return s.dialect.wire.commit(ctx, s.Conn) }
 	}
-	results, err := commit(ctx, s)
+	err := commit(ctx, s)
 	r.Count.Commits.Add(1)
 	switch {
+	case errors.Is(err, errRolledBack):
+		return ended, err
 	case err != nil && pgconn.SafeToRetry(err):
 		return torn, err
 	case err != nil && refusal(err) && !s.Broken():
@@ -218,8 +220,6 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 		s.Discard()
 		// Not ErrUnavailable as well: that says that nothing happened.
 		return ended, fmt.Errorf("%w: COMMIT was sent: %v", lethe.ErrUnknownOutcome, Unreachable(err))
-	case len(results) != 1 || results[0].CommandTag.String() != "COMMIT":
-		return ended, fmt.Errorf("the transaction had failed before its end: %w", lethe.ErrUnavailable)
 	}
 	if committed != nil {
 		committed(ctx, s)

@@ -5,12 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Session is one connection, with the statements prepared on it. One goroutine at
@@ -18,10 +13,11 @@ import (
 type Session struct {
 	Conn    *sql.Conn
 	dialect Dialect
-	stmts   map[string]*sql.Stmt // of SQLite
+	stmts   map[string]*sql.Stmt // nil: none are kept
 }
 
-// NewSession makes a session of a connection.
+// NewSession makes a session of a connection that keeps the statements it has run,
+// until Close.
 func NewSession(conn *sql.Conn, d Dialect) *Session {
 	return &Session{conn, d, map[string]*sql.Stmt{}}
 }
@@ -59,49 +55,20 @@ func (s *Session) Close() error {
 // rollbackTime is how long a transaction that failed may take to end.
 const rollbackTime = 5 * time.Second
 
-// Simple sends a text of one or several statements in one round trip, and answers
-// the results of each.
-func (s *Session) Simple(ctx context.Context, text string) (out []*pgconn.Result, err error) {
-	rerr := s.raw(func(c *pgx.Conn) error {
-		out, err = c.PgConn().Exec(ctx, text).ReadAll()
-		return nil
-	})
-	if err == nil {
-		err = rerr
-	}
-	for _, r := range out {
-		if err == nil {
-			err = r.Err
-		}
-	}
-	return out, err
-}
-
-func (s *Session) raw(fn func(*pgx.Conn) error) error {
-	return s.Conn.Raw(func(dc any) error {
-		c, ok := dc.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("a connection of type %T", dc)
-		}
-		return fn(c.Conn())
-	})
+// Script runs a text of one or several statements in one round trip. It returns the
+// last row that the last of them answers, nil if it answers none.
+func (s *Session) Script(ctx context.Context, text string) (last []string, err error) {
+	return s.dialect.wire.script(ctx, s.Conn, text)
 }
 
 // Broken says that the connection is gone.
-func (s *Session) Broken() bool {
-	closed := true
-	err := s.raw(func(c *pgx.Conn) error {
-		closed = c.IsClosed()
-		return nil
-	})
-	return err != nil || closed
-}
+func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 
 // Undo ends a transaction that failed.
 func (s *Session) Undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
 	defer cancel()
-	if _, err := s.Simple(ctx, "ROLLBACK"); err != nil {
+	if _, err := s.Script(ctx, "ROLLBACK"); err != nil {
 		s.Discard()
 	}
 }
@@ -120,7 +87,7 @@ func (s *Session) Give() {
 
 // Execute runs a statement that answers no rows.
 func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Result, error) {
-	if s.dialect.Alone {
+	if s.stmts != nil {
 		st, err := s.Prepared(text)
 		if err != nil {
 			return nil, err
@@ -136,7 +103,7 @@ func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Res
 
 // Ask runs a statement that answers rows.
 func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	if s.dialect.Alone {
+	if s.stmts != nil {
 		st, err := s.Prepared(text)
 		if err != nil {
 			return nil, err
@@ -152,7 +119,7 @@ func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, 
 
 // AskOne runs a statement that answers at most one row.
 func (s *Session) AskOne(ctx context.Context, text string, args []any) Scanner {
-	if s.dialect.Alone {
+	if s.stmts != nil {
 		st, err := s.Prepared(text)
 		if err != nil {
 			return NoRow{err}

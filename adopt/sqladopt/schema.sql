@@ -1,6 +1,6 @@
 -- Lethe's tables beside an application's. "lethe adopt remove" drops them with
 -- their schema. Times are microseconds since 1970, by this database's clock.
-CREATE SCHEMA IF NOT EXISTS {schema};
+{create schema}
 
 -- One row: who this is, and which schema it has.
 CREATE TABLE IF NOT EXISTS {lethe}adoption (
@@ -12,28 +12,28 @@ CREATE TABLE IF NOT EXISTS {lethe}adoption (
 -- Collections: whoever takes something away locks its row shared, whoever sets or lifts
 -- a hold alone.
 CREATE TABLE IF NOT EXISTS {lethe}collections (
-    name  text   COLLATE "C" PRIMARY KEY,
+    name  {key text} PRIMARY KEY,
     holds bigint NOT NULL DEFAULT 0
 );
 
 -- What is kept: 1 everything, 2 the row of a key, 3 the object of a key, 4 all objects
 -- whose keys begin so.
 CREATE TABLE IF NOT EXISTS {lethe}holds (
-    collection text     COLLATE "C" NOT NULL,
+    collection {key text} NOT NULL,
     scope      smallint NOT NULL CHECK (scope IN (1, 2, 3, 4)),
-    key        text     COLLATE "C" NOT NULL,
+    "key"      {key text} NOT NULL,
     reason     text     NOT NULL,
     set_by     text     NOT NULL,
     set_at     bigint   NOT NULL,
     until_at   bigint   NOT NULL,  -- 0: until it is lifted
-    PRIMARY KEY (collection, scope, key)
+    PRIMARY KEY (collection, scope, "key")
 );
 
 -- Contents that nobody refers to: 1 waiting, 2 condemned (its object may be gone any
 -- time), 3 gone (the mark stays until due_at). In 2 and 3 a guard refuses references.
 CREATE TABLE IF NOT EXISTS {lethe}condemned (
-    collection   text     COLLATE "C" NOT NULL,
-    content      text     COLLATE "C" NOT NULL,
+    collection   {key text} NOT NULL,
+    content      {key text} NOT NULL,
     object       text     NOT NULL,
     state        smallint NOT NULL CHECK (state IN (1, 2, 3)),
     due_at       bigint   NOT NULL,            -- when it may be taken, or the mark ends
@@ -44,22 +44,22 @@ CREATE TABLE IF NOT EXISTS {lethe}condemned (
     error        text     NOT NULL DEFAULT '', -- of the latest attempt
     PRIMARY KEY (collection, content)
 );
-CREATE INDEX IF NOT EXISTS condemned_due ON {lethe}condemned (collection, state, due_at);
+CREATE INDEX IF NOT EXISTS {index}condemned_due ON {lethe}condemned (collection, state, due_at);
 
 -- Copies to be dropped from the cache once more, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}cache_due (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         {identity},
     collection text   NOT NULL,
     due_at     bigint NOT NULL,
-    keys       text   NOT NULL
+    "keys"     text   NOT NULL
 );
-CREATE INDEX IF NOT EXISTS cache_due_at ON {lethe}cache_due (collection, due_at);
+CREATE INDEX IF NOT EXISTS {index}cache_due_at ON {lethe}cache_due (collection, due_at);
 
 -- Folders that no row names: 1 seen once, 2 seen twice, and their marker is being put,
 -- 3 marked, 4 marked, and objects of it may be gone.
 CREATE TABLE IF NOT EXISTS {lethe}folders (
-    collection text     COLLATE "C" NOT NULL,
-    name       text     COLLATE "C" NOT NULL,  -- below the prefix
+    collection {key text} NOT NULL,
+    name       {key text} NOT NULL,  -- below the prefix
     state      smallint NOT NULL CHECK (state IN (1, 2, 3, 4)),
     seen_at    bigint   NOT NULL,
     marked_at  bigint   NOT NULL DEFAULT 0,    -- when the marker was recorded
@@ -71,21 +71,21 @@ CREATE TABLE IF NOT EXISTS {lethe}folders (
 
 -- Objects that no row names.
 CREATE TABLE IF NOT EXISTS {lethe}orphans (
-    collection text   COLLATE "C" NOT NULL,
-    key        text   COLLATE "C" NOT NULL,
+    collection {key text} NOT NULL,
+    "key"      {key text} NOT NULL,
     size       bigint NOT NULL,
     modified   bigint NOT NULL,  -- by the bucket's clock
     since_at   bigint NOT NULL,  -- it has been known, unchanged
     allowed_at bigint NOT NULL DEFAULT 0,  -- when its delete was; 0: it was not
     seen_at    bigint NOT NULL,
-    PRIMARY KEY (collection, key)
+    PRIMARY KEY (collection, "key")
 );
 
 -- Objects in quarantine: 1 being copied, 2 copied (the object may be gone any time), 3
 -- being copied back, 4 the copy may be gone any time.
 CREATE TABLE IF NOT EXISTS {lethe}quarantined (
-    collection text     COLLATE "C" NOT NULL,
-    key        text     COLLATE "C" NOT NULL,
+    collection {key text} NOT NULL,
+    "key"      {key text} NOT NULL,
     copy       text     NOT NULL,            -- the key of the copy
     size       bigint   NOT NULL,
     tag        text     NOT NULL,            -- of the object that was copied
@@ -96,7 +96,7 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
     until_at   bigint   NOT NULL DEFAULT 0,  -- it is not purged before
     late_at    bigint   NOT NULL DEFAULT 0,  -- a delete of the object may take effect before
     wanted     smallint NOT NULL DEFAULT 0,  -- somebody asked for it back
-    PRIMARY KEY (collection, key)
+    PRIMARY KEY (collection, "key")
 );
 
 -- How many rows named a folder, or a key, at the last run.
@@ -108,13 +108,13 @@ CREATE TABLE IF NOT EXISTS {lethe}live_rows (
 
 -- What each transaction took away, a JSON list of keys a row.
 CREATE TABLE IF NOT EXISTS {lethe}receipts (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         {identity},
     collection text   NOT NULL,
     kind       text   NOT NULL,  -- rows, objects
     at         bigint NOT NULL,
-    keys       text   NOT NULL
+    "keys"     text   NOT NULL
 );
-CREATE INDEX IF NOT EXISTS receipts_at ON {lethe}receipts (at);
+CREATE INDEX IF NOT EXISTS {index}receipts_at ON {lethe}receipts (at);
 
 -- Runs of routines: what is in progress, and what succeeded last.
 CREATE TABLE IF NOT EXISTS {lethe}runs (
@@ -128,5 +128,5 @@ CREATE TABLE IF NOT EXISTS {lethe}runs (
     counts      text     NOT NULL DEFAULT '{}',
     solo        smallint NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS runs_by_routine ON {lethe}runs (routine, started_at);
-CREATE UNIQUE INDEX IF NOT EXISTS runs_solo ON {lethe}runs (routine) WHERE solo = 1 AND finished_at = 0;
+CREATE INDEX IF NOT EXISTS {index}runs_by_routine ON {lethe}runs (routine, started_at);
+CREATE UNIQUE INDEX IF NOT EXISTS {index}runs_solo ON {lethe}runs (routine) WHERE solo = 1 AND finished_at = 0;

@@ -1,0 +1,126 @@
+package sqladopt
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+)
+
+const tableColumns = `SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+		format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
+		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid
+			AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
+		EXISTS (SELECT 1 FROM pg_collation l WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)
+	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
+
+// otherReferences are foreign keys to the contents that the description does not name.
+const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.' || a.attname FROM pg_constraint k
+	JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+	WHERE k.contype = 'f' AND k.confrelid = to_regclass(?1) AND NOT (k.conrelid = to_regclass(?2) AND a.attname = ?3)
+	AND k.conparentid = 0 ORDER BY 1`
+
+const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
+	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
+
+// relatives tells whether a table is a part of another, and whether other tables inherit
+// from it that are no partitions: its triggers and unique indexes do not hold for those.
+const relatives = `SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?1)),
+	EXISTS (SELECT 1 FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE i.inhparent = to_regclass(?1) AND NOT k.relispartition)`
+
+// keyTypes are those whose values are equal only if their texts are.
+var keyTypes = []string{"text", "character varying", "character", "uuid", "smallint", "integer", "bigint", "bytea"}
+
+// sessionTypes are those whose values one session writes unlike another.
+var sessionTypes = []string{"date", "timestamp without time zone", "timestamp with time zone", "time with time zone",
+	"interval", "money", "real", "double precision"}
+
+func (postgres) look(t *tx, name string) (out relation, err error) {
+	list, err := all(t, func(r *sql.Rows) (c column, err error) {
+		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &c.unique, &c.folding)
+		return c, err
+	}, tableColumns, table(name))
+	if err != nil {
+		return out, err
+	}
+	if len(list) == 0 {
+		return out, fmt.Errorf("there is no table %s, or its user may not see it", name)
+	}
+	var part, parent bool
+	switch err := t.row(relatives, table(name)).Scan(&part, &parent); {
+	case err != nil:
+		return out, err
+	case part:
+		return out, fmt.Errorf("table %s is a part of another, whose other parts may refer to the same objects: name the whole", name)
+	case parent:
+		return out, fmt.Errorf("other tables inherit from %s: its keys are not unique among their rows, and a guard does not see those; only partitions can be adopted", name)
+	}
+	out.columns = make(map[string]column, len(list))
+	for _, c := range list {
+		if !slices.Contains(keyTypes, c.base) {
+			c.noKey = strings.Join(keyTypes, ", ")
+		}
+		c.fickle, c.coarse = slices.Contains(sessionTypes, c.base), c.base == "date"
+		out.columns[c.name] = c
+	}
+	return out, t.row(qualified, table(name)).Scan(&out.place)
+}
+
+func (postgres) references(t *tx, contents, rows, column string) ([]string, error) {
+	return all(t, text, otherReferences, table(contents), table(rows), column)
+}
+
+func (p postgres) has(t *tx, name string) (yes bool, err error) {
+	err = t.row("SELECT to_regclass(?1) IS NOT NULL", p.schema()+"."+name).Scan(&yes)
+	return yes, err
+}
+
+// allTables lists the application's tables, each with its columns, its primary key and
+// its foreign keys of one column as JSON.
+const allTables = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END,
+	(SELECT json_agg(json_build_object('Name', a.attname, 'Kind', format_type(a.atttypid, NULL)) ORDER BY a.attnum)
+		FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+	(SELECT coalesce(json_agg(a.attname), '[]') FROM pg_constraint k
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (k.conkey) WHERE k.conrelid = c.oid AND k.contype = 'p'),
+	(SELECT coalesce(json_object_agg(a.attname, CASE WHEN pg_table_is_visible(f.oid) THEN f.relname ELSE m.nspname || '.' || f.relname END), '{}')
+		FROM pg_constraint k
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.conkey[1]
+		JOIN pg_class f ON f.oid = k.confrelid JOIN pg_namespace m ON m.oid = f.relnamespace
+		WHERE k.conrelid = c.oid AND k.contype = 'f' AND cardinality(k.conkey) = 1)
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname <> ?1
+		AND n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema'
+	ORDER BY 1`
+
+func (p postgres) tables(t *tx) ([]adopt.TableInfo, error) {
+	return all(t, func(r *sql.Rows) (x adopt.TableInfo, err error) {
+		var columns, key, refers []byte
+		if err := r.Scan(&x.Name, &columns, &key, &refers); err != nil {
+			return x, err
+		}
+		for _, part := range []struct {
+			text []byte
+			into any
+		}{{columns, &x.Columns}, {key, &x.Key}, {refers, &x.Refers}} {
+			if len(part.text) > 0 {
+				if err := json.Unmarshal(part.text, part.into); err != nil {
+					return x, err
+				}
+			}
+		}
+		return x, nil
+	}, allTables, p.o.Schema)
+}
+
+func (postgres) readsWhole(t *tx, tr trial) (bool, error) {
+	if err := t.script("SET LOCAL enable_seqscan = off; SET LOCAL transaction_read_only = on"); err != nil {
+		return false, err
+	}
+	lines, err := all(t, text, "EXPLAIN "+tr.text, tr.args...)
+	plan := strings.Join(lines, "\n")
+	last := tr.table[strings.LastIndex(tr.table, ".")+1:]
+	return strings.Contains(plan, "Seq Scan on "+last+" ") || strings.Contains(plan, `Seq Scan on "`+last+`" `), err
+}

@@ -1,0 +1,97 @@
+package sqladopt
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// guardSQL installs what keeps new references from contents that are condemned.
+// Transactions of the application that try get 40001 (serialization failure): they
+// repeat what they did, upload included.
+//
+//go:embed guard_postgres.sql
+var guardSQL string
+
+// guardLookSQL is what the guards have in common.
+//
+//go:embed guard_look_postgres.sql
+var guardLookSQL string
+
+// countTrigger lets counts go down without a call of the function. take and release are
+// for applications that would rather call than count.
+const countTrigger = `-- Counts a reference to a content, and reports whether there is one: if not, upload it
+-- and insert it. 40001: it is being deleted.
+CREATE OR REPLACE FUNCTION {lethe}{take}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $take$
+BEGIN
+    UPDATE {contents qualified} SET {count} = coalesce({count}, 0) + 1 WHERE {ckey} = $1;
+    RETURN FOUND;
+END $take$;
+
+-- Takes a reference away, and reports whether there was one.
+CREATE OR REPLACE FUNCTION {lethe}{release}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $release$
+BEGIN
+    UPDATE {contents qualified} SET {count} = {count} - 1 WHERE {ckey} = $1 AND {count} > 0;
+    RETURN FOUND;
+END $release$;
+
+CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
+    FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
+
+const unguardSQL = `DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
+DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
+DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
+DROP FUNCTION IF EXISTS {lethe}{take};
+DROP FUNCTION IF EXISTS {lethe}{release};
+DROP FUNCTION IF EXISTS {lethe}{guard contents}();
+DROP FUNCTION IF EXISTS {lethe}{guard rows}();
+DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
+
+// guardOwnedSQL is the guard of rows that own objects: it keeps keys from being named
+// while their objects go, and writes down which a row leaves behind, whoever removes it.
+//
+//go:embed guard_owned_postgres.sql
+var guardOwnedSQL string
+
+const unguardOwnedSQL = `DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
+DROP TRIGGER IF EXISTS {trigger left} ON {rows};
+DROP FUNCTION IF EXISTS {lethe}{guard rows}();
+DROP FUNCTION IF EXISTS {lethe}{guard left}();
+DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
+
+func (postgres) guard(c *Collection) (install, remove string) {
+	if c.c.Contents == nil {
+		return guardLookSQL + guardOwnedSQL, unguardOwnedSQL
+	}
+	counts := ""
+	if c.c.Contents.Count != "" {
+		counts = countTrigger
+	}
+	return guardLookSQL + strings.Replace(guardSQL, "{count trigger}", counts, 1), unguardSQL
+}
+
+// seal waits, and keeps others away: Mark looks at both tables before it looks for the
+// guard.
+func (postgres) seal(t *tx, c *Collection) error {
+	guarded := table(c.c.Rows.Table)
+	if c.c.Contents != nil {
+		guarded = table(c.c.Contents.Table) + ", " + guarded
+	}
+	_, err := t.exec("LOCK TABLE " + guarded + " IN ACCESS EXCLUSIVE MODE")
+	return err
+}
+
+const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')
+	AND tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea`
+
+func (postgres) guarded(t *tx, c *Collection) (bool, error) {
+	want := c.triggers()
+	var n int
+	contents := ""
+	if c.c.Contents != nil {
+		contents = table(c.c.Contents.Table)
+	}
+	err := t.row(guardTriggers, sqldb.JSON(want), table(c.c.Rows.Table), contents, c.guardVersion()).Scan(&n)
+	return n == len(want), err
+}

@@ -1,0 +1,129 @@
+package sqladopt
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// postgres is PostgreSQL, which the other databases are compared with.
+type postgres struct{ o Options }
+
+func (p postgres) pool(url string) (*sql.DB, error) {
+	config, err := sqldb.PostgresConfig(url, "lethe adopt")
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is prepared, and nothing set for a session: a pooler may lie between.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return stdlib.OpenDB(*config), nil
+}
+
+func (p postgres) beginnings() (write, read string) {
+	ms := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
+	settings := "; SET LOCAL lock_timeout = " + ms(p.o.LockTime) +
+		"; SET LOCAL statement_timeout = " + ms(p.o.StatementTime) +
+		"; SET LOCAL idle_in_transaction_session_timeout = " + ms(p.o.StatementTime) +
+		"; SET LOCAL jit = off" +
+		// A policy that hides rows is an error: what they refer to would be taken for unused.
+		"; SET LOCAL row_security = off" +
+		"; SET LOCAL bytea_output = hex" + // as the guard writes keys
+		"; SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+	return "BEGIN ISOLATION LEVEL READ COMMITTED" + settings, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + settings
+}
+
+// probe refuses a standby: what a replica would answer is never believed.
+func (p postgres) probe(t *tx) error {
+	var version int
+	var standby bool
+	if err := t.row("SELECT "+sqldb.PostgresState).Scan(&version, &standby); err != nil {
+		return err
+	}
+	return sqldb.CheckPostgres(version, standby)
+}
+
+func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_timeout = 0") }
+
+func (p postgres) dialect(w words) sqldb.Dialect {
+	return sqldb.Postgres(w.with(words{
+		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
+		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": "CREATE SCHEMA IF NOT EXISTS " + p.schema() + ";", "{index}": "",
+		"{key text}": `text COLLATE "C"`, "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+	}))
+}
+
+// schema is the name of that of Lethe's tables.
+func (p postgres) schema() string { return sqldb.Quoted(p.o.Schema) }
+
+func (postgres) text(expression string, _ column) string { return "CAST(" + expression + " AS TEXT)" }
+
+func (postgres) value(expression string, c column) string {
+	return "CAST(" + expression + " AS " + c.kind + ")"
+}
+
+// precision is that of a type of times.
+var precision = regexp.MustCompile(`\(\d+(,\d+)?\)`)
+
+func (postgres) instants(_ *tx, _ string, c column, r adopt.Rows) (instants, error) {
+	var (
+		since  = around{"(TIMESTAMPTZ 'epoch' + CAST(", " AS BIGINT) * INTERVAL '1 microsecond')"}
+		micros = around{"CAST(extract(epoch FROM greatest(", ", TIMESTAMPTZ 'epoch')) * 1000000 AS BIGINT)"}
+		i      = instants{at: since, micros: micros}
+	)
+	switch kind := precision.ReplaceAllString(c.kind, ""); kind {
+	case "timestamp with time zone":
+	case "timestamp without time zone", "date":
+		if r.Zone == "" {
+			return i, fmt.Errorf("column %s is a %s: say in which time zone it is (zone: UTC)", c.name, c.kind)
+		}
+		in := " AT TIME ZONE " + sqldb.Literal(r.Zone)
+		i.at = around{"CAST(" + since.open, since.close + in + " AS " + kind + ")"}
+		i.micros = around{micros.open + "CAST(", " AS TIMESTAMP)" + in + micros.close}
+	case "bigint", "integer", "numeric", "double precision":
+		per, err := perUnit(c, r.Unit)
+		if err != nil {
+			return i, err
+		}
+		i.at, i.micros = around{"(CAST(", " AS BIGINT) / " + per + ")"}, around{"CAST(CAST(", " AS NUMERIC) * " + per + " AS BIGINT)"}
+	default:
+		return i, fmt.Errorf("column %s is of type %s, which is no time: it has to be a timestamp, a date, or a number with a unit", c.name, c.kind)
+	}
+	i.stamp = around{"CAST(" + i.at.open, i.at.close + " AS " + c.kind + ")"}
+	return i, nil
+}
+
+func (postgres) index(table, columns, where string) string {
+	return "CREATE INDEX CONCURRENTLY ON " + table + " (" + columns + ")" + where
+}
+
+// prepare takes turns with whoever else makes the tables.
+func (p postgres) prepare(t *tx) error {
+	if _, err := t.exec("SELECT pg_advisory_xact_lock(7564321)"); err != nil {
+		return err
+	}
+	store, err := p.has(t, "store")
+	if err == nil && store {
+		err = fmt.Errorf("the schema %s holds the ledger of a store: name another one (schema: lethe_adopt)", p.o.Schema)
+	}
+	return err
+}
+
+// leave drops the schema if nothing else lies there.
+func (p postgres) leave(t *tx) error {
+	var others bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))
+		OR EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(?1))`, p.schema()).Scan(&others)
+	if err != nil || others {
+		return err
+	}
+	_, err = t.exec("DROP SCHEMA IF EXISTS {schema}")
+	return err
+}

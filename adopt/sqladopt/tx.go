@@ -1,0 +1,112 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// scope is a collection's part of a database: its name, and statements with its words.
+type scope struct {
+	name   string
+	prefix string // of the whole keys of its objects
+	db     *DB
+	runner *sqldb.Runner
+}
+
+// scope makes a collection's part of the database.
+func (db *DB) scope(name, prefix string, w words) scope {
+	runner := *db.runner
+	runner.Dialect = db.engine.dialect(w)
+	return scope{name, prefix, db, &runner}
+}
+
+func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn)
+}
+
+func (s scope) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return s.db.readOn(ctx, s.runner, what+" of "+s.name, fn)
+}
+
+// tx is a transaction in progress.
+type tx struct {
+	ctx context.Context
+	s   *sqldb.Session
+	now lethe.Time // its only time
+}
+
+// write runs fn as one transaction; fn may run more than once, and sets its results
+// anew each time.
+func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
+	return db.writeOn(ctx, db.runner, what, fn)
+}
+
+func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sqladopt: %s: %w", what, err)
+	}
+	return named(what, r.Write(ctx, sqldb.Transaction{Begin: db.begin.write, Longest: 10 * db.o.StatementTime, Do: run(fn)}))
+}
+
+// read runs fn in a transaction that changes nothing.
+func (db *DB) read(ctx context.Context, what string, fn func(*tx) error) error {
+	return db.readOn(ctx, db.runner, what, fn)
+}
+
+func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
+	return named(what, r.Read(ctx, sqldb.Transaction{Begin: db.begin.read, Do: run(fn)}))
+}
+
+func named(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("sqladopt: %s: %w", what, err)
+	}
+	return nil
+}
+
+func run(fn func(*tx) error) func(context.Context, *sqldb.Session, []string) error {
+	return func(ctx context.Context, s *sqldb.Session, began []string) error {
+		if len(began) != 1 {
+			return errors.New("the database did not tell its time")
+		}
+		now, err := strconv.ParseInt(began[0], 10, 64)
+		if err != nil {
+			return err
+		}
+		return fn(&tx{ctx, s, lethe.Time(now)})
+	}
+}
+
+func (t *tx) exec(query string, args ...any) (int64, error) {
+	res, err := t.s.Execute(t.ctx, query, args)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (t *tx) row(query string, args ...any) sqldb.Scanner { return t.s.AskOne(t.ctx, query, args) }
+
+// script runs statements without parameters and marks.
+func (t *tx) script(text string) error {
+	_, err := t.s.Script(t.ctx, text)
+	return err
+}
+
+// all runs a query and scans its rows.
+func all[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.s.Ask(t.ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return sqldb.Collect(rows, scan)
+}
+
+// text scans rows of one column of text.
+func text(r *sql.Rows) (string, error) { return sqldb.One[string](r) }

@@ -1,0 +1,46 @@
+package sqldb
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Quoted is a name in double quotes.
+func Quoted(name string) string {
+	return `"` + strings.ReplaceAll(strings.ReplaceAll(name, "\x00", ""), `"`, `""`) + `"`
+}
+
+// Literal is a text in single quotes.
+func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// JSON encodes a parameter for Rows and IDs. It panics on what cannot be encoded: a
+// fault of the caller's types.
+func JSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("sqldb: encode parameter: %v", err))
+	}
+	return string(b)
+}
+
+// Collect scans all rows and closes them.
+func Collect[T any](rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, MapError(err)
+		}
+		out = append(out, v)
+	}
+	return out, MapError(rows.Err())
+}
+
+// One scans rows of a single column.
+func One[T any](rows *sql.Rows) (v T, err error) {
+	err = rows.Scan(&v)
+	return v, err
+}

@@ -1,0 +1,124 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/lethe-storage/lethe"
+)
+
+// wire is how a connection is spoken to where database/sql has no word for it.
+type wire interface {
+	// script runs one or several statements in one round trip. It returns the last row
+	// that the last of them answers, nil if it answers none.
+	script(ctx context.Context, c *sql.Conn, text string) ([]string, error)
+	// commit ends a transaction: errRolledBack.
+	commit(ctx context.Context, c *sql.Conn) error
+	// broken reports whether the connection is gone.
+	broken(c *sql.Conn) bool
+}
+
+// errRolledBack: COMMIT was answered, and nothing was done.
+var errRolledBack = fmt.Errorf("the transaction had failed before its end: %w", lethe.ErrUnavailable)
+
+// pgWire speaks PostgreSQL's simple protocol: all statements in one message.
+type pgWire struct{}
+
+func (pgWire) script(ctx context.Context, c *sql.Conn, text string) (last []string, err error) {
+	rerr := rawPostgres(c, func(c *pgx.Conn) error {
+		results, rerr := c.PgConn().Exec(ctx, text).ReadAll()
+		err = rerr
+		for _, r := range results {
+			last = nil
+			if err == nil {
+				err = r.Err
+			}
+			if n := len(r.Rows); n > 0 {
+				for _, v := range r.Rows[n-1] {
+					last = append(last, string(v))
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = rerr
+	}
+	return last, err
+}
+
+func (pgWire) commit(ctx context.Context, c *sql.Conn) (err error) {
+	rerr := rawPostgres(c, func(c *pgx.Conn) error {
+		results, rerr := c.PgConn().Exec(ctx, "COMMIT").ReadAll()
+		if err = rerr; err == nil && (len(results) != 1 || results[0].CommandTag.String() != "COMMIT") {
+			err = errRolledBack
+		}
+		return nil
+	})
+	if err == nil {
+		err = rerr
+	}
+	return err
+}
+
+func (pgWire) broken(c *sql.Conn) bool {
+	closed := true
+	err := rawPostgres(c, func(c *pgx.Conn) error {
+		closed = c.IsClosed()
+		return nil
+	})
+	return err != nil || closed
+}
+
+func rawPostgres(c *sql.Conn, fn func(*pgx.Conn) error) error {
+	return c.Raw(func(dc any) error {
+		c, ok := dc.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("a connection of type %T", dc)
+		}
+		return fn(c.Conn())
+	})
+}
+
+// sqlWire speaks to a database by database/sql alone; its driver runs several
+// statements in one call.
+type sqlWire struct{}
+
+func (sqlWire) script(ctx context.Context, c *sql.Conn, text string) (last []string, err error) {
+	rows, err := c.QueryContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for more := true; more; more = rows.NextResultSet() {
+		last = nil
+		columns, err := rows.Columns()
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			last = make([]string, len(columns))
+			dest := make([]any, len(columns))
+			for i := range dest {
+				dest[i] = &last[i]
+			}
+			if err := rows.Scan(dest...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return last, rows.Err()
+}
+
+func (sqlWire) commit(ctx context.Context, c *sql.Conn) error {
+	_, err := c.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+func (sqlWire) broken(c *sql.Conn) bool {
+	return c.Raw(func(any) error { return nil }) != nil
+}
