@@ -30,6 +30,10 @@ type Dialect struct {
 	Instead map[string]string
 	// wire speaks to its connections.
 	wire wire
+	// prepare changes a text before its marks are replaced, and bind makes text and
+	// parameters of those of a statement after that. Nil: they stay as they are.
+	prepare func(text string) string
+	bind    func(text string, args []any) (string, []any, error)
 	// texts are those that were expanded.
 	texts *sync.Map
 }
@@ -127,6 +131,9 @@ var (
 func (d Dialect) Expand(text string) string {
 	if other, ok := d.Instead[text]; ok {
 		text = other
+	}
+	if d.prepare != nil {
+		text = d.prepare(text)
 	}
 	text = marks.ReplaceAllStringFunc(text, func(mark string) string {
 		m := marks.FindStringSubmatch(mark)

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +20,8 @@ func Objection(err error) (text string, ok bool) {
 		return err.Error(), true
 	case errors.As(err, &e) && e.Code != uniqueViolation && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.Code, "P0")):
 		return e.Message, true
+	case slices.Contains(mysqlObjections, mysqlCode(err)):
+		return err.Error(), true
 	}
 	return "", false
 }

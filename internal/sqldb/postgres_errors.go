@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,11 +49,14 @@ func contended(err error) bool {
 	case featureMissing:
 		return strings.Contains(err.Error(), "cached plan")
 	}
-	return errors.Is(err, ErrAgain) || busy(err)
+	return errors.Is(err, ErrAgain) || busy(err) || slices.Contains(mysqlContended, mysqlCode(err))
 }
 
 // fatal says that the server has ended the connection with the error.
 func fatal(err error) bool {
+	if slices.Contains(mysqlFatal, mysqlCode(err)) {
+		return true
+	}
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		return false
@@ -68,7 +72,8 @@ func fatal(err error) bool {
 // speaks in its place when it lost the server (class 08), which tells nothing.
 func refusal(err error) bool {
 	state := State(err)
-	return busy(err) || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
+	// What else MariaDB says of a COMMIT does not tell whether it was done.
+	return busy(err) || mysqlCode(err) == mysqlDeadlock || state != "" && !strings.HasPrefix(state, "08") && !fatal(err)
 }
 
 // serverAdvice says per code, or class of codes, what the operator should know.
@@ -108,7 +113,7 @@ var serverAdvice = map[string]struct {
 func MapServerError(err error) error {
 	state := State(err)
 	if state == "" {
-		return err
+		return mapMySQLError(err)
 	}
 	for _, code := range []string{state, state[:2]} {
 		if a, ok := serverAdvice[code]; ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,16 +54,18 @@ type outcome int
 const (
 	ended     outcome = iota // with its answer, good or bad
 	raced                    // undone, because another transaction was faster
+	waited                   // undone, because another transaction held its rows for too long
 	torn                     // the connection broke before COMMIT was sent: undone
 	unstarted                // the connection was broken before anything was sent
 )
 
 // tries counts what a transaction has been through.
-type tries struct{ raced, torn, unstarted int }
+type tries struct{ raced, waited, torn, unstarted int }
 
 const (
-	maxRaced = 14
-	maxTorn  = 3
+	maxRaced  = 14
+	maxWaited = 3
+	maxTorn   = 3
 )
 
 // another reports whether to try again, and after which pause.
@@ -71,6 +74,9 @@ func (n *tries) another(f outcome, connections int) (pause time.Duration, again 
 	case raced:
 		n.raced++
 		return jitter(time.Millisecond << min(n.raced, 8)), n.raced < maxRaced
+	case waited:
+		n.waited++
+		return jitter(time.Millisecond << min(n.waited, 8)), n.waited < maxWaited
 	case torn:
 		n.torn++
 		return jitter(50 * time.Millisecond << n.torn), n.torn < maxTorn
@@ -192,10 +198,12 @@ func (r *Runner) failed(s *Session, err error) (outcome, error) {
 		return torn, err
 	case contended(err):
 		r.Count.Raced.Add(1)
-		if State(err) == deadlock {
+		if State(err) == deadlock || mysqlCode(err) == mysqlDeadlock {
 			r.Count.Deadlocks.Add(1)
 		}
 		return raced, err
+	case mysqlCode(err) == mysqlLockWait:
+		return waited, err // MariaDB finds no deadlock if it is told not to look
 	}
 	return ended, err
 }
@@ -203,6 +211,10 @@ func (r *Runner) failed(s *Session, err error) (outcome, error) {
 // finish commits. Only the database's own refusal says that nothing happened; an
 // answer that is lost leaves the outcome unknown.
 func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.Context, *Session)) (outcome, error) {
+	if s.failed {
+		s.Undo()
+		return ended, errRolledBack
+	}
 	commit := r.Commit
 	if commit == nil {
 		commit = func(ctx context.Context, s *Session) error { return s.dialect.wire.commit(ctx, s.Conn) }
@@ -212,7 +224,7 @@ func (r *Runner) finish(ctx context.Context, s *Session, committed func(context.
 	switch {
 	case errors.Is(err, errRolledBack):
 		return ended, err
-	case err != nil && pgconn.SafeToRetry(err):
+	case err != nil && (pgconn.SafeToRetry(err) || errors.Is(err, driver.ErrBadConn)):
 		return torn, err
 	case err != nil && refusal(err) && !s.Broken():
 		return r.failed(s, err)

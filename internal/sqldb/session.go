@@ -14,12 +14,15 @@ type Session struct {
 	Conn    *sql.Conn
 	dialect Dialect
 	stmts   map[string]*sql.Stmt // nil: none are kept
+	// failed: a statement of a Runner's transaction failed. MariaDB may have undone all of
+	// it, and would commit what came after.
+	failed bool
 }
 
 // NewSession makes a session of a connection that keeps the statements it has run,
 // until Close.
 func NewSession(conn *sql.Conn, d Dialect) *Session {
-	return &Session{conn, d, map[string]*sql.Stmt{}}
+	return &Session{Conn: conn, dialect: d, stmts: map[string]*sql.Stmt{}}
 }
 
 // Prepared returns the statement of a text, compiled once for each connection.
@@ -94,11 +97,13 @@ func (s *Session) Execute(ctx context.Context, text string, args []any) (sql.Res
 		}
 		return st.ExecContext(ctx, args...)
 	}
-	plain, err := PlainArgs(text, args)
+	text, args, err := s.bind(text, args)
 	if err != nil {
 		return nil, err
 	}
-	return s.Conn.ExecContext(ctx, s.dialect.text(text), plain...)
+	res, err := s.Conn.ExecContext(ctx, text, args...)
+	s.failed = s.failed || err != nil
+	return res, err
 }
 
 // Ask runs a statement that answers rows.
@@ -110,11 +115,13 @@ func (s *Session) Ask(ctx context.Context, text string, args []any) (*sql.Rows, 
 		}
 		return st.QueryContext(ctx, args...)
 	}
-	plain, err := PlainArgs(text, args)
+	text, args, err := s.bind(text, args)
 	if err != nil {
 		return nil, err
 	}
-	return s.Conn.QueryContext(ctx, s.dialect.text(text), plain...)
+	rows, err := s.Conn.QueryContext(ctx, text, args...)
+	s.failed = s.failed || err != nil
+	return rows, err
 }
 
 // AskOne runs a statement that answers at most one row.
@@ -126,11 +133,22 @@ func (s *Session) AskOne(ctx context.Context, text string, args []any) Scanner {
 		}
 		return st.QueryRowContext(ctx, args...)
 	}
-	plain, err := PlainArgs(text, args)
+	text, args, err := s.bind(text, args)
 	if err != nil {
 		return NoRow{err}
 	}
-	return s.Conn.QueryRowContext(ctx, s.dialect.text(text), plain...)
+	row := s.Conn.QueryRowContext(ctx, text, args...)
+	s.failed = s.failed || row.Err() != nil
+	return row
+}
+
+// bind makes what the driver takes of a statement.
+func (s *Session) bind(text string, args []any) (string, []any, error) {
+	plain, err := PlainArgs(text, args)
+	if err != nil || s.dialect.bind == nil {
+		return s.dialect.text(text), plain, err
+	}
+	return s.dialect.bind(s.dialect.text(text), plain)
 }
 
 // Scanner is what *sql.Row and *sql.Rows have in common.

@@ -1,0 +1,258 @@
+package sqldb
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// MySQLName is the name of the dialect of MariaDB and MySQL.
+const MySQLName = "mysql"
+
+// MySQLMode is the sql_mode in which the dialect's statements run: names in double
+// quotes, || for concatenation, a quote is the only character of a literal that is
+// written unlike itself, and a value that does not fit is an error.
+const MySQLMode = "ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
+
+// MySQL returns the dialect of MariaDB and MySQL. It relies on MySQLMode and on READ
+// COMMITTED. What a transaction reads with a lock it sees as it is then.
+func MySQL(words map[string]string) Dialect {
+	all := map[string]string{
+		Locked:    "FOR UPDATE SKIP LOCKED",
+		Shared:    "LOCK IN SHARE MODE",
+		Exclusive: "FOR UPDATE",
+	}
+	maps.Copy(all, words)
+	return Dialect{
+		Name:    MySQLName,
+		words:   all,
+		ordered: func(by string) string { return "ORDER BY " + by + " FOR UPDATE" },
+		source:  mysqlSource,
+		list:    func(param int) string { return jsonTable(param, "id LONGTEXT"+exactly+" PATH '$'") },
+		wire:    mysqlWire{},
+		prepare: listMembers,
+		bind:    bindMySQL,
+		texts:   new(sync.Map),
+	}
+}
+
+// exactly is the collation in which texts are equal only if their bytes are.
+const exactly = " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+
+func mysqlSource(param int, cols []string) string {
+	out := make([]string, len(cols))
+	for i, c := range cols {
+		name, kind, _ := strings.Cut(c, " ")
+		if kind == "text" {
+			kind = "LONGTEXT" + exactly
+		}
+		out[i] = fmt.Sprintf("%s %s PATH '$.%s'", Quoted(name), kind, name)
+	}
+	return jsonTable(param, strings.Join(out, ", "))
+}
+
+func jsonTable(param int, columns string) string {
+	return fmt.Sprintf("JSON_TABLE(?%d, '$[*]' COLUMNS (%s)) AS t", param, columns)
+}
+
+// members is a membership in a list, which is written out: an index serves literals, and
+// not what a function returns.
+var members = regexp.MustCompile(`IN \(SELECT ((?:[^()]|\([^()]*\))*) FROM \{ids (\d+)\}\)`)
+
+// listed is what members becomes: the number of its parameter, and the expression of one.
+var listed = regexp.MustCompile(`\?(\d+)|\{list (\d+): ([^}]*)\}`)
+
+// listMembers writes memberships as marks for bindMySQL.
+func listMembers(text string) string {
+	return members.ReplaceAllString(text, "IN ({list $2: $1})")
+}
+
+var identifier = regexp.MustCompile(`\bid\b`)
+
+// bindMySQL puts parameters in the order of their placeholders, which have no numbers,
+// and writes lists out.
+func bindMySQL(text string, args []any) (string, []any, error) {
+	var out []any
+	var errs error
+	arg := func(digits string) any {
+		if n := number(digits); n <= len(args) {
+			return args[n-1]
+		}
+		errs = errors.Join(errs, fmt.Errorf("parameter %s of %d", digits, len(args)))
+		return nil
+	}
+	text = listed.ReplaceAllStringFunc(text, func(mark string) string {
+		m := listed.FindStringSubmatch(mark)
+		if m[1] != "" {
+			out = append(out, arg(m[1]))
+			return "?"
+		}
+		encoded, _ := arg(m[2]).(string)
+		var list []any // of texts and numbers
+		numbers := json.NewDecoder(strings.NewReader(encoded))
+		numbers.UseNumber()
+		if err := numbers.Decode(&list); err != nil {
+			errs = errors.Join(errs, err)
+		}
+		if len(list) == 0 {
+			return "NULL"
+		}
+		for _, v := range list {
+			out = append(out, plainArg(v))
+		}
+		one := identifier.ReplaceAllString(m[3], "?")
+		return one + strings.Repeat(", "+one, len(list)-1)
+	})
+	return text, out, errs
+}
+
+// mysqlWire speaks to MariaDB and MySQL.
+type mysqlWire struct{ sqlWire }
+
+func (mysqlWire) broken(c *sql.Conn) bool {
+	valid := false
+	err := c.Raw(func(dc any) error {
+		v, ok := dc.(driver.Validator)
+		valid = ok && v.IsValid()
+		return nil
+	})
+	return err != nil || !valid
+}
+
+// errMySQLURL tells nothing of the address: there may be a password in it.
+var errMySQLURL = errors.New("the address cannot be read: give one such as mysql://user:password@host:3306/name")
+
+// OpenMySQL makes a pool of a URL: mysql:// or mariadb://user:password@host:3306/name,
+// with these parameters: tls (preferred, which is the default, true, skip-verify, false),
+// tls-ca, tls-cert, tls-key (files in PEM), socket (a path, instead of host and port).
+// Nothing is connected yet. An error tells nothing of the password.
+func OpenMySQL(address string) (*sql.DB, error) {
+	config, err := mysqlConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, errMySQLURL
+	}
+	return sql.OpenDB(connector), nil
+}
+
+func mysqlConfig(address string) (*mysql.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
+		return nil, errMySQLURL
+	}
+	c := mysql.NewConfig()
+	c.Net, c.Addr, c.DBName = "tcp", u.Host, u.Path[1:]
+	if u.Port() == "" {
+		c.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	if u.User != nil {
+		c.User = u.User.Username()
+		c.Passwd, _ = u.User.Password()
+	}
+	c.Collation = "utf8mb4_bin"
+	c.Timeout = 10 * time.Second
+	c.ConnectionAttributes = "program_name:lethe"
+	c.Logger = &mysql.NopLogger{}
+	c.ClientFoundRows = true   // rows that a statement found, not those that it changed
+	c.InterpolateParams = true // nothing is prepared
+	c.MultiStatements = true   // a transaction begins in one round trip
+	return c, mysqlParameters(c, u)
+}
+
+func mysqlParameters(c *mysql.Config, u *url.URL) error {
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return errMySQLURL
+	}
+	for name := range q {
+		switch name {
+		case "tls", "tls-ca", "tls-cert", "tls-key":
+		case "socket":
+			c.Net, c.Addr = "unix", q.Get(name)
+		default:
+			return fmt.Errorf("the address has a parameter %s: known are socket, tls, tls-ca, tls-cert and tls-key", name)
+		}
+	}
+	if c.Net == "tcp" && u.Hostname() == "" {
+		return errMySQLURL
+	}
+	return mysqlTLS(c, u.Hostname(), q)
+}
+
+func mysqlTLS(c *mysql.Config, host string, q url.Values) error {
+	ca, cert, key := q.Get("tls-ca"), q.Get("tls-cert"), q.Get("tls-key")
+	mode := q.Get("tls")
+	if mode == "" {
+		mode = "preferred"
+		if ca+cert != "" {
+			mode = "true"
+		}
+	}
+	switch mode {
+	case "preferred":
+		c.TLSConfig = mode
+		if c.Net == "unix" {
+			c.TLSConfig = "false"
+		}
+	case "false", "true", "skip-verify":
+		c.TLSConfig = mode
+	default:
+		return fmt.Errorf("tls is %q: use preferred, true, skip-verify or false", mode)
+	}
+	if mode == "preferred" || mode == "false" || ca+cert == "" {
+		return nil
+	}
+	c.TLS = &tls.Config{ServerName: host, InsecureSkipVerify: mode == "skip-verify", MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return fmt.Errorf("tls-ca: %w", err)
+		}
+		c.TLS.RootCAs = x509.NewCertPool()
+		if !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("tls-ca: %s holds no certificate", ca)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return fmt.Errorf("tls-cert and tls-key: %w", err)
+		}
+		c.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// MySQLBegin are the texts that begin a transaction that writes, in READ COMMITTED, and
+// one that reads, of one snapshot: in MySQLMode and UTC. Each answers the time, in
+// microseconds since 1970. A statement, a wait for a lock and a pause are bounded, by
+// whole seconds; in MySQL statements that write are not.
+func MySQLBegin(statement, lock time.Duration) (write, read string) {
+	seconds := func(d time.Duration) int64 { return int64(max(1, (d+time.Second-1)/time.Second)) }
+	settings := fmt.Sprintf("SET SESSION sql_mode = '%s', time_zone = '+00:00', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, wait_timeout = %d, "+
+		"group_concat_max_len = 1073741824 /*M! , max_statement_time = %g */ /*!80000 , max_execution_time = %d */; ",
+		MySQLMode, seconds(lock), seconds(lock), seconds(statement), statement.Seconds(), max(1, statement.Milliseconds()))
+	const time = "; SELECT TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', SYSDATE(6))"
+	return settings + "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION" + time,
+		settings + "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; START TRANSACTION WITH CONSISTENT SNAPSHOT" + time
+}
+
+// MySQLUnhurried lets the statements of a transaction take as long as they need.
+const MySQLUnhurried = "SET SESSION net_write_timeout = 3600 /*M! , max_statement_time = 0 */ /*!80000 , max_execution_time = 0 */"
