@@ -107,6 +107,9 @@ func due(b adoption.Backlog) string {
 
 // waits says what waits in a collection.
 func waits(b adoption.Backlog) string {
+	if b.Problem != "" {
+		return "not known: " + b.Problem
+	}
 	switch b.Kind {
 	case adopt.OfKeys:
 		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")

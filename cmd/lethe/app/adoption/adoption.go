@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -35,9 +36,12 @@ type Options struct {
 
 // Adoption is a description with everything that it names opened.
 type Adoption struct {
-	Description *adopt.Description
+	Description *adopt.Description // without collections that cannot be opened
 	DB          *sqladopt.DB
 	Loop        *reclaim.Loop
+	// Unusable are collections that do not fit the database, with the reason: the others
+	// work on.
+	Unusable    map[string]error
 	collections map[string]*sqladopt.Collection
 	folders     map[string]*sqladopt.Folders
 	keys        map[string]*sqladopt.Keys
@@ -50,7 +54,8 @@ type Adoption struct {
 }
 
 // Open opens the database and looks at every collection's tables. It changes
-// nothing. Buckets and cache are reached when they are first needed.
+// nothing, and fails if it can use no collection. Buckets and cache are reached when
+// they are first needed.
 func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
@@ -59,7 +64,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
+	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -69,10 +74,8 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		return nil, err
 	}
 	a.close = append(a.close, a.DB.Close)
-	for _, name := range d.Names() {
-		if err := a.open(ctx, name, d.Collections[name]); err != nil {
-			return nil, err
-		}
+	if err := a.openAll(ctx); err != nil {
+		return nil, err
 	}
 	if d.Redis != "" {
 		a.redis, err = redisconn.Open(redisconn.Options{URL: d.Redis, Timeout: 5 * time.Second})
@@ -84,18 +87,47 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 	return a, a.makeLoop(ctx)
 }
 
+// openAll opens the collections, and takes those out of the description that cannot be.
+func (a *Adoption) openAll(ctx context.Context) error {
+	for _, name := range a.Description.Names() {
+		err := a.open(ctx, name, a.Description.Collections[name])
+		if err == nil {
+			continue
+		}
+		if _, down := a.DB.Now(ctx); down != nil {
+			return err
+		}
+		a.Unusable[name] = err
+	}
+	if len(a.Unusable) == len(a.Description.Collections) {
+		return errors.Join(slices.Collect(maps.Values(a.Unusable))...)
+	}
+	rest := *a.Description
+	rest.Collections = maps.Clone(rest.Collections)
+	maps.DeleteFunc(rest.Collections, func(name string, _ adopt.Collection) bool { return a.Unusable[name] != nil })
+	a.Description = &rest
+	return nil
+}
+
 // open looks at the tables of a collection.
-func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) (err error) {
+func (a *Adoption) open(ctx context.Context, name string, c adopt.Collection) error {
 	switch c.Kind {
 	case adopt.OfFolders:
-		a.folders[name], err = a.DB.Folders(ctx, name, c)
-		return err
+		return opened(name, a.folders)(a.DB.Folders(ctx, name, c))
 	case adopt.OfKeys:
-		a.keys[name], err = a.DB.Keys(ctx, name, c)
+		return opened(name, a.keys)(a.DB.Keys(ctx, name, c))
+	}
+	return opened(name, a.collections)(a.DB.Collection(ctx, name, c))
+}
+
+// opened puts what was opened in its place.
+func opened[T any](name string, in map[string]T) func(T, error) error {
+	return func(v T, err error) error {
+		if err == nil {
+			in[name] = v
+		}
 		return err
 	}
-	a.collections[name], err = a.DB.Collection(ctx, name, c)
-	return err
 }
 
 // connections is one for each worker and some to spare.

@@ -49,6 +49,9 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		return nil, err
 	}
 	out := map[string][]adopt.Finding{}
+	for name, err := range a.Unusable {
+		out[name] = []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the description, or the table"}}
+	}
 	for _, h := range holds {
 		out[h.Collection] = append(out[h.Collection], adopt.Finding{What: h.Why()})
 	}

@@ -27,6 +27,7 @@ var (
 	orphans      = desc("orphans", "Objects on record that no row names.", "collection")
 	inQuarantine = desc("quarantined_objects", "Objects in quarantine.", "collection")
 	heldBy       = desc("holds", "Holds that stand.", "collection")
+	unusable     = desc("collection_unusable", "Whether a collection does not fit the database, so that nothing of it is reclaimed.", "collection")
 	databaseUp   = desc("database_up", "Whether the database answered this scrape.")
 )
 
@@ -39,7 +40,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, heldBy, inQuarantine, lastGood, runItems, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, heldBy, inQuarantine, lastGood, runItems, unusable, databaseUp} {
 		ch <- d
 	}
 }
@@ -76,6 +77,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 
 // backlog tells what waits in a collection.
 func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc, float64, ...string)) {
+	if b.Problem != "" {
+		tell(unusable, 1, b.Collection)
+		return
+	}
+	tell(unusable, 0, b.Collection)
 	tell(inQuarantine, float64(b.Quarantined.Due), b.Collection)
 	tell(heldBy, float64(len(b.Holds)), b.Collection)
 	switch b.Kind {

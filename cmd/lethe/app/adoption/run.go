@@ -1,9 +1,11 @@
 package adoption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -22,6 +24,8 @@ type Backlog struct {
 	// Quarantined are objects that were moved away, and are not purged yet.
 	Quarantined adopt.Backlog
 	Holds       adopt.Holds // that stand
+	// Problem says why a collection cannot be used, and nothing is known of it.
+	Problem string
 }
 
 // Backlogs returns what waits in each collection, by its name.
@@ -34,48 +38,47 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 	if err != nil {
 		return nil, err
 	}
+	for name, err := range a.Unusable {
+		out = append(out, Backlog{Collection: name, Mode: adopt.Report, Problem: err.Error()})
+	}
 	for _, name := range a.Description.Names() {
 		c := a.Description.Collections[name]
-		b := Backlog{Collection: name, Kind: c.Kind, Mode: c.Mode, Holds: holds.Of(name)}
-		if b.Mode == "" {
-			b.Mode = adopt.Report
-		}
-		if installed {
-			if b.Quarantined, err = a.quarantined(ctx, name); err != nil {
+		b := Backlog{Collection: name, Kind: c.Kind, Mode: cmp.Or(c.Mode, adopt.Report), Holds: holds.Of(name)}
+		if err := a.backlog(ctx, &b, installed); err != nil {
+			if _, down := a.DB.Now(ctx); down != nil {
 				return nil, err
 			}
-		}
-		if c.Kind == adopt.OfFolders {
-			if installed {
-				b.Folders, err = a.folders[name].Pending(ctx, c.Folders.Rules().Retention)
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, b)
-			continue
-		}
-		if c.Kind == adopt.OfKeys {
-			if installed {
-				b.Orphans, err = a.keys[name].Known(ctx)
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, b)
-			continue
-		}
-		if b.Rows, err = a.collections[name].Due(ctx); err != nil {
-			return nil, err
-		}
-		if installed && c.HasObjects() {
-			if b.Contents, err = a.collections[name].Waiting(ctx); err != nil {
-				return nil, err
-			}
+			b.Problem = err.Error()
 		}
 		out = append(out, b)
 	}
+	slices.SortFunc(out, func(x, y Backlog) int { return strings.Compare(x.Collection, y.Collection) })
 	return out, nil
+}
+
+// backlog asks what waits in a collection.
+func (a *Adoption) backlog(ctx context.Context, b *Backlog, installed bool) (err error) {
+	c := a.Description.Collections[b.Collection]
+	if rows := a.collections[b.Collection]; rows != nil {
+		if b.Rows, err = rows.Due(ctx); err != nil {
+			return err
+		}
+	}
+	if !installed {
+		return nil
+	}
+	if b.Quarantined, err = a.quarantined(ctx, b.Collection); err != nil {
+		return err
+	}
+	switch {
+	case c.Kind == adopt.OfFolders:
+		b.Folders, err = a.folders[b.Collection].Pending(ctx, c.Folders.Rules().Retention)
+	case c.Kind == adopt.OfKeys:
+		b.Orphans, err = a.keys[b.Collection].Known(ctx)
+	case c.HasObjects():
+		b.Contents, err = a.collections[b.Collection].Waiting(ctx)
+	}
+	return err
 }
 
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
@@ -87,6 +90,9 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 	found, err := a.check(ctx)
 	if err != nil {
 		return err
+	}
+	for name, err := range a.Unusable {
+		a.o.Log.Error("collection cannot be used; the others work on", "collection", name, "error", err)
 	}
 	for _, name := range a.Description.Names() {
 		if a.Description.Collections[name].Mode != adopt.Reclaim {
@@ -120,6 +126,9 @@ func (a *Adoption) suspend(name string) {
 // Remove takes Lethe's tables and triggers out of the database, after rows that are
 // claimed were made live again.
 func (a *Adoption) Remove(ctx context.Context) error {
+	for name, err := range a.Unusable {
+		return fmt.Errorf("collection %s cannot be used, and its guard not be removed; correct it first: %w", name, err)
+	}
 	if err := a.nothingMoved(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,61 @@
+package adoption
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// A collection whose table is not there, or goes later, keeps no other from working.
+func TestUnusableCollections(t *testing.T) {
+	gateway := servers.VersityGW(t)
+	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	store := p.open(t)
+	p.adopt(t, Options{}, func(*adopt.Collection) {})
+	d, err := describe(p.env(), func(*adopt.Collection) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := adopt.Rows{Table: "nowhere", Key: "id", End: "ends_at"}
+	d.Collections["ghosts"] = adopt.Collection{Mode: adopt.Reclaim, Rows: rows}
+	d.Collections["links"] = adopt.Collection{Mode: adopt.Reclaim, Bucket: "main", Prefix: "links/", Kind: adopt.OfKeys, Keys: &adopt.KeySpec{Query: "SELECT no_column FROM pastes"}}
+	a, err := Open(t.Context(), d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	if err := a.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := a.Check(t.Context())
+	if err != nil || !adopt.Problems(found["ghosts"]) || !adopt.Problems(found["links"]) || adopt.Problems(found["pastes"]) {
+		t.Errorf("a check finds %v, %v", found, err)
+	}
+	if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 10, TTL: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := a.Loop.Once(t.Context(), nil)
+	if err != nil || counts["expire pastes"]["rows"] != 10 {
+		t.Errorf("a run did %v, %v", counts, err)
+	}
+	backlogs, err := a.Backlogs(t.Context())
+	if err != nil || len(backlogs) != 3 {
+		t.Fatalf("%v, %v", backlogs, err)
+	}
+	for _, b := range backlogs {
+		if known := b.Problem == ""; known != (b.Collection == "pastes") {
+			t.Errorf("of %s it is known: %q", b.Collection, b.Problem)
+		}
+	}
+	if err := a.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+		t.Errorf("all was removed, though a guard may be left: %v", err)
+	}
+	delete(d.Collections, "pastes")
+	if _, err := Open(t.Context(), d, Options{}); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("nothing can be used, and it opens: %v", err)
+	}
+}
