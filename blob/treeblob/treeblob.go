@@ -1,0 +1,229 @@
+//go:build linux || darwin || freebsd
+
+// Package treeblob reads, copies and deletes files in a folder that another program
+// owns: a key is the path of a file below a prefix, with slashes.
+//
+// Nothing of what the other program made is bent: there is no layout, no index, and no
+// temporary file that it could see as one of its own (they begin with a dot). Symbolic
+// links are never followed, other file systems below the root never entered, names that
+// begin with a dot never listed. A folder that is empty after its last file was deleted
+// goes as well, unless somebody has changed it not long ago.
+//
+// A disk that is not mounted leaves an empty folder in its place: while the folder of
+// the prefix is not there, or is empty, or another root lies under the path than the one
+// that was opened, every call answers blob.ErrMisplaced, and nothing is taken for absent.
+package treeblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Options of a Store.
+type Options struct {
+	// Root is the path of the folder.
+	Root string
+	// Prefix stands before every key: it ends in a slash.
+	Prefix string
+	// Beside is the prefix whose folder has to be there, with something in it (default
+	// Prefix). What lies below another Prefix is the caller's own, and may be absent.
+	Beside string
+	// Idle is for how long nobody has changed a folder that is removed once it is empty
+	// (default 10 minutes).
+	Idle time.Duration
+	// Clock is what Idle is measured by, against times of the file system. nil is
+	// lethe.SystemClock.
+	Clock lethe.Clock
+}
+
+// own begins the names of files that have no other name yet.
+const own = ".lethe"
+
+// Store is the files below a prefix. It is safe for concurrent use.
+type Store struct {
+	o    Options
+	root int // the open folder
+	is   os.FileInfo
+	dev  uint64
+
+	mu sync.Mutex
+	// changed is how old folders were before this store took files away, and how they
+	// were left then.
+	changed map[string]touched
+}
+
+// touched is a folder that files were taken from.
+type touched struct{ before, after int64 }
+
+var (
+	_ blob.Store  = (*Store)(nil)
+	_ blob.Copier = (*Store)(nil)
+)
+
+// Open opens the folder, which has to be there: blob.ErrDown.
+func Open(o Options) (*Store, error) {
+	if o.Beside == "" {
+		o.Beside = o.Prefix
+	}
+	if o.Idle == 0 {
+		o.Idle = 10 * time.Minute
+	}
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	if !filepath.IsAbs(o.Root) || !strings.HasSuffix(o.Prefix, "/") || blob.CheckForeign(o.Prefix) != nil {
+		return nil, fmt.Errorf("treeblob: %s, %q: the path is a whole one, and the prefix ends in a slash", o.Root, o.Prefix)
+	}
+	s := &Store{o: o, changed: map[string]touched{}}
+	file, err := os.Open(o.Root)
+	if err == nil {
+		defer file.Close()
+		s.is, err = file.Stat()
+	}
+	if err == nil && !s.is.IsDir() {
+		err = unix.ENOTDIR
+	}
+	if err == nil {
+		s.root, err = unix.Dup(int(file.Fd()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("treeblob: open %s: %w: %w", o.Root, blob.ErrDown, err)
+	}
+	unix.CloseOnExec(s.root)
+	var st unix.Stat_t
+	if err := unix.Fstat(s.root, &st); err != nil {
+		return nil, errors.Join(fmt.Errorf("treeblob: open %s: %w: %w", o.Root, blob.ErrDown, err), s.Close())
+	}
+	s.dev = uint64(st.Dev)
+	return s, nil
+}
+
+// Close closes the folder.
+func (s *Store) Close() error { return unix.Close(s.root) }
+
+// Probe finds out whether the folder is in its place, now.
+func (s *Store) Probe(context.Context) error { return s.inPlace() }
+
+// inPlace refuses to conclude anything from a place that may be another one.
+func (s *Store) inPlace() error {
+	wrong := func(what string, err error) error {
+		return fmt.Errorf("treeblob: %w: %w: %s: %s (%w); mount the disk, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
+	}
+	now, err := os.Stat(s.o.Root)
+	if err != nil {
+		return wrong("it is not there", err)
+	}
+	if !os.SameFile(now, s.is) {
+		return wrong("another folder lies there than the one that was opened", errMoved)
+	}
+	dir, err := s.openDir(strings.TrimSuffix(s.o.Beside, "/"))
+	if err != nil {
+		return wrong("there is no folder "+s.o.Beside+" on its file system", err)
+	}
+	defer dir.Close()
+	if names, err := dir.Readdirnames(1); err != nil || len(names) == 0 {
+		return wrong("nothing lies below "+s.o.Beside, err)
+	}
+	return nil
+}
+
+var (
+	errMoved   = errors.New("it was mounted or moved meanwhile")
+	errOther   = errors.New("another file system is mounted there")
+	errSpecial = errors.New("it is no ordinary file")
+)
+
+// openDir opens a folder by its path below the root, "" for the root itself. It follows
+// no link and enters no other file system.
+func (s *Store) openDir(path string) (*os.File, error) {
+	fd, err := openAt(s.root, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "" {
+			continue
+		}
+		next, err := openAt(fd, segment, unix.O_RDONLY|unix.O_DIRECTORY)
+		_ = unix.Close(fd)
+		if err != nil {
+			return nil, err
+		}
+		var st unix.Stat_t
+		if err = unix.Fstat(next, &st); err == nil && uint64(st.Dev) != s.dev {
+			err = errOther
+		}
+		if fd = next; err != nil {
+			_ = unix.Close(fd)
+			return nil, err
+		}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func openAt(dir int, name string, flags int) (fd int, err error) {
+	for {
+		fd, err = unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// fd is an open folder's descriptor.
+func fd(dir *os.File) int { return int(dir.Fd()) }
+
+// split returns the path of the folder, below the root, and the name of a key.
+func (s *Store) split(key string) (folder, name string) {
+	path := s.o.Prefix + key
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+// maxName is the longest name that every file system takes, in bytes.
+const maxName = 255
+
+// check refuses keys that are no names of files of the other program, and answers what
+// is wrong with the place.
+func (s *Store) check(ctx context.Context, key string) error {
+	if err := blob.CheckForeign(key); err != nil {
+		return err
+	}
+	if blob.IsMarker(key) {
+		return fmt.Errorf("%w: %q is a folder", blob.ErrInvalidKey, key)
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if len(segment) > maxName {
+			return fmt.Errorf("%w: %q has a name of %d bytes", blob.ErrInvalidKey, key, len(segment))
+		}
+	}
+	return errors.Join(ctx.Err(), s.inPlace())
+}
+
+// cause is an error of the system in the words of package blob.
+func cause(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%w: %w", blob.ErrNotExist, err)
+	case errors.Is(err, unix.EEXIST):
+		return fmt.Errorf("%w: %w", blob.ErrExist, err)
+	case errors.Is(err, unix.ELOOP), errors.Is(err, errSpecial), errors.Is(err, errOther), errors.Is(err, unix.ENXIO):
+		return fmt.Errorf("%w: %w", blob.ErrInvalidKey, err)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("%w: %w", blob.ErrFull, err)
+	case errors.Is(err, unix.EROFS), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE), errors.Is(err, unix.EMFILE):
+		return fmt.Errorf("%w: %w", blob.ErrDown, err)
+	}
+	return err
+}
