@@ -20,8 +20,10 @@ type Description struct {
 	Collections map[string]Collection `yaml:"collections"`
 }
 
-// BucketSpec is a bucket of an S3 service, as its owner reaches it.
+// BucketSpec is a bucket of an S3 service, as its owner reaches it, or a folder.
 type BucketSpec struct {
+	// Path is that of a folder on a disk, instead of all others.
+	Path string `yaml:"path"`
 	Endpoint  string `yaml:"endpoint"`
 	Region    string `yaml:"region"`
 	Bucket    string `yaml:"bucket"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error
 	fill(&d.Database)
 	fill(&d.Redis)
 	for name, b := range d.Buckets {
-		for _, s := range []*string{&b.Endpoint, &b.Region, &b.Bucket, &b.AccessKey, &b.SecretKey} {
+		for _, s := range []*string{&b.Path, &b.Endpoint, &b.Region, &b.Bucket, &b.AccessKey, &b.SecretKey} {
 			fill(s)
 		}
 		d.Buckets[name] = b
@@ -87,11 +88,36 @@ func (d *Description) check() error {
 			errs = append(errs, fmt.Errorf("collection %s: %w", name, err))
 		}
 	}
-	return errors.Join(append(errs, d.overlaps()...)...)
+	return errors.Join(slices.Concat(errs, d.checkBuckets(), d.overlaps())...)
+}
+
+// checkBuckets reports what is wrong with buckets by themselves. One folder in another
+// would be a way around the prefixes of collections.
+func (d *Description) checkBuckets() (errs []error) {
+	names := slices.Sorted(maps.Keys(d.Buckets))
+	for i, name := range names {
+		b := d.Buckets[name]
+		switch {
+		case b.Path == "" && b.Bucket == "":
+			errs = append(errs, fmt.Errorf("bucket %s: neither bucket nor path is named", name))
+		case b.Path != "" && (b != BucketSpec{Path: b.Path} || !filepath.IsAbs(b.Path)):
+			errs = append(errs, fmt.Errorf("bucket %s: path is a whole one, /srv/media, and stands alone", name))
+		}
+		for _, other := range names[i+1:] {
+			o := d.Buckets[other]
+			if b.Path != "" && o.Path != "" && !b.same(o) && nested(filepath.Clean(b.Path)+"/", filepath.Clean(o.Path)+"/") {
+				errs = append(errs, fmt.Errorf("buckets %s and %s: the folders %s and %s contain each other; name the outer one, and tell them apart by the prefixes of collections", name, other, b.Path, o.Path))
+			}
+		}
+	}
+	return errs
 }
 
 // same reports whether two specs are of one bucket, whatever their names and keys are.
 func (b BucketSpec) same(other BucketSpec) bool {
+	if b.Path != "" || other.Path != "" {
+		return filepath.Clean(b.Path) == filepath.Clean(other.Path)
+	}
 	return b.Bucket == other.Bucket && strings.TrimSuffix(b.Endpoint, "/") == strings.TrimSuffix(other.Endpoint, "/")
 }
 

@@ -128,6 +128,13 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 		m.say(key, nil)
 	}
 	m.each(begun.Copy, func(key string) error { return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false)) })
+	m.each(begun.Remove, func(key string) error {
+		if m.verify(ctx, key) == nil {
+			return nil
+		}
+		// Somebody has removed or replaced the copy.
+		return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
+	})
 	m.each(m.left(going), func(key string) error { return m.verify(ctx, key) })
 	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.landed()})
 	if err != nil {

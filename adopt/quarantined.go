@@ -64,9 +64,10 @@ type Held struct {
 	Until     lethe.Time // it is not purged before
 	Late      lethe.Time // a delete of the object may take effect before
 	Due       lethe.Time // it is somebody's before
-	// Named: something refers to it. Wanted: somebody asked for it back by hand. OnHold: a
-	// hold keeps it.
-	Named, Wanted, OnHold bool
+	// Named: something refers to it. Known: what names it is there still, and may be
+	// referred to without another upload. Wanted: somebody asked for it back by hand.
+	// OnHold: a hold keeps it.
+	Named, Known, Wanted, OnHold bool
 }
 
 // QuarantinePage is some of the objects on record, in the order of their keys.
@@ -90,7 +91,7 @@ type Ending int
 
 // Endings.
 const (
-	Left     Ending = iota + 1 // nothing was done: they stay in quarantine
+	Left     Ending = iota + 1 // nothing was done; what was to be purged still is
 	Restored                   // they lie in their place; their copies stay for a while
 	Purged                     // there are no copies any more
 )
@@ -102,11 +103,12 @@ type QuarantineRecords interface {
 	Held(ctx context.Context, after string, limit int) (QuarantinePage, error)
 	// Claim takes objects that are in nobody's hands, after it has looked again: to be
 	// restored, those that are wanted or that something refers to; to be purged, those
-	// that nothing refers to, nobody wants and no hold keeps, whose retention is over, and
-	// no delete of which may yet take effect.
+	// that nothing knows, nobody wants and no hold keeps, whose retention is over, and no
+	// delete of which may yet take effect.
 	Claim(ctx context.Context, c Custody) (fence int64, keys []string, err error)
-	// End records what became of objects under the fence.
-	End(ctx context.Context, fence int64, keys []string, how Ending) error
+	// End records what became of objects under the fence; it returns those that were
+	// still under it.
+	End(ctx context.Context, fence int64, keys []string, how Ending) ([]string, error)
 	// Want notes that an object is to be restored although nothing refers to it. It
 	// reports whether it is on record.
 	Want(ctx context.Context, key string) (bool, error)
@@ -133,7 +135,7 @@ func (c Custody) May(h Held, now lethe.Time) bool {
 	case c.Spare:
 		return true
 	}
-	return h.State != Moving && !h.Named && !h.Wanted && !h.OnHold && (c.Early || h.Until <= now)
+	return h.State != Moving && !h.Known && !h.Wanted && !h.OnHold && (c.Early || h.Until <= now)
 }
 
 // String says how far the object is, in one line.

@@ -64,7 +64,7 @@ func (q *Quarantine) Restore(ctx context.Context, key string) error {
 	return nil
 }
 
-// PurgeNow deletes the copies of everything that nothing refers to, before its
+// PurgeNow deletes the copies of everything that nothing knows, before its
 // retention is over; it returns how many.
 func (q *Quarantine) PurgeNow(ctx context.Context) (purged int64, err error) {
 	for after := ""; ; {
@@ -100,7 +100,7 @@ func (c *care) page(ctx context.Context, held []Held, early bool) error {
 		case h.State == Moving: // its worker is silent, and the object is untouched
 			spare = append(spare, h.Key)
 		case !h.Named && !h.Wanted:
-			if h.Late <= c.now && (early || h.Until <= c.now) {
+			if !h.Known && h.Late <= c.now && (early || h.Until <= c.now) {
 				over = append(over, h.Key)
 			}
 		default:
@@ -174,22 +174,27 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	}
 	c.add("restored", int64(len(back)))
 	c.Events.restored(c.Collection, back)
-	c.Events.lost(c.Collection, lost)
 	if why != "" {
 		c.Events.failed(c.Collection, len(claimed)-len(back)-len(lost), why)
 	}
-	return c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Purged: lost})
+	gone, err := c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Purged: lost})
+	c.Events.lost(c.Collection, gone)
+	return err
 }
 
-// end records what became of claimed objects.
-func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) error {
-	var errs []error
+// end records what became of claimed objects; it returns those whose record ended.
+func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (gone []string, err error) {
 	for _, how := range []Ending{Left, Restored, Purged} {
-		if len(ends[how]) > 0 {
-			errs = append(errs, c.Rows.End(context.WithoutCancel(ctx), fence, ends[how], how))
+		if len(ends[how]) == 0 {
+			continue
+		}
+		ended, also := c.Rows.End(context.WithoutCancel(ctx), fence, ends[how], how)
+		err = errors.Join(err, also)
+		if how == Purged {
+			gone = ended
 		}
 	}
-	return errors.Join(errs...)
+	return gone, err
 }
 
 // errNoCopy: the copy of an object that is to be restored is not there.
@@ -203,7 +208,10 @@ func (c *care) copyBack(ctx context.Context, key string) error {
 	}
 	seen, err := c.Copies.StatForeign(ctx, key)
 	if errors.Is(err, blob.ErrNotExist) {
-		return errNoCopy
+		if _, there := c.Objects.StatForeign(ctx, rest); errors.Is(there, blob.ErrNotExist) {
+			return errNoCopy
+		}
+		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
@@ -259,5 +267,6 @@ func (c *care) purge(ctx context.Context, what Custody) error {
 	}
 	c.add("purged", int64(len(gone)))
 	c.Events.failed(c.Collection, len(claimed)-len(gone), why)
-	return errors.Join(err, c.end(ctx, fence, map[Ending][]string{Purged: gone, Left: left}))
+	_, ended := c.end(ctx, fence, map[Ending][]string{Purged: gone, Left: left})
+	return errors.Join(err, ended)
 }

@@ -21,7 +21,9 @@ func quarantineTests() []test {
 		{name: "an object that is wanted is restored", run: restoresWanted, in: in},
 		{name: "what is being restored does not move", run: restoresAlone, in: in},
 		{name: "a copy is purged after the retention", run: purges, in: in},
+		{name: "what a silent worker began is not taken for complete", run: purgesSilent, in: in},
 		{name: "what is referred to is not purged", run: purgesUnreferenced, in: in},
+		{name: "what may be referred to without an upload is not purged", run: purgesUnknown, in: in},
 		{name: "a copy that is not needed is purged", run: purgesSpare, in: in},
 		{name: "without counts a row restores", run: restores, in: Variant{Quarantine: true, Uncounted: true}},
 		{name: "objects on record come in pages", run: heldPages, in: in},
@@ -80,6 +82,13 @@ func (w *world) taken(c adopt.Custody, want ...string) int64 {
 	return fence
 }
 
+// ended records what became of objects; those of the fence are told.
+func (w *world) ended(fence int64, keys []string, how adopt.Ending, want ...string) {
+	w.Helper()
+	got := must(w.Quarantine.End(w.ctx, fence, keys, how))(w)
+	equal(w, "ended", strings.Join(got, " "), strings.Join(objectsOf(want...), " "))
+}
+
 // record returns what is on record of one content's object; State 0: nothing is.
 func (w *world) record(content string) adopt.Held {
 	w.Helper()
@@ -96,6 +105,12 @@ func markedUnguarded(w *world) {
 	w.put("x", Never, "again")
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 2, Broken: []string{"x"}}, gone("x", "y")...)
 	w.counts(map[string]int64{"x": 1, "y": absent})
+	w.condemned("z")
+	w.put("z", Never, "in between")
+	w.App.Pass(grace.Late)
+	again := w.mark()
+	equal(w, "kept", again.Kept, 1)
+	equal(w, "drifted", len(again.Drifted), 0)
 }
 
 func moves(w *world) {
@@ -160,9 +175,9 @@ func restores(w *world) {
 	equal(w, "named", w.record("x").Named, true)
 	fence := w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Restoring}, "x")
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring})
-	w.must(w.Quarantine.End(w.ctx, fence+2, objectsOf("x"), adopt.Restored))
+	w.ended(fence+2, objectsOf("x"), adopt.Restored)
 	equal(w, "state", w.record("x").State, adopt.Restoring)
-	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x"), adopt.Restored))
+	w.ended(fence, objectsOf("x"), adopt.Restored, "x")
 	equal(w, "state", w.record("x").State, adopt.Quarantined)
 	w.App.Pass(window)
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring}, "x")
@@ -196,13 +211,23 @@ func purges(w *world) {
 	fence := w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true}, "y")
 	w.App.Pass(time.Second)
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
-	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x", "y"), adopt.Purged))
+	w.ended(fence, objectsOf("x", "y"), adopt.Purged, "y")
 	equal(w, "state", w.record("x").State, adopt.Purging)
 	equal(w, "state", w.record("y").State, 0)
 	w.App.Pass(window)
 	fence = w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
-	w.must(w.Quarantine.End(w.ctx, fence, objectsOf("x"), adopt.Left))
-	equal(w, "state", w.record("x").State, adopt.Quarantined)
+	w.ended(fence, objectsOf("x"), adopt.Left, "x")
+	equal(w, "state", w.record("x").State, adopt.Purging)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
+}
+
+// A copy that was never complete is not taken for one.
+func purgesSilent(w *world) {
+	w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
+	w.App.Pass(window)
+	fence := w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Spare: true}, "x")
+	w.ended(fence, objectsOf("x"), adopt.Left, "x")
+	w.begun("1", adopt.Begun{Copy: objectsOf("x")}, "x")
 }
 
 func purgesUnreferenced(w *world) {
@@ -210,6 +235,16 @@ func purgesUnreferenced(w *world) {
 	w.put("x", Never, "again")
 	w.App.Pass(terms.Retention)
 	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Early: true}, "y")
+}
+
+func purgesUnknown(w *world) {
+	w.must(w.App.SetCount(w.ctx, "x", 0))
+	w.away("x")
+	equal(w, "named", w.record("x").Named, false)
+	equal(w, "known", w.record("x").Known, true)
+	w.App.Pass(terms.Retention)
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
+	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Restoring})
 }
 
 func purgesSpare(w *world) {

@@ -63,7 +63,8 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 			m.Due = now.Add(busyFor)
 			out.Busy++
 		case c != nil && (referenced || c.Count != 0):
-			if m.State == Condemned || !db.o.Uncounted {
+			past := m.State == Condemned && !db.o.Quarantine // the guard
+			if past || m.State == Waiting && !db.o.Uncounted {
 				out.Drifted = append(out.Drifted, m.Content)
 			}
 			db.spare(m, takeover)

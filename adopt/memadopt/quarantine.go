@@ -24,14 +24,15 @@ var _ adopt.QuarantineRows = Quarantine{}
 // Quarantine returns the record of objects that were moved away.
 func (db *DB) Quarantine() Quarantine { return Quarantine{db} }
 
-// alive reports whether a content that is counted or referred to has the object.
-func (db *DB) alive(object string) bool {
+// named reports whether a content has the object, and whether that is counted or
+// referred to.
+func (db *DB) named(object string) (referred, known bool) {
 	for _, c := range db.contents {
-		if c.Object == object && (c.Count != 0 || db.referenced(c.Key)) {
-			return true
+		if c.Object == object {
+			return c.Count != 0 || db.referenced(c.Key), true
 		}
 	}
-	return false
+	return false, false
 }
 
 // Begin implements adopt.QuarantineMoves.
@@ -72,7 +73,10 @@ func (r Quarantine) Moved(_ context.Context, fence int64, keys []string, g adopt
 	now := db.o.Clock.Now()
 	for _, key := range keys {
 		q := db.moved[key]
-		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined || db.alive(key) || db.standing().Object(key) != nil {
+		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined {
+			continue
+		}
+		if referred, _ := db.named(key); referred || db.standing().Object(key) != nil {
 			continue
 		}
 		q.State, q.Due, q.Since, q.Until, q.Late, q.Wanted = adopt.Quarantined, 0, now, now.Add(g.Retention), now.Add(g.Late), false
@@ -98,7 +102,8 @@ func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.
 // look returns what is on record of an object, and whether something refers to it.
 func (db *DB) look(key string) adopt.Held {
 	h := db.moved[key].Held
-	h.Named, h.OnHold = db.alive(key), db.standing().Object(key) != nil
+	h.Named, h.Known = db.named(key)
+	h.OnHold = db.standing().Object(key) != nil
 	return h
 }
 
@@ -121,21 +126,26 @@ func (r Quarantine) Claim(_ context.Context, c adopt.Custody) (fence int64, keys
 }
 
 // End implements adopt.QuarantineRecords.
-func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt.Ending) error {
+func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt.Ending) (ours []string, err error) {
 	db := r.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, key := range keys {
 		q := db.moved[key]
+		if q == nil || q.Fence != fence {
+			continue
+		}
+		ours = append(ours, key)
 		switch {
-		case q == nil || q.Fence != fence:
 		case how == adopt.Purged:
 			delete(db.moved, key)
+		case q.State == adopt.Purging:
+			q.Due = 0
 		default:
 			q.State, q.Due = adopt.Quarantined, 0
 		}
 	}
-	return nil
+	return ours, nil
 }
 
 // Want implements adopt.QuarantineRecords.

@@ -32,6 +32,9 @@ func serve(a *actor) {
 	if a.w.kind.forgets {
 		ops = append(ops, forget)
 	}
+	if a.w.cfg.Quarantine {
+		ops = append(ops, reuse, reuse)
+	}
 	if a.w.kind.miscounts {
 		ops = append(ops, miscount)
 	}
@@ -165,10 +168,13 @@ func (w *world) deleteAhead() (content string, at lethe.Time) {
 }
 
 // dawdle lets time pass between an upload and its commit: none, or some, or as much as
-// there may, or until the content's mark is gone.
+// there may, or until the content's mark, or its object, is gone.
 func (a *actor) dawdle(c memadopt.Content, began lethe.Time) {
 	left := a.w.grace.LongestWrite - a.w.now.Sub(began) - time.Second
 	free := func() bool { return !a.w.refused(c.Key) }
+	if a.w.cfg.Quarantine {
+		free = func() bool { _, there := a.w.objs.Bytes(c.Object); return !there }
+	}
 	switch {
 	case left <= 0:
 	case a.racer && !a.one(4):
@@ -362,6 +368,10 @@ func (w *world) show(a *actor, key string, token int) {
 		}
 		// It may have been deleted or replaced: the database is asked once more.
 		if row, c, err = a.find(key); err != nil {
+			return
+		}
+		if w.oracle.inQuarantine(c) {
+			w.counts["unreadable for a while"]++
 			return
 		}
 		if tries > 0 {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -64,5 +65,5 @@ func (o *oracle) left() error {
 			return fmt.Errorf("object %s is still there, and has no row", key)
 		}
 	}
-	return o.cached(true, 0)
+	return cmp.Or(o.emptied(s), o.cached(true, 0))
 }

@@ -10,8 +10,10 @@ type mutant struct {
 	// many schedules have to show it.
 	known  uint64
 	within int
-	file   string
-	edits  []mutation.Edit
+	// quarantine: it shows where objects are moved, without a guard.
+	quarantine bool
+	file       string
+	edits      []mutation.Edit
 }
 
 const (
@@ -21,6 +23,10 @@ const (
 	records  = "adopt/memadopt/records.go"
 	contents = "adopt/memadopt/contents.go"
 	app      = "adopt/memadopt/app.go"
+	moves    = "adopt/quarantine.go"
+	restores = "adopt/restore.go"
+	custody  = "adopt/quarantined.go"
+	moved    = "adopt/memadopt/quarantine.go"
 )
 
 func edit(old, new string) []mutation.Edit { return []mutation.Edit{{Old: old, New: new}} }
@@ -105,4 +111,20 @@ var mutants = []mutant{
 		edits: edit("		c.Count -= n", "		c.Count -= min(n, 1)")},
 	{name: "rows that were not removed are counted", rule: "counting by what each row names", known: 106, file: records,
 		edits: edit("			out.Returned++\n			continue\n", "			out.Returned++\n			references[r.Content]++\n			order = append(order, r.Content)\n			continue\n")},
+
+	// What a quarantine needs, where no guard refuses anything.
+	{name: "objects are deleted before their copy is on record", rule: "the record stands before the delete", quarantine: true, file: moves,
+		edits: edit("	if err != nil {\n		return err\n	}\n	m.wait(found, may)", "	if err != nil {\n		may = m.left(going)\n	}\n	m.wait(found, may)")},
+	{name: "copies are not compared", rule: "a copy is compared with the object", quarantine: true, file: moves,
+		edits: edit("case !sameBytes(copied, m.seen[key]):", "case copied.Key == \"\":")},
+	{name: "nothing is copied back", rule: "what is referred to again is restored", quarantine: true, file: restores,
+		edits: edit("			case !there:\n				back = append(back, h.Key)", "			case !there:\n				back = nil")},
+	{name: "copies overwrite what was put meanwhile", rule: "what lies in its place is newer", quarantine: true, file: restores,
+		edits: edit("c.Objects.CopyForeign(ctx, c.Copies, seen, rest, true)", "c.Objects.CopyForeign(ctx, c.Copies, seen, rest, false)")},
+	{name: "what nothing refers to now is purged", rule: "what is known may be referred to without an upload", quarantine: true, file: moved,
+		edits: edit("return c.Count != 0 || db.referenced(c.Key), true", "return c.Count != 0 || db.referenced(c.Key), c.Count != 0 || db.referenced(c.Key)")},
+	{name: "what silent workers began stays", rule: "nothing is kept for ever", quarantine: true, file: restores,
+		edits: edit("			spare = append(spare, h.Key)\n		case !h.Named", "			spare = append(spare, spare...)\n		case !h.Named")},
+	{name: "what is over is not purged", rule: "nothing is kept for ever", quarantine: true, file: restores,
+		edits: edit("				over = append(over, h.Key)", "				over = append(over, over...)")},
 }

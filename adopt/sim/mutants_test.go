@@ -108,7 +108,7 @@ func (m mutant) hunt(binary string) (int, error) {
 	if within == 0 {
 		within = enough
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.quarantine="+strconv.FormatBool(m.quarantine), "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name, "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -132,7 +132,7 @@ func TestHunt(t *testing.T) {
 		if s == 0 {
 			continue
 		}
-		if r := sim.Run(sim.Config{Seed: s}); r.Err != nil {
+		if r := sim.Run(sim.Config{Seed: s, Quarantine: *moving}); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
 		}
 	}

@@ -143,7 +143,7 @@ func (o *oracle) readable(r memadopt.Row, contents map[string]memadopt.Content) 
 	if !ok {
 		return fmt.Errorf("paste %s refers to content %s, which has no row", r.Key, r.Content)
 	}
-	if data, ok := o.w.objs.Bytes(c.Object); !ok || string(data) != c.Key {
+	if data, ok := o.w.objs.Bytes(c.Object); (!ok || string(data) != c.Key) && !o.inQuarantine(c) {
 		return fmt.Errorf("paste %s (%s) refers to content %s, whose object is gone", r.Key, r.Status, c.Key)
 	}
 	return nil

@@ -16,11 +16,12 @@ import (
 var (
 	schedules = flag.Int("sim.schedules", 500, "how many schedules to run")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
+	moving    = flag.Bool("sim.quarantine", false, "that seed has no guard, and a quarantine")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
-func explore(from uint64, n int) (counts map[string]int, failed uint64, err error) {
+func explore(from uint64, n int, quarantine bool) (counts map[string]int, failed uint64, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	counts = map[string]int{}
@@ -35,7 +36,7 @@ func explore(from uint64, n int) (counts map[string]int, failed uint64, err erro
 				if stop {
 					return
 				}
-				r := sim.Run(sim.Config{Seed: s})
+				r := sim.Run(sim.Config{Seed: s, Quarantine: quarantine})
 				mu.Lock()
 				for k, v := range r.Counts {
 					counts[k] += v
@@ -59,19 +60,30 @@ var has = []string{
 	"watchdog pastes: items", "recache pastes: items",
 }
 
+// hasMoved is what has to come about with a quarantine.
+var hasMoved = []string{
+	"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late", "unreadable for a while",
+	"quarantine pastes: restored", "quarantine pastes: purged",
+}
+
 // TestSchedules runs many seeds; the trace of one that fails is printed.
 func TestSchedules(t *testing.T) {
 	if *seed != 0 {
-		r := sim.Run(sim.Config{Seed: *seed, Keep: true})
+		r := sim.Run(sim.Config{Seed: *seed, Keep: true, Quarantine: *moving})
 		t.Log(strings.Join(r.Trace, "\n"))
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		return
 	}
-	counts, failed, err := explore(*first, *schedules)
+	t.Run("guard", func(t *testing.T) { schedule(t, false, has) })
+	t.Run("quarantine", func(t *testing.T) { schedule(t, true, hasMoved) })
+}
+
+func schedule(t *testing.T, quarantine bool, has []string) {
+	counts, failed, err := explore(*first, *schedules, quarantine)
 	if err != nil {
-		r := sim.Run(sim.Config{Seed: failed, Keep: true})
+		r := sim.Run(sim.Config{Seed: failed, Keep: true, Quarantine: quarantine})
 		t.Fatalf("%v\n%s", err, strings.Join(r.Trace, "\n"))
 	}
 	for _, what := range has {

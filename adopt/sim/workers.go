@@ -23,6 +23,9 @@ func (w *world) routines() []routine {
 	events := &adopt.Events{
 		Drifted: func(_ string, contents []string) { w.oracle.drifts(contents) },
 		Broken:  func(_ string, contents []string) { w.fail(fmt.Errorf("%v were referenced past the guard", contents)) },
+		Lost: func(_ string, keys []string) {
+			w.fail(fmt.Errorf("%v are referred to, and their copies are gone", keys))
+		},
 	}
 	clean := &adopt.Clean{
 		Collection: "pastes", Contents: t, Bucket: adopt.Within{Prefix: prefix, Store: bucket{w}},
@@ -32,11 +35,17 @@ func (w *world) routines() []routine {
 		clean.Bucket = bucket{w}
 	}
 	expire := &adopt.Expire{Collection: "pastes", Records: t, Holds: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
-	return []routine{
+	all := []routine{
 		expire, expire, clean, clean, clean,
 		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},
 		&adopt.Recache{Collection: "pastes", Cached: t, Copies: copies{w}},
 	}
+	if w.cfg.Quarantine {
+		q := w.quarantine(events)
+		clean.Bucket, events.Broken = q, func(_ string, contents []string) { w.counts["broken"] += len(contents) }
+		all = append(all, q, q)
+	}
+	return all
 }
 
 // work runs passes for ever.

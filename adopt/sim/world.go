@@ -21,6 +21,8 @@ type Config struct {
 	Seed uint64
 	// Keep keeps the trace as text.
 	Keep bool
+	// Quarantine: there is no guard; objects are moved away.
+	Quarantine bool
 }
 
 // Result is what a run was and found.
@@ -109,7 +111,7 @@ func newWorld(cfg Config) *world {
 		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
 	}
 	w.db = memadopt.New(memadopt.Options{
-		Clock: w, Grace: w.grace, Keep: w.kind.keep,
+		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: cfg.Quarantine,
 		Copies: func(row string) []string { return []string{cacheKey(row)} },
 	})
 	w.oracle = newOracle(w)
@@ -118,6 +120,9 @@ func newWorld(cfg Config) *world {
 	}
 	for range 2 + w.rng.IntN(2) {
 		w.enter("app", serve)
+	}
+	if cfg.Quarantine {
+		w.enter("tender", tend)
 	}
 	w.enter("racer", race)
 	w.enter("reader", gaze)

@@ -236,8 +236,9 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 			s.mark = append(s.mark, d.Content)
 			s.out.Contents = append(s.out.Contents, d.Condemned)
 		case d.state == condemned:
-			// A reference that was made past the guard.
-			s.out.Drifted = append(s.out.Drifted, d.Content)
+			if c.c.Guard != adopt.QuarantineGuard { // a reference that was made past the guard
+				s.out.Drifted = append(s.out.Drifted, d.Content)
+			}
 			s.letGo = append(s.letGo, d.Content)
 		default:
 			if c.c.Contents != nil && c.c.Contents.Count != "" { // it is 0, and wrong

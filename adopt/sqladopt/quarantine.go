@@ -15,25 +15,43 @@ import (
 // Quarantine is the record of the objects of a collection that were moved away.
 type Quarantine struct {
 	scope
-	// named returns those of the keys of objects that something refers to.
-	named func(t *tx, keys []string) ([]string, error)
+	// named returns those of the keys of objects that rows name, and whether something
+	// refers to them.
+	named func(t *tx, keys []string) (map[string]bool, error)
 }
 
 var _ adopt.QuarantineRows = (*Quarantine)(nil)
 
 // Quarantine returns the record of contents whose objects were moved away.
 func (c *Collection) Quarantine() *Quarantine {
-	return &Quarantine{c.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedObjects, sqldb.JSON(keys)) }}
+	return &Quarantine{c.scope, func(t *tx, keys []string) (map[string]bool, error) {
+		named := map[string]bool{}
+		_, err := all(t, func(r *sql.Rows) (key string, err error) {
+			var referred bool
+			err = r.Scan(&key, &referred)
+			named[key] = referred
+			return key, err
+		}, namedObjects, sqldb.JSON(keys))
+		return named, err
+	}}
 }
 
 // Quarantine returns the record of objects that no row named and that were moved away.
 func (k *Keys) Quarantine() *Quarantine {
-	return &Quarantine{k.scope, func(t *tx, keys []string) ([]string, error) { return all(t, text, namedKeys, sqldb.JSON(keys)) }}
+	return &Quarantine{k.scope, func(t *tx, keys []string) (map[string]bool, error) {
+		keys, err := all(t, text, namedKeys, sqldb.JSON(keys))
+		named := make(map[string]bool, len(keys))
+		for _, key := range keys {
+			named[key] = true
+		}
+		return named, err
+	}}
 }
 
 const (
-	// namedObjects are objects of contents that are counted or referred to.
-	namedObjects = `SELECT {object} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1}) AND NOT ({unreferenced} AND NOT ` + referenced + `)`
+	// namedObjects are objects of contents, and whether those are counted or referred to.
+	namedObjects = `SELECT {object}, CASE WHEN {unreferenced} AND NOT ` + referenced + ` THEN 0 ELSE 1 END
+		FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})`
 
 	movingRows = `SELECT "key", state, tag, due_at, late_at, fence FROM {lethe}quarantined
 		WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2}) ORDER BY "key" ` + sqldb.Exclusive
@@ -50,7 +68,7 @@ const (
 	heldOne = `SELECT "key", copy, size, state, since_at, until_at, late_at, due_at, wanted FROM {lethe}quarantined
 		WHERE collection = ?1 AND "key" = ?2`
 	claimHeld = `UPDATE {lethe}quarantined SET state = ?3, fence = ?4, due_at = ?5 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
-	keepHeld  = `UPDATE {lethe}quarantined SET state = 2, due_at = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	keepHeld  = `UPDATE {lethe}quarantined SET state = CASE WHEN state = 4 THEN 4 ELSE 2 END, due_at = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	endHeld   = `DELETE FROM {lethe}quarantined WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	wantHeld  = `UPDATE {lethe}quarantined SET wanted = 1 WHERE collection = ?1 AND "key" = ?2`
 	countHeld = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}quarantined WHERE collection = ?1`
@@ -141,7 +159,7 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 		if err != nil {
 			return err
 		}
-		lives, err := q.alive(t, keys)
+		lives, err := q.named(t, keys)
 		if err != nil {
 			return err
 		}
@@ -160,16 +178,6 @@ func (q *Quarantine) Moved(ctx context.Context, fence int64, keys []string, g ad
 	return may, err
 }
 
-// alive returns which objects something refers to.
-func (q *Quarantine) alive(t *tx, keys []string) (map[string]bool, error) {
-	named, err := q.named(t, keys)
-	lives := make(map[string]bool, len(named))
-	for _, key := range named {
-		lives[key] = true
-	}
-	return lives, err
-}
-
 // held reads records, and which of them something refers to.
 func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, err error) {
 	out, err = all(t, func(r *sql.Rows) (h adopt.Held, err error) {
@@ -184,13 +192,14 @@ func (q *Quarantine) held(t *tx, text string, args ...any) (out []adopt.Held, er
 		keys[i] = h.Key
 	}
 	// A statement of its own: it sees what was committed before the locks.
-	lives, err := q.alive(t, keys)
+	named, err := q.named(t, keys)
 	if err != nil {
 		return nil, err
 	}
 	holds, err := t.holds(q.db.engine, q.name)
 	for i := range out {
-		out[i].Named, out[i].OnHold = lives[out[i].Key], holds.Object(out[i].Key) != nil
+		out[i].Named, out[i].Known = named[out[i].Key]
+		out[i].OnHold = holds.Object(out[i].Key) != nil
 	}
 	return out, err
 }
@@ -227,14 +236,14 @@ func (q *Quarantine) Claim(ctx context.Context, c adopt.Custody) (fence int64, k
 }
 
 // End implements adopt.QuarantineRecords.
-func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) error {
-	return q.write(ctx, "end what was claimed in quarantine", func(t *tx) error {
+func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) (ours []string, err error) {
+	err = q.write(ctx, "end what was claimed in quarantine", func(t *tx) error {
 		known, err := q.records(t, keys)
 		if err != nil {
 			return err
 		}
 		maps.DeleteFunc(known, func(_ string, o onRecord) bool { return o.fence != fence })
-		ours := slices.Sorted(maps.Keys(known))
+		ours = slices.Sorted(maps.Keys(known))
 		switch how {
 		case adopt.Left:
 			return q.change(t, keepHeld, ours)
@@ -243,6 +252,7 @@ func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how ad
 		}
 		return q.ended(t, endHeld, ours, "purged")
 	})
+	return ours, err
 }
 
 // ended changes records, and keeps a receipt of it.

@@ -11,13 +11,14 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
 // buckets are the stores that were opened: one for each collection and prefix, as what a
 // store learns of its service, and how fast it may delete, is the store's.
 type buckets struct {
 	mu   sync.Mutex
-	open map[folder]*s3blob.Store
+	open map[folder]bucket
 }
 
 // folder is a prefix in the bucket of a collection.
@@ -37,12 +38,12 @@ func (b *buckets) close() error {
 
 // bucket returns the bucket of a collection below its prefix. It asks the service
 // nothing.
-func (a *Adoption) bucket(ctx context.Context, name string) (*s3blob.Store, error) {
+func (a *Adoption) bucket(ctx context.Context, name string) (bucket, error) {
 	return a.below(ctx, name, a.Description.Collections[name].Prefix)
 }
 
 // below returns the bucket of a collection below a prefix.
-func (a *Adoption) below(ctx context.Context, name, prefix string) (*s3blob.Store, error) {
+func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, error) {
 	a.buckets.mu.Lock()
 	defer a.buckets.mu.Unlock()
 	at := folder{name, prefix}
@@ -50,19 +51,46 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (*s3blob.Stor
 		return store, nil
 	}
 	c := a.Description.Collections[name]
-	b := a.Description.Buckets[c.Bucket]
-	store, err := s3blob.New(ctx, s3blob.Options{
-		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: prefix, Foreign: true,
-		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
-	})
+	store, err := open(ctx, a.Description.Buckets[c.Bucket], beside{c.Prefix, prefix})
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	if a.buckets.open == nil {
-		a.buckets.open = map[folder]*s3blob.Store{}
+		a.buckets.open = map[folder]bucket{}
 	}
 	a.buckets.open[at] = store
 	return store, nil
+}
+
+// bucket is where objects lie below a prefix: a bucket of an S3 service, or a folder.
+type bucket interface {
+	adopt.FolderStore
+	adopt.CopyStore
+	// Probe finds out what service and bucket can do.
+	Probe(ctx context.Context) error
+	Close() error
+}
+
+// open opens a bucket below a prefix of a collection that has the objects of another one.
+func open(ctx context.Context, b adopt.BucketSpec, at beside) (bucket, error) {
+	if b.Path != "" {
+		return treeblob.Open(treeblob.Options{Root: b.Path, Prefix: at.prefix, Beside: at.objects})
+	}
+	return s3blob.New(ctx, s3blob.Options{
+		Endpoint: b.Endpoint, Region: b.Region, Bucket: b.Bucket, Prefix: at.prefix, Foreign: true,
+		AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: b.PathStyle,
+	})
+}
+
+// beside is a prefix, and that of the objects of the collection.
+type beside struct{ objects, prefix string }
+
+// unfit says why nothing can be deleted, and put; empty if it can.
+func unfit(b bucket) (noDelete, noPut string) {
+	if s, ok := b.(*s3blob.Store); ok {
+		return s.Capabilities().NoDelete, s.Capabilities().NoPut
+	}
+	return "", ""
 }
 
 // compare compares what rows name with what lies in the bucket.
@@ -79,11 +107,11 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
 	}
 	var out []adopt.Finding
-	switch able := store.Capabilities(); {
-	case able.NoDelete != "":
-		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + able.NoDelete, Do: "nothing would be freed"})
-	case able.NoPut != "" && c.Kind == adopt.OfFolders:
-		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + able.NoPut, Do: "nothing could be marked"})
+	switch noDelete, noPut := unfit(store); {
+	case noDelete != "":
+		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noDelete, Do: "nothing would be freed"})
+	case noPut != "" && c.Kind == adopt.OfFolders:
+		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noPut, Do: "nothing could be marked"})
 	}
 	found, err := compare(ctx, store)
 	if err != nil {

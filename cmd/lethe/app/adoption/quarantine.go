@@ -101,7 +101,7 @@ func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Fi
 		if err := store.Probe(ctx); err != nil {
 			return []adopt.Finding{{Problem: true, What: "quarantine: " + err.Error(), Do: "let the access key read, write and delete below " + c.Quarantine.Prefix}}, ctx.Err()
 		}
-		if why := store.Capabilities().NoPut; why != "" {
+		if _, why := unfit(store); why != "" {
 			return []adopt.Finding{{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing could be moved into quarantine"}}, nil
 		}
 		return nil, nil
