@@ -23,7 +23,7 @@ type Description struct {
 // BucketSpec is a bucket of an S3 service, as its owner reaches it, or a folder.
 type BucketSpec struct {
 	// Path is that of a folder on a disk, instead of all others.
-	Path string `yaml:"path"`
+	Path      string `yaml:"path"`
 	Endpoint  string `yaml:"endpoint"`
 	Region    string `yaml:"region"`
 	Bucket    string `yaml:"bucket"`

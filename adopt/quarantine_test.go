@@ -6,6 +6,38 @@ import (
 	"testing"
 )
 
+// A folder stands alone, by its whole path, and not in another one.
+func TestBucketsOnADisk(t *testing.T) {
+	for buckets, want := range map[string]string{
+		"{b: {path: /srv/media}}":                                "",
+		"{b: {path: /srv/media}, c: {path: /srv/music}}":         "",
+		"{b: {path: srv/media}}":                                 "whole one",
+		"{b: {path: /srv/media, bucket: b}}":                     "stands alone",
+		"{b: {region: x}}":                                       "neither bucket nor path",
+		"{b: {path: /srv/media}, c: {path: /srv}}":               "contain each other",
+		"{b: {path: /srv/media}, c: {path: /srv/media/music/}}":  "contain each other",
+		"{b: {path: /srv/media/}, c: {path: /srv/../srv/media}}": "",
+	} {
+		text := "database: postgres://x/y\nbuckets: " + buckets + `
+collections:
+  a: {kind: keys, bucket: b, prefix: a/, keys: {query: SELECT k FROM t}}
+`
+		_, err := parse(t, text, nil)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", buckets, err, want)
+		}
+	}
+	_, err := parse(t, `database: postgres://x/y
+buckets: {b: {path: /srv/media/}, c: {path: /srv/media}}
+collections:
+  a: {kind: keys, bucket: b, prefix: a/, keys: {query: SELECT k FROM t}}
+  c: {kind: keys, bucket: c, prefix: a/b/, keys: {query: SELECT k FROM t}}
+`, nil)
+	if err == nil || !strings.Contains(err.Error(), "overlap") {
+		t.Errorf("one folder under two names: %v", err)
+	}
+}
+
 // Where objects are moved overlaps nothing that is described.
 func TestQuarantineSpecs(t *testing.T) {
 	const records = `kind: records, rows: {table: r, key: k, end: e, content: c}, contents: {table: t, key: c, object: "{o}"}`

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 )
@@ -48,7 +49,7 @@ func (f *tree) plant(path, body string) {
 // aged lets a folder be old.
 func (f *tree) aged(path string) {
 	f.t.Helper()
-	old := time.Now().Add(-time.Hour)
+	old := lethe.SystemClock{}.Now().Add(-time.Hour).Time()
 	if err := os.Chtimes(filepath.Join(f.root, path), old, old); err != nil {
 		f.t.Fatal(err)
 	}

@@ -30,13 +30,17 @@ type archive struct {
 	s3     *s3.Client
 	bucket string
 	conn   *pgx.Conn
-	env    map[string]string
+	// path is where the server keeps the bucket; disk: it is adopted there.
+	path string
+	disk bool
+	env  map[string]string
 }
 
 func newArchive(t *testing.T) *archive {
 	t.Helper()
-	gateway, database := servers.VersityGW(t), servers.Postgres(t)
+	gateway, database := servers.NewVersityGW(t), servers.Postgres(t)
 	a := &archive{t: t, s3: gateway.Client(), bucket: gateway.Bucket(t)}
+	a.path = gateway.Path(a.bucket, "")
 	a.env = map[string]string{
 		"RECORDINGS_DATABASE": database, "RECORDINGS_S3_ENDPOINT": gateway.Endpoint, "RECORDINGS_S3_BUCKET": a.bucket,
 		"RECORDINGS_S3_ACCESS_KEY": gateway.Access, "RECORDINGS_S3_SECRET_KEY": gateway.Secret,
@@ -70,6 +74,9 @@ func (a *archive) adopt(worker string) *Adoption {
 	d, err := adopt.Parse(text, func(name string) (string, bool) { v, ok := a.env[name]; return v, ok })
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	if a.disk {
+		d.Buckets["recordings"] = adopt.BucketSpec{Path: a.path}
 	}
 	second := adopt.Duration(time.Second)
 	d.Collections["topics"].Folders.MinAge = &second
@@ -116,7 +123,16 @@ func (a *archive) keys() (n int) {
 // A topic, and a whole sequence, are deleted: run by run their folders are noted,
 // marked and purged. What lives plays on.
 func TestRecordingsAreForgotten(t *testing.T) {
-	a := newArchive(t)
+	t.Run("bucket", func(t *testing.T) { forgets(t, newArchive(t)) })
+	t.Run("disk", func(t *testing.T) {
+		a := newArchive(t)
+		a.disk = true
+		forgets(t, a)
+	})
+}
+
+func forgets(t *testing.T, a *archive) {
+	t.Helper()
 	for _, name := range []string{"drive/camera", "drive/lidar", "walk/imu", "walk/camera"} {
 		sequence, topic, _ := strings.Cut(name, "/")
 		a.record(sequence, topic)

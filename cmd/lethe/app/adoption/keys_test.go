@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -249,7 +250,7 @@ func TestBucketsAreOpenedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k.Store != adopt.KeyStore(store) || store.Capabilities().ProbedAt == 0 {
+	if k.Store != adopt.KeyStore(store) || store.(*s3blob.Store).Capabilities().ProbedAt == 0 {
 		t.Error("a store was opened anew, and knows nothing of its service")
 	}
 }
