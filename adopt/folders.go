@@ -94,8 +94,10 @@ type Folders struct {
 	Rules      FolderRules
 	Rows       FolderRows
 	Store      FolderStore
-	Boot       lethe.Clock // never jumps, and goes on while the machine sleeps
-	Events     *Events
+	// Only, if set, are the folders that may be marked or purged.
+	Only   map[string]bool
+	Boot   lethe.Clock // never jumps, and goes on while the machine sleeps
+	Events *Events
 }
 
 // Name returns the routine's name in runs and metrics.
@@ -179,7 +181,10 @@ func (f *Folders) plan(ctx context.Context, clock func(FolderView) (lethe.Time, 
 	if _, err := f.Rules.floor(v); err != nil {
 		return p, v, err
 	}
-	p, err = f.Rules.planFolders(listed, v, now)
+	if p, err = f.Rules.planFolders(listed, v, now); f.Only != nil {
+		other := func(s Step) bool { return !f.Only[s.Folder.Name] }
+		p.Notice, p.Mark, p.Purge = nil, slices.DeleteFunc(p.Mark, other), slices.DeleteFunc(p.Purge, other)
+	}
 	return p, v, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -78,8 +79,10 @@ type Keys struct {
 	Store      KeyStore
 	Remove     Deleter // of orphans, by their whole keys: deletes them, or moves them
 	Batch      int
-	Boot       lethe.Clock
-	Events     *Events
+	// Only, if set, are the orphans that may go: no others are remembered or deleted.
+	Only   map[string]bool
+	Boot   lethe.Clock
+	Events *Events
 }
 
 // Name returns the routine's name in runs and metrics.
@@ -92,7 +95,7 @@ func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(
 func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		c := &comparison{Keys: k, add: add, orphans: k.reclaim, left: k.Rules.Most}
-		return false, c.run(ctx, true)
+		return false, c.run(ctx, k.Only == nil)
 	}
 }
 
@@ -135,6 +138,12 @@ const orphanWithin = time.Minute
 
 // reclaim remembers orphans, and deletes those that are due.
 func (k *Keys) reclaim(ctx context.Context, c *comparison, found []OrphanObject) error {
+	if k.Only != nil {
+		found = slices.DeleteFunc(found, func(o OrphanObject) bool { return !k.Only[o.Key] })
+	}
+	if len(found) == 0 {
+		return nil
+	}
 	began := k.Boot.Now()
 	seen, err := k.Rows.See(ctx, Seeing{found, k.Rules.Retention, c.left})
 	if err != nil {

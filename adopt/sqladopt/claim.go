@@ -19,10 +19,12 @@ const (
 	dueRows = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
 		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
 	// dueFree leaves out what holds keep. A join would lose the order.
-	dueFree = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + `
-		AND 0 = (SELECT count(*) FROM {lethe}holds h WHERE h.collection = ?3 AND h.scope = 2 AND h.key = {r key} {binary}
-			AND (h.until_at = 0 OR h.until_at > ?4))
-		ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
+	dueFree = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + ` AND ` + free + ` ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
+	dueOnly = `SELECT {r key}{copies} FROM {rows} r WHERE ` + due + ` AND ` + free + `
+		AND r.{key} IN (SELECT {key of id} FROM {ids 5}) ORDER BY {r end} LIMIT ?2 ` + sqldb.Locked
+	free = `0 = (SELECT count(*) FROM {lethe}holds h WHERE h.collection = ?3 AND h.scope = 2 AND h.key = {r key} {binary}
+		AND (h.until_at = 0 OR h.until_at > ?4))`
+
 	stampRows = `UPDATE {rows} SET {claimed}, {initiated} = {as initiated}?1{close initiated}
 		WHERE {key} IN (SELECT {key of id} FROM {ids 2})`
 	returnRows = `UPDATE {rows} SET {live}, {initiated} = NULL
@@ -63,12 +65,14 @@ func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.n == 0 {
-		return all(t, c.row, dueRows, c.end(t), limit)
-	}
 	wide, err := h.wide()
-	if err != nil || wide.All() != nil {
+	switch {
+	case err != nil || wide.All() != nil:
 		return nil, err
+	case c.only != "":
+		return all(t, c.row, dueOnly, c.end(t), limit, c.name, t.now, c.only)
+	case h.n == 0:
+		return all(t, c.row, dueRows, c.end(t), limit)
 	}
 	return all(t, c.row, dueFree, c.end(t), limit, c.name, t.now)
 }

@@ -31,6 +31,8 @@ const (
 	// takeDue are contents that are due, and those whose worker is silent.
 	takeDue = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
+	takeOnly = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
+		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 AND d.content IN (SELECT id FROM {ids 5}) ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
 	// freeContents locks contents against every reference, those of foreign keys as
 	// well; what the application has locked is passed over.
 	freeContents = `SELECT {c key} FROM {contents} c
@@ -79,6 +81,9 @@ const busyFor = 10 * time.Second
 
 // Find implements adopt.Contents.
 func (c *Collection) Find(ctx context.Context, after string, limit int, grace time.Duration) (n int, next string, err error) {
+	if c.only != "" {
+		return 0, "", nil
+	}
 	if c.c.Contents == nil {
 		return 0, "", nil // the guard writes down what rows leave behind
 	}
@@ -160,10 +165,14 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 		if len(due) == limit {
 			break
 		}
+		text, args := takeDue, []any{c.name, state, t.now, limit - len(due)}
+		if c.only != "" {
+			text, args = takeOnly, append(args, c.only)
+		}
 		more, err := all(t, func(r *sql.Rows) (x taken, err error) {
 			err = r.Scan(&x.Content, &x.Object, &x.state)
 			return x, err
-		}, takeDue, c.name, state, t.now, limit-len(due))
+		}, text, args...)
 		if err != nil {
 			return nil, err
 		}

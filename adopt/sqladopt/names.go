@@ -16,6 +16,8 @@ type Collection struct {
 	c     adopt.Collection
 	s     *shape
 	grace adopt.Grace
+	// only are the keys of the rows or contents that are taken, a JSON list; empty: all.
+	only string
 }
 
 var (

@@ -97,6 +97,13 @@ func (a *adopted) count(query string) (n int) {
 	return n
 }
 
+func (a *adopted) sql(text string, args ...any) {
+	a.t.Helper()
+	if _, err := a.db.Exec(a.t.Context(), text, args...); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
 func (a *adopted) text(query string) (text string) {
 	a.t.Helper()
 	if err := a.db.QueryRow(a.t.Context(), query).Scan(&text); err != nil {

@@ -45,5 +45,8 @@ func TestAdoptQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.ok([]string{"2 copies were deleted"}, "quarantine", "purge", a.file, "--yes")
+	if _, err := a.db.Exec(t.Context(), `UPDATE lethe.condemned SET due_at = 0`); err != nil {
+		t.Fatal(err)
+	}
 	a.ok(nil, "remove", a.file, "--yes")
 }

@@ -22,11 +22,16 @@ func planFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "plan", "", "change nothing: write what would be done to this `file` (- is standard output), for \"lethe apply\"")
 }
 
-// writePlan writes a command's plan to a file, and shows it. What breaks off leaves
-// no file.
-func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) (err error) {
+// writePlan writes a command's plan to a file, and shows it.
+func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.PlanRequest, path string) error {
+	return c.keepPlan(path, c.command("apply", path), func(w io.Writer) error { return client.Plan(ctx, req, w) })
+}
+
+// keepPlan writes a plan to a file, and shows it and the command that applies it. What
+// breaks off leaves no file.
+func (c *cli) keepPlan(path, apply string, write func(io.Writer) error) (err error) {
 	if path == "-" {
-		return client.Plan(ctx, req, c.exact())
+		return write(c.exact())
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
@@ -39,7 +44,7 @@ func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.Pla
 		}
 	}()
 	w := bufio.NewWriter(f)
-	if err := client.Plan(ctx, req, w); err != nil {
+	if err := write(w); err != nil {
 		return err
 	}
 	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
@@ -52,7 +57,7 @@ func (c *cli) writePlan(ctx context.Context, client *admin.Client, req admin.Pla
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	printf(c.out, "plan of \"%s\" in %s; this does it: %s\n", head.Command, path, c.command("apply", path))
+	printf(c.out, "plan of \"%s\" in %s; this does it: %s\n", head.Command, path, apply)
 	return c.printPlan(end)
 }
 

@@ -197,16 +197,12 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return a.keyRoutines(ctx, name)
 	}
 	rows, grace, batch := a.collections[name], c.Graces(), c.BatchSize()
-	var copies adopt.Copies
-	if len(c.Cache) > 0 {
-		copies = a.copies()
-	}
 	main, err := timetable(c.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(name, a.expire(name, c, copies)),
+		Routine:   borrow(name, a.expire(name, rows)),
 		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	}}
 	if c.Rows.Status != nil {
@@ -215,9 +211,9 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Timetable: every(cmp.Or(time.Duration(c.Schedule.Watchdog), defaultWatchdog)), Workers: 1,
 		})
 	}
-	if copies != nil {
+	if len(c.Cache) > 0 {
 		out = append(out, reclaim.Scheduled{
-			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: copies}), Timetable: every(recacheEvery), Workers: 1,
+			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: a.copies()}), Timetable: every(recacheEvery), Workers: 1,
 		})
 	}
 	if !c.Cleans() {
@@ -228,34 +224,44 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return nil, err
 	}
 	out = append(out, reclaim.Scheduled{
-		Routine: borrow(name, &adopt.Clean{
-			Collection: name, Contents: rows, Bucket: remover,
-			Grace: grace, Batch: batch, Boot: a.o.Boot, Events: a.adoptEvents(),
-		}),
+		Routine:   borrow(name, a.clean(name, rows, remover)),
 		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	})
 	more, err := a.quarantineRoutines(ctx, name)
 	return append(out, more...), err
 }
 
+// clean is the routine that deletes the objects of a collection's contents.
+func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.Deleter) routine {
+	c := a.Description.Collections[name]
+	return &adopt.Clean{
+		Collection: name, Contents: rows, Bucket: remover, Grace: c.Graces(), Batch: c.BatchSize(), Boot: a.o.Boot, Events: a.adoptEvents(),
+	}
+}
+
 // expire is the routine that removes a collection's rows.
-func (a *Adoption) expire(name string, c adopt.Collection, copies adopt.Copies) routine {
+func (a *Adoption) expire(name string, rows *sqladopt.Collection) routine {
+	c := a.Description.Collections[name]
 	batch := c.BatchSize()
 	if c.Rows.Status == nil {
-		return &adopt.Take{Collection: name, Records: a.collections[name], Holds: a.collections[name], Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
+		return &adopt.Take{Collection: name, Records: rows, Holds: rows, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents()}
+	}
+	var copies adopt.Copies
+	if len(c.Cache) > 0 {
+		copies = a.copies()
 	}
 	return &adopt.Expire{
-		Collection: name, Records: a.claiming(name, c), Holds: a.collections[name], Copies: copies, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents(),
+		Collection: name, Records: a.claiming(name, c, rows), Holds: rows, Copies: copies, Grace: c.Graces(), Batch: batch, Events: a.adoptEvents(),
 	}
 }
 
 // claiming are the records of a collection, whose claims take turns by a lock in Redis
 // if the description wants one.
-func (a *Adoption) claiming(name string, c adopt.Collection) adopt.Records {
+func (a *Adoption) claiming(name string, c adopt.Collection, rows *sqladopt.Collection) adopt.Records {
 	if !c.Lock {
-		return a.collections[name]
+		return rows
 	}
-	return lockedRecords{a.collections[name], claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
+	return lockedRecords{rows, claimlock.New(claimlock.Options{Conn: a.redis, Prefix: "lethe:adopt:"}), name}
 }
 
 // lockedRecords are records of which one worker claims at a time.

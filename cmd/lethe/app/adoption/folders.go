@@ -84,12 +84,3 @@ func (a *Adoption) reportFolders(ctx context.Context, name string) ([]adopt.Find
 	}
 	return out, nil
 }
-
-// withdraw takes every marker back that a collection of folders has put.
-func (a *Adoption) withdraw(ctx context.Context, name string) error {
-	f, err := a.Folders(ctx, name)
-	if err != nil {
-		return err
-	}
-	return f.Withdraw(ctx)
-}

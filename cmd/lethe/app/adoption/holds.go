@@ -8,24 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// holder keeps the holds of a collection.
-func (a *Adoption) holder(name string) (adopt.Holder, error) {
-	c, ok := a.Description.Collections[name]
-	if !ok {
-		return nil, fmt.Errorf("no collection %q is described", name)
-	}
-	switch c.Kind {
-	case adopt.OfFolders:
-		return a.folders[name], nil
-	case adopt.OfKeys:
-		return a.keys[name], nil
-	}
-	return a.collections[name], nil
-}
-
 // AddHold sets a hold, as adopt.Holder does. One that could cover nothing is refused.
 func (a *Adoption) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderWay, error) {
-	rows, err := a.holder(h.Collection)
+	k, err := a.kindOf(h.Collection)
 	if err == nil {
 		err = covers(h, a.Description.Collections[h.Collection])
 	}
@@ -35,7 +20,7 @@ func (a *Adoption) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt
 	if err != nil {
 		return h, adopt.UnderWay{}, err
 	}
-	return rows.AddHold(ctx, h)
+	return k.holder().AddHold(ctx, h)
 }
 
 // covers refuses a hold that can cover nothing of its collection.
@@ -62,9 +47,9 @@ func (a *Adoption) LiftHold(ctx context.Context, h adopt.Hold) error {
 	if !installed {
 		return adopt.ErrNoSuchHold
 	}
-	rows, err := a.holder(h.Collection)
+	k, err := a.kindOf(h.Collection)
 	if err != nil {
 		return err
 	}
-	return rows.LiftHold(ctx, h)
+	return k.holder().LiftHold(ctx, h)
 }

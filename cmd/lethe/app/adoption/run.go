@@ -57,28 +57,17 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 }
 
 // backlog asks what waits in a collection.
-func (a *Adoption) backlog(ctx context.Context, b *Backlog, installed bool) (err error) {
-	c := a.Description.Collections[b.Collection]
-	if rows := a.collections[b.Collection]; rows != nil {
-		if b.Rows, err = rows.Due(ctx); err != nil {
+func (a *Adoption) backlog(ctx context.Context, b *Backlog, installed bool) error {
+	k, err := a.kindOf(b.Collection)
+	if err != nil {
+		return err
+	}
+	if installed {
+		if b.Quarantined, err = a.quarantined(ctx, b.Collection); err != nil {
 			return err
 		}
 	}
-	if !installed {
-		return nil
-	}
-	if b.Quarantined, err = a.quarantined(ctx, b.Collection); err != nil {
-		return err
-	}
-	switch {
-	case c.Kind == adopt.OfFolders:
-		b.Folders, err = a.folders[b.Collection].Pending(ctx, c.Folders.Rules().Retention)
-	case c.Kind == adopt.OfKeys:
-		b.Orphans, err = a.keys[b.Collection].Known(ctx)
-	case c.HasObjects():
-		b.Contents, err = a.collections[b.Collection].Waiting(ctx)
-	}
-	return err
+	return k.backlog(ctx, installed, b)
 }
 
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
@@ -140,29 +129,12 @@ func (a *Adoption) Remove(ctx context.Context) error {
 		return fmt.Errorf("%s: lift it first: %w", holds[0].Why(), lethe.ErrHeld)
 	}
 	for _, name := range a.Description.Names() {
-		c, rows := a.Description.Collections[name], a.collections[name]
-		if c.Kind == adopt.OfFolders {
-			if err := a.withdraw(ctx, name); err != nil {
-				return err
-			}
-			continue
+		k, err := a.kindOf(name)
+		if err == nil {
+			err = k.withdraw(ctx)
 		}
-		if c.Kind == adopt.OfKeys {
-			continue
-		}
-		for c.Rows.Status != nil {
-			n, err := rows.Recover(ctx, 0, defaultBatch)
-			if err != nil {
-				return err
-			}
-			if n < defaultBatch {
-				break
-			}
-		}
-		if c.HasObjects() {
-			if err := rows.RemoveGuard(ctx); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return a.DB.Remove(ctx)

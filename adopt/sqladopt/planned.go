@@ -1,0 +1,107 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+const (
+	endedRows   = `SELECT {r key}, {micros}{r end}{close micros} FROM {rows} r WHERE ` + due + ` ORDER BY {r end}`
+	goingRows   = `SELECT d.content, d.object, d.due_at FROM {lethe}condemned d WHERE d.collection = ?1 AND d.state IN (1, 2) AND d.due_at <= ?2 ORDER BY d.due_at`
+	ripeOrphans = `SELECT "key", size, since_at FROM {lethe}orphans WHERE collection = ?1 AND since_at <= ?2 ORDER BY "key"`
+	madeAt      = `SELECT created_at FROM {lethe}adoption`
+)
+
+// Planned is one thing that a run would take now.
+type Planned struct {
+	ID     string     // of a row, a content, an orphan
+	Object string     // whole key; empty: it has none
+	Size   int64      // bytes; 0: not known
+	Due    lethe.Time // since when
+}
+
+// Only returns the collection as if it had the rows, or the contents, of these keys
+// alone: nothing else is claimed, taken or marked.
+func (c *Collection) Only(keys []string) *Collection {
+	view := *c
+	view.only = sqldb.JSON(keys)
+	return &view
+}
+
+// each calls fn for what a query returns and no hold keeps, for as long as it takes.
+func (s scope) each(ctx context.Context, what string, q query, fn func(Planned) error) error {
+	return s.read(ctx, what, func(t *tx) error {
+		if err := s.db.engine.unhurried(t); err != nil {
+			return err
+		}
+		holds, err := t.holds(s.db.engine, s.name)
+		if err != nil {
+			return err
+		}
+		rows, err := t.s.Ask(t.ctx, q.text, q.args(t))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var p Planned
+			if err := q.scan(rows, &p); err != nil {
+				return err
+			}
+			held := holds.Object(p.Object)
+			if p.Object == "" {
+				held = holds.Row(p.ID)
+			}
+			if held != nil {
+				continue
+			}
+			if err := fn(p); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// query is a statement, its parameters, and how its rows are read.
+type query struct {
+	text string
+	args func(*tx) []any
+	scan func(*sql.Rows, *Planned) error
+}
+
+// Ended calls fn for each row that has expired, the oldest first.
+func (c *Collection) Ended(ctx context.Context, fn func(Planned) error) error {
+	return c.each(ctx, "list rows", query{endedRows, func(t *tx) []any { return []any{c.end(t)} },
+		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Due) }}, fn)
+}
+
+// Going calls fn for each content that may be condemned now.
+func (c *Collection) Going(ctx context.Context, fn func(Planned) error) error {
+	return c.each(ctx, "list contents", query{goingRows, func(t *tx) []any { return []any{c.name, t.now} },
+		func(r *sql.Rows, p *Planned) error { return r.Scan(&p.ID, &p.Object, &p.Due) }}, fn)
+}
+
+// Ripe calls fn for each orphan that has been known for the retention.
+func (k *Keys) Ripe(ctx context.Context, retention time.Duration, fn func(Planned) error) error {
+	return k.each(ctx, "list orphans", query{ripeOrphans, func(t *tx) []any { return []any{k.name, t.now.Add(-retention)} },
+		func(r *sql.Rows, p *Planned) error {
+			err := r.Scan(&p.ID, &p.Size, &p.Due)
+			p.Object = p.ID
+			return err
+		}}, fn)
+}
+
+// MadeAt returns when Lethe's tables were made, which tells them from others, and the
+// time.
+func (db *DB) MadeAt(ctx context.Context) (made, now lethe.Time, err error) {
+	err = db.read(ctx, "look when Lethe's tables were made", func(t *tx) error {
+		now = t.now
+		return t.row(madeAt).Scan(&made)
+	})
+	return made, now, err
+}

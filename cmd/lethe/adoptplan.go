@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/reclaim/plan"
+)
+
+func (c *cli) adoptPlanCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use: "plan FILE [COLLECTION...]", Short: "Write down, item by item, what a run would take now", Args: cobra.MinimumNArgs(1),
+		Long: `Write down what a run would take now: rows that have expired, objects of contents that
+wait to be deleted, folders that are to be marked or purged, orphans that have been
+known for their retention. Nothing of the application's is changed; "lethe adopt apply"
+does what the plan says. Objects that lose their last reference by the rows of a plan
+are not in it: they wait for grace.unreferenced first.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				return c.keepPlan(out, "lethe adopt apply "+args[0]+" "+out, func(w io.Writer) error {
+					_, err := a.WritePlan(cmd.Context(), args[1:], versionText(), w)
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "-", "`file` of the plan (- is standard output)")
+	return cmd
+}
+
+func (c *cli) adoptApplyCommand() *cobra.Command {
+	var o adoption.ApplyOptions
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "apply FILE PLAN", Short: "Do what a plan says, as far as a run would do it still", Args: cobra.ExactArgs(2),
+		Long: `Each item is looked at again in the transaction that acts on it, as in every run: what
+was extended, is referred to again, is held or gone already stays as it is. Nothing that
+is not in the plan is taken. A plan of another description, of another database, or one
+that was altered, is cut off, or is older than a day is refused.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := os.Open(args[1])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			head, end, err := plan.Check(f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
+			err = c.confirmed(yes, func() (string, error) {
+				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
+			})
+			if err != nil {
+				return err
+			}
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			log := app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
+			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error { return c.adoptApply(cmd.Context(), a, f, o) })
+		},
+	}
+	cmd.Flags().BoolVar(&o.Old, "force", false, "accept a plan that is too old")
+	cmd.Flags().BoolVar(&o.Reported, "reclaim-reported", false, "accept items of collections that say \"mode: report\"")
+	yesFlag(cmd, &yes)
+	return cmd
+}
+
+func (c *cli) adoptApply(ctx context.Context, a *adoption.Adoption, f io.ReadSeeker, o adoption.ApplyOptions) error {
+	applied, err := a.Apply(ctx, f, o)
+	rows := [][]string{{"BY", "PLANNED", "DONE"}}
+	for _, done := range applied {
+		rows = append(rows, []string{done.Do, number(done.Items), counts(done.Counts)})
+	}
+	if len(applied) > 0 {
+		err = errors.Join(err, table(c.out, rows))
+	}
+	return err
+}
