@@ -120,7 +120,7 @@ type Contents interface {
 	// locked each and looked again that nobody refers to it: ErrUnguarded.
 	Mark(ctx context.Context, r MarkRequest) (Marked, error)
 	// Confirm records outcomes under the fence: contents whose objects are gone are
-	// removed. Their marks end LongestWrite after the last instant at which a delete may
+	// removed, and those of which no delete can have had an effect may be referred to again. Their marks end LongestWrite after the last instant at which a delete may
 	// take effect: now, or when Late is over since one whose end was not seen.
 	Confirm(ctx context.Context, fence int64, outcomes []Outcome, g Grace) (Confirmed, error)
 	// Unmark removes up to limit marks whose time is over.

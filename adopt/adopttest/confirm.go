@@ -12,7 +12,10 @@ func confirmTests() []test {
 		{name: "removes contents whose objects are gone", run: confirmGone},
 		{name: "marks end after the longest write", run: unmark},
 		{name: "marks end up to the limit", run: unmarkLimit},
-		{name: "what failed is tried again, and stays condemned", run: confirmFailed},
+		{name: "what failed is tried again", run: confirmFailed},
+		{name: "what failed for certain may be referred to again", run: confirmNothing},
+		{name: "what may have been deleted stays condemned, whatever fails then", run: confirmPerhaps},
+		{name: "what was taken over stays condemned, whatever fails then", run: confirmSilent},
 		{name: "an end that was not seen extends the mark", run: confirmUnseen},
 		{name: "confirms once", run: confirmOnce},
 		{name: "a content that is referenced past the guard stays", run: confirmBroken},
@@ -54,7 +57,6 @@ func confirmFailed(w *world) {
 	m := w.condemned("x", "y")
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1, Failed: 1}, adopt.Outcome{Content: "x", Failed: "access denied"}, adopt.Outcome{Content: "y"})
 	w.counts(map[string]int64{"x": 0, "y": absent})
-	w.refused("x")
 	equal(w, "marked at once", len(w.mark().Contents), 0)
 	w.App.Pass(time.Hour)
 	m = w.mark()
@@ -62,6 +64,36 @@ func confirmFailed(w *world) {
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
 	w.App.Pass(grace.LongestWrite)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 2)
+}
+
+// The bucket said that nothing was deleted: the application need not be refused.
+func confirmNothing(w *world) {
+	m := w.condemned("x")
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "access denied"})
+	w.put("x", Never, "again")
+	w.App.Pass(time.Hour)
+	m = w.mark()
+	equal(w, "marked", len(m.Contents), 0)
+	equal(w, "kept", m.Kept, 1)
+	w.counts(map[string]int64{"x": 1})
+}
+
+func confirmPerhaps(w *world) {
+	m := w.condemned("x")
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "no answer", Unseen: true})
+	w.App.Pass(2 * grace.Late)
+	m = w.mark()
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "access denied"})
+	w.refused("x")
+}
+
+// What the silent worker did nobody knows.
+func confirmSilent(w *world) {
+	w.condemned("x")
+	w.App.Pass(grace.Late)
+	m := w.mark()
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "access denied"})
+	w.refused("x")
 }
 
 func confirmUnseen(w *world) {

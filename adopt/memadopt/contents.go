@@ -138,6 +138,9 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 			if o.Unseen {
 				m.Unseen = max(m.Unseen, now.Add(g.Late))
 			}
+			if m.Unseen == 0 {
+				m.State = Waiting // no delete can have had an effect
+			}
 		}
 	}
 	return out, nil

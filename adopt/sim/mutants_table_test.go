@@ -102,6 +102,9 @@ var mutants = []mutant{
 	{name: "a second drop that failed is forgotten", rule: "the second drop", known: 1215, file: watchdog,
 		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys); err != nil && len(a.Keys) == 0 {")},
 
+	{name: "what failed is let go although an earlier delete may have had an effect", rule: "the mark", file: contents,
+		edits: edit("if m.Unseen == 0 {\n				m.State", "if m.Fence == 0 {\n				m.State")},
+
 	// What leaves nothing behind.
 	{name: "the watchdog recovers nothing", rule: "nothing stays in progress", file: watchdog,
 		edits: edit("w.Records.Recover(ctx, w.Grace.Watchdog, w.Batch)", "w.Records.Recover(ctx, w.Grace.Watchdog, 0)")},

@@ -66,7 +66,9 @@ const (
 	// have gone: a delete of an earlier attempt may take effect after this one.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
-	failMarks = `UPDATE {lethe}condemned SET fence = 0, due_at = t.due_at, error = t.error,
+	// failMarks lets those wait again of which it is known that nothing was deleted.
+	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
+		fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
 		FROM {rows 2: id text, due_at bigint, error text, unseen bigint} WHERE collection = ?1 AND content = t.id`
 	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
