@@ -70,19 +70,16 @@ func (m Mutant) inGo() bool {
 	return true
 }
 
-// Awake returns the files of the mutant that this process is, which are not Go; nil if
-// it is none, or one of Go.
-func Awake(t testing.TB, root string, mutants []Mutant) map[string]string {
-	t.Helper()
+// Awake is what the mutant that this process is changes, if it is one that is not in Go.
+func Awake(mutants []Mutant) (edits []mutation.Edit) {
 	at := slices.IndexFunc(mutants, func(m Mutant) bool { return m.Name == os.Getenv(mutation.Wakes) })
 	if at < 0 || mutants[at].inGo() {
 		return nil
 	}
-	files, err := mutants[at].Patches(root)
-	if err != nil {
-		t.Fatal(err)
+	for _, list := range mutants[at].Edits {
+		edits = append(edits, list...)
 	}
-	return files
+	return edits
 }
 
 // hunt is how the mutants that a binary of tests holds are looked for.
