@@ -109,11 +109,14 @@ mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sim -sim.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./internal/interleave -interleave.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sqladopt/interleave -interleave.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement
-# at a time on a PostgreSQL. Not part of make test, which runs the pairs of the mutants.
+# at a time on a PostgreSQL; and every two methods of adoption, and each beside an
+# application. Not part of make test, which runs the pairs of the mutants.
 interleave:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./adopt/sqladopt/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
 
 clients:
 	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./internal/clients

@@ -55,6 +55,10 @@ func (c *Collection) guardVersion() string {
 // others. The user has to own the tables.
 func (c *Collection) InstallGuard(ctx context.Context) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
+		// PostgreSQL refuses who replaces a function that another is replacing.
+		if err := c.db.engine.seal(t, c); err != nil {
+			return err
+		}
 		return t.script(c.GuardSQL())
 	})
 }

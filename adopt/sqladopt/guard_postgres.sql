@@ -2,6 +2,10 @@
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN
+    -- First the content and then its mark, as whoever counts it down: see {guard look}.
+    IF TG_OP = 'INSERT' AND current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+        PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{ckey} FOR NO KEY UPDATE;
+    END IF;
     IF {lethe}{guard look}(CAST(NEW.{ckey} AS TEXT)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{ckey} USING ERRCODE = '40001';
     END IF;
@@ -12,7 +16,11 @@ CREATE OR REPLACE FUNCTION {lethe}{guard rows}() RETURNS trigger LANGUAGE plpgsq
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN
     -- Waits for whoever is about to mark it, and keeps others from it until the commit.
-    PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{content name} FOR KEY SHARE;
+    IF current_setting('transaction_isolation') LIKE 'read %' THEN
+        PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{content name} FOR KEY SHARE;
+    ELSE
+        PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{content name} FOR NO KEY UPDATE;
+    END IF;
     IF {lethe}{guard look}(CAST(NEW.{content name} AS TEXT)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{content name} USING ERRCODE = '40001';
     END IF;

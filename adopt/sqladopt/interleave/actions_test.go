@@ -15,9 +15,9 @@ func actions() (out []action) {
 		case s.name == "guarded":
 			out = append(out, s.guard()...)
 		case s.owning:
-			out = append(out, slices.Concat(s.claims(), s.marks(), s.owners())...)
+			out = append(out, slices.Concat(s.claims(), s.marks(), s.holds(), s.owners())...)
 		case s.status:
-			out = append(out, slices.Concat(s.claims(), s.marks(), s.finds(), s.writers())...)
+			out = append(out, slices.Concat(s.claims(), s.marks(), s.holds(), s.finds(), s.writers())...)
 		default:
 			out = append(out, slices.Concat(s.takes(), s.marks(), s.finds(), s.writers())...)
 		}
@@ -51,7 +51,7 @@ func claim(at time.Duration, codes ...string) adopt.Claim {
 
 // claims are what becomes of rows that have ended.
 func (s site) claims() []action {
-	held := []string{"held two", "held solo", "held again", "held extended"}
+	held := []string{"held two", "held solo", "held again", "held extended", "held stuck"}
 	settle := func(c adopt.Claim) func(a *act, on *sqladopt.Collection) (any, error) {
 		return func(a *act, on *sqladopt.Collection) (any, error) { return on.Settle(a.ctx, c, 10*time.Second) }
 	}
@@ -63,7 +63,7 @@ func (s site) claims() []action {
 			}
 			return codes, err
 		}),
-		s.do("Settle", append([]string{"two", "solo", "again"}, held...), settle(claim(claimed, held...))),
+		s.do("Settle", append([]string{"two", "solo", "again", "stuck"}, held...), settle(claim(claimed, held...))),
 		s.do("Settle late", []string{"stuck"}, settle(claim(stuck, "stuck"))),
 		s.do("Release", held, func(a *act, c *sqladopt.Collection) (any, error) { return c.Release(a.ctx, claim(claimed, held...)) }),
 		s.pass("Recover", []string{"stuck"}, func(a *act, c *sqladopt.Collection) ([]string, error) {
@@ -148,6 +148,28 @@ func (s site) finds() []action {
 		}))
 	}
 	return out
+}
+
+// holds are what keeps things.
+func (s site) holds() []action {
+	add := func(name string, h adopt.Hold, on ...string) action {
+		x := s.do(name, on, func(a *act, c *sqladopt.Collection) (any, error) {
+			_, _, err := c.AddHold(a.ctx, h)
+			return nil, err
+		})
+		x.closes = true
+		return x
+	}
+	object := "content/zero"
+	if s.owning {
+		object = "zero"
+	}
+	return []action{
+		add("Hold all", adopt.Hold{Scope: adopt.HoldCollection}, "last", "held two", "zero"),
+		add("Hold the row last", adopt.Hold{Scope: adopt.HoldRow, Key: "last"}, "last"),
+		add("Hold the row held two", adopt.Hold{Scope: adopt.HoldRow, Key: "held two"}, "held two"),
+		add("Hold the object zero", adopt.Hold{Scope: adopt.HoldObject, Key: object}, "zero"),
+	}
 }
 
 // guard is what installs and removes the guard, and what goes by it.

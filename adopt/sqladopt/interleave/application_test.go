@@ -177,6 +177,7 @@ func (s site) changes() (out []action) {
 			out = append(out, s.app("move "+code+" to zero", []string{code, "zero"}, func(w write) error { return w.move(code, "zero") })...)
 		}
 	}
+	out = append(out, s.app("delete other", []string{"two"}, func(w write) error { return w.remove("other") })...)
 	if s.counted {
 		out = append(out, s.app("release_ of one", []string{"last", "one"}, func(w write) error {
 			if _, err := w.Exec(w.ctx, "DELETE FROM "+w.rows()+" WHERE code = 'last'"); err != nil {
@@ -185,6 +186,18 @@ func (s site) changes() (out []action) {
 			_, err := w.Exec(w.ctx, fmt.Sprintf("SELECT lethe.release_%s('one')", w.site.name))
 			return err
 		})...)
+	}
+	if s.bound { // past the guard, and so against what has to hold
+		trigger := func(w write, do string) error {
+			_, err := w.Exec(w.ctx, fmt.Sprintf("ALTER TABLE %s %s TRIGGER lethe_%s_rows", s.rows(), do, s.name))
+			return err
+		}
+		for _, x := range s.app("meddle with marked", []string{"marked"}, func(w write) error {
+			return errors.Join(trigger(w, "DISABLE"), w.insert("marked"), trigger(w, "ENABLE"))
+		}) {
+			x.unsound = true
+			out = append(out, x)
+		}
 	}
 	return append(out, s.app("drop zero", []string{"zero"}, func(w write) error {
 		_, err := w.Exec(w.ctx, "DELETE FROM "+w.content()+" WHERE hash = 'zero'")

@@ -150,9 +150,9 @@ func (s site) fill() string {
 	if !s.status {
 		return list + s.store(1, "again") + s.condemn("again", 1, ended, 0) + s.put("held again", "again", ended, 0)
 	}
-	list += s.store(1, "solo", "again", "extended", "stuck") + s.condemn("again", 1, ended, 0) +
+	list += s.store(1, "solo", "again", "extended") + s.store(2, "stuck") + s.condemn("again", 1, ended, 0) +
 		s.put("held two", "two", ended, claimed) + s.put("held solo", "solo", ended, claimed) + s.put("held again", "again", ended, claimed) +
-		s.put("held extended", "extended", stays, claimed) + s.put("stuck", "stuck", stuck, stuck)
+		s.put("held extended", "extended", stays, claimed) + s.put("held stuck", "stuck", ended, claimed) + s.put("stuck", "stuck", stuck, stuck)
 	if s.counted {
 		list += s.store(5, "drift") + s.put("drift", "drift", 0, 0)
 	}
@@ -181,13 +181,15 @@ func rows() string {
 	var list strings.Builder
 	for _, s := range sites {
 		list.WriteString(s.fill())
+		fmt.Fprintf(&list, "INSERT INTO lethe.collections (name) VALUES ('%s');\n", s.name)
 	}
+	list.WriteString("INSERT INTO lethe.collections (name) VALUES ('topics'), ('uploads');")
 	for i, name := range []string{"seen", "condemned", "marked", "purging"} {
-		fmt.Fprintf(&list, "INSERT INTO lethe.folders VALUES ('topics', '%s', %d, %d, %d, %d, 0);\n",
+		fmt.Fprintf(&list, "INSERT INTO lethe.folders (collection, name, state, seen_at, marked_at, marker_at) VALUES ('topics', '%s', %d, %d, %d, %d);\n",
 			name, i+1, base.Add(stuck), base.Add(ended), base.Add(ended))
 	}
 	for _, key := range []string{"old", "older"} {
-		fmt.Fprintf(&list, "INSERT INTO lethe.orphans VALUES ('uploads', '%s', 1, 1, %d, %d);\n", key, base.Add(stuck), base.Add(ended))
+		fmt.Fprintf(&list, "INSERT INTO lethe.orphans (collection, key, size, modified, since_at, seen_at) VALUES ('uploads', '%s', 1, 1, %d, %d);\n", key, base.Add(stuck), base.Add(ended))
 	}
 	return list.String()
 }
@@ -208,11 +210,12 @@ func compared() []stepwise.Table {
 		{Name: "lethe.condemned", Row: times("due_at", "marked_at", "unseen_until")},
 		{Name: "lethe.cache_due", Row: "t::text", Blurred: true, // the batches
 			From: "(SELECT collection, " + minutes("due_at") + ", jsonb_array_elements_text(keys::jsonb) FROM lethe.cache_due) t"},
-		{Name: "lethe.folders", Row: times("seen_at", "marked_at", "marker_at")},
-		{Name: "lethe.orphans", Row: times("since_at", "seen_at")},
+		{Name: "lethe.folders", Row: times("seen_at", "marked_at", "marker_at", "allowed_at")},
+		{Name: "lethe.orphans", Row: times("since_at", "seen_at", "allowed_at")},
 		{Name: "lethe.live_rows", Row: times("at")},
 		{Name: "lethe.receipts", Row: "t::text", Blurred: true,
 			From: "(SELECT collection, kind, " + minutes("at") + ", jsonb_array_elements_text(keys::jsonb) FROM lethe.receipts) t"},
+		{Name: "lethe.collections"}, {Name: "lethe.holds", Row: times("set_at")},
 		{Name: "topics"}, {Name: "uploads"}, {Name: "albums"},
 	}
 	for _, s := range sites {

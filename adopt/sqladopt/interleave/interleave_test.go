@@ -27,10 +27,3 @@ func meetings() (pairs []stepwise.Meeting[action]) {
 
 // mayDeadlock are pairs that PostgreSQL may have to part, with the reason.
 var mayDeadlock = map[string]string{}
-
-// TestMutants takes each lock and each second look away: a pair has to show that it is
-// missing, or it stands there why none can.
-func TestMutants(t *testing.T) { stepwise.TestMutants(t, "../../..", mutants(), meetings()) }
-
-// mutants are those of the table.
-func mutants() []stepwise.Mutant { return nil }

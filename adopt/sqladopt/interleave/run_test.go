@@ -22,6 +22,10 @@ type action struct {
 	// it is run once more when both have ended, and answers a list of what it took. Of two
 	// such it does not matter which takes what.
 	passes bool
+	// closes: when it has answered, whatever ends later has seen it.
+	closes bool
+	// unsound: what has to hold does not hold after it.
+	unsound bool
 	// before, if set, runs before it is run once more.
 	before func(a *act) error
 }
@@ -151,7 +155,9 @@ func (w *world) serial(list []action) []outcome {
 		}
 		o := w.end(list, answers)
 		o.Serial = stepwise.Serial{Order: order, Lengths: lengths}
-		w.sound(fmt.Sprintf("%s in the order %v", key, order))
+		if !slices.ContainsFunc(list, func(x action) bool { return x.unsound }) {
+			w.sound(fmt.Sprintf("%s in the order %v", key, order))
+		}
 		w.reset(o)
 		out = append(out, o)
 	}
@@ -183,12 +189,23 @@ func (w *world) Beside(list []action, s stepwise.Schedule) (wrong string, n step
 	n = stepwise.Tally{Schedules: 1, Waits: t.Waits, Deadlocks: t.Deadlocks}
 	var orders []string
 	for _, may := range serial {
+		if !allows(t, list, may) {
+			continue
+		}
 		if slices.Equal(o.lines(), may.lines()) {
 			return "", n
 		}
 		orders = append(orders, fmt.Sprintf("\n%v:\n%s", may.Order, stepwise.Difference(o.lines(), may.lines())))
 	}
 	return stepwise.Wrong(names(list), s, t, orders), n
+}
+
+// allows says that the schedule may have come to what an order comes to: what closes
+// comes before what ended later.
+func allows(t *stepwise.Trace, list []action, may outcome) bool {
+	first, last := list[may.Order[0]], list[may.Order[1]]
+	ended := func(i int) int { return t.Actors[may.Order[i]].Last("COMMIT").Answered }
+	return !(last.closes && !first.closes && ended(0) > ended(1))
 }
 
 func names(list []action) (out []string) {

@@ -121,7 +121,7 @@ var (
 	// found is what is printed of a schedule that came to what it must not.
 	found = regexp.MustCompile(`actor 0: ([^\n]*)\n\s*actor 1: ([^\n]*)\n\s*(actor [^\n]*)\n(?s:.*?)It is none of the orders`)
 	// deadlocked is what is printed of a deadlock that the order of locks rules out.
-	deadlocked = regexp.MustCompile(`_test.go:\d+: ([^\n]*: a deadlock, where locks are taken in one order: [^\n]*)`)
+	deadlocked = regexp.MustCompile(`\.go:\d+: ([^\n]*: a deadlock, where locks are taken in one order: [^\n]*)`)
 )
 
 // shown runs TestPairs for the pairs of a mutant with it awake, and returns the schedule
