@@ -89,6 +89,12 @@ type column struct {
 	// unique: an index holds each value once. folding: values that are equal need not be
 	// written alike.
 	unique, folding bool
+	// variants: as folding, and statements look up how a key is written.
+	variants bool
+	// cascades: a foreign key takes its row away, or changes it, past every trigger.
+	cascades bool
+	// seek is t.id as an index of the column finds it, empty if text's expression does.
+	seek string
 	// noKey says which types a key has to have, empty if this is one. Fickle: one session
 	// writes its values unlike another. Coarse: too coarse for the time of a claim.
 	noKey          string

@@ -109,6 +109,11 @@ func unfit(c adopt.Collection, s *shape) error {
 	if k := s.rows.columns[c.Rows.Initiated]; k.coarse {
 		bad("column %s is a %s, which is too coarse for the time of a claim: make it a timestamp", k.name, k.kind)
 	}
+	for _, k := range s.rows.columns {
+		if k.cascades && len(c.Rows.Objects) > 0 {
+			bad("the foreign key of %s.%s changes or removes rows past every trigger (CASCADE or SET NULL), and what they own would be forgotten: make it RESTRICT", c.Rows.Table, k.name)
+		}
+	}
 	for _, text := range c.Rows.Objects {
 		t, _ := adopt.ParseTemplate(text) // Parse has refused it
 		for _, name := range t.Columns() {

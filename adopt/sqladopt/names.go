@@ -109,6 +109,10 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{r end}": s.end.of.put("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
 		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
+	if key.variants {
+		w["{canonical key}"] = fmt.Sprintf("coalesce((SELECT max(%s) FROM %s r WHERE r.%s = %s), %s)",
+			w["{r key}"], w["{rows}"], w["{key}"], db.engine.value("?1", key), w["{canonical key}"])
+	}
 	if c.Rows.Status != nil {
 		db.claimWords(w, c, s)
 	}
@@ -139,6 +143,9 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), sqldb.Quoted(c.Contents.Key)
 	w["{contents qualified}"], w["{ckey type}"] = s.contents.place, key.kind
 	w["{c key}"], w["{ckey of id}"] = db.engine.text("c."+sqldb.Quoted(c.Contents.Key), key), db.engine.value("id", key)
+	if key.variants {
+		w["{content}"] = fmt.Sprintf("(SELECT %s FROM %s c WHERE c.%s = r.%s)", w["{c key}"], w["{contents}"], w["{ckey}"], w["{content column}"])
+	}
 	w["{ckey after}"] = db.engine.value("nullif(?1, '')", key)
 	w["{object}"] = db.concatenation(object, "c", s.contents.columns)
 	w["{count}"], w["{unreferenced}"] = "0", "TRUE"

@@ -52,6 +52,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	o.StatementTime = cmp.Or(o.StatementTime, 30*time.Second)
 	o.LockTime = cmp.Or(o.LockTime, 5*time.Second)
 	db := &DB{o: o, engine: postgres{o}}
+	if mysqlURL.MatchString(url) {
+		db.engine = mysql{o}
+	}
 	pool, err := db.engine.pool(url)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // contentTexts are the statements on what is to go: contents with rows of their own, or
@@ -24,10 +25,9 @@ func ownedLock(key string) string {
 }
 
 var ownedTexts = contentTexts{
-	free: `SELECT t.id FROM {ids 1} WHERE pg_try_advisory_xact_lock(` + ownedLock("t.id") + `)`,
-	look: `SELECT t.id, 1, CASE WHEN {owned} THEN 1 ELSE 0 END FROM {ids 1}`,
-	sample: `SELECT o.key FROM (SELECT * FROM {rows} ORDER BY {key} DESC LIMIT ?1) AS r, unnest(ARRAY[{own objects}]) AS o(key)
-		WHERE o.key IS NOT NULL`,
+	free:   `SELECT t.id FROM {ids 1} WHERE pg_try_advisory_xact_lock(` + ownedLock("t.id") + `)`,
+	look:   `SELECT t.id, 1, CASE WHEN {owned} THEN 1 ELSE 0 END FROM {ids 1}`,
+	sample: `WITH r AS (SELECT * FROM {rows} ORDER BY {key} DESC LIMIT ?1) SELECT o.name FROM ({own objects}) AS o WHERE o.name IS NOT NULL`,
 }
 
 func (c *Collection) texts() contentTexts {
@@ -45,16 +45,26 @@ func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
 		if err != nil {
 			return err
 		}
-		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s = t.id)", table(c.Rows.Table), db.concatenation(t, "r", s.rows.columns)))
-		own = append(own, db.concatenation(t, "r", s.rows.columns))
+		object := db.concatenation(t, "r", s.rows.columns)
+		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s%s = t.id)", table(c.Rows.Table), seek(t, s.rows.columns), object))
+		own = append(own, "SELECT "+object+" AS name FROM r")
 		news, olds = append(news, db.concatenation(t, "NEW", s.rows.columns)), append(olds, db.concatenation(t, "OLD", s.rows.columns))
 	}
-	w["{own objects}"] = strings.Join(own, ", ")
+	w["{own objects}"] = strings.Join(own, " UNION ALL ")
 	w["{owned}"] = strings.Join(owned, " OR ")
 	w["{new objects}"], w["{old objects}"] = strings.Join(news, ", "), strings.Join(olds, ", ")
 	w["{grace}"] = fmt.Sprint(c.Graces().Unreferenced.Microseconds())
 	w["{lock of key}"] = ownedLock("key")
 	return nil
+}
+
+// seek is the condition by which an index finds the only column of a template, where the
+// expression of its text is of no use for that.
+func seek(t adopt.Template, columns map[string]column) string {
+	if len(t.Columns()) != 1 || strings.Join(t.Literals(), "") != "" || columns[t.Columns()[0]].seek == "" {
+		return ""
+	}
+	return "r." + sqldb.Quoted(t.Columns()[0]) + " = " + columns[t.Columns()[0]].seek + " AND "
 }
 
 // ownedTrials are the statements on objects that rows own.
@@ -67,7 +77,7 @@ func (c *Collection) ownedTrials() (out []trial) {
 		expression := c.db.concatenation(t, "r", c.s.rows.columns)
 		out = append(out, trial{
 			what: "look whether a row names " + text, args: []any{"x"}, table: c.c.Rows.Table,
-			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s = ?1 LIMIT 1", expression),
+			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s%s = ?1 LIMIT 1", strings.ReplaceAll(seek(t, c.s.rows.columns), "t.id", "?1"), expression),
 			index: c.db.engine.index(table(c.c.Rows.Table), "("+strings.ReplaceAll(expression, "r.", "")+")", ""),
 		})
 	}

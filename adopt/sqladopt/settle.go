@@ -55,7 +55,36 @@ func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 		h.content = content.String
 		return h, err
 	}, claimedRows, c.end(t), keysOf(claim.Rows), claim.At)
-	return slices.DeleteFunc(rows, func(h claimed) bool { return !h.ours }), err
+	if err != nil {
+		return nil, err
+	}
+	ours := make(map[string]bool, len(claim.Rows))
+	for _, r := range claim.Rows {
+		ours[r.Key] = true
+	}
+	rows = slices.DeleteFunc(rows, func(h claimed) bool { return !h.ours || !ours[h.key] })
+	if c.c.Contents != nil && c.s.contents.columns[c.c.Contents.Key].variants {
+		err = c.lookUp(t, rows)
+	}
+	return rows, err
+}
+
+// lookUp reads which contents rows name, now that they are locked: what was looked up
+// with them may be older.
+func (c *Collection) lookUp(t *tx, rows []claimed) error {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.key
+	}
+	named, err := all(t, scanNaming, contentsOf, sqldb.JSON(keys))
+	contents := make(map[string]string, len(named))
+	for _, n := range named {
+		contents[n.key] = n.content
+	}
+	for i := range rows {
+		rows[i].content = contents[rows[i].key]
+	}
+	return err
 }
 
 // Settle implements adopt.Records.

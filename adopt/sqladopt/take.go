@@ -15,6 +15,13 @@ var _ adopt.Taker = (*Collection)(nil)
 const contentsOf = `SELECT {r key}, {content} FROM {rows} r
 	WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 
+func scanNaming(r *sql.Rows) (c claimed, err error) {
+	var content sql.NullString
+	err = r.Scan(&c.key, &content)
+	c.content = content.String
+	return c, err
+}
+
 // Take implements adopt.Taker.
 func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (out adopt.Settled, err error) {
 	var due []adopt.Row
@@ -24,12 +31,7 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
-			var content sql.NullString
-			err = r.Scan(&h.key, &content)
-			h.content = content.String
-			return h, err
-		}, contentsOf, keysOf(due))
+		rows, err := all(t, scanNaming, contentsOf, keysOf(due))
 		if err != nil {
 			return err
 		}

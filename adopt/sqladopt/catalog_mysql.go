@@ -1,0 +1,199 @@
+package sqladopt
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// mysqlKeyTypes are those whose values have one text each. Others cannot have a unique
+// index of all their bytes, or are no keys.
+var mysqlKeyTypes = []string{"char", "varchar", "binary", "varbinary", "tinyint", "smallint", "mediumint", "int", "bigint", "uuid"}
+
+// mysqlFickleTypes are those whose texts depend on the session, or are not all of a value.
+var mysqlFickleTypes = []string{"date", "datetime", "timestamp", "time", "float", "double"}
+
+// longestKey is that of Lethe's own tables, in bytes.
+const longestKey = 2800
+
+// split is the schema and the name of a table, the schema empty if it has none.
+func split(name string) (schema, table string) {
+	if before, after, ok := strings.Cut(name, "."); ok {
+		return before, after
+	}
+	return "", name
+}
+
+const (
+	tableKind   = `SELECT table_type, coalesce(engine, ''), table_schema FROM information_schema.tables WHERE table_schema = coalesce(nullif(?1, ''), DATABASE()) AND table_name = ?2`
+	mysqlColumn = `SELECT c.column_name, c.column_type, c.is_nullable = 'NO', c.data_type, coalesce(c.character_set_name, ''), coalesce(c.collation_name, ''),
+		coalesce(c.character_octet_length, 0), EXISTS (SELECT 1 FROM information_schema.statistics s
+			WHERE s.table_schema = c.table_schema AND s.table_name = c.table_name AND s.non_unique = 0
+			GROUP BY s.index_name HAVING count(*) = 1 AND max(s.column_name) = c.column_name AND max(s.sub_part) IS NULL),
+		EXISTS (SELECT 1 FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
+			ON f.constraint_schema = k.constraint_schema AND f.constraint_name = k.constraint_name AND f.table_name = k.table_name
+			WHERE k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
+			AND (f.delete_rule IN ('CASCADE', 'SET NULL') OR f.update_rule IN ('CASCADE', 'SET NULL')))
+		FROM information_schema.columns c WHERE c.table_schema = coalesce(nullif(?1, ''), DATABASE()) AND c.table_name = ?2 ORDER BY c.ordinal_position`
+	// mysqlReferences are foreign keys to contents that the description does not name.
+	mysqlReferences = `SELECT CASE WHEN k.table_schema = DATABASE() THEN '' ELSE k.table_schema || '.' END || k.table_name || '.' || k.column_name FROM information_schema.key_column_usage k
+		WHERE k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE()) AND k.referenced_table_name = ?2 AND k.ordinal_position = 1
+		AND NOT (k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5) ORDER BY 1`
+	// renamed are foreign keys by which a change of a content's key changes rows: no
+	// trigger fires for those.
+	renamed = `SELECT count(*) FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints f
+			ON f.constraint_schema = k.constraint_schema AND f.constraint_name = k.constraint_name AND f.table_name = k.table_name
+		WHERE f.update_rule <> 'RESTRICT' AND f.update_rule <> 'NO ACTION' AND k.referenced_table_name = ?2
+		AND k.table_schema = coalesce(nullif(?3, ''), DATABASE()) AND k.table_name = ?4 AND k.column_name = ?5 AND k.referenced_table_schema = coalesce(nullif(?1, ''), DATABASE())`
+)
+
+func (mysql) look(t *tx, name string) (out relation, err error) {
+	schema, bare := split(name)
+	kinds, err := all(t, func(r *sql.Rows) (k [3]string, err error) {
+		err = r.Scan(&k[0], &k[1], &k[2])
+		return k, err
+	}, tableKind, schema, bare)
+	switch {
+	case err != nil:
+		return out, err
+	case len(kinds) == 0:
+		return out, fmt.Errorf("there is no table %s, or its user may not see it", name)
+	case kinds[0][0] != "BASE TABLE":
+		return out, fmt.Errorf("%s is a %s: name the table itself", name, strings.ToLower(kinds[0][0]))
+	case kinds[0][1] != "InnoDB":
+		return out, fmt.Errorf("table %s is kept by %s, which has no transactions: only tables of InnoDB can be adopted", name, kinds[0][1])
+	}
+	list, err := all(t, scanMySQLColumn, mysqlColumn, schema, bare)
+	if err != nil {
+		return out, err
+	}
+	out.place, out.columns = table(kinds[0][2]+"."+bare), make(map[string]column, len(list))
+	for _, c := range list {
+		out.columns[c.name] = c
+	}
+	return out, nil
+}
+
+func scanMySQLColumn(r *sql.Rows) (c column, err error) {
+	var charset, collation string
+	var bytes int64
+	if err := r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &charset, &collation, &bytes, &c.unique, &c.cascades); err != nil {
+		return c, err
+	}
+	if !slices.Contains(mysqlKeyTypes, c.base) || bytes > longestKey {
+		c.noKey = fmt.Sprintf("%s of up to %d bytes", strings.Join(mysqlKeyTypes, ", "), longestKey)
+	}
+	c.fickle, c.coarse = slices.Contains(mysqlFickleTypes, c.base), c.base == "date"
+	if collation != "" {
+		c.seek = "CONVERT(t.id USING " + charset + ") COLLATE " + collation
+		c.variants = true // even those of bytes do not see spaces at the end
+		c.kind += " CHARACTER SET " + charset + " COLLATE " + collation
+		c.base += " " + collation // in which it is compared
+	}
+	return c, nil
+}
+
+func (mysql) references(t *tx, contents, rows, column string) ([]string, error) {
+	cs, c := split(contents)
+	rs, r := split(rows)
+	var moves int
+	if err := t.row(renamed, cs, c, rs, r, column).Scan(&moves); err != nil {
+		return nil, err
+	}
+	if moves > 0 {
+		return nil, fmt.Errorf("the foreign key of %s.%s has ON UPDATE CASCADE or SET NULL, for which no trigger fires: make it RESTRICT", rows, column)
+	}
+	return all(t, text, mysqlReferences, cs, c, rs, r, column)
+}
+
+func (m mysql) has(t *tx, name string) (yes bool, err error) {
+	err = t.row("SELECT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?1)", m.o.Schema+"_"+name).Scan(&yes)
+	return yes, err
+}
+
+const (
+	mysqlTables = `SELECT t.table_name, c.column_name, c.data_type, c.column_key = 'PRI' FROM information_schema.tables t
+		JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
+		WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY t.table_name, c.ordinal_position`
+	mysqlRefers = `SELECT k.table_name, max(k.column_name), max(k.referenced_table_name) FROM information_schema.key_column_usage k
+		WHERE k.table_schema = DATABASE() AND k.referenced_table_schema = DATABASE() GROUP BY k.table_name, k.constraint_name HAVING count(*) = 1`
+)
+
+func (m mysql) tables(t *tx) (out []adopt.TableInfo, err error) {
+	places := map[string]int{}
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var name string
+		var c adopt.ColumnInfo
+		var key bool
+		if err := r.Scan(&name, &c.Name, &c.Kind, &key); err != nil || m.own(name) {
+			return none, err
+		}
+		i, ok := places[name]
+		if !ok {
+			i = len(out)
+			places[name] = i
+			out = append(out, adopt.TableInfo{Name: name, Refers: map[string]string{}})
+		}
+		out[i].Columns = append(out[i].Columns, c)
+		if key {
+			out[i].Key = append(out[i].Key, c.Name)
+		}
+		return none, nil
+	}, mysqlTables)
+	if err != nil {
+		return nil, err
+	}
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var name, column, to string
+		if err := r.Scan(&name, &column, &to); err != nil {
+			return none, err
+		}
+		if i, ok := places[name]; ok {
+			out[i].Refers[column] = to
+		}
+		return none, nil
+	}, mysqlRefers)
+	return out, err
+}
+
+// own reports whether a table is one of Lethe's.
+func (m mysql) own(name string) bool {
+	rest, ok := strings.CutPrefix(name, m.o.Schema+"_")
+	return ok && (slices.Contains(tables, rest) || rest == "guards")
+}
+
+// readsWhole looks for a table of which no index is even possible: a small one is read
+// whole although an index fits. A list of keys must not be empty, or nothing is planned.
+func (mysql) readsWhole(t *tx, tr trial) (bool, error) {
+	args := slices.Clone(tr.args)
+	for i, a := range args {
+		if a == sqldb.JSON([]string{}) {
+			args[i] = sqldb.JSON([]string{"0", "1"})
+		}
+	}
+	rows, err := t.s.Ask(t.ctx, "EXPLAIN "+tr.text, args)
+	if err != nil {
+		return false, err
+	}
+	columns, err := rows.Columns()
+	if err != nil {
+		return false, err
+	}
+	whole := false
+	_, err = sqldb.Collect(rows, func(r *sql.Rows) (none struct{}, err error) {
+		values := make([]sql.NullString, len(columns))
+		dest := make([]any, len(columns))
+		for i := range dest {
+			dest[i] = &values[i]
+		}
+		err = r.Scan(dest...)
+		of := func(name string) sql.NullString { return values[slices.Index(columns, name)] }
+		whole = whole || (of("type").String == "ALL" || of("type").String == "index") && !of("possible_keys").Valid
+		return none, err
+	})
+	return whole && tr.table != "", err
+}

@@ -1,0 +1,150 @@
+package sqladopt
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// guardMySQL installs what keeps new references from contents that are condemned. A
+// statement of the application that tries fails with 1205 and SQLSTATE 40001: it is to
+// roll back and repeat its transaction, upload included. It is not 1213: that says that
+// the transaction has been rolled back.
+//
+//go:embed guard_mysql.sql
+var guardMySQL string
+
+// countsMySQL and functionsMySQL are for contents that count.
+//
+//go:embed guard_counts_mysql.sql
+var countsMySQL string
+
+//go:embed guard_functions_mysql.sql
+var functionsMySQL string
+
+// guardOwnedMySQL is the guard of rows that own objects.
+//
+//go:embed guard_owned_mysql.sql
+var guardOwnedMySQL string
+
+const (
+	unguardMySQL = `DROP TRIGGER IF EXISTS {trigger contents};
+DROP TRIGGER IF EXISTS {trigger counts};
+DROP TRIGGER IF EXISTS {trigger rows};
+DROP TRIGGER IF EXISTS {trigger named};
+DROP FUNCTION IF EXISTS {lethe}{take};
+DROP FUNCTION IF EXISTS {lethe}{release};
+`
+	unguardOwnedMySQL = `DROP TRIGGER IF EXISTS {trigger rows};
+DROP TRIGGER IF EXISTS {trigger named};
+DROP TRIGGER IF EXISTS {trigger left};
+DROP TRIGGER IF EXISTS {trigger renamed};
+`
+)
+
+// lookMySQL is the look of each trigger at lethe_condemned, by the content {of}. It
+// inserts: a row that is there, or that another inserts, is then waited for, and kept
+// from changing until the end of the transaction, whatever its isolation. A SELECT .. FOR
+// SHARE would lock the place where there is no row as well, and with it the contents
+// around it.
+const lookMySQL = `SET lethe_there = FALSE;
+    INSERT INTO {lethe}condemned (collection, content, object, state, due_at) VALUES ({collection}, {of}, '', 1, 0);
+    IF NOT lethe_there THEN
+        DELETE FROM {lethe}condemned WHERE collection = {collection} AND content = {of};
+    ELSEIF EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {of} AND state IN (2, 3) LOCK IN SHARE MODE) THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'the content is being deleted: roll back, upload it again and repeat the transaction';
+    END IF;`
+
+// leaveMySQL writes down an object that a row leaves behind.
+const leaveMySQL = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
+        VALUES ({collection}, {of}, {of}, 1, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + {grace})
+        ON DUPLICATE KEY UPDATE due_at = CASE WHEN {lethe}condemned.state = 1 THEN VALUES(due_at) ELSE {lethe}condemned.due_at END;`
+
+// guard writes the statements. While they are run nobody changes the tables: triggers
+// are dropped and made anew.
+func (m mysql) guard(c *Collection) (install, remove string) {
+	names := strings.NewReplacer(
+		"{lethe}{take}", sqldb.Quoted(m.o.Schema+"_take_"+c.name), "{lethe}{release}", sqldb.Quoted(m.o.Schema+"_release_"+c.name),
+		"{trigger named}", sqldb.Quoted("lethe_"+c.name+"_named"), "{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"),
+		"{row content}", sqldb.Quoted(c.c.Rows.Content),
+	)
+	if c.c.Contents == nil {
+		return names.Replace(m.guardOwned(c)), names.Replace(unguardOwnedMySQL)
+	}
+	counts, functions := "", ""
+	if c.c.Contents.Count != "" {
+		counts, functions = countsMySQL, functionsMySQL
+	}
+	column := func(alias string) string { return alias + "." + sqldb.Quoted(c.c.Contents.Key) }
+	key := c.s.contents.columns[c.c.Contents.Key]
+	text := strings.NewReplacer("{counts}", counts, "{functions}", functions).Replace(guardMySQL)
+	text = strings.NewReplacer(
+		"{look new}", of(lookMySQL, m.text(column("NEW"), key)), "{look old}", of(lookMySQL, m.text(column("OLD"), key)),
+		"{look named}", of(lookMySQL, "lethe_named"), "{named}", m.text("NEW."+sqldb.Quoted(c.c.Rows.Content), c.s.rows.columns[c.c.Rows.Content]),
+	).Replace(text)
+	return names.Replace(text), names.Replace(unguardMySQL)
+}
+
+// of is a text about one content.
+func of(text, content string) string { return strings.ReplaceAll(text, "{of}", content) }
+
+// guardOwned writes the triggers out for each object of a row.
+func (m mysql) guardOwned(c *Collection) string {
+	var news, olds []string
+	for _, text := range c.c.Rows.Objects {
+		t, _ := adopt.ParseTemplate(text) // Parse has refused it
+		news = append(news, c.db.concatenation(t, "NEW", c.s.rows.columns))
+		olds = append(olds, c.db.concatenation(t, "OLD", c.s.rows.columns))
+	}
+	each := func(keys, but []string, do string) string {
+		var out strings.Builder
+		for _, key := range keys {
+			condition := key + " IS NOT NULL"
+			if but != nil {
+				condition += " AND NOT coalesce(" + key + " IN (" + strings.Join(but, ", ") + "), FALSE)"
+			}
+			fmt.Fprintf(&out, "IF %s THEN\n    %s\n    END IF;\n    ", condition, of(do, key))
+		}
+		return strings.TrimSpace(out.String())
+	}
+	return strings.NewReplacer("{look at new}", each(news, nil, lookMySQL), "{look at changed}", each(news, olds, lookMySQL),
+		"{leave old}", each(olds, nil, leaveMySQL), "{leave changed}", each(olds, news, leaveMySQL)).Replace(guardOwnedMySQL)
+}
+
+// seal takes the guard's row away: marks under way are waited for, and later ones do not
+// find it. It comes back if the transaction fails.
+func (m mysql) seal(t *tx, c *Collection) error {
+	there, err := m.has(t, "guards")
+	if err == nil && there {
+		_, err = t.exec("DELETE FROM {lethe}guards WHERE collection = ?1", c.name)
+	}
+	return err
+}
+
+const (
+	holdGuard       = `SELECT version FROM {lethe}guards WHERE collection = ?1 ` + sqldb.Shared
+	installedGuards = `SELECT count(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE()
+		AND trigger_name IN (SELECT id FROM {ids 1}) AND action_statement LIKE ?2`
+)
+
+func (m mysql) guarded(t *tx, c *Collection) (bool, error) {
+	there, err := m.has(t, "guards")
+	if err != nil || !there {
+		return false, err
+	}
+	versions, err := all(t, text, holdGuard, c.name)
+	version := c.guardVersion()
+	if err != nil || len(versions) != 1 || versions[0] != version {
+		return false, err
+	}
+	want := append(c.triggers(), "lethe_"+c.name+"_named")
+	if c.c.Contents == nil {
+		want = append(want, "lethe_"+c.name+"_renamed")
+	}
+	var n int
+	err = t.row(installedGuards, sqldb.JSON(want), fmt.Sprintf("%%-- lethe %s%%", sqldb.Literal(version))).Scan(&n)
+	return n == len(want), err
+}
