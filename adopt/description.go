@@ -124,7 +124,8 @@ type Rows struct {
 	// Content is the column that names a row of the table of contents.
 	Content string `yaml:"content"`
 	// Objects are templates of the keys of objects that belong to one row each, without
-	// a table of contents: "{object_key}", "uploads/{id}/original". NULL names none.
+	// a table of contents: "{object_key}", "uploads/{id}/original". NULL names none. Those
+	// that end in a slash name all that lies below: "uploads/{id}/".
 	Objects []string `yaml:"objects"`
 }
 

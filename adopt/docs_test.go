@@ -20,7 +20,7 @@ func TestDocumentedDescriptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, block := range indented(string(text)) {
-			if !strings.HasPrefix(block, "database: ") {
+			if !strings.HasPrefix(block, "database: ") || !strings.Contains(block, "\ncollections:") {
 				continue
 			}
 			found++

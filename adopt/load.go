@@ -225,11 +225,8 @@ func (c Collection) checkOwned(d *Description) (errs []error) {
 		if _, err := ParseTemplate(text); err != nil {
 			bad("rows: objects: %w", err)
 		}
-		if strings.HasSuffix(text, "/") {
-			bad("rows: objects: %q is a folder: a collection of kind folders removes those", text)
-		}
 	}
-	return append(errs, c.checkBucket(d)...)
+	return slices.Concat(errs, c.Rows.checkFolderTemplates(), c.checkBucket(d))
 }
 
 // checkBucket reports what is wrong with bucket and prefix.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -203,13 +202,24 @@ func (c *Collection) look(t *tx, keys []string) (map[string]look, error) {
 	return seen, err
 }
 
+// keeps returns what reports whether a hold keeps one of the objects, or something below
+// it.
+func (c *Collection) keeps(h holding, objects []string) (func(object string) bool, error) {
+	if c.c.Rows.OwnFolders() {
+		holds, err := h.all()
+		return func(object string) bool { return holds.Folder(object) != nil }, err
+	}
+	holds, err := h.on(adopt.HoldObject, sqldb.JSON(objects))
+	return func(object string) bool { return holds.Object(object) != nil }, err
+}
+
 // sort locks the contents that are due, looks again, and decides.
 func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	var keys, objects []string
 	for _, d := range due {
 		keys, objects = append(keys, d.Content), append(objects, d.Object)
 	}
-	holds, err := h.on(adopt.HoldObject, sqldb.JSON(objects))
+	keeps, err := c.keeps(h, objects)
 	if err != nil {
 		return s, err
 	}
@@ -231,12 +241,12 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 		case d.state == waiting && (!exists || !l.unreferenced):
 			// Its row is gone, or somebody refers to it again: nothing was done to it.
 			s.drop = append(s.drop, d.Content)
-		case holds.Object(d.Object) != nil:
+		case keeps(d.Object):
 			// One that is condemned stays so: its object may be gone already.
 			s.held = append(s.held, d.Content)
 		case exists && !free[d.Content]:
 			s.busy = append(s.busy, d.Content)
-		case !strings.HasPrefix(d.Object, c.c.Prefix):
+		case !c.c.Reaches(d.Object):
 			s.out.Outside = append(s.out.Outside, d.Object)
 			if d.state == condemned {
 				s.letGo = append(s.letGo, d.Content)

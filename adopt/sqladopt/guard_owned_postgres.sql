@@ -7,7 +7,7 @@ DECLARE
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         had := ARRAY[{old objects}];
-    END IF;
+    END IF;{refuse folders}
     FOREACH key IN ARRAY ARRAY[{new objects}] LOOP
         IF key IS NOT NULL AND NOT coalesce(key = ANY (array_remove(had, NULL)), FALSE) THEN
             -- Waits for whoever is about to mark it, and keeps others from it until the commit.

@@ -39,7 +39,7 @@ func (c *Collection) texts() contentTexts {
 
 // ownedWords fills in the marks of rows that own objects.
 func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
-	var own, owned, news, olds []string
+	var own, owned, news, olds, nests, nested []string
 	for _, text := range c.Rows.Objects {
 		t, err := adopt.ParseTemplate(text)
 		if err != nil {
@@ -48,14 +48,22 @@ func (db *DB) ownedWords(w words, c adopt.Collection, s *shape) error {
 		object := db.concatenation(t, "r", s.rows.columns)
 		owned = append(owned, fmt.Sprintf("EXISTS (SELECT 1 FROM %s r WHERE %s%s = t.id)", table(c.Rows.Table), seek(t, s.rows.columns), object))
 		own = append(own, "SELECT "+object+" AS name FROM r")
-		news, olds = append(news, db.concatenation(t, "NEW", s.rows.columns)), append(olds, db.concatenation(t, "OLD", s.rows.columns))
+		of := db.concatenation(t, "NEW", s.rows.columns)
+		nests, nested = append(nests, nesting(of, text)), append(nested, nesting(object, text))
+		news, olds = append(news, of), append(olds, db.concatenation(t, "OLD", s.rows.columns))
 	}
+	w["{new nests}"], w["{row nests}"] = strings.Join(nests, " OR "), strings.Join(nested, " OR ")
 	w["{own objects}"] = strings.Join(own, " UNION ALL ")
 	w["{owned}"] = strings.Join(owned, " OR ")
 	w["{new objects}"], w["{old objects}"] = strings.Join(news, ", "), strings.Join(olds, ", ")
 	w["{grace}"] = fmt.Sprint(c.Graces().Unreferenced.Microseconds())
 	w["{lock of key}"] = ownedLock("key")
 	return nil
+}
+
+// nesting is the condition by which a folder is not as deep as its template.
+func nesting(expression, template string) string {
+	return fmt.Sprintf("length(%s) - length(replace(%s, '/', '')) <> %d", expression, expression, strings.Count(template, "/"))
 }
 
 // seek is the condition by which an index finds the only column of a template, where the

@@ -94,7 +94,7 @@ func unfit(b bucket) (noDelete, noPut string) {
 }
 
 // compare compares what rows name with what lies in the bucket.
-type compare func(ctx context.Context, store adopt.Stater) ([]adopt.Finding, error)
+type compare func(ctx context.Context, store bucket) ([]adopt.Finding, error)
 
 // checkBucket tries the bucket of a collection, and compares.
 func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare) ([]adopt.Finding, error) {
@@ -123,7 +123,7 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 
 // sampled compares keys below a prefix that sample returns.
 func sampled(prefix string, sample func(ctx context.Context, limit int) ([]string, error)) compare {
-	return func(ctx context.Context, store adopt.Stater) ([]adopt.Finding, error) {
+	return func(ctx context.Context, store bucket) ([]adopt.Finding, error) {
 		keys, err := sample(ctx, samples)
 		if err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func sampled(prefix string, sample func(ctx context.Context, limit int) ([]strin
 	}
 }
 
-func look(ctx context.Context, store adopt.Stater, prefix string, keys []string) (s adopt.Sampled, err error) {
+func look(ctx context.Context, store bucket, prefix string, keys []string) (s adopt.Sampled, err error) {
 	for _, key := range keys {
 		s.Named++
 		rest, ok := strings.CutPrefix(key, prefix)
@@ -141,7 +141,7 @@ func look(ctx context.Context, store adopt.Stater, prefix string, keys []string)
 			s.Outside = append(s.Outside, key)
 			continue
 		}
-		switch _, err := store.Stat(ctx, rest); {
+		switch err := lies(ctx, store, rest); {
 		case err == nil:
 			s.Found++
 		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
@@ -151,4 +151,24 @@ func look(ctx context.Context, store adopt.Stater, prefix string, keys []string)
 		}
 	}
 	return s, nil
+}
+
+// errLies ends a listing that has shown what it had to.
+var errLies = errors.New("something lies there")
+
+// lies reports whether an object lies under a key, or below it if it ends in a slash:
+// blob.ErrNotExist.
+func lies(ctx context.Context, store bucket, key string) error {
+	if !strings.HasSuffix(key, "/") {
+		_, err := store.Stat(ctx, key)
+		return err
+	}
+	err := store.List(ctx, key, "", func(blob.Info) error { return errLies })
+	if err == nil {
+		return blob.ErrNotExist
+	}
+	if errors.Is(err, errLies) {
+		return nil
+	}
+	return err
 }

@@ -47,7 +47,7 @@ func looksEvery(interval time.Duration) time.Duration {
 
 // sampledFolders compares the names of rows with the folders.
 func (a *Adoption) sampledFolders(name string) compare {
-	return func(ctx context.Context, _ adopt.Stater) ([]adopt.Finding, error) {
+	return func(ctx context.Context, _ bucket) ([]adopt.Finding, error) {
 		f, err := a.Folders(ctx, name)
 		if err != nil {
 			return nil, err

@@ -63,6 +63,9 @@ func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, err
 		return a.Quarantine(ctx, name)
 	}
 	bucket, err := a.bucket(ctx, name)
+	if c.Rows.OwnFolders() {
+		return adopt.Emptier{Prefix: c.Prefix, Store: bucket, Page: defaultBatch, AtOnce: copiesAtOnce}, err
+	}
 	return adopt.Within{Prefix: c.Prefix, Store: bucket}, err
 }
 

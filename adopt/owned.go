@@ -1,0 +1,137 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// OwnFolders reports whether rows own all objects below prefixes, and not single ones.
+func (r Rows) OwnFolders() bool {
+	return len(r.Objects) > 0 && strings.HasSuffix(r.Objects[0], "/")
+}
+
+// checkFolderTemplates reports what would let what one row owns contain what another
+// owns.
+func (r Rows) checkFolderTemplates() (errs []error) {
+	for i, text := range r.Objects {
+		if strings.HasSuffix(text, "/") != r.OwnFolders() {
+			errs = append(errs, fmt.Errorf("rows: objects: either all templates end in a slash, and name all that lies below, or none"))
+		}
+		for _, other := range r.Objects[:i] {
+			if r.OwnFolders() && nested(head(text), head(other)) {
+				errs = append(errs, fmt.Errorf("rows: objects: what %q and %q name may contain each other: begin each with a folder of its own", other, text))
+			}
+		}
+	}
+	return errs
+}
+
+// head is what stands before the first column of a template.
+func head(text string) string {
+	before, _, _ := strings.Cut(text, "{")
+	return before
+}
+
+// Reaches reports whether a whole key is one that may go: below the prefix and, where
+// rows own folders, as deep as a template. A column that holds a slash would otherwise
+// name a folder in that of another row, or all of them.
+func (c Collection) Reaches(key string) bool {
+	if _, ok := below(key, c.Prefix); !ok {
+		return false
+	}
+	if !c.Rows.OwnFolders() {
+		return true
+	}
+	for _, text := range c.Rows.Objects {
+		if strings.HasPrefix(key, head(text)) && strings.HasSuffix(key, "/") && strings.Count(key, "/") == strings.Count(text, "/") {
+			return blob.CheckForeign(key) == nil
+		}
+	}
+	return false
+}
+
+// Lister lists objects; a blob.Store is one.
+type Lister interface {
+	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
+}
+
+// Emptier deletes all objects below whole keys that end in a slash, page by page, in a
+// store whose keys are what follows the prefix. It is a Deleter: what it says of a key is
+// that nothing lies below it any more. What it began it goes on with the next time.
+type Emptier struct {
+	Prefix string
+	Store  interface {
+		Deleter
+		Lister
+	}
+	// Page is how many objects are deleted at once, AtOnce how many folders.
+	Page, AtOnce int
+}
+
+// Delete implements Deleter. The check of ctx is asked before each request that deletes.
+func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	results := make([]blob.Result, len(keys))
+	var running errgroup.Group
+	running.SetLimit(max(1, e.AtOnce))
+	for i, key := range keys {
+		running.Go(func() error {
+			results[i] = blob.Result{Key: key, Err: e.empty(ctx, key)}
+			return nil
+		})
+	}
+	return results, running.Wait()
+}
+
+// empty deletes what lies below a key, until a listing shows that nothing does.
+func (e Emptier) empty(ctx context.Context, key string) error {
+	rest, ok := below(key, e.Prefix)
+	if !ok || !strings.HasSuffix(key, "/") {
+		return fmt.Errorf("%q is no folder below %q: %w: %w", key, e.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
+	}
+	for {
+		var page []string
+		err := e.Store.List(ctx, rest, "", func(i blob.Info) error {
+			if page = append(page, i.Key); len(page) == e.Page {
+				return errPage
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errPage) {
+			return fmt.Errorf("list %s: %w: %w", key, blob.ErrNotDone, plain{err})
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		if err := e.page(ctx, page); err != nil {
+			return fmt.Errorf("empty %s: %w", key, err)
+		}
+	}
+}
+
+// page deletes some objects. Its error is open if one of theirs is.
+func (e Emptier) page(ctx context.Context, keys []string) error {
+	results, err := e.Store.Delete(ctx, keys)
+	var certain error
+	for i := range keys {
+		said := err
+		if i < len(results) {
+			said = results[i].Err
+		} else if said == nil {
+			said = blob.ErrUnknown
+		}
+		switch {
+		case said == nil || errors.Is(said, blob.ErrNotExist):
+		case blob.Unknown(said):
+			return said
+		default:
+			certain = said
+		}
+	}
+	return certain
+}

@@ -1,0 +1,108 @@
+package adopt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/memblob"
+)
+
+// What a row owns must not contain what another owns, whatever its columns hold.
+func TestReaches(t *testing.T) {
+	c := adopt.Collection{Prefix: "up/", Rows: adopt.Rows{Objects: []string{"up/files/{id}/", "up/thumbs/{id}/small/"}}}
+	for key, want := range map[string]bool{
+		"up/files/7/": true, "up/thumbs/7/small/": true, "up/files/Größe 1/": true,
+		"up/files/": false, "up/files/a/b/": false, "up/files//": false, "up/files/../": false, "up/files/./": false,
+		"up/": false, "": false, "/": false, "up/files/7": false, "other/files/7/": false, "up/thumbs/7/": false, "up/files/a\n/": false,
+	} {
+		if got := c.Reaches(key); got != want {
+			t.Errorf("%q: %v, want %v", key, got, want)
+		}
+	}
+	single := adopt.Collection{Prefix: "up/", Rows: adopt.Rows{Objects: []string{"{key}"}}}
+	for key, want := range map[string]bool{"up/a/b": true, "up/": false, "u": false, "": false} {
+		if got := single.Reaches(key); got != want {
+			t.Errorf("%q: %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestTemplatesOfFolders(t *testing.T) {
+	for objects, want := range map[string]string{
+		`"a/{id}/"`:                       "",
+		`"a/x/{id}/", "a/y/{id}/orig/"`:   "",
+		`"a/{id}/", "a/{id}.jpg"`:         "either all templates",
+		`"a/{id}/", "a/{id}/thumbs/"`:     "contain each other",
+		`"a/{id}/", "a/x{id}/"`:           "contain each other",
+		`"{dir}/", "a/{id}/"`:             "contain each other",
+		`"a/{id}.jpg", "a/{id}/{id}.png"`: "",
+	} {
+		_, err := parse(t, `database: postgres://x/y
+buckets: {b: {bucket: b}}
+collections:
+  c: {bucket: b, prefix: a/, guard: trigger, rows: {table: r, key: k, end: e, objects: [`+objects+`]}}
+`, nil)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", objects, err, want)
+		}
+	}
+}
+
+// refusing is a bucket that answers some keys in its own way.
+type refusing struct {
+	*memblob.Store
+	errs map[string]error
+}
+
+func (r refusing) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	if err := blob.Check(ctx); err != nil {
+		return nil, err
+	}
+	results := make([]blob.Result, len(keys))
+	for i, key := range keys {
+		results[i] = blob.Result{Key: key, Err: r.errs[key]}
+		if results[i].Err == nil {
+			r.Lose(key)
+		}
+	}
+	return results, nil
+}
+
+// A folder goes page by page; what is certain of it is only said once nothing is left.
+func TestEmptier(t *testing.T) {
+	r := refusing{memblob.New(memblob.Options{}), map[string]error{}}
+	for i := range 25 {
+		r.Set(fmt.Sprintf("one/%02d", i), nil)
+	}
+	for _, key := range []string{"one", "one0", "two/a", "two/b", "three/a", "four/a"} {
+		r.Set(key, nil)
+	}
+	r.errs["two/a"] = blob.ErrUnknown
+	r.errs["three/a"] = fmt.Errorf("no: %w", blob.ErrNotDone)
+	e := adopt.Emptier{Prefix: "up/", Store: r, Page: 10, AtOnce: 3}
+	results, err := e.Delete(t.Context(), []string{"up/one/", "up/two/", "up/three/", "up/none/", "up/four", "up/", "four/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		done, unknown bool
+	}{{true, false}, {false, true}, {false, false}, {true, false}, {false, false}, {false, false}, {false, false}} {
+		if got := results[i].Err; (got == nil) != want.done || blob.Unknown(got) != want.unknown {
+			t.Errorf("%s: %v, want done %v, unknown %v", results[i].Key, got, want.done, want.unknown)
+		}
+	}
+	if left := r.Keys(); !slices.Equal(left, []string{"four/a", "one", "one0", "three/a", "two/a"}) {
+		t.Errorf("%q are left", left)
+	}
+	late := errors.New("too late")
+	results, _ = e.Delete(blob.WithCheck(t.Context(), func() error { return fmt.Errorf("%w: %w", late, blob.ErrNotDone) }), []string{"up/four/"})
+	if !errors.Is(results[0].Err, late) {
+		t.Errorf("a delete that came too late: %v", results[0].Err)
+	}
+}
