@@ -18,7 +18,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
     IF NEW.{row content} IS NOT NULL THEN
         -- The key as the row of the content has it: a collation may take others for equal.
-        SELECT coalesce(max({c key}), {named}) INTO lethe_named FROM {contents} c WHERE c.{ckey} = NEW.{row content} LOCK IN SHARE MODE;
+        SELECT coalesce(max({c key}), {named}) INTO lethe_named FROM {contents} c WHERE c.{ckey} = NEW.{row content} FOR UPDATE;
         {look named}
     END IF;
 END;
@@ -30,7 +30,7 @@ BEGIN
     DECLARE lethe_named VARBINARY(2800);
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
     IF NEW.{row content} IS NOT NULL AND NOT (BINARY NEW.{row content} <=> BINARY OLD.{row content}) THEN
-        SELECT coalesce(max({c key}), {named}) INTO lethe_named FROM {contents} c WHERE c.{ckey} = NEW.{row content} LOCK IN SHARE MODE;
+        SELECT coalesce(max({c key}), {named}) INTO lethe_named FROM {contents} c WHERE c.{ckey} = NEW.{row content} FOR UPDATE;
         {look named}
     END IF;
 END;

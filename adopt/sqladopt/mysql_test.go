@@ -415,3 +415,49 @@ func (s *mysqlSite) clock() (us int64) {
 	}
 	return us
 }
+
+// TestMySQLGuardOrder: transactions that insert a row and then count take turns, and none
+// is undone.
+func TestMySQLGuardOrder(t *testing.T) {
+	ctx := t.Context()
+	s := newMySQLSite(t, servers.MariaDB(t), mysqlKind{loose: true})
+	s.must("INSERT INTO content VALUES ('x', 1)")
+	const again = "INSERT INTO content VALUES ('x', 1) ON DUPLICATE KEY UPDATE ref_count = ref_count + 1"
+	store := make(chan error, 1)
+	first, err := s.pool.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback()
+	if _, err := first.ExecContext(ctx, "INSERT INTO pastes (code, hash) VALUES ('two', 'x')"); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		store <- s.do(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO pastes (code, hash) VALUES ('three', 'x')")
+			if err == nil {
+				_, err = tx.ExecContext(ctx, again)
+			}
+			return err
+		})
+	}()
+	s.awaitWaiting()
+	if _, err := first.ExecContext(ctx, again); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(first.Commit(), <-store); err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitWaiting waits until a transaction waits for a lock.
+func (s *mysqlSite) awaitWaiting() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	for n := 0; n == 0; {
+		if err := s.pool.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND p.db = DATABASE()").Scan(&n); err != nil {
+			s.t.Fatalf("nobody waits: %v", err)
+		}
+	}
+}
