@@ -24,6 +24,9 @@ type Surroundings struct {
 	Database, Redis, Endpoint, Bucket string
 	// Objects are some keys of the bucket.
 	Objects []string
+	// ClaimColumns returns the statements that give a table the columns of a claim; it is
+	// never nil.
+	ClaimColumns func(table, end string) []string
 }
 
 var (
@@ -129,23 +132,22 @@ func proposeRows(t TableInfo, all map[string]TableInfo, s Surroundings) string {
 		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", status), "check its values")
 		line(6, "initiated", initiated, "when a claim began")
 	} else {
-		b.WriteString(statusDDL(t.Name, end))
+		b.WriteString(proposeClaim(s.ClaimColumns(t.Name, end)))
 	}
 	b.WriteString(proposeContents(t, all, s))
 	return b.String()
 }
 
-// statusDDL is what would give a table the columns of a claim.
-func statusDDL(table, end string) string {
-	return fmt.Sprintf(`      # Many workers at once, and copies in a cache, need two columns more. This makes them:
-      #   ALTER TABLE %[1]s ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'
-      #       CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
-      #       ADD COLUMN deletion_initiated_at timestamptz NULL;
-      #   CREATE INDEX CONCURRENTLY ON %[1]s (%[2]s) WHERE deletion_status = 'NOT_EXPIRED' AND %[2]s IS NOT NULL;
-      #   CREATE INDEX CONCURRENTLY ON %[1]s (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';
-      # status: {column: deletion_status, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}
-      # initiated: deletion_initiated_at
-`, table, end)
+// proposeClaim is what would give a table the columns of a claim.
+func proposeClaim(statements []string) string {
+	var b strings.Builder
+	b.WriteString("      # Many workers at once, and copies in a cache, need two columns more. This makes them:\n")
+	for _, line := range statements {
+		b.WriteString("      #   " + line + "\n")
+	}
+	b.WriteString("      # status: {column: deletion_status, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}\n")
+	b.WriteString("      # initiated: deletion_initiated_at\n")
+	return b.String()
 }
 
 // proposeContents describes the table that a row's content lies in, if one is found.

@@ -127,6 +127,9 @@ func markBusy(w *world) {
 	w.expire()
 	w.App.Pass(grace.Unreferenced)
 	unlock, err := w.App.Lock(w.ctx, "x")
+	if errors.Is(err, ErrAlone) {
+		w.Skip(err)
+	}
 	w.must(err)
 	m := w.mark()
 	unlock()

@@ -22,6 +22,9 @@ const Never = time.Duration(math.MaxInt64)
 // nothing.
 var ErrRefused = errors.New("the guard refused it")
 
+// ErrAlone: nothing is locked apart, as whoever writes is alone.
+var ErrAlone = errors.New("whoever writes is alone")
+
 // Row is a row of the application.
 type Row struct {
 	Key, Content string
@@ -62,7 +65,7 @@ type Meddler interface {
 	// cascade, or takes that row away.
 	Pin(ctx context.Context, key string, pinned bool) error
 	// Lock holds the content as a transaction does that is about to change it, until
-	// unlock.
+	// unlock: ErrAlone.
 	Lock(ctx context.Context, content string) (unlock func(), err error)
 }
 

@@ -28,7 +28,7 @@ func (c *Collection) trials() []trial {
 	live, claimed := "", ""
 	if st := rows.Status; st != nil {
 		live = fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Live))
-		if c.s.end.of == (around{}) { // the column itself is compared
+		if c.s.end.of == nil { // the column itself is compared
 			live += fmt.Sprintf(" AND %s IS NOT NULL", sqldb.Quoted(rows.End))
 		}
 		claimed = index(table(rows.Table), sqldb.Quoted(rows.Initiated), fmt.Sprintf(" WHERE %s = %s", sqldb.Quoted(st.Column), sqldb.Literal(st.Claimed)))
@@ -41,7 +41,7 @@ func (c *Collection) trials() []trial {
 	}
 	out = append(out,
 		trial{what: "find due rows", text: dueRows, args: []any{at, 1}, table: rows.Table,
-			index: index(table(rows.Table), c.s.end.of.put(sqldb.Quoted(rows.End)), live)},
+			index: index(table(rows.Table), c.s.end.compared(sqldb.Quoted(rows.End)), live)},
 		trial{what: "remove rows", text: c.endRows(), args: []any{none}},
 	)
 	if contents == nil {
@@ -114,6 +114,15 @@ func (c *Collection) Sample(ctx context.Context, limit int) (keys []string, err 
 		return err
 	})
 	return keys, err
+}
+
+// Remarks returns what the owner of a collection should know of the database.
+func (db *DB) Remarks(ctx context.Context) (out []adopt.Finding, err error) {
+	err = db.read(ctx, "look at the database", func(t *tx) error {
+		out, err = db.engine.remarks(t)
+		return err
+	})
+	return out, err
 }
 
 // Now returns the database's time.

@@ -92,7 +92,7 @@ func (c *Collection) row(r *sql.Rows) (out adopt.Row, err error) {
 			out.Copies = append(out.Copies, k.String)
 		}
 	}
-	return out, nil
+	return out, listable(out.Key)
 }
 
 func keysOf(rows []adopt.Row) string {

@@ -26,6 +26,8 @@ type connector interface {
 	beginnings() (write, read string)
 	// probe refuses a database that must not be believed, or that is too old.
 	probe(t *tx) error
+	// remarks are what the owner of a collection should know of the database.
+	remarks(t *tx) ([]adopt.Finding, error)
 	// unhurried lets the statements of the transaction take as long as they need.
 	unhurried(t *tx) error
 }
@@ -72,8 +74,11 @@ type guardian interface {
 	guarded(t *tx, c *Collection) (bool, error)
 }
 
-// housing is the place of Lethe's own tables.
+// housing is the place of Lethe's own tables, and of the columns of a claim.
 type housing interface {
+	// claimColumns are the statements that give a table the columns of a claim, and
+	// their indexes.
+	claimColumns(table, end string) []string
 	// prepare comes before tables are made: one at a time, and not among a ledger's.
 	prepare(t *tx) error
 	// leave comes after they are dropped.
@@ -110,12 +115,18 @@ type relation struct {
 // around is what stands around a value.
 type around struct{ open, close string }
 
-func (a around) put(expression string) string { return a.open + expression + a.close }
-
 // instants are how the times of a column are read and written. Of makes what is
-// compared out of a column's value, and at makes the same out of microseconds since
-// 1970; stamp is at as the column keeps it; micros makes microseconds of what of made.
-// An end before 1970 is one at 1970.
+// compared out of a column's value, nil if that is the value itself, and at makes the
+// same out of microseconds since 1970; stamp is at as the column keeps it; micros makes
+// microseconds of what of made. An end before 1970 is one at 1970.
 type instants struct {
-	of, at, stamp, micros around
+	of                func(expression string) string
+	at, stamp, micros around
+}
+
+func (i instants) compared(expression string) string {
+	if i.of == nil {
+		return expression
+	}
+	return i.of(expression)
 }

@@ -28,8 +28,9 @@ const (
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
 	// These read what was kept of the collection: they are asked seldom.
 	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
-		AND CAST("keys" AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
-	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND CAST("keys" AS JSONB) @> CAST(?2 AS JSONB) ORDER BY at`
+		AND ` + receiptNames + ` ORDER BY at`
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND ` + receiptNames + ` ORDER BY at`
+	receiptNames    = `CAST("keys" AS JSONB) @> CAST(?2 AS JSONB)`
 )
 
 // Explain returns what is known of the key of a row, or of a content.

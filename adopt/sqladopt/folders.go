@@ -35,7 +35,7 @@ const (
 		ON CONFLICT (collection) DO UPDATE SET live = excluded.live, at = excluded.at`
 	knownRows  = `SELECT name, state, marked_at, marker_at, purged FROM {lethe}folders WHERE collection = ?1`
 	insertSeen = `INSERT INTO {lethe}folders (collection, name, state, seen_at)
-		SELECT ?2, t.id, 1, ?3 FROM {ids 1} ON CONFLICT DO NOTHING`
+		SELECT ?2, t.id, 1, ?3 FROM {ids 1} WHERE TRUE ON CONFLICT DO NOTHING`
 	seenFolders = `SELECT name FROM {lethe}folders WHERE collection = ?2 AND state IN (1, 2)
 		AND name IN (SELECT id FROM {ids 1}) ORDER BY name ` + sqldb.Exclusive
 	condemnSeen  = `UPDATE {lethe}folders SET state = 2 WHERE collection = ?2 AND name IN (SELECT id FROM {ids 1})`

@@ -87,6 +87,17 @@ func mysqlVersion(text string) (kind string, least, have int) {
 	return "MySQL", minMySQL, have
 }
 
+func (mysql) remarks(*tx) ([]adopt.Finding, error) { return nil, nil }
+
+func (mysql) claimColumns(table, end string) []string {
+	return []string{
+		"ALTER TABLE " + table + " ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'",
+		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),",
+		"    ADD COLUMN deletion_initiated_at datetime(6) NULL,",
+		"    ADD INDEX (deletion_status, " + end + "), ADD INDEX (deletion_status, deletion_initiated_at);",
+	}
+}
+
 func (m mysql) unhurried(t *tx) error { return t.script(sqldb.MySQLUnhurried) }
 
 func (m mysql) dialect(w words) sqldb.Dialect {

@@ -48,9 +48,10 @@ func table(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// source is a query of one column as a row source of that name and column.
+// source is a query of one column as a row source of that name and column. The query may
+// name a table of the application that is called so as well.
 func source(query, name, column string) string {
-	return fmt.Sprintf(`(WITH %[1]s("%[2]s") AS (%[3]s`+"\n"+`) SELECT * FROM %[1]s) AS %[1]s`, name, column, query)
+	return fmt.Sprintf(`(WITH lethe_%[1]s("%[2]s") AS (%[3]s`+"\n"+`) SELECT * FROM lethe_%[1]s) AS %[1]s`, name, column, query)
 }
 
 // perUnit is how many microseconds the unit of a column of numbers has.
@@ -106,7 +107,7 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{canonical key}": db.engine.text(db.engine.value("?1", key), key),
 		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
 		"{content}":       "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''",
-		"{r end}": s.end.of.put("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
+		"{r end}": s.end.compared("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
 		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}
 	if key.variants {

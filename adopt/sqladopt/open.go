@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -51,11 +52,12 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	o.Connections = cmp.Or(o.Connections, 8)
 	o.StatementTime = cmp.Or(o.StatementTime, 30*time.Second)
 	o.LockTime = cmp.Or(o.LockTime, 5*time.Second)
-	db := &DB{o: o, engine: postgres{o}}
-	if mysqlURL.MatchString(url) {
-		db.engine = mysql{o}
+	e, err := engineOf(url, o)
+	if err != nil {
+		return nil, err
 	}
-	pool, err := db.engine.pool(url)
+	db := &DB{o: o, engine: e}
+	pool, err := e.pool(url)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,19 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return db, nil
+}
+
+// engineOf tells the database by the form of its address.
+func engineOf(url string, o Options) (engine, error) {
+	switch scheme, _, _ := strings.Cut(url, ":"); {
+	case mysqlURL.MatchString(url):
+		return mysql{o}, nil
+	case scheme == "sqlite", scheme == "file":
+		return sqlite{o}, nil
+	case scheme == "postgres", scheme == "postgresql", strings.Contains(url, "=") && !strings.Contains(url, "://"):
+		return postgres{o}, nil
+	}
+	return nil, errors.New("the address of the database is of no form that is known: give postgres://user:password@host:5432/name, mysql://user:password@host:3306/name or sqlite:/path/to/file.db")
 }
 
 // Close closes the connections.

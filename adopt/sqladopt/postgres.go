@@ -50,6 +50,8 @@ func (p postgres) probe(t *tx) error {
 	return sqldb.CheckPostgres(version, standby)
 }
 
+func (postgres) remarks(*tx) ([]adopt.Finding, error) { return nil, nil }
+
 func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_timeout = 0") }
 
 func (p postgres) dialect(w words) sqldb.Dialect {
@@ -102,6 +104,16 @@ func (postgres) instants(_ *tx, _ string, c column, r adopt.Rows) (instants, err
 
 func (postgres) index(table, columns, where string) string {
 	return "CREATE INDEX CONCURRENTLY ON " + table + " (" + columns + ")" + where
+}
+
+func (postgres) claimColumns(table, end string) []string {
+	return []string{
+		"ALTER TABLE " + table + " ADD COLUMN deletion_status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED'",
+		"    CHECK (deletion_status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),",
+		"    ADD COLUMN deletion_initiated_at timestamptz NULL;",
+		"CREATE INDEX CONCURRENTLY ON " + table + " (" + end + ") WHERE deletion_status = 'NOT_EXPIRED' AND " + end + " IS NOT NULL;",
+		"CREATE INDEX CONCURRENTLY ON " + table + " (deletion_initiated_at) WHERE deletion_status = 'DELETION_IN_PROGRESS';",
+	}
 }
 
 // prepare takes turns with whoever else makes the tables.

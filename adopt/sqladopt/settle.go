@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -53,7 +54,7 @@ func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 		var content sql.NullString
 		err = r.Scan(&h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
-		return h, err
+		return h, cmp.Or(err, listable(h.content))
 	}, claimedRows, c.end(t), keysOf(claim.Rows), claim.At)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ type content struct {
 
 func scanContent(r *sql.Rows) (c content, err error) {
 	err = r.Scan(&c.Key, &c.Object, &c.count)
-	return c, err
+	return c, cmp.Or(err, listable(c.Key), listable(c.Object))
 }
 
 // countDown takes the references of rows that are gone from their contents, and

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -19,7 +20,7 @@ func scanNaming(r *sql.Rows) (c claimed, err error) {
 	var content sql.NullString
 	err = r.Scan(&c.key, &content)
 	c.content = content.String
-	return c, err
+	return c, cmp.Or(err, listable(c.content))
 }
 
 // Take implements adopt.Taker.

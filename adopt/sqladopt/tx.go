@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -106,6 +107,14 @@ func all[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...an
 		return nil, err
 	}
 	return sqldb.Collect(rows, scan)
+}
+
+// listable refuses a key that is not UTF-8: as one of a list it would be another.
+func listable(key string) error {
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("key %q is not UTF-8: correct it", key)
+	}
+	return nil
 }
 
 // text scans rows of one column of text.

@@ -40,7 +40,7 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 
 // check is Check without a listing of all folders.
 func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error) {
-	clock, err := a.checkClock(ctx)
+	database, err := a.checkDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, clock...)
+		found = append(found, database...)
 		if c.HasObjects() {
 			more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
 			if err != nil {
@@ -81,27 +81,27 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		if err != nil {
 			return nil, err
 		}
-		out[name] = slices.Concat(out[name], found, clock)
+		out[name] = slices.Concat(out[name], found, database)
 	}
 	for name := range a.folders {
 		found, err := a.checkBucket(ctx, name, a.sampledFolders(name))
 		if err != nil {
 			return nil, err
 		}
-		out[name] = slices.Concat(out[name], found, clock)
+		out[name] = slices.Concat(out[name], found, database)
 	}
 	return out, nil
 }
 
-func (a *Adoption) checkClock(ctx context.Context) ([]adopt.Finding, error) {
+func (a *Adoption) checkDatabase(ctx context.Context) ([]adopt.Finding, error) {
 	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	skew := a.o.Clock.Now().Sub(now)
-	if skew.Abs() <= clockSkew {
-		return nil, nil
+	out, err := a.DB.Remarks(ctx)
+	if skew := a.o.Clock.Now().Sub(now); skew.Abs() > clockSkew {
+		out = append(out, adopt.Finding{What: fmt.Sprintf("this machine's clock differs from the database's by %s; the database's decides what has expired", skew.Round(time.Second)),
+			Do: "set both by NTP"})
 	}
-	return []adopt.Finding{{What: fmt.Sprintf("this machine's clock differs from the database's by %s; the database's decides what has expired", skew.Round(time.Second)),
-		Do: "set both by NTP"}}, nil
+	return out, err
 }

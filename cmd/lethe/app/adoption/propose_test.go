@@ -14,7 +14,7 @@ func TestProposal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}})
+	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
 	d, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return s.Description.Database, !strings.Contains(name, "_CLEANUP_") })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -32,7 +32,7 @@ func TestProposal(t *testing.T) {
 		t.Error(err)
 	}
 	// Tables without the columns of a claim get the statements that add them.
-	text = adopt.Propose([]adopt.TableInfo{{Name: "links", Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}}}, adopt.Surroundings{})
+	text = adopt.Propose([]adopt.TableInfo{{Name: "links", Key: []string{"id"}, Columns: []adopt.ColumnInfo{{Name: "id", Kind: "bigint"}, {Name: "deleted_at", Kind: "timestamp with time zone"}}}}, adopt.Surroundings{ClaimColumns: s.DB.ClaimColumns})
 	if !strings.Contains(text, "ALTER TABLE links ADD COLUMN deletion_status") || !strings.Contains(text, "keep: 30d") {
 		t.Errorf("no statements:\n%s", text)
 	}

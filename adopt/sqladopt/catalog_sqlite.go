@@ -1,0 +1,180 @@
+package sqladopt
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// The affinities of columns, by which SQLite compares.
+const (
+	texts    = "TEXT"
+	blobs    = "BLOB"
+	reals    = "REAL"
+	integers = "INTEGER"
+	numerics = "NUMERIC"
+)
+
+// affinity is that of a declared type, by SQLite's rules.
+func affinity(declared string) string {
+	declared = strings.ToUpper(declared)
+	for _, rule := range []struct{ part, is string }{
+		{"INT", integers}, {"CHAR", texts}, {"CLOB", texts}, {"TEXT", texts}, {"BLOB", blobs},
+		{"REAL", reals}, {"FLOA", reals}, {"DOUB", reals},
+	} {
+		if strings.Contains(declared, rule.part) {
+			return rule.is
+		}
+	}
+	return numerics
+}
+
+const (
+	sqliteTable   = `SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')`
+	sqliteColumns = `SELECT c.name, c.type, c."notnull" <> 0 OR c.pk > 0,
+			(c.pk > 0 AND (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE pk > 0) = 1)
+			OR EXISTS (SELECT 1 FROM pragma_index_list(?1) l WHERE l."unique" AND NOT l.partial
+				AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1 AND (SELECT i.name FROM pragma_index_info(l.name) i) = c.name)
+		FROM pragma_table_xinfo(?1) c`
+	// sqliteFolds is told by what a column does: nothing else tells its collation.
+	sqliteFolds = `SELECT count(DISTINCT v) + count(DISTINCT w) < 4 FROM (SELECT %[1]s AS v, %[1]s AS w FROM %[2]s WHERE FALSE
+		UNION ALL SELECT 'a', 'a' UNION ALL SELECT 'A', 'a ')`
+	sqliteNulls      = `SELECT EXISTS (SELECT 1 FROM %[2]s WHERE %[1]s IS NULL)`
+	sqliteReferences = `SELECT m.name || '.' || f."from" FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
+		WHERE m.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND NOT (m.name = ?2 COLLATE NOCASE AND f."from" = ?3 COLLATE NOCASE) ORDER BY 1`
+)
+
+// bare is a table's name without that of its schema.
+func bare(name string) string { return name[strings.LastIndex(name, ".")+1:] }
+
+func (sqlite) look(t *tx, name string) (out relation, err error) {
+	var own, kind, text string
+	switch err := t.row(sqliteTable, bare(name)).Scan(&own, &kind, &text); {
+	case err == sql.ErrNoRows:
+		return out, fmt.Errorf("there is no table %s", name)
+	case err != nil:
+		return out, err
+	case kind != "table" || strings.HasPrefix(strings.ToUpper(text), "CREATE VIRTUAL"):
+		return out, fmt.Errorf("%s is a %s or a virtual table: its rows are kept elsewhere", name, kind)
+	}
+	list, err := all(t, func(r *sql.Rows) (c column, err error) {
+		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.unique)
+		c.base = affinity(c.kind)
+		return c, err
+	}, sqliteColumns, own)
+	if err != nil {
+		return out, err
+	}
+	out.place, out.columns = table(name), make(map[string]column, len(list))
+	for _, c := range list {
+		if c.base == reals || c.kind == "" {
+			c.noKey = "of a declared type that is text, integer or blob"
+		}
+		c.fickle = c.base == reals
+		if err := t.row(fmt.Sprintf(sqliteFolds, sqldb.Quoted(c.name), table(name))).Scan(&c.folding); err != nil {
+			return out, err
+		}
+		if c.unique && c.notNull { // a PRIMARY KEY may be NULL all the same
+			var null bool
+			if err := t.row(fmt.Sprintf(sqliteNulls, sqldb.Quoted(c.name), table(name))).Scan(&null); err != nil {
+				return out, err
+			}
+			c.notNull = !null
+		}
+		out.columns[c.name] = c
+	}
+	return out, nil
+}
+
+func (sqlite) references(t *tx, contents, rows, column string) ([]string, error) {
+	return all(t, text, sqliteReferences, bare(contents), bare(rows), column)
+}
+
+func (s sqlite) has(t *tx, name string) (yes bool, err error) {
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1)`, s.o.Schema+"_"+name).Scan(&yes)
+	return yes, err
+}
+
+// tables reports as times the columns of text that hold some.
+func (s sqlite) tables(t *tx) ([]adopt.TableInfo, error) {
+	names, err := all(t, text, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+		AND substr(name, 1, length(?1)) <> ?1 AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`, s.o.Schema+"_")
+	if err != nil {
+		return nil, err
+	}
+	var out []adopt.TableInfo
+	for _, name := range names {
+		x := adopt.TableInfo{Name: name, Refers: map[string]string{}}
+		_, err := all(t, func(r *sql.Rows) (struct{}, error) {
+			var c adopt.ColumnInfo
+			var key int
+			err := r.Scan(&c.Name, &c.Kind, &key)
+			x.Columns = append(x.Columns, c)
+			if key > 0 {
+				x.Key = append(x.Key, c.Name)
+			}
+			return struct{}{}, err
+		}, `SELECT name, lower(type), pk FROM pragma_table_xinfo(?1)`, name)
+		if err != nil {
+			return nil, err
+		}
+		_, err = all(t, func(r *sql.Rows) (struct{}, error) {
+			var from, to string
+			err := r.Scan(&from, &to)
+			x.Refers[from] = to
+			return struct{}{}, err
+		}, `SELECT f."from", f."table" FROM pragma_foreign_key_list(?1) f
+			WHERE (SELECT count(*) FROM pragma_foreign_key_list(?1) o WHERE o.id = f.id) = 1`, name)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range x.Columns {
+			if x.Columns[i].Kind, err = proposedKind(t, name, c); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// proposedKind is the type of a column in the words of Propose: what it holds counts,
+// and where it holds nothing its type.
+func proposedKind(t *tx, name string, c adopt.ColumnInfo) (string, error) {
+	looks, err := all(t, text, `SELECT look FROM (`+fmt.Sprintf(sampleTimes, sqldb.Quoted(c.Name), table(name), "1")+`)`)
+	if err != nil {
+		return "", err
+	}
+	kind := map[string]string{integers: "integer", numerics: "numeric"}[affinity(c.Kind)]
+	switch {
+	case len(looks) == 1 && looks[0] == "zoned":
+		return "timestamp with time zone", nil
+	case len(looks) == 1 && looks[0] == "plain", len(looks) == 0 && (strings.HasPrefix(c.Kind, "date") || strings.HasPrefix(c.Kind, "timestamp")):
+		return "timestamp without time zone", nil
+	case len(looks) == 1 && looks[0] == "number" && kind != "":
+		return kind, nil
+	case len(looks) == 0 && kind == integers:
+		return "integer", nil
+	}
+	return c.Kind, nil
+}
+
+func (sqlite) readsWhole(t *tx, tr trial) (whole bool, err error) {
+	// A plan is made of the schema as the connection knows it: a statement that is run
+	// sees that it has changed.
+	if err := t.script("SELECT 1 FROM sqlite_schema LIMIT 1"); err != nil {
+		return false, err
+	}
+	steps, err := all(t, func(r *sql.Rows) (step string, err error) {
+		var id, parent, unused int
+		err = r.Scan(&id, &parent, &unused, &step)
+		return step, err
+	}, "EXPLAIN QUERY PLAN "+tr.text, tr.args...)
+	for _, step := range steps {
+		whole = whole || step == "SCAN r" || step == "SCAN c" || strings.Contains(step, "AUTOMATIC")
+	}
+	return whole, err
+}

@@ -1,0 +1,99 @@
+package sqladopt
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+//go:embed guard_sqlite.sql
+var sqliteGuardSQL string
+
+//go:embed guard_owned_sqlite.sql
+var sqliteGuardOwnedSQL string
+
+const sqliteCountTrigger = `CREATE TRIGGER {trigger counts} AFTER UPDATE OF {count} ON {contents}
+WHEN NEW.{count} > coalesce(OLD.{count}, 0)
+    AND EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = {new key} AND state IN (2, 3))
+BEGIN
+    SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
+END;`
+
+const sqliteUnguardSQL = `DROP TRIGGER IF EXISTS {trigger contents};
+DROP TRIGGER IF EXISTS {trigger counts};
+DROP TRIGGER IF EXISTS {trigger rows};
+DROP TRIGGER IF EXISTS {trigger renamed};
+DROP TRIGGER IF EXISTS {trigger left};
+DROP TRIGGER IF EXISTS {trigger changed};
+DROP TRIGGER IF EXISTS {trigger replaced};`
+
+// sqliteLeave writes an object down, in words that old versions of SQLite know as well:
+// the application's runs it. Its UPDATE and INSERT meet no conflict: the statement of
+// the application would say what becomes of one.
+const sqliteLeave = `    UPDATE {lethe}condemned SET due_at = %[2]s WHERE collection = {collection} AND content = %[1]s AND state = 1%[4]s;
+    INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
+        SELECT {collection}, %[1]s, %[1]s, 1, %[2]s%[3]s WHERE %[1]s IS NOT NULL%[4]s
+        AND NOT EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = %[1]s);
+`
+
+func (s sqlite) guard(c *Collection) (install, remove string) {
+	names := strings.NewReplacer(
+		"{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"), "{trigger changed}", sqldb.Quoted("lethe_"+c.name+"_changed"),
+		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"),
+	)
+	remove = names.Replace(sqliteUnguardSQL)
+	if c.c.Contents == nil {
+		return strings.NewReplacer("{leave of OLD}", s.leaving(c, "OLD", ""), "{leave of OLD without NEW}", s.leaving(c, "OLD", "{new objects}"),
+			"{leave of replaced}", s.leaving(c, "r", "")).Replace(names.Replace(sqliteGuardOwnedSQL)), remove
+	}
+	key, content := c.s.contents.columns[c.c.Contents.Key], c.s.rows.columns[c.c.Rows.Content]
+	counts := ""
+	if c.c.Contents.Count != "" {
+		counts = sqliteCountTrigger
+	}
+	install = strings.Replace(names.Replace(sqliteGuardSQL), "{count trigger}", counts, 1)
+	return strings.NewReplacer("{new key}", s.text("NEW."+sqldb.Quoted(key.name), key),
+		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install), remove
+}
+
+// leaving writes down each object of a row, except those that it keeps.
+func (s sqlite) leaving(c *Collection, alias, kept string) string {
+	due := "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) + {grace}"
+	var out strings.Builder
+	for _, text := range c.c.Rows.Objects {
+		t, err := adopt.ParseTemplate(text)
+		if err != nil {
+			continue // Parse has refused it
+		}
+		object, from, but := c.db.concatenation(t, alias, c.s.rows.columns), "", ""
+		if kept != "" {
+			but = fmt.Sprintf(" AND NOT coalesce(%s IN (%s), 0)", object, kept)
+		}
+		if alias == "r" {
+			from = " FROM {rows} r"
+			but = " AND r.{key} = NEW.{key}"
+			out.WriteString(strings.Join(strings.SplitAfterN(fmt.Sprintf(sqliteLeave, object, due, from, but), ";\n", 2)[1:], ""))
+			continue
+		}
+		fmt.Fprintf(&out, sqliteLeave, object, due, from, but)
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
+// seal has nothing to do: whoever writes is alone.
+func (sqlite) seal(*tx, *Collection) error { return nil }
+
+var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
+
+// guarded compares the triggers that are there with what they have to be, letter by
+// letter.
+func (sqlite) guarded(t *tx, c *Collection) (bool, error) {
+	want := trigger.FindAllString(c.GuardSQL(), -1)
+	var n int
+	err := t.row(`SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND sql IN (SELECT id FROM {ids 1})`, sqldb.JSON(want)).Scan(&n)
+	return n == len(want), err
+}
