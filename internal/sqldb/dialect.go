@@ -30,6 +30,8 @@ type Dialect struct {
 	Instead map[string]string
 	// wire speaks to its connections.
 	wire wire
+	// undo is the text that undoes a transaction (empty: ROLLBACK).
+	undo string
 	// prepare changes a text before its marks are replaced, and bind makes text and
 	// parameters of those of a statement after that. Nil: they stay as they are.
 	prepare func(text string) string

@@ -44,6 +44,7 @@ func MySQL(words map[string]string) Dialect {
 		source:  mysqlSource,
 		list:    func(param int) string { return jsonTable(param, "id LONGTEXT"+exactly+" PATH '$'") },
 		wire:    mysqlWire{},
+		undo:    "ROLLBACK; UNLOCK TABLES",
 		prepare: listMembers,
 		bind:    bindMySQL,
 		texts:   new(sync.Map),

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -71,7 +72,7 @@ func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 func (s *Session) Undo() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
 	defer cancel()
-	if _, err := s.Script(ctx, "ROLLBACK"); err != nil {
+	if _, err := s.Script(ctx, cmp.Or(s.dialect.undo, "ROLLBACK")); err != nil {
 		s.Discard()
 	}
 }
