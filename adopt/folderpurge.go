@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// purgeAtOnce is how many objects of a folder are looked at, and deleted, at once.
-const purgeAtOnce = 1000
+// defaultPage is how many objects one call deletes at S3.
+const defaultPage = 1000
 
 // errPage ends a listing that has a page.
 var errPage = errors.New("a page is full")
@@ -30,15 +31,15 @@ func (p *folderPass) purge(ctx context.Context, add func(string, int64)) error {
 	if err != nil {
 		return fmt.Errorf("list %s%s: %w", p.Prefix, s.Folder.Name, err)
 	}
-	if why, err := p.stands(ctx, s, found); err != nil || why != "" {
-		return errors.Join(err, p.stop(ctx, s, why, add))
+	if err := p.stands(ctx, &s, found); err != nil || s.Why != "" {
+		return errors.Join(err, p.stop(ctx, s, add))
 	}
 	switch verdict, err := p.Rows.Proceed(ctx, s.Known, p.floor); {
 	case err != nil:
 		return err
 	case verdict == HasRow:
-		s.Unmark = true
-		return p.stop(ctx, s, hasRow(s.Known), add)
+		s.Unmark, s.Why = true, hasRow(s.Known)
+		return p.stop(ctx, s, add)
 	case verdict == Changed || verdict == OnHold:
 		p.next()
 		return nil
@@ -62,7 +63,7 @@ func (p *folderPass) nextPage(ctx context.Context, f Folder) (out page, err erro
 			}
 			out.keys = append(out.keys, i.Key)
 		}
-		if out.last = i.Key; seen >= purgeAtOnce {
+		if out.last = i.Key; seen >= cmp.Or(p.Page, defaultPage) {
 			return errPage
 		}
 		return nil
@@ -73,30 +74,29 @@ func (p *folderPass) nextPage(ctx context.Context, f Folder) (out page, err erro
 	return out, err
 }
 
-// stands says why a folder is not to be purged after all; empty: its marker is the one
-// that was put, and nothing was written since.
-func (p *folderPass) stands(ctx context.Context, s Step, found page) (why string, err error) {
+// stands notes why a folder is not to be purged after all: its marker is not the one
+// that was put, or something was written since.
+func (p *folderPass) stands(ctx context.Context, s *Step, found page) error {
 	info, err := p.Store.Stat(ctx, markerOf(s.Folder.Name))
 	switch {
 	case errors.Is(err, blob.ErrNotExist):
-		return "its marker was removed", nil
+		s.Why = "its marker was removed"
 	case err != nil:
-		return "", fmt.Errorf("look at the marker of %s%s: %w", p.Prefix, s.Folder.Name, err)
+		return fmt.Errorf("look at the marker of %s%s: %w", p.Prefix, s.Folder.Name, err)
 	case second(info.ModTime) != s.Known.MarkerAt:
-		return "its marker is not the one that was put", nil
+		s.Why = "its marker is not the one that was put"
 	case found.newer != "":
-		return fmt.Sprintf("%s was written after it was marked", found.newer), nil
+		s.Why, s.Unmark = fmt.Sprintf("%s was written after it was marked", found.newer), true
 	}
-	return "", nil
+	return nil
 }
 
 // stop cancels the first folder that is to be purged.
-func (p *folderPass) stop(ctx context.Context, s Step, why string, add func(string, int64)) error {
-	if why == "" {
+func (p *folderPass) stop(ctx context.Context, s Step, add func(string, int64)) error {
+	if s.Why == "" {
 		return nil
 	}
 	p.next()
-	s.Why = why
 	return p.cancel(ctx, s, add)
 }
 

@@ -61,7 +61,8 @@ type FolderMarks interface {
 	Condemn(ctx context.Context, names []string, floor int64) ([]string, error)
 	// Marked records markers.
 	Marked(ctx context.Context, folders []KnownFolder) error
-	// Forget ends the record of a folder that has the state.
+	// Forget ends the record of a folder, if it is as the caller knows it: its state, and
+	// both times of its marker.
 	Forget(ctx context.Context, f KnownFolder) error
 }
 
@@ -71,9 +72,10 @@ type FolderPurges interface {
 	// that no row names it and no hold keeps it. At least floor rows have to live:
 	// ErrFewRows.
 	Proceed(ctx context.Context, f KnownFolder, floor int64) (Verdict, error)
-	// Purged records keys that are gone.
+	// Purged records keys that are gone, of a folder that is on record as the caller knows
+	// it.
 	Purged(ctx context.Context, f KnownFolder, keys []string) error
-	// Gone ends the record of a folder that is removed.
+	// Gone ends the record of a folder that is removed, if it is as the caller knows it.
 	Gone(ctx context.Context, f KnownFolder) error
 	// Pending counts the marked folders whose retention is over by the database's clock.
 	Pending(ctx context.Context, retention time.Duration) (Backlog, error)
@@ -96,6 +98,7 @@ type Folders struct {
 	Store      FolderStore
 	// Only, if set, are the folders that may be marked or purged.
 	Only   map[string]bool
+	Page   int         // objects that are looked at, and deleted, at once (default 1000)
 	Boot   lethe.Clock // never jumps, and goes on while the machine sleeps
 	Events *Events
 }

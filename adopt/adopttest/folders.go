@@ -33,7 +33,7 @@ func RunFolders(t *testing.T, open func(t *testing.T) FolderSite) {
 		"condemns what was seen and has no row":      condemnFolders,
 		"too few rows condemn nothing":               condemnFew,
 		"a marker is recorded once":                  markedOnce,
-		"forgets a folder in the state only":         forgetFolders,
+		"forgets a folder as it is known only":       forgetFolders,
 		"proceeds with what is marked":               proceedOrphan,
 		"a row stops it":                             proceedRow,
 		"another record stops it":                    proceedChanged,
@@ -165,10 +165,17 @@ func markedOnce(f *folders) {
 	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked, "seen": adopt.FolderSeen})
 }
 
+// A worker that stood still must not forget a marker that was put since.
 func forgetFolders(f *folders) {
 	k := f.marked("x")
-	f.must(f.Forget(f.ctx, adopt.KnownFolder{Name: "x", State: adopt.FolderSeen}))
-	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+	for _, other := range []adopt.KnownFolder{
+		{Name: "x", State: adopt.FolderSeen},
+		{Name: "x", State: k.State, MarkedAt: k.MarkedAt - 1, MarkerAt: k.MarkerAt},
+		{Name: "x", State: k.State, MarkedAt: k.MarkedAt, MarkerAt: k.MarkerAt - 1},
+	} {
+		f.must(f.Forget(f.ctx, other))
+		f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+	}
 	f.must(f.Forget(f.ctx, k))
 	f.states(map[string]adopt.FolderState{})
 }
@@ -231,7 +238,10 @@ func purgedFolders(f *folders) {
 	f.must(f.Gone(f.ctx, k))
 	f.verdict(k, 0, adopt.Orphan)
 	f.must(f.Purged(f.ctx, k, []string{"x/1", "x/2"}))
-	f.must(f.Purged(f.ctx, adopt.KnownFolder{Name: "x", Purged: 9}, nil))
+	f.must(f.Purged(f.ctx, adopt.KnownFolder{Name: "x", MarkedAt: k.MarkedAt, MarkerAt: k.MarkerAt, Purged: 9}, nil))
+	other := adopt.KnownFolder{Name: "x", MarkedAt: k.MarkedAt - 1, MarkerAt: k.MarkerAt, Purged: 9}
+	f.must(f.Purged(f.ctx, other, []string{"x/9"}))
+	f.must(f.Gone(f.ctx, other))
 	equal(f.world, "counted", f.known("x").Purged, 2)
 	f.must(f.Gone(f.ctx, k))
 	f.states(map[string]adopt.FolderState{})

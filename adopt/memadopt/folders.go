@@ -78,23 +78,23 @@ func (f *Folders) Marked(_ context.Context, folders []adopt.KnownFolder) error {
 func (f *Folders) Forget(_ context.Context, k adopt.KnownFolder) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.end(k.Name, k.State)
+	if f.is(k) && f.known[k.Name].State == k.State {
+		delete(f.known, k.Name)
+	}
 	return nil
 }
 
-// end takes a folder off the record that has the state.
-func (f *Folders) end(name string, state adopt.FolderState) {
-	if k := f.known[name]; k != nil && k.State == state {
-		delete(f.known, name)
-	}
+// is reports whether the marker of a folder on record is the one that the caller knows.
+func (f *Folders) is(k adopt.KnownFolder) bool {
+	have := f.known[k.Name]
+	return have != nil && have.MarkedAt == k.MarkedAt && have.MarkerAt == k.MarkerAt
 }
 
 // Proceed implements adopt.FolderPurges.
 func (f *Folders) Proceed(_ context.Context, k adopt.KnownFolder, floor int64) (adopt.Verdict, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	have := f.known[k.Name]
-	if have == nil || have.State < adopt.FolderMarked || have.MarkedAt != k.MarkedAt || have.MarkerAt != k.MarkerAt {
+	if !f.is(k) || f.known[k.Name].State < adopt.FolderMarked {
 		return adopt.Changed, nil
 	}
 	if err := f.enough(floor); err != nil {
@@ -103,7 +103,7 @@ func (f *Folders) Proceed(_ context.Context, k adopt.KnownFolder, floor int64) (
 	if f.named[k.Name] > 0 {
 		return adopt.HasRow, nil
 	}
-	have.State = adopt.FolderPurging
+	f.known[k.Name].State = adopt.FolderPurging
 	return adopt.Orphan, nil
 }
 
@@ -111,8 +111,8 @@ func (f *Folders) Proceed(_ context.Context, k adopt.KnownFolder, floor int64) (
 func (f *Folders) Purged(_ context.Context, k adopt.KnownFolder, keys []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if have := f.known[k.Name]; len(keys) > 0 && have != nil && have.State == adopt.FolderPurging {
-		have.Purged = k.Purged
+	if f.is(k) && len(keys) > 0 && f.known[k.Name].State == adopt.FolderPurging {
+		f.known[k.Name].Purged = k.Purged
 	}
 	return nil
 }
@@ -121,7 +121,9 @@ func (f *Folders) Purged(_ context.Context, k adopt.KnownFolder, keys []string) 
 func (f *Folders) Gone(_ context.Context, k adopt.KnownFolder) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.end(k.Name, adopt.FolderPurging)
+	if f.is(k) && f.known[k.Name].State == adopt.FolderPurging {
+		delete(f.known, k.Name)
+	}
 	return nil
 }
 

@@ -42,9 +42,11 @@ const (
 	recordMarker = `UPDATE {lethe}folders AS f SET state = 3, marked_at = ?3, marker_at = t.at
 		FROM {rows 1: name text, at bigint} WHERE f.collection = ?2 AND f.name = t.name AND f.state = 2`
 	proceedMarked = `UPDATE {lethe}folders SET state = 4, allowed_at = ?3 WHERE collection = ?1 AND name = ?2`
-	countPurged   = `UPDATE {lethe}folders SET purged = ?3 WHERE collection = ?1 AND name = ?2 AND state = 4`
-	forgetKnown   = `DELETE FROM {lethe}folders WHERE collection = ?1 AND name = ?2 AND state = ?3`
-	markedFolder  = `SELECT name FROM {lethe}folders WHERE collection = ?1 AND name = ?2
+	countPurged   = `UPDATE {lethe}folders SET purged = ?5 WHERE collection = ?1 AND name = ?2 AND state = 4
+		AND marked_at = ?3 AND marker_at = ?4`
+	forgetKnown = `DELETE FROM {lethe}folders WHERE collection = ?1 AND name = ?2 AND state = ?3
+		AND marked_at = ?4 AND marker_at = ?5`
+	markedFolder = `SELECT name FROM {lethe}folders WHERE collection = ?1 AND name = ?2
 		AND state IN (3, 4) AND marked_at = ?3 AND marker_at = ?4 ` + sqldb.Exclusive
 	countPending = `SELECT count(*), coalesce(min(marked_at), 0) FROM {lethe}folders
 		WHERE collection = ?1 AND state IN (3, 4) AND marked_at <= ?2`
@@ -220,7 +222,7 @@ func (f *Folders) Marked(ctx context.Context, folders []adopt.KnownFolder) error
 // Forget implements adopt.FolderMarks.
 func (f *Folders) Forget(ctx context.Context, k adopt.KnownFolder) error {
 	return f.write(ctx, "forget folder", func(t *tx) error {
-		_, err := t.exec(forgetKnown, f.name, k.Name, int(k.State))
+		_, err := t.exec(forgetKnown, f.name, k.Name, int(k.State), k.MarkedAt, k.MarkerAt)
 		return err
 	})
 }
@@ -260,7 +262,7 @@ func (f *Folders) Purged(ctx context.Context, k adopt.KnownFolder, keys []string
 		if len(keys) == 0 {
 			return nil
 		}
-		if _, err := t.exec(countPurged, f.name, k.Name, k.Purged); err != nil {
+		if _, err := t.exec(countPurged, f.name, k.Name, k.MarkedAt, k.MarkerAt, k.Purged); err != nil {
 			return err
 		}
 		_, err := t.exec(insertReceipt, f.name, "objects", t.now, sqldb.JSON(keys))
@@ -271,7 +273,7 @@ func (f *Folders) Purged(ctx context.Context, k adopt.KnownFolder, keys []string
 // Gone implements adopt.FolderPurges.
 func (f *Folders) Gone(ctx context.Context, k adopt.KnownFolder) error {
 	return f.write(ctx, "end folder", func(t *tx) error {
-		if _, err := t.exec(forgetKnown, f.name, k.Name, int(adopt.FolderPurging)); err != nil {
+		if _, err := t.exec(forgetKnown, f.name, k.Name, int(adopt.FolderPurging), k.MarkedAt, k.MarkerAt); err != nil {
 			return err
 		}
 		_, err := t.exec(insertReceipt, f.name, "folders", t.now, sqldb.JSON([]string{k.Name}))

@@ -189,6 +189,9 @@ func TestNewerObjectCancels(t *testing.T) {
 		t.Errorf("the rest of the run counted %v, %v", counts, err)
 	}
 	s.said("gone/topics/t/newer was written after it was marked")
+	if s.has("gone/topics/t/TO_DELETE") {
+		t.Error("the marker is left, and nobody knows it any more")
+	}
 }
 
 // many are names of objects.
