@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -188,9 +189,7 @@ type comparison struct {
 
 // run reads the keys, lists the objects, and merges them.
 func (c *comparison) run(ctx context.Context, record bool) (err error) {
-	if c.rows, err = newSpool(); err != nil {
-		return err
-	}
+	c.rows = new(spool)
 	defer func() { err = errors.Join(err, c.rows.close()) }()
 	var last int64
 	if c.at, last, err = c.Rows.Stream(ctx, c.named); err != nil {
@@ -304,23 +303,18 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 // errOrder: the database does not return keys in the order of their bytes.
 var errOrder = errors.New("the database returns keys out of order")
 
-// spool is sorted keys in a temporary file, so that no transaction is open while a
-// bucket is listed. key is the one that is next; empty at the end.
+// spool is sorted keys, in a temporary file where they are many, so that no transaction
+// is open while a bucket is listed. key is the one that is next; empty at the end.
 type spool struct {
-	file *os.File
-	w    *bufio.Writer
+	file *os.File     // nil: all are in held
+	held bytes.Buffer // not yet in the file
 	r    *bufio.Reader
 	n    int64
 	key  string
 }
 
-func newSpool() (*spool, error) {
-	f, err := os.CreateTemp("", "lethe-keys-")
-	if err != nil {
-		return nil, err
-	}
-	return &spool{file: f, w: bufio.NewWriter(f)}, nil
-}
+// spoolHolds is how many bytes of keys are held in memory.
+const spoolHolds = 64 << 10
 
 // put appends a key; one that is there already is passed over.
 func (s *spool) put(key string) error {
@@ -332,17 +326,31 @@ func (s *spool) put(key string) error {
 	}
 	s.key = key
 	s.n++
-	var size [binary.MaxVarintLen64]byte
-	if _, err := s.w.Write(size[:binary.PutUvarint(size[:], uint64(len(key)))]); err != nil {
-		return err
+	s.held.Write(binary.AppendUvarint(nil, uint64(len(key))))
+	s.held.WriteString(key)
+	if s.held.Len() < spoolHolds {
+		return nil
 	}
-	_, err := s.w.WriteString(key)
+	return s.flush()
+}
+
+// flush writes what is held to the file.
+func (s *spool) flush() (err error) {
+	if s.file == nil {
+		if s.file, err = os.CreateTemp("", "lethe-keys-"); err != nil {
+			return err
+		}
+	}
+	_, err = s.held.WriteTo(s.file)
 	return err
 }
 
 // rewind goes to the first key.
 func (s *spool) rewind() error {
-	if err := s.w.Flush(); err != nil {
+	if s.r = bufio.NewReader(&s.held); s.file == nil {
+		return s.next()
+	}
+	if err := s.flush(); err != nil {
 		return err
 	}
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
@@ -368,4 +376,9 @@ func (s *spool) next() error {
 	return err
 }
 
-func (s *spool) close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }
+func (s *spool) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
