@@ -27,7 +27,7 @@ OBJECTS ?= 100000
 # How many worlds of two ledgers over the same backends the simulation runs.
 FORKS ?= 2500
 # How many schedules the simulation of adoption runs.
-ADOPTIONS ?= 5000
+ADOPTIONS ?= 2000
 # How long a soak lasts.
 DURATION ?= 2h
 # Packages whose tests run under the race detector as well.

@@ -32,7 +32,7 @@ func serve(a *actor) {
 	if a.w.kind.forgets {
 		ops = append(ops, forget)
 	}
-	if a.w.cfg.Quarantine {
+	if a.w.cfg.Site == Quarantined {
 		ops = append(ops, reuse, reuse)
 	}
 	if a.w.kind.miscounts {
@@ -172,7 +172,7 @@ func (w *world) deleteAhead() (content string, at lethe.Time) {
 func (a *actor) dawdle(c memadopt.Content, began lethe.Time) {
 	left := a.w.grace.LongestWrite - a.w.now.Sub(began) - time.Second
 	free := func() bool { return !a.w.refused(c.Key) }
-	if a.w.cfg.Quarantine {
+	if a.w.cfg.Site == Quarantined {
 		free = func() bool { _, there := a.w.objs.Bytes(c.Object); return !there }
 	}
 	switch {

@@ -1,6 +1,11 @@
 package sim_test
 
-import "github.com/lethe-storage/lethe/internal/mutation"
+import (
+	"slices"
+
+	"github.com/lethe-storage/lethe/adopt/sim"
+	"github.com/lethe-storage/lethe/internal/mutation"
+)
 
 // mutant is a break of one rule: what Old stands for becomes New.
 type mutant struct {
@@ -10,10 +15,9 @@ type mutant struct {
 	// many schedules have to show it.
 	known  uint64
 	within int
-	// quarantine: it shows where objects are moved, without a guard.
-	quarantine bool
-	file       string
-	edits      []mutation.Edit
+	file   string
+	edits  []mutation.Edit
+	site   sim.Site // whose worlds show it: of records, if it is empty
 }
 
 const (
@@ -33,7 +37,10 @@ func edit(old, new string) []mutation.Edit { return []mutation.Edit{{Old: old, N
 
 // mutants are each guard taken away. Those in memadopt stand for the same rule of
 // sqladopt.
-var mutants = []mutant{
+var mutants = slices.Concat(recordMutants, folderMutants, keyMutants)
+
+// recordMutants are those of rows that expire.
+var recordMutants = []mutant{
 	// What protects names that are used again.
 	{name: "no guard", rule: "a mark refuses references", file: app,
 		edits: edit("m != nil && m.State != Waiting && !db.unguarded", "m != nil && m.State != Waiting && db.unguarded")},
@@ -45,9 +52,9 @@ var mutants = []mutant{
 		edits: edit("m.State == Gone && m.Due <= now", "m.State == Gone && m.Due <= max(now, m.Due)")},
 	{name: "the longest write is counted from the confirmation", rule: "an unseen delete may take away what was uploaded right before it", known: 213, file: contents,
 		edits: edit("m.over(max(now, m.Unseen), g.LongestWrite)", "m.over(max(now.Add(g.LongestWrite), m.Unseen), 0)")},
-	{name: "unseen deletes are forgotten", rule: "Late: a delete may take effect later", file: contents,
+	{name: "unseen deletes are forgotten", rule: "Late: a delete may take effect later", known: 213, file: contents,
 		edits: edit("m.Unseen = max(m.Unseen, now.Add(g.Late))", "m.Unseen = max(m.Unseen, now)")},
-	{name: "unknown deletes are taken for not done", rule: "Late: a delete may take effect later", file: clean,
+	{name: "unknown deletes are taken for not done", rule: "Late: a delete may take effect later", known: 69, file: clean,
 		edits: edit("results[i].Err.Error(), blob.Unknown(results[i].Err)", "results[i].Err.Error(), false")},
 	{name: "keys that an answer leaves out are taken for not done", rule: "an answer is checked against the request", known: 459, file: clean,
 		edits: edit("err == nil || blob.Unknown(err)", "blob.Unknown(err)")},
@@ -61,7 +68,7 @@ var mutants = []mutant{
 		edits: edit("inTime(ctx, p.Boot, began, p.Grace.sendWithin())", "inTime(ctx, p.Boot, began, 1000*time.Hour)")},
 	{name: "time is counted from the mark's answer", rule: "a delete is sent only while its mark stands", known: 1922, file: clean,
 		edits: edit("inTime(ctx, p.Boot, began,", "inTime(ctx, p.Boot, max(began, p.Boot.Now()),")},
-	{name: "confirmations need no fence", rule: "what was taken over is the other's", known: 68, file: contents,
+	{name: "confirmations need no fence", rule: "what was taken over is the other's", known: 157, file: contents,
 		edits: edit("m.State != Condemned || m.Fence != fence", "m.State != Condemned")},
 	{name: "failed deletes are taken for done", rule: "only what is confirmed is gone", known: 45, file: clean,
 		edits: edit("case results[i].Err != nil &&", "case false &&")},
@@ -74,7 +81,7 @@ var mutants = []mutant{
 		edits: edit("c != nil && (referenced || c.Count != 0)", "c != nil && (referenced && c.Count < 0 || c.Count != 0)")},
 
 	// What keeps what somebody holds.
-	{name: "settles do not look at holds", rule: "holds are looked at in the transaction that removes", file: records,
+	{name: "settles do not look at holds", rule: "holds are looked at in the transaction that removes", known: 128, file: records,
 		edits: edit("		if holds.Row(r.Key) != nil {", "		if holds.Row(r.Key) != nil && r.End == 0 {")},
 	{name: "marks do not look at holds on objects", rule: "holds are looked at in the transaction that condemns", file: contents,
 		edits: edit("case holds.Object(m.Object) != nil:", "case holds.Object(m.Object) != nil && m.Attempts > 1000:")},
@@ -83,26 +90,26 @@ var mutants = []mutant{
 			{Old: "case holds.Object(m.Object) != nil:", New: "case holds.All() == nil && holds.Object(m.Object) != nil:"}}},
 
 	// What protects rows that are extended, and copies.
-	{name: "what was extended is removed", rule: "still expired", known: 106, file: records,
+	{name: "what was extended is removed", rule: "still expired", file: records,
 		edits: edit("		if !r.expired(now) {\n			r.giveBack()", "		if !r.expired(now.Add(24 * time.Hour)) && r.End == 0 {\n			r.giveBack()")},
 	{name: "settles need no fence", rule: "what was claimed by another is the other's", known: 135, file: records,
 		edits: edit("have.Status == Claimed && have.At == c.At", "have.Status == Claimed")},
-	{name: "settles need no claim", rule: "still in progress", known: 32, file: records,
+	{name: "settles need no claim", rule: "still in progress", file: records,
 		edits: edit("have.Status == Claimed && have.At == c.At", "have.Status != Deleted")},
 	{name: "copies are not dropped", rule: "copies go before their row", file: expire,
 		edits: edit("if e.Copies == nil || len(keys) == 0 {", "if e.Copies != nil || len(keys) == 0 {")},
-	{name: "rows go although copies may be there", rule: "copies go before their row", known: 22, file: expire,
+	{name: "rows go although copies may be there", rule: "copies go before their row", file: expire,
 		edits: edit("if err := e.drop(ctx, claim); err != nil {", "if err := e.drop(ctx, claim); err != nil && len(claim.Rows) == 0 {")},
-	{name: "copies are not written down to be dropped once more", rule: "the second drop", known: 28, file: records,
+	{name: "copies are not written down to be dropped once more", rule: "the second drop", known: 62, file: records,
 		edits: edit("if len(keys) > 0 {", "if len(keys) > 1000 {")},
 	{name: "copies are dropped once more at once", rule: "CacheAgain: readers fill late", known: 1835, file: records,
 		edits: edit("Keys: keys}, now.Add(after)}", "Keys: keys}, now}")},
-	{name: "the second drop is not done", rule: "the second drop", known: 40, file: watchdog,
+	{name: "the second drop is not done", rule: "the second drop", file: watchdog,
 		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys[:0]); err != nil {")},
 	{name: "a second drop that failed is forgotten", rule: "the second drop", known: 1215, file: watchdog,
 		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys); err != nil && len(a.Keys) == 0 {")},
 
-	{name: "what failed is let go although an earlier delete may have had an effect", rule: "the mark", file: contents,
+	{name: "what failed is let go although an earlier delete may have had an effect", rule: "the mark", known: 85, file: contents,
 		edits: edit("if m.Unseen == 0 {\n				m.State", "if m.Fence == 0 {\n				m.State")},
 
 	// What leaves nothing behind.
@@ -112,22 +119,22 @@ var mutants = []mutant{
 		edits: edit("p.Contents.Find(ctx, after, p.Batch, p.Grace.Unreferenced)", "p.Contents.Find(ctx, \"~\"+after, p.Batch, p.Grace.Unreferenced)")},
 	{name: "one reference is counted for all rows", rule: "counting by what each row names", file: records,
 		edits: edit("		c.Count -= n", "		c.Count -= min(n, 1)")},
-	{name: "rows that were not removed are counted", rule: "counting by what each row names", known: 106, file: records,
+	{name: "rows that were not removed are counted", rule: "counting by what each row names", file: records,
 		edits: edit("			out.Returned++\n			continue\n", "			out.Returned++\n			references[r.Content]++\n			order = append(order, r.Content)\n			continue\n")},
 
 	// What a quarantine needs, where no guard refuses anything.
-	{name: "objects are deleted before their copy is on record", rule: "the record stands before the delete", quarantine: true, file: moves,
+	{name: "objects are deleted before their copy is on record", rule: "the record stands before the delete", site: sim.Quarantined, known: 124, file: moves,
 		edits: edit("	if err != nil {\n		return err\n	}\n	m.wait(found, may)", "	if err != nil {\n		may = m.left(going)\n	}\n	m.wait(found, may)")},
-	{name: "copies are not compared", rule: "a copy is compared with the object", quarantine: true, file: moves,
+	{name: "copies are not compared", rule: "a copy is compared with the object", site: sim.Quarantined, known: 219, file: moves,
 		edits: edit("case !sameBytes(copied, m.seen[key]):", "case copied.Key == \"\":")},
-	{name: "nothing is copied back", rule: "what is referred to again is restored", quarantine: true, file: restores,
+	{name: "nothing is copied back", rule: "what is referred to again is restored", site: sim.Quarantined, known: 265, file: restores,
 		edits: edit("			case !there:\n				back = append(back, h.Key)", "			case !there:\n				back = nil")},
-	{name: "copies overwrite what was put meanwhile", rule: "what lies in its place is newer", quarantine: true, file: restores,
+	{name: "copies overwrite what was put meanwhile", rule: "what lies in its place is newer", site: sim.Quarantined, known: 508, file: restores,
 		edits: edit("c.Objects.CopyForeign(ctx, c.Copies, seen, rest, true)", "c.Objects.CopyForeign(ctx, c.Copies, seen, rest, false)")},
-	{name: "what nothing refers to now is purged", rule: "what is known may be referred to without an upload", quarantine: true, file: moved,
+	{name: "what nothing refers to now is purged", rule: "what is known may be referred to without an upload", site: sim.Quarantined, known: 314, file: moved,
 		edits: edit("return c.Count != 0 || db.referenced(c.Key), true", "return c.Count != 0 || db.referenced(c.Key), c.Count != 0 || db.referenced(c.Key)")},
-	{name: "what silent workers began stays", rule: "nothing is kept for ever", quarantine: true, file: restores,
+	{name: "what silent workers began stays", rule: "nothing is kept for ever", site: sim.Quarantined, file: restores,
 		edits: edit("			spare = append(spare, h.Key)\n		case !h.Named", "			spare = append(spare, spare...)\n		case !h.Named")},
-	{name: "what is over is not purged", rule: "nothing is kept for ever", quarantine: true, file: restores,
+	{name: "what is over is not purged", rule: "nothing is kept for ever", site: sim.Quarantined, file: restores,
 		edits: edit("				over = append(over, h.Key)", "				over = append(over, over...)")},
 }

@@ -52,7 +52,9 @@ func TestMutants(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !strings.Contains(m.name, *onlyMutant) })
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
+		return !strings.Contains(m.name, *onlyMutant) || *only != "" && *only != string(m.site)
+	})
 	binary := sow(t, chosen)
 	var wg sync.WaitGroup
 	work := make(chan mutant)
@@ -93,8 +95,10 @@ func sow(t *testing.T, list []mutant) (binary string) {
 	if binary, err = mutation.Build(root, t.TempDir(), files); err != nil {
 		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
 	}
-	if seed, err := (mutant{within: 200}).hunt(binary); seed != 0 || err != nil {
-		t.Fatalf("a build whose mutants sleep: seed %d, %v", seed, err)
+	for site := range sites {
+		if seed, err := (mutant{within: 100, site: site}).hunt(binary); seed != 0 || err != nil {
+			t.Fatalf("a build whose mutants sleep: seed %d of %s, %v", seed, site, err)
+		}
 	}
 	return binary
 }
@@ -108,7 +112,7 @@ func (m mutant) hunt(binary string) (int, error) {
 	if within == 0 {
 		within = enough
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.quarantine="+strconv.FormatBool(m.quarantine), "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.site="+string(m.site))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name, "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
@@ -132,7 +136,7 @@ func TestHunt(t *testing.T) {
 		if s == 0 {
 			continue
 		}
-		if r := sim.Run(sim.Config{Seed: s, Quarantine: *moving}); r.Err != nil {
+		if r := sim.Run(sim.Config{Seed: s, Site: sim.Site(*only)}); r.Err != nil {
 			t.Fatalf("found by seed %d: %v", s, r.Err)
 		}
 	}

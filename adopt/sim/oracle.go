@@ -104,7 +104,7 @@ func (o *oracle) drifts(contents []string) {
 // check looks at everything after a step.
 func (w *world) check(step string) {
 	if w.err == nil {
-		w.fail(w.oracle.holds(step))
+		w.fail(w.site.holds(step))
 	}
 }
 

@@ -36,7 +36,7 @@ var copyFaults = []Fault{notDone, undone, doneError, late, lateCrash, lastMoment
 func (w *world) quarantine(events *adopt.Events) *adopt.Quarantine {
 	return &adopt.Quarantine{
 		Collection: "pastes", Prefix: prefix, Into: kept, Rows: moves{w, w.db.Quarantine()}, Grace: w.grace, Retention: w.retention(),
-		Objects: shelf{bucket{w}, prefix}, Copies: shelf{bucket{w}, kept}, Batch: batch, Boot: w, Events: events,
+		Objects: shelf{w.objects(), prefix}, Copies: shelf{w.objects(), kept}, Batch: batch, Boot: w, Events: events,
 	}
 }
 

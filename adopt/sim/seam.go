@@ -80,7 +80,7 @@ func (w *world) arrive(step, detail string, faults []Fault) Fault {
 	case crashBefore:
 		a.dies()
 	case stall:
-		w.nap(a)
+		w.site.nap(a)
 		if h>>60%2 == 0 {
 			return none
 		}
@@ -97,6 +97,8 @@ func weight(a *actor, step string) uint64 {
 		return 6
 	case step == "settle":
 		return 4
+	case strings.Contains(" condemn marked forget proceed purged gone see ", " "+step+" "):
+		return 8
 	case strings.HasPrefix(a.name, "worker"):
 		return 2
 	}
@@ -145,7 +147,7 @@ func write[T any](w *world, step, detail string, fn func() (T, error)) (out T, e
 	case fault == crashAfter:
 		a.dies()
 	case fault == stallAfter:
-		w.nap(a)
+		w.site.nap(a)
 	case fault == doneError && err == nil:
 		return out, fmt.Errorf("sim: %s: %w", step, lethe.ErrUnknownOutcome)
 	}
@@ -262,7 +264,13 @@ func (t tables) Dropped(ctx context.Context, ids []int64) error {
 
 // bucket is the bucket as workers see it, by whole keys or below the prefix. A delete that was sent
 // takes effect within Late, or never.
-type bucket struct{ w *world }
+type bucket struct {
+	w *world
+	// within is how long after it was looked a delete is still sent, about.
+	within time.Duration
+	// send is told that a delete is being sent; what it returns takes effect.
+	send func(keys []string) (lose func(keys []string))
+}
 
 const prefix = "content/"
 
@@ -270,7 +278,7 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 	fault := b.w.arrive("unlink", strings.Join(keys, " "), deleteFaults)
 	if a := b.w.cur; fault == lastMoment {
 		a.onTime = true
-		a.sleep(b.w.grace.Late/3 - time.Second)
+		a.sleep(b.within - time.Second)
 		a.onTime = false
 	}
 	if err := blob.Check(ctx); err != nil {
@@ -282,8 +290,11 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		return nil, fmt.Errorf("sim: unlink: %w: %w", blob.ErrDown, blob.ErrNotDone)
 	case undone:
 		return nil, unknown
+	}
+	lose := b.send(keys)
+	switch fault {
 	case late, lateCrash, lastMoment:
-		b.landsLate(keys, fault == lastMoment)
+		b.landsLate(keys, fault == lastMoment, lose)
 		if fault != late {
 			b.w.cur.dies()
 		}
@@ -292,15 +303,15 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		b.w.cur.sleep(b.w.cur.between(0, b.w.grace.Late-time.Second))
 	case partial:
 		half := keys[:len(keys)/2]
-		b.lose(half)
+		lose(half)
 		return b.answer(keys, len(half), len(keys), fmt.Errorf("sim: unlink: slow down: %w", blob.ErrNotDone)), nil
 	case short:
 		half := len(keys) / 2
-		b.lose(keys[:half])
-		b.landsLate(keys[half:], false)
+		lose(keys[:half])
+		b.landsLate(keys[half:], false, lose)
 		return b.answer(keys, half, half, nil), nil
 	}
-	b.lose(keys)
+	lose(keys)
 	switch fault {
 	case crashAfter:
 		b.w.cur.dies()
@@ -324,24 +335,28 @@ func (b bucket) answer(keys []string, done, told int, err error) (out []blob.Res
 
 // landsLate is a delete that takes effect when nobody waits for it any more, or as late
 // as one may.
-func (b bucket) landsLate(keys []string, last bool) {
+func (b bucket) landsLate(keys []string, last bool, lose func([]string)) {
 	var contents []string
 	for _, k := range keys {
 		contents = append(contents, strings.TrimPrefix(k, prefix))
 	}
-	lose := func() { b.lose(keys) }
 	if last {
-		b.w.lands(landing{"unlink", contents, b.w.now.Add(b.w.grace.Late - time.Millisecond), lose})
+		b.w.lands(landing{"unlink", contents, b.w.now.Add(b.w.grace.Late - time.Millisecond), func() { lose(keys) }})
 		return
 	}
-	b.w.later("unlink", contents, b.w.grace.Late, lose)
+	b.w.later("unlink", contents, b.w.grace.Late, func() { lose(keys) })
 }
 
-func (b bucket) lose(keys []string) {
+// objects is the bucket of contents.
+func (w *world) objects() bucket {
+	return bucket{w, w.grace.Late / 3, func([]string) func([]string) { return w.loses }}
+}
+
+func (w *world) loses(keys []string) {
 	for _, k := range keys {
-		b.w.objs.Lose(prefix + strings.TrimPrefix(k, prefix))
+		w.objs.Lose(prefix + strings.TrimPrefix(k, prefix))
 	}
-	b.w.check("unlink")
+	w.check("unlink")
 }
 
 // copies are the cache as workers see it.

@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	schedules = flag.Int("sim.schedules", 500, "how many schedules to run")
+	schedules = flag.Int("sim.schedules", 300, "how many schedules to run of each site")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
-	moving    = flag.Bool("sim.quarantine", false, "that seed has no guard, and a quarantine")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
+	only      = flag.String("sim.site", "", "only worlds of this: records, quarantined, folders, keys")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
-func explore(from uint64, n int, quarantine bool) (counts map[string]int, failed uint64, err error) {
+func explore(site sim.Site, from uint64, n int) (counts map[string]int, failed uint64, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	counts = map[string]int{}
@@ -36,7 +36,7 @@ func explore(from uint64, n int, quarantine bool) (counts map[string]int, failed
 				if stop {
 					return
 				}
-				r := sim.Run(sim.Config{Seed: s, Quarantine: quarantine})
+				r := sim.Run(sim.Config{Seed: s, Site: site})
 				mu.Lock()
 				for k, v := range r.Counts {
 					counts[k] += v
@@ -52,38 +52,52 @@ func explore(from uint64, n int, quarantine bool) (counts map[string]int, failed
 	return counts, failed, err
 }
 
-// has is what has to come about, if seldom.
-var has = []string{
-	"refused", "filled", "drifted", "unlink landed late",
-	"expire pastes: returned", "expire pastes: lost", "clean pastes: lost", "clean pastes: kept", "clean pastes: busy",
-	"expire pastes: held", "clean pastes: held", "deletes under way of what is held",
-	"watchdog pastes: items", "recache pastes: items",
-}
-
-// hasMoved is what has to come about with a quarantine.
-var hasMoved = []string{
-	"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late", "unreadable for a while",
-	"quarantine pastes: restored", "quarantine pastes: purged",
+// sites is what has to come about in worlds of each, if seldom.
+var sites = map[sim.Site][]string{
+	sim.Records: {
+		"refused", "filled", "drifted", "unlink landed late",
+		"expire pastes: returned", "expire pastes: lost", "clean pastes: lost", "clean pastes: kept", "clean pastes: busy",
+		"expire pastes: held", "clean pastes: held", "deletes under way of what is held",
+		"watchdog pastes: items", "recache pastes: items",
+	},
+	sim.Quarantined: {
+		"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late", "unreadable for a while",
+		"quarantine pastes: restored", "quarantine pastes: purged",
+	},
+	sim.Folders: {
+		"folders folders: folders", "folders folders: cancelled", "folders folders: young", "folders folders: waiting", "folders folders: limited",
+		"used again, and lost", "came back too late", "unlink landed late", "unmarked by hand", "runs taken over", "runs failed",
+	},
+	sim.Keys: {
+		"keys keys: orphans", "keys keys: objects", "keys keys: missing", "used again, and lost", "came back too late", "unlink landed late",
+		"runs failed",
+	},
 }
 
 // TestSchedules runs many seeds; the trace of one that fails is printed.
 func TestSchedules(t *testing.T) {
-	if *seed != 0 {
-		r := sim.Run(sim.Config{Seed: *seed, Keep: true, Quarantine: *moving})
-		t.Log(strings.Join(r.Trace, "\n"))
-		if r.Err != nil {
-			t.Fatal(r.Err)
+	for site, has := range sites {
+		if *only != "" && *only != string(site) {
+			continue
 		}
-		return
+		t.Run(string(site), func(t *testing.T) {
+			if *seed != 0 {
+				r := sim.Run(sim.Config{Seed: *seed, Site: site, Keep: true})
+				t.Log(strings.Join(r.Trace, "\n"))
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				return
+			}
+			runSchedules(t, site, has)
+		})
 	}
-	t.Run("guard", func(t *testing.T) { schedule(t, false, has) })
-	t.Run("quarantine", func(t *testing.T) { schedule(t, true, hasMoved) })
 }
 
-func schedule(t *testing.T, quarantine bool, has []string) {
-	counts, failed, err := explore(*first, *schedules, quarantine)
+func runSchedules(t *testing.T, site sim.Site, has []string) {
+	counts, failed, err := explore(site, *first, *schedules)
 	if err != nil {
-		r := sim.Run(sim.Config{Seed: failed, Keep: true, Quarantine: quarantine})
+		r := sim.Run(sim.Config{Seed: failed, Site: site, Keep: true})
 		t.Fatalf("%v\n%s", err, strings.Join(r.Trace, "\n"))
 	}
 	for _, what := range has {
@@ -100,10 +114,12 @@ func schedule(t *testing.T, quarantine bool, has []string) {
 
 // TestSameSeedSameTrace: a run is a pure function of its seed.
 func TestSameSeedSameTrace(t *testing.T) {
-	for s := uint64(1); s <= 50; s++ {
-		a, b := sim.Run(sim.Config{Seed: s}), sim.Run(sim.Config{Seed: s})
-		if a.Hash != b.Hash {
-			t.Fatalf("seed %d ran twice with different traces: %s and %s", s, a.Hash, b.Hash)
+	for site := range sites {
+		for s := uint64(1); s <= 50; s++ {
+			a, b := sim.Run(sim.Config{Seed: s, Site: site}), sim.Run(sim.Config{Seed: s, Site: site})
+			if a.Hash != b.Hash {
+				t.Fatalf("seed %d ran twice with different traces: %s and %s", s, a.Hash, b.Hash)
+			}
 		}
 	}
 }

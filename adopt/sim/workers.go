@@ -28,11 +28,11 @@ func (w *world) routines() []routine {
 		},
 	}
 	clean := &adopt.Clean{
-		Collection: "pastes", Contents: t, Bucket: adopt.Within{Prefix: prefix, Store: bucket{w}},
+		Collection: "pastes", Contents: t, Bucket: adopt.Within{Prefix: prefix, Store: w.objects()},
 		Grace: w.grace, Batch: batch, Boot: w, Events: events,
 	}
 	if w.kind.direct {
-		clean.Bucket = bucket{w}
+		clean.Bucket = w.objects()
 	}
 	expire := &adopt.Expire{Collection: "pastes", Records: t, Holds: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
 	all := []routine{
@@ -40,7 +40,7 @@ func (w *world) routines() []routine {
 		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},
 		&adopt.Recache{Collection: "pastes", Cached: t, Copies: copies{w}},
 	}
-	if w.cfg.Quarantine {
+	if w.cfg.Site == Quarantined {
 		q := w.quarantine(events)
 		clean.Bucket, events.Broken = q, func(_ string, contents []string) { w.counts["broken"] += len(contents) }
 		all = append(all, q, q)

@@ -16,13 +16,23 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 )
 
+// Site is what a world is of.
+type Site string
+
+// Sites.
+const (
+	Records     Site = "records"     // rows that are claimed
+	Quarantined Site = "quarantined" // so too, without a guard: objects are moved away
+	Folders     Site = "folders"
+	Keys        Site = "keys"
+)
+
 // Config is all that a run depends on.
 type Config struct {
 	Seed uint64
+	Site Site // Records, if it is empty
 	// Keep keeps the trace as text.
 	Keep bool
-	// Quarantine: there is no guard; objects are moved away.
-	Quarantine bool
 }
 
 // Result is what a run was and found.
@@ -52,11 +62,22 @@ type world struct {
 	late   []landing
 	quiet  bool // faults have stopped
 	oracle oracle
+	site   site
 
 	trace  hash.Hash
 	lines  []string
 	counts map[string]int
 	err    error
+}
+
+// site is what the actors of a world work at.
+type site interface {
+	// holds looks at everything after a step.
+	holds(step string) error
+	// nap lets an actor stand still, for about as long as something protects from it.
+	nap(a *actor)
+	// end lets all become quiet, and looks at what is left.
+	end()
 }
 
 // kind is what a world is like.
@@ -89,7 +110,7 @@ func Run(cfg Config) Result {
 		a.stop()
 	}
 	if w.err == nil {
-		w.end()
+		w.site.end()
 	}
 	return Result{Err: w.err, Hash: hex.EncodeToString(w.trace.Sum(nil)[:16]), Trace: w.lines, Counts: w.counts}
 }
@@ -100,7 +121,26 @@ func newWorld(cfg Config) *world {
 		objs: memblob.New(memblob.Options{}), cache: map[string]entry{}, trace: sha256.New(), counts: map[string]int{},
 	}
 	w.now = w.begin
-	pick := func(of ...time.Duration) time.Duration { return of[w.rng.IntN(len(of))] }
+	switch cfg.Site {
+	case Folders:
+		w.site = newFolderSite(w)
+	case Keys:
+		w.site = newKeySite(w)
+	default:
+		w.site = newRecordSite(w)
+	}
+	return w
+}
+
+// recordSite is an application whose rows expire.
+type recordSite struct{ *world }
+
+func (s recordSite) holds(step string) error { return s.oracle.holds(step) }
+
+func (w *world) pick(of ...time.Duration) time.Duration { return of[w.rng.IntN(len(of))] }
+
+func newRecordSite(w *world) recordSite {
+	pick := w.pick
 	w.grace = adopt.Grace{
 		Watchdog: pick(20*time.Minute, adopt.DefaultGrace.Watchdog), Unreferenced: pick(0, time.Minute, adopt.DefaultGrace.Unreferenced),
 		LongestWrite: pick(30*time.Second, 2*time.Minute, adopt.DefaultGrace.LongestWrite), Late: pick(3*time.Minute, adopt.DefaultGrace.Late),
@@ -111,7 +151,7 @@ func newWorld(cfg Config) *world {
 		miscounts: w.rng.IntN(6) == 0, direct: w.rng.IntN(2) == 0, faults: 10 + w.rng.Uint64N(80),
 	}
 	w.db = memadopt.New(memadopt.Options{
-		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: cfg.Quarantine,
+		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
 		Copies: func(row string) []string { return []string{cacheKey(row)} },
 	})
 	w.oracle = newOracle(w)
@@ -121,16 +161,16 @@ func newWorld(cfg Config) *world {
 	for range 2 + w.rng.IntN(2) {
 		w.enter("app", serve)
 	}
-	if cfg.Quarantine {
+	if w.cfg.Site == Quarantined {
 		w.enter("tender", tend)
 	}
 	w.enter("racer", race)
 	w.enter("reader", gaze)
 	w.enter("owner", meddle)
-	if cfg.Seed%3 == 0 {
+	if w.cfg.Seed%4 == 0 {
 		w.enter("holder", keep)
 	}
-	return w
+	return recordSite{w}
 }
 
 func (w *world) enter(name string, body func(*actor)) {
