@@ -55,9 +55,11 @@ const (
 
 	movingRows = `SELECT "key", state, tag, due_at, late_at, fence FROM {lethe}quarantined
 		WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2}) ORDER BY "key" ` + sqldb.Exclusive
-	beginMoves = `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at)
+	insertMoves = `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at)
 		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM ` + "{rows 1: key text, copy text, size bigint, tag text}" + ` WHERE TRUE
-		ON CONFLICT (collection, "key") DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
+		ON CONFLICT `
+	newMoves   = insertMoves + `DO NOTHING`
+	beginMoves = insertMoves + `(collection, "key") DO UPDATE SET copy = excluded.copy, size = excluded.size, tag = excluded.tag, state = 1,
 			fence = excluded.fence, due_at = excluded.due_at, since_at = excluded.since_at, until_at = 0, late_at = 0, wanted = 0`
 	takeHeld = `UPDATE {lethe}quarantined SET fence = ?3, due_at = ?4 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	moved    = `UPDATE {lethe}quarantined SET state = 2, due_at = 0, since_at = ?3, until_at = ?4, late_at = ?5, wanted = 0 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
@@ -108,7 +110,7 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 			return err
 		}
 		out = adopt.Begun{Fence: drawFence()}
-		var fresh []adopt.Sighting
+		var fresh, again []adopt.Sighting
 		for _, f := range found {
 			o, recorded := known[f.Key]
 			switch {
@@ -118,12 +120,24 @@ func (q *Quarantine) Begin(ctx context.Context, found []adopt.Sighting, late tim
 			case recorded && o.state == adopt.Quarantined && o.tag == f.Tag:
 				out.Remove = append(out.Remove, f.Key)
 			case recorded && o.late > t.now: // a delete may yet take what lies there now
+			case recorded:
+				out.Copy, again = append(out.Copy, f.Key), append(again, f)
 			default:
 				out.Copy, fresh = append(out.Copy, f.Key), append(fresh, f)
 			}
 		}
-		if len(fresh) > 0 {
-			if _, err := t.exec(beginMoves, sqldb.JSON(fresh), q.name, out.Fence, t.now.Add(late), t.now); err != nil {
+		for _, step := range []struct {
+			text string
+			list []adopt.Sighting
+		}{{newMoves, fresh}, {beginMoves, again}} {
+			if len(step.list) == 0 {
+				continue
+			}
+			n, err := t.exec(step.text, sqldb.JSON(step.list), q.name, out.Fence, t.now.Add(late), t.now)
+			if err == nil && n < int64(len(step.list)) {
+				err = sqldb.ErrAgain // another has recorded one since
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -15,7 +15,8 @@ var mysqlTexts = map[string]string{
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + `
 		ON DUPLICATE KEY UPDATE due_at = CASE WHEN {lethe}condemned.state = 1 THEN VALUES(due_at) ELSE {lethe}condemned.due_at END`,
 	failMarks: `UPDATE {lethe}condemned d JOIN {rows 2: id text, due_at bigint, error text, unseen bigint} ON d.content = t.id
-		SET d.fence = 0, d.due_at = t.due_at, d.error = t.error, d.unseen_until = greatest(t.unseen, d.unseen_until) WHERE d.collection = ?1`,
+		SET d.state = CASE WHEN t.unseen = 0 AND d.unseen_until = 0 THEN 1 ELSE d.state END,
+			d.fence = 0, d.due_at = t.due_at, d.error = t.error, d.unseen_until = greatest(t.unseen, d.unseen_until) WHERE d.collection = ?1`,
 	overMarks: `DELETE c FROM {lethe}condemned c JOIN (SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked}) AS o ON c.collection = o.collection AND c.content = o.content`,
 
@@ -27,6 +28,8 @@ var mysqlTexts = map[string]string{
 		SELECT r.id FROM {lethe}runs r WHERE r.finished_at <> 0 AND r.started_at < ?1
 			AND EXISTS (SELECT 1 FROM {lethe}runs n WHERE n.routine = r.routine AND n.outcome = 'ok' AND n.started_at > r.started_at)
 		ORDER BY r.started_at LIMIT ?2 {locked}) AS t ON o.id = t.id`,
+	newMoves: `INSERT IGNORE INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at)
+		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM {rows 1: key text, copy text, size bigint, tag text}`,
 	beginMoves: `INSERT INTO {lethe}quarantined (collection, "key", copy, size, tag, state, fence, due_at, since_at)
 		SELECT ?2, t.key, t.copy, t.size, t.tag, 1, ?3, ?4, ?5 FROM {rows 1: key text, copy text, size bigint, tag text}
 		ON DUPLICATE KEY UPDATE copy = VALUES(copy), size = VALUES(size), tag = VALUES(tag), state = 1,

@@ -22,7 +22,7 @@ func actions() (out []action) {
 			out = append(out, slices.Concat(s.takes(), s.marks(), s.finds(), s.writers())...)
 		}
 	}
-	return slices.Concat(out, folders(), keys())
+	return slices.Concat(out, folders(), keys(), quarantine())
 }
 
 // do makes an action of a method of the site's collection.

@@ -191,7 +191,26 @@ func rows() string {
 	for _, key := range []string{"old", "older"} {
 		fmt.Fprintf(&list, "INSERT INTO lethe.orphans (collection, key, size, modified, since_at, seen_at) VALUES ('uploads', '%s', 1, 1, %d, %d);\n", key, base.Add(stuck), base.Add(ended))
 	}
+	for _, q := range []struct {
+		key                string
+		state, fence       int
+		due, until, wanted time.Duration
+	}{
+		{"moving", 1, marker, stays, 0, 0}, {"stale", 1, silentMarker, ended, 0, 0}, {"held", 2, silentMarker, 0, ended, 0},
+		{"wanted", 2, silentMarker, 0, ended, 1}, {"claimed", 4, marker, stays, ended, 0},
+	} {
+		fmt.Fprintf(&list, `INSERT INTO lethe.quarantined (collection, key, copy, size, tag, state, fence, due_at, since_at, until_at, wanted)
+			VALUES ('uploads', '%s', 'away/%[1]s', 1, 'tag', %d, %d, %d, %d, %d, %d);`, q.key, q.state, q.fence, when(q.due), base.Add(stuck), when(q.until), q.wanted)
+	}
 	return list.String()
+}
+
+// when is a time that long after the base; 0 is none.
+func when(after time.Duration) lethe.Time {
+	if after == 0 {
+		return 0
+	}
+	return base.Add(after)
 }
 
 // compared are the tables, with times by the minute from the base, as the actors' clocks
@@ -215,6 +234,7 @@ func compared() []stepwise.Table {
 		{Name: "lethe.live_rows", Row: times("at")},
 		{Name: "lethe.receipts", Row: "t::text", Blurred: true,
 			From: "(SELECT collection, kind, " + minutes("at") + ", jsonb_array_elements_text(keys::jsonb) FROM lethe.receipts) t"},
+		{Name: "lethe.quarantined", Row: times("due_at", "since_at", "until_at", "late_at")},
 		{Name: "lethe.collections"}, {Name: "lethe.holds", Row: times("set_at")},
 		{Name: "topics"}, {Name: "uploads"}, {Name: "albums"},
 	}

@@ -58,7 +58,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Settle + pastes: Settle late"},
 	}, {
 		name: "what is due is not locked", file: "contents.go",
-		old: "}, takeDue,", new: "}, takeDue[:len(takeDue)-len(sqldb.Locked)],",
+		old: "text, args := takeDue,", new: "text, args := takeDue[:len(takeDue)-len(sqldb.Locked)],",
 		pairs: []string{"pastes: Settle + pastes: Mark", "pastes: Mark + pastes: Mark"},
 	}, {
 		name: "contents are marked without a lock", file: "owned.go",
@@ -145,8 +145,20 @@ var table = []mutant{
 		new:   "h.Limit()\n		if h.Until != 0 && h.Until <= t.now {\n			return fmt.Errorf(\"the hold would be over before it begins: it is %s\", t.now)\n		}\n		if _, err := s.lock(t, lockAlone[:len(lockAlone)-len(sqldb.Exclusive)]); err != nil {",
 		pairs: []string{"pastes: Hold all + pastes: Hold the row last"},
 	}, {
+		name: "a move takes the place of another's", file: "quarantine.go",
+		old: "{{newMoves, fresh}, {beginMoves, again}}", new: "{{beginMoves, fresh}, {beginMoves, again}}",
+		pairs: []string{"quarantine: Begin new + quarantine: Begin new"},
+	}, {
+		name: "records of moved objects are not locked", file: "quarantine.go",
+		old: "}, movingRows,", new: "}, movingRows[:len(movingRows)-len(sqldb.Exclusive)],",
+		pairs: []string{"quarantine: Begin + quarantine: Moved late", "quarantine: End as purged + quarantine: End as left"},
+	}, {
+		name: "records that are claimed are not locked", file: "quarantine.go",
+		old: "q.held(t, heldRowsOf,", new: "q.held(t, heldRowsOf[:len(heldRowsOf)-len(sqldb.Exclusive)],",
+		pairs: []string{"quarantine: Claim to purge + quarantine: Claim to purge", "quarantine: Claim to purge + quarantine: Want"},
+	}, {
 		name: "marks end without a lock", file: "contents.go",
-		old: "t.exec(overMarks,", new: "t.exec(strings.Replace(overMarks, sqldb.Locked, \"\", 1),",
+		old: "t.exec(overMarks,", new: "t.exec(overMarks[:len(overMarks)-len(sqldb.Locked+\")\")]+\")\",",
 		pairs:      []string{"pastes: Unmark + pastes: Unmark"},
 		equivalent: "the statement locks what it deletes itself, and counts that alone; nothing changes a mark that is over but another that ends it",
 	},
