@@ -29,7 +29,7 @@ const (
 	// These read what was kept of the collection: they are asked seldom.
 	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
 		AND ` + receiptNames + ` ORDER BY at`
-	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND ` + receiptNames + ` ORDER BY at`
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects', 'folders', 'orphans', 'unconfirmed') AND ` + receiptNames + ` ORDER BY at`
 	receiptNames    = `CAST("keys" AS JSONB) @> CAST(?2 AS JSONB)`
 )
 
@@ -60,7 +60,7 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 		}
 		facts = append(facts, held...)
 		for _, k := range keys {
-			gone, err := c.explainReceipts(t, k)
+			gone, err := c.receipts(t, k)
 			if err != nil {
 				return err
 			}
@@ -95,13 +95,14 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 	return facts, nil
 }
 
-func (c *Collection) explainReceipts(t *tx, key string) ([]Fact, error) {
+// receipts tells what is kept of a key that went.
+func (s scope) receipts(t *tx, key string) ([]Fact, error) {
 	return all(t, func(r *sql.Rows) (f Fact, err error) {
 		var kind string
 		err = r.Scan(&f.At, &kind)
 		f.What = told(kind, key)
 		return f, err
-	}, explainReceipts, c.name, sqldb.JSON([]string{key}))
+	}, explainReceipts, s.name, sqldb.JSON([]string{key}))
 }
 
 // told says what a receipt means.
@@ -109,6 +110,12 @@ func told(kind, key string) string {
 	switch kind {
 	case "objects":
 		return "the object of content " + key + " was deleted"
+	case "folders":
+		return "folder " + key + " was removed"
+	case "orphans":
+		return "object " + key + " was deleted, as no row named it"
+	case "unconfirmed":
+		return "the delete of object " + key + ", which no row named, was allowed, and its end was not seen"
 	case "quarantined":
 		return "object " + key + " was moved into quarantine"
 	case "restored":

@@ -35,9 +35,10 @@ const (
 	allowOrphans = `UPDATE {lethe}orphans SET allowed_at = ?3 WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
 	dueOrphans   = `SELECT "key" FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})
 		AND since_at <= ?3 ORDER BY "key" LIMIT ?4 ` + sqldb.Exclusive
-	endOrphans   = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
-	otherOrphans = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2`
-	countOrphans = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}orphans WHERE collection = ?1`
+	endOrphans      = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND "key" IN (SELECT id FROM {ids 2})`
+	goneUnconfirmed = `SELECT "key" FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2 AND allowed_at <> 0 ORDER BY "key"`
+	otherOrphans    = `DELETE FROM {lethe}orphans WHERE collection = ?1 AND seen_at < ?2`
+	countOrphans    = `SELECT count(*), coalesce(min(since_at), 0) FROM {lethe}orphans WHERE collection = ?1`
 )
 
 // Keys prepares a collection of keys, and tries its query.
@@ -178,7 +179,7 @@ func (k *Keys) Gone(ctx context.Context, keys []string) error {
 		if _, err := t.exec(endOrphans, k.name, sqldb.JSON(keys)); err != nil {
 			return err
 		}
-		_, err := t.exec(insertReceipt, k.name, "objects", t.now, sqldb.JSON(keys))
+		_, err := t.exec(insertReceipt, k.name, "orphans", t.now, sqldb.JSON(keys))
 		return err
 	})
 }
@@ -189,7 +190,17 @@ func (k *Keys) End(ctx context.Context, rows int64, since lethe.Time) error {
 		if _, err := t.exec(noteRows, k.name, rows, t.now); err != nil {
 			return err
 		}
-		_, err := t.exec(otherOrphans, k.name, since)
+		// Their worker died between the delete and Gone.
+		unconfirmed, err := all(t, text, goneUnconfirmed, k.name, since)
+		if err != nil {
+			return err
+		}
+		if len(unconfirmed) > 0 {
+			if _, err := t.exec(insertReceipt, k.name, "unconfirmed", t.now, sqldb.JSON(unconfirmed)); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(otherOrphans, k.name, since)
 		return err
 	})
 }

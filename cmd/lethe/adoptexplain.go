@@ -11,17 +11,23 @@ import (
 
 func (c *cli) adoptExplainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain FILE KEY", Short: "Say why a row, a content or an object is still there, or when it went",
-		Args: cobra.ExactArgs(2),
+		Use: "explain FILE [COLLECTION] KEY", Short: "Say why a row, a content, an object or a folder is still there, or when it went",
+		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptExplain(cmd.Context(), a, args[1]) })
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				names := a.Description.Names()
+				if len(args) == 3 {
+					names = args[1:2]
+				}
+				return c.adoptExplain(cmd.Context(), a, names, args[len(args)-1])
+			})
 		},
 	}
 }
 
-func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, key string) error {
+func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, names []string, key string) error {
 	known := false
-	for _, name := range a.Description.Names() {
+	for _, name := range names {
 		facts, err := a.Explain(ctx, name, key)
 		if err != nil {
 			return err
@@ -36,7 +42,7 @@ func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, key string
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is known of %q: no row or content has this key, and no receipt names it", key)
+		return fmt.Errorf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", key)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -84,6 +85,14 @@ func (f *files) put(names ...string) {
 		if _, err := f.s3.PutObject(f.t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: strings.NewReader(n)}); err != nil {
 			f.t.Fatal(err)
 		}
+	}
+}
+
+// lose removes an object as if somebody's delete took effect.
+func (f *files) lose(name string) {
+	f.t.Helper()
+	if _, err := f.s3.DeleteObject(f.t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: aws.String("files/" + name)}); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

@@ -20,6 +20,8 @@ type kind interface {
 	applied(ctx context.Context, name string, items *itemGroups) (reclaim.Scheduled, error)
 	// withdraw ends what was begun, so that Lethe's tables can go.
 	withdraw(ctx context.Context) error
+	// explain says why something is still there, or when it went.
+	explain(ctx context.Context, key string) ([]sqladopt.Fact, error)
 	holder() adopt.Holder
 }
 
@@ -46,6 +48,10 @@ type ofRecords struct {
 	name string
 	c    adopt.Collection
 	rows *sqladopt.Collection
+}
+
+func (k ofRecords) explain(ctx context.Context, key string) ([]sqladopt.Fact, error) {
+	return k.rows.Explain(ctx, key)
 }
 
 func (k ofRecords) holder() adopt.Holder { return k.rows }
@@ -113,6 +119,10 @@ type ofFolders struct {
 	rows *sqladopt.Folders
 }
 
+func (k ofFolders) explain(ctx context.Context, key string) ([]sqladopt.Fact, error) {
+	return k.rows.Explain(ctx, key, k.c.Folders.Rules().Retention)
+}
+
 func (k ofFolders) holder() adopt.Holder { return k.rows }
 
 func (k ofFolders) backlog(ctx context.Context, installed bool, b *Backlog) (err error) {
@@ -171,6 +181,10 @@ type ofKeys struct {
 	name string
 	c    adopt.Collection
 	rows *sqladopt.Keys
+}
+
+func (k ofKeys) explain(ctx context.Context, key string) ([]sqladopt.Fact, error) {
+	return k.rows.Explain(ctx, key, k.c.Keys.Rules().Retention)
 }
 
 func (k ofKeys) holder() adopt.Holder { return k.rows }
