@@ -48,6 +48,18 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 	return fn(a)
 }
 
+// adoptLog is where commands tell what they do, and leave their audit lines.
+func (c *cli) adoptLog() *slog.Logger {
+	return app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
+}
+
+// changeAdoption calls fn with a description opened, and leaves an audit line of it.
+func (c *cli) changeAdoption(ctx context.Context, file, route string, request map[string]any, fn func(*adoption.Adoption) error) error {
+	return c.withAdoption(ctx, file, c.adoptLog(), func(a *adoption.Adoption) error {
+		return a.Audited(adoption.Change{Who: operator(), Route: route, Request: request}, func() error { return fn(a) })
+	})
+}
+
 func (c *cli) adoptCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check FILE", Short: "Check a description against database, bucket and cache",
@@ -137,8 +149,7 @@ check finds a problem, are left alone. Lethe's own tables are made in a schema o
 same database.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log := app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
-			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error {
+			return c.withAdoption(cmd.Context(), args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 				switch {
 				case dry:
 					return c.adoptStatus(cmd.Context(), a)
@@ -206,7 +217,10 @@ rows and contents: a transaction that refers to a content that is being deleted 
 				if err := c.confirmed(yes, func() (string, error) { return ask, nil }); err != nil {
 					return err
 				}
-				return c.withGuarded(cmd.Context(), args, act)
+				return c.withGuarded(cmd.Context(), args, func(ctx context.Context, a *adoption.Adoption, name string) error {
+					change := adoption.Change{Who: operator(), Route: "guard " + use, Request: map[string]any{"collection": name}}
+					return a.Audited(change, func() error { return act(ctx, a, name) })
+				})
 			},
 		}
 		yesFlag(sub, &yes)
@@ -242,7 +256,7 @@ rows and contents: a transaction that refers to a content that is being deleted 
 // withGuarded calls fn with the collections that are named, or with all whose
 // description asks for a guard.
 func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Context, *adoption.Adoption, string) error) error {
-	return c.withAdoption(ctx, args[0], nil, func(a *adoption.Adoption) error {
+	return c.withAdoption(ctx, args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 		names := args[1:]
 		for _, name := range names {
 			if !slices.Contains(a.Description.Names(), name) {
@@ -283,7 +297,7 @@ that are claimed are made live again first; instances that run have to be stoppe
 			if err := c.confirmed(yes, func() (string, error) { return "Remove Lethe's tables and triggers?", nil }); err != nil {
 				return err
 			}
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+			return c.changeAdoption(cmd.Context(), args[0], "remove", nil, func(a *adoption.Adoption) error {
 				if err := a.Remove(cmd.Context()); err != nil {
 					return err
 				}

@@ -92,7 +92,8 @@ has taken effect; with --wait it returns after that.`,
 				}
 				h.Until = lethe.FromTime(at)
 			}
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error { return c.adoptHold(cmd.Context(), a, h, wait) })
+			request := map[string]any{"hold": h.String(), "reason": h.Reason, "until": h.Until}
+			return c.changeAdoption(cmd.Context(), args[0], "hold add", request, func(a *adoption.Adoption) error { return c.adoptHold(cmd.Context(), a, h, wait) })
 		},
 	}
 	of.add(cmd)
@@ -183,7 +184,7 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 			if err := c.confirmed(yes, func() (string, error) { return "Lift the hold on " + h.String() + "?", nil }); err != nil {
 				return err
 			}
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+			return c.changeAdoption(cmd.Context(), args[0], "hold rm", map[string]any{"hold": h.String()}, func(a *adoption.Adoption) error {
 				if err := a.LiftHold(cmd.Context(), h); err != nil {
 					return err
 				}

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
 	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
-	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -66,8 +63,8 @@ that was altered, is cut off, or is older than a day is refused.`,
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			log := app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
-			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error { return c.adoptApply(cmd.Context(), a, f, o) })
+			request := map[string]any{"plan": end.SHA256, "items": end.Totals.Items, "at": head.At}
+			return c.changeAdoption(cmd.Context(), args[0], "apply", request, func(a *adoption.Adoption) error { return c.adoptApply(cmd.Context(), a, f, o) })
 		},
 	}
 	cmd.Flags().BoolVar(&o.Old, "force", false, "accept a plan that is too old")

@@ -20,7 +20,7 @@ retention. Objects are named by their whole keys, as they were.`,
 	list := &cobra.Command{
 		Use: "list FILE [COLLECTION...]", Short: "List what is in quarantine", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withQuarantines(cmd.Context(), args[0], args[1:], func(q *adopt.Quarantine) error { return c.listQuarantine(cmd.Context(), q) })
+			return c.withQuarantines(cmd.Context(), args, nil, func(q *adopt.Quarantine) error { return c.listQuarantine(cmd.Context(), q) })
 		},
 	}
 	restore := &cobra.Command{
@@ -41,7 +41,8 @@ effect, stay.`,
 			if err := c.confirmed(yes, func() (string, error) { return "Delete what is in quarantine, for ever?", nil }); err != nil {
 				return err
 			}
-			return c.withQuarantines(cmd.Context(), args[0], args[1:], func(q *adopt.Quarantine) error {
+			purge := &adoption.Change{Route: "quarantine purge", Request: map[string]any{"collections": args[1:]}}
+			return c.withQuarantines(cmd.Context(), args, purge, func(q *adopt.Quarantine) error {
 				n, err := q.PurgeNow(cmd.Context())
 				printf(c.out, "%s: %s\n", q.Collection, plural(n, "copy was deleted", "copies were deleted"))
 				return err
@@ -53,10 +54,11 @@ effect, stay.`,
 	return cmd
 }
 
-// withQuarantines calls fn with the quarantines of the collections that are named, or
-// with all.
-func (c *cli) withQuarantines(ctx context.Context, file string, names []string, fn func(*adopt.Quarantine) error) error {
-	return c.withAdoption(ctx, file, nil, func(a *adoption.Adoption) error {
+// withQuarantines calls fn with the quarantines of the collections that are named after
+// the file, or with all. A change leaves an audit line.
+func (c *cli) withQuarantines(ctx context.Context, args []string, change *adoption.Change, fn func(*adopt.Quarantine) error) error {
+	file, names := args[0], args[1:]
+	each := func(a *adoption.Adoption) error {
 		if len(names) == 0 {
 			for _, name := range a.Description.Names() {
 				if a.Description.Collections[name].Quarantine != nil {
@@ -77,7 +79,11 @@ func (c *cli) withQuarantines(ctx context.Context, file string, names []string, 
 			}
 		}
 		return nil
-	})
+	}
+	if change == nil {
+		return c.withAdoption(ctx, file, nil, each)
+	}
+	return c.changeAdoption(ctx, file, change.Route, change.Request, each)
 }
 
 func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
@@ -103,7 +109,8 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
 // prefixes do not overlap.
 func (c *cli) restoreQuarantined(ctx context.Context, file, key string) error {
 	found := false
-	err := c.withQuarantines(ctx, file, nil, func(q *adopt.Quarantine) error {
+	change := &adoption.Change{Route: "quarantine restore", Request: map[string]any{"key": key}}
+	err := c.withQuarantines(ctx, []string{file}, change, func(q *adopt.Quarantine) error {
 		if found || !q.Has(key) {
 			return nil
 		}

@@ -27,9 +27,11 @@ time, under a lock on each that is wrong.`,
 					return err
 				}
 			}
-			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
-				return c.adoptRecount(cmd.Context(), a, args[1], repair)
-			})
+			recount := func(a *adoption.Adoption) error { return c.adoptRecount(cmd.Context(), a, args[1], repair) }
+			if !repair {
+				return c.withAdoption(cmd.Context(), args[0], nil, recount)
+			}
+			return c.changeAdoption(cmd.Context(), args[0], "recount --repair", map[string]any{"collection": args[1]}, recount)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set counts right that are wrong")

@@ -339,13 +339,14 @@ func (a *Adoption) events() *reclaim.Events {
 	return &reclaim.Events{
 		RunEnded: func(r meta.Run, err error) {
 			if err != nil {
+				a.refused(r, err)
 				a.o.Log.Warn("a run failed", "routine", r.Routine, "counts", r.Counts, "error", err)
 				return
 			}
 			a.o.Log.Info("a run ended", "routine", r.Routine, "counts", r.Counts)
 		},
 		RunTakenOver: func(r meta.Run) {
-			a.o.Log.Warn("a run without a sign of life was ended", "routine", r.Routine, "worker", r.Worker)
+			a.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.String("worker", r.Worker))
 		},
 	}
 }

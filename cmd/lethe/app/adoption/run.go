@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -90,6 +91,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 		for _, f := range found[name] {
 			if f.Problem {
 				a.o.Log.Error("collection only reports, as its check found a problem", "collection", name, "problem", f.What, "do", f.Do)
+				a.audit("collection_refused", f.What, slog.String("collection", name))
 			}
 		}
 		if adopt.Problems(found[name]) {
