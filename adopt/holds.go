@@ -104,8 +104,12 @@ func (hs Holds) Row(key string) *Hold {
 	return hs.find(func(h Hold) bool { return h.Scope == HoldRow && h.Key == key })
 }
 
-// Object returns a hold that keeps the object of a whole key, nil if there is none.
+// Object returns a hold that keeps the object of a whole key, or something in the folder
+// that a key with a slash at its end names; nil if there is none.
 func (hs Holds) Object(key string) *Hold {
+	if strings.HasSuffix(key, "/") {
+		return hs.Folder(key)
+	}
 	return hs.find(func(h Hold) bool {
 		return h.Scope == HoldObject && h.Key == key || h.Scope == HoldPrefix && strings.HasPrefix(key, h.Key)
 	})

@@ -44,7 +44,8 @@ const (
 		UNION ALL SELECT "key", allowed_at + ?5 FROM {lethe}orphans WHERE collection = ?1 AND allowed_at <> 0
 		UNION ALL SELECT "key", CASE WHEN state = 4 AND due_at > late_at THEN due_at ELSE late_at END
 			FROM {lethe}quarantined WHERE collection = ?1 AND state IN (2, 4)) AS u
-		WHERE u.until_at > ?2 AND (?3 = 1 OR ?3 = 3 AND u.key = ?4 OR ?3 = 4 AND substr(u.key, 1, length(?4)) = ?4)`
+		WHERE u.until_at > ?2 AND (?3 = 1 OR ?3 = 3 AND u.key = ?4 OR ?3 = 4 AND substr(u.key, 1, length(?4)) = ?4
+			OR ?3 IN (3, 4) AND u.key LIKE '%/' AND substr(?4, 1, length(u.key)) = u.key)`
 	foldersUnderWay = `SELECT name, allowed_at + ?3 FROM {lethe}folders WHERE collection = ?1 AND state = 4 AND allowed_at + ?3 > ?2`
 
 	// canonical is the key of a row as the database writes it.

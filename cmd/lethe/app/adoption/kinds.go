@@ -12,17 +12,22 @@ import (
 
 // kind is what differs between the kinds of collections.
 type kind interface {
+	plannable
 	// backlog says what waits; installed: Lethe's tables are there.
 	backlog(ctx context.Context, installed bool, b *Backlog) error
+	// explain says why something is still there, or when it went.
+	explain(ctx context.Context, key string) ([]sqladopt.Fact, error)
+	// withdraw ends what was begun, so that Lethe's tables can go.
+	withdraw(ctx context.Context) error
+	holder() adopt.Holder
+}
+
+// plannable is what has plans.
+type plannable interface {
 	// items gives what a run would take now to yield.
 	items(ctx context.Context, yield func(plan.Item) error) error
 	// applied is the routine of a name, for the items of a plan alone.
 	applied(ctx context.Context, name string, items *itemGroups) (reclaim.Scheduled, error)
-	// withdraw ends what was begun, so that Lethe's tables can go.
-	withdraw(ctx context.Context) error
-	// explain says why something is still there, or when it went.
-	explain(ctx context.Context, key string) ([]sqladopt.Fact, error)
-	holder() adopt.Holder
 }
 
 // kindOf returns a collection as its kind.
