@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -123,6 +124,12 @@ const (
 		WHERE k.table_schema = DATABASE() AND k.referenced_table_schema = DATABASE() GROUP BY k.table_name, k.constraint_name HAVING count(*) = 1`
 )
 
+// standardTypes are the names that SQL has for some types: a proposal goes by them.
+var standardTypes = map[string]string{
+	"datetime": "timestamp without time zone", "timestamp": "timestamp with time zone",
+	"int": "integer", "mediumint": "integer", "decimal": "numeric",
+}
+
 func (m mysql) tables(t *tx) (out []adopt.TableInfo, err error) {
 	places := map[string]int{}
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
@@ -138,6 +145,7 @@ func (m mysql) tables(t *tx) (out []adopt.TableInfo, err error) {
 			places[name] = i
 			out = append(out, adopt.TableInfo{Name: name, Refers: map[string]string{}})
 		}
+		c.Kind = cmp.Or(standardTypes[c.Kind], c.Kind)
 		out[i].Columns = append(out[i].Columns, c)
 		if key {
 			out[i].Key = append(out[i].Key, c.Name)

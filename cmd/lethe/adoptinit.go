@@ -19,7 +19,7 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 	var s adopt.Surroundings
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
-		Long: `Look at the schema of a PostgreSQL database or a file of SQLite, and at some keys of a bucket, and write
+		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys of a bucket, and write
 a description to standard output, with the reasons as comments: which column looks
 like an end, a count, a key. Where a table lacks the columns of a claim, the
 statements that would add them are written as comments; nothing is run.
@@ -40,7 +40,7 @@ const sampledKeys = 1000
 
 func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundings) (err error) {
 	if database == "" {
-		return errors.New("no database: --database postgres://user@host/name or sqlite:/path/to/file.db, or DATABASE_URL")
+		return errors.New("no database: --database postgres://user@host/name, mysql://user@host/name or sqlite:/path/to/file.db, or DATABASE_URL")
 	}
 	db, err := sqladopt.Open(ctx, database, sqladopt.Options{})
 	if err != nil {

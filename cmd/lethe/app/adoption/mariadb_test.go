@@ -173,3 +173,35 @@ func TestMariaDB(t *testing.T) {
 		t.Errorf("explained %s: %v", text, err)
 	}
 }
+
+// TestMariaDBProposal: what is proposed for the tables fits them, and so do the
+// statements that it has.
+func TestMariaDBProposal(t *testing.T) {
+	s := newMariaDBSite(t)
+	tables, err := s.DB.Tables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := adopt.Propose(tables, adopt.Surroundings{Objects: []string{"content/ab", "content/cd"}, ClaimColumns: s.DB.ClaimColumns})
+	var statements strings.Builder
+	for line := range strings.Lines(text) {
+		if statement, ok := strings.CutPrefix(line, "      #   "); ok {
+			statements.WriteString(statement)
+		}
+	}
+	if _, err := s.pool.ExecContext(t.Context(), statements.String()); err != nil || statements.Len() == 0 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	text = strings.NewReplacer("# status:", "status:", "# initiated:", "initiated:").Replace(text)
+	d, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return s.Description.Database, !strings.Contains(name, "_CLEANUP_") })
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	c := d.Collections["pastes"]
+	if c.Rows.End != "expires_at" || c.Rows.Zone != "UTC" || c.Rows.Content != "hash" || c.Contents == nil || c.Contents.Count != "refs" {
+		t.Errorf("pastes is\n%s", text)
+	}
+	if _, err := s.DB.Collection(t.Context(), "pastes", c); err != nil {
+		t.Error(err)
+	}
+}
