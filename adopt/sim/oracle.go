@@ -134,7 +134,7 @@ func (o *oracle) holds(step string) error {
 	if err := o.agree(step, rows); err != nil {
 		return err
 	}
-	return o.cached(o.w.kind.leases, 0)
+	return o.cached(o.w.kind.leases && o.w.cfg.Site != Taken, 0)
 }
 
 // readable: what a row refers to is there, expired or not: its owner may extend it.
@@ -164,11 +164,11 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		case there || !known:
 		case o.kept.Row(key) != nil:
 			return fmt.Errorf("paste %s went, and %s", key, o.kept.Row(key).Why())
-		case step != "settle" || p.end == 0 || p.end > o.w.now:
+		case step != o.ends() || p.end == 0 || p.end > o.w.now:
 			return fmt.Errorf("paste %s went in %q, and lasts until %s", key, step, p.end)
-		case o.claims[key] == 0:
+		case o.w.cfg.Site != Taken && o.claims[key] == 0:
 			return fmt.Errorf("paste %s went, and nobody had claimed it", key)
-		case o.dropped[cacheKey(key)] < o.claims[key]:
+		case o.w.cfg.Site != Taken && o.dropped[cacheKey(key)] < o.claims[key]:
 			return fmt.Errorf("paste %s went, and its copies were not dropped since it was claimed", key)
 		default:
 			o.removed[p.number] = o.w.now
@@ -176,6 +176,14 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		}
 	}
 	return nil
+}
+
+// ends is the step that removes rows.
+func (o *oracle) ends() string {
+	if o.w.cfg.Site == Taken {
+		return "take"
+	}
+	return "settle"
 }
 
 // cached: no copy is there of a paste that was removed by then; 0: by now. Without
@@ -192,7 +200,11 @@ func (o *oracle) cached(strict bool, by lethe.Time) error {
 }
 
 // recached: after a pass that drops copies once more none is there of what had been
-// removed for long enough when it began.
+// removed for long enough when it began. Rows that are taken have copies until then; under
+// leases none comes back.
 func (o *oracle) recached(began lethe.Time) error {
+	if o.w.cfg.Site == Taken && o.w.kind.leases {
+		return o.cached(true, began)
+	}
 	return o.cached(true, began.Add(-o.w.grace.CacheAgain))
 }

@@ -183,6 +183,10 @@ func (t tables) Settle(ctx context.Context, c adopt.Claim, again time.Duration) 
 	})
 }
 
+func (t tables) Take(ctx context.Context, limit int, again time.Duration) (adopt.Settled, error) {
+	return write(t.w, "take", "", func() (adopt.Settled, error) { return t.db.Take(ctx, limit, again) })
+}
+
 // claimedAgain reports whether a row of a claim is another's by now.
 func (w *world) claimedAgain(c adopt.Claim) bool {
 	for _, r := range w.db.Snapshot().Rows {

@@ -17,7 +17,7 @@ var (
 	schedules = flag.Int("sim.schedules", 300, "how many schedules to run of each site")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
-	only      = flag.String("sim.site", "", "only worlds of this: records, quarantined, folders, keys")
+	only      = flag.String("sim.site", "", "only worlds of this: records, taken, quarantined, folders, keys")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
@@ -59,6 +59,9 @@ var sites = map[sim.Site][]string{
 		"expire pastes: returned", "expire pastes: lost", "clean pastes: lost", "clean pastes: kept", "clean pastes: busy",
 		"expire pastes: held", "clean pastes: held", "deletes under way of what is held",
 		"watchdog pastes: items", "recache pastes: items",
+	},
+	sim.Taken: {
+		"refused", "filled", "drifted", "unlink landed late", "take landed late", "expire pastes: rows", "clean pastes: lost", "recache pastes: items",
 	},
 	sim.Quarantined: {
 		"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late", "unreadable for a while",

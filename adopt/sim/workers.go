@@ -40,6 +40,11 @@ func (w *world) routines() []routine {
 		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},
 		&adopt.Recache{Collection: "pastes", Cached: t, Copies: copies{w}},
 	}
+	if w.cfg.Site == Taken {
+		take := &adopt.Take{Collection: "pastes", Records: t, Holds: t, Grace: w.grace, Batch: batch, Events: events}
+		recache := all[len(all)-1]
+		all = []routine{take, take, clean, clean, clean, recache, recache}
+	}
 	if w.cfg.Site == Quarantined {
 		q := w.quarantine(events)
 		clean.Bucket, events.Broken = q, func(_ string, contents []string) { w.counts["broken"] += len(contents) }

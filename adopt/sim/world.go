@@ -23,6 +23,7 @@ type Site string
 const (
 	Records     Site = "records"     // rows that are claimed
 	Quarantined Site = "quarantined" // so too, without a guard: objects are moved away
+	Taken       Site = "taken"       // rows without columns for a claim
 	Folders     Site = "folders"
 	Keys        Site = "keys"
 )
