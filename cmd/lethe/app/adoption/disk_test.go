@@ -13,6 +13,8 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/internal/servers"
 )
 
 // onDisk adopts the files of an application where its server keeps them.
@@ -27,6 +29,44 @@ func (f *files) onDisk() string {
 	f.t.Cleanup(func() { _ = a.Close() })
 	f.Adoption = a
 	return root
+}
+
+// Pastes that have expired go with their files where the bucket is a folder; one that
+// lives keeps the bytes that it shares with them.
+func TestPastesOnADisk(t *testing.T) {
+	gateway := servers.NewVersityGW(t)
+	p := place{gateway.S3, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	store := p.open(t)
+	zero, second := adopt.Duration(0), adopt.Duration(time.Second)
+	s3 := p.adopt(t, Options{}, func(c *adopt.Collection) {
+		c.Grace.Unreferenced, c.Grace.LongestWrite, c.Grace.CacheAgain = &zero, &second, &zero
+	})
+	s3.Description.Buckets["pastes"] = adopt.BucketSpec{Path: gateway.Path(p.bucket, "")}
+	a, err := Open(t.Context(), s3.Description, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 60, Shared: 0.3, TTL: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	lives, err := store.Create(t.Context(), []byte("lives"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Create(t.Context(), []byte("lives"), time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := a.Loop.Once(t.Context(), nil)
+	if rows := counts["expire pastes"]["rows"]; err != nil || rows != 61 || counts["clean pastes"]["objects"] == 0 || counts["clean pastes"]["failed"] != 0 {
+		t.Errorf("%v, %v, want 61 rows and their objects", counts, err)
+	}
+	if keys := (&site{a, store, gateway.Client(), p.bucket, t}).keys(); len(keys) != 1 {
+		t.Errorf("%d files are left, want 1", len(keys))
+	}
+	if _, body, err := store.Read(t.Context(), lives.Code); err != nil || string(body) != "lives" {
+		t.Errorf("the paste that lives reads %q, %v", body, err)
+	}
 }
 
 // Files without a row are moved away on a disk as well, links and odd names are left
