@@ -48,6 +48,19 @@ func TestOwnedFolders(t *testing.T) {
 	f.left("1/new", "10/a", "11/a", "1x", "3/a", "3/kept")
 }
 
+// Who holds an object in a folder that is being emptied is told so.
+func TestHoldInAFolderUnderWay(t *testing.T) {
+	f := ownedBy(t, `CREATE INDEX ON files (('files/' || id || '/'))`, "files/{id}/")
+	f.exec(`INSERT INTO lethe.condemned (collection, content, object, state, due_at, fence)
+		SELECT 'files', k, k, 2, CAST(extract(epoch FROM now()) * 1000000 AS bigint) + 3600000000, 5 FROM unnest(ARRAY['files/1/', 'files/10/']) AS k`)
+	for key, want := range map[string]int{"files/1/a": 1, "files/10/b/c": 1, "files/2/a": 0, "files/1": 0} {
+		_, under, err := f.Collection("files").AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldObject, Key: key, Reason: "a case", By: "a test"})
+		if err != nil || under.Objects != want {
+			t.Errorf("%s: %+v, %v, want %d", key, under, err, want)
+		}
+	}
+}
+
 // A row whose folder would lie in that of another is refused; so is a guard while there
 // is one. What names no folder unmistakably is left alone.
 func TestOwnedFoldersThatNest(t *testing.T) {
