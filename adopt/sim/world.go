@@ -168,7 +168,11 @@ func newRecordSite(w *world) recordSite {
 	w.enter("racer", race)
 	w.enter("reader", gaze)
 	w.enter("owner", meddle)
-	if w.cfg.Seed%4 == 0 {
+	every := uint64(4)
+	if w.cfg.Site == Quarantined {
+		every = 3
+	}
+	if w.cfg.Seed%every == 0 {
 		w.enter("holder", keep)
 	}
 	return recordSite{w}
