@@ -32,10 +32,10 @@ func confirmGone(w *world) {
 func unmark(w *world) {
 	m := w.condemned("x")
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
-	w.App.Pass(grace.LongestWrite - time.Second)
+	w.App.Pass(grace.LongestWrite - margin)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
 	w.refused("x")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.put("x", -time.Second, "again")
 	w.counts(map[string]int64{"x": 1})
@@ -105,10 +105,10 @@ func confirmUnseen(w *world) {
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
 	// The first delete may yet take effect, until Late is over since it was not seen;
 	// whoever uploaded right before that must not commit after it.
-	w.App.Pass(grace.Late - time.Minute + grace.LongestWrite - time.Second)
+	w.App.Pass(grace.Late - time.Minute + grace.LongestWrite - margin)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
 	w.refused("x")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.put("x", Never, "again")
 }
@@ -143,9 +143,9 @@ func markBroken(w *world) {
 	if err := w.App.Put(w.ctx, Row{"late", "x", Never}); !errors.Is(err, ErrRefused) {
 		w.Errorf("a reference while a delete may yet take effect: %v", err)
 	}
-	w.App.Pass(grace.Late + grace.LongestWrite - time.Second)
+	w.App.Pass(grace.Late + grace.LongestWrite - margin)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.put("x", Never, "again")
 	w.counts(map[string]int64{"x": 1})

@@ -26,9 +26,9 @@ func contentTests() []test {
 func waitsForGrace(w *world) {
 	w.put("x", -time.Second, "a")
 	w.expire()
-	w.App.Pass(grace.Unreferenced - time.Second)
+	w.App.Pass(grace.Unreferenced - margin)
 	equal(w, "marked too early", w.mark(), adopt.Marked{})
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	m := w.mark()
 	equal(w, "marked", m.Contents, []adopt.Condemned{{Content: "x", Object: ObjectOf("x")}})
 	if m.Fence == 0 {
@@ -39,10 +39,10 @@ func waitsForGrace(w *world) {
 func graceBeginsAgain(w *world) {
 	w.put("x", -time.Second, "a")
 	w.expire()
-	w.App.Pass(grace.Unreferenced - time.Second)
+	w.App.Pass(grace.Unreferenced - margin)
 	w.put("x", -time.Second, "b")
 	w.expire()
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	equal(w, "marked too early", len(w.mark().Contents), 0)
 	w.App.Pass(grace.Unreferenced)
 	equal(w, "marked", len(w.mark().Contents), 1)
@@ -158,7 +158,7 @@ func guarded(w *world) {
 func markOnce(w *world) {
 	w.condemned("x", "y")
 	equal(w, "marked again", len(w.mark().Contents), 0)
-	w.App.Pass(grace.Late - time.Second)
+	w.App.Pass(grace.Late - margin)
 	equal(w, "marked before it is late", len(w.mark().Contents), 0)
 }
 
@@ -172,10 +172,10 @@ func takenOver(w *world) {
 	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
 	w.counts(map[string]int64{"x": absent})
 	// The silent worker's delete may yet take effect, on what was uploaded right before.
-	w.App.Pass(grace.Late + grace.LongestWrite - time.Second)
+	w.App.Pass(grace.Late + grace.LongestWrite - margin)
 	equal(w, "marks ended too early", must(w.Unmark(w.ctx, 9))(w), 0)
 	w.refused("x")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 	w.put("x", Never, "again")
 }

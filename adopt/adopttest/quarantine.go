@@ -151,7 +151,7 @@ func movesAnew(w *world) {
 
 func movesAgain(w *world) {
 	w.away("x")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	fence := w.begun("1", adopt.Begun{Remove: objectsOf("x")}, "x")
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging, Early: true})
 	w.copied(fence, objectsOf("x"), objectsOf("x"))
@@ -161,9 +161,9 @@ func movesAgain(w *world) {
 
 func movesChanged(w *world) {
 	w.away("x")
-	w.App.Pass(terms.Late - time.Second)
+	w.App.Pass(terms.Late - margin)
 	w.begun("2", adopt.Begun{}, "x")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	fence := w.begun("2", adopt.Begun{Copy: objectsOf("x")}, "x")
 	equal(w, "state", w.record("x").State, adopt.Moving)
 	w.copied(fence, objectsOf("x"), objectsOf("x"))
@@ -206,10 +206,10 @@ func restoresAlone(w *world) {
 
 func purges(w *world) {
 	w.away("x", "y")
-	w.App.Pass(terms.Retention - time.Second)
+	w.App.Pass(terms.Retention - margin)
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging})
 	fence := w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true}, "y")
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	w.taken(adopt.Custody{Keys: objectsOf("x"), For: adopt.Purging}, "x")
 	w.ended(fence, objectsOf("x", "y"), adopt.Purged, "y")
 	equal(w, "state", w.record("x").State, adopt.Purging)
@@ -251,9 +251,9 @@ func purgesSpare(w *world) {
 	w.away("x")
 	w.put("x", Never, "again")
 	w.begun("1", adopt.Begun{Copy: objectsOf("y")}, "y")
-	w.App.Pass(terms.Late - time.Second)
+	w.App.Pass(terms.Late - margin)
 	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true})
-	w.App.Pass(time.Second)
+	w.App.Pass(margin)
 	w.taken(adopt.Custody{Keys: objectsOf("y"), For: adopt.Purging, Early: true})
 	w.taken(adopt.Custody{Keys: objectsOf("x", "y"), For: adopt.Purging, Spare: true}, "x", "y")
 }

@@ -102,10 +102,10 @@ func (r *runs) fenced(id lethe.ID) {
 
 func runAlone(r *runs) {
 	id := r.begins("a", lethe.Forever)
-	r.Pass(runStale - time.Second)
+	r.Pass(runStale - margin)
 	r.keptBy(id, lethe.Forever)
 	r.must(r.BeatRun(r.ctx, id, map[string]int64{"folders": 1}))
-	r.Pass(runStale - time.Second)
+	r.Pass(runStale - margin)
 	r.keptBy(id, lethe.Forever)
 	r.succeeds(id)
 	r.fenced(id)

@@ -144,6 +144,10 @@ type world struct {
 
 var grace = adopt.DefaultGrace
 
+// margin is how far before an instant a test looks: longer than a step takes on a busy
+// machine.
+const margin = 30 * time.Second
+
 // must fails the test with an error.
 func (w *world) must(err error) {
 	w.Helper()
