@@ -189,13 +189,16 @@ func (a *actor) dawdle(c memadopt.Content, began lethe.Time) {
 }
 
 // refused reports whether the guard refuses references to a content.
-func (w *world) refused(content string) bool {
+func (w *world) refused(content string) bool { return w.mark(content) > memadopt.Waiting }
+
+// mark returns the state of a content's mark, 0 if it has none.
+func (w *world) mark(content string) memadopt.State {
 	for _, m := range w.db.Snapshot().Marks {
-		if m.Content == content && m.State != memadopt.Waiting {
-			return true
+		if m.Content == content {
+			return m.State
 		}
 	}
-	return false
+	return 0
 }
 
 // lock counts a content up in a transaction that stays open for a while; it reports
@@ -281,11 +284,11 @@ func remove(a *actor, key string) {
 }
 
 // forget removes the row of a content that nothing refers to: its object has no row
-// any more that Lethe could know it by.
+// any more that Lethe could know it by, unless it is condemned already.
 func forget(a *actor) {
 	c := a.content()
 	_, _ = write(a.w, "forget", c.Key, func() (struct{}, error) {
-		if a.w.db.Forget(c.Key) && !a.w.refused(c.Key) {
+		if a.w.db.Forget(c.Key) && a.w.mark(c.Key) != memadopt.Condemned {
 			a.w.oracle.forgotten[c.Object] = true
 		}
 		return struct{}{}, nil
