@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	_ "embed"
 	"encoding/binary"
 	"errors"
@@ -15,8 +16,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// schemaVersion is that of Lethe's tables.
-const schemaVersion = 1
+// schemaVersion is that of Lethe's tables. Those of version 1 were never released.
+const schemaVersion = 2
 
 //go:embed schema.sql
 var schemaSQL string
@@ -95,21 +96,36 @@ func (db *DB) Install(ctx context.Context) error {
 		if err := db.engine.prepare(t); err != nil {
 			return err
 		}
+		if err := db.fits(t); err != nil {
+			return err
+		}
 		if err := t.script(db.runner.Dialect.Expand(schemaSQL)); err != nil {
 			return err
 		}
-		if _, err := t.exec(insertAdoption, schemaVersion, t.now); err != nil {
-			return err
-		}
-		var have int
-		if err := t.row("SELECT version FROM {lethe}adoption").Scan(&have); err != nil {
-			return err
-		}
-		if have > schemaVersion {
-			return fmt.Errorf("Lethe's tables have version %d, this lethe knows %d: use a newer lethe", have, schemaVersion)
-		}
-		return nil
+		_, err := t.exec(insertAdoption, schemaVersion, t.now)
+		return err
 	})
+}
+
+// fits reports whether tables that are there are those of this version.
+func (db *DB) fits(t *tx) error {
+	there, err := db.engine.has(t, "adoption")
+	if err != nil || !there {
+		return err
+	}
+	var have int
+	err = t.row("SELECT version FROM {lethe}adoption").Scan(&have)
+	switch {
+	case errors.Is(err, sql.ErrNoRows): // an installation that was cut off
+		return nil
+	case err != nil:
+		return err
+	case have > schemaVersion:
+		return fmt.Errorf("Lethe's tables have version %d, this lethe knows %d: use a newer lethe", have, schemaVersion)
+	case have < schemaVersion:
+		return fmt.Errorf("Lethe's tables have version %d, which no release has had: let the lethe that made them take them away (\"lethe adopt remove\"), and begin anew", have)
+	}
+	return nil
 }
 
 // tables are Lethe's own.
