@@ -11,9 +11,9 @@ export PATH := $(CURDIR)/.bin:$(PATH)
 GO ?= go
 STAGE := scripts/stage.sh
 # How long each fuzz target runs: so many inputs, or a time such as 30s (a short time fails where a machine is busy).
-FUZZTIME ?= 1000x
+FUZZTIME ?= 500x
 # How many seeds the simulation runs; full coverage is demanded of 100,000 and more (make sim SCHEDULES=100000).
-SCHEDULES ?= 15000
+SCHEDULES ?= 10000
 # How many schedules each pair of the ledger's methods runs (0: all with one
 # interruption), and how many triples.
 INTERLEAVINGS ?= 16
@@ -23,7 +23,7 @@ KILLS ?= 240
 # How many processes of adoption are killed.
 ADOPTION_KILLS ?= 24
 # How many objects expire on several instances while things break.
-OBJECTS ?= 100000
+OBJECTS ?= 60000
 # How many worlds of two ledgers over the same backends the simulation runs.
 FORKS ?= 2500
 # How many schedules the simulation of adoption runs.
@@ -36,7 +36,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE := github.com/compose-spec/compose-go/v2@v2.16.2
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 
-.PHONY: demo-adopt build test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance compat postgres chart compose clean
+.PHONY: demo-adopt build test stages test-short needs lint fmt vet staticcheck govulncheck house unit race sim mutants interleave crash cluster clients fuzz model soak bench bench-binaries conformance variants compat postgres chart compose clean
 
 build:
 	$(GO) build ./...
@@ -109,13 +109,13 @@ mutants:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
 	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sim -sim.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./internal/interleave -interleave.mutants
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sqladopt/interleave -interleave.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement
 # at a time on a PostgreSQL; and every two methods of adoption, and each beside an
 # application. Not part of make test, which runs the pairs of the mutants.
 interleave:
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sqladopt/interleave -interleave.mutants
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./adopt/sqladopt/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
 
 clients:
@@ -154,6 +154,12 @@ bench-binaries:
 # Terraform's provider for AWS. Not part of make test.
 conformance:
 	S3TESTS=$(S3TESTS) PROVIDERS=$(PROVIDERS) scripts/conformance/run.sh $(SUITES)
+
+# The ledger's suite through a pooler, and adoption's on more kinds of MariaDB's tables;
+# not part of make test.
+variants:
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestPostgresConformance$$' ./meta -meta.pooler
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestMySQLSuite$$' ./adopt/sqladopt -sqladopt.tables
 
 # The suite of the backends on every S3 server that is installed, and on the one
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.

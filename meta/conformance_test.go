@@ -72,6 +72,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+var throughPooler = flag.Bool("meta.pooler", false, "run the suite through PgBouncer as well")
+
 // TestPostgresConformance does so with a ledger in PostgreSQL.
 func TestPostgresConformance(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
@@ -80,6 +82,9 @@ func TestPostgresConformance(t *testing.T) {
 		metatest.Run(t, onServer(t, url, url))
 	})
 	t.Run("pooler", func(t *testing.T) {
+		if !*throughPooler {
+			t.Skip("make variants runs it")
+		}
 		t.Parallel()
 		url := servers.Postgres(t)
 		metatest.Run(t, onServer(t, servers.PgBouncer(t, url), url))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
+var moreTables = flag.Bool("sqladopt.tables", false, "run the suite on MariaDB with other types, isolation and without foreign keys as well")
+
 func TestMySQLSuite(t *testing.T) {
 	server := hastyMariaDB(t)
 	for name, k := range map[string]mysqlKind{
@@ -24,6 +27,9 @@ func TestMySQLSuite(t *testing.T) {
 		"other": {isolation: sql.LevelReadCommitted, key: "VARCHAR(64) CHARACTER SET latin1 COLLATE latin1_bin", times: "TIMESTAMP(3) NULL", loose: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "plain" && !*moreTables {
+				t.Skip("make variants runs it")
+			}
 			adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
 				k := k
 				k.Variant = v

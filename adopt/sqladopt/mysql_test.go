@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/adopttest"
 	"github.com/lethe-storage/lethe/internal/servers"
@@ -463,5 +464,7 @@ func (s *mysqlSite) awaitWaiting() {
 		if err := s.pool.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND p.db = DATABASE()").Scan(&n); err != nil {
 			s.t.Fatalf("nobody waits: %v", err)
 		}
+		// The table is a copy, which is made anew when nobody has read it for a tenth of a second.
+		_ = lethe.Sleep(ctx, 150*time.Millisecond)
 	}
 }
