@@ -52,6 +52,8 @@ var classes = map[string]class{
 	// What adopt run may destroy the file says, as the configuration says it of serve.
 	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
 	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
+	"adopt hold list": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
+	"adopt quarantine list": reads, "adopt quarantine restore": harmless, "adopt quarantine purge": asks,
 }
 
 // leaves are the commands that do something, by their paths.
@@ -159,9 +161,10 @@ func TestWithoutATerminalNothingIsDestroyed(t *testing.T) {
 	w := newWorld(t).start()
 	acting, _ := w.worth()
 	acting["restore"], acting["ledger accept"] = []string{filepath.Join(w.dir, "ledger.db"), "--replace"}, []string{}
-	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove"} {
+	for _, name := range []string{"adopt guard install", "adopt guard remove", "adopt remove", "adopt quarantine purge"} {
 		acting[name] = []string{"adopt.yaml"}
 	}
+	acting["adopt apply"], acting["adopt hold rm"] = append([]string{"adopt.yaml"}, acting["apply"]...), []string{"adopt.yaml", "pastes"}
 	acting["adopt recount"] = []string{"adopt.yaml", "pastes", "--repair"}
 	null, err := os.Open(os.DevNull)
 	if err != nil {

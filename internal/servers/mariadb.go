@@ -105,8 +105,6 @@ func startMariaDB(path string, settings []string) (*process, string, error) {
 	return onFreePort(func(addr string) (*process, error) {
 		args := append([]string{path}, common...)
 		args = append(args, "--bind-address=127.0.0.1", "--port="+portOf(addr), "--socket="+filepath.Join(f.path, "socket"),
-			// It does not flush, which nobody can tell who does not pull the plug.
-			"--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-file-per-table=0", "--innodb-stats-persistent=0",
 			"--innodb-buffer-pool-size=32M", "--key-buffer-size=1M", "--aria-pagecache-buffer-size=1M", "--max-connections=300")
 		return &process{launch: launch{
 			args: append(args, settings...), folder: f, end: syscall.SIGTERM, orphan: syscall.SIGKILL,
