@@ -89,6 +89,9 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 		c.noKey = fmt.Sprintf("%s of up to %d bytes", strings.Join(mysqlKeyTypes, ", "), longestKey)
 	}
 	c.fickle, c.coarse = slices.Contains(mysqlFickleTypes, c.base), c.base == "date"
+	if c.noKey == "" {
+		c.seek = mysql{}.value("t.id", c)
+	}
 	if collation != "" {
 		c.seek = "CONVERT(t.id USING " + charset + ") COLLATE " + collation
 		c.variants = true // even those of bytes do not see spaces at the end

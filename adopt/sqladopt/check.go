@@ -83,6 +83,9 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
+	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil {
+		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
+	}
 	if c.c.HasObjects() && c.c.Guard == adopt.TriggerGuard {
 		guarded, err := c.Guarded(ctx)
 		if err != nil {

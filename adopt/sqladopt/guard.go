@@ -59,7 +59,10 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
 		}
-		return t.script(c.GuardSQL())
+		if err := t.script(c.GuardSQL()); err != nil {
+			return err
+		}
+		return c.apart(t)
 	})
 }
 

@@ -58,6 +58,12 @@ const lookMySQL = `SET lethe_there = FALSE;
         SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'the content is being deleted: roll back, upload it again and repeat the transaction';
     END IF;`
 
+// refuseFoldersMySQL refuses rows whose folder would lie in that of another.
+const refuseFoldersMySQL = `IF {new nests} THEN
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'lethe: a row owns a folder: its name has no slash';
+    END IF;
+    `
+
 // leaveMySQL writes down an object that a row leaves behind.
 const leaveMySQL = `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
         VALUES ({collection}, {of}, {of}, 1, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6)) + {grace})
@@ -110,7 +116,7 @@ func (m mysql) guardOwned(c *Collection) string {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	return strings.NewReplacer("{look at new}", each(news, nil, lookMySQL), "{look at changed}", each(news, olds, lookMySQL),
+	return strings.NewReplacer("{refuse folders}", c.ifFolders(refuseFoldersMySQL), "{look at new}", each(news, nil, lookMySQL), "{look at changed}", each(news, olds, lookMySQL),
 		"{leave old}", each(olds, nil, leaveMySQL), "{leave changed}", each(olds, news, leaveMySQL)).Replace(guardOwnedMySQL)
 }
 

@@ -8,7 +8,7 @@ BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
-    {look at new}
+    {refuse folders}{look at new}
 END;
 DROP TRIGGER IF EXISTS {trigger named};
 CREATE TRIGGER {trigger named} AFTER UPDATE ON {rows} FOR EACH ROW
@@ -16,7 +16,7 @@ BEGIN
     -- lethe {version}
     DECLARE lethe_there BOOLEAN;
     DECLARE CONTINUE HANDLER FOR 1062 SET lethe_there = TRUE;
-    {look at changed}
+    {refuse folders}{look at changed}
 END;
 DROP TRIGGER IF EXISTS {trigger left};
 CREATE TRIGGER {trigger left} AFTER DELETE ON {rows} FOR EACH ROW

@@ -15,7 +15,9 @@ WHEN EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND 
 BEGIN
     SELECT RAISE(ABORT, 'lethe: this object is being deleted: upload it again and repeat the transaction');
 END;
-
+DROP TRIGGER IF EXISTS {trigger nests};
+DROP TRIGGER IF EXISTS {trigger moved};
+{refuse folders}
 -- Write down what a row leaves behind that goes, by whatever way, or that names another
 -- object. Whoever looks at one that a row still names passes it over.
 DROP TRIGGER IF EXISTS {trigger left};

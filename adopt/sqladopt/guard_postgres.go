@@ -54,21 +54,11 @@ DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
 //go:embed guard_owned_postgres.sql
 var guardOwnedSQL string
 
-// A folder in that of another row would go with it: such rows are refused, and those that
-// were there before are looked for once, while nobody can write.
-const (
-	refuseFolders = `
+// refuseFolders refuses rows whose folder would lie in that of another.
+const refuseFolders = `
     IF {new nests} THEN
-        RAISE EXCEPTION 'a row of % owns a folder: its name has no slash', TG_TABLE_NAME USING ERRCODE = '23514';
+        RAISE EXCEPTION 'lethe: a row of % owns a folder: its name has no slash', TG_TABLE_NAME USING ERRCODE = '23514';
     END IF;`
-	lookAtFolders = `
-DO $guard$
-BEGIN
-    IF EXISTS (SELECT 1 FROM {rows} r WHERE {row nests}) THEN
-        RAISE EXCEPTION 'a row owns a folder that lies in that of another: a name has a slash' USING ERRCODE = '23514';
-    END IF;
-END $guard$;`
-)
 
 const unguardOwnedSQL = `DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
 DROP TRIGGER IF EXISTS {trigger left} ON {rows};
@@ -78,11 +68,7 @@ DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
 
 func (postgres) guard(c *Collection) (install, remove string) {
 	if c.c.Contents == nil {
-		refuse, look := "", ""
-		if c.c.Rows.OwnFolders() {
-			refuse, look = refuseFolders, lookAtFolders
-		}
-		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", refuse, 1) + look, unguardOwnedSQL
+		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1), unguardOwnedSQL
 	}
 	counts := ""
 	if c.c.Contents.Count != "" {

@@ -29,7 +29,20 @@ DROP TRIGGER IF EXISTS {trigger rows};
 DROP TRIGGER IF EXISTS {trigger renamed};
 DROP TRIGGER IF EXISTS {trigger left};
 DROP TRIGGER IF EXISTS {trigger changed};
-DROP TRIGGER IF EXISTS {trigger replaced};`
+DROP TRIGGER IF EXISTS {trigger replaced};
+DROP TRIGGER IF EXISTS {trigger nests};
+DROP TRIGGER IF EXISTS {trigger moved};`
+
+// sqliteRefuseFolders refuses rows whose folder would lie in that of another.
+const sqliteRefuseFolders = `CREATE TRIGGER {trigger nests} AFTER INSERT ON {rows} WHEN {new nests}
+BEGIN
+    SELECT RAISE(ABORT, 'lethe: a row owns a folder: its name has no slash');
+END;
+CREATE TRIGGER {trigger moved} AFTER UPDATE ON {rows} WHEN {new nests}
+BEGIN
+    SELECT RAISE(ABORT, 'lethe: a row owns a folder: its name has no slash');
+END;
+`
 
 // sqliteLeave writes an object down, in words that old versions of SQLite know as well:
 // the application's runs it. Its UPDATE and INSERT meet no conflict: the statement of
@@ -43,12 +56,13 @@ const sqliteLeave = `    UPDATE {lethe}condemned SET due_at = %[2]s WHERE collec
 func (s sqlite) guard(c *Collection) (install, remove string) {
 	names := strings.NewReplacer(
 		"{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"), "{trigger changed}", sqldb.Quoted("lethe_"+c.name+"_changed"),
-		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"),
+		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"), "{trigger nests}", sqldb.Quoted("lethe_"+c.name+"_nests"),
+		"{trigger moved}", sqldb.Quoted("lethe_"+c.name+"_moved"),
 	)
 	remove = names.Replace(sqliteUnguardSQL)
 	if c.c.Contents == nil {
 		return strings.NewReplacer("{leave of OLD}", s.leaving(c, "OLD", ""), "{leave of OLD without NEW}", s.leaving(c, "OLD", "{new objects}"),
-			"{leave of replaced}", s.leaving(c, "r", "")).Replace(names.Replace(sqliteGuardOwnedSQL)), remove
+			"{leave of replaced}", s.leaving(c, "r", "")).Replace(names.Replace(strings.Replace(sqliteGuardOwnedSQL, "{refuse folders}", c.ifFolders(sqliteRefuseFolders), 1))), remove
 	}
 	key, content := c.s.contents.columns[c.c.Contents.Key], c.s.rows.columns[c.c.Rows.Content]
 	counts := ""

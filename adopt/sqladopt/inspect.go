@@ -52,9 +52,6 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 	if err := missing(c, &s); err != nil {
 		return s, err
 	}
-	if _, ok := db.engine.(postgres); !ok && c.Rows.OwnFolders() {
-		return s, errors.New("rows own folders (rows.objects with a slash at the end) on PostgreSQL only: name single objects, or describe a collection of folders")
-	}
 	if err := unfit(c, &s); err != nil {
 		return s, err
 	}

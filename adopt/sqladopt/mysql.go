@@ -207,6 +207,10 @@ func (mysql) times(t *tx, c column, zone string) (i instants, err error) {
 var conditional = regexp.MustCompile(`^ WHERE ("[^"]+") = `)
 
 func (mysql) index(table, columns, where string) string {
+	if strings.HasPrefix(columns, "(") {
+		return "an index serves columns: write the key into a column of " + strings.ReplaceAll(table, `"`, "`") +
+			" (GENERATED ALWAYS AS .. STORED), give that an index, and name it alone in rows.objects"
+	}
 	if m := conditional.FindStringSubmatch(where); m != nil {
 		columns = m[1] + ", " + columns
 	}

@@ -1,8 +1,11 @@
 package sqladopt
 
 import (
+	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
@@ -66,13 +69,48 @@ func nesting(expression, template string) string {
 	return fmt.Sprintf("length(%s) - length(replace(%s, '/', '')) <> %d", expression, expression, strings.Count(template, "/"))
 }
 
+// ifFolders returns a text of the guard's if rows own folders.
+func (c *Collection) ifFolders(text string) string {
+	if !c.c.Rows.OwnFolders() {
+		return ""
+	}
+	return text
+}
+
+// nestedRow is a row whose folder lies in that of another, and would go with it.
+const nestedRow = `SELECT min({r key}) FROM {rows} r WHERE {row nests}`
+
+// apart refuses folders within folders. The guard keeps them out; these were there before
+// it, or came while it was switched off.
+func (c *Collection) apart(t *tx) error {
+	if !c.c.Rows.OwnFolders() {
+		return nil
+	}
+	if err := c.db.engine.unhurried(t); err != nil {
+		return err
+	}
+	var key sql.NullString
+	if err := t.row(nestedRow).Scan(&key); err != nil {
+		return err
+	}
+	if key.Valid {
+		return fmt.Errorf("row %s of %s owns a folder that lies in that of another, as its name has a slash: rename it", key.String, c.c.Rows.Table)
+	}
+	return nil
+}
+
 // seek is the condition by which an index finds the only column of a template, where the
 // expression of its text is of no use for that.
 func seek(t adopt.Template, columns map[string]column) string {
-	if len(t.Columns()) != 1 || strings.Join(t.Literals(), "") != "" || columns[t.Columns()[0]].seek == "" {
+	if len(t.Columns()) != 1 || columns[t.Columns()[0]].seek == "" {
 		return ""
 	}
-	return "r." + sqldb.Quoted(t.Columns()[0]) + " = " + columns[t.Columns()[0]].seek + " AND "
+	value := "t.id"
+	if before, after := t.Literals()[0], t.Literals()[1]; before+after != "" {
+		n := utf8.RuneCountInString(before)
+		value = fmt.Sprintf("substr(t.id, %d, char_length(t.id) - %d)", n+1, n+utf8.RuneCountInString(after))
+	}
+	return "r." + sqldb.Quoted(t.Columns()[0]) + " = " + strings.ReplaceAll(columns[t.Columns()[0]].seek, "t.id", value) + " AND "
 }
 
 // ownedTrials are the statements on objects that rows own.
@@ -83,10 +121,15 @@ func (c *Collection) ownedTrials() (out []trial) {
 			continue // Parse has refused it
 		}
 		expression := c.db.concatenation(t, "r", c.s.rows.columns)
+		found := seek(t, c.s.rows.columns)
+		indexed := "(" + strings.ReplaceAll(expression, "r.", "") + ")"
+		if found != "" {
+			indexed = sqldb.Quoted(t.Columns()[0])
+		}
 		out = append(out, trial{
-			what: "look whether a row names " + text, args: []any{"x"}, table: c.c.Rows.Table,
-			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s%s = ?1 LIMIT 1", strings.ReplaceAll(seek(t, c.s.rows.columns), "t.id", "?1"), expression),
-			index: c.db.engine.index(table(c.c.Rows.Table), "("+strings.ReplaceAll(expression, "r.", "")+")", ""),
+			what: "look whether a row names " + text, args: []any{t.Fill(slices.Repeat([]string{"1"}, len(t.Columns())))}, table: c.c.Rows.Table,
+			text:  fmt.Sprintf("SELECT 1 FROM {rows} r WHERE %s%s = ?1 LIMIT 1", strings.ReplaceAll(found, "t.id", "?1"), expression),
+			index: c.db.engine.index(table(c.c.Rows.Table), indexed, ""),
 		})
 	}
 	return out

@@ -1,12 +1,19 @@
 package sqladopt
 
-import "github.com/lethe-storage/lethe/internal/sqldb"
+import (
+	"strings"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
 
 // mysqlTexts stand for those that MariaDB and MySQL do not understand. SET goes from left
 // to right there, and sees what it has set.
 var mysqlTexts = map[string]string{
 	insertCollection: `INSERT IGNORE INTO {lethe}collections (name) VALUES (?1)`,
 	insertHold:       `INSERT IGNORE INTO {lethe}holds (` + holdColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+
+	// length counts bytes, as substr does of bytes alone.
+	objectsUnderWay: strings.ReplaceAll(objectsUnderWay, "substr(?4,", "substr(CAST(?4 AS BINARY),"),
 
 	schemaSQL:      mysqlSchema,
 	insertAdoption: `INSERT IGNORE INTO {lethe}adoption (one, version, created_at) VALUES (1, ?1, ?2)`,
