@@ -42,6 +42,8 @@ type Quarantine struct {
 	AtOnce       int // objects that are looked at, or copied, at once; 0: one after the other
 	Boot         lethe.Clock
 	Events       *Events
+
+	swept lethe.Time // when uploads were looked for, by Boot
 }
 
 // moving is a Delete under way.
@@ -209,6 +211,11 @@ func (m *moving) verify(ctx context.Context, key string) error {
 
 // sameBytes reports whether two objects have the same bytes, as far as is told of them.
 func sameBytes(a, b blob.ForeignInfo) bool {
+	for name, sum := range a.Sums {
+		if other, told := b.Sums[name]; told && other != sum {
+			return false
+		}
+	}
 	return a.Size == b.Size && (a.MD5 == b.MD5 || a.MD5 == "" || b.MD5 == "")
 }
 

@@ -1,10 +1,58 @@
 package adopt_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
+
+// nothingHeld is the record of an empty quarantine.
+type nothingHeld struct {
+	adopt.QuarantineRows
+	now lethe.Time
+}
+
+func (n *nothingHeld) Held(context.Context, string, int) (adopt.QuarantinePage, error) {
+	return adopt.QuarantinePage{Now: n.now}, nil
+}
+
+// uploads remembers before when uploads were swept.
+type uploads struct {
+	adopt.CopyStore
+	before []lethe.Time
+}
+
+func (u *uploads) SweepUnfinished(_ context.Context, before lethe.Time) (int, int64, error) {
+	u.before = append(u.before, before)
+	return 0, 0, nil
+}
+
+type clock struct{ now lethe.Time }
+
+func (c *clock) Now() lethe.Time { return c.now }
+
+// Copies that a worker left half done are given up after a day, and looked for once an hour.
+func TestQuarantineSweepsCopies(t *testing.T) {
+	const begin = lethe.Time(1e15)
+	rows, copies, boot := &nothingHeld{now: begin}, &uploads{}, &clock{1}
+	q := &adopt.Quarantine{Rows: rows, Copies: copies, Boot: boot, Batch: 9}
+	for range 121 {
+		if _, err := q.Pass("w")(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		rows.now, boot.now = rows.now.Add(time.Minute), boot.now.Add(time.Minute)
+	}
+	day := begin.Add(-24 * time.Hour)
+	if want := []lethe.Time{day, day.Add(time.Hour), day.Add(2 * time.Hour)}; !slices.Equal(copies.before, want) {
+		t.Errorf("swept what was begun before %v, want %v", copies.before, want)
+	}
+}
 
 // A folder stands alone, by its whole path, and not in another one.
 func TestBucketsOnADisk(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -31,8 +32,32 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 			after = page.Held[len(page.Held)-1].Key
 		}
 		c := &care{Quarantine: q, add: add, now: page.Now}
-		return !last, c.page(ctx, page.Held, false)
+		if err := c.page(ctx, page.Held, false); err != nil || !last {
+			return !last, err
+		}
+		return false, q.sweep(ctx, page.Now)
 	}
+}
+
+const (
+	// uploadsAfter is how old an upload of a copy in parts has to be to be given up: its
+	// worker is dead.
+	uploadsAfter = 24 * time.Hour
+	// sweepEvery is how often such uploads are looked for.
+	sweepEvery = time.Hour
+)
+
+// sweep gives up uploads of copies that nobody will end. Nobody but Lethe writes there.
+func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) error {
+	store, ok := q.Copies.(blob.Unfinished)
+	if !ok || q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
+		return nil
+	}
+	if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("look for unfinished copies: %w", err)
+	}
+	q.swept = q.Boot.Now()
+	return nil
 }
 
 // Has reports whether a whole key is one of the collection's.

@@ -20,6 +20,8 @@ type ForeignInfo struct {
 	Tag string
 	// MD5 of the bytes, in hex; empty if the backend does not tell it.
 	MD5 string
+	// Sums are checksums of all bytes that the backend keeps, by their algorithms.
+	Sums map[string]string
 	// Headers are what an S3 service keeps beside the bytes, by the names of HTTP.
 	Headers map[string]string
 	// User is the metadata that their owner gave them, by lower-case names.

@@ -33,11 +33,11 @@ func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.Fo
 			return err
 		}
 	}
-	if seen.Size > maxPart {
-		return notDone("copy", key, fmt.Errorf("%w: it has %d bytes, and one request copies %d at most", errors.ErrUnsupported, seen.Size, maxPart))
-	}
 	if err := mayChange(ctx); err != nil {
 		return notDone("copy", key, err)
+	}
+	if seen.Size > s.o.copyWhole {
+		return s.copyParts(ctx, source, seen, key, fresh)
 	}
 	in := &s3.CopyObjectInput{
 		Bucket: &s.o.Bucket, Key: s.name(key), CopySource: source.copySource(seen.Key), CopySourceIfMatch: &seen.Tag,
@@ -54,13 +54,12 @@ func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.Fo
 		s.sawVersion(out.VersionId)
 		return nil
 	}
-	return s.notCopied(ctx, key, fresh, err)
+	return s.notCopied(ctx, key, fresh, judge(ctx, err))
 }
 
 // notCopied is the error of a copy. A condition that failed is that of the source,
 // unless something lies under the key that was to be fresh.
-func (s *Store) notCopied(ctx context.Context, key string, fresh bool, err error) error {
-	v := judge(ctx, err)
+func (s *Store) notCopied(ctx context.Context, key string, fresh bool, v verdict) error {
 	switch {
 	case v.status == http.StatusPreconditionFailed && fresh && errors.Is(s.refuseExisting(ctx, key), blob.ErrExist):
 		return fmt.Errorf("s3blob: copy %s: %w", key, blob.ErrExist)

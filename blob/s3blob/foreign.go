@@ -27,7 +27,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	}
 	asked, cancel := s.bounded(ctx, 0)
 	defer cancel()
-	out, err := s.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &s.o.Bucket, Key: s.name(key)})
+	out, err := s.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &s.o.Bucket, Key: s.name(key), ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return blob.ForeignInfo{}, s.noForeign(ctx, "stat", key, err)
 	}
@@ -39,7 +39,7 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	}
 	info := blob.ForeignInfo{
 		Info: blob.Info{Key: key, Size: *out.ContentLength}, Tag: *out.ETag, MD5: md5Of(out), User: out.Metadata,
-		Headers: headersOf(out),
+		Headers: headersOf(out), Sums: sumsOf(out),
 	}
 	if out.LastModified != nil {
 		info.ModTime = lethe.FromTime(*out.LastModified)
@@ -54,6 +54,19 @@ func headersOf(out *s3.HeadObjectOutput) map[string]string {
 		"Content-Language": out.ContentLanguage, "Cache-Control": out.CacheControl, "Expires": out.ExpiresString,
 	} {
 		if aws.ToString(v) != "" {
+			all[name] = *v
+		}
+	}
+	return all
+}
+
+// sumsOf are the checksums that are not made of those of parts.
+func sumsOf(out *s3.HeadObjectOutput) map[string]string {
+	all := map[string]string{}
+	for name, v := range map[string]*string{
+		"SHA256": out.ChecksumSHA256, "SHA1": out.ChecksumSHA1, "CRC64NVME": out.ChecksumCRC64NVME, "CRC32C": out.ChecksumCRC32C, "CRC32": out.ChecksumCRC32,
+	} {
+		if aws.ToString(v) != "" && !strings.Contains(*v, "-") && out.ChecksumType != types.ChecksumTypeComposite {
 			all[name] = *v
 		}
 	}

@@ -1,12 +1,15 @@
 package s3blob
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
@@ -46,13 +49,14 @@ func TestForeignHeaders(t *testing.T) {
 	_, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{
 		Bucket: &o.Bucket, Key: aws.String("a b"), Body: strings.NewReader("hello"), ContentType: aws.String("text/x"),
 		CacheControl: aws.String("no-store"), Metadata: map[string]string{"colour": "red"},
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	info, err := openBucket(t, o).StatForeign(t.Context(), "a b")
 	if err != nil || info.Headers["Content-Type"] != "text/x" || info.Headers["Cache-Control"] != "no-store" || info.User["colour"] != "red" ||
-		info.MD5 != "5d41402abc4b2a76b9719d911017c592" {
+		info.MD5 != "5d41402abc4b2a76b9719d911017c592" || info.Sums["SHA256"] != "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=" {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
@@ -74,4 +78,56 @@ func TestForeignMarkers(t *testing.T) {
 	if info, err := s.StatForeign(t.Context(), "full/"); !errors.Is(err, blob.ErrInvalidKey) {
 		t.Errorf("a mark with bytes: %+v, %v", info, err)
 	}
+}
+
+// What is larger than one request copies is copied in parts, with what is kept beside it,
+// and leaves no upload behind if a part fails.
+func TestCopiesInParts(t *testing.T) {
+	at := servers.VersityGW(t)
+	n := &network{}
+	o := optionsOf(at, at.Bucket(t))
+	o.Foreign, o.Transport, o.copyWhole, o.copyPart, o.PartSize = true, n, 6<<20, 5<<20, 6<<20
+	s := openBucket(t, o)
+	data := pattern(13 << 20)
+	_, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &o.Bucket, Key: aws.String("whole"), Body: bytes.NewReader(data), ContentType: aws.String("text/x"), Metadata: map[string]string{"colour": "red"},
+	})
+	if err := errors.Join(err, s.Put(t.Context(), "parts", bytes.NewReader(data), int64(len(data)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"whole", "parts"} {
+		seen, err := s.StatForeign(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := "kept/" + from
+		copied := func(fresh bool) error { return s.CopyForeign(t.Context(), s, seen, to, fresh) }
+		n.set(on("part", s3Error(http.StatusForbidden, "AccessDenied")))
+		if err := copied(true); err == nil || blob.Unknown(err) {
+			t.Errorf("%s: a part failed: %v, want an error that is certain", from, err)
+		}
+		n.set(nil)
+		if err := errors.Join(copied(true), copied(false)); err != nil {
+			t.Fatal(err)
+		}
+		if err := copied(true); !errors.Is(err, blob.ErrExist) {
+			t.Errorf("%s: something lies there: %v", from, err)
+		}
+		got, err := readAll(s, to, 0, -1)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s comes back as %d bytes: %v", from, len(got), err)
+		}
+		info, err := s.StatForeign(t.Context(), to)
+		if err != nil || info.Headers["Content-Type"] != seen.Headers["Content-Type"] || info.User["colour"] != seen.User["colour"] {
+			t.Errorf("%s was copied as %+v, %v", from, info, err)
+		}
+		if from == "parts" && info.Tag != seen.Tag {
+			t.Errorf("the parts of %s were others: ETag %s, want %s", from, info.Tag, seen.Tag)
+		}
+		seen.Tag = `"another"`
+		if err := copied(false); !errors.Is(err, blob.ErrChanged) || blob.Unknown(err) {
+			t.Errorf("%s: others lie there: %v", from, err)
+		}
+	}
+	noUploads(t, s)
 }

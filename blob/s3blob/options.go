@@ -72,6 +72,9 @@ type Options struct {
 	// smaller pages.
 	smallParts bool
 	pageSize   int32
+	// copyWhole is the most bytes that one request copies (5 GiB), copyPart how many one
+	// does of a larger object whose own parts are not known (512 MiB).
+	copyWhole, copyPart int64
 }
 
 // Events tells what a store does by itself. Any of them may be nil; they return
@@ -115,6 +118,7 @@ func (o Options) withDefaults() Options {
 	o.Region = or(o.Region, "us-east-1")
 	o.Timeout = or(o.Timeout, 30*time.Second)
 	o.PartSize = or(o.PartSize, 16<<20)
+	o.copyWhole, o.copyPart = or(o.copyWhole, maxPart), or(o.copyPart, 512<<20)
 	o.Memory = max(or(o.Memory, 256<<20), o.PartSize)
 	o.MaxBatch = or(o.MaxBatch, maxBatch)
 	o.Concurrency = or(o.Concurrency, 16)

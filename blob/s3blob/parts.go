@@ -36,7 +36,10 @@ type upload struct {
 	first  []byte
 	source *source
 
+	over bool // what lies under the key is replaced
+
 	id    *string
+	etag  string // once it is completed
 	sent  int64
 	parts []*types.CompletedPart
 }
@@ -203,7 +206,7 @@ func (s *Store) askComplete(ctx context.Context, u *upload) (verdict, error) {
 		Bucket: &s.o.Bucket, Key: s.name(u.key), UploadId: u.id,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	}
-	if s.Capabilities().ConditionalComplete {
+	if s.Capabilities().ConditionalComplete && !u.over {
 		in.IfNoneMatch = aws.String("*")
 	}
 	out, err := s.client.CompleteMultipartUpload(asked, in)
@@ -211,6 +214,7 @@ func (s *Store) askComplete(ctx context.Context, u *upload) (verdict, error) {
 		return judge(ctx, err), err
 	}
 	s.sawVersion(out.VersionId)
+	u.etag = aws.ToString(out.ETag)
 	return verdict{}, nil
 }
 

@@ -1,0 +1,147 @@
+package s3blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// copiesAtOnce is the most parts of one copy under way at once: the service moves the
+// bytes.
+const copiesAtOnce = 16
+
+// partCopy is a copy of an object in parts.
+type partCopy struct {
+	upload
+	source *Store
+	seen   blob.ForeignInfo
+	each   int64
+	// alike: the parts are those of the source, so that the ETag has to be its as well.
+	alike bool
+}
+
+// copyParts copies what one request cannot, each part only of the ETag that was seen.
+// Nothing lies under the key before the upload is completed; what fails until then is
+// given up.
+func (s *Store) copyParts(ctx context.Context, source *Store, seen blob.ForeignInfo, key string, fresh bool) error {
+	if !s.Capabilities().Multipart {
+		return notDone("copy", key, fmt.Errorf("%w: it has %d bytes, and the service has no multipart uploads", errors.ErrUnsupported, seen.Size))
+	}
+	c := &partCopy{upload: upload{key: key, sent: seen.Size, over: !fresh}, source: source, seen: seen}
+	if err := c.plan(ctx); err != nil {
+		return err
+	}
+	asked, cancel := s.bounded(ctx, 0)
+	out, err := s.client.CreateMultipartUpload(asked, s.like(seen, key))
+	cancel()
+	if err != nil {
+		v := judge(ctx, err)
+		v.certain = true
+		return s.changing("copy", key, v)
+	}
+	c.id = out.UploadId
+	if err := s.sendCopies(ctx, c); err != nil {
+		s.abort(ctx, key, c.id)
+		return err
+	}
+	if v, err := s.askComplete(ctx, &c.upload); err != nil {
+		s.abort(ctx, key, c.id)
+		return s.notCopied(ctx, key, fresh, v)
+	}
+	if c.alike && c.etag != "" && c.etag != seen.Tag {
+		return fmt.Errorf("s3blob: copy %s: %w: the ETag of the copy is %s, that of the same parts was %s", key, blob.ErrUnknown, c.etag, seen.Tag)
+	}
+	return nil
+}
+
+// plan asks for the size of the source's parts, which the copy's have as well if the
+// service tells it.
+func (c *partCopy) plan(ctx context.Context) error {
+	o := c.source.o
+	c.each = max(o.copyPart, (c.seen.Size+maxParts-1)/maxParts)
+	asked, cancel := c.source.bounded(ctx, 0)
+	defer cancel()
+	out, err := c.source.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &o.Bucket, Key: c.source.name(c.seen.Key), IfMatch: &c.seen.Tag, PartNumber: aws.Int32(1)})
+	if err != nil {
+		if v := judge(ctx, err); v.status == http.StatusNotFound || v.status == http.StatusPreconditionFailed {
+			return c.source.notCopied(ctx, c.key, false, v)
+		}
+		return nil // not every service knows parts
+	}
+	first, parts := aws.ToInt64(out.ContentLength), int64(aws.ToInt32(out.PartsCount))
+	if aws.ToString(out.ETag) != c.seen.Tag || first <= 0 || first > maxPart || parts < 2 || (c.seen.Size+first-1)/first != parts {
+		return nil
+	}
+	c.each = first
+	c.alike = out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
+	return nil
+}
+
+// like begins an object with what is kept beside the bytes of another.
+func (s *Store) like(seen blob.ForeignInfo, key string) *s3.CreateMultipartUploadInput {
+	in := &s3.CreateMultipartUploadInput{Bucket: &s.o.Bucket, Key: s.name(key), Metadata: seen.User}
+	for name, field := range map[string]**string{
+		"Content-Type": &in.ContentType, "Content-Encoding": &in.ContentEncoding, "Content-Disposition": &in.ContentDisposition,
+		"Content-Language": &in.ContentLanguage, "Cache-Control": &in.CacheControl,
+	} {
+		if v := seen.Headers[name]; v != "" {
+			*field = &v
+		}
+	}
+	if at, err := http.ParseTime(seen.Headers["Expires"]); err == nil {
+		in.Expires = &at
+	}
+	return in
+}
+
+func (s *Store) sendCopies(ctx context.Context, c *partCopy) error {
+	sending, ctx2 := errgroup.WithContext(ctx)
+	sending.SetLimit(copiesAtOnce)
+	for from := int64(0); from < c.seen.Size; from += c.each {
+		part := &types.CompletedPart{PartNumber: aws.Int32(int32(len(c.parts) + 1))}
+		c.parts = append(c.parts, part)
+		sending.Go(func() (err error) {
+			part.ETag, err = s.copyPart(ctx2, c, *part.PartNumber, from)
+			return err
+		})
+	}
+	return sending.Wait()
+}
+
+// copyPart lets the service copy one part, until it has.
+func (s *Store) copyPart(ctx context.Context, c *partCopy, number int32, from int64) (*string, error) {
+	n := min(c.each, c.seen.Size-from)
+	for try := 1; ; try++ {
+		if err := mayChange(ctx); err != nil {
+			return nil, notDone("copy", c.key, err)
+		}
+		asked, cancel := s.bounded(ctx, n/16)
+		out, err := s.client.UploadPartCopy(asked, &s3.UploadPartCopyInput{
+			Bucket: &s.o.Bucket, Key: s.name(c.key), UploadId: c.id, PartNumber: &number,
+			CopySource: c.source.copySource(c.seen.Key), CopySourceIfMatch: &c.seen.Tag, CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", from, from+n-1)),
+		})
+		cancel()
+		if err == nil {
+			if out.CopyPartResult == nil || strings.Trim(aws.ToString(out.CopyPartResult.ETag), `"`) == "" {
+				return nil, notDone("copy", c.key, fmt.Errorf("part %d: the service answered without an ETag", number))
+			}
+			return out.CopyPartResult.ETag, nil
+		}
+		v := judge(ctx, err)
+		v.certain = true // nobody sees a part before the upload is completed
+		if !v.again || try == partTries || lethe.Sleep(ctx, max(v.wait, 200*time.Millisecond<<try)) != nil {
+			return nil, s.notCopied(ctx, c.key, false, v)
+		}
+	}
+}
