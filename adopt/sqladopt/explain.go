@@ -95,14 +95,35 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 	return facts, nil
 }
 
+// receipt is that something went, and when.
+type receipt struct {
+	at   lethe.Time
+	kind string
+}
+
+func scanReceipt(r *sql.Rows) (out receipt, err error) {
+	err = r.Scan(&out.at, &out.kind)
+	return out, err
+}
+
 // receipts tells what is kept of a key that went.
-func (s scope) receipts(t *tx, key string) ([]Fact, error) {
-	return all(t, func(r *sql.Rows) (f Fact, err error) {
-		var kind string
-		err = r.Scan(&f.At, &kind)
-		f.What = told(kind, key)
-		return f, err
-	}, explainReceipts, s.name, sqldb.JSON([]string{key}))
+func (s scope) receipts(t *tx, key string) (facts []Fact, err error) {
+	gone, err := all(t, scanReceipt, explainReceipts, s.name, sqldb.JSON([]string{key}))
+	if err != nil || len(gone) == 0 {
+		return nil, err
+	}
+	moves, err := all(t, scanReceipt, explainMoves, s.name, sqldb.JSON([]string{key}))
+	before := lethe.Time(0)
+	for _, r := range gone {
+		what := told(r.kind, key)
+		moved := func(m receipt) bool { return m.kind == "quarantined" && m.at > before && m.at <= r.at }
+		if r.kind == "orphans" && slices.ContainsFunc(moves, moved) {
+			what = "object " + key + " left its place, as no row named it: it was moved to quarantine"
+		}
+		facts = append(facts, Fact{r.at, what})
+		before = r.at
+	}
+	return facts, err
 }
 
 // told says what a receipt means.

@@ -45,7 +45,7 @@ var mysqlTexts = map[string]string{
 	livingKeys: `SELECT count(DISTINCT {named key}), (` + lastRows + `) FROM {named}
 		WHERE substr({named key}, 1, length(?2)) = ?2 AND {named key} <> ?2`,
 
-	explainReceipts: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects') AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
+	explainReceipts: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects', 'folders', 'orphans', 'unconfirmed') AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
 	explainMoves: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
 		AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
 
@@ -56,7 +56,8 @@ var mysqlTexts = map[string]string{
 		(SELECT coalesce(JSON_ARRAYAGG(CONVERT(f.name USING utf8mb4)), '[]') FROM (
 			SELECT DISTINCT {live name} AS name FROM {live} WHERE {live name} IN (SELECT id FROM {ids 1})) AS f)`,
 	noteRows: `INSERT INTO {lethe}live_rows (collection, live, at) VALUES (?1, ?2, ?3)
-		ON DUPLICATE KEY UPDATE live = VALUES(live), at = VALUES(at)`,
+		ON DUPLICATE KEY UPDATE live = CASE WHEN {lethe}live_rows.at <= VALUES(at) OR {lethe}live_rows.at > ?4 THEN VALUES(live) ELSE {lethe}live_rows.live END,
+			at = CASE WHEN {lethe}live_rows.at <= VALUES(at) OR {lethe}live_rows.at > ?4 THEN VALUES(at) ELSE {lethe}live_rows.at END`,
 	insertSeen: `INSERT INTO {lethe}folders (collection, name, state, seen_at)
 		SELECT ?2, t.id, 1, ?3 FROM {ids 1} ON DUPLICATE KEY UPDATE state = {lethe}folders.state`,
 	recordMarker: `UPDATE {lethe}folders f JOIN {rows 1: name text, at bigint} ON f.name = t.name

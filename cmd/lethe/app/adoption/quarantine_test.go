@@ -49,6 +49,8 @@ func TestQuarantineCopiesBack(t *testing.T) {
 	f.row("a")
 	f.passes(map[string]int64{"orphans": 2, "objects": 2})
 	f.left("a", "kept/"+odd, "kept/files/other")
+	explains(t, f.Adoption, "files", "files/other", "left its place, as no row named it: it was moved to quarantine",
+		"files/other (5 bytes) lies in quarantine as kept/files/other since", ", until 2")
 	f.exec(`INSERT INTO files VALUES (9, $1)`, odd)
 	f.cares(map[string]int64{"restored": 1})
 	f.left("a", "m ü?%2F+&.txt", "kept/"+odd, "kept/files/other")
