@@ -53,8 +53,9 @@ const (
 type FolderMarks interface {
 	// Look reads the rows and the record, and changes nothing.
 	Look(ctx context.Context) (FolderView, error)
-	// Note remembers how many rows live, and folders that were seen without one.
-	Note(ctx context.Context, rows int64, names []string) error
+	// Note remembers how many rows a look has found, unless a later one was noted, and
+	// folders that were seen without one.
+	Note(ctx context.Context, v FolderView, names []string) error
 	// Condemn makes folders that were seen, and not yet marked, ones whose marker is being
 	// put, after it has looked again that no row names them and no hold keeps them; it
 	// returns which. At least floor rows have to live: ErrFewRows.
@@ -251,7 +252,7 @@ type folderPass struct {
 	*Folders
 	planned bool
 	plan    FolderPlan
-	rows    int64 // that lived when it was planned
+	view    FolderView // by which it was planned
 	floor   int64
 	broken  bool // objects of the first folder to purge could not be deleted
 	after   string
@@ -271,7 +272,7 @@ func (p *folderPass) step(ctx context.Context, add func(string, int64)) (more bo
 		return true, p.begin(ctx, add)
 	case len(p.plan.Notice) > 0:
 		n := min(notesAtOnce, len(p.plan.Notice))
-		err := p.Rows.Note(ctx, p.rows, names(p.plan.Notice[:n]))
+		err := p.Rows.Note(ctx, p.view, names(p.plan.Notice[:n]))
 		p.plan.Notice = p.plan.Notice[n:]
 		return true, err
 	case len(p.plan.Cancel) > 0:
@@ -297,7 +298,7 @@ func (p *folderPass) begin(ctx context.Context, add func(string, int64)) error {
 	if p.floor, err = p.Rules.floor(view); err != nil {
 		return err
 	}
-	p.planned, p.plan, p.rows = true, plan, view.Rows
+	p.planned, p.plan, p.view = true, plan, FolderView{Now: view.Now, Rows: view.Rows}
 	for _, c := range []struct {
 		name string
 		n    int64
@@ -312,7 +313,7 @@ func (p *folderPass) begin(ctx context.Context, add func(string, int64)) error {
 	for _, s := range plan.Kept {
 		p.Events.folderKept(p.Collection, s.Folder.Name, s.Why)
 	}
-	return p.Rows.Note(ctx, p.rows, nil)
+	return p.Rows.Note(ctx, p.view, nil)
 }
 
 func names(steps []Step) []string {

@@ -39,6 +39,6 @@ const minLate = 3 * time.Minute
 // marked: the rest is for what was sent to take effect.
 func (g Grace) sendWithin() time.Duration { return g.Late / 3 }
 
-// landed is how long after a worker has begun nothing that it sent can take effect any
+// Landed is how long after a worker has begun nothing that it sent can take effect any
 // more.
-func (g Grace) landed() time.Duration { return g.sendWithin() + g.Late }
+func (g Grace) Landed() time.Duration { return g.sendWithin() + g.Late }

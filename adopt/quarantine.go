@@ -120,7 +120,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	begun, err := m.Rows.Begin(ctx, found, m.Grace.landed())
+	begun, err := m.Rows.Begin(ctx, found, m.Grace.Landed())
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 		return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
 	})
 	m.each(m.left(going), func(key string) error { return m.verify(ctx, key) })
-	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.landed()})
+	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.Landed()})
 	if err != nil {
 		return err
 	}

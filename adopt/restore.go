@@ -176,7 +176,7 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 		return nil
 	}
 	began := c.Boot.Now()
-	fence, claimed, err := c.Rows.Claim(ctx, Custody{Keys: keys, For: Restoring, Late: c.Grace.landed()})
+	fence, claimed, err := c.Rows.Claim(ctx, Custody{Keys: keys, For: Restoring, Late: c.Grace.Landed()})
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *care) purge(ctx context.Context, what Custody) error {
 		}
 	}
 	began := c.Boot.Now()
-	what.For, what.Late = Purging, c.Grace.landed()
+	what.For, what.Late = Purging, c.Grace.Landed()
 	fence, claimed, err := c.Rows.Claim(ctx, what)
 	if err != nil || len(claimed) == 0 {
 		return err

@@ -22,6 +22,7 @@ type Names interface {
 // FolderSite is one collection of folders, empty at first.
 type FolderSite struct {
 	adopt.FolderRows
+	adopt.Holder
 	App Names
 }
 
@@ -42,11 +43,15 @@ func RunFolders(t *testing.T, open func(t *testing.T) FolderSite) {
 		"counts folders whose retention is over":     pendingFolders,
 		"a folder that was forgotten begins anew":    seenAnew,
 		"what is not seen is not condemned, nor was": condemnUnseen,
+		"a count is not put back by an older look":   noteLate,
+		"a hold keeps a folder from its marker":      heldFromMarker,
+		"a hold keeps a folder from being purged":    heldFromPurge,
+		"a hold tells which folders are purged":      heldPurging,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			site := open(t)
-			run(&folders{&world{T: t, ctx: t.Context()}, site.FolderRows, site.App})
+			run(&folders{&world{T: t, ctx: t.Context(), Site: Site{Holder: site.Holder}}, site.FolderRows, site.App})
 		})
 	}
 }
@@ -86,7 +91,7 @@ func (f *folders) states(want map[string]adopt.FolderState) {
 // marked takes a folder without a row until its marker is recorded.
 func (f *folders) marked(name string) adopt.KnownFolder {
 	f.Helper()
-	f.must(f.Note(f.ctx, 1, []string{name}))
+	f.note(1, name)
 	equal(f.world, "condemned", must(f.Condemn(f.ctx, []string{name}, 0))(f.world), []string{name})
 	f.must(f.Marked(f.ctx, []adopt.KnownFolder{{Name: name, MarkerAt: markerAt}}))
 	return f.known(name)
@@ -101,6 +106,14 @@ func (f *folders) known(name string) adopt.KnownFolder {
 	}
 	f.Fatalf("%s is not on record", name)
 	return adopt.KnownFolder{}
+}
+
+// note notes a look of now, of so many rows, and folders.
+func (f *folders) note(rows int64, names ...string) {
+	f.Helper()
+	v := f.look()
+	v.Rows = rows
+	f.must(f.Note(f.ctx, v, names))
 }
 
 func lookFolders(f *folders) {
@@ -119,17 +132,17 @@ func lookFolders(f *folders) {
 }
 
 func noteFolders(f *folders) {
-	f.must(f.Note(f.ctx, 7, nil))
-	f.must(f.Note(f.ctx, 3, []string{"x", "y"}))
+	f.note(7)
+	f.note(3, "x", "y")
 	equal(f.world, "rows of the last run", f.look().Last, 3)
 	f.must(second(f.Condemn(f.ctx, []string{"x"}, 0)))
-	f.must(f.Note(f.ctx, 3, []string{"x", "z"}))
+	f.note(3, "x", "z")
 	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarking, "y": adopt.FolderSeen, "z": adopt.FolderSeen})
 }
 
 func condemnFolders(f *folders) {
 	f.insert("a", "x")
-	f.must(f.Note(f.ctx, 1, []string{"x", "y", "z"}))
+	f.note(1, "x", "y", "z")
 	for range 2 { // a marker that was not recorded is put once more
 		equal(f.world, "condemned", must(f.Condemn(f.ctx, []string{"y", "x"}, 2))(f.world), []string{"y"})
 		f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen, "y": adopt.FolderMarking, "z": adopt.FolderSeen})
@@ -145,7 +158,7 @@ func condemnUnseen(f *folders) {
 
 func condemnFew(f *folders) {
 	f.insert("a", "a")
-	f.must(f.Note(f.ctx, 1, []string{"x"}))
+	f.note(1, "x")
 	if _, err := f.Condemn(f.ctx, []string{"x"}, 3); !errors.Is(err, adopt.ErrFewRows) {
 		f.Errorf("two rows of three: %v", err)
 	}
@@ -159,7 +172,7 @@ func markedOnce(f *folders) {
 		f.Errorf("on record is %+v", k)
 	}
 	f.app.Pass(time.Hour)
-	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.note(1, "seen")
 	f.must(f.Marked(f.ctx, []adopt.KnownFolder{{Name: "x", MarkerAt: 1}, {Name: "seen", MarkerAt: 1}, {Name: "unknown", MarkerAt: 1}}))
 	equal(f.world, "recorded again", f.known("x"), k)
 	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked, "seen": adopt.FolderSeen})
@@ -182,7 +195,7 @@ func forgetFolders(f *folders) {
 
 func seenAnew(f *folders) {
 	f.must(f.Forget(f.ctx, f.marked("x")))
-	f.must(f.Note(f.ctx, 1, []string{"x"}))
+	f.note(1, "x")
 	equal(f.world, "on record", f.known("x"), adopt.KnownFolder{Name: "x", State: adopt.FolderSeen})
 }
 
@@ -216,7 +229,7 @@ func proceedChanged(f *folders) {
 	} {
 		f.verdict(other, 0, adopt.Changed)
 	}
-	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.note(1, "seen")
 	f.verdict(adopt.KnownFolder{Name: "seen"}, 0, adopt.Changed)
 	f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked, "seen": adopt.FolderSeen})
 }
@@ -250,7 +263,7 @@ func purgedFolders(f *folders) {
 func pendingFolders(f *folders) {
 	const retention = time.Hour
 	k := f.marked("x")
-	f.must(f.Note(f.ctx, 1, []string{"seen"}))
+	f.note(1, "seen")
 	f.app.Pass(retention - time.Minute)
 	equal(f.world, "due too early", must(f.Pending(f.ctx, retention))(f.world), adopt.Backlog{})
 	f.marked("y")
@@ -259,4 +272,71 @@ func pendingFolders(f *folders) {
 	equal(f.world, "due", must(f.Pending(f.ctx, retention))(f.world), due)
 	f.verdict(k, 0, adopt.Orphan)
 	equal(f.world, "due while it is purged", must(f.Pending(f.ctx, retention))(f.world), due)
+}
+
+// A worker that stood still does not put back what it counted before another.
+func noteLate(f *folders) {
+	old := f.look()
+	old.Rows = 3
+	f.app.Pass(time.Hour)
+	f.note(7)
+	f.must(f.Note(f.ctx, old, []string{"x"}))
+	equal(f.world, "rows of the last run", f.look().Last, 7)
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen})
+	ahead := f.look()
+	ahead.Now, ahead.Rows = ahead.Now.Add(time.Hour), 9
+	f.must(f.Note(f.ctx, ahead, nil))
+	f.note(5) // the clock was set back
+	equal(f.world, "rows of the last run by the right clock", f.look().Last, 5)
+}
+
+func heldFromMarker(f *folders) {
+	f.note(1, "x", "y", "z")
+	condemned := func(want ...string) {
+		f.Helper()
+		got := must(f.Condemn(f.ctx, []string{"x", "y"}, 0))(f.world)
+		equal(f.world, "condemned", append([]string{}, got...), append([]string{}, want...))
+	}
+	f.hold(adopt.HoldCollection, "")
+	condemned()
+	f.lift(adopt.HoldCollection, "")
+	f.hold(adopt.HoldObject, "x/deep/1")
+	condemned("y")
+	f.states(map[string]adopt.FolderState{"x": adopt.FolderSeen, "y": adopt.FolderMarking, "z": adopt.FolderSeen})
+	equal(f.world, "holds of a look", len(f.look().Holds), 1)
+	f.lift(adopt.HoldObject, "x/deep/1")
+	condemned("x", "y")
+}
+
+func heldFromPurge(f *folders) {
+	k := f.marked("x")
+	for _, h := range []adopt.Hold{
+		{Scope: adopt.HoldCollection}, {Scope: adopt.HoldObject, Key: "x/1"}, {Scope: adopt.HoldPrefix, Key: "x/a"}, {Scope: adopt.HoldPrefix, Key: "x"},
+	} {
+		f.hold(h.Scope, h.Key)
+		f.verdict(k, 0, adopt.OnHold)
+		f.states(map[string]adopt.FolderState{"x": adopt.FolderMarked})
+		f.lift(h.Scope, h.Key)
+	}
+	f.hold(adopt.HoldObject, "x")
+	f.hold(adopt.HoldObject, "xy/1")
+	f.hold(adopt.HoldPrefix, "xy")
+	f.verdict(k, 0, adopt.Orphan)
+	f.hold(adopt.HoldObject, "x/1")
+	f.verdict(k, 0, adopt.OnHold)
+}
+
+func heldPurging(f *folders) {
+	k := f.marked("x")
+	equal(f.world, "under way of what is marked", f.hold(adopt.HoldCollection, ""), adopt.UnderWay{})
+	f.lift(adopt.HoldCollection, "")
+	f.verdict(k, 0, adopt.Orphan)
+	now := f.look().Now
+	under := f.hold(adopt.HoldPrefix, "x/")
+	if left := under.Until.Sub(now); under.Folders != 1 || left < grace.Landed()-time.Minute || left > grace.Landed()+time.Minute {
+		f.Errorf("under way are %+v, until %v from now", under, left)
+	}
+	equal(f.world, "under way of another", f.hold(adopt.HoldPrefix, "xy/"), adopt.UnderWay{})
+	f.app.Pass(grace.Landed() + time.Minute)
+	equal(f.world, "under way at last", f.hold(adopt.HoldObject, "x/1"), adopt.UnderWay{})
 }

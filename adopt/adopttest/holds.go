@@ -144,6 +144,8 @@ func heldUnderWay(w *world) {
 		}
 	}
 	w.App.Pass(grace.Late)
+	equal(w, "under way while a delete that was sent late may land", w.hold(adopt.HoldCollection, "").Objects, 1)
+	w.App.Pass(grace.Landed() - grace.Late)
 	equal(w, "under way at last", w.hold(adopt.HoldCollection, ""), adopt.UnderWay{})
 }
 

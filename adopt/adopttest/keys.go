@@ -12,6 +12,7 @@ import (
 // KeySite is one collection of keys, empty at first.
 type KeySite struct {
 	adopt.KeyRows
+	adopt.Holder
 	App Names
 }
 
@@ -27,11 +28,14 @@ func RunKeys(t *testing.T, open func(t *testing.T) KeySite) {
 		"what is gone is forgotten":                    goneKeys,
 		"what was not seen by a run is forgotten":      endKeys,
 		"what a run that did not end saw is on record": notEnded,
+		"a count is not put back by an older run":      endLate,
+		"a hold keeps an orphan":                       heldOrphan,
+		"a hold tells which orphans are being deleted": heldOrphans,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			site := open(t)
-			run(&keys{&world{T: t, ctx: t.Context()}, site.KeyRows, site.App})
+			run(&keys{&world{T: t, ctx: t.Context(), Site: Site{Holder: site.Holder}}, site.KeyRows, site.App})
 		})
 	}
 }
@@ -175,4 +179,58 @@ func notEnded(k *keys) {
 	k.app.Pass(keyRetention)
 	k.sees(9, []adopt.OrphanObject{orphan("y", 1)}, 1)
 	equal(k.world, "on record", must(k.Known(k.ctx))(k.world), adopt.Backlog{Due: 2, Oldest: since})
+}
+
+// A worker that stood still does not put back what it counted before another.
+func endLate(k *keys) {
+	_, old, _ := k.stream()
+	k.app.Pass(time.Hour)
+	_, at, _ := k.stream()
+	k.must(k.End(k.ctx, 7, at))
+	k.must(k.End(k.ctx, 3, old))
+	_, _, last := k.stream()
+	equal(k.world, "rows of the last run", last, 7)
+}
+
+func heldOrphan(k *keys) {
+	list := []adopt.OrphanObject{orphan("a/x", 1), orphan("a/y", 1), orphan("b", 1)}
+	k.sees(9, list, 3)
+	k.app.Pass(keyRetention)
+	for _, c := range []struct {
+		hold adopt.Hold
+		want []string
+	}{
+		{adopt.Hold{Scope: adopt.HoldCollection}, nil},
+		{adopt.Hold{Scope: adopt.HoldPrefix, Key: "a/"}, []string{"b"}},
+		{adopt.Hold{Scope: adopt.HoldObject, Key: "a/x"}, []string{"a/y", "b"}},
+		{adopt.Hold{Scope: adopt.HoldObject, Key: "a"}, []string{"a/x", "a/y", "b"}},
+	} {
+		k.hold(c.hold.Scope, c.hold.Key)
+		seen := must(k.See(k.ctx, adopt.Seeing{Orphans: list, Retention: keyRetention, Most: 9}))(k.world)
+		if !slices.Equal(seen.Condemned, c.want) || seen.Orphans != 3 {
+			k.Errorf("with %s it is %+v, want %q", c.hold, seen, c.want)
+		}
+		equal(k.world, "held", seen.Held, 3-len(c.want))
+		k.lift(c.hold.Scope, c.hold.Key)
+	}
+	k.onRecord(3)
+}
+
+func heldOrphans(k *keys) {
+	list := []adopt.OrphanObject{orphan("x", 1), orphan("y", 1)}
+	k.sees(9, list, 2)
+	equal(k.world, "under way of what waits", k.hold(adopt.HoldObject, "x"), adopt.UnderWay{})
+	k.lift(adopt.HoldObject, "x")
+	k.hold(adopt.HoldObject, "y")
+	k.app.Pass(keyRetention)
+	k.sees(9, list, 2, "x")
+	_, now, _ := k.stream()
+	under := k.hold(adopt.HoldCollection, "")
+	if left := under.Until.Sub(now); under.Objects != 1 || left < grace.Landed()-time.Minute || left > grace.Landed()+time.Minute {
+		k.Errorf("under way are %+v, until %v from now", under, left)
+	}
+	k.sees(9, []adopt.OrphanObject{orphan("x", 2)}, 1) // the delete may take what was put since
+	equal(k.world, "under way of what was put anew", k.hold(adopt.HoldObject, "x").Objects, 1)
+	k.app.Pass(grace.Landed() + time.Minute)
+	equal(k.world, "under way at last", k.hold(adopt.HoldObject, "x"), adopt.UnderWay{})
 }

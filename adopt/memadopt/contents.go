@@ -41,7 +41,7 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 	if db.unguarded && !db.o.Quarantine {
 		return out, adopt.ErrUnguarded
 	}
-	now, holds := db.o.Clock.Now(), db.standing()
+	now, holds := db.o.Clock.Now(), db.holds.standing()
 	due := db.take(now, r.Limit)
 	if len(due) == 0 || holds.All() != nil {
 		return out, nil

@@ -82,7 +82,7 @@ type DB struct {
 	marks     map[string]*Mark
 	moved     map[string]*Quarantined
 	again     []again
-	holds     adopt.Holds
+	holds     held
 	locked    map[string]int  // contents that open transactions of the application have locked
 	pinned    map[string]bool // rows that a row of another table refers to
 	unguarded bool
@@ -104,7 +104,7 @@ var (
 // New makes an empty, guarded database.
 func New(o Options) *DB {
 	return &DB{
-		o: o, rows: map[string]*Row{}, contents: map[string]*Content{},
+		o: o, holds: held{clock: o.Clock}, rows: map[string]*Row{}, contents: map[string]*Content{},
 		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine,
 	}
 }
@@ -123,7 +123,7 @@ type Snapshot struct {
 func (db *DB) Snapshot() Snapshot {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again), db.standing()}
+	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again), db.holds.standing()}
 }
 
 // values returns copies of a map's values in the order of its keys.

@@ -12,21 +12,22 @@ import (
 // safe for concurrent use.
 type Folders struct {
 	names
-	known map[string]*adopt.KnownFolder
+	known   map[string]*adopt.KnownFolder
+	allowed map[string]lethe.Time // when each may have lost objects last
 }
 
 var _ adopt.FolderRows = (*Folders)(nil)
 
 // NewFolders makes a collection without rows.
 func NewFolders(clock lethe.Clock) *Folders {
-	return &Folders{names: names{clock: clock, named: map[string]int64{}}, known: map[string]*adopt.KnownFolder{}}
+	return &Folders{names: newNames(clock), known: map[string]*adopt.KnownFolder{}, allowed: map[string]lethe.Time{}}
 }
 
 // Look implements adopt.FolderMarks.
 func (f *Folders) Look(context.Context) (adopt.FolderView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	v := adopt.FolderView{Now: f.clock.Now(), Live: map[string]bool{}, Rows: f.rows(), Last: f.last, Known: values(f.known)}
+	v := adopt.FolderView{Now: f.clock.Now(), Live: map[string]bool{}, Rows: f.rows(), Last: f.last, Known: values(f.known), Holds: f.holds.standing()}
 	for name := range f.named {
 		v.Live[name] = true
 	}
@@ -34,10 +35,10 @@ func (f *Folders) Look(context.Context) (adopt.FolderView, error) {
 }
 
 // Note implements adopt.FolderMarks.
-func (f *Folders) Note(_ context.Context, rows int64, names []string) error {
+func (f *Folders) Note(_ context.Context, v adopt.FolderView, names []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.last = rows
+	f.note(v.Rows, v.Now)
 	for _, name := range names {
 		if f.known[name] == nil {
 			f.known[name] = &adopt.KnownFolder{Name: name, State: adopt.FolderSeen}
@@ -54,6 +55,9 @@ func (f *Folders) Condemn(_ context.Context, names []string, floor int64) (out [
 		return nil, err
 	}
 	for _, name := range names {
+		if f.holds.standing().Folder(name+"/") != nil {
+			continue
+		}
 		if k := f.known[name]; k != nil && k.State <= adopt.FolderMarking && f.named[name] == 0 {
 			k.State = adopt.FolderMarking
 			out = append(out, name)
@@ -103,7 +107,10 @@ func (f *Folders) Proceed(_ context.Context, k adopt.KnownFolder, floor int64) (
 	if f.named[k.Name] > 0 {
 		return adopt.HasRow, nil
 	}
-	f.known[k.Name].State = adopt.FolderPurging
+	if f.holds.standing().Folder(k.Name+"/") != nil {
+		return adopt.OnHold, nil
+	}
+	f.known[k.Name].State, f.allowed[k.Name] = adopt.FolderPurging, f.clock.Now()
 	return adopt.Orphan, nil
 }
 

@@ -4,46 +4,80 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-var _ adopt.Holder = (*DB)(nil)
+var (
+	_ adopt.Holder = (*DB)(nil)
+	_ adopt.Holder = (*Folders)(nil)
+	_ adopt.Holder = (*Keys)(nil)
+)
 
 // same reports whether two holds cover the same.
 func same(a, b adopt.Hold) bool { return a.Scope == b.Scope && a.Key == b.Key }
 
-// standing returns the holds that are not over.
-func (db *DB) standing() adopt.Holds {
-	now := db.o.Clock.Now()
-	return slices.DeleteFunc(slices.Clone(db.holds), func(h adopt.Hold) bool { return h.Until != 0 && h.Until <= now })
+// held are the holds of a collection. Who calls its methods has locked the collection.
+type held struct {
+	clock lethe.Clock
+	list  adopt.Holds
 }
+
+// standing returns the holds that are not over.
+func (s *held) standing() adopt.Holds {
+	now := s.clock.Now()
+	return slices.DeleteFunc(slices.Clone(s.list), func(h adopt.Hold) bool { return h.Until != 0 && h.Until <= now })
+}
+
+// add sets a hold, or returns the one that covers the same.
+func (s *held) add(h adopt.Hold) (adopt.Hold, error) {
+	h.At = s.clock.Now()
+	h.Limit()
+	if h.Until != 0 && h.Until <= h.At {
+		return h, fmt.Errorf("memadopt: the hold would be over before it begins: it is %s", h.At)
+	}
+	s.list = s.standing()
+	if i := slices.IndexFunc(s.list, func(have adopt.Hold) bool { return same(have, h) }); i >= 0 {
+		return s.list[i], nil
+	}
+	s.list = append(s.list, h)
+	return h, nil
+}
+
+// lift ends a hold.
+func (s *held) lift(h adopt.Hold) error {
+	before := len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(have adopt.Hold) bool { return same(have, h) })
+	if len(s.list) == before {
+		return fmt.Errorf("memadopt: %s: %w", h, adopt.ErrNoSuchHold)
+	}
+	return nil
+}
+
+// allowedLate is how long after it was allowed a delete of a folder's page, or of an
+// orphan, may take effect.
+func allowedLate() time.Duration { return adopt.DefaultGrace.Landed() }
 
 // AddHold implements adopt.Holder.
 func (db *DB) AddHold(_ context.Context, h adopt.Hold) (adopt.Hold, adopt.UnderWay, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	h.At = db.o.Clock.Now()
-	h.Limit()
-	if h.Until != 0 && h.Until <= h.At {
-		return h, adopt.UnderWay{}, fmt.Errorf("memadopt: the hold would be over before it begins: it is %s", h.At)
-	}
-	db.holds = db.standing()
-	if i := slices.IndexFunc(db.holds, func(have adopt.Hold) bool { return same(have, h) }); i >= 0 {
-		h = db.holds[i]
-	} else {
-		db.holds = append(db.holds, h)
+	h, err := db.holds.add(h)
+	if err != nil {
+		return h, adopt.UnderWay{}, err
 	}
 	return h, db.underWay(h), nil
 }
 
-// underWay counts the deletes that may yet take effect of what a hold covers.
+// underWay counts the deletions that may yet take effect of what a hold covers.
 func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 	now := db.o.Clock.Now()
 	for _, m := range db.marks {
 		until := m.Unseen
-		if m.Fence != 0 {
-			until = max(until, m.Due)
+		if m.Fence != 0 { // it is due Late after it was marked
+			until = max(until, m.Due.Add(db.o.Grace.Landed()-db.o.Grace.Late))
 		}
 		if m.State == Condemned && until > now && (adopt.Holds{h}).Object(m.Object) != nil {
 			out.Objects++
@@ -67,17 +101,60 @@ func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 func (db *DB) LiftHold(_ context.Context, h adopt.Hold) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	before := len(db.holds)
-	db.holds = slices.DeleteFunc(db.holds, func(have adopt.Hold) bool { return same(have, h) })
-	if len(db.holds) == before {
-		return fmt.Errorf("memadopt: %s: %w", h, adopt.ErrNoSuchHold)
-	}
-	return nil
+	return db.holds.lift(h)
 }
 
 // Holds implements adopt.Holder.
 func (db *DB) Holds(context.Context) (adopt.Holds, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return db.standing(), nil
+	return db.holds.standing(), nil
+}
+
+// AddHold implements adopt.Holder.
+func (f *Folders) AddHold(_ context.Context, h adopt.Hold) (out adopt.Hold, under adopt.UnderWay, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if out, err = f.holds.add(h); err != nil {
+		return out, under, err
+	}
+	for _, name := range sorted(f.allowed) {
+		until := f.allowed[name].Add(allowedLate())
+		if k := f.known[name]; k != nil && k.State == adopt.FolderPurging && until > f.clock.Now() && (adopt.Holds{h}).Folder(name+"/") != nil {
+			under.Folders++
+			under.Until = max(under.Until, until)
+		}
+	}
+	return out, under, nil
+}
+
+// AddHold implements adopt.Holder.
+func (k *Keys) AddHold(_ context.Context, h adopt.Hold) (out adopt.Hold, under adopt.UnderWay, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if out, err = k.holds.add(h); err != nil {
+		return out, under, err
+	}
+	for key, o := range k.orphans {
+		until := o.Allowed.Add(allowedLate())
+		if o.Allowed != 0 && until > k.clock.Now() && (adopt.Holds{h}).Object(key) != nil {
+			under.Objects++
+			under.Until = max(under.Until, until)
+		}
+	}
+	return out, under, nil
+}
+
+// LiftHold implements adopt.Holder.
+func (n *names) LiftHold(_ context.Context, h adopt.Hold) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.holds.lift(h)
+}
+
+// Holds implements adopt.Holder.
+func (n *names) Holds(context.Context) (adopt.Holds, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.holds.standing(), nil
 }

@@ -12,6 +12,8 @@ type Orphan struct {
 	adopt.OrphanObject
 	Since lethe.Time // it has been known, unchanged
 	Seen  lethe.Time
+	// Allowed is when its delete was, 0 if it never was.
+	Allowed lethe.Time
 }
 
 // Keys are rows that name keys, and the record of objects that none does. They are
@@ -25,7 +27,7 @@ var _ adopt.KeyRows = (*Keys)(nil)
 
 // NewKeys makes a collection without rows.
 func NewKeys(clock lethe.Clock) *Keys {
-	return &Keys{names: names{clock: clock, named: map[string]int64{}}, orphans: map[string]*Orphan{}}
+	return &Keys{names: newNames(clock), orphans: map[string]*Orphan{}}
 }
 
 // Orphans returns the record, by key.
@@ -65,7 +67,7 @@ func (k *Keys) Named(_ context.Context, keys []string) (out []string, err error)
 func (k *Keys) See(_ context.Context, s adopt.Seeing) (out adopt.Seen, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.clock.Now()
+	now, holds := k.clock.Now(), k.holds.standing()
 	seen := map[string]*Orphan{}
 	for _, o := range s.Orphans {
 		if k.named[o.Key] > 0 {
@@ -75,15 +77,23 @@ func (k *Keys) See(_ context.Context, s adopt.Seeing) (out adopt.Seen, err error
 		out.Orphans++
 		have := k.orphans[o.Key]
 		if have == nil || have.Modified != o.Modified {
-			have = &Orphan{Since: now}
-			k.orphans[o.Key] = have
+			anew := &Orphan{Since: now}
+			if have != nil {
+				anew.Allowed = have.Allowed // it may take what was put since
+			}
+			have, k.orphans[o.Key] = anew, anew
 		}
 		have.OrphanObject, have.Seen = o, now
+		if holds.Object(o.Key) != nil {
+			out.Held++
+			continue
+		}
 		seen[o.Key] = have
 	}
 	before := now.Add(-s.Retention)
 	for _, key := range sorted(seen) {
 		if seen[key].Since <= before && len(out.Condemned) < s.Most {
+			seen[key].Allowed = now
 			out.Condemned = append(out.Condemned, key)
 		}
 	}
@@ -104,7 +114,7 @@ func (k *Keys) Gone(_ context.Context, keys []string) error {
 func (k *Keys) End(_ context.Context, rows int64, since lethe.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = rows
+	k.note(rows, since)
 	for key, o := range k.orphans {
 		if o.Seen < since {
 			delete(k.orphans, key)

@@ -16,7 +16,21 @@ type names struct {
 
 	mu    sync.Mutex
 	named map[string]int64 // rows by what they name
-	last  int64            // how many there were at the last run
+	last  int64            // how many there were at the last run,
+	at    lethe.Time       // and when they were counted
+	holds held
+}
+
+func newNames(clock lethe.Clock) names {
+	return names{clock: clock, named: map[string]int64{}, holds: held{clock: clock}}
+}
+
+// note remembers how many rows there were at an instant, unless they were counted since.
+// A count of the future is one by a clock that was set back.
+func (n *names) note(rows int64, at lethe.Time) {
+	if n.at <= at || n.at > n.clock.Now() {
+		n.last, n.at = rows, at
+	}
 }
 
 // Insert adds a row.

@@ -40,7 +40,7 @@ func TestFoldersSuite(t *testing.T) {
 	adopttest.RunFolders(t, func(*testing.T) adopttest.FolderSite {
 		clock := newClock()
 		rows := memadopt.NewFolders(clock)
-		return adopttest.FolderSite{FolderRows: rows, App: table{clock, rows}}
+		return adopttest.FolderSite{FolderRows: rows, Holder: rows, App: table{clock, rows}}
 	})
 }
 
@@ -48,7 +48,7 @@ func TestKeysSuite(t *testing.T) {
 	adopttest.RunKeys(t, func(*testing.T) adopttest.KeySite {
 		clock := newClock()
 		rows := memadopt.NewKeys(clock)
-		return adopttest.KeySite{KeyRows: rows, App: table{clock, rows}}
+		return adopttest.KeySite{KeyRows: rows, Holder: rows, App: table{clock, rows}}
 	})
 }
 

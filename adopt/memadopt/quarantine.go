@@ -76,7 +76,7 @@ func (r Quarantine) Moved(_ context.Context, fence int64, keys []string, g adopt
 		if q == nil || q.Fence != fence || q.State != adopt.Moving && q.State != adopt.Quarantined {
 			continue
 		}
-		if referred, _ := db.named(key); referred || db.standing().Object(key) != nil {
+		if referred, _ := db.named(key); referred || db.holds.standing().Object(key) != nil {
 			continue
 		}
 		q.State, q.Due, q.Since, q.Until, q.Late, q.Wanted = adopt.Quarantined, 0, now, now.Add(g.Retention), now.Add(g.Late), false
@@ -103,7 +103,7 @@ func (r Quarantine) Held(_ context.Context, after string, limit int) (out adopt.
 func (db *DB) look(key string) adopt.Held {
 	h := db.moved[key].Held
 	h.Named, h.Known = db.named(key)
-	h.OnHold = db.standing().Object(key) != nil
+	h.OnHold = db.holds.standing().Object(key) != nil
 	return h
 }
 

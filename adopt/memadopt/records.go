@@ -28,7 +28,7 @@ func (db *DB) Claim(_ context.Context, limit int) (adopt.Claim, error) {
 }
 
 func (db *DB) claim(limit int) (out adopt.Claim) {
-	now, holds := db.o.Clock.Now(), db.standing()
+	now, holds := db.o.Clock.Now(), db.holds.standing()
 	due := dueFirst(db.rows, func(r *Row) bool { return r.due(now) && holds.Row(r.Key) == nil }, (*Row).end)
 	for _, r := range up(due, limit) {
 		r.Status, r.At = Claimed, now
@@ -63,7 +63,7 @@ func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (ado
 }
 
 func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
-	now, holds := db.o.Clock.Now(), db.standing()
+	now, holds := db.o.Clock.Now(), db.holds.standing()
 	rows := db.claimed(c)
 	for _, r := range rows {
 		if db.locked[r.Content] > 0 && r.expired(now) {

@@ -18,7 +18,7 @@ func (w *world) end() {
 	w.quiet = true
 	w.note("quiet")
 	w.advance(w.now.Add(w.grace.Late + time.Hour))
-	w.release()
+	w.keeper.release()
 	routines := w.routines()
 	for range rounds {
 		for _, r := range routines {

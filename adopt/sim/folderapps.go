@@ -3,11 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
 
 // objectsOf is how many names of objects a folder has.
@@ -23,20 +23,13 @@ func (a *actor) object(folder string) string {
 
 // serve is an instance of the application.
 func (s *folderSite) serve(a *actor) {
-	ops := []func(*actor, string){
-		s.create, s.create, s.create, s.rowFirst, s.fill, s.remove, s.remove, s.remove, s.remove, s.discard, s.unmark, s.remark, s.loseRecord, s.vanish,
+	var ops []func(*actor)
+	for _, op := range []func(*actor, string){
+		s.create, s.create, s.create, s.rowFirst, s.fill, s.drop, s.drop, s.drop, s.drop, s.discard, s.unmark, s.remark, s.loseRecord,
+	} {
+		ops = append(ops, func(a *actor) { op(a, a.folder()) })
 	}
-	for range 12 + a.rng.IntN(12) {
-		ops[a.rng.IntN(len(ops))](a, a.folder())
-		switch a.rng.IntN(3) {
-		case 0:
-			a.sleep(a.between(0, s.rules.MinAge))
-		case 1:
-			a.sleep(a.between(0, s.rules.Retention+4*s.rules.Interval))
-		default:
-			a.sleep(a.between(0, time.Minute))
-		}
-	}
+	s.use(a, append(ops, func(a *actor) { s.vanish(a, false) }))
 }
 
 // upload puts objects of a folder, none longer after another than half of what an
@@ -62,28 +55,13 @@ func (s *folderSite) create(a *actor, folder string) {
 		if a.one(3) {
 			a.sleep(a.between(0, s.rules.MinAge/2))
 		}
-		s.insert(folder, last.Add(s.rules.MinAge-30*time.Second))
+		s.insert(folder, last.Add(s.rules.MinAge-30*time.Second), func() {})
 	}
-}
-
-// insert commits a row, by an instant.
-func (s *folderSite) insert(folder string, by lethe.Time) bool {
-	_, err := write(s.w, "insert", folder, func() (struct{}, error) {
-		if s.hidden != 0 || s.w.now >= by {
-			return struct{}{}, errGaveUp
-		}
-		if !s.named[folder] {
-			s.rows.Insert(folder)
-			s.named[folder] = true
-		}
-		return struct{}{}, nil
-	})
-	return err == nil
 }
 
 // rowFirst makes a folder the other way round, or lets a row come back.
 func (s *folderSite) rowFirst(a *actor, folder string) {
-	if s.insert(folder, lethe.Forever) && !a.one(3) {
+	if s.insert(folder, lethe.Forever, func() {}) && !a.one(3) {
 		s.upload(a, folder)
 	}
 }
@@ -95,17 +73,8 @@ func (s *folderSite) fill(a *actor, folder string) {
 	}
 }
 
-// remove removes the row; the objects stay.
-func (s *folderSite) remove(_ *actor, folder string) {
-	_, _ = write(s.w, "remove", folder, func() (struct{}, error) {
-		if s.hidden != 0 {
-			return struct{}{}, errGaveUp
-		}
-		s.rows.Remove(folder)
-		delete(s.named, folder)
-		return struct{}{}, nil
-	})
-}
+// drop removes the row; the objects stay.
+func (s *folderSite) drop(_ *actor, folder string) { s.remove(folder, func() {}) }
 
 // discard removes an object of a folder.
 func (s *folderSite) discard(a *actor, folder string) {
@@ -134,60 +103,26 @@ func (s *folderSite) remark(a *actor, folder string) {
 
 // loseRecord takes a folder off the record, as a restored backup does.
 func (s *folderSite) loseRecord(a *actor, folder string) {
-	if k := s.record(folder); a.one(2) && k.State != 0 {
-		_ = s.rows.Forget(context.Background(), k)
+	if k := s.known(folder); a.one(2) && k.State != 0 {
+		_ = s.record.Forget(context.Background(), k)
 		s.strays[folder] = true // whose marker it is nobody knows any more
 		s.w.note("the record of %s is lost", folder)
 	}
 }
-
-// vanish lets most rows vanish for a while.
-func (s *folderSite) vanish(a *actor, _ string) {
-	if s.hidden != 0 || s.last == 0 || a.one(2) {
-		return
-	}
-	s.hidden, s.shown = s.w.now, a.rng.IntN(3)
-	for _, name := range s.live() {
-		if !s.visible(name) {
-			s.rows.Remove(name)
-		}
-	}
-	s.w.note("all rows but %d vanish", s.shown)
-	lasts := a.between(0, s.rules.Interval)
-	if a.one(4) {
-		lasts = a.between(s.rules.Interval, 2*s.rules.Retention)
-	}
-	s.w.lands(landing{"rows", nil, s.w.now.Add(lasts), s.reappear})
-}
-
-func (s *folderSite) reappear() {
-	for _, name := range s.live() {
-		if !s.visible(name) {
-			s.rows.Insert(name)
-		}
-	}
-	s.hidden = 0
-}
-
-// visible reports whether the row of a folder is one of those that can be seen.
-func (s *folderSite) visible(name string) bool { return slices.Index(s.live(), name) < s.shown }
 
 // race is an instance that makes a folder again at the worst moment: when a page of it
 // is listed, when it was looked that no row names it, or when a delete that was sent
 // long ago takes effect.
 func (s *folderSite) race(a *actor) {
 	for {
-		moment := []func() (string, lethe.Time){s.landing, s.looked, s.looked, s.listed}[a.rng.IntN(4)]
-		a.ahead = true
-		a.sleepUntil(func() bool { name, _ := moment(); return name != "" }, 2*s.rules.Retention)
-		name, at := moment()
-		if a.sleepTo(at); name != "" {
+		name := s.meet(a, s.ending, s.looked, s.looked, s.listed)
+		if name != "" {
 			s.again(a, name)
 		}
 		a.ahead = false
 		a.sleep(a.between(0, s.rules.Interval))
 		if name != "" && !a.one(4) {
-			s.remove(a, name)
+			s.drop(a, name)
 		}
 	}
 }
@@ -196,25 +131,38 @@ func (s *folderSite) race(a *actor) {
 func (s *folderSite) again(a *actor, name string) {
 	first := a.one(3)
 	if !first {
-		s.insert(name, lethe.Forever)
+		s.insert(name, lethe.Forever, func() {})
 	}
 	for range a.rng.IntN(4) {
 		s.objects.upload(a.object(name), func() {})
 	}
 	if first {
-		s.insert(name, lethe.Forever)
+		s.insert(name, lethe.Forever, func() {})
 	}
 }
 
-// landing returns a folder objects of which go when a delete takes effect.
-func (s *folderSite) landing() (name string, at lethe.Time) {
-	for _, l := range s.w.late {
-		if l.what == "unlink" {
-			name, _, _ = strings.Cut(l.keys[0], "/")
-			return name, l.at
-		}
+// ending returns a folder objects of which go when a delete takes effect.
+func (s *folderSite) ending() (name string, at lethe.Time) {
+	key, at := s.landing()
+	name, _, _ = strings.Cut(key, "/")
+	return name, at
+}
+
+// chosen draws what is to be held: of a folder that is about to go, mostly.
+func (s *folderSite) chosen(a *actor) adopt.Hold {
+	name, _ := s.looked()
+	if name == "" || a.one(4) {
+		name = a.folder()
 	}
-	return "", 0
+	switch a.rng.IntN(6) {
+	case 0:
+		return adopt.Hold{Scope: adopt.HoldCollection}
+	case 1, 2:
+		return adopt.Hold{Scope: adopt.HoldObject, Key: a.object(name)}
+	case 3:
+		return adopt.Hold{Scope: adopt.HoldPrefix, Key: "f"}
+	}
+	return adopt.Hold{Scope: adopt.HoldPrefix, Key: name + "/"}
 }
 
 // looked returns a folder of which it was looked that no row names it.

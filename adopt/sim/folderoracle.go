@@ -26,11 +26,7 @@ type sending struct {
 // folderOracle knows what has to hold of folders. Of what it allows to be lost more
 // than docs/adopting-folders.md says is not in it.
 type folderOracle struct {
-	s      *folderSite
-	named  map[string]bool // folders that rows name, as the application's transactions left them
-	hidden lethe.Time      // since when most rows cannot be seen; 0: all can
-	shown  int             // of them can
-	last   int64           // how many there were at the last look of a run
+	s *folderSite
 	// unmarked is when the application removed a marker, or put another one.
 	unmarked map[string]lethe.Time
 	foreign  map[string]bool // markers that are the application's
@@ -42,23 +38,18 @@ type folderOracle struct {
 
 func newFolderOracle(s *folderSite) folderOracle {
 	return folderOracle{
-		s: s, named: map[string]bool{}, unmarked: map[string]lethe.Time{}, foreign: map[string]bool{}, strays: map[string]bool{},
+		s: s, unmarked: map[string]lethe.Time{}, foreign: map[string]bool{}, strays: map[string]bool{},
 		seen: map[string]*run{},
 	}
 }
 
 func (o *folderOracle) holds(string) error { return nil }
 
-// enough: nothing is done on the word of a table of which most has vanished.
-func (o *folderOracle) enough(what string) error {
-	v := int64(0)
-	for name := range o.named {
-		if o.hidden == 0 || o.s.visible(name) {
-			v++
-		}
-	}
-	if 2*v < o.last {
-		return fmt.Errorf("%s while only %d rows can be seen, and at the last look it were %d", what, v, o.last)
+// enough: nothing is done when fewer rows can be seen than half of those that the run
+// has seen, or the last one before it.
+func (o *folderOracle) enough(r *run, what string) error {
+	if v := o.s.rowsSeen(); 2*v < r.rows {
+		return fmt.Errorf("%s while only %d rows can be seen, and it were %d", what, v, r.rows)
 	}
 	return nil
 }
@@ -71,13 +62,21 @@ func (r *run) whole(what string) error {
 	return nil
 }
 
-func (o *folderOracle) noted(r *run, rows int64, names []string) error {
-	if o.hidden != 0 && o.hidden < r.began {
-		return fmt.Errorf("folders were noted in a run that began when rows could not be seen")
+// stands: the count on record is that of the latest look that was noted.
+func (o *folderOracle) stands(last int64) error {
+	if last != o.s.last && !o.s.jumps {
+		return fmt.Errorf("%d rows are on record, and the latest look has found %d", last, o.s.last)
 	}
-	o.last = rows
+	return nil
+}
+
+func (o *folderOracle) noted(r *run, rows int64, names []string) error {
+	if 2*rows < o.s.last && r.looked >= o.s.countedAt {
+		return fmt.Errorf("folders were noted by %d rows, and there were %d", rows, o.s.last)
+	}
+	o.s.counted(rows, r.looked)
 	for _, name := range names {
-		if o.s.record(name).State == 0 {
+		if o.s.known(name).State == 0 {
 			o.seen[name] = r
 		}
 		if f := o.newest(name, r.began); f != 0 && o.s.backend.Now().Sub(second(f)) < o.s.rules.MinAge {
@@ -112,8 +111,10 @@ func (o *folderOracle) condemned(r *run, names []string, before []adopt.KnownFol
 	for _, name := range names {
 		r.marked[name] = true
 		switch {
-		case o.named[name]:
+		case o.s.named[name]:
 			return fmt.Errorf("%s was condemned, and a row names it", name)
+		case o.s.keeper.kept.Folder(name+"/") != nil:
+			return fmt.Errorf("%s was condemned, and %s", name, o.s.keeper.kept.Folder(name+"/").Why())
 		case o.seen[name] == nil || o.seen[name] == r:
 			return fmt.Errorf("%s was condemned by the run that saw it first", name)
 		}
@@ -124,7 +125,7 @@ func (o *folderOracle) condemned(r *run, names []string, before []adopt.KnownFol
 	if err := r.whole("folders were condemned"); err != nil {
 		return err
 	}
-	return o.enough("folders were condemned")
+	return o.enough(r, "folders were condemned")
 }
 
 // marks: a marker is put soon after it was looked.
@@ -140,8 +141,11 @@ func (o *folderOracle) forgets(r *run) error { return r.whole("a folder was forg
 // older than the retention, the one by the bucket's clock, the other by the database's.
 func (o *folderOracle) proceeds(r *run, k adopt.KnownFolder, at *pageLook) error {
 	name, retention := at.folder, o.s.rules.Retention
-	if o.named[name] {
+	if o.s.named[name] {
 		return fmt.Errorf("%s is being purged, and a row names it", name)
+	}
+	if h := o.s.keeper.kept.Folder(name + "/"); h != nil {
+		return fmt.Errorf("%s is being purged, and %s", name, h.Why())
 	}
 	if r.purged[name] = true; len(r.purged) > o.s.rules.Most {
 		return fmt.Errorf("%s purges %d folders, of %d at most", r.ID, len(r.purged), o.s.rules.Most)
@@ -164,7 +168,7 @@ func (o *folderOracle) proceeds(r *run, k adopt.KnownFolder, at *pageLook) error
 	if err := r.whole("a folder was purged"); err != nil {
 		return err
 	}
-	return o.enough("a folder was purged")
+	return o.enough(r, "a folder was purged")
 }
 
 // sends notes that a delete is sent.
@@ -203,10 +207,13 @@ func (o *folderOracle) loses(d *sending, key string) error {
 	if second(v.mod) >= second(d.look.marker.mod) {
 		return fmt.Errorf("%s went, which was written %s after the marker of %s", key, v.mod.Sub(d.look.marker.mod), folder)
 	}
-	if o.named[folder] {
+	if o.s.named[folder] {
 		o.s.w.counts["came back too late"]++
 	}
-	return nil
+	if o.s.jumps || o.s.known(folder).State != adopt.FolderPurging {
+		return nil // no record tells any more that it was allowed, or the clock does not
+	}
+	return o.s.keeper.lost(key)
 }
 
 // purged: only what is gone is told to be.
@@ -243,7 +250,7 @@ func (s *folderSite) ended(r *run) error {
 
 // left: nothing dead is kept, and nothing that lives is marked.
 func (s *folderSite) left() error {
-	v, _ := s.rows.Look(context.Background())
+	v, _ := s.record.Look(context.Background())
 	for _, k := range v.Known {
 		return fmt.Errorf("%s is still on record, in state %d", k.Name, k.State)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,20 +12,15 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
 // folderSite is an application with a folder for each of its rows.
 type folderSite struct {
-	w     *world
-	rules adopt.FolderRules
-	page  int
-
-	db, backend *clock
-	rows        *memadopt.Folders
-	objects     *pile
-	solo        *solo
+	table
+	rules   adopt.FolderRules
+	page    int
+	backend *clock
+	record  *memadopt.Folders
 	folderOracle
 
 	marking sync.Mutex // markers are put several at once
@@ -48,35 +41,30 @@ func newFolderSite(w *world) *folderSite {
 	w.grace.Late = w.pick(3*time.Minute, 15*time.Minute)
 	w.kind.faults = 2 + w.rng.Uint64N(20)
 	s := &folderSite{
-		w: w, page: 2 + w.rng.IntN(2), db: &clock{w: w}, backend: &clock{w: w, ahead: w.pick(0, 20*time.Second, -20*time.Second)},
+		page: 2 + w.rng.IntN(2), backend: &clock{w: w, ahead: w.pick(0, 20*time.Second, -20*time.Second)},
 		rules: adopt.FolderRules{
 			Depth: 1, MinAge: w.pick(10*time.Minute, time.Hour), Retention: w.pick(40*time.Minute, 3*time.Hour),
 			Interval: w.pick(10*time.Minute, 40*time.Minute), Most: []int{1, 2, 1000}[w.rng.IntN(3)], Least: 0.5,
 		},
 	}
-	s.rows, s.objects = memadopt.NewFolders(s.db), newPile(w, s.backend)
+	db := &clock{w: w}
+	s.record = memadopt.NewFolders(db)
+	s.table = table{
+		w: w, times: times{s.rules.MinAge, s.rules.Retention, s.rules.Interval}, db: db, rows: s.record, objects: newPile(w, s.backend),
+		row: func(name string) string { return name },
+	}
+	s.keeper = newKeeper(w, s.record, db, func() bool { name, _ := s.looked(); return name != "" }, s.chosen)
 	s.folderOracle = newFolderOracle(s)
-	s.solo = &solo{
-		w: w, db: s.db, runs: memmeta.New(meta.Options{Clock: s.db}), interval: s.rules.Interval,
-		routine: func(r *run) routine { return s.routine(r) }, ended: s.ended,
-	}
-	for i := range anchors {
-		name := fmt.Sprintf("anchor%d", i)
-		s.objects.put(name + "/data")
-		s.rows.Insert(name)
-		s.named[name] = true
-	}
-	for range 2 + w.rng.IntN(2) {
-		w.enter("worker", s.solo.work)
-	}
-	for range 2 {
-		w.enter("app", s.serve)
-	}
+	s.populate(func(name string) string { return name + "/data" }, func(r *run) routine { return s.routine(r) }, s.ended, s.serve)
 	for range 2 {
 		w.enter("racer", s.race)
 	}
 	if w.rng.IntN(3) == 0 {
+		s.jumps = true
 		w.enter("clock", s.jump)
+	}
+	if w.cfg.Seed%3 == 0 {
+		w.enter("holder", s.keeper.keep)
 	}
 	return s
 }
@@ -104,15 +92,8 @@ func (s *folderSite) nap(a *actor) {
 
 // end lets every folder without a row go, and looks at what is left.
 func (s *folderSite) end() {
-	w := s.w
-	w.quiet = true
-	w.note("quiet")
-	w.advance(w.now.Add(w.grace.Late + s.rules.MinAge + 3*s.rules.Retention)) // rows that vanished are back
-	for range 4 + 3*folders {
-		s.solo.quietly()
-		w.advance(w.now.Add(max(s.rules.Retention/2, s.rules.Interval)))
-	}
-	w.fail(s.left())
+	s.quiet(4+3*folders, func() {})
+	s.w.fail(s.left())
 }
 
 // folderRows are the rows as workers see them.
@@ -122,21 +103,27 @@ type folderRows struct {
 }
 
 func (f folderRows) Look(ctx context.Context) (adopt.FolderView, error) {
-	return read(f.s.w, "look", "", func() (adopt.FolderView, error) { return f.s.rows.Look(ctx) })
+	return read(f.s.w, "look", "", func() (adopt.FolderView, error) {
+		f.r.looked, f.r.rows = f.s.w.now, max(f.s.last, f.s.rowsSeen())
+		return f.s.record.Look(ctx)
+	})
 }
 
-func (f folderRows) Note(ctx context.Context, rows int64, names []string) error {
+func (f folderRows) Note(ctx context.Context, v adopt.FolderView, names []string) error {
 	_, err := write(f.s.w, "note", strings.Join(names, " "), func() (struct{}, error) {
-		f.s.w.fail(f.s.noted(f.r, rows, names))
-		return struct{}{}, f.s.rows.Note(ctx, rows, names)
+		f.s.w.fail(f.s.noted(f.r, v.Rows, names))
+		err := f.s.record.Note(ctx, v, names)
+		after, _ := f.s.record.Look(ctx)
+		f.s.w.fail(f.s.stands(after.Last))
+		return struct{}{}, err
 	})
 	return err
 }
 
 func (f folderRows) Condemn(ctx context.Context, names []string, floor int64) ([]string, error) {
 	return write(f.s.w, "condemn", strings.Join(names, " "), func() ([]string, error) {
-		before, _ := f.s.rows.Look(ctx)
-		out, err := f.s.rows.Condemn(ctx, names, floor)
+		before, _ := f.s.record.Look(ctx)
+		out, err := f.s.record.Condemn(ctx, names, floor)
 		f.s.w.fail(f.s.condemned(f.r, out, before.Known))
 		return out, err
 	})
@@ -149,7 +136,7 @@ func (f folderRows) Marked(ctx context.Context, folders []adopt.KnownFolder) err
 	}
 	_, err := write(f.s.w, "marked", strings.Join(names, " "), func() (struct{}, error) {
 		f.r.did["marked"] += int64(len(names))
-		return struct{}{}, f.s.rows.Marked(ctx, folders)
+		return struct{}{}, f.s.record.Marked(ctx, folders)
 	})
 	return err
 }
@@ -157,7 +144,7 @@ func (f folderRows) Marked(ctx context.Context, folders []adopt.KnownFolder) err
 func (f folderRows) Forget(ctx context.Context, k adopt.KnownFolder) error {
 	_, err := write(f.s.w, "forget", k.Name, func() (struct{}, error) {
 		f.s.w.fail(f.s.forgets(f.r))
-		return struct{}{}, f.s.rows.Forget(ctx, k)
+		return struct{}{}, f.s.record.Forget(ctx, k)
 	})
 	return err
 }
@@ -165,8 +152,8 @@ func (f folderRows) Forget(ctx context.Context, k adopt.KnownFolder) error {
 func (f folderRows) Proceed(ctx context.Context, k adopt.KnownFolder, floor int64) (adopt.Verdict, error) {
 	var at *pageLook
 	v, err := write(f.s.w, "proceed", k.Name, func() (adopt.Verdict, error) {
-		before := f.s.record(k.Name)
-		v, err := f.s.rows.Proceed(ctx, k, floor)
+		before := f.s.known(k.Name)
+		v, err := f.s.record.Proceed(ctx, k, floor)
 		if v == adopt.Orphan {
 			at = &pageLook{folder: k.Name, began: f.r.step}
 			f.s.w.fail(f.s.proceeds(f.r, before, at))
@@ -182,7 +169,7 @@ func (f folderRows) Proceed(ctx context.Context, k adopt.KnownFolder, floor int6
 func (f folderRows) Purged(ctx context.Context, k adopt.KnownFolder, keys []string) error {
 	_, err := write(f.s.w, "purged", strings.Join(keys, " "), func() (struct{}, error) {
 		f.s.w.fail(f.s.purged(f.r, keys))
-		return struct{}{}, f.s.rows.Purged(ctx, k, keys)
+		return struct{}{}, f.s.record.Purged(ctx, k, keys)
 	})
 	return err
 }
@@ -190,13 +177,13 @@ func (f folderRows) Purged(ctx context.Context, k adopt.KnownFolder, keys []stri
 func (f folderRows) Gone(ctx context.Context, k adopt.KnownFolder) error {
 	_, err := write(f.s.w, "gone", k.Name, func() (struct{}, error) {
 		f.s.w.fail(f.s.gone(f.r, k.Name))
-		return struct{}{}, f.s.rows.Gone(ctx, k)
+		return struct{}{}, f.s.record.Gone(ctx, k)
 	})
 	return err
 }
 
 func (f folderRows) Pending(ctx context.Context, retention time.Duration) (adopt.Backlog, error) {
-	return f.s.rows.Pending(ctx, retention)
+	return f.s.record.Pending(ctx, retention)
 }
 
 // folderStore is the bucket as workers see it.
@@ -278,20 +265,20 @@ func (b folderStore) Delete(ctx context.Context, keys []string) ([]blob.Result, 
 		delete(b.objects, keys[0])
 		return []blob.Result{{Key: keys[0]}}, nil
 	}
-	return bucket{b.w, sendsWithin, func(keys []string) func([]string) {
+	return bucket{b.s.w, sendsWithin, func(keys []string) func([]string) {
 		sent := b.s.sends(b.r, keys)
 		return func(keys []string) {
 			for _, key := range keys {
-				b.w.fail(b.s.loses(sent, key))
+				b.s.w.fail(b.s.loses(sent, key))
 				delete(b.objects, key)
 			}
 		}
 	}}.Delete(ctx, keys)
 }
 
-// record is a folder on record, zero if it is not.
-func (s *folderSite) record(name string) adopt.KnownFolder {
-	v, _ := s.rows.Look(context.Background())
+// known is a folder on record, zero if it is not.
+func (s *folderSite) known(name string) adopt.KnownFolder {
+	v, _ := s.record.Look(context.Background())
 	for _, k := range v.Known {
 		if k.Name == name {
 			return k
@@ -299,9 +286,6 @@ func (s *folderSite) record(name string) adopt.KnownFolder {
 	}
 	return adopt.KnownFolder{}
 }
-
-// live returns the folders that rows name, in order.
-func (s *folderSite) live() []string { return slices.Sorted(maps.Keys(s.named)) }
 
 // markerOf is the key of a folder's marker.
 func markerOf(folder string) string { return folder + "/" + adopt.Marker }

@@ -6,34 +6,84 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 )
 
-// keep is somebody who sets holds on what is about to go, and lifts them.
-func keep(a *actor) {
+// keeper is somebody who sets holds on what is about to go, and lifts them.
+type keeper struct {
+	w      *world
+	db     adopt.Holder
+	clock  lethe.Clock // the database's
+	going  func() bool // something is about to go
+	choose func(a *actor) adopt.Hold
+
+	kept adopt.Holds // holds that somebody was told of
+	// until is when the last delete takes effect that was allowed before each, as it was
+	// told.
+	until map[adopt.Hold]lethe.Time
+}
+
+func newKeeper(w *world, db adopt.Holder, c lethe.Clock, going func() bool, choose func(*actor) adopt.Hold) *keeper {
+	return &keeper{w: w, db: db, clock: c, going: going, choose: choose, until: map[adopt.Hold]lethe.Time{}}
+}
+
+func (k *keeper) keep(a *actor) {
 	for {
-		a.sleepUntil(func() bool { return a.w.claimed() != "" }, a.between(time.Minute, time.Hour))
-		h := a.chosen()
-		_, err := write(a.w, "add-hold", h.String(), func() (struct{}, error) {
-			_, under, err := a.w.db.AddHold(context.Background(), h)
-			a.w.counts["deletes under way of what is held"] += under.Objects
+		a.sleepUntil(k.going, a.between(time.Minute, time.Hour))
+		h := k.choose(a)
+		_, err := write(k.w, "add-hold", h.String(), func() (struct{}, error) {
+			_, under, err := k.db.AddHold(context.Background(), h)
+			k.w.counts["deletes under way of what is held"] += under.Objects + under.Folders
+			k.until[h] = k.w.now
+			if under.Until != 0 {
+				k.until[h] = k.w.now.Add(under.Until.Sub(k.clock.Now()))
+			}
 			return struct{}{}, err
 		})
 		if err != nil {
 			continue
 		}
-		a.w.oracle.kept = append(a.w.oracle.kept, h)
+		k.kept = append(k.kept, h)
 		a.sleep(a.between(time.Second, 30*time.Minute))
+		if a.one(4) {
+			a.sleep(a.between(time.Hour, 6*time.Hour))
+		}
 		// From its end on nothing is promised any more.
-		a.w.oracle.kept = slices.DeleteFunc(a.w.oracle.kept, func(have adopt.Hold) bool { return have == h })
-		_, _ = write(a.w, "lift-hold", h.String(), func() (struct{}, error) {
-			return struct{}{}, a.w.db.LiftHold(context.Background(), h)
+		k.kept = slices.DeleteFunc(k.kept, func(have adopt.Hold) bool { return have == h })
+		_, _ = write(k.w, "lift-hold", h.String(), func() (struct{}, error) {
+			return struct{}{}, k.db.LiftHold(context.Background(), h)
 		})
 	}
 }
 
-// chosen draws what is to be held.
-func (a *actor) chosen() adopt.Hold {
+// lost: what is held goes by deletes alone that were allowed before, and by when it was
+// told that they take effect.
+func (k *keeper) lost(key string) error {
+	for _, h := range k.kept {
+		if (adopt.Holds{h}).Object(key) != nil && k.w.now > k.until[h] {
+			return fmt.Errorf("%s went %s after deletes were to have taken effect, and %s", key, k.w.now.Sub(k.until[h]), h.Why())
+		}
+	}
+	return nil
+}
+
+// release lifts what is held still.
+func (k *keeper) release() {
+	k.kept = nil
+	list, err := k.db.Holds(context.Background())
+	for _, h := range list {
+		if err == nil {
+			err = k.db.LiftHold(context.Background(), h)
+		}
+	}
+	if err != nil {
+		k.w.fail(fmt.Errorf("lift a hold: %w", err))
+	}
+}
+
+// chosen draws which rows and contents are to be held.
+func chosen(a *actor) adopt.Hold {
 	h := adopt.Hold{Scope: adopt.HoldRow, Key: a.paste()}
 	if key := a.w.claimed(); key != "" && !a.one(4) {
 		h.Key = key
@@ -47,14 +97,4 @@ func (a *actor) chosen() adopt.Hold {
 		return adopt.Hold{Scope: adopt.HoldPrefix, Key: prefix}
 	}
 	return h
-}
-
-// release lifts what is held still.
-func (w *world) release() {
-	w.oracle.kept = nil
-	for _, h := range w.db.Snapshot().Holds {
-		if err := w.db.LiftHold(context.Background(), h); err != nil {
-			w.fail(fmt.Errorf("lift a hold: %w", err))
-		}
-	}
 }

@@ -3,27 +3,19 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 )
 
 func (a *actor) usedKey() string { return fmt.Sprintf("k%d", a.rng.IntN(usedAgain)) }
 
 // serve is an instance of the application.
 func (s *keySite) serve(a *actor) {
-	ops := []func(*actor){s.once, s.once, s.once, s.again, s.again, s.rename, s.drop, s.drop, s.drop, s.spoil, s.vanish}
-	for range 12 + a.rng.IntN(12) {
-		ops[a.rng.IntN(len(ops))](a)
-		switch a.rng.IntN(3) {
-		case 0:
-			a.sleep(a.between(0, s.rules.MinAge))
-		case 1:
-			a.sleep(a.between(0, s.rules.Retention+2*s.rules.Interval))
-		default:
-			a.sleep(a.between(0, time.Minute))
-		}
-	}
+	vanish := func(a *actor) { s.vanish(a, a.one(2)) }
+	s.use(a, []func(*actor){s.once, s.once, s.once, s.again, s.again, s.rename, s.drop, s.drop, s.drop, s.spoil, vanish})
 }
 
 // once stores an object under a key that is used once.
@@ -48,28 +40,18 @@ func (s *keySite) store(a *actor, key string) {
 	case 1:
 		a.sleep(by.Sub(s.w.now) - a.between(0, time.Minute))
 	}
-	s.insert(key, by)
+	s.name(key, by)
 }
 
-// insert commits a row, by an instant.
-func (s *keySite) insert(key string, by lethe.Time) {
-	_, _ = write(s.w, "insert", key, func() (struct{}, error) {
-		if s.hidden != 0 || s.w.now >= by {
-			return struct{}{}, errGaveUp
-		}
-		if !s.named[key] {
-			s.rows.Insert(filesPrefix + key)
-			s.named[key] = true
-			s.w.fail(s.inserted(key))
-		}
-		return struct{}{}, nil
-	})
+// name commits a row, by an instant.
+func (s *keySite) name(key string, by lethe.Time) {
+	s.insert(key, by, func() { s.w.fail(s.inserted(key)) })
 }
 
 // rename lets a row name an object that is there.
 func (s *keySite) rename(a *actor) {
 	if key := a.usedKey(); s.objects.has(key) {
-		s.insert(key, lethe.Forever)
+		s.name(key, lethe.Forever)
 	}
 }
 
@@ -80,15 +62,7 @@ func (s *keySite) drop(a *actor) {
 		return
 	}
 	key := list[a.rng.IntN(len(list))]
-	_, _ = write(s.w, "drop-row", key, func() (struct{}, error) {
-		if s.hidden != 0 {
-			return struct{}{}, errGaveUp
-		}
-		s.rows.Remove(filesPrefix + key)
-		delete(s.named, key)
-		s.unnamed[key] = s.w.now
-		return struct{}{}, nil
-	})
+	s.remove(key, func() { s.unnamed[key] = s.w.now })
 	if a.one(4) && !s.named[key] {
 		delete(s.objects.objects, key)
 	}
@@ -104,72 +78,44 @@ func (s *keySite) spoil(a *actor) {
 	}
 }
 
-// vanish lets most rows vanish for a while, or name keys elsewhere.
-func (s *keySite) vanish(a *actor) {
-	if s.hidden != 0 || s.last == 0 || a.one(2) {
-		return
-	}
-	s.hidden, s.shown, s.elsewhere = s.w.now, a.rng.IntN(3), a.one(2)
-	for _, key := range s.live() {
-		if s.visible(key) {
-			continue
-		}
-		s.rows.Remove(filesPrefix + key)
-		if s.elsewhere {
-			s.rows.Insert("/" + filesPrefix + key)
-		}
-	}
-	s.w.note("all rows but %d vanish", s.shown)
-	lasts := a.between(0, s.rules.Interval)
-	if a.one(3) {
-		lasts = a.between(s.rules.Interval, 2*s.rules.Retention)
-	}
-	s.w.lands(landing{"rows", nil, s.w.now.Add(lasts), s.reappear})
-}
-
-func (s *keySite) reappear() {
-	for _, key := range s.live() {
-		if !s.visible(key) {
-			s.rows.Remove("/" + filesPrefix + key)
-			s.rows.Insert(filesPrefix + key)
-		}
-	}
-	s.hidden = 0
-}
-
-// visible reports whether the row of a key is one of those that can be seen.
-func (s *keySite) visible(key string) bool { return slices.Index(s.live(), key) < s.shown }
-
 // race is an instance that names a key again at the worst moment: when it was looked
 // that no row does, or when a delete that was sent long ago takes effect; and that puts
 // an object that is missing right before it is looked whether it is.
 func (s *keySite) race(a *actor) {
 	for {
-		moment := []func() (string, lethe.Time){s.landing, s.looked, s.looked, s.missed}[a.rng.IntN(4)]
-		a.ahead = true
-		a.sleepUntil(func() bool { key, _ := moment(); return key != "" }, 2*s.rules.Retention)
-		key, at := moment()
-		if a.sleepTo(at); key != "" && s.named[key] {
+		key := s.meet(a, s.ending, s.looked, s.looked, s.missed)
+		if key != "" && s.named[key] {
 			s.objects.upload(key, func() {})
 		} else if key != "" && key[0] == 'k' {
 			if a.one(2) {
 				s.objects.upload(key, func() {})
 			}
-			s.insert(key, lethe.Forever)
+			s.name(key, lethe.Forever)
 		}
 		a.ahead = false
 		a.sleep(a.between(0, s.rules.Interval))
 	}
 }
 
-// landing returns a key whose object goes when a delete takes effect.
-func (s *keySite) landing() (key string, at lethe.Time) {
-	for _, l := range s.w.late {
-		if l.what == "unlink" {
-			return l.keys[len(l.keys)-1], l.at
-		}
+// ending returns a key whose object goes when a delete takes effect.
+func (s *keySite) ending() (key string, at lethe.Time) {
+	key, at = s.landing()
+	return strings.TrimPrefix(key, filesPrefix), at
+}
+
+// chosen draws what is to be held: what is about to go, mostly.
+func (s *keySite) chosen(a *actor) adopt.Hold {
+	key, _ := s.looked()
+	if key == "" || a.one(4) {
+		key = a.usedKey()
 	}
-	return "", 0
+	switch a.rng.IntN(6) {
+	case 0:
+		return adopt.Hold{Scope: adopt.HoldCollection}
+	case 1, 2:
+		return adopt.Hold{Scope: adopt.HoldPrefix, Key: filesPrefix + key[:1]}
+	}
+	return adopt.Hold{Scope: adopt.HoldObject, Key: filesPrefix + key}
 }
 
 // looked returns a key of which it was looked that no row names it.

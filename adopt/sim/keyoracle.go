@@ -2,36 +2,33 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
 )
 
 // keyOracle knows what has to hold of keys.
 type keyOracle struct {
 	s         *keySite
-	named     map[string]bool       // keys that rows name, as the application's transactions left them
 	unnamed   map[string]lethe.Time // when they did so last
 	seenNamed map[string]lethe.Time // when it was seen last that they do
 	spoilt    map[string]bool       // keys whose objects others removed, or that were used again too late
-	hidden    lethe.Time            // since when most rows cannot be seen; 0: all can
-	shown     int                   // of them can
-	elsewhere bool                  // the others name keys that lie elsewhere
-	last      int64                 // how many there were at the last run
 	told      map[string]bool       // keys without an object that were told
 }
 
 func newKeyOracle(s *keySite) keyOracle {
 	return keyOracle{
-		s: s, named: map[string]bool{}, unnamed: map[string]lethe.Time{}, seenNamed: map[string]lethe.Time{},
+		s: s, unnamed: map[string]lethe.Time{}, seenNamed: map[string]lethe.Time{},
 		spoilt: map[string]bool{}, told: map[string]bool{},
 	}
 }
 
 // holds: what a row names is there.
 func (o *keyOracle) holds(string) error {
-	for key := range o.named {
+	for key := range o.s.named {
 		if !o.s.objects.has(key) && !o.spoilt[key] {
 			return fmt.Errorf("a row names %s, which is gone", key)
 		}
@@ -54,7 +51,7 @@ func (o *keyOracle) inserted(key string) error {
 // the retention, unchanged.
 func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) error {
 	now, rules := o.s.w.now, o.s.rules
-	if o.hidden != 0 && o.hidden < r.streamed {
+	if r.few {
 		return fmt.Errorf("orphans were noted when most rows could not be seen")
 	}
 	for _, object := range list {
@@ -62,7 +59,7 @@ func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) erro
 		if age := r.streamed.Sub(object.Modified); age < rules.MinAge {
 			return fmt.Errorf("%s is taken for an orphan, and was put %s before", key, age)
 		}
-		if o.named[key] && o.hidden == 0 {
+		if o.s.named[key] && o.s.hidden == 0 {
 			o.seenNamed[key] = now
 		}
 	}
@@ -75,8 +72,10 @@ func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) erro
 		key := strings.TrimPrefix(whole, filesPrefix)
 		v, there := o.s.objects.objects[key]
 		switch {
-		case o.named[key] && o.hidden == 0:
+		case o.s.named[key] && o.s.hidden == 0:
 			return fmt.Errorf("%s is condemned, and a row names it", key)
+		case o.s.keeper.kept.Object(whole) != nil:
+			return fmt.Errorf("%s is condemned, and %s", key, o.s.keeper.kept.Object(whole).Why())
 		case there && v.at < r.streamed && now.Sub(v.at) < rules.Retention:
 			return fmt.Errorf("%s is condemned %s after it was put", key, now.Sub(v.at))
 		case now.Sub(o.seenNamed[key]) < rules.Retention:
@@ -93,16 +92,28 @@ func (o *keyOracle) loses(key string, listed lethe.Time) error {
 	if !there {
 		return nil
 	}
-	if o.named[key] && key[0] != 'k' {
+	if o.s.named[key] && key[0] != 'k' {
 		return fmt.Errorf("%s went, and a row names it", key)
 	}
 	if v.at >= listed {
 		o.s.w.counts["used again, and lost"]++
 	}
-	if o.named[key] {
+	if o.s.named[key] {
 		o.s.w.counts["came back too late"]++
 	}
 	o.spoilt[key] = true
+	known := func(orphan memadopt.Orphan) bool { return orphan.Key == filesPrefix+key && orphan.Allowed != 0 }
+	if !slices.ContainsFunc(o.s.record.Orphans(), known) {
+		return nil // no record tells any more that its delete was allowed
+	}
+	return o.s.keeper.lost(filesPrefix + key)
+}
+
+// stands: the count on record is that of the latest rows that were read.
+func (o *keyOracle) stands(last int64) error {
+	if last != o.s.last {
+		return fmt.Errorf("%d rows are on record, and the latest run has read %d", last, o.s.last)
+	}
 	return nil
 }
 
@@ -120,7 +131,7 @@ func (o *keyOracle) gone(r *run, keys []string) error {
 
 // ends: what was not listed is not forgotten.
 func (o *keyOracle) ends(r *run, rows int64) error {
-	o.last = rows
+	o.s.counted(rows, r.streamed)
 	for key := range r.named {
 		o.seenNamed[key] = max(o.seenNamed[key], r.streamed)
 	}
@@ -139,7 +150,7 @@ func (o *keyOracle) missing(r *run, keys []string) error {
 		if v, there := o.s.objects.objects[key]; there && v.at < r.stated[key] {
 			return fmt.Errorf("%s is told to be missing, and is there", key)
 		}
-		if !o.named[key] && o.unnamed[key] < r.again {
+		if !o.s.named[key] && o.unnamed[key] < r.again {
 			return fmt.Errorf("%s is told to be missing, and no row names it", key)
 		}
 	}
@@ -158,7 +169,7 @@ func (s *keySite) ended(r *run) error {
 
 // left: no orphan is kept, and what is missing was told.
 func (s *keySite) left() error {
-	for _, o := range s.rows.Orphans() {
+	for _, o := range s.record.Orphans() {
 		return fmt.Errorf("%s is still on record", o.Key)
 	}
 	for _, key := range s.objects.below("") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,19 +11,13 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
 // keySite is an application with an object for each of its rows.
 type keySite struct {
-	w     *world
-	rules adopt.KeyRules
-
-	db      *clock
-	rows    *memadopt.Keys
-	objects *pile
-	solo    *solo
+	table
+	rules  adopt.KeyRules
+	record *memadopt.Keys
 	keyOracle
 	fresh int // keys that were used once
 }
@@ -41,31 +34,24 @@ const orphansWithin = time.Minute
 func newKeySite(w *world) *keySite {
 	w.grace.Late = w.pick(3*time.Minute, 15*time.Minute)
 	w.kind.faults = 2 + w.rng.Uint64N(20)
-	s := &keySite{
-		w: w, db: &clock{w: w}, rules: adopt.KeyRules{
-			MinAge: w.pick(15*time.Minute, time.Hour), Retention: w.pick(20*time.Minute, 3*time.Hour),
-			Interval: w.pick(15*time.Minute, 40*time.Minute), Most: []int{1, 3, 1000}[w.rng.IntN(3)], Least: 0.5,
-		},
+	s := &keySite{rules: adopt.KeyRules{
+		MinAge: w.pick(15*time.Minute, time.Hour), Retention: w.pick(20*time.Minute, 3*time.Hour),
+		Interval: w.pick(15*time.Minute, 40*time.Minute), Most: []int{1, 3, 1000}[w.rng.IntN(3)], Least: 0.5,
+	}}
+	db := &clock{w: w}
+	s.record = memadopt.NewKeys(db)
+	s.table = table{
+		w: w, times: times{s.rules.MinAge, s.rules.Retention, s.rules.Interval}, db: db, rows: s.record,
+		objects: newPile(w, &clock{w: w, ahead: w.pick(0, 20*time.Second, -20*time.Second)}),
+		row:     func(name string) string { return filesPrefix + name },
 	}
-	s.rows, s.objects = memadopt.NewKeys(s.db), newPile(w, &clock{w: w, ahead: w.pick(0, 20*time.Second, -20*time.Second)})
+	s.keeper = newKeeper(w, s.record, db, func() bool { key, _ := s.looked(); return key != "" }, s.chosen)
 	s.keyOracle = newKeyOracle(s)
-	s.solo = &solo{
-		w: w, db: s.db, runs: memmeta.New(meta.Options{Clock: s.db}), interval: s.rules.Interval,
-		routine: func(r *run) routine { return s.routine(r) }, ended: s.ended,
-	}
-	for i := range anchors {
-		name := fmt.Sprintf("anchor%d", i)
-		s.objects.put(name)
-		s.rows.Insert(filesPrefix + name)
-		s.named[name] = true
-	}
-	for range 2 + w.rng.IntN(2) {
-		w.enter("worker", s.solo.work)
-	}
-	for range 2 {
-		w.enter("app", s.serve)
-	}
+	s.populate(func(name string) string { return name }, func(r *run) routine { return s.routine(r) }, s.ended, s.serve)
 	w.enter("racer", s.race)
+	if w.cfg.Seed%3 == 0 {
+		w.enter("holder", s.keeper.keep)
+	}
 	return s
 }
 
@@ -92,17 +78,11 @@ func (s *keySite) nap(a *actor) {
 
 // end lets every orphan go, and looks at what is left.
 func (s *keySite) end() {
-	w := s.w
-	w.quiet = true
-	w.note("quiet")
-	w.advance(w.now.Add(w.grace.Late + s.rules.MinAge + 3*s.rules.Retention)) // rows that vanished are back
-	for range 6 {
+	s.quiet(6, func() {
 		s.rules.Most = 1000
 		s.told = map[string]bool{}
-		s.solo.quietly()
-		w.advance(w.now.Add(max(s.rules.Retention/2, s.rules.Interval)))
-	}
-	w.fail(s.left())
+	})
+	s.w.fail(s.left())
 }
 
 // keyRows are the rows as workers see them.
@@ -117,8 +97,8 @@ func (k keyRows) Stream(ctx context.Context, fn func(string) error) (at lethe.Ti
 
 func (s *keySite) stream(ctx context.Context, r *run, fn func(string) error) (at lethe.Time, last int64, err error) {
 	_, err = read(s.w, "stream", "", func() (struct{}, error) {
-		r.streamed, r.named = s.w.now, maps.Clone(s.named)
-		at, last, err = s.rows.Stream(ctx, fn)
+		r.streamed, r.named, r.few = s.w.now, maps.Clone(s.named), 2*s.rowsSeen() < s.last
+		at, last, err = s.record.Stream(ctx, fn)
 		return struct{}{}, err
 	})
 	return at, last, err
@@ -127,14 +107,14 @@ func (s *keySite) stream(ctx context.Context, r *run, fn func(string) error) (at
 func (k keyRows) Named(ctx context.Context, keys []string) ([]string, error) {
 	return read(k.s.w, "named", strings.Join(keys, " "), func() ([]string, error) {
 		k.r.again = k.s.w.now
-		return k.s.rows.Named(ctx, keys)
+		return k.s.record.Named(ctx, keys)
 	})
 }
 
 func (k keyRows) See(ctx context.Context, s adopt.Seeing) (adopt.Seen, error) {
 	k.r.step = k.s.w.now
 	out, err := write(k.s.w, "see", fmt.Sprint(s.Orphans), func() (adopt.Seen, error) {
-		out, err := k.s.rows.See(ctx, s)
+		out, err := k.s.record.See(ctx, s)
 		k.s.w.fail(k.s.sees(k.r, s.Orphans, out))
 		return out, err
 	})
@@ -145,7 +125,7 @@ func (k keyRows) See(ctx context.Context, s adopt.Seeing) (adopt.Seen, error) {
 func (k keyRows) Gone(ctx context.Context, keys []string) error {
 	_, err := write(k.s.w, "gone", strings.Join(keys, " "), func() (struct{}, error) {
 		k.s.w.fail(k.s.gone(k.r, keys))
-		return struct{}{}, k.s.rows.Gone(ctx, keys)
+		return struct{}{}, k.s.record.Gone(ctx, keys)
 	})
 	return err
 }
@@ -153,12 +133,15 @@ func (k keyRows) Gone(ctx context.Context, keys []string) error {
 func (k keyRows) End(ctx context.Context, rows int64, since lethe.Time) error {
 	_, err := write(k.s.w, "end", "", func() (struct{}, error) {
 		k.s.w.fail(k.s.ends(k.r, rows))
-		return struct{}{}, k.s.rows.End(ctx, rows, since)
+		err := k.s.record.End(ctx, rows, since)
+		_, last, _ := k.s.record.Stream(ctx, func(string) error { return nil })
+		k.s.w.fail(k.s.stands(last))
+		return struct{}{}, err
 	})
 	return err
 }
 
-func (k keyRows) Known(ctx context.Context) (adopt.Backlog, error) { return k.s.rows.Known(ctx) }
+func (k keyRows) Known(ctx context.Context) (adopt.Backlog, error) { return k.s.record.Known(ctx) }
 
 // keyStore is the bucket as workers see it.
 type keyStore struct {
@@ -175,25 +158,22 @@ func (b keyStore) List(ctx context.Context, prefix, after string, fn func(blob.I
 
 func (b keyStore) Stat(ctx context.Context, key string) (blob.Info, error) {
 	info, err := b.pile.Stat(ctx, key)
-	b.r.stated[key] = b.w.now
+	b.r.stated[key] = b.s.w.now
 	return info, err
 }
 
 func (b keyStore) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
-	return bucket{b.w, orphansWithin, func(keys []string) func([]string) {
-		if late := b.w.now.Sub(b.r.step); late > orphansWithin {
-			b.w.fail(fmt.Errorf("%v are deleted %s after it was looked", keys, late))
+	return bucket{b.s.w, orphansWithin, func(keys []string) func([]string) {
+		if late := b.s.w.now.Sub(b.r.step); late > orphansWithin {
+			b.s.w.fail(fmt.Errorf("%v are deleted %s after it was looked", keys, late))
 		}
 		b.r.condemned = nil
 		listed := b.r.streamed
 		return func(keys []string) {
 			for _, key := range keys {
-				b.w.fail(b.s.loses(key, listed))
+				b.s.w.fail(b.s.loses(key, listed))
 				delete(b.objects, key)
 			}
 		}
 	}}.Delete(ctx, keys)
 }
-
-// live returns the keys that rows name, in order.
-func (s *keySite) live() []string { return slices.Sorted(maps.Keys(s.named)) }

@@ -10,6 +10,8 @@ const (
 	folderPurge = "adopt/folderpurge.go"
 	fewRows     = "adopt/fewrows.go"
 	folderRows  = "adopt/memadopt/folders.go"
+	holds       = "adopt/holds.go"
+	memHolds    = "adopt/memadopt/holds.go"
 	nameRows    = "adopt/memadopt/names.go"
 	soloRuns    = "meta/memmeta/runs.go"
 )
@@ -56,7 +58,20 @@ var folderMutants = of(sim.Folders, []mutant{
 	{name: "a run goes on although rows vanish", rule: "rows are counted before each marker and page", known: 55, file: nameRows,
 		edits: edit("rows < floor {", "rows < min(floor, 0) {")},
 	{name: "most rows may vanish between runs", rule: "least", file: fewRows,
-		edits: edit("max(1, int64(math.Ceil(least*float64(last))))", "max(1, int64(math.Ceil(least*float64(last)/1000)))")},
+		edits: edit("max(1, int64(math.Ceil(least*float64(of))))", "max(1, int64(math.Ceil(least*float64(of)/1000)))")},
+
+	{name: "an older count is put back", rule: "a worker that stood still puts back no count", file: nameRows,
+		edits: edit("n.at <= at ||", "n.at <= max(n.at, at) ||")},
+
+	// What keeps what somebody holds.
+	{name: "folders are condemned whatever is held", rule: "holds are looked at in the transaction that condemns", file: folderRows,
+		edits: edit("		if f.holds.standing().Folder(name+\"/\") != nil {", "		if f.holds.standing().Folder(name+\"/\") != nil && f.named[name] > 0 {")},
+	{name: "a held folder is purged", rule: "holds are looked at before each page", file: folderRows,
+		edits: edit("	if f.holds.standing().Folder(k.Name+\"/\") != nil {", "	if f.holds.standing().Folder(k.Name+\"/\") != nil && f.named[k.Name] > 0 {")},
+	{name: "a hold on an object does not keep its folder", rule: "a folder stays for what is held in it", file: holds,
+		edits: edit("return object && strings.HasPrefix(h.Key, prefix) ||", "return object && h.Key == prefix ||")},
+	{name: "a hold on a prefix keeps no folder below it", rule: "a folder stays for what is held in it", file: holds,
+		edits: edit("|| h.Scope == HoldPrefix && strings.HasPrefix(prefix, h.Key)", "|| h.Scope == HoldPrefix && prefix == h.Key")},
 
 	// What leaves nothing behind, and counts.
 	{name: "the record goes before the marker", rule: "a marker without a record would not be found again", file: folders,

@@ -304,7 +304,10 @@ func (b bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error
 		}
 		return nil, unknown
 	case slow:
-		b.w.cur.sleep(b.w.cur.between(0, b.w.grace.Late-time.Second))
+		a := b.w.cur
+		a.onTime = true
+		a.sleep(a.between(0, b.w.grace.Late-time.Second))
+		a.onTime = false
 	case partial:
 		half := keys[:len(keys)/2]
 		lose(half)

@@ -70,10 +70,11 @@ var sites = map[sim.Site][]string{
 	sim.Folders: {
 		"folders folders: folders", "folders folders: cancelled", "folders folders: young", "folders folders: waiting", "folders folders: limited",
 		"used again, and lost", "came back too late", "unlink landed late", "unmarked by hand", "runs taken over", "runs failed",
+		"folders folders: kept", "deletes under way of what is held",
 	},
 	sim.Keys: {
 		"keys keys: orphans", "keys keys: objects", "keys keys: missing", "used again, and lost", "came back too late", "unlink landed late",
-		"runs failed",
+		"runs failed", "keys keys: held", "deletes under way of what is held",
 	},
 }
 

@@ -37,8 +37,11 @@ type run struct {
 	counts map[string]int64
 	did    map[string]int64 // what it did, as the oracle saw it
 
-	// Of folders: those that it has marked and purged, and the look at the page that it is
+	// Of folders: when it read the rows, how many it has to believe there are, those that
+	// it has marked and purged, and the look at the page that it is
 	// about to delete.
+	looked         lethe.Time
+	rows           int64
 	marked, purged map[string]bool
 	look           *pageLook
 
@@ -46,6 +49,7 @@ type run struct {
 	// which objects, and how many it takes.
 	streamed, again lethe.Time
 	named           map[string]bool
+	few             bool // less than half of the rows of the run before
 	stated          map[string]lethe.Time
 	taken           int
 

@@ -63,6 +63,7 @@ type world struct {
 	late   []landing
 	quiet  bool // faults have stopped
 	oracle oracle
+	keeper *keeper
 	site   site
 
 	trace  hash.Hash
@@ -156,6 +157,7 @@ func newRecordSite(w *world) recordSite {
 		Copies: func(row string) []string { return []string{cacheKey(row)} },
 	})
 	w.oracle = newOracle(w)
+	w.keeper = newKeeper(w, w.db, w, func() bool { return w.claimed() != "" }, chosen)
 	for range 2 + w.rng.IntN(2) {
 		w.enter("worker", work)
 	}
@@ -173,7 +175,7 @@ func newRecordSite(w *world) recordSite {
 		every = 3
 	}
 	if w.cfg.Seed%every == 0 {
-		w.enter("holder", keep)
+		w.enter("holder", w.keeper.keep)
 	}
 	return recordSite{w}
 }

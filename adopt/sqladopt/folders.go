@@ -31,8 +31,11 @@ const (
 		FROM {live}`
 
 	lastRows = `SELECT coalesce(max(live), 0) FROM {lethe}live_rows WHERE collection = ?1`
-	noteRows = `INSERT INTO {lethe}live_rows (collection, live, at) VALUES (?1, ?2, ?3)
-		ON CONFLICT (collection) DO UPDATE SET live = excluded.live, at = excluded.at`
+	// noteRows keeps a count that is newer (?3), unless it is of the future (?4 is now): by
+	// a clock that was set back.
+	noteRows = `INSERT INTO {lethe}live_rows AS o (collection, live, at) VALUES (?1, ?2, ?3)
+		ON CONFLICT (collection) DO UPDATE SET live = CASE WHEN o.at <= excluded.at OR o.at > ?4 THEN excluded.live ELSE o.live END,
+			at = CASE WHEN o.at <= excluded.at OR o.at > ?4 THEN excluded.at ELSE o.at END`
 	knownRows  = `SELECT name, state, marked_at, marker_at, purged FROM {lethe}folders WHERE collection = ?1`
 	insertSeen = `INSERT INTO {lethe}folders (collection, name, state, seen_at)
 		SELECT ?2, t.id, 1, ?3 FROM {ids 1} WHERE TRUE ON CONFLICT DO NOTHING`
@@ -62,7 +65,7 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 		}
 		live = fmt.Sprintf("SELECT %s FROM %s r", db.concatenation(t, "r", nil), table(c.Folders.Live.Table))
 	}
-	f := &Folders{db.scope(name, c.Prefix, words{
+	f := &Folders{db.scope(name, c, words{
 		"{live query}": "(" + live + "\n) AS live", "{live}": source(live, "live", "name"), "{live name}": db.engine.text("live.name", column{}),
 	})}
 	return f, f.try(ctx)
@@ -170,9 +173,9 @@ func (f *Folders) held(t *tx) (adopt.Holds, error) {
 }
 
 // Note implements adopt.FolderMarks.
-func (f *Folders) Note(ctx context.Context, rows int64, names []string) error {
+func (f *Folders) Note(ctx context.Context, v adopt.FolderView, names []string) error {
 	return f.write(ctx, "note folders", func(t *tx) error {
-		if _, err := t.exec(noteRows, f.name, rows, t.now); err != nil || len(names) == 0 {
+		if _, err := t.exec(noteRows, f.name, v.Rows, v.Now, t.now); err != nil || len(names) == 0 {
 			return err
 		}
 		_, err := t.exec(insertSeen, sqldb.JSON(names), f.name, t.now)

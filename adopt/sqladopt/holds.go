@@ -39,7 +39,7 @@ const (
 
 	// {covered} is whether a hold covers a key: ?3 is its scope, ?4 its key.
 	objectsUnderWay = `SELECT count(*), coalesce(max(u.until_at), 0) FROM (
-		SELECT object AS "key", CASE WHEN fence <> 0 AND due_at > unseen_until THEN due_at ELSE unseen_until END AS until_at
+		SELECT object AS "key", CASE WHEN fence <> 0 AND due_at + ?6 > unseen_until THEN due_at + ?6 ELSE unseen_until END AS until_at
 			FROM {lethe}condemned WHERE collection = ?1 AND state = 2
 		UNION ALL SELECT "key", allowed_at + ?5 FROM {lethe}orphans WHERE collection = ?1 AND allowed_at <> 0
 		UNION ALL SELECT "key", CASE WHEN state = 4 AND due_at > late_at THEN due_at ELSE late_at END
@@ -165,8 +165,9 @@ func (s scope) addHold(t *tx, h *adopt.Hold) error {
 
 // underWay counts the deletes that were allowed and may yet take effect.
 func (s scope) underWay(t *tx, h adopt.Hold) (out adopt.UnderWay, err error) {
-	late := adopt.DefaultGrace.Late.Microseconds()
-	if err := t.row(objectsUnderWay, s.name, t.now, int(h.Scope), h.Key, late).Scan(&out.Objects, &out.Until); err != nil {
+	// What is condemned is due Late after it was marked.
+	late, sending := s.grace.Landed().Microseconds(), (s.grace.Landed() - s.grace.Late).Microseconds()
+	if err := t.row(objectsUnderWay, s.name, t.now, int(h.Scope), h.Key, late, sending).Scan(&out.Objects, &out.Until); err != nil {
 		return out, err
 	}
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {

@@ -33,7 +33,7 @@ func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: %w", name, err)
 	}
-	return &Collection{db.scope(name, c.Prefix, w), c, &s, c.Graces(), ""}, nil
+	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
 }
 
 // shape looks at the tables of a collection, and refuses what cannot be adopted.

@@ -43,7 +43,7 @@ const (
 
 // Keys prepares a collection of keys, and tries its query.
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
-	k := &Keys{db.scope(name, c.Prefix, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
+	k := &Keys{db.scope(name, c, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
 		_, err := all(t, text, noNames)
 		return err
@@ -187,7 +187,7 @@ func (k *Keys) Gone(ctx context.Context, keys []string) error {
 // End implements adopt.KeyRows.
 func (k *Keys) End(ctx context.Context, rows int64, since lethe.Time) error {
 	return k.write(ctx, "end a comparison", func(t *tx) error {
-		if _, err := t.exec(noteRows, k.name, rows, t.now); err != nil {
+		if _, err := t.exec(noteRows, k.name, rows, since, t.now); err != nil {
 			return err
 		}
 		// Their worker died between the delete and Gone.

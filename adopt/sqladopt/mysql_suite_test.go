@@ -73,7 +73,7 @@ func TestMySQLFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.FolderSite{FolderRows: rows, App: n}
+		return adopttest.FolderSite{FolderRows: rows, Holder: rows, App: n}
 	})
 }
 
@@ -85,7 +85,7 @@ func TestMySQLKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.KeySite{KeyRows: rows, App: n}
+		return adopttest.KeySite{KeyRows: rows, Holder: rows, App: n}
 	})
 }
 

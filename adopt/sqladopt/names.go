@@ -13,9 +13,8 @@ import (
 // adopt.Contents and adopt.Cached.
 type Collection struct {
 	scope
-	c     adopt.Collection
-	s     *shape
-	grace adopt.Grace
+	c adopt.Collection
+	s *shape
 	// only are the keys of the rows or contents that are taken, a JSON list; empty: all.
 	only string
 }

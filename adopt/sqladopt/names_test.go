@@ -39,7 +39,7 @@ func TestFoldersSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.FolderSite{FolderRows: rows, App: n}
+		return adopttest.FolderSite{FolderRows: rows, Holder: rows, App: n}
 	})
 }
 
@@ -51,7 +51,7 @@ func TestKeysSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.KeySite{KeyRows: rows, App: n}
+		return adopttest.KeySite{KeyRows: rows, Holder: rows, App: n}
 	})
 }
 

@@ -36,7 +36,7 @@ func TestSQLiteFoldersSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.FolderSite{FolderRows: rows, App: s}
+		return adopttest.FolderSite{FolderRows: rows, Holder: rows, App: s}
 	})
 }
 
@@ -47,7 +47,7 @@ func TestSQLiteKeysSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return adopttest.KeySite{KeyRows: rows, App: s}
+		return adopttest.KeySite{KeyRows: rows, Holder: rows, App: s}
 	})
 }
 

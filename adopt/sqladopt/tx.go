@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -16,15 +17,16 @@ import (
 type scope struct {
 	name   string
 	prefix string // of the whole keys of its objects
+	grace  adopt.Grace
 	db     *DB
 	runner *sqldb.Runner
 }
 
 // scope makes a collection's part of the database.
-func (db *DB) scope(name, prefix string, w words) scope {
+func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 	runner := *db.runner
 	runner.Dialect = db.engine.dialect(w)
-	return scope{name, prefix, db, &runner}
+	return scope{name, c.Prefix, c.Graces(), db, &runner}
 }
 
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {

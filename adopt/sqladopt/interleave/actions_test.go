@@ -197,7 +197,9 @@ func folders() []action {
 		return action{name: "folders: " + name, site: "folders", on: on, run: run}
 	}
 	return []action{
-		do("Note", []string{"new", "rows"}, func(a *act) (any, error) { return nil, a.folders.Note(a.ctx, 2, []string{"new", "seen"}) }),
+		do("Note", []string{"new", "rows"}, func(a *act) (any, error) {
+			return nil, a.folders.Note(a.ctx, adopt.FolderView{Now: base, Rows: 2}, []string{"new", "seen"})
+		}),
 		do("Condemn", []string{"seen", "condemned"}, func(a *act) (any, error) { return a.folders.Condemn(a.ctx, []string{"seen", "condemned"}, 1) }),
 		do("Marked", []string{"condemned"}, func(a *act) (any, error) {
 			return nil, a.folders.Marked(a.ctx, []adopt.KnownFolder{{Name: "condemned", MarkerAt: base.Add(stuck)}})

@@ -1,0 +1,18 @@
+package adopt
+
+import (
+	"errors"
+	"testing"
+)
+
+// While a run goes on as many rows have to stay as a part of what it has seen itself.
+func TestFloorGoesByTheMoreRows(t *testing.T) {
+	for _, c := range []struct{ rows, last, want int64 }{{10, 0, 5}, {10, 6, 5}, {6, 10, 5}, {5, 10, 5}, {1, 0, 1}} {
+		if got, err := floorOf(c.rows, c.last, 0.5, "folders.least"); got != c.want || err != nil {
+			t.Errorf("with %d rows, and %d at the last run, the floor is %d, want %d: %v", c.rows, c.last, got, c.want, err)
+		}
+	}
+	if _, err := floorOf(4, 10, 0.5, "folders.least"); !errors.Is(err, ErrFewRows) {
+		t.Errorf("4 rows of 10: %v", err)
+	}
+}
