@@ -12,44 +12,64 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
-var killCount = flag.Int("adoption.kills", 0, "how many workers TestKilledAtAnyMoment kills")
+var killCount = flag.Int64("adoption.kills", 0, "how many workers each test that kills kills, if it is more than it kills anyway")
 
-// asWorker is the variable that makes a process of this test one that reclaims: where
-// the paste service lies.
+// asWorker is the variable that makes a process of these tests one that reclaims: its
+// job.
 const asWorker = "ADOPTION_WORKER"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if at := os.Getenv(asWorker); at != "" {
-		if err := reclaimAt(context.Background(), at); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	if text := os.Getenv(asWorker); text != "" {
+		var j job
+		err := json.Unmarshal([]byte(text), &j)
+		if err == nil {
+			err = j.reclaim(context.Background())
 		}
-		os.Exit(0)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// reclaimAt is a process that reclaims until it is killed, and tells what it does.
-func reclaimAt(ctx context.Context, at string) error {
-	var env map[string]string
-	if err := json.Unmarshal([]byte(at), &env); err != nil {
-		return err
-	}
-	d, err := describe(env, underLoad)
+// job is a description, and the environment that it is read in.
+type job struct {
+	Text string
+	Env  map[string]string
+}
+
+// open opens an adoption by the description, changed for a test under load.
+func (j job) open(ctx context.Context, o Options) (*Adoption, error) {
+	d, err := adopt.Parse([]byte(j.Text), func(name string) (string, bool) { v, ok := j.Env[name]; return v, ok })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a, err := Open(ctx, d, Options{Log: slog.New(slog.NewTextHandler(os.Stdout, nil))})
-	if err != nil {
-		return err
+	for name, c := range d.Collections {
+		underLoad(&c)
+		d.Collections[name] = c
+	}
+	a, err := Open(ctx, d, o)
+	if err == nil {
+		a.Loop.BeatEvery, a.Loop.Stale = silent/5, silent
+	}
+	return a, err
+}
+
+// reclaim is a process that reclaims until it is killed, and tells what it does.
+func (j job) reclaim(ctx context.Context) error {
+	o := Options{Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}
+	a, err := j.open(ctx, o)
+	for ; err != nil; a, err = j.open(ctx, o) { // a database that is away comes back
+		_ = lethe.Sleep(ctx, 10*time.Millisecond)
 	}
 	for {
 		counts, err := a.Loop.Once(ctx, nil)
@@ -58,66 +78,91 @@ func reclaimAt(ctx context.Context, at string) error {
 				fmt.Printf("%s: %s=%d\n", routine, what, n)
 			}
 		}
-		if err != nil { // a database that is away comes back
+		if err != nil {
 			fmt.Println(err)
 		}
 		_ = lethe.Sleep(ctx, 10*time.Millisecond)
 	}
 }
 
-// killed runs processes one after the other, each of which is killed after a moment,
-// until ctx ends.
-func (l *load) killed(ctx context.Context) {
-	env, err := json.Marshal(l.place.env())
+// killed runs processes one after the other until ctx ends. Each is killed after a
+// moment; some stand still before, until others have taken over, and go on for a while.
+func (r *rig) killed(ctx context.Context) {
+	text, err := json.Marshal(r.job)
 	if err != nil {
-		l.t.Error(err)
+		r.t.Error(err)
 		return
 	}
 	for ctx.Err() == nil {
 		cmd := exec.Command(os.Args[0], fmt.Sprint("-adoption.rows=", *loadRows))
-		cmd.Env = append(os.Environ(), asWorker+"="+string(env))
+		cmd.Env = append(os.Environ(), asWorker+"="+string(text))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
-			l.t.Error(err)
+			r.t.Error(err)
 			return
 		}
 		cmd.Stderr = cmd.Stdout
 		if err := servers.Start(cmd); err != nil {
-			l.t.Error(err)
+			r.t.Error(err)
 			return
 		}
-		end := time.AfterFunc(150*time.Millisecond+rand.N(time.Second), func() { _ = cmd.Process.Kill() })
+		dead := make(chan struct{})
+		go func() {
+			defer close(dead)
+			r.end(ctx, cmd.Process)
+		}()
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			l.told(lines.Text())
+			r.told(lines.Text())
 		}
+		<-dead
 		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) {
-			l.t.Errorf("a worker ended by itself: %v", err)
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
+			r.t.Errorf("a worker ended by itself: %v", err)
 		}
-		end.Stop()
-		l.count("kills", 1)
+		r.count("kills", 1)
 	}
 }
 
+// end kills a process after a moment.
+func (r *rig) end(ctx context.Context, p *os.Process) {
+	_ = lethe.Sleep(ctx, 150*time.Millisecond+rand.N(time.Second))
+	if rand.IntN(3) == 0 && p.Signal(syscall.SIGSTOP) == nil {
+		_ = lethe.Sleep(ctx, silent+rand.N(silent))
+		_ = p.Signal(syscall.SIGCONT)
+		_ = lethe.Sleep(ctx, rand.N(time.Second))
+		r.count("stalls", 1)
+	}
+	_ = p.Kill()
+}
+
 // told takes a line that a worker has written.
-func (l *load) told(line string) {
-	l.alarms.look(line)
+func (r *rig) told(line string) {
+	r.alarms.look(line)
 	var n int64
 	if what, value, ok := strings.Cut(line, "="); ok && strings.Contains(what, ": ") {
 		if _, err := fmt.Sscan(value, &n); err == nil {
-			l.count(what, n)
+			r.count(what, n)
 		}
 	}
 }
 
 // restarts kills the database, and starts it again after a moment.
-func (l *load) restarts(ctx context.Context) {
-	for lethe.Sleep(ctx, 500*time.Millisecond+rand.N(2*time.Second)) == nil {
-		l.server.Kill()
+func (r *rig) restarts(ctx context.Context) {
+	for r.database != nil && lethe.Sleep(ctx, 500*time.Millisecond+rand.N(2*time.Second)) == nil {
+		r.database.Kill()
 		_ = lethe.Sleep(ctx, rand.N(faultTime))
-		l.server.Restart()
-		l.count("restarts", 1)
+		r.database.Restart()
+		r.count("restarts", 1)
 	}
+}
+
+// kills are what a test that kills demands at least.
+func (r *rig) kills() map[string]int64 {
+	want := map[string]int64{"kills": max(6, *killCount), "stalls": 1}
+	if r.database != nil {
+		want["restarts"] = 1
+	}
+	return want
 }
 
 // Processes that reclaim are killed at any moment, and so is the database, while the
@@ -126,22 +171,17 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if *killCount == 0 {
 		t.Skip("make crash runs it")
 	}
-	l := newLoad(t)
-	ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
-	defer cancel()
-	live := l.fill(ctx)
-	enough := func(ctx context.Context) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return ctx.Err() != nil || l.done["kills"] >= int64(*killCount)
+	for _, e := range []engine{postgres, mariadb, sqlite} {
+		t.Run(e.name, func(t *testing.T) {
+			l := newLoad(t, e)
+			ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
+			defer cancel()
+			live := l.fill(ctx)
+			want := l.kills()
+			want["expire pastes: rows"], want["clean pastes: objects"] = 1, 1
+			l.until(ctx, want, l.write, l.killed, l.killed, l.restarts, l.hurry)
+			l.drain(ctx)
+			l.verify(ctx, live)
+		})
 	}
-	for {
-		l.while(ctx, l.killed, l.killed, l.restarts, l.hurry)
-		if enough(ctx) {
-			break
-		}
-	}
-	l.drain(ctx)
-	l.verify(ctx, live)
-	l.did("kills", "restarts", "expire pastes: rows", "clean pastes: objects")
 }

@@ -6,18 +6,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -32,118 +31,59 @@ var (
 	loadTime = flag.Duration("adoption.time", 4*time.Second, "how long the application writes at least")
 )
 
-// Times of the test under load. An operation of the application is given up well
-// before LongestWrite, and no fault lasts as long as what they leave.
-const (
-	longestOperation = 2 * time.Second
-	longestWrite     = 5 * time.Second
-	late             = 6 * time.Second
-	stuck            = time.Second // for the watchdog
-	faultTime        = 400 * time.Millisecond
-	naiveRead        = time.Second // that a reader may take to fill its cache
-)
-
 // load is a paste service that is written to while its pastes expire.
 type load struct {
-	*site
-	place  place
-	db     string // without faults
-	faulty []*servers.Faults
-	cache  *servers.RedisServer
-	server *servers.PostgresServer
-	redis  *redis.Client
-	alarms alarms
+	*rig
+	service service
+	redis   *redis.Client
 
-	mu     sync.Mutex
 	codes  []string
 	failed map[string]bool // bodies whose upload may have been in vain
-	done   map[string]int64
 	// deleted are codes whose rows the application removed itself, their copies too.
 	deleted map[string]bool
 }
 
-// alarms are messages of adoption that must not be.
-type alarms struct {
-	slog.Handler
-	t *testing.T
-}
-
-// Handle implements slog.Handler.
-func (a alarms) Handle(_ context.Context, r slog.Record) error {
-	a.look(r.Message)
-	return nil
-}
-
-func (a alarms) look(message string) {
-	if strings.Contains(message, "past the guard") || strings.Contains(message, "counts of contents were wrong") {
-		a.t.Error(message)
-	}
-}
-
-// Enabled implements slog.Handler.
-func (a alarms) Enabled(context.Context, slog.Level) bool { return true }
-
-func newLoad(t *testing.T) *load {
+// newLoad starts a paste service on a database: on PostgreSQL the example.
+func newLoad(t *testing.T, e engine) *load {
 	t.Helper()
-	gateway, cache, server := servers.VersityGW(t), servers.NewRedis(t), servers.NewPostgres(t, "fsync=off")
-	database := server.Database()
-	p := place{gateway, database, cache.Addr, gateway.Bucket(t)}
-	l := &load{place: p, db: database, cache: cache, server: server, failed: map[string]bool{}, done: map[string]int64{}, deleted: map[string]bool{}, alarms: alarms{slog.DiscardHandler, t}}
-	l.site = &site{store: p.open(t), s3: gateway.Client(), bucket: p.bucket, t: t}
-	l.redis = redis.NewClient(&redis.Options{Addr: cache.Addr})
-	t.Cleanup(func() { _ = l.redis.Close() })
-	at, err := url.Parse(database)
+	if e.name != postgres.name {
+		return newPastes(t, e, "    guard: trigger\n")
+	}
+	l := newLoadAt(t, e, "PASTEBIN_")
+	p := place{l.gateway, l.address, l.cache.Addr, l.bucket}
+	l.service = p.open(t)
+	text, err := os.ReadFile("../../../../examples/pastebin/adopt.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	toDatabase, toBucket := servers.Proxy(t, at.Host), servers.Proxy(t, strings.TrimPrefix(gateway.Endpoint, "http://"))
-	l.faulty = []*servers.Faults{toDatabase, toBucket}
-	l.place.database = toDatabase.Via(database)
-	l.place.gateway = gateway.At(toBucket.Addr)
-	l.Adoption = l.instance("first")
+	l.job.Text = string(text)
+	l.install()
 	return l
 }
 
-// instance opens one more adoption, behind the faults.
-func (l *load) instance(worker string) *Adoption {
-	return l.place.adopt(l.t, Options{Worker: worker, Log: slog.New(l.alarms)}, underLoad)
-}
-
-// underLoad is how the description is changed for a test under load.
-func underLoad(c *adopt.Collection) {
-	d := func(d time.Duration) *adopt.Duration { return (*adopt.Duration)(&d) }
-	c.Grace = adopt.GraceSpec{Watchdog: d(stuck), Unreferenced: d(0), LongestWrite: d(longestWrite), Late: d(late), CacheAgain: d(naiveRead)}
-	c.Cache = append(c.Cache, "plain:{short_code}")
-	c.Batch, c.Workers = max(50, *loadRows/20), 2
-}
-
-// work runs an adoption until ctx ends; life is how long each of its processes lives
-// at most, 0 for ever.
-func (l *load) work(ctx context.Context, a *Adoption, life time.Duration) {
-	var only []string // all that die, and of the others what leaves the bucket to those who sleep
-	if life == 0 {
-		only = []string{"expire pastes", "watchdog pastes", "recache pastes"}
-	}
-	for ctx.Err() == nil {
-		one, cancel := ctx, context.CancelFunc(func() {})
-		if life > 0 {
-			one, cancel = context.WithTimeout(ctx, rand.N(life))
+// newPastes starts pastes on a database, with more of their description.
+func newPastes(t *testing.T, e engine, more string) *load {
+	t.Helper()
+	l := newLoadAt(t, e, "")
+	for _, text := range e.tables {
+		if _, err := l.db.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
 		}
-		counts, _ := a.Loop.Once(one, only) // faults are meant
-		cancel()
-		for routine, c := range counts {
-			for what, n := range c {
-				l.count(routine+": "+what, n)
-			}
-		}
-		_ = lethe.Sleep(ctx, 20*time.Millisecond)
 	}
+	l.service = &pastes{rig: l.rig}
+	l.job.Text = pastesDescription + more
+	l.install()
+	return l
 }
 
-func (l *load) count(what string, n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.done[what] += n
+func newLoadAt(t *testing.T, e engine, prefix string) *load {
+	t.Helper()
+	l := &load{rig: newRig(t, e, prefix), failed: map[string]bool{}, deleted: map[string]bool{}}
+	l.cache = servers.NewRedis(t)
+	l.job.Env[prefix+"REDIS"] = "redis://" + l.cache.Addr
+	l.redis = redis.NewClient(&redis.Options{Addr: l.cache.Addr})
+	t.Cleanup(func() { _ = l.redis.Close() })
+	return l
 }
 
 // sleepy drops copies and then sleeps.
@@ -211,44 +151,6 @@ type passes interface {
 	Pass(string) func(context.Context, func(string, int64)) (bool, error)
 }
 
-// hurry lets no deletion that failed wait until it is tried again.
-func (l *load) hurry(ctx context.Context) {
-	conn, err := pgx.Connect(ctx, l.db)
-	if err != nil {
-		l.t.Error(err)
-		return
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for lethe.Sleep(ctx, 100*time.Millisecond) == nil {
-		_, _ = conn.Exec(ctx, dueNow) // again soon
-	}
-}
-
-const dueNow = "UPDATE lethe.condemned SET due_at = 0 WHERE state = 2 AND fence = 0"
-
-// trouble lets one server after the other fail for a moment.
-func (l *load) trouble(ctx context.Context) {
-	fail := func(begin, end func()) {
-		begin()
-		_ = lethe.Sleep(ctx, rand.N(faultTime))
-		end()
-		_ = lethe.Sleep(ctx, rand.N(faultTime))
-	}
-	for ctx.Err() == nil {
-		f := l.faulty[rand.IntN(len(l.faulty))]
-		switch rand.IntN(4) {
-		case 0:
-			fail(f.Down, f.Up)
-		case 1:
-			fail(func() { f.CutAnswers(rand.Int64N(2000)) }, f.Heal)
-		case 2:
-			fail(l.cache.Freeze, l.cache.Thaw)
-		case 3:
-			fail(l.cache.Kill, l.cache.Restart)
-		}
-	}
-}
-
 // lately is how many of the newest pastes the users are interested in.
 const lately = 30
 
@@ -272,20 +174,20 @@ func (l *load) write(ctx context.Context) {
 	var p paste.Paste
 	switch n := rand.IntN(10); {
 	case n < 4 || code == "":
-		if p, err = l.store.Create(ctx, body, someTTL()); err == nil {
+		if p, err = l.service.Create(ctx, body, someTTL()); err == nil {
 			l.mu.Lock()
 			l.codes = append(l.codes, p.Code)
 			l.mu.Unlock()
 		}
 	case n < 6:
-		_, err = l.store.Extend(ctx, code, someTTL())
+		_, err = l.service.Extend(ctx, code, someTTL())
 	case n < 8:
-		_, err = l.store.Replace(ctx, code, body)
+		_, err = l.service.Replace(ctx, code, body)
 	case n < 9:
 		l.mu.Lock()
 		l.deleted[code] = true
 		l.mu.Unlock()
-		err = l.store.Delete(ctx, code)
+		err = l.service.Delete(ctx, code)
 		body = nil
 	default:
 		l.read(ctx, code)
@@ -301,8 +203,8 @@ func (l *load) write(ctx context.Context) {
 // read reads through the service's cache, and as one who caches without an end.
 func (l *load) read(ctx context.Context, code string) {
 	began := lethe.SystemClock{}.Now()
-	p, body, err := l.store.Read(ctx, code)
-	if errors.Is(err, paste.ErrBytesMissing) {
+	p, body, err := l.service.Read(ctx, code)
+	if errors.Is(err, paste.ErrBytesMissing) && l.guarded() {
 		l.t.Errorf("paste %s: %v", code, err)
 	}
 	if err != nil {
@@ -319,18 +221,16 @@ func (l *load) read(ctx context.Context, code string) {
 	l.redis.Set(fill, "plain:"+code, body, 0)
 }
 
+// guarded reports whether bytes are never missing, not even for a while.
+func (l *load) guarded() bool { return l.Description.Collections["pastes"].Quarantine == nil }
+
 // drain lets everything expire and go, once nothing fails any more.
 func (l *load) drain(ctx context.Context) {
 	l.t.Helper()
-	conn, err := pgx.Connect(ctx, l.db)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer conn.Close(ctx)
 	// An upload whose row was never committed is no record: it is stored once more.
 	for body := range l.failed {
 		for { // until no mark stands in the way
-			_, err := l.store.Create(ctx, []byte(body), time.Millisecond)
+			_, err := l.service.Create(ctx, []byte(body), time.Millisecond)
 			if err == nil {
 				break
 			}
@@ -340,61 +240,64 @@ func (l *load) drain(ctx context.Context) {
 			_, _ = l.Loop.Once(ctx, []string{"clean pastes"})
 		}
 	}
-	const left = `SELECT (SELECT count(*) FROM pastes WHERE expires_at IS NOT NULL), (SELECT count(*) FROM content WHERE ref_count = 0),
-		(SELECT count(*) FROM lethe.condemned WHERE state < 3), (SELECT count(*) FROM lethe.cache_due)`
-	var rows, contents, marks, copies int
 	for {
 		_, err := l.Loop.Once(ctx, nil)
+		left := l.left()
 		if ctx.Err() != nil {
-			l.t.Fatalf("%d rows, %d contents, %d marks and %d batches of copies are left: %v", rows, contents, marks, copies, err)
+			l.t.Fatalf("left are %v: %v", left, err)
 		}
-		if err := conn.QueryRow(ctx, left).Scan(&rows, &contents, &marks, &copies); err != nil {
-			l.t.Fatal(err)
-		}
-		if rows+contents+marks+copies == 0 {
+		if len(left) == 0 {
+			l.tell("everything is gone")
 			return
 		}
 		// What failed need not wait until it is tried again.
-		if _, err := conn.Exec(ctx, dueNow); err != nil {
+		if _, err := l.db.ExecContext(ctx, l.dueNow()); err != nil {
 			l.t.Fatal(err)
 		}
 		_ = lethe.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
+// left counts what is to go, and is not gone yet.
+func (l *load) left() map[string]int64 {
+	l.t.Helper()
+	out := map[string]int64{}
+	for what, query := range map[string]string{
+		"rows":                  "SELECT count(*) FROM pastes WHERE expires_at IS NOT NULL",
+		"contents":              "SELECT count(*) FROM content WHERE ref_count = 0",
+		"marks":                 "SELECT count(*) FROM " + l.engine.schema + "condemned WHERE state < 3",
+		"batches of copies":     "SELECT count(*) FROM " + l.engine.schema + "cache_due",
+		"objects in quarantine": "SELECT count(*) FROM " + l.engine.schema + "quarantined",
+	} {
+		if n := l.number(query); n > 0 {
+			out[what] = n
+		}
+	}
+	return out
+}
+
 // verify compares database, bucket and cache.
 func (l *load) verify(ctx context.Context, want []paste.Paste) {
 	l.t.Helper()
-	conn, err := pgx.Connect(ctx, l.db)
-	if err != nil {
-		l.t.Fatal(err)
+	if n := l.number(`SELECT count(*) FROM content c WHERE ref_count <> (SELECT count(*) FROM pastes p WHERE p.content_hash = c.content_hash)`); n != 0 {
+		l.t.Errorf("%d counts are wrong", n)
 	}
-	defer conn.Close(ctx)
-	var wrong, rows int
-	if err := conn.QueryRow(ctx, `SELECT count(*) FROM content c WHERE ref_count <> (SELECT count(*) FROM pastes p WHERE p.content_hash = c.content_hash)`).Scan(&wrong); err != nil || wrong != 0 {
-		l.t.Errorf("%d counts are wrong, %v", wrong, err)
+	if n := l.number(`SELECT count(*) FROM pastes`); n != int64(len(want)) {
+		l.t.Errorf("%d rows are left, want %d", n, len(want))
 	}
-	if err := conn.QueryRow(ctx, `SELECT count(*) FROM pastes`).Scan(&rows); err != nil || rows != len(want) {
-		l.t.Errorf("%d rows are left, want %d, %v", rows, len(want), err)
-	}
-	keys := map[string]bool{}
+	keys, lives := map[string]bool{}, map[string]bool{}
 	for _, p := range want {
-		if _, body, err := l.store.Read(ctx, p.Code); err != nil || !bytes.Contains(body, []byte("body")) {
+		if _, body, err := l.service.Read(ctx, p.Code); err != nil || !bytes.Contains(body, []byte("body")) {
 			l.t.Errorf("a paste that lives reads %q, %v", body, err)
 		}
-		keys["content/"+p.Hash] = true
+		keys["content/"+p.Hash], lives[p.Code] = true, true
 	}
-	probe := func(key string) bool { return strings.HasPrefix(key, "content/.lethe/") } // cut off by a fault
-	if got, want := slices.DeleteFunc(l.keys(), probe), slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want) {
-		l.t.Errorf("the bucket has %d objects, want %d: %v", len(got), len(want), got)
+	if got, want := l.keys(""), slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want) {
+		l.t.Errorf("the bucket has %d objects, want %d: %.20q", len(got), len(want), got)
 	}
 	copies, err := l.redis.Keys(ctx, "*").Result()
 	if err != nil {
 		l.t.Fatal(err)
-	}
-	lives := map[string]bool{}
-	for _, p := range want {
-		lives[p.Code] = true
 	}
 	for _, key := range copies {
 		if _, code, _ := strings.Cut(key, ":"); !lives[code] && !l.deleted[code] {
@@ -406,12 +309,22 @@ func (l *load) verify(ctx context.Context, want []paste.Paste) {
 // fill stores what expires at once, and returns what lives.
 func (l *load) fill(ctx context.Context) (live []paste.Paste) {
 	l.t.Helper()
-	err := paste.Fill(ctx, l.store, paste.Filling{Pastes: *loadRows, Shared: 0.3, TTL: time.Millisecond})
-	if err != nil {
+	var filling errgroup.Group
+	filling.SetLimit(16)
+	for i := range *loadRows {
+		filling.Go(func() error {
+			body := fmt.Appendf(nil, "row %d", i)
+			if i%10 < 3 {
+				body = fmt.Appendf(nil, "shared %d", i/100)
+			}
+			return l.create(ctx, body)
+		})
+	}
+	if err := filling.Wait(); err != nil {
 		l.t.Fatal(err)
 	}
 	for i := range 10 {
-		p, err := l.store.Create(ctx, fmt.Appendf(nil, "body %d", i), 0)
+		p, err := l.service.Create(ctx, fmt.Appendf(nil, "body %d", i), 0)
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -420,39 +333,14 @@ func (l *load) fill(ctx context.Context) (live []paste.Paste) {
 	return live
 }
 
-// while lets the application write beside others for its time, and ends them then.
-func (l *load) while(ctx context.Context, others ...func(context.Context)) {
-	working, stop := context.WithCancel(ctx)
-	var workers, writers sync.WaitGroup
-	for _, o := range others {
-		workers.Go(func() { o(working) })
-	}
-	writing, enough := context.WithTimeout(ctx, *loadTime)
-	defer enough()
-	for range 4 {
-		writers.Go(func() {
-			for writing.Err() == nil {
-				l.write(ctx)
-			}
-		})
-	}
-	writers.Wait()
-	stop()
-	workers.Wait()
-	for _, f := range l.faulty {
-		f.Heal()
-	}
-}
-
-// did demands that each was done: otherwise it was no test of what it is to test.
-func (l *load) did(what ...string) {
-	l.t.Helper()
-	for _, w := range what {
-		if l.done[w] == 0 {
-			l.t.Errorf("nothing was counted as %q: %v", w, l.done)
+// create stores what expires at once, however often a transaction has to be repeated.
+func (l *load) create(ctx context.Context, body []byte) (err error) {
+	for range 20 {
+		if _, err = l.service.Create(ctx, body, time.Millisecond); err == nil {
+			return nil
 		}
 	}
-	l.t.Log(l.done)
+	return err
 }
 
 // loadLimit is how long a test under load may take.
@@ -462,19 +350,28 @@ func loadLimit() time.Duration { return 2*time.Minute + time.Duration(*loadRows)
 // some oversleep, and database, bucket and cache fail. In the end everything is
 // exact.
 func TestUnderLoad(t *testing.T) {
-	l := newLoad(t)
-	ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
-	defer cancel()
-	live := l.fill(ctx)
-	others := []func(context.Context){l.trouble, l.hurry}
-	for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
-		a := l.instance(fmt.Sprint("worker ", i))
-		others = append(others, func(ctx context.Context) { l.work(ctx, a, life) })
+	for _, e := range []engine{postgres, mariadb, sqlite} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLoad(t, e)
+			ctx, cancel := context.WithTimeout(t.Context(), loadLimit())
+			defer cancel()
+			live := l.fill(ctx)
+			others := []func(context.Context){l.trouble, l.hurry}
+			for i, life := range []time.Duration{0, 0, 300 * time.Millisecond} {
+				a := l.instance(fmt.Sprint("worker ", i))
+				var only []string // all that die, and of the others what leaves the bucket to those who sleep
+				if life == 0 {
+					only = []string{"expire pastes", "watchdog pastes", "recache pastes"}
+				}
+				others = append(others, func(ctx context.Context) { l.work(ctx, a, life, only...) })
+			}
+			sleeper := l.instance("sleeper")
+			others = append(others, func(ctx context.Context) { l.sleepers(ctx, sleeper) })
+			want := map[string]int64{"expire pastes: rows": int64(*loadRows), "watchdog pastes: items": 1, "recache pastes: items": 1, "slow clean: objects": 1}
+			l.until(ctx, want, l.write, others...)
+			l.drain(ctx)
+			l.verify(ctx, live)
+		})
 	}
-	sleeper := l.instance("sleeper")
-	others = append(others, func(ctx context.Context) { l.sleepers(ctx, sleeper) })
-	l.while(ctx, others...)
-	l.drain(ctx)
-	l.verify(ctx, live)
-	l.did("expire pastes: rows", "watchdog pastes: items", "recache pastes: items", "slow clean: objects")
 }
