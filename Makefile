@@ -20,8 +20,8 @@ INTERLEAVINGS ?= 16
 TRIPLES ?= 200
 # How often lethe serve is killed.
 KILLS ?= 240
-# How many processes of adoption are killed.
-ADOPTION_KILLS ?= 24
+# How many processes of adoption each of its tests kills.
+ADOPTION_KILLS ?= 12
 # How many objects expire on several instances while things break.
 OBJECTS ?= 60000
 # How many worlds of two ledgers over the same backends the simulation runs.
@@ -124,7 +124,7 @@ clients:
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./internal/crash -crash.kills=$(KILLS)
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./internal/doubt -doubt.run
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m -run '^TestKilledAtAnyMoment$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
