@@ -37,7 +37,7 @@ func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
 		return nil, fmt.Errorf("there are no blocks from %d to %d", from, to)
 	}
 	first := from / SumsPerRow * SumsPerRow
-	rows, err := all(t, scanOne[[]byte], selectBlocks, blob, first, to)
+	rows, err := all(t, sqldb.One[[]byte], selectBlocks, blob, first, to)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (db *DB) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums le
 		if noted = n == 1; err != nil || !noted {
 			return err
 		}
-		if _, err := t.exec(dropBlocks, asJSON([]lethe.ID{blob})); err != nil {
+		if _, err := t.exec(dropBlocks, sqldb.JSON([]lethe.ID{blob})); err != nil {
 			return err
 		}
 		return t.keepBlocks(blob, sums)
@@ -122,6 +122,6 @@ func (t *tx) dropBlocks(blobs []lethe.ID) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	_, err := t.exec(dropBlocks, asJSON(blobs))
+	_, err := t.exec(dropBlocks, sqldb.JSON(blobs))
 	return err
 }

@@ -189,14 +189,14 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 
 // empty refuses a bucket that clients still see something in.
 func (t *tx) empty(b Bucket) error {
-	keys, err := all(t, scanOne[string], visibleObject, b.ID, t.now)
+	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.now)
 	if err == nil && len(keys) > 0 {
 		return fmt.Errorf("it has the object %q: %w", keys[0], lethe.ErrBucketNotEmpty)
 	}
 	if err != nil {
 		return err
 	}
-	keys, err = all(t, scanOne[string], uploadInto, b.ID)
+	keys, err = all(t, sqldb.One[string], uploadInto, b.ID)
 	if err == nil && len(keys) > 0 {
 		return fmt.Errorf("it has an open upload to %q: %w", keys[0], lethe.ErrBucketNotEmpty)
 	}

@@ -86,7 +86,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 
 func (t *tx) claimDue(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
 	if r.Only != nil {
-		return all(t, scanBlob, claimNamed, r.Backend, asJSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
+		return all(t, scanBlob, claimNamed, r.Backend, sqldb.JSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
 	}
 	if len(r.Turns) > 0 {
 		return t.claimByTurns(r, fence, limit, doubt)
@@ -140,7 +140,7 @@ func (t *tx) newFence() (fence int64, err error) {
 
 // exists says whether the query has a row.
 func (t *tx) exists(query string, args ...any) (bool, error) {
-	found, err := all(t, scanOne[int64], query, args...)
+	found, err := all(t, sqldb.One[int64], query, args...)
 	return len(found) > 0, err
 }
 

@@ -203,12 +203,12 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	for i, b := range blobs {
 		list[i] = row{b, i}
 	}
-	n, err := t.exec(composeBlobs, asJSON(list), p.content, p.replica, upload)
+	n, err := t.exec(composeBlobs, sqldb.JSON(list), p.content, p.replica, upload)
 	if err != nil || n == int64(len(blobs)) {
 		return err
 	}
 	var suspect int
-	err = t.row(suspectParts, asJSON(blobs), upload).Scan(&suspect)
+	err = t.row(suspectParts, sqldb.JSON(blobs), upload).Scan(&suspect)
 	switch {
 	case err != nil:
 		return err

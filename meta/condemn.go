@@ -89,7 +89,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	if d.silent {
 		due = late
 	}
-	names := asJSON(blobs)
+	names := sqldb.JSON(blobs)
 	out, err := t.condemnBy(from, condemnBlobs, names, d.reason, d.at, due, late, from, fence)
 	if err == nil && from == lethe.Pending {
 		_, err = t.exec(forgetPromotions, names)
@@ -115,7 +115,7 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 // condemnContents condemns all blobs of contents that are gone, with the reason
 // and the time of each.
 func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
-	list := asJSON(gone)
+	list := sqldb.JSON(gone)
 	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.now.Add(t.db.o.ReadGrace))
 	if err != nil {
 		return out, err

@@ -129,7 +129,7 @@ func (t *tx) makeLive(up []Uploaded, p place) error {
 		_, err := t.exec(forgetPromotion, up[0].Blob)
 		return err
 	}
-	_, err := t.exec(forgetPromotions, asJSON(blobsOf(up)))
+	_, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(up)))
 	return err
 }
 

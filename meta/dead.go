@@ -51,7 +51,7 @@ func (db *DB) Dead(ctx context.Context, q DeadQuery) (letters []DeadLetter, err 
 // DeadByID answers those of the rows that are dead letters, in any order.
 func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []DeadLetter, err error) {
 	err = db.read(ctx, "dead letters by id", func(t *tx) error {
-		letters, err = all(t, scanDead, deadByID, asJSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
+		letters, err = all(t, scanDead, deadByID, sqldb.JSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
 		return err
 	})
 	return letters, err
@@ -61,7 +61,7 @@ func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []DeadLet
 // dead letter are left out of the count.
 func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "requeue dead letters", func(t *tx) error {
-		n, err = t.leaveDead(lethe.Condemned, requeueDead, asJSON(blobs), t.now)
+		n, err = t.leaveDead(lethe.Condemned, requeueDead, sqldb.JSON(blobs), t.now)
 		return err
 	})
 	return n, err
@@ -73,7 +73,7 @@ func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) 
 // nobody can vouch for that (design rule 9).
 func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "write off dead letters", func(t *tx) error {
-		n, err = t.leaveDead(0, writeOffDead, asJSON(blobs), t.now)
+		n, err = t.leaveDead(0, writeOffDead, sqldb.JSON(blobs), t.now)
 		return err
 	})
 	return n, err

@@ -145,7 +145,7 @@ func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
 		o.ContentID = lethe.ID(content.String)
 		return &o, err
-	}, findVisible, asJSON(keys), p.bucket.ID, p.t.now)
+	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.now)
 	lies := make(map[string]*Object, len(list))
 	for _, o := range list {
 		lies[o.Key] = o
@@ -158,7 +158,7 @@ func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 	if len(missing) == 0 {
 		return lies, nil
 	}
-	anew, err := all(p.t, scanOne[string], visibleKeys, asJSON(missing), p.bucket.ID, p.t.now)
+	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.now)
 	if err != nil || len(anew) > 0 {
 		p.lost = append(p.lost, anew...)
 		return nil, either(err, sqldb.ErrAgain)
@@ -169,7 +169,7 @@ func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 // apply deletes the rows that were chosen, in a handful of statements.
 func (p *deleting) apply() error {
 	if len(p.clear) > 0 {
-		if _, err := p.t.exec(supersedeKeys, asJSON(p.clear), p.bucket.ID); err != nil {
+		if _, err := p.t.exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (p *deleting) apply() error {
 		}
 	}
 	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
-	if err := p.t.must(int64(len(keys)), changed, deleteKeys, asJSON(keys), p.bucket.ID); err != nil {
+	if err := p.t.must(int64(len(keys)), changed, deleteKeys, sqldb.JSON(keys), p.bucket.ID); err != nil {
 		return err
 	}
 	d, err := p.t.settleRefs(lost)
@@ -212,7 +212,7 @@ func (p *deleting) bin() error {
 	for i, o := range p.take {
 		list[i] = row{lethe.NewID(p.t.now, p.t.random), o.Key}
 	}
-	_, err := p.t.exec(binKeys, asJSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete,
+	_, err := p.t.exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete,
 		p.t.op, encodeCaller(p.t.by))
 	return err
 }

@@ -191,7 +191,7 @@ func (db *DB) DueBlobs(ctx context.Context, q DueQuery) (out []Blob, err error) 
 // version in ID, and in At when it is due, 0 for never.
 func (db *DB) ObjectsNamed(ctx context.Context, names []Named) (out []Due, err error) {
 	err = db.read(ctx, "objects by name", func(t *tx) error {
-		found, err := all(t, t.scanDue, objectsNamed, asJSON(names))
+		found, err := all(t, t.scanDue, objectsNamed, sqldb.JSON(names))
 		out = nil
 		for _, d := range found {
 			out = append(out, d.Due)

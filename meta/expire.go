@@ -68,7 +68,7 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 // dueNow finds the objects that a batch may take, and one more.
 func (t *tx) dueNow(b Batch) ([]dueRow, error) {
 	if b.Only != nil {
-		return all(t, t.scanDueNamed, dueNamed, asJSON(b.Only), t.now)
+		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.now)
 	}
 	if len(b.Turns) > 0 {
 		return t.objectsByTurns(b)
@@ -90,7 +90,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed)
 	if len(due) == 0 {
 		return nil
 	}
-	keys := asJSON(due)
+	keys := sqldb.JSON(due)
 	gone, err := all(t, scanLoss, deleteDue, keys, t.now)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 		err = r.Scan(&id, &w.refs, &w.blobs)
 		weights[id] = w
 		return none, err
-	}, contentWeights, asJSON(list))
+	}, contentWeights, sqldb.JSON(list))
 	return weights, err
 }
 

@@ -96,7 +96,7 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 		f.Ops, err = all(t, func(r *sql.Rows) (o Outcome, err error) {
 			err = r.Scan(&o.Op, &o.What, &o.ObjectID, &o.At)
 			return o, err
-		}, explainOps, asJSON(f.versions()))
+		}, explainOps, sqldb.JSON(f.versions()))
 		return err
 	})
 	return f, err

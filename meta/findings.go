@@ -79,7 +79,7 @@ func (t *tx) sight(w *Walk, byKey map[string]findingRow, s Sighting) (int, error
 	for _, f := range s.Findings {
 		known = append(known, byKey[cleanText(f.Key)])
 	}
-	seen, err := all(t, scanOne[string], seeFindings, asJSON(known), w.Backend, t.now, w.ID)
+	seen, err := all(t, sqldb.One[string], seeFindings, sqldb.JSON(known), w.Backend, t.now, w.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +101,7 @@ func (t *tx) sight(w *Walk, byKey map[string]findingRow, s Sighting) (int, error
 	if len(fresh) == 0 {
 		return len(seen), nil
 	}
-	n, err := t.exec(insertFindings, asJSON(fresh), w.Backend, t.now, w.ID)
+	n, err := t.exec(insertFindings, sqldb.JSON(fresh), w.Backend, t.now, w.ID)
 	return len(seen) + int(n), err
 }
 
@@ -146,7 +146,7 @@ func (db *DB) FinishWalk(ctx context.Context, e WalkEnd) (out WalkEnded, err err
 		if out.Healed > 0 {
 			counts["healed"] = int64(out.Healed)
 		}
-		if err := t.must(1, lethe.ErrFenced, endWalk, w.ID, t.now, cleanText(e.Outcome), asJSON(counts)); err != nil {
+		if err := t.must(1, lethe.ErrFenced, endWalk, w.ID, t.now, cleanText(e.Outcome), sqldb.JSON(counts)); err != nil {
 			return err
 		}
 		_, err = t.exec(oldWalks, w.Backend, walksKept)
@@ -182,7 +182,7 @@ func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out [
 		return nil, fmt.Errorf("meta: standings: the limit must be above zero, not %d", limit)
 	}
 	err = db.read(ctx, "standing of blobs", func(t *tx) error {
-		list, err := all(t, scanBlob, blobsByID, asJSON(blobs))
+		list, err := all(t, scanBlob, blobsByID, sqldb.JSON(blobs))
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (t *tx) standing(b Blob, limit int) (Standing, error) {
 		}
 	}
 	for _, query := range queries {
-		names, err := all(t, scanOne[string], query, id, limit+1-len(s.Objects))
+		names, err := all(t, sqldb.One[string], query, id, limit+1-len(s.Objects))
 		if err != nil {
 			return s, err
 		}

@@ -181,7 +181,7 @@ func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []Hold, err
 			err = r.Scan(&id, &k, &h.Scope, &h.Key, &h.Reason)
 			list = append(list, h)
 			return none, err
-		}, heldKeys, asJSON([]dueRow{{Bucket: b.ID, Key: key}}))
+		}, heldKeys, sqldb.JSON([]dueRow{{Bucket: b.ID, Key: key}}))
 		return err
 	})
 	return list, err
@@ -232,7 +232,7 @@ func (t *tx) heldBy(list []dueRow) (map[spot]Hold, error) {
 			held[at] = h
 		}
 		return none, err
-	}, heldKeys, asJSON(list))
+	}, heldKeys, sqldb.JSON(list))
 	return held, err
 }
 

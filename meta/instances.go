@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Instance is a process that works on the ledger, as it says itself.
@@ -50,7 +51,7 @@ const instancesKept = 24 * time.Hour
 // BeatInstance is an instance's sign of life; its first is its start.
 func (db *DB) BeatInstance(ctx context.Context, id string, info InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
-		if _, err := t.exec(beatInstance, id, t.now, asJSON(info)); err != nil {
+		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
 			return err
 		}
 		_, err := t.exec(oldInstances, t.now.Add(-instancesKept))
@@ -105,7 +106,7 @@ func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string,
 // Secret answers the value that is kept under a name, empty if there is none: ErrSealed.
 func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
 	err = db.read(ctx, "secret "+name, func(t *tx) error {
-		list, err := all(t, scanOne[string], selectSecret, name)
+		list, err := all(t, sqldb.One[string], selectSecret, name)
 		if len(list) == 1 {
 			value, err = db.sealing.open(sharedSecret(name), list[0])
 		}

@@ -89,7 +89,7 @@ func (t *tx) promise(in Intent) error {
 	}
 	o := in.Promotion.Commit.Object
 	if !t.crowded() {
-		n, err := t.exec(promoteIn, in.ID, o.Bucket, o.Key, asJSON(in.Promotion))
+		n, err := t.exec(promoteIn, in.ID, o.Bucket, o.Key, sqldb.JSON(in.Promotion))
 		if err == nil && n == 0 {
 			err = noBucket(o.Bucket)
 		}
@@ -97,7 +97,7 @@ func (t *tx) promise(in Intent) error {
 	}
 	b, err := t.bucket(o.Bucket)
 	if err == nil {
-		_, err = t.exec(insertPromotion, in.ID, b.ID, o.Key, asJSON(in.Promotion))
+		_, err = t.exec(insertPromotion, in.ID, b.ID, o.Key, sqldb.JSON(in.Promotion))
 	}
 	return err
 }

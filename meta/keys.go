@@ -30,7 +30,7 @@ func (db *DB) AddAccessKey(ctx context.Context, k AccessKey) (AccessKey, error) 
 	err := db.write(ctx, "add access key "+k.ID, func(t *tx) error {
 		k.Owner = cmp.Or(k.Owner, k.ID)
 		k.CreatedAt = t.now
-		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, asJSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
+		_, err := t.exec(insertKey, k.ID, db.sealing.seal(keySecret(k.ID), k.Secret), k.Owner, sqldb.JSON(k.Buckets), flag(k.ReadOnly), flag(k.Settings), k.CreatedAt)
 		if sqldb.IsUnique(err) {
 			return lethe.ErrAccessKeyExists
 		}

@@ -151,7 +151,7 @@ func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed boo
 		err = r.Scan(&id, &c)
 		closed = closed || c && id == open
 		return id, err
-	}, heldContents, asJSON(contents))
+	}, heldContents, sqldb.JSON(contents))
 	if t.held == nil {
 		t.held = make(map[lethe.ID]bool, len(found))
 	}
@@ -167,7 +167,7 @@ func (t *tx) holdContentsOf(blobs []lethe.ID) error {
 	if !t.crowded() {
 		return nil
 	}
-	contents, err := all(t, scanOne[lethe.ID], contentsOf, asJSON(blobs))
+	contents, err := all(t, sqldb.One[lethe.ID], contentsOf, sqldb.JSON(blobs))
 	if err == nil && len(contents) > 0 {
 		_, _, err = t.lockContents(contents, "")
 	}

@@ -27,14 +27,14 @@ var (
 // MarkSuspect marks live blobs that were found missing or damaged, with why. Rows that
 // are not live any more are left alone; it returns how many rows it changed.
 func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error) {
-	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.exec(markSuspect, asJSON(blobs), cleanText(why)) })
+	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.exec(markSuspect, sqldb.JSON(blobs), cleanText(why)) })
 }
 
 // MarkSound records that live blobs were found sound by reads that began so long ago:
 // they count as verified since then. Rows that are not live any more are left alone; it
 // returns how many rows it changed.
 func (db *DB) MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error) {
-	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.exec(markSound, asJSON(blobs), t.now.Add(-ago)) })
+	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.exec(markSound, sqldb.JSON(blobs), t.now.Add(-ago)) })
 }
 
 func (db *DB) mark(ctx context.Context, blobs []lethe.ID, suspect bool, change func(*tx) (int64, error)) (int, error) {
@@ -63,7 +63,7 @@ func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 	list, err := all(t, func(r *sql.Rows) (m marked, err error) {
 		err = r.Scan(&m.content, &m.suspect)
 		return m, err
-	}, markedBlobs, asJSON(blobs))
+	}, markedBlobs, sqldb.JSON(blobs))
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func stateSlots(want []lethe.State) (slots [4]lethe.State) {
 // BlobsByID answers those of the rows that exist, in any order.
 func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []Blob, err error) {
 	err = db.read(ctx, "blobs by id", func(t *tx) error {
-		out, err = all(t, scanBlob, blobsByID, asJSON(blobs))
+		out, err = all(t, scanBlob, blobsByID, sqldb.JSON(blobs))
 		return err
 	})
 	return out, err

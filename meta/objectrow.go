@@ -2,6 +2,7 @@ package meta
 
 import (
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -22,7 +23,7 @@ func (t *tx) insertObject(o *Object) error {
 		o.Tags = nil
 	}
 	_, err := t.exec(insertObject, o.BucketID, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, nullTime(o.DueAt()))
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.RuleNumber, nullTime(o.DueAt()))
 	t.counts.bucket(o.BucketID, 1, o.Size)
 	return err
 }
@@ -55,7 +56,7 @@ func (t *tx) bin(b Bucket, o Object, reason lethe.Reason) error {
 		purge = min(purge, o.TTLAt)
 	}
 	_, err := t.exec(insertTrash, id, b.Name, o.Key, o.ID, null(o.ContentID), o.Size, o.ETag, o.ModifiedAt,
-		o.TTLAt, o.RuleAt, asJSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason, t.op, encodeCaller(t.by))
+		o.TTLAt, o.RuleAt, sqldb.JSON(o.Attrs), encodeTags(o.Tags), t.now, purge, reason, t.op, encodeCaller(t.by))
 	return err
 }
 

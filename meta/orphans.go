@@ -53,7 +53,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r OrphanRequest) (out Orphans,
 		}
 		query, args := ripeOrphans, []any{r.Backend, r.After, r.Walk, t.now.Add(-r.Grace), bounded(r.Limit)}
 		if r.Only != nil {
-			query, args = ripeNamed, append(args, asJSON(r.Only))
+			query, args = ripeNamed, append(args, sqldb.JSON(r.Only))
 		}
 		ripe, err := all(t, scanSized, query, args...)
 		if err != nil || len(ripe) == 0 {
@@ -128,7 +128,7 @@ func (t *tx) condemnOrphans(r OrphanRequest, store lethe.ID, ripe []sized, out *
 	if len(list) == 0 {
 		return nil
 	}
-	if out.Blobs, err = all(t, scanBlob, condemnOrphans, asJSON(list), r.Backend, t.now); err != nil {
+	if out.Blobs, err = all(t, scanBlob, condemnOrphans, sqldb.JSON(list), r.Backend, t.now); err != nil {
 		return err
 	}
 	sortBlobs(out.Blobs, func(Blob) lethe.Time { return 0 })
@@ -136,5 +136,5 @@ func (t *tx) condemnOrphans(r OrphanRequest, store lethe.ID, ripe []sized, out *
 	for _, b := range out.Blobs {
 		t.counts.move(Move{b.Backend, 0, lethe.Condemned, lethe.ReasonOrphan, 1, b.Size})
 	}
-	return t.must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, asJSON(keys), r.Backend)
+	return t.must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, sqldb.JSON(keys), r.Backend)
 }

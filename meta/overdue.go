@@ -193,7 +193,7 @@ func (t *tx) uploadsStore(list []Upload) ([]OverdueUpload, error) {
 			u.Bytes += bytes
 		}
 		return none, err
-	}, uploadsHold, asJSON(names))
+	}, uploadsHold, sqldb.JSON(names))
 	return out, err
 }
 

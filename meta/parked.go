@@ -60,7 +60,7 @@ func (t *tx) park(list []parkedRow) error {
 	if len(list) == 0 {
 		return nil
 	}
-	rows := asJSON(list)
+	rows := sqldb.JSON(list)
 	if list[0].Entry == "" {
 		if _, err := t.exec(parkObjects, rows); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (t *tx) letGo(list []parkedRow, holds bool, out *Unparked) error {
 	if len(free) == 0 {
 		return nil
 	}
-	rows := asJSON(free)
+	rows := sqldb.JSON(free)
 	objects, err := t.exec(unparkObjects, rows)
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (db *DB) settlePlace(ctx context.Context) error {
 	if mark == "" {
 		here = here.with(lay)
 	}
-	if now := asJSON(here); before != now {
+	if now := sqldb.JSON(here); before != now {
 		err = db.write(ctx, "settle the ledger's place", func(t *tx) error { return t.moveTo(mark, before, now) })
 	}
 	return err

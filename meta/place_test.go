@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // held opens a ledger, and answers who it is and why its only backend is held.
@@ -173,10 +174,10 @@ func TestACopyOnAnotherFileSystem(t *testing.T) {
 	if is, _ := placed(t, path, `{"inode":"1"}`); !is {
 		t.Error("a copy from where nobody knows when a file was made is not recognised")
 	}
-	if is, now := placed(t, path, asJSON(site{inode: here[inode], "server": "7"})); is || now["server"] != "7" || now[born] != here[born] {
+	if is, now := placed(t, path, sqldb.JSON(site{inode: here[inode], "server": "7"})); is || now["server"] != "7" || now[born] != here[born] {
 		t.Errorf("the same file is taken for a copy (%v), or what was known is forgotten: %v", is, now)
 	}
-	if is, now := placed(t, path, asJSON(site{inode: "1", born: here[born]})); here[born] != "" && (is || now[inode] != here[inode]) {
+	if is, now := placed(t, path, sqldb.JSON(site{inode: "1", born: here[born]})); here[born] != "" && (is || now[inode] != here[inode]) {
 		t.Errorf("a file that got another number is taken for a copy (%v), or that is not noted: %v", is, now)
 	}
 	there, lay := site{inode: "8"}, site{inode: "7", born: "1.2"}

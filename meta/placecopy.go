@@ -178,8 +178,8 @@ func (db *DB) TrimCopies(ctx context.Context, r Trim) (n int, err error) {
 		if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
 			return err
 		}
-		names := asJSON(r.Blobs)
-		segments, err := all(t, scanOne[int64], trimmed, names, r.Content)
+		names := sqldb.JSON(r.Blobs)
+		segments, err := all(t, sqldb.One[int64], trimmed, names, r.Content)
 		if err != nil {
 			return err
 		}
@@ -203,5 +203,5 @@ var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at =
 	RETURNING id, backend, size, reason`)
 
 func (t *tx) condemnCopies(r Trim) (condemned, error) {
-	return t.condemnBy(lethe.Live, condemnCopies, asJSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))
+	return t.condemnBy(lethe.Live, condemnCopies, sqldb.JSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))
 }

@@ -90,7 +90,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placem
 		args := []any{t.now, bounded(r.Limit), r.Worker, out.Fence, t.now.Add(r.Lease)}
 		claim := claimPlacements
 		if r.Only != nil {
-			claim, args = claimNamedPlacements, append(args, asJSON(r.Only))
+			claim, args = claimNamedPlacements, append(args, sqldb.JSON(r.Only))
 		}
 		out.Items, err = all(t, scanPlacement, claim, args...)
 		if err != nil {
@@ -106,7 +106,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placem
 func (db *DB) QueuedPlacements(ctx context.Context, q PlacementQuery) (list []QueuedPlacement, err error) {
 	err = db.read(ctx, "queued placements", func(t *tx) error {
 		if q.Only != nil {
-			list, err = all(t, scanQueued, namedPlacements, asJSON(q.Only))
+			list, err = all(t, scanQueued, namedPlacements, sqldb.JSON(q.Only))
 			return err
 		}
 		list, err = all(t, scanQueued, queuedPlacements, t.now, q.After.Due, q.After.Name, bounded(q.Limit))
@@ -137,21 +137,21 @@ func (t *tx) placed(items []Placement) error {
 			contents = append(contents, items[i].ID)
 		}
 	}
-	list, err := all(t, scanContent, placedContents, asJSON(contents))
+	list, err := all(t, scanContent, placedContents, sqldb.JSON(contents))
 	for _, c := range list {
 		byID[c.ID].Content = c
 	}
 	if err != nil {
 		return err
 	}
-	blobs, err := all(t, scanBlob, placedBlobs, asJSON(contents))
+	blobs, err := all(t, scanBlob, placedBlobs, sqldb.JSON(contents))
 	for _, b := range blobs {
 		byID[b.ContentID].Blobs = append(byID[b.ContentID].Blobs, b)
 	}
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	blobs, err = all(t, scanBlob, placedParts, asJSON(parts))
+	blobs, err = all(t, scanBlob, placedParts, sqldb.JSON(parts))
 	for _, b := range blobs {
 		byID[b.ID].Blobs = []Blob{b}
 	}
@@ -162,7 +162,7 @@ func (t *tx) placed(items []Placement) error {
 // ids, for the walk that finds what the queue does not know.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []Placement, err error) {
 	err = db.read(ctx, "page of placed contents", func(t *tx) error {
-		names, err := all(t, scanOne[lethe.ID], pageContents, after, bounded(limit))
+		names, err := all(t, sqldb.One[lethe.ID], pageContents, after, bounded(limit))
 		if err != nil {
 			return err
 		}

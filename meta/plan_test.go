@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
@@ -24,7 +26,7 @@ func plan(t *testing.T, db *DB, text string) []string {
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	lines, err := collect(rows, func(r *sql.Rows) (line string, err error) {
+	lines, err := sqldb.Collect(rows, func(r *sql.Rows) (line string, err error) {
 		var id, parent, unused int
 		err = r.Scan(&id, &parent, &unused, &line)
 		return line, err

@@ -64,18 +64,18 @@ func TestPostgresPlans(t *testing.T) {
 		{bucketsCondemned, "blobs_turns", []any{`[{"id":"","past":0}]`, now, "disk"}},
 		{turnObjects, "Index Scan using objects_turns", []any{"x", 0, now, 100}},
 		{claimTurn, "Index Scan using blobs_turns", []any{"disk", 0, now, 100, "w", 1, "", 0}},
-		{deleteDue, "objects_pkey", []any{asJSON(keys), now}},
-		{contentWeights, "contents_pkey", []any{asJSON(contents)}},
-		{heldContents, "contents_pkey", []any{asJSON(names)}},
-		{dropContents, "contents_pkey", []any{asJSON(names), 1}},
-		{loseRefs, "contents_pkey", []any{asJSON(contents)}},
-		{condemnLive, "blobs_content", []any{asJSON(contents), now}},
+		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
+		{heldContents, "contents_pkey", []any{sqldb.JSON(names)}},
+		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
+		{loseRefs, "contents_pkey", []any{sqldb.JSON(contents)}},
+		{condemnLive, "blobs_content", []any{sqldb.JSON(contents), now}},
 		{anyReplicaPending, "", nil},
 		{claimCondemned, "Index Scan using blobs_due", []any{"disk", 0, now, 100, "w", 1, 0}},
 		{anyCondemned, "blobs_due", []any{"disk", 0, now}},
 		{cleanDue, "blobs_due", []any{"disk", now}},
-		{claimedRows, "blobs_", []any{asJSON(blobs), 1}},
-		{removeGone, "blobs_pkey", []any{asJSON(blobs), 1}},
+		{claimedRows, "blobs_", []any{sqldb.JSON(blobs), 1}},
+		{removeGone, "blobs_pkey", []any{sqldb.JSON(blobs), 1}},
 		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
 		{reapDue, "blobs_pending", []any{100}},
 		{staleClaims, "blobs_claimed", []any{now, 100}},
@@ -101,7 +101,7 @@ func serverPlan(t *testing.T, s *sqldb.Session, text string, args []any) string 
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	lines, err := collect(rows, func(r *sql.Rows) (line string, err error) {
+	lines, err := sqldb.Collect(rows, func(r *sql.Rows) (line string, err error) {
 		err = r.Scan(&line)
 		return line, err
 	})

@@ -73,7 +73,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 			e, err := scanTrashRow(named{r, &bucket})
 			buckets = append(buckets, lethe.ID(bucket))
 			return e, err
-		}, deleteTrash, asJSON(taken), t.now)
+		}, deleteTrash, sqldb.JSON(taken), t.now)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 // trashNow finds the entries that a batch may take, and one more.
 func (t *tx) trashNow(b Batch) ([]dueEntry, error) {
 	if b.Only != nil {
-		return all(t, scanDueEntry, trashNamed, asJSON(b.Only), t.now)
+		return all(t, scanDueEntry, trashNamed, sqldb.JSON(b.Only), t.now)
 	}
 	return all(t, scanDueEntry, dueTrash, b.After, t.now, oneMore(b.Limit))
 }
@@ -152,7 +152,7 @@ func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, 
 			byName[name] = id
 		}
 		return none, err
-	}, query, asJSON(slices.Compact(slices.Sorted(slices.Values(names)))))
+	}, query, sqldb.JSON(slices.Compact(slices.Sorted(slices.Values(names)))))
 	return byName, err
 }
 
@@ -192,11 +192,11 @@ func (t *tx) pruneOps(limit int64) (int64, error) {
 // pruneBuckets drops nameless buckets that nothing is left of, along with their
 // counters, which must be at zero by now.
 func (t *tx) pruneBuckets(limit int64) (int64, error) {
-	empty, err := all(t, scanOne[lethe.ID], emptyNameless, limit)
+	empty, err := all(t, sqldb.One[lethe.ID], emptyNameless, limit)
 	if err != nil || len(empty) == 0 {
 		return 0, err
 	}
-	list := asJSON(empty)
+	list := sqldb.JSON(empty)
 	for _, query := range []string{deleteBucketCounters, dropGuards} {
 		if _, err := t.exec(query, list); err != nil {
 			return 0, err

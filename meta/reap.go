@@ -59,14 +59,14 @@ func (db *DB) ClaimIntents(ctx context.Context, r ClaimRequest) (out ClaimedInte
 
 func (t *tx) claimIdle(r ClaimRequest, until lethe.Time, fence int64) ([]Blob, error) {
 	if r.Only != nil {
-		return all(t, scanBlob, claimNamedIntents, asJSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+		return all(t, scanBlob, claimNamedIntents, sqldb.JSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
 	}
 	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
 }
 
 // withPromotions adds to intents what proves them, where it still stands.
 func (t *tx) withPromotions(blobs []Blob) ([]ClaimedIntent, error) {
-	found, err := all(t, scanPromotion, claimedPromotions, asJSON(idsOf(blobs)))
+	found, err := all(t, scanPromotion, claimedPromotions, sqldb.JSON(idsOf(blobs)))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (t *tx) stillPromised(blobs []Uploaded, fence int64) error {
 	if fence == 0 {
 		return nil
 	}
-	n, err := t.exec(forgetPromotions, asJSON(blobsOf(blobs)))
+	n, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(blobs)))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
 	}

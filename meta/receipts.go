@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -70,7 +71,7 @@ func encodeCaller(c lethe.Caller) string {
 	if c == (lethe.Caller{}) {
 		return ""
 	}
-	return asJSON(c)
+	return sqldb.JSON(c)
 }
 
 // decodeCaller is the inverse of encodeCaller; what cannot be read is nobody: no

@@ -113,7 +113,7 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	if err := t.holdContents("", names...); err != nil {
 		return out, err
 	}
-	list := asJSON(losses)
+	list := sqldb.JSON(losses)
 	if out.contents, err = t.dropAtZero(losses); err != nil {
 		return out, err
 	}
@@ -147,7 +147,7 @@ func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
 	}
 	err = t.keepChecks(len(losses), func() error {
 		for _, n := range slices.Sorted(maps.Keys(byLoss)) {
-			list, err := all(t, scanOne[lethe.ID], dropContents, asJSON(byLoss[n]), n)
+			list, err := all(t, sqldb.One[lethe.ID], dropContents, sqldb.JSON(byLoss[n]), n)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // unreset are the columns with a time that a reset of the clock leaves alone, and why.
@@ -70,7 +71,7 @@ func resetColumns(t *testing.T, db *DB, query string) {
 	}
 	var columns []string
 	err := db.read(t.Context(), "columns", func(tx *tx) (err error) {
-		columns, err = all(tx, scanOne[string], query)
+		columns, err = all(tx, sqldb.One[string], query)
 		return err
 	})
 	if err != nil || len(columns) < len(unreset) {

@@ -57,7 +57,7 @@ func (t *tx) beginRestamp(bucket lethe.ID) error {
 func (db *DB) Restamp(ctx context.Context, limit int) (out Restamped, err error) {
 	err = db.batch(ctx, "restamp", func(t *tx) error {
 		out = Restamped{}
-		ids, err := all(t, scanOne[lethe.ID], nextRestamp)
+		ids, err := all(t, sqldb.One[lethe.ID], nextRestamp)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -127,7 +127,7 @@ func (t *tx) restamp(list []Object, rules func(bucket lethe.ID) lifecycle.Rules)
 	if len(changed) == 0 {
 		return 0, nil
 	}
-	n, err := t.exec(restampObjects, asJSON(changed))
+	n, err := t.exec(restampObjects, sqldb.JSON(changed))
 	return int(n), err
 }
 
@@ -215,7 +215,7 @@ func (t *tx) parkHeld(s *sifted) error {
 }
 
 func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {
-	list, err := all(t, func(r *sql.Rows) (Object, error) { return scanObject(r) }, objectsOf, asJSON(stale))
+	list, err := all(t, func(r *sql.Rows) (Object, error) { return scanObject(r) }, objectsOf, sqldb.JSON(stale))
 	if err != nil {
 		return false, err
 	}

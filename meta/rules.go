@@ -249,6 +249,6 @@ func (t *tx) rulesOfBuckets(query string, buckets []lethe.ID) (map[lethe.ID]name
 		}
 		out[id] = b
 		return none, err
-	}, query, asJSON(buckets))
+	}, query, sqldb.JSON(buckets))
 	return out, err
 }

@@ -48,7 +48,7 @@ const newestGood = `SELECT g.id FROM (
 // caller's, the times are the ledger's.
 func (db *DB) StartRun(ctx context.Context, r Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
-		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, asJSON(r.Counts))
+		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts))
 		return err
 	})
 }
@@ -56,7 +56,7 @@ func (db *DB) StartRun(ctx context.Context, r Run) error {
 // BeatRun is a sign of life: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, asJSON(counts))
+		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, sqldb.JSON(counts))
 	})
 }
 
@@ -64,7 +64,7 @@ func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64)
 // finished or interrupted already.
 func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
 	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, finishRun, id, t.now, outcome, asJSON(counts))
+		return t.must(1, lethe.ErrFenced, finishRun, id, t.now, outcome, sqldb.JSON(counts))
 	})
 }
 
@@ -106,11 +106,11 @@ func (t *tx) runs(query string) (map[string]Run, error) {
 
 // pruneRuns drops up to limit finished runs beyond the newest of each routine.
 func (t *tx) pruneRuns(limit int64) (int64, error) {
-	old, err := all(t, scanOne[lethe.ID], oldRuns, runsKept-1, limit)
+	old, err := all(t, sqldb.One[lethe.ID], oldRuns, runsKept-1, limit)
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	return t.exec(deleteRuns, asJSON(old))
+	return t.exec(deleteRuns, sqldb.JSON(old))
 }
 
 func scanRun(r *sql.Rows) (Run, error) {

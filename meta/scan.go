@@ -77,7 +77,7 @@ func encodeTags(tags map[string]string) string {
 	if len(tags) == 0 {
 		return "{}"
 	}
-	return asJSON(tags)
+	return sqldb.JSON(tags)
 }
 
 // null stores an absent reference.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // ErrSealed is wrapped when a secret cannot be opened: the sealing key that it was
@@ -208,7 +209,7 @@ var dropSecret = register(`DELETE FROM secrets WHERE name = ?1 AND value = ?2`)
 // its own.
 func (db *DB) DropLost(ctx context.Context, name string) error {
 	return db.write(ctx, "drop lost secret "+name, func(t *tx) error {
-		list, err := all(t, scanOne[string], selectSecret, name)
+		list, err := all(t, sqldb.One[string], selectSecret, name)
 		if err != nil || len(list) == 0 {
 			return err
 		}

@@ -134,7 +134,7 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 		for i, id := range s.Batches {
 			taken[i].ID = id
 		}
-		if err := t.must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, asJSON(taken)); err != nil {
+		if err := t.must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, sqldb.JSON(taken)); err != nil {
 			return err
 		}
 		if _, err := t.exec(insertSeal, s.Seq, s.First, s.Count, int64(s.Since), int64(s.Until), int64(s.SealedAt), s.Digest, s.Prev, s.Hash); err != nil {

@@ -100,7 +100,7 @@ func (t *tx) claimedRows(s Settlement) (map[lethe.ID]condemnedRow, error) {
 	list, err := all(t, func(r *sql.Rows) (c condemnedRow, err error) {
 		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason, &c.block)
 		return c, err
-	}, claimedRows, asJSON(names), s.Fence)
+	}, claimedRows, sqldb.JSON(names), s.Fence)
 	held := make(map[lethe.ID]condemnedRow, len(list))
 	for _, row := range list {
 		held[row.id] = row
@@ -155,7 +155,7 @@ func (p *settling) remove(row condemnedRow, how Result) {
 func (p *settling) apply(fence int64) error {
 	if len(p.gone) > 0 {
 		err := p.t.keepChecks(len(p.gone), func() error {
-			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, asJSON(p.gone), fence)
+			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
 		})
 		if err = either(err, p.t.dropBlocks(p.sums)); err != nil {
 			return err
@@ -164,5 +164,5 @@ func (p *settling) apply(fence int64) error {
 	if len(p.rest) == 0 {
 		return nil
 	}
-	return p.t.must(int64(len(p.rest)), lethe.ErrFenced, settleRest, asJSON(p.rest), fence)
+	return p.t.must(int64(len(p.rest)), lethe.ErrFenced, settleRest, sqldb.JSON(p.rest), fence)
 }

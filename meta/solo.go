@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // Solo asks for a run of a routine that must not run twice at once, whatever the
@@ -70,7 +71,7 @@ func (db *DB) BeginRun(ctx context.Context, s Solo) (out Begun, err error) {
 		if out.Other, err = t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || out.Other != nil {
 			return err
 		}
-		n, err := t.exec(insertSolo, s.Run.ID, s.Run.Routine, s.Run.Worker, t.now, asJSON(s.Run.Counts))
+		n, err := t.exec(insertSolo, s.Run.ID, s.Run.Routine, s.Run.Worker, t.now, sqldb.JSON(s.Run.Counts))
 		if err != nil {
 			return err
 		}

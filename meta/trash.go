@@ -39,7 +39,7 @@ func (db *DB) Trash(ctx context.Context, q TrashQuery) (list []TrashEntry, err e
 func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	var n int64
 	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
-		n, err = t.exec(hastenPurge, asJSON(entries), t.now, encodeCaller(t.by))
+		n, err = t.exec(hastenPurge, sqldb.JSON(entries), t.now, encodeCaller(t.by))
 		return err
 	})
 	return int(n), err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 // DefaultTrust is the trust window of a ledger that is given none.
@@ -52,7 +53,7 @@ func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
 	var segments, covered int
 	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.now)}
 	if len(reach) > 0 {
-		query, args = contentWithin, append(args, asJSON(reach))
+		query, args = contentWithin, append(args, sqldb.JSON(reach))
 	}
 	err := t.row(query, args...).Scan(&segments, &covered)
 	return segments > 0 && segments == covered, t.failed(err)

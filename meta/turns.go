@@ -103,7 +103,7 @@ type turnRow struct {
 // first, as if they had one.
 func (db *DB) DueBuckets(ctx context.Context, q TurnQuery) (out Turns, err error) {
 	err = db.walk(ctx, "buckets with work", func(t *tx) error {
-		ids, err := all(t, scanOne[lethe.ID], bucketsAfter, q.From, bounded(q.Limit))
+		ids, err := all(t, sqldb.One[lethe.ID], bucketsAfter, q.From, bounded(q.Limit))
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []Turn, err error) {
 	if len(look) == 0 {
 		return nil, nil
 	}
-	text, args := bucketsDue, []any{asJSON(look), t.now}
+	text, args := bucketsDue, []any{sqldb.JSON(look), t.now}
 	if backend != "" {
 		text, args = bucketsCondemned, append(args, backend)
 	}

@@ -3,8 +3,6 @@ package meta
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/lethe-storage/lethe"
@@ -56,7 +54,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// query runs a statement that answers rows; see collect.
+// query runs a statement that answers rows; see sqldb.Collect.
 func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	if err := t.ready(query); err != nil {
 		return nil, err
@@ -96,27 +94,13 @@ func (t *tx) must(n int64, refused error, query string, args ...any) error {
 	return err
 }
 
-// collect scans all rows and closes them.
-func collect[T any](rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, sqldb.MapError(err)
-		}
-		out = append(out, v)
-	}
-	return out, sqldb.MapError(rows.Err())
-}
-
 // all runs a query and collects its rows.
 func all[T any](t *tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
 		return nil, err
 	}
-	out, err := collect(rows, scan)
+	out, err := sqldb.Collect(rows, scan)
 	return out, t.failed(err)
 }
 
@@ -126,20 +110,4 @@ func flag(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// scanOne scans rows of a single column.
-func scanOne[T any](rows *sql.Rows) (v T, err error) {
-	err = rows.Scan(&v)
-	return v, err
-}
-
-// asJSON encodes a parameter for rows and ids. It panics on what cannot be
-// encoded, which no type of this package is.
-func asJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("meta: encode parameter: %v", err))
-	}
-	return string(b)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
@@ -50,7 +51,7 @@ func (t *tx) update(u Update) (Object, error) {
 	}
 	o.stamp(rules)
 	err = t.must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
-		asJSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
+		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
 		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
 	if err != nil {
 		return Object{}, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
 var (
@@ -49,7 +50,7 @@ func (t *tx) createUpload(u Upload) (Upload, error) {
 		u.ID = lethe.NewID(t.now, t.random)
 	}
 	u.BucketID, u.CreatedAt, u.TouchedAt = b.ID, t.now, t.now
-	_, err = t.exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, asJSON(u.Attrs), encodeTags(u.Tags),
+	_, err = t.exec(insertUpload, u.ID, u.BucketID, u.Key, u.Owner, sqldb.JSON(u.Attrs), encodeTags(u.Tags),
 		micros(u.TTL), u.TTLAt, t.now)
 	return u, err
 }
@@ -88,7 +89,7 @@ func (t *tx) commitPart(p Part, c PartCommit) error {
 // freePart removes the part that has the number, if there is one, and condemns
 // its blob.
 func (t *tx) freePart(upload lethe.ID, number int) error {
-	old, err := all(t, scanOne[lethe.ID], takePart, upload, number)
+	old, err := all(t, sqldb.One[lethe.ID], takePart, upload, number)
 	if err != nil || len(old) == 0 || old[0] == "" {
 		return err
 	}
@@ -129,7 +130,7 @@ func (t *tx) storePart(p Part, c PartCommit) error {
 	if err := t.arrived(backend, reserved, p.Size, ""); err != nil {
 		return err
 	}
-	_, err = t.exec(forgetPromotions, asJSON([]lethe.ID{p.BlobID}))
+	_, err = t.exec(forgetPromotions, sqldb.JSON([]lethe.ID{p.BlobID}))
 	return err
 }
 
@@ -153,7 +154,7 @@ func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, 
 // endUpload removes an upload and its parts. Their blobs are condemned, except
 // those that were taken over; so are the intents of parts that are on their way.
 func (t *tx) endUpload(id lethe.ID, taken map[lethe.ID]bool) error {
-	blobs, err := all(t, scanOne[lethe.ID], partBlobs, id)
+	blobs, err := all(t, sqldb.One[lethe.ID], partBlobs, id)
 	if err != nil {
 		return err
 	}

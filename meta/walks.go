@@ -45,7 +45,7 @@ func (db *DB) BeginWalk(ctx context.Context, s WalkStart) (w Walk, err error) {
 			return nil
 		}
 		if open != nil {
-			if err := t.must(1, lethe.ErrFenced, endWalk, open.ID, t.now, "given up: it was cut off too long ago", asJSON(open.Counts)); err != nil {
+			if err := t.must(1, lethe.ErrFenced, endWalk, open.ID, t.now, "given up: it was cut off too long ago", sqldb.JSON(open.Counts)); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func (db *DB) BeginWalk(ctx context.Context, s WalkStart) (w Walk, err error) {
 // SaveWalk moves a walk on: ErrFenced if it has ended, or is not at From.
 func (db *DB) SaveWalk(ctx context.Context, s WalkStep) error {
 	return db.write(ctx, "save walk "+string(s.ID), func(t *tx) error {
-		return t.must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.now, asJSON(s.Counts))
+		return t.must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.now, sqldb.JSON(s.Counts))
 	})
 }
 
