@@ -39,19 +39,24 @@ const unsealedPage = 50
 // the next page is asked for is in both: an export misses nothing that was there
 // when it began.
 func (s *Service) Receipts(ctx context.Context, req ReceiptRequest) (ReceiptPage, error) {
+	return ReadReceipts(ctx, s.o.Ledger, req)
+}
+
+// ReadReceipts is Receipts of any chain.
+func ReadReceipts(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest) (ReceiptPage, error) {
 	out := ReceiptPage{Receipts: []receipt.Receipt{}}
-	seals, err := s.o.Ledger.Seals(ctx, req.After, 1)
+	seals, err := from.Seals(ctx, req.After, 1)
 	if err != nil {
 		return out, err
 	}
 	if len(seals) == 0 {
-		return out, s.unsealed(ctx, req, &out)
+		return out, out.unsealed(ctx, from, req)
 	}
 	out.Seal, out.Next = &seals[0], seals[0].Seq
 	if seals[0].Dropped || lethe.Time(seals[0].Until).Time().Before(req.Since) {
 		return out, nil
 	}
-	pages, err := s.o.Ledger.ReceiptPages(ctx, seals[0].Seq)
+	pages, err := from.ReceiptPages(ctx, seals[0].Seq)
 	for _, p := range pages {
 		list, broken := receipt.Decode(p.Body)
 		err = errors.Join(err, broken)
@@ -61,13 +66,13 @@ func (s *Service) Receipts(ctx context.Context, req ReceiptRequest) (ReceiptPage
 }
 
 // unsealed adds a page of what is not sealed.
-func (s *Service) unsealed(ctx context.Context, req ReceiptRequest, out *ReceiptPage) error {
-	batches, err := s.o.Ledger.UnsealedPage(ctx, req.Batch, unsealedPage)
+func (p *ReceiptPage) unsealed(ctx context.Context, from reclaim.ReceiptReader, req ReceiptRequest) error {
+	batches, err := from.UnsealedPage(ctx, req.Batch, unsealedPage)
 	for _, b := range batches {
-		out.add(req, b.Receipts)
+		p.add(req, b.Receipts)
 	}
 	if len(batches) == unsealedPage {
-		out.Next, out.NextBatch = req.After, batches[len(batches)-1].ID
+		p.Next, p.NextBatch = req.After, batches[len(batches)-1].ID
 	}
 	return err
 }
@@ -109,11 +114,15 @@ func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, 
 	if err != nil {
 		return Chain{}, err
 	}
-	w := reclaim.ChainWalk{Ledger: s.o.Ledger, Store: store.ID}
+	return VerifyChain(ctx, s.o.Ledger, store.ID, req)
+}
+
+// VerifyChain is VerifyReceipts of any chain, of a store's id.
+func VerifyChain(ctx context.Context, chain reclaim.ReceiptLedger, store lethe.ID, req ChainRequest) (out Chain, err error) {
+	w := reclaim.ChainWalk{Ledger: chain, Store: store}
 	if req.Seq > 0 {
 		w.Noted = map[receipt.Head]string{{Seq: req.Seq, Hash: req.Hash}: "the head that was given"}
 	}
-	out := Chain{}
 	for more := true; more && err == nil; {
 		out.Head, more, err = w.Next(ctx)
 	}
@@ -129,7 +138,7 @@ func (s *Service) VerifyReceipts(ctx context.Context, req ChainRequest) (Chain, 
 	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
 	if err == nil {
 		var b meta.Backlog
-		b, err = s.o.Ledger.ReceiptBacklog(ctx, meta.Sealing{})
+		b, err = chain.ReceiptBacklog(ctx, meta.Sealing{})
 		out.Unsealed = b.Count
 	}
 	return out, err

@@ -7,9 +7,8 @@ import (
 
 // Pruner forgets what was kept of what is over.
 type Pruner interface {
-	// Prune removes up to limit receipts older than receipts, and as many runs older than
-	// runs, and returns how many. One transaction.
-	Prune(ctx context.Context, receipts, runs time.Duration, limit int) (int, error)
+	// Prune removes up to limit runs older than age, and returns how many. One transaction.
+	Prune(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Ages of what is kept.
@@ -18,11 +17,10 @@ const (
 	keepRuns     = 30 * 24 * time.Hour
 )
 
-// Prune keeps Lethe's own tables from growing for ever.
+// Prune keeps the table of runs from growing for ever; receipts go by their chain.
 type Prune struct {
-	Records  Pruner
-	Receipts time.Duration // how long they are kept
-	Batch    int
+	Records Pruner
+	Batch   int
 }
 
 // Name returns the routine's name in runs and metrics.
@@ -34,7 +32,7 @@ func (*Prune) Plan(context.Context) (Backlog, error) { return Backlog{}, nil }
 // Pass goes on until nothing is too old.
 func (p *Prune) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
-		n, err := p.Records.Prune(ctx, p.Receipts, keepRuns, p.Batch)
+		n, err := p.Records.Prune(ctx, keepRuns, p.Batch)
 		add("items", int64(n))
 		return err == nil && n >= p.Batch, err
 	}

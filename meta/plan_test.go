@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -85,8 +86,8 @@ func TestEnginePlans(t *testing.T) {
 		condemnReplicas:      "SEARCH blobs USING INDEX blobs_joining (content_id=?)",
 		dueTrash:             "SEARCH trash USING INDEX trash_purge",
 		purgeDue:             "USING COVERING INDEX trash_purge",
-		namedPages:           "SEARCH p USING PRIMARY KEY (seq=? AND lowest=?)",
-		dropPages:            "SEARCH receipt_pages USING PRIMARY KEY (seq>? AND seq<?)",
+		receiptdb.NamedPages: "SEARCH p USING PRIMARY KEY (seq=? AND lowest=?)",
+		receiptdb.DropPages:  "SEARCH receipt_pages USING PRIMARY KEY (seq>? AND seq<?)",
 		deleteTrash:          "SEARCH trash USING PRIMARY KEY (id=?)",
 		claimCondemned:       "SEARCH blobs USING INDEX blobs_due (backend=? AND due_at>? AND due_at<?)",
 		anyCondemned:         "USING COVERING INDEX blobs_due",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -79,9 +80,9 @@ func TestPostgresPlans(t *testing.T) {
 		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
 		{reapDue, "blobs_pending", []any{100}},
 		{staleClaims, "blobs_claimed", []any{now, 100}},
-		{namedPages, "receipt_pages_pkey", []any{4711}},
-		{segmentPages, "receipt_pages_pkey", []any{17}},
-		{dropPages, "receipt_pages_pkey", []any{3, 19}},
+		{receiptdb.NamedPages, "receipt_pages_pkey", []any{4711}},
+		{receiptdb.PagesOf, "receipt_pages_pkey", []any{17}},
+		{receiptdb.DropPages, "receipt_pages_pkey", []any{3, 19}},
 	} {
 		got := serverPlan(t, conn, c.text, c.args)
 		if !strings.Contains(got, c.want) || whole.MatchString(got) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -82,7 +83,7 @@ func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	}
 	forged := seg.Pages[0]
 	l.ok(l.write(l.ctx, "forge", func(t *tx) error {
-		_, err := t.exec(insertPage, seg.Seq, int64(forged.Lowest), forged.Number, forged.Count, forged.Body)
+		_, err := t.exec(receiptdb.InsertPage, seg.Seq, int64(forged.Lowest), forged.Number, forged.Count, forged.Body)
 		return err
 	}))
 	list, err := l.Receipts(l.ctx, forged.Lowest)

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
-
-const sealColumns = `seq, first_no, n, since_at, until_at, sealed_at, digest, prev, hash, dropped`
 
 var (
 	unsealedSizes = register(`SELECT id, at, n FROM receipts ORDER BY id LIMIT ?1`)
@@ -21,24 +20,17 @@ var (
 	unsealedAfter = register(`SELECT id, body FROM receipts WHERE id > ?1 ORDER BY id LIMIT ?2`)
 	allUnsealed   = register(`SELECT id, body FROM receipts ORDER BY id`)
 	unsealedSum   = register(`SELECT coalesce(sum(n), 0), coalesce(min(at), 0) FROM receipts`)
-	lastSeal      = register(`SELECT ` + sealColumns + ` FROM receipt_seals ORDER BY seq DESC LIMIT 1`)
-	pageSeals     = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE seq > ?1 ORDER BY seq LIMIT ?2`)
-	insertSeal    = register(`INSERT INTO receipt_seals (` + sealColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`)
-	insertPage    = register(`INSERT INTO receipt_pages (seq, lowest, page, n, body) VALUES (?1, ?2, ?3, ?4, ?5)`)
 	takeUnsealed  = register(`DELETE FROM receipts WHERE id IN (SELECT id FROM ` + sqldb.Rows(1, "id bigint") + `)`)
-	segmentPages  = register(`SELECT page, lowest, n, body FROM receipt_pages WHERE seq = ?1 ORDER BY page`)
-	// Of each segment one page can hold a name's first receipt, the last that begins
-	// below it; further ones begin with it. NULL: none begins below it.
-	namedPages = register(`SELECT (SELECT p.body FROM receipt_pages p
-			WHERE p.seq = s.seq AND p.lowest < ?1 ORDER BY p.lowest DESC, p.page DESC LIMIT 1) FROM receipt_seals s WHERE s.dropped = 0
-		UNION ALL SELECT p.body FROM receipt_seals s CROSS JOIN receipt_pages p
-			WHERE s.dropped = 0 AND p.seq = s.seq AND p.lowest = ?1`)
-	oldestSeals = register(`SELECT ` + sealColumns + ` FROM receipt_seals WHERE dropped = 0 ORDER BY seq LIMIT ?1`)
-	sealedBy    = register(`SELECT coalesce(max(seq), 0) FROM receipt_seals WHERE sealed_at <= ?1`)
-	dropPages   = register(`DELETE FROM receipt_pages WHERE seq BETWEEN ?1 AND ?2`)
-	keepAnchor  = register(`UPDATE receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`)
-	dropSeals   = register(`DELETE FROM receipt_seals WHERE seq < ?1`)
 )
+
+func init() {
+	for _, text := range receiptdb.Statements {
+		register(text)
+	}
+}
+
+// chain is the chain of receipts.
+func (t *tx) chain() receiptdb.Tx { return receiptdb.Tx{Exec: t.exec, Query: t.query, Now: t.now} }
 
 // Unsealed is receipts that no seal covers yet, oldest first.
 type Unsealed struct {
@@ -59,7 +51,7 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out Unsealed, er
 		if err != nil || out.Count == 0 {
 			return err
 		}
-		if out.Last, err = t.lastSeal(); err != nil {
+		if out.Last, err = t.chain().Last(); err != nil {
 			return err
 		}
 		out.Batches, err = all(t, scanBatch, unsealedUntil, last)
@@ -103,30 +95,10 @@ func scanBatch(r *sql.Rows) (b receipt.Batch, err error) {
 	return b, err
 }
 
-func (t *tx) lastSeal() (receipt.Seal, error) {
-	found, err := all(t, scanSeal, lastSeal)
-	if err != nil || len(found) == 0 {
-		return receipt.Seal{}, err
-	}
-	return found[0], nil
-}
-
-func scanSeal(r *sql.Rows) (s receipt.Seal, err error) {
-	err = r.Scan(&s.Seq, &s.First, &s.Count, &s.Since, &s.Until, &s.SealedAt, &s.Digest, &s.Prev, &s.Hash, &s.Dropped)
-	return s, err
-}
-
 // SealReceipts puts a segment at the end of the chain, in the place of the batches
 // that it was cut from: ErrFenced if another one was sealed meanwhile.
 func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	return db.batch(ctx, fmt.Sprintf("seal receipts as segment %d", s.Seq), func(t *tx) error {
-		last, err := t.lastSeal()
-		if err != nil {
-			return err
-		}
-		if last.Seq != s.Seq-1 || last.Hash != s.Prev {
-			return fmt.Errorf("the chain ends with seal %d: %w", last.Seq, lethe.ErrFenced)
-		}
 		type row struct {
 			ID int64 `json:"id"`
 		}
@@ -134,18 +106,9 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 		for i, id := range s.Batches {
 			taken[i].ID = id
 		}
-		if err := t.must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, sqldb.JSON(taken)); err != nil {
-			return err
-		}
-		if _, err := t.exec(insertSeal, s.Seq, s.First, s.Count, int64(s.Since), int64(s.Until), int64(s.SealedAt), s.Digest, s.Prev, s.Hash); err != nil {
-			return err
-		}
-		for _, p := range s.Pages {
-			if _, err := t.exec(insertPage, s.Seq, int64(p.Lowest), p.Number, p.Count, p.Body); err != nil {
-				return err
-			}
-		}
-		return nil
+		return t.failed(t.chain().Seal(s, func() error {
+			return t.must(int64(len(taken)), lethe.ErrFenced, takeUnsealed, sqldb.JSON(taken))
+		}))
 	})
 }
 
@@ -154,34 +117,8 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 // them stays: what follows is chained to it.
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = db.batch(ctx, "drop old receipts", func(t *tx) error {
-		n = 0
-		list, err := all(t, scanSeal, oldestSeals, bounded(limit))
-		if err != nil {
-			return err
-		}
-		old, reach := t.now.Add(-keep), int64(0)
-		if len(list) > 0 && lethe.Time(list[0].Until) > t.now {
-			// The clock was ahead and was set back: they are at least as old as the last seal
-			// that was made with the right one.
-			if err := t.row(sealedBy, old).Scan(&reach); err != nil {
-				return t.failed(err)
-			}
-		}
-		for n < len(list) && (lethe.Time(list[n].Until) <= old || list[n].Seq <= reach) {
-			n++
-		}
-		if n == 0 {
-			return nil
-		}
-		last := list[n-1].Seq
-		if _, err := t.exec(dropPages, list[0].Seq, last); err != nil {
-			return err
-		}
-		if err := t.must(1, lethe.ErrFenced, keepAnchor, last); err != nil {
-			return err
-		}
-		_, err = t.exec(dropSeals, last)
-		return err
+		n, err = t.chain().Drop(keep, bounded(limit))
+		return t.failed(err)
 	})
 	return n, err
 }
@@ -197,10 +134,11 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receip
 			return err
 		}
 		for _, name := range names {
-			find := func(body []byte) ([]receipt.Receipt, error) { return receipt.Search(body, name) }
-			if err := t.receipts(&out, find, namedPages, int64(name)); err != nil {
-				return err
+			found, err := t.chain().Find(name)
+			if err != nil {
+				return t.failed(err)
 			}
+			out = append(out, found...)
 		}
 		return nil
 	})
@@ -241,8 +179,8 @@ func (t *tx) receipts(out *[]receipt.Receipt, read func(body []byte) ([]receipt.
 // Seals pages through the chain.
 func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receipt.Seal, err error) {
 	err = db.read(ctx, "seals", func(t *tx) error {
-		seals, err = all(t, scanSeal, pageSeals, after, bounded(limit))
-		return err
+		seals, err = t.chain().Seals(after, bounded(limit))
+		return t.failed(err)
 	})
 	return seals, err
 }
@@ -250,9 +188,9 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receip
 // ReceiptHead answers the end of the chain; the zero value if nothing is sealed.
 func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 	err = db.read(ctx, "head of the receipts", func(t *tx) error {
-		s, err := t.lastSeal()
+		s, err := t.chain().Last()
 		h = s.Head()
-		return err
+		return t.failed(err)
 	})
 	return h, err
 }
@@ -260,11 +198,8 @@ func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 // ReceiptPages reads a segment; none if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page, err error) {
 	err = db.read(ctx, "a segment of receipts", func(t *tx) error {
-		pages, err = all(t, func(r *sql.Rows) (p receipt.Page, err error) {
-			err = r.Scan(&p.Number, &p.Lowest, &p.Count, &p.Body)
-			return p, err
-		}, segmentPages, seq)
-		return err
+		pages, err = t.chain().Pages(seq)
+		return t.failed(err)
 	})
 	return pages, err
 }

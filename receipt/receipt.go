@@ -26,6 +26,16 @@ const (
 	// Bytes: one blob is off the books of its backend: a content's, a part of an
 	// upload, what a writer gave up, or an orphan that reconcile found.
 	Bytes Kind = "bytes"
+	// Those of adoption: Object (the object of a content, by the content's key, or one of a
+	// folder), a row, a folder; an orphan, or one whose delete was allowed and its end not
+	// seen; an object that was moved into quarantine, copied back, or purged there.
+	Row         Kind = "row"
+	Folder      Kind = "folder"
+	Orphan      Kind = "orphan"
+	Unconfirmed Kind = "unconfirmed"
+	Quarantined Kind = "quarantined"
+	Restored    Kind = "restored"
+	Purged      Kind = "purged"
 )
 
 // How a blob left the books.
@@ -54,7 +64,7 @@ type Receipt struct {
 	// Of an object.
 	Bucket   string   `json:"bucket,omitempty"` // the name that it had
 	BucketID lethe.ID `json:"bucket_id,omitempty"`
-	Key      string   `json:"key,omitempty"`
+	Key      string   `json:"key,omitempty"`     // of adoption: of the row, content, folder or object
 	Version  lethe.ID `json:"version,omitempty"` // the operation that wrote it
 	ETag     string   `json:"etag,omitempty"`
 	// Due is when its time ended, if that is why it went.
@@ -75,6 +85,23 @@ type Receipt struct {
 	Backend string   `json:"backend,omitempty"`
 	// How it left the books: Deleted, Absent or WrittenOff.
 	How string `json:"how,omitempty"`
+
+	// Collection is adoption's: what was described. Nothing else is told of these but kind,
+	// time and key.
+	Collection string `json:"collection,omitempty"`
+}
+
+// MarshalJSON writes what is known: of adoption there is neither a reason nor a size.
+func (r Receipt) MarshalJSON() ([]byte, error) {
+	type whole Receipt
+	if r.Collection == "" {
+		return json.Marshal(whole(r))
+	}
+	return json.Marshal(struct {
+		whole
+		Reason lethe.Reason `json:"reason,omitempty"`
+		Size   int64        `json:"size,omitempty"`
+	}{whole: whole(r)})
 }
 
 // Trash is how a version came into the trash.
@@ -121,6 +148,9 @@ func OfContent(content lethe.ID) Name { return name("content", string(content)) 
 // OfBlob names the receipt of a blob that was no content's.
 func OfBlob(blob lethe.ID) Name { return name("blob", string(blob)) }
 
+// OfAdopted names the receipts of a key of a collection of adoption.
+func OfAdopted(collection, key string) Name { return name("adopted", collection, key) }
+
 // name is 64 bits of a digest: two things may have the same one, so who looks
 // something up compares what is found.
 func name(parts ...string) Name {
@@ -135,6 +165,8 @@ func name(parts ...string) Name {
 // Name is what the receipt is looked up by.
 func (r *Receipt) Name() Name {
 	switch {
+	case r.Collection != "":
+		return OfAdopted(r.Collection, r.Key)
 	case r.Kind == Object:
 		return OfObject(r.Bucket, r.Key)
 	case r.Content == "":

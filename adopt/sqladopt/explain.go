@@ -9,6 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Fact is one thing that is known of a key. At is 0 for what is so now.
@@ -26,10 +27,8 @@ const (
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
-	// These read what was kept of the collection: they are asked seldom.
-	explainMoves = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
-		AND ` + receiptNames + ` ORDER BY at`
-	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects', 'folders', 'orphans', 'unconfirmed') AND ` + receiptNames + ` ORDER BY at`
+	// explainReceipts reads all of the collection that is not sealed: it is asked seldom.
+	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND ` + receiptNames + ` ORDER BY at`
 	receiptNames    = `CAST("keys" AS JSONB) @> CAST(?2 AS JSONB)`
 )
 
@@ -60,7 +59,7 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 		}
 		facts = append(facts, held...)
 		for _, k := range keys {
-			gone, err := c.receipts(t, k)
+			gone, err := c.receipts(t, k, false)
 			if err != nil {
 				return err
 			}
@@ -95,53 +94,58 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 	return facts, nil
 }
 
-// receipt is that something went, and when.
-type receipt struct {
-	at   lethe.Time
-	kind string
-}
+// movements are the kinds of receipts that tell of quarantine.
+var movements = []receipt.Kind{receipt.Quarantined, receipt.Restored, receipt.Purged}
 
-func scanReceipt(r *sql.Rows) (out receipt, err error) {
-	err = r.Scan(&out.at, &out.kind)
-	return out, err
-}
-
-// receipts tells what is kept of a key that went.
-func (s scope) receipts(t *tx, key string) (facts []Fact, err error) {
-	gone, err := all(t, scanReceipt, explainReceipts, s.name, sqldb.JSON([]string{key}))
-	if err != nil || len(gone) == 0 {
+// receipts tells what is kept of a key that went, or of one that was moved.
+func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error) {
+	list, err := t.chain().Find(receipt.OfAdopted(s.name, key))
+	if err != nil {
 		return nil, err
 	}
-	moves, err := all(t, scanReceipt, explainMoves, s.name, sqldb.JSON([]string{key}))
-	before := lethe.Time(0)
-	for _, r := range gone {
-		what := told(r.kind, key)
-		moved := func(m receipt) bool { return m.kind == "quarantined" && m.at > before && m.at <= r.at }
-		if r.kind == "orphans" && slices.ContainsFunc(moves, moved) {
+	fresh, err := all(t, func(r *sql.Rows) (x receipt.Receipt, err error) {
+		var kind string
+		err = r.Scan(&x.At, &kind)
+		x.Kind, x.Collection, x.Key = kinds[kind], s.name, key
+		return x, err
+	}, explainReceipts, s.name, sqldb.JSON([]string{key}))
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(append(list, fresh...), func(r receipt.Receipt) bool { return r.Collection != s.name || r.Key != key })
+	receipt.Sort(list)
+	before := receipt.Instant(0)
+	for _, r := range list {
+		if slices.Contains(movements, r.Kind) != moves {
+			continue
+		}
+		what := told(r.Kind, key)
+		moved := func(m receipt.Receipt) bool { return m.Kind == receipt.Quarantined && m.At > before && m.At <= r.At }
+		if r.Kind == receipt.Orphan && slices.ContainsFunc(list, moved) {
 			what = "object " + key + " left its place, as no row named it: it was moved to quarantine"
 		}
-		facts = append(facts, Fact{r.at, what})
-		before = r.at
+		facts = append(facts, Fact{lethe.Time(r.At), what})
+		before = r.At
 	}
-	return facts, err
+	return facts, nil
 }
 
 // told says what a receipt means.
-func told(kind, key string) string {
+func told(kind receipt.Kind, key string) string {
 	switch kind {
-	case "objects":
+	case receipt.Object:
 		return "the object of content " + key + " was deleted"
-	case "folders":
+	case receipt.Folder:
 		return "folder " + key + " was removed"
-	case "orphans":
+	case receipt.Orphan:
 		return "object " + key + " was deleted, as no row named it"
-	case "unconfirmed":
+	case receipt.Unconfirmed:
 		return "the delete of object " + key + ", which no row named, was allowed, and its end was not seen"
-	case "quarantined":
+	case receipt.Quarantined:
 		return "object " + key + " was moved into quarantine"
-	case "restored":
+	case receipt.Restored:
 		return "object " + key + " was copied back from quarantine"
-	case "purged":
+	case receipt.Purged:
 		return "the copy of object " + key + " in quarantine was deleted"
 	}
 	return "row " + key + " was removed"
@@ -211,12 +215,7 @@ func scanMark(r *sql.Rows) (f Fact, err error) {
 // Explain returns what is known of the key of an object that was moved.
 func (q *Quarantine) Explain(ctx context.Context, key string) (facts []Fact, err error) {
 	err = q.read(ctx, "explain a key in quarantine", func(t *tx) error {
-		facts, err = all(t, func(r *sql.Rows) (f Fact, err error) {
-			var kind string
-			err = r.Scan(&f.At, &kind)
-			f.What = told(kind, key)
-			return f, err
-		}, explainMoves, q.name, sqldb.JSON([]string{key}))
+		facts, err = q.receipts(t, key, true)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (f *Folders) Explain(ctx context.Context, key string, retention time.Durati
 			return err
 		}
 		facts = append(facts, known...)
-		gone, err := f.receipts(t, name)
+		gone, err := f.receipts(t, name, false)
 		if facts = append(facts, gone...); err != nil || len(facts) == 0 {
 			return err
 		}
@@ -85,7 +85,7 @@ func (k *Keys) Explain(ctx context.Context, key string, retention time.Duration)
 			return err
 		}
 		facts = append(facts, known...)
-		gone, err := k.receipts(t, key)
+		gone, err := k.receipts(t, key, false)
 		if facts = append(facts, gone...); err != nil || len(facts) == 0 {
 			return err
 		}

@@ -58,7 +58,7 @@ func (p postgres) dialect(w words) sqldb.Dialect {
 	return sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
 		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": "CREATE SCHEMA IF NOT EXISTS " + p.schema() + ";", "{index}": "",
-		"{key text}": `text COLLATE "C"`, "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
 }
 

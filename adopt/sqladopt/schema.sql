@@ -106,15 +106,37 @@ CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     at         bigint NOT NULL
 );
 
--- What each transaction took away, a JSON list of keys a row.
+-- What each transaction took away, a JSON list of keys a row, until it is sealed.
 CREATE TABLE IF NOT EXISTS {lethe}receipts (
     id         {identity},
     collection text   NOT NULL,
-    kind       text   NOT NULL,  -- rows, objects
+    kind       text   NOT NULL,  -- rows, objects and so on
     at         bigint NOT NULL,
     "keys"     text   NOT NULL
 );
 CREATE INDEX IF NOT EXISTS {index}receipts_at ON {lethe}receipts (at);
+
+-- The chain of receipts, as that of a store (internal/receiptdb).
+CREATE TABLE IF NOT EXISTS {lethe}receipt_seals (
+    seq       bigint   PRIMARY KEY,
+    first_no  bigint   NOT NULL,
+    n         bigint   NOT NULL,
+    since_at  bigint   NOT NULL,
+    until_at  bigint   NOT NULL,
+    sealed_at bigint   NOT NULL,
+    digest    text     NOT NULL,
+    prev      text     NOT NULL,
+    hash      text     NOT NULL,
+    dropped   smallint NOT NULL  -- 1: the anchor, its pages are past their time
+);
+CREATE TABLE IF NOT EXISTS {lethe}receipt_pages (
+    seq    bigint NOT NULL,
+    lowest bigint NOT NULL,
+    page   bigint NOT NULL,
+    n      bigint NOT NULL,
+    body   {bytes} NOT NULL,
+    PRIMARY KEY (seq, lowest, page)
+);
 
 -- Runs of routines: what is in progress, and what succeeded last.
 CREATE TABLE IF NOT EXISTS {lethe}runs (

@@ -113,15 +113,37 @@ CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     at         bigint NOT NULL
 ) ENGINE = InnoDB;
 
--- What each transaction took away, a JSON list of keys a row.
+-- What each transaction took away, a JSON list of keys a row, until it is sealed.
 CREATE TABLE IF NOT EXISTS {lethe}receipts (
     id         bigint AUTO_INCREMENT PRIMARY KEY,
     collection varbinary(255) NOT NULL,
-    kind       varbinary(255) NOT NULL,  -- rows, objects
+    kind       varbinary(255) NOT NULL,  -- rows, objects and so on
     at         bigint   NOT NULL,
     "keys"   longtext NOT NULL,
     KEY receipts_at (at)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
+
+-- The chain of receipts, as that of a store (internal/receiptdb).
+CREATE TABLE IF NOT EXISTS {lethe}receipt_seals (
+    seq       bigint   PRIMARY KEY,
+    first_no  bigint   NOT NULL,
+    n         bigint   NOT NULL,
+    since_at  bigint   NOT NULL,
+    until_at  bigint   NOT NULL,
+    sealed_at bigint   NOT NULL,
+    digest    varbinary(255) NOT NULL,
+    prev      varbinary(255) NOT NULL,
+    hash      varbinary(255) NOT NULL,
+    dropped   smallint NOT NULL  -- 1: the anchor, its pages are past their time
+) ENGINE = InnoDB;
+CREATE TABLE IF NOT EXISTS {lethe}receipt_pages (
+    seq    bigint NOT NULL,
+    lowest bigint NOT NULL,
+    page   bigint NOT NULL,
+    n      bigint NOT NULL,
+    body   longblob NOT NULL,
+    PRIMARY KEY (seq, lowest, page)
+) ENGINE = InnoDB;
 
 -- Runs of routines: what is in progress, and what succeeded last.
 CREATE TABLE IF NOT EXISTS {lethe}runs (

@@ -94,7 +94,7 @@ func (s sqlite) dialect(w words) sqldb.Dialect {
 	prefix := s.o.Schema + "_"
 	d := sqldb.SQLite(w.with(words{
 		"{binary}": "COLLATE BINARY", "{number of id}": "CAST(id AS INTEGER)",
-		"{lethe}": prefix, "{index}": prefix, "{key text}": "text", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
+		"{lethe}": prefix, "{index}": prefix, "{key text}": "text", "{bytes}": "blob", "{identity}": "integer PRIMARY KEY AUTOINCREMENT",
 	}))
 	d.Instead = sqliteInstead
 	return d
@@ -105,7 +105,6 @@ var sqliteInstead = map[string]string{
 	lookLive: `SELECT count(*), count(*) - count(live.name),
 		json_group_array(DISTINCT {live name}) FILTER (WHERE {live name} IN (SELECT id FROM {ids 1})) FROM {live}`,
 	explainReceipts: strings.Replace(explainReceipts, receiptNames, sqliteReceiptNames, 1),
-	explainMoves:    strings.Replace(explainMoves, receiptNames, sqliteReceiptNames, 1),
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,
 }
 

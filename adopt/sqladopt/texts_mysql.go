@@ -29,8 +29,6 @@ var mysqlTexts = map[string]string{
 
 	insertRun: `INSERT IGNORE INTO {lethe}runs (id, routine, worker, started_at, beat_at, counts, solo)
 		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)`,
-	oldReceipts: `DELETE o FROM {lethe}receipts o JOIN (
-		SELECT r.id FROM {lethe}receipts r WHERE r.at < ?1 ORDER BY r.at LIMIT ?2 {locked}) AS t ON o.id = t.id`,
 	oldRuns: `DELETE o FROM {lethe}runs o JOIN (
 		SELECT r.id FROM {lethe}runs r WHERE r.finished_at <> 0 AND r.started_at < ?1
 			AND EXISTS (SELECT 1 FROM {lethe}runs n WHERE n.routine = r.routine AND n.outcome = 'ok' AND n.started_at > r.started_at)
@@ -45,9 +43,8 @@ var mysqlTexts = map[string]string{
 	livingKeys: `SELECT count(DISTINCT {named key}), (` + lastRows + `) FROM {named}
 		WHERE substr({named key}, 1, length(?2)) = ?2 AND {named key} <> ?2`,
 
-	explainReceipts: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('rows', 'objects', 'folders', 'orphans', 'unconfirmed') AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
-	explainMoves: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND kind IN ('quarantined', 'restored', 'purged')
-		AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
+	explainReceipts: `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND JSON_CONTAINS("keys", ?2) ORDER BY at`,
+	takeReceipts:    `DELETE FROM {lethe}receipts WHERE id IN (SELECT id FROM {ids 1})`,
 
 	// The look of the guard waits for whoever has the row of a key: none has another lock.
 	ownedTexts.free: `SELECT t.id FROM {ids 1}`,

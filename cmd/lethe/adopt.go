@@ -30,7 +30,7 @@ lethe in it. A file describes them; nothing goes before a collection in it says
   lethe adopt guard install adopt.yaml           makes deleting objects safe
   lethe adopt run adopt.yaml                     reclaims, until it is stopped`,
 	}
-	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptPlanCommand(), c.adoptApplyCommand(), c.adoptHoldCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
+	cmd.AddCommand(c.adoptInitCommand(), c.adoptCheckCommand(), c.adoptRunCommand(), c.adoptStatusCommand(), c.adoptExplainCommand(), c.adoptReceiptsCommand(), c.adoptOrphansCommand(), c.adoptRecountCommand(), c.adoptQuarantineCommand(), c.adoptPlanCommand(), c.adoptApplyCommand(), c.adoptHoldCommand(), c.adoptGuardCommand(), c.adoptRemoveCommand())
 	return cmd
 }
 

@@ -52,7 +52,7 @@ var classes = map[string]class{
 	// What adopt run may destroy the file says, as the configuration says it of serve.
 	"adopt init": reads, "adopt check": reads, "adopt run": harmless, "adopt status": reads, "adopt explain": reads, "adopt orphans": reads, "adopt recount": asks,
 	"adopt guard show": reads, "adopt guard install": asks, "adopt guard remove": asks, "adopt remove": asks,
-	"adopt hold list": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
+	"adopt hold list": reads, "adopt receipts list": reads, "adopt receipts export": reads, "adopt receipts verify": reads, "adopt hold add": harmless, "adopt hold rm": asks, "adopt plan": reads, "adopt apply": asks,
 	"adopt quarantine list": reads, "adopt quarantine restore": harmless, "adopt quarantine purge": asks,
 }
 

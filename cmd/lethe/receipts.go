@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/receipt"
 )
 
 func (c *cli) receiptsCommand() *cobra.Command {
@@ -30,27 +31,13 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write receipts as lines of JSON, to standard output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if since != "" {
-				if req.Since, err = time.Parse(time.RFC3339, since); err != nil {
-					return fmt.Errorf("--since %q is no time such as 2030-01-31T12:00:00Z", since)
-				}
+			if req.Since, err = sinceTime(since); err != nil {
+				return err
 			}
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
-				for {
-					page, err := admin.Call[admin.ReceiptPage](cmd.Context(), client, "receipts/list", req)
-					if err != nil {
-						return err
-					}
-					for _, r := range page.Receipts {
-						if err := printLine(c.out, r); err != nil {
-							return err
-						}
-					}
-					if page.Next == 0 && page.NextBatch == 0 {
-						return nil
-					}
-					req.After, req.Batch = page.Next, page.NextBatch
-				}
+				return eachReceipt(req, func(r receipt.Receipt) error { return printLine(c.out, r) }, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
+					return admin.Call[admin.ReceiptPage](cmd.Context(), client, "receipts/list", req)
+				})
 			})
 		},
 	}
@@ -68,33 +55,76 @@ also compute a whole new chain: that is found by a head that was noted elsewhere
 such as in the log's audit lines "receipts_sealed" or an earlier answer of this
 command, given with --head.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var req admin.ChainRequest
-			if head != "" {
-				seq, hash, _ := strings.Cut(head, ":")
-				n, err := strconv.ParseInt(seq, 10, 64)
-				if err != nil || n < 1 || hash == "" {
-					return fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081 and so on to 64 digits", head)
-				}
-				req.Seq, req.Hash = n, hash
+			req, err := chainHead(head)
+			if err != nil {
+				return err
 			}
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				chain, err := admin.Call[admin.Chain](cmd.Context(), client, "receipts/verify", req)
 				if err != nil {
 					return err
 				}
-				if chain.Broken != "" {
-					return errors.New(chain.Broken)
-				}
-				if !chain.DroppedUntil.IsZero() {
-					printf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
-				}
-				_, err = printf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
-					plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
-					plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
-				return err
+				return c.chainHolds(chain)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` that was noted elsewhere")
 	return cmd
+}
+
+// sinceTime reads the flag --since; empty is the zero time.
+func sinceTime(text string) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		return at, fmt.Errorf("--since %q is no time such as 2030-01-31T12:00:00Z", text)
+	}
+	return at, nil
+}
+
+// eachReceipt gives all receipts to yield, page by page.
+func eachReceipt(req admin.ReceiptRequest, yield func(receipt.Receipt) error, read func(admin.ReceiptRequest) (admin.ReceiptPage, error)) error {
+	for {
+		page, err := read(req)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Receipts {
+			if err := yield(r); err != nil {
+				return err
+			}
+		}
+		if page.Next == 0 && page.NextBatch == 0 {
+			return nil
+		}
+		req.After, req.Batch = page.Next, page.NextBatch
+	}
+}
+
+// chainHead reads the flag --head; empty is none.
+func chainHead(head string) (req admin.ChainRequest, err error) {
+	if head == "" {
+		return req, nil
+	}
+	seq, hash, _ := strings.Cut(head, ":")
+	n, err := strconv.ParseInt(seq, 10, 64)
+	if err != nil || n < 1 || hash == "" {
+		return req, fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081 and so on to 64 digits", head)
+	}
+	return admin.ChainRequest{Seq: n, Hash: hash}, nil
+}
+
+// chainHolds tells what a check of a chain found.
+func (c *cli) chainHolds(chain admin.Chain) error {
+	if chain.Broken != "" {
+		return errors.New(chain.Broken)
+	}
+	if !chain.DroppedUntil.IsZero() {
+		printf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
+	}
+	_, err := printf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
+		plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
+		plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
+	return err
 }

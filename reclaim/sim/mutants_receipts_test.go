@@ -23,10 +23,10 @@ var receiptMutants = []mutant{
 		new: "		t.gone(b.Name, o, receipt.Receipt{Reason: reason})\n		return t.bin(b, o, reason)\n",
 	}, {
 		name: "receipts are dropped by the first of a segment", rule: "receipts are kept for their time", within: 2000, in: sim.Sealed, sqlite: true,
-		file: "meta/seals.go", old: "lethe.Time(list[n].Until) <= old", new: "lethe.Time(list[n].Since) <= old",
+		file: "internal/receiptdb/receiptdb.go", old: "lethe.Time(list[n].Until) <= old", new: "lethe.Time(list[n].Since) <= old",
 	}, {
 		name: "the anchor of the receipts goes with what it sealed", rule: "one chain", within: 2000, in: sim.Sealed, sqlite: true,
-		file: "meta/seals.go", old: "t.exec(dropSeals, last)", new: "t.exec(dropSeals, last+1)",
+		file: "internal/receiptdb/receiptdb.go", old: "t.Exec(dropSeals, last)", new: "t.Exec(dropSeals, last+1)",
 	},
 }
 

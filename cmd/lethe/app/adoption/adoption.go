@@ -161,6 +161,7 @@ const (
 	cleanEvery      = time.Minute
 	recacheEvery    = 5 * time.Second
 	pruneEvery      = time.Hour
+	sealEvery       = time.Minute
 )
 
 func (a *Adoption) makeLoop(ctx context.Context) error {
@@ -177,8 +178,9 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 	}
 	if len(a.Loop.Routines) > 0 {
 		a.Loop.Routines = append(a.Loop.Routines, reclaim.Scheduled{
-			Routine:   borrow("", &adopt.Prune{Records: a.DB, Receipts: cmp.Or(time.Duration(a.Description.Receipts), adopt.KeepReceipts), Batch: defaultBatch}),
-			Timetable: every(pruneEvery), Workers: 1,
+			Routine: borrow("", &adopt.Prune{Records: a.DB, Batch: defaultBatch}), Timetable: every(pruneEvery), Workers: 1,
+		}, reclaim.Scheduled{
+			Routine: collected{chainRoutine{a}, ""}, Timetable: every(sealEvery), Workers: 1, Solo: true,
 		})
 	}
 	return nil

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+func (c *cli) adoptReceiptsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "receipts", Short: "List, export and check the receipts of what went",
+		Long: `A receipt says of each row, object and folder that is gone when it went, and of
+objects when they were moved into quarantine and back. Receipts are sealed in a chain
+of hashes: one that is changed, added or taken away later is found. They go after the
+time that the description gives ("receipts: 90d").`,
+	}
+	cmd.AddCommand(c.adoptReceiptsListCommand(), c.adoptReceiptsExportCommand(), c.adoptReceiptsVerifyCommand())
+	return cmd
+}
+
+// receiptFlags are which receipts are asked for.
+type receiptFlags struct{ collection, since string }
+
+func (f *receiptFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.collection, "collection", "", "only of this `collection`")
+	cmd.Flags().StringVar(&f.since, "since", "", "only what went at or after this `time`, such as 2030-01-31T12:00:00Z")
+}
+
+// receipts gives those that are asked for to yield, what is sealed first.
+func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield func(receipt.Receipt) error) error {
+	since, err := sinceTime(f.since)
+	if err != nil {
+		return err
+	}
+	wanted := func(r receipt.Receipt) error {
+		if f.collection != "" && r.Collection != f.collection {
+			return nil
+		}
+		return yield(r)
+	}
+	return eachReceipt(admin.ReceiptRequest{Since: since}, wanted, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
+		return admin.ReadReceipts(ctx, a.DB, req)
+	})
+}
+
+func (c *cli) adoptReceiptsListCommand() *cobra.Command {
+	var flags receiptFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list FILE", Short: "List receipts", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				list := []receipt.Receipt{}
+				err := flags.receipts(cmd.Context(), a, func(r receipt.Receipt) error {
+					list = append(list, r)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				receipt.Sort(list)
+				if asJSON {
+					return printJSON(c.out, list)
+				}
+				rows := [][]string{{"WENT", "COLLECTION", "KIND", "KEY"}}
+				for _, r := range list {
+					rows = append(rows, []string{stamp(lethe.Time(r.At).Time()), r.Collection, string(r.Kind), cell(r.Key)})
+				}
+				return table(c.out, rows)
+			})
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}
+
+func (c *cli) adoptReceiptsExportCommand() *cobra.Command {
+	var flags receiptFlags
+	cmd := &cobra.Command{
+		Use: "export FILE", Short: "Write receipts as lines of JSON, to standard output", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				return flags.receipts(cmd.Context(), a, func(r receipt.Receipt) error { return printLine(c.out, r) })
+			})
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (c *cli) adoptReceiptsVerifyCommand() *cobra.Command {
+	var head string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "verify FILE", Short: "Recompute the chain of receipts, and name the first link that does not hold", Args: cobra.ExactArgs(1),
+		Long: `It recomputes every hash of the chain. Who can write to Lethe's tables can also compute
+a whole new chain: that is found by a head that was noted elsewhere, such as in the
+log's audit lines "receipts_sealed" or an earlier answer of this command, given with
+--head.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req, err := chainHead(head)
+			if err != nil {
+				return err
+			}
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				chain, err := a.VerifyReceipts(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				if asJSON && chain.Broken == "" {
+					return printJSON(c.out, chain)
+				}
+				return c.chainHolds(chain)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` that was noted elsewhere")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return cmd
+}

@@ -1,0 +1,61 @@
+package adoption
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/receipt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// chainID is what the seals of this adoption are hashed with.
+func (a *Adoption) chainID(ctx context.Context) (lethe.ID, error) {
+	made, _, err := a.DB.MadeAt(ctx)
+	return lethe.ID("adoption " + made.String()), err
+}
+
+// VerifyReceipts recomputes the chain of receipts from its anchor to its head.
+func (a *Adoption) VerifyReceipts(ctx context.Context, req admin.ChainRequest) (admin.Chain, error) {
+	id, err := a.chainID(ctx)
+	if err != nil {
+		return admin.Chain{}, err
+	}
+	return admin.VerifyChain(ctx, a.DB, id, req)
+}
+
+// chainRoutine seals receipts and drops those that are past their time, as a store does.
+// Which chain it is is known once Lethe's tables are made.
+type chainRoutine struct{ a *Adoption }
+
+// Name implements reclaim.Routine.
+func (chainRoutine) Name() string { return "receipts" }
+
+// Plan implements reclaim.Routine.
+func (chainRoutine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+
+// Pass implements reclaim.Routine.
+func (r chainRoutine) Pass(worker string) reclaim.Step {
+	var step reclaim.Step
+	return func(ctx context.Context, c *reclaim.Counts) (bool, error) {
+		if step == nil {
+			id, err := r.a.chainID(ctx)
+			if err != nil {
+				return false, err
+			}
+			keep := cmp.Or(time.Duration(r.a.Description.Receipts), adopt.KeepReceipts)
+			sealer := &reclaim.Receipts{Ledger: r.a.DB, Store: id, Keep: keep, Safety: reclaim.Safety{}.WithDefaults(), Events: &reclaim.Events{Sealed: r.a.sealed}}
+			step = sealer.Pass(worker)
+		}
+		return step(ctx, c)
+	}
+}
+
+func (a *Adoption) sealed(s receipt.Seal) {
+	a.audit("receipts_sealed", "the chain of receipts goes on", slog.Int64("seal", s.Seq), slog.String("hash", s.Hash), slog.Int64("receipts", s.Count))
+}
