@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/adopttest"
+	"github.com/lethe-storage/lethe/blob"
 )
 
 // liteDB makes a file with tables, and opens it for Lethe and for its application.
@@ -412,5 +413,38 @@ func TestSQLiteClaimColumns(t *testing.T) {
 	}})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// writesWhileListed is a bucket during whose listing the application writes.
+type writesWhileListed struct {
+	adopt.KeyStore
+	write func() error
+}
+
+func (w writesWhileListed) List(_ context.Context, _, _ string, fn func(blob.Info) error) error {
+	if err := w.write(); err != nil {
+		return err
+	}
+	return fn(blob.Info{Key: "a"})
+}
+
+// Without WAL a reader keeps writers waiting: none is open while a bucket is listed.
+func TestSQLiteWritesDuringComparison(t *testing.T) {
+	s := newLiteSite(t, liteKind{journal: "DELETE"})
+	if err := s.Insert(t.Context(), "files/a"); err != nil {
+		t.Fatal(err)
+	}
+	d := adopt.Collection{Prefix: "files/", Keys: &adopt.KeySpec{Query: "SELECT name FROM named"}}
+	rows, err := s.db.Keys(t.Context(), "keys", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &adopt.Keys{Collection: "keys", Prefix: d.Prefix, Rules: d.Keys.Rules(), Rows: rows, Batch: 9,
+		Store: writesWhileListed{write: func() error { return s.Insert(t.Context(), "files/b") }}}
+	var orphans []adopt.OrphanObject
+	err = k.Report(t.Context(), func(found []adopt.OrphanObject) { orphans = append(orphans, found...) }, func([]string) {})
+	if err != nil || len(orphans) > 0 {
+		t.Errorf("orphans %v, %v", orphans, err)
 	}
 }
