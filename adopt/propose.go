@@ -22,6 +22,7 @@ type ColumnInfo struct{ Name, Kind string }
 // filled in.
 type Surroundings struct {
 	Database, Redis, Endpoint, Bucket string
+	Path                              string // of a folder on a disk, in the place of a bucket
 	// Objects are some keys of the bucket.
 	Objects []string
 	// ClaimColumns returns the statements that give a table the columns of a claim; it is
@@ -62,9 +63,7 @@ func Propose(tables []TableInfo, s Surroundings) string {
 	} else {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
-	b.WriteString("buckets:\n  main:\n")
-	fmt.Fprintf(&b, "    endpoint: %s\n    bucket: %s\n", or(s.Endpoint, "${S3_ENDPOINT}"), or(s.Bucket, "${S3_BUCKET}"))
-	b.WriteString("    access_key: ${AWS_ACCESS_KEY_ID}\n    secret_key: ${AWS_SECRET_ACCESS_KEY}\n    path_style: true\n\ncollections:\n")
+	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
 	byName := map[string]TableInfo{}
 	for _, t := range tables {
 		byName[t.Name] = t
@@ -81,6 +80,15 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..): describe yours as docs/adopting.md says.\n  {}\n")
 	}
 	return b.String()
+}
+
+// bucket describes where objects lie.
+func (s Surroundings) bucket() string {
+	if s.Path != "" {
+		return fmt.Sprintf("    path: %q\n", s.Path)
+	}
+	return fmt.Sprintf("    endpoint: %s\n    bucket: %s\n", or(s.Endpoint, "${S3_ENDPOINT}"), or(s.Bucket, "${S3_BUCKET}")) +
+		"    access_key: ${AWS_ACCESS_KEY_ID}\n    secret_key: ${AWS_SECRET_ACCESS_KEY}\n    path_style: true\n"
 }
 
 func or(a, b string) string {
@@ -169,12 +177,25 @@ func proposeContents(t TableInfo, all map[string]TableInfo, s Surroundings) stri
 		}
 		template := "{" + or(object, to.Key[0]) + "}"
 		fmt.Fprintf(&b, "      object: %-18s # the key in the bucket: a column, or a template such as content/{%s}\n", `"`+template+`"`, to.Key[0])
-		fmt.Fprintf(&b, "    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(s.Objects))
-		b.WriteString("    guard: trigger               # lethe adopt guard install; without one objects stay\n")
-		b.WriteString("    # cache: [\"prefix:{" + t.Key[0] + "}\"]  # keys of copies in Redis\n")
-		return b.String()
+		return b.String() + proposeObjects(t, s)
 	}
-	return ""
+	var own []string
+	for _, c := range t.Columns {
+		if objectNames.MatchString(c.Name) && c.Name != t.Key[0] {
+			own = append(own, fmt.Sprintf("%q", "{"+c.Name+"}"))
+		}
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("      objects: %-19s # keys in the bucket that each row has for itself\n", "["+strings.Join(own, ", ")+"]") + proposeObjects(t, s)
+}
+
+// proposeObjects says where the objects lie, and what guards them.
+func proposeObjects(t TableInfo, s Surroundings) string {
+	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(s.Objects)) +
+		"    guard: trigger               # lethe adopt guard install; without one objects stay\n" +
+		"    # cache: [\"prefix:{" + t.Key[0] + "}\"]  # keys of copies in Redis\n"
 }
 
 // commonFolder is the folder that keys have in common.

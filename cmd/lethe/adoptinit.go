@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +21,8 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 	var s adopt.Surroundings
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
-		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys of a bucket, and write
-a description to standard output, with the reasons as comments: which column looks
+		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys of a bucket
+or a folder, and write a description to standard output, with the reasons as comments: which column looks
 like an end, a count, a key. Where a table lacks the columns of a claim, the
 statements that would add them are written as comments; nothing is run.
 
@@ -32,6 +34,7 @@ The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KE
 	f.StringVar(&database, "database", os.Getenv("DATABASE_URL"), "`URL` of the database (default $DATABASE_URL); the file does not name it")
 	f.StringVar(&s.Endpoint, "endpoint", "", "`URL` of the S3 service (default AWS)")
 	f.StringVar(&s.Bucket, "bucket", "", "`name` of the bucket")
+	f.StringVar(&s.Path, "path", "", "`folder` on a disk, in the place of a bucket")
 	return cmd
 }
 
@@ -51,7 +54,15 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 	if err != nil {
 		return err
 	}
-	if s.Bucket != "" {
+	if s.Bucket != "" && s.Path != "" {
+		return errors.New("--bucket and --path: objects lie in a bucket or in a folder on a disk, name one")
+	}
+	if s.Path != "" {
+		if s.Path, err = filepath.Abs(s.Path); err != nil {
+			return err
+		}
+	}
+	if s.Bucket != "" || s.Path != "" {
 		if s.Objects, err = someKeys(ctx, s); err != nil {
 			return err
 		}
@@ -65,6 +76,9 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 var errEnough = errors.New("enough")
 
 func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err error) {
+	if s.Path != "" {
+		return someFiles(s.Path)
+	}
 	store, err := s3blob.New(ctx, s3blob.Options{
 		Endpoint: s.Endpoint, Bucket: s.Bucket, Foreign: true, PathStyle: true,
 		AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"),
@@ -82,5 +96,22 @@ func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err err
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	return keys, err
+}
+
+// someFiles are paths of files below a folder, as keys.
+func someFiles(root string) (keys []string, err error) {
+	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.Type().IsRegular():
+			keys = append(keys, path)
+		}
+		if len(keys) == sampledKeys {
+			return fs.SkipAll
+		}
+		return nil
+	})
 	return keys, err
 }

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,5 +39,14 @@ func TestProposal(t *testing.T) {
 	}
 	if _, err := adopt.Parse([]byte(text), func(name string) (string, bool) { return "x", !strings.Contains(name, "_CLEANUP_") }); err != nil {
 		t.Errorf("%v\n%s", err, text)
+	}
+	// Rows that have keys of their own own those objects, here in a folder on a disk.
+	text = adopt.Propose([]adopt.TableInfo{{Name: "uploads", Key: []string{"id"}, Columns: []adopt.ColumnInfo{
+		{Name: "id", Kind: "bigint"}, {Name: "object_key", Kind: "text"}, {Name: "expires_at", Kind: "timestamp with time zone"},
+	}}}, adopt.Surroundings{ClaimColumns: s.DB.ClaimColumns, Path: "/srv/media", Objects: []string{"uploads/a", "uploads/b"}})
+	d, err = adopt.Parse([]byte(text), func(name string) (string, bool) { return "x", name == "DATABASE_URL" })
+	if err != nil || d.Buckets["main"].Path != "/srv/media" || !slices.Equal(d.Collections["uploads"].Rows.Objects, []string{"{object_key}"}) ||
+		d.Collections["uploads"].Prefix != "uploads/" || d.Collections["uploads"].Guard != adopt.TriggerGuard {
+		t.Errorf("rows that own objects: %v\n%s", err, text)
 	}
 }
