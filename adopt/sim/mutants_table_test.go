@@ -123,8 +123,6 @@ var recordMutants = []mutant{
 		edits: edit("			out.Returned++\n			continue\n", "			out.Returned++\n			references[r.Content]++\n			order = append(order, r.Content)\n			continue\n")},
 
 	// What a quarantine needs, where no guard refuses anything.
-	{name: "objects are deleted before their copy is on record", rule: "the record stands before the delete", site: sim.Quarantined, known: 124, file: moves,
-		edits: edit("	if err != nil {\n		return err\n	}\n	m.wait(found, may)", "	if err != nil {\n		may = m.left(going)\n	}\n	m.wait(found, may)")},
 	{name: "copies are not compared", rule: "a copy is compared with the object", site: sim.Quarantined, known: 3581, within: 5000, file: moves,
 		edits: edit("case !sameBytes(copied, m.seen[key]):", "case copied.Key == \"\":")},
 	{name: "nothing is copied back", rule: "what is referred to again is restored", site: sim.Quarantined, known: 265, file: restores,
