@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -62,9 +63,10 @@ const (
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	// endMarks counts the longest write from the last instant at which the object may
-	// have gone: a delete of an earlier attempt may take effect after this one.
+	// have gone: a delete of an earlier attempt may take effect after this one. Sums keep
+	// PostgreSQL from the index of what is due.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2})`
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND state + 0 = 2 AND fence + 0 = ?5`
 	// failMarks lets those wait again of which it is known that nothing was deleted.
 	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,
@@ -304,30 +306,31 @@ type failure struct {
 	Unseen lethe.Time `json:"unseen"`
 }
 
+// errLost: not all marks are those of the worker any more. Nothing was done.
+var errLost = errors.New("another worker has taken marks over")
+
 // Confirm implements adopt.Contents.
 func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (out adopt.Confirmed, err error) {
 	keys := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		keys[i] = o.Content
 	}
+	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" }) {
+		// Marks need not be looked at before they end: that they do tells that they were ours.
+		err = c.write(ctx, "confirm contents", func(t *tx) error {
+			out = adopt.Confirmed{Gone: len(keys)}
+			return c.endMarks(t, ending{fence, keys, g}, &out)
+		})
+		if !errors.Is(err, errLost) {
+			return out, err
+		}
+	}
 	err = c.write(ctx, "confirm contents", func(t *tx) error {
-		out = adopt.Confirmed{}
-		attempts := map[string]int{}
-		_, err := all(t, func(r *sql.Rows) (struct{}, error) {
-			var key string
-			var n int
-			var ours bool
-			if err := r.Scan(&key, &n, &ours); err != nil {
-				return struct{}{}, err
-			}
-			if ours {
-				attempts[key] = n
-			}
-			return struct{}{}, nil
-		}, markedRows, c.name, sqldb.JSON(keys), fence)
+		attempts, err := c.attempts(t, fence, keys)
 		if err != nil {
 			return err
 		}
+		out = adopt.Confirmed{}
 		var ended []string
 		var failed []failure
 		for _, o := range outcomes {
@@ -351,28 +354,58 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 				return err
 			}
 		}
-		return c.endMarks(t, ended, g, &out)
+		return c.endMarks(t, ending{fence, ended, g}, &out)
 	})
 	return out, err
 }
 
-// endMarks removes contents whose objects are gone.
-func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.Confirmed) error {
-	if len(ended) == 0 {
+// attempts locks the marks of contents, and returns how often each was tried of those
+// that are a worker's.
+func (c *Collection) attempts(t *tx, fence int64, keys []string) (map[string]int, error) {
+	attempts := map[string]int{}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var key string
+		var n int
+		var ours bool
+		if err = r.Scan(&key, &n, &ours); err == nil && ours {
+			attempts[key] = n
+		}
+		return none, err
+	}, markedRows, c.name, sqldb.JSON(keys), fence)
+	return attempts, err
+}
+
+// ending is contents whose objects are gone, and the worker that has their marks.
+type ending struct {
+	fence    int64
+	contents []string
+	grace    adopt.Grace
+}
+
+// endMarks ends marks and removes their contents: errLost.
+func (c *Collection) endMarks(t *tx, e ending, out *adopt.Confirmed) error {
+	if len(e.contents) == 0 {
 		return nil
 	}
-	keys := sqldb.JSON(ended)
+	keys := sqldb.JSON(e.contents)
+	n, err := t.exec(endMarks, c.name, keys, t.now, e.grace.LongestWrite.Microseconds(), e.fence)
+	switch {
+	case err != nil:
+		return err
+	case n != int64(len(e.contents)):
+		return errLost
+	}
 	if hold := c.texts().hold; hold != "" {
 		if _, err := all(t, text, hold, keys); err != nil {
 			return err
 		}
 	}
-	seen, err := c.look(t, ended)
+	seen, err := c.look(t, e.contents)
 	if err != nil {
 		return err
 	}
 	var free []string
-	for _, key := range ended {
+	for _, key := range e.contents {
 		switch l, exists := seen[key]; {
 		case !exists: // somebody else removed it
 		case l.unreferenced && !l.referenced:
@@ -386,9 +419,6 @@ func (c *Collection) endMarks(t *tx, ended []string, g adopt.Grace, out *adopt.C
 		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
 			return err
 		}
-	}
-	if _, err := t.exec(endMarks, c.name, keys, t.now, g.LongestWrite.Microseconds()); err != nil {
-		return err
 	}
 	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
 	return err

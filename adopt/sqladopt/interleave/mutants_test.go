@@ -80,6 +80,10 @@ var table = []mutant{
 	}, {
 		name: "outcomes lock no marks", file: "contents.go",
 		old: "}, markedRows,", new: "}, markedRows[:len(markedRows)-len(sqldb.Exclusive)],",
+		pairs: []string{"pastes: Mark + pastes: Confirm late as failed"},
+	}, {
+		name: "marks end whosever they are", file: "contents.go",
+		old: " AND state + 0 = 2 AND fence + 0 = ?5`", new: " AND ?5 <> 0`",
 		pairs: []string{"pastes: Mark + pastes: Confirm late"},
 	}, {
 		name: "contents are removed without a lock", file: "contents.go",
