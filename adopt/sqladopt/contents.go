@@ -63,10 +63,10 @@ const (
 		WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1}) ORDER BY c.{ckey} {for update}`
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	// endMarks counts the longest write from the last instant at which the object may
-	// have gone: a delete of an earlier attempt may take effect after this one. Sums keep
-	// PostgreSQL from the index of what is due.
+	// have gone: a delete of an earlier attempt may take effect after this one. A CASE
+	// tells PostgreSQL nothing of how few they are: it goes by the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
-		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND state + 0 = 2 AND fence + 0 = ?5`
+		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
 	// failMarks lets those wait again of which it is known that nothing was deleted.
 	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,

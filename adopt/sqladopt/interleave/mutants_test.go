@@ -83,7 +83,7 @@ var table = []mutant{
 		pairs: []string{"pastes: Mark + pastes: Confirm late as failed"},
 	}, {
 		name: "marks end whosever they are", file: "contents.go",
-		old: " AND state + 0 = 2 AND fence + 0 = ?5`", new: " AND ?5 <> 0`",
+		old: "t.exec(endMarks,", new: "t.exec(endMarks[:len(endMarks)-len(`state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`)]+`CAST(?5 AS bigint) <> 0 THEN TRUE ELSE FALSE END`,",
 		pairs: []string{"pastes: Mark + pastes: Confirm late"},
 	}, {
 		name: "contents are removed without a lock", file: "contents.go",
