@@ -82,10 +82,6 @@ var table = []mutant{
 		old: "}, markedRows,", new: "}, markedRows[:len(markedRows)-len(sqldb.Exclusive)],",
 		pairs: []string{"pastes: Mark + pastes: Confirm late as failed"},
 	}, {
-		name: "marks end whosever they are", file: "contents.go",
-		old: "t.exec(endMarks,", new: "t.exec(endMarks[:len(endMarks)-len(`state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`)]+`CAST(?5 AS bigint) <> 0 THEN TRUE ELSE FALSE END`,",
-		pairs: []string{"pastes: Mark + pastes: Confirm late"},
-	}, {
 		name: "contents are removed without a lock", file: "contents.go",
 		old: "if hold := c.texts().hold; hold != \"\" {", new: "if hold := \"\"; hold != \"\" {",
 		pairs: []string{"pastes: Confirm + pastes: meddle with marked"},
