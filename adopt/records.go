@@ -51,7 +51,8 @@ type Records interface {
 	Claim(ctx context.Context, limit int) (Claim, error)
 	// Settle removes those rows that still carry the claim and are still expired, and
 	// counts their contents down. Those that were extended, or are held, become live
-	// again. Copies are written down to be dropped once more after again: *Refusal.
+	// again. Copies under the claim's keys and under those that the row has now are written
+	// down to be dropped once more after again, the latter at once as well: *Refusal.
 	Settle(ctx context.Context, c Claim, again time.Duration) (Settled, error)
 	// Release makes the rows of a claim live again.
 	Release(ctx context.Context, c Claim) (int, error)

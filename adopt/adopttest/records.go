@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 )
 
@@ -208,6 +209,8 @@ func cachedTests() []test {
 	return []test{
 		{name: "copies of what is gone are dropped once more", run: droppedAgain},
 		{name: "copies are due later", run: droppedLater},
+		{name: "copies under the keys of a row that was changed meanwhile are dropped", run: droppedChanged, in: Variant{ByContent: true}},
+		{name: "of two claims with one stamp the late one drops what the other has read", run: droppedOfBoth, in: Variant{ByContent: true, Seconds: true}},
 	}
 }
 
@@ -242,6 +245,37 @@ func droppedLater(w *world) {
 		w.Errorf("due first are %+v", due)
 	}
 	equal(w, "due in all", len(must(w.DropAgain(w.ctx, 9))(w)), 2)
+}
+
+func droppedChanged(w *world) {
+	w.put("x", -time.Second, "a", "b")
+	c, _ := w.claim(9)
+	w.must(w.App.Replace(w.ctx, "a", "y"))
+	w.settle(c, adopt.Settled{Gone: 2, Unreferenced: 2})
+	equal(w, "due at once", w.dropped(), []string{CopyByContent("y")})
+	w.App.Pass(grace.CacheAgain)
+	equal(w, "due again", w.dropped(), []string{CopyByContent("x"), CopyByContent("x"), CopyByContent("y"), CopyOf("a"), CopyOf("b")})
+}
+
+// droppedOfBoth: the worker of the second claim dies before it drops anything.
+func droppedOfBoth(w *world) {
+	w.put("x", -time.Minute, "a")
+	var late, dead adopt.Claim
+	// The same half of a second is the same second, however it is rounded.
+	for half := lethe.Time(500_000); late.At == 0 || late.At/half != dead.At/half; {
+		must(w.Release(w.ctx, dead))(w)
+		late, _ = w.claim(9)
+		must(w.Release(w.ctx, late))(w)
+		dead, _ = w.claim(9)
+	}
+	w.must(w.App.Replace(w.ctx, "a", "y"))
+	w.settle(late, adopt.Settled{Gone: 1, Unreferenced: 1})
+	w.settle(dead, adopt.Settled{Lost: 1})
+	w.states(map[string]State{"a": Absent})
+	w.counts(map[string]int64{"x": 0, "y": 0})
+	equal(w, "due at once", w.dropped(), []string{CopyByContent("y")})
+	w.App.Pass(grace.CacheAgain)
+	equal(w, "due again", w.dropped(), []string{CopyByContent("x"), CopyByContent("y"), CopyOf("a")})
 }
 
 // second leaves a result out.

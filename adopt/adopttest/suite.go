@@ -89,6 +89,10 @@ type Application interface {
 // CopyOf is the key of a row's copy in the cache: "paste:{key}".
 func CopyOf(key string) string { return "paste:" + key }
 
+// CopyByContent is the key of another copy of a row that names the content, with
+// Variant.ByContent: "content:{content}".
+func CopyByContent(content string) string { return "content:" + content }
+
 // ObjectOf is the key of a content's object: "content/{content}".
 func ObjectOf(content string) string { return "content/" + content }
 
@@ -97,6 +101,8 @@ type Variant struct {
 	Keep      bool // rows that end are kept as Deleted
 	Uncounted bool // contents have no count: references are looked up
 	Unclaimed bool // rows have no columns for a claim: they are taken
+	ByContent bool // rows are cached under what they name as well
+	Seconds   bool // a claim's instant is kept in whole seconds
 	// Quarantine: objects are moved away, and no guard refuses references.
 	Quarantine bool
 }

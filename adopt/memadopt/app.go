@@ -112,6 +112,17 @@ func (db *DB) Extend(key string, end lethe.Time) error {
 	return err
 }
 
+// Rename sets a row's other name, whatever becomes of the row.
+func (db *DB) Rename(key, name string) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	r, err := db.row(key)
+	if err == nil {
+		r.Name = name
+	}
+	return err
+}
+
 // Delete removes a row and counts its content down.
 func (db *DB) Delete(key string) error {
 	db.mu.Lock()

@@ -17,7 +17,7 @@ type Options struct {
 	Grace adopt.Grace
 	// Copies are the keys under which the application caches a row; nil: it has no
 	// cache.
-	Copies func(row string) []string
+	Copies func(r Row) []string
 	// Keep keeps rows that end as deleted, without a content.
 	Keep bool
 	// Uncounted: contents have no count; references are looked up.
@@ -40,6 +40,7 @@ const (
 type Row struct {
 	Key     string
 	Content string
+	Name    string     // another one, by which the application may cache it; may be empty
 	End     lethe.Time // 0: never
 	Status  Status
 	At      lethe.Time // of its claim

@@ -33,16 +33,16 @@ func (db *DB) claim(limit int) (out adopt.Claim) {
 	for _, r := range up(due, limit) {
 		r.Status, r.At = Claimed, now
 		out.At = now
-		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r.Key)})
+		out.Rows = append(out.Rows, adopt.Row{Key: r.Key, Copies: db.copies(r)})
 	}
 	return out
 }
 
-func (db *DB) copies(row string) []string {
+func (db *DB) copies(r *Row) []string {
 	if db.o.Copies == nil {
 		return nil
 	}
-	return db.o.Copies(row)
+	return db.o.Copies(*r)
 }
 
 // claimed returns the rows that still carry a claim.
@@ -76,7 +76,11 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 		return out, &adopt.Refusal{Rows: c.Rows, Err: errPinned}
 	}
 	out.Lost = len(c.Rows) - len(rows)
-	var keys []string
+	had := map[string][]string{}
+	for _, r := range c.Rows {
+		had[r.Key] = r.Copies
+	}
+	var keys, fresh []string // copies under the claim's keys, and under those of now
 	references := map[string]int64{}
 	var order []string
 	for _, r := range rows {
@@ -91,7 +95,8 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 			continue
 		}
 		out.Gone++
-		keys = append(keys, db.copies(r.Key)...)
+		keys = append(keys, had[r.Key]...)
+		fresh = append(fresh, slices.DeleteFunc(db.copies(r), func(k string) bool { return slices.Contains(had[r.Key], k) })...)
 		if references[r.Content]++; references[r.Content] == 1 {
 			order = append(order, r.Content)
 		}
@@ -100,11 +105,19 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 	for _, content := range order {
 		db.countDown(content, references[content], &out)
 	}
-	if len(keys) > 0 {
-		db.ids++
-		db.again = append(db.again, again{adopt.Again{ID: db.ids, Keys: keys}, now.Add(after)})
+	if after > 0 { // nobody has dropped these
+		db.dropLater(0, fresh)
 	}
+	db.dropLater(after, append(keys, fresh...))
 	return out, nil
+}
+
+func (db *DB) dropLater(after time.Duration, keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	db.ids++
+	db.again = append(db.again, again{adopt.Again{ID: db.ids, Keys: keys}, db.o.Clock.Now().Add(after)})
 }
 
 func (db *DB) remove(r *Row) {

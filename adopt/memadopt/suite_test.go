@@ -20,7 +20,13 @@ func TestSuite(t *testing.T) {
 		a.Pass(365 * 24 * time.Hour)
 		a.db = memadopt.New(memadopt.Options{
 			Clock: a, Grace: adopt.DefaultGrace, Keep: v.Keep, Uncounted: v.Uncounted, Quarantine: v.Quarantine,
-			Copies: func(row string) []string { return []string{adopttest.CopyOf(row)} },
+			Copies: func(r memadopt.Row) []string {
+				copies := []string{adopttest.CopyOf(r.Key)}
+				if v.ByContent {
+					copies = append(copies, adopttest.CopyByContent(r.Content))
+				}
+				return copies
+			},
 		})
 		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Holder: a.db, Taker: a.db, Quarantine: a.db.Quarantine(), App: a}
 	})

@@ -13,16 +13,15 @@ var _ adopt.Taker = (*DB)(nil)
 func (db *DB) Take(_ context.Context, limit int, after time.Duration) (out adopt.Settled, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	claim, batches := db.claim(limit), len(db.again)
+	claim := db.claim(limit)
+	for i := range claim.Rows {
+		claim.Rows[i].Copies = nil // they were not dropped yet
+	}
 	if out, err = db.settle(claim, after); err != nil {
 		for _, r := range db.claimed(claim) {
 			r.giveBack()
 		}
 		return out, err
-	}
-	if after > 0 && len(db.again) > batches { // the copies were not dropped yet: at once as well
-		db.ids++
-		db.again = append(db.again, again{adopt.Again{ID: db.ids, Keys: db.again[batches].Keys}, claim.At})
 	}
 	return out, nil
 }

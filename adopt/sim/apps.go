@@ -25,6 +25,8 @@ type entry struct {
 
 func cacheKey(paste string) string { return "paste:" + paste }
 
+func nameKey(name string) string { return "name:" + name }
+
 // serve is an instance of the application.
 func serve(a *actor) {
 	of := func(op func(*actor, string)) func(*actor) { return func(a *actor) { op(a, a.paste()) } }
@@ -275,6 +277,7 @@ func remove(a *actor, key string) {
 		_, err := write(a.w, "delete", key, func() (struct{}, error) {
 			err := a.w.db.Delete(key)
 			if err == nil {
+				a.w.forgetName(a.w.oracle.pastes[key].number)
 				delete(a.w.oracle.pastes, key)
 			}
 			return struct{}{}, err

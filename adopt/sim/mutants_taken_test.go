@@ -3,14 +3,13 @@ package sim_test
 import "github.com/lethe-storage/lethe/adopt/sim"
 
 const (
-	take  = "adopt/take.go"
-	taker = "adopt/memadopt/take.go"
+	take = "adopt/take.go"
 )
 
 // takenMutants are the rules of rows without columns for a claim taken away.
 var takenMutants = of(sim.Taken, []mutant{
-	{name: "copies of what was taken are not dropped at once", rule: "the first drop follows the row", file: taker,
-		edits: edit("if after > 0 && len(db.again) > batches {", "if after > 0 && len(db.again) > batches+1000 {")},
+	{name: "copies of what was taken are not dropped at once", rule: "the first drop follows the row", file: records,
+		edits: edit("db.dropLater(0, fresh)", "db.dropLater(after, fresh)")},
 	{name: "copies of what was taken are not dropped once more", rule: "CacheAgain: readers fill late", known: 83, file: take,
 		edits: edit("t.Records.Take(ctx, size, t.Grace.CacheAgain)", "t.Records.Take(ctx, size, 0*t.Grace.CacheAgain)")},
 })

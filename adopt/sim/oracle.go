@@ -185,14 +185,21 @@ func (o *oracle) ends() string {
 	return "settle"
 }
 
-// cached: no copy is there of a paste that was removed by then; 0: by now. Without
-// leases a reader may fill the cache late.
+// cached: no copy is there of a paste that was removed by then; 0: by now, those aside that
+// have a name which it was given after its claim. Without leases a reader may fill the cache
+// late.
 func (o *oracle) cached(strict bool, by lethe.Time) error {
 	for i := range pastes {
 		key := fmt.Sprintf("p%d", i)
-		at, removed := o.removed[o.w.cache[cacheKey(key)].copyOf]
-		if strict && removed && (by == 0 || at <= by) {
-			return fmt.Errorf("a copy of paste %s is in the cache %s after it was removed", key, o.w.now.Sub(at))
+		keys := []string{cacheKey(key)}
+		for j := 0; by != 0 && j < names; j++ {
+			keys = append(keys, nameKey(nameOf(key, j)))
+		}
+		for _, k := range keys {
+			at, removed := o.removed[o.w.cache[k].copyOf]
+			if strict && removed && (by == 0 || at <= by) {
+				return fmt.Errorf("a copy of paste %s is in the cache under %s %s after it was removed", key, k, o.w.now.Sub(at))
+			}
 		}
 	}
 	return nil

@@ -154,7 +154,12 @@ func newRecordSite(w *world) recordSite {
 	}
 	w.db = memadopt.New(memadopt.Options{
 		Clock: w, Grace: w.grace, Keep: w.kind.keep, Quarantine: w.cfg.Site == Quarantined,
-		Copies: func(row string) []string { return []string{cacheKey(row)} },
+		Copies: func(r memadopt.Row) (keys []string) {
+			if keys = []string{cacheKey(r.Key)}; r.Name != "" {
+				keys = append(keys, nameKey(r.Name))
+			}
+			return keys
+		},
 	})
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w, w.db, w, func() bool { return w.claimed() != "" }, chosen)
@@ -176,6 +181,9 @@ func newRecordSite(w *world) recordSite {
 	}
 	if w.cfg.Seed%every == 0 {
 		w.enter("holder", w.keeper.keep)
+	}
+	if w.cfg.Seed%5 == 2 {
+		w.enter("renamer", rename)
 	}
 	return recordSite{w}
 }

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -79,20 +80,23 @@ func (c *Collection) due(t *tx, limit int) ([]adopt.Row, error) {
 
 // row scans a row's key and those of its copies.
 func (c *Collection) row(r *sql.Rows) (out adopt.Row, err error) {
-	copies := make([]sql.NullString, len(c.c.Cache))
-	dest := []any{&out.Key}
-	for i := range copies {
-		dest = append(dest, &copies[i])
+	out.Copies, err = c.scanCopies(r, &out.Key)
+	return out, cmp.Or(err, listable(out.Key))
+}
+
+// scanCopies scans columns, and the keys of a row's copies after them.
+func (c *Collection) scanCopies(r *sql.Rows, columns ...any) (copies []string, err error) {
+	keys := make([]sql.NullString, len(c.c.Cache))
+	for i := range keys {
+		columns = append(columns, &keys[i])
 	}
-	if err := r.Scan(dest...); err != nil {
-		return out, err
-	}
-	for _, k := range copies {
+	err = r.Scan(columns...)
+	for _, k := range keys {
 		if k.Valid {
-			out.Copies = append(out.Copies, k.String)
+			copies = append(copies, k.String)
 		}
 	}
-	return out, listable(out.Key)
+	return copies, err
 }
 
 func keysOf(rows []adopt.Row) string {

@@ -129,6 +129,10 @@ func (k mysqlKind) tables() []string {
 	if k.loose {
 		reference = ""
 	}
+	stamp := k.times
+	if k.Seconds {
+		stamp = "DATETIME NULL"
+	}
 	count := "ref_count BIGINT NOT NULL CHECK (ref_count >= 0)"
 	if k.Uncounted {
 		count = "made BOOLEAN"
@@ -138,7 +142,7 @@ func (k mysqlKind) tables() []string {
 		fmt.Sprintf(`CREATE TABLE pastes (
 			code VARCHAR(50) PRIMARY KEY, hash %s NULL, expires_at %s,
 			status VARCHAR(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
-			initiated_at %s%s)`, k.key, k.times, k.times, reference),
+			initiated_at %s%s)`, k.key, k.times, stamp, reference),
 		"CREATE TABLE pins (code VARCHAR(50), FOREIGN KEY (code) REFERENCES pastes (code))",
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/receipt"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 func TestReceiptsPostgres(t *testing.T) {
@@ -69,13 +68,22 @@ func (c chained) cut() receipt.Segment {
 
 // holds walks along the chain, and returns how many receipts it has.
 func (c chained) holds() (int64, error) {
-	w := reclaim.ChainWalk{Ledger: c.DB, Store: "here"}
-	for {
-		_, more, err := w.Next(c.t.Context())
-		if err != nil || !more {
-			return w.Checked().Receipts, err
+	seals, err := c.Seals(c.t.Context(), 0, 1000)
+	if err != nil {
+		return 0, err
+	}
+	checker := receipt.Checker{Store: "here"}
+	for _, s := range seals {
+		pages, err := c.ReceiptPages(c.t.Context(), s.Seq)
+		if err == nil {
+			err = checker.Next(s, pages)
+		}
+		if err != nil {
+			return checker.Receipts, err
 		}
 	}
+	_, err = checker.End()
+	return checker.Receipts, err
 }
 
 // said is what is told of a key that went.

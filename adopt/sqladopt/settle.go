@@ -17,7 +17,7 @@ var (
 	// claimedRows locks the rows of a claim. Whether they still carry it is no condition:
 	// PostgreSQL would go through all that are in progress for each of them.
 	claimedRows = `SELECT {r key}, {content}, CASE WHEN {r end} <= {as end}?1{close end} THEN 1 ELSE 0 END,
-		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END
+		CASE WHEN {is claimed} AND r.{initiated} = {as initiated}?3{close initiated} THEN 1 ELSE 0 END{copies}
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 2}) ORDER BY r.{key} ` + sqldb.Exclusive
 	deleteRows = `DELETE FROM {rows} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
 	keepRows   = `UPDATE {rows} SET {deleted} WHERE {key} IN (SELECT {key of id} FROM {ids 1})`
@@ -45,14 +45,15 @@ type claimed struct {
 	key     string
 	content string // empty: none
 	expired bool
-	ours    bool // it still carries the claim
+	ours    bool     // it still carries the claim
+	copies  []string // the keys under which the application caches it now
 }
 
 // claimed returns the rows that still carry a claim, locked, in the order of their keys.
 func (c *Collection) claimed(t *tx, claim adopt.Claim) ([]claimed, error) {
 	rows, err := all(t, func(r *sql.Rows) (h claimed, err error) {
 		var content sql.NullString
-		err = r.Scan(&h.key, &content, &h.expired, &h.ours)
+		h.copies, err = c.scanCopies(r, &h.key, &content, &h.expired, &h.ours)
 		h.content = content.String
 		return h, cmp.Or(err, listable(h.content))
 	}, claimedRows, c.end(t), keysOf(claim.Rows), claim.At)
@@ -77,7 +78,7 @@ func (c *Collection) lookUp(t *tx, rows []claimed) error {
 	for i, r := range rows {
 		keys[i] = r.key
 	}
-	named, err := all(t, scanNaming, contentsOf, sqldb.JSON(keys))
+	named, err := all(t, c.scanNaming, contentsOf, sqldb.JSON(keys))
 	contents := make(map[string]string, len(named))
 	for _, n := range named {
 		contents[n.key] = n.content
@@ -122,7 +123,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
-		return c.remove(t, removal{claim, ended, []time.Duration{again}}, &out)
+		return c.remove(t, removal{claim, ended, again}, &out)
 	})
 	return out, objected(claim.Rows, err)
 }
@@ -137,18 +138,16 @@ func objected(rows []adopt.Row, err error) error {
 
 // removal is rows that go, all locked.
 type removal struct {
-	claim adopt.Claim
+	claim adopt.Claim // whose copies were dropped already
 	rows  []claimed
-	again []time.Duration // after which copies are dropped
+	again time.Duration // after which copies are dropped once more
 }
 
 // remove removes rows and all that hangs on them.
 func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	keys := make([]string, len(r.rows))
-	gone := make(map[string]bool, len(r.rows))
 	for i, h := range r.rows {
 		keys[i] = h.key
-		gone[h.key] = true
 	}
 	if _, err := t.exec(c.endRows(), sqldb.JSON(keys)); err != nil {
 		return err
@@ -158,21 +157,44 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 			return err
 		}
 	}
-	var copies []string
-	for _, row := range r.claim.Rows {
-		if gone[row.Key] {
-			copies = append(copies, row.Copies...)
-		}
-	}
-	for _, again := range r.again {
-		if len(copies) == 0 {
-			break
-		}
-		if _, err := t.exec(insertAgain, c.name, t.now.Add(again), sqldb.JSON(copies)); err != nil {
+	copies, fresh := r.copies()
+	if r.again > 0 {
+		if err := c.dropLater(t, 0, fresh); err != nil {
 			return err
 		}
 	}
+	if err := c.dropLater(t, r.again, copies); err != nil {
+		return err
+	}
 	_, err := t.exec(insertReceipt, c.name, "rows", t.now, sqldb.JSON(keys))
+	return err
+}
+
+// copies are the keys of the rows' copies: those of the claim, and fresh ones, which the
+// application has made of the rows since then, and nobody has dropped.
+func (r removal) copies() (all, fresh []string) {
+	claimed := make(map[string][]string, len(r.claim.Rows))
+	for _, row := range r.claim.Rows {
+		claimed[row.Key] = row.Copies
+	}
+	for _, row := range r.rows {
+		had := claimed[row.key]
+		all = append(all, had...)
+		for _, k := range row.copies {
+			if !slices.Contains(had, k) {
+				fresh = append(fresh, k)
+			}
+		}
+	}
+	return append(all, fresh...), fresh
+}
+
+// dropLater writes down that copies are to be dropped.
+func (c *Collection) dropLater(t *tx, after time.Duration, copies []string) error {
+	if len(copies) == 0 {
+		return nil
+	}
+	_, err := t.exec(insertAgain, c.name, t.now.Add(after), sqldb.JSON(copies))
 	return err
 }
 

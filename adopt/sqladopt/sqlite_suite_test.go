@@ -22,6 +22,9 @@ func TestSQLiteSuite(t *testing.T) {
 	for _, times := range []string{"text", "integer"} {
 		t.Run(times, func(t *testing.T) {
 			adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
+				if v.Seconds && times == "text" {
+					t.Skip("claims are written in milliseconds")
+				}
 				s := newLiteSite(t, liteKind{kind: kind{Variant: v}, times: times})
 				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Quarantine: s.Collection.Quarantine(), App: s}
 			})
@@ -112,9 +115,12 @@ func newLiteSite(t *testing.T, k liteKind) *liteSite {
 		t.Fatal(err)
 	}
 	d := k.description()
-	if k.times == "integer" {
+	switch {
+	case k.times == "integer" && k.Seconds:
+		d.Rows.Unit = "s"
+	case k.times == "integer":
 		d.Rows.Unit = "us"
-	} else {
+	default:
 		d.Rows.Zone = "UTC"
 	}
 	s.Collection = s.opened(d)
@@ -167,6 +173,8 @@ func (s *liteSite) end(in time.Duration) any {
 	switch {
 	case in == adopttest.Never:
 		return nil
+	case s.kind.times == "integer" && s.kind.Seconds:
+		return at.Time().Unix()
 	case s.kind.times == "integer":
 		return int64(at)
 	}

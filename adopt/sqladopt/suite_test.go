@@ -58,12 +58,16 @@ func (k kind) tables() string {
 	if k.Uncounted {
 		count = "made boolean"
 	}
+	stamp := "timestamptz"
+	if k.Seconds {
+		stamp = "timestamptz(0)"
+	}
 	return fmt.Sprintf(`CREATE TABLE content (hash %s PRIMARY KEY, %s);
 		CREATE TABLE pastes (
 			code text PRIMARY KEY, hash %s %s, expires_at timestamptz,
 			status varchar(20) NOT NULL DEFAULT 'NOT_EXPIRED' CHECK (status IN ('NOT_EXPIRED', 'DELETION_IN_PROGRESS', 'DELETED')),
-			initiated_at timestamptz);
-		CREATE TABLE pins (code text REFERENCES pastes)`, k.key, count, k.key, reference)
+			initiated_at %s);
+		CREATE TABLE pins (code text REFERENCES pastes)`, k.key, count, k.key, reference, stamp)
 }
 
 func (k kind) description() adopt.Collection {
@@ -72,6 +76,9 @@ func (k kind) description() adopt.Collection {
 		Rows: adopt.Rows{Table: "pastes", Key: "code", End: "expires_at", Initiated: "initiated_at", Content: "hash",
 			Status: &adopt.Status{Column: "status", Live: "NOT_EXPIRED", Claimed: "DELETION_IN_PROGRESS"}},
 		Contents: &adopt.Table{Table: "content", Key: "hash", Count: "ref_count", Object: "content/{hash}"},
+	}
+	if k.ByContent {
+		c.Cache = append(c.Cache, "content:{hash}")
 	}
 	if k.Quarantine {
 		c.Guard, c.Quarantine = adopt.QuarantineGuard, &adopt.QuarantineSpec{Prefix: "kept/"}

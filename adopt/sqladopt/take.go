@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -12,15 +11,15 @@ import (
 
 var _ adopt.Taker = (*Collection)(nil)
 
-// contentsOf reads which contents rows name that are locked.
-const contentsOf = `SELECT {r key}, {content} FROM {rows} r
+// contentsOf reads which contents rows name that are locked, and their copies.
+const contentsOf = `SELECT {r key}, {content}{copies} FROM {rows} r
 	WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
 
-func scanNaming(r *sql.Rows) (c claimed, err error) {
+func (c *Collection) scanNaming(r *sql.Rows) (h claimed, err error) {
 	var content sql.NullString
-	err = r.Scan(&c.key, &content)
-	c.content = content.String
-	return c, cmp.Or(err, listable(c.content))
+	h.copies, err = c.scanCopies(r, &h.key, &content)
+	h.content = content.String
+	return h, cmp.Or(err, listable(h.content))
 }
 
 // Take implements adopt.Taker.
@@ -32,13 +31,12 @@ func (c *Collection) Take(ctx context.Context, limit int, again time.Duration) (
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		rows, err := all(t, scanNaming, contentsOf, keysOf(due))
+		rows, err := all(t, c.scanNaming, contentsOf, keysOf(due))
 		if err != nil {
 			return err
 		}
 		out.Gone = len(rows)
-		// The copies were not dropped yet: at once, and again.
-		return c.remove(t, removal{adopt.Claim{At: t.now, Rows: due}, rows, slices.Compact([]time.Duration{0, again})}, &out)
+		return c.remove(t, removal{rows: rows, again: again}, &out)
 	})
 	return out, objected(due, err)
 }

@@ -18,8 +18,10 @@ const (
 	lastSeal   = `SELECT ` + columns + ` FROM {lethe}receipt_seals ORDER BY seq DESC LIMIT 1`
 	pageSeals  = `SELECT ` + columns + ` FROM {lethe}receipt_seals WHERE seq > ?1 ORDER BY seq LIMIT ?2`
 	insertSeal = `INSERT INTO {lethe}receipt_seals (` + columns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)`
+	// InsertPage adds a page to a segment.
 	InsertPage = `INSERT INTO {lethe}receipt_pages (seq, lowest, page, n, body) VALUES (?1, ?2, ?3, ?4, ?5)`
-	PagesOf    = `SELECT page, lowest, n, body FROM {lethe}receipt_pages WHERE seq = ?1 ORDER BY page`
+	// PagesOf reads the pages of a segment.
+	PagesOf = `SELECT page, lowest, n, body FROM {lethe}receipt_pages WHERE seq = ?1 ORDER BY page`
 	// NamedPages: of each segment one page can hold a name's first receipt, the last that
 	// begins below it; further ones begin with it. NULL: none begins below it.
 	NamedPages = `SELECT (SELECT p.body FROM {lethe}receipt_pages p
@@ -28,9 +30,10 @@ const (
 			WHERE s.dropped = 0 AND p.seq = s.seq AND p.lowest = ?1`
 	oldestSeals = `SELECT ` + columns + ` FROM {lethe}receipt_seals WHERE dropped = 0 ORDER BY seq LIMIT ?1`
 	sealedBy    = `SELECT coalesce(max(seq), 0) FROM {lethe}receipt_seals WHERE sealed_at <= ?1`
-	DropPages   = `DELETE FROM {lethe}receipt_pages WHERE seq BETWEEN ?1 AND ?2`
-	keepAnchor  = `UPDATE {lethe}receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`
-	dropSeals   = `DELETE FROM {lethe}receipt_seals WHERE seq < ?1`
+	// DropPages removes the pages of segments, from one to another.
+	DropPages  = `DELETE FROM {lethe}receipt_pages WHERE seq BETWEEN ?1 AND ?2`
+	keepAnchor = `UPDATE {lethe}receipt_seals SET dropped = 1 WHERE seq = ?1 AND dropped = 0`
+	dropSeals  = `DELETE FROM {lethe}receipt_seals WHERE seq < ?1`
 )
 
 // Statements are all texts of this package, for who prepares or explains them.
