@@ -42,9 +42,9 @@ var (
 	placeDepth  = depth(`due_at`, `0`, `placements WHERE due_at <= ?2`)
 )
 
-// queues are the routines whose work lies in one queue, with how old a row has to
+// queues returns the routines whose work lies in one queue, with how old a row has to
 // be to count; what comes later is counted by the statement of their backlogs.
-func (q DepthQuery) queues() []struct {
+func queues(q DepthQuery) []struct {
 	routine, due, later string
 	age                 time.Duration
 } {
@@ -64,7 +64,7 @@ func (db *DB) Depths(ctx context.Context, q DepthQuery) (out Depths, err error) 
 	}
 	err = db.read(ctx, "depths", func(t *tx) error {
 		out = Depths{Now: t.now, Limit: int64(q.Limit), Routines: map[string]Backlog{}, Clean: map[string]Backlog{}}
-		for _, x := range q.queues() {
+		for _, x := range queues(q) {
 			until := t.now.Add(-x.age)
 			b, err := t.depth(x.due, x.later, []any{q.Limit, until}, []any{until})
 			if err != nil {

@@ -109,9 +109,9 @@ var (
 	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// named are the rows that were taken, as the batch names them; nil if it names
+// namedOf returns the rows that were taken, as the batch names them; nil if it names
 // none.
-func (b Batch) named(taken []dueRow) (out []Named) {
+func namedOf(b Batch, taken []dueRow) (out []Named) {
 	if b.Only == nil {
 		return nil
 	}

@@ -23,7 +23,10 @@ type DB struct {
 	sealing *SealingKeys // of secrets; nil: they are kept in clear
 	*file                // of SQLite; nil on PostgreSQL
 	pg      *server      // of PostgreSQL; nil on SQLite
-	strayed string       // why it holds all deletes since it was opened
+	// recountPage is how many contents or blobs a recount looks at in one snapshot;
+	// 0: 10,000.
+	recountPage int
+	strayed     string // why it holds all deletes since it was opened
 }
 
 // engine runs transactions on a database.

@@ -59,7 +59,7 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if err != nil {
 			return err
 		}
-		out.Taken = b.named(going)
+		out.Taken = namedOf(b, going)
 		return t.expire(going, s.rules, &out)
 	})
 	return out, err

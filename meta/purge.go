@@ -66,7 +66,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if err != nil || may == 0 {
 			return err
 		}
-		out.Taken = b.named(taken)
+		out.Taken = namedOf(b, taken)
 		var buckets []lethe.ID
 		went, err := all(t, func(r *sql.Rows) (TrashEntry, error) {
 			var bucket string

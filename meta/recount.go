@@ -33,7 +33,7 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []Discrepancy, err 
 			page, more = nil, false
 			args, next := []any{}, ""
 			if r.pages != "" {
-				if err := t.row(r.pages, after, db.recountPage()).Scan(&next); err != nil || next == "" {
+				if err := t.row(r.pages, after, cmp.Or(db.recountPage, 10_000)).Scan(&next); err != nil || next == "" {
 					return t.failed(err)
 				}
 				args, more = []any{after, next}, true
@@ -49,9 +49,6 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []Discrepancy, err 
 	}
 	return found, nil
 }
-
-// recountPage is how many contents or blobs are looked at in one snapshot.
-func (db *DB) recountPage() int { return cmp.Or(db.o.recountPage, 10_000) }
 
 // bookRule is something that holds of the rows after every commit. Its query
 // answers the rows that break it: name, what it should be, what it is. With pages,

@@ -59,7 +59,8 @@ func TestRecountFinds(t *testing.T) {
 // the rules that are found broken.
 func recountAfter(t *testing.T, damage string) []string {
 	l := &ledger{t: t, ctx: context.Background(), clock: newTestClock()}
-	l.DB = openTest(t, Memory, Options{Clock: l.clock, recountPage: 1})
+	l.DB = openTest(t, Memory, Options{Clock: l.clock})
+	l.DB.recountPage = 1
 	setUp(t, l.DB)
 	l.putTTL("k", "d", time.Hour)
 	l.putTTL("gone", "e", 0)
@@ -111,7 +112,8 @@ func TestRecountDigests(t *testing.T) {
 // written between two of them.
 func TestRecountBesideWriters(t *testing.T) {
 	l := &ledger{t: t, ctx: context.Background(), clock: newTestClock()}
-	l.DB = openTest(t, filePath(t), Options{Clock: l.clock, recountPage: 2, NoSync: true})
+	l.DB = openTest(t, filePath(t), Options{Clock: l.clock, NoSync: true})
+	l.DB.recountPage = 2
 	setUp(t, l.DB)
 	done, stopped := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -486,6 +486,5 @@ type Options struct {
 	// a full disk (default 16 MiB; less than 0: none).
 	Ballast int64
 	// Postgres is for a ledger in PostgreSQL.
-	Postgres    PostgresOptions
-	recountPage int // of tests
+	Postgres PostgresOptions
 }
