@@ -161,8 +161,7 @@ func Accept(ctx context.Context, path string, o Options) (Store, error) {
 		return Store{}, fmt.Errorf("meta: accept ledger %s: %w", path, err)
 	}
 	// The file moves to another name; what lies beside it under this one would stay.
-	o.Ballast = -1
-	db, err := Open(ctx, path, o)
+	db, err := Open(ctx, path, o, Ballast(-1))
 	if err != nil {
 		return Store{}, err
 	}
@@ -171,8 +170,8 @@ func Accept(ctx context.Context, path string, o Options) (Store, error) {
 
 // AcceptPostgres is Accept for a ledger that was restored into the database of the
 // URL. No server may be working on it.
-func AcceptPostgres(ctx context.Context, url string, o Options) (Store, error) {
-	db, err := openPostgres(ctx, url, o, true)
+func AcceptPostgres(ctx context.Context, url string, o Options, set ...Setting) (Store, error) {
+	db, err := openPostgres(ctx, url, o, settingsOf(set), true)
 	if err != nil {
 		return Store{}, err
 	}

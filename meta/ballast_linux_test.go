@@ -50,8 +50,8 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestForgettingNeedsNoRoom(t *testing.T) {
 	dir := disk(t, "40m")
 	path := filepath.Join(dir, "ledger.db")
-	o := Options{Clock: newTestClock(), Ballast: 4 * mib, ReadGrace: 1}
-	db := openTest(t, path, o)
+	o := Options{Clock: newTestClock(), ReadGrace: 1}
+	db := openTest(t, path, o, Ballast(4*mib))
 	setUp(t, db)
 	l := &ledger{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
 	var keys []DeleteItem
@@ -68,7 +68,7 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 		keys = keys[100:]
 		if len(keys) == 1000 {
 			l.ok(db.Close())
-			db = openTest(t, path, o)
+			db = openTest(t, path, o, Ballast(4*mib))
 			l.DB = db
 		}
 	}

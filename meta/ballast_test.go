@@ -65,7 +65,7 @@ const mib = 1 << 20
 // On a full disk the ballast goes, deletes go on, what needs room is refused; all
 // is as before when there is room again.
 func TestBallastOnAFullDisk(t *testing.T) {
-	db := openTest(t, filePath(t), Options{Ballast: mib})
+	db := openTest(t, filePath(t), Options{}, Ballast(mib))
 	setUp(t, db)
 	l := &ledger{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
 	id := l.begin(10)

@@ -14,6 +14,7 @@ import (
 // (OpenPostgres). Its methods may be called from any number of goroutines.
 type DB struct {
 	o       Options
+	noSync  bool
 	random  io.Reader
 	dialect sqldb.Dialect
 	engine  engine

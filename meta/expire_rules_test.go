@@ -29,7 +29,7 @@ const fillRuled = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM 
 func ruledLedger(t *testing.T, objects, due int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	db, err := Open(t.Context(), path, Options{NoSync: true})
+	db, err := Open(t.Context(), path, Options{}, NoSync())
 	check(t, err)
 	b, err := db.CreateBucket(t.Context(), Bucket{Name: "bucket", Owner: "o"})
 	check(t, err)
@@ -80,7 +80,7 @@ func readSoFar(t *testing.T) (n int64) {
 // pages of 4 KiB it read.
 func expireAll(t *testing.T, path string, want int) int64 {
 	t.Helper()
-	db, err := Open(t.Context(), path, Options{NoSync: true})
+	db, err := Open(t.Context(), path, Options{}, NoSync())
 	check(t, err)
 	defer db.Close()
 	before, began, done := readSoFar(t), lethe.Monotonic{}.Now(), 0

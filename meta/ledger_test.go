@@ -16,9 +16,9 @@ func newTestClock() *clocktest.Clock {
 }
 
 // openTest opens a ledger that is closed with the test.
-func openTest(t testing.TB, path string, o Options) *DB {
+func openTest(t testing.TB, path string, o Options, set ...Setting) *DB {
 	t.Helper()
-	db, err := Open(context.Background(), path, o)
+	db, err := Open(context.Background(), path, o, set...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,17 +86,17 @@ type server struct {
 // schema. It fails if PostgreSQL cannot be reached (ErrUnavailable) or is older
 // than 14, if the database is not in UTF-8, or if a newer lethe has written the
 // ledger in a way that this one does not understand.
-func OpenPostgres(ctx context.Context, url string, o Options) (*DB, error) {
-	return openPostgres(ctx, url, o, false)
+func OpenPostgres(ctx context.Context, url string, o Options, set ...Setting) (*DB, error) {
+	return openPostgres(ctx, url, o, settingsOf(set), false)
 }
 
 // openPostgres opens a ledger; one that has to exist is not created.
-func openPostgres(ctx context.Context, url string, o Options, exists bool) (*DB, error) {
+func openPostgres(ctx context.Context, url string, o Options, with settings, exists bool) (*DB, error) {
 	o = o.withDefaults()
-	e := &server{o: o.Postgres.withDefaults(), exists: exists}
+	e := &server{o: with.postgres.withDefaults(), exists: exists}
 	e.clock.set(o.Clock)
 	e.clock.jump.over(o)
-	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e}
+	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e, noSync: with.noSync}
 	e.db = db
 	if err := e.open(ctx, url); err != nil {
 		return nil, fmt.Errorf("meta: open ledger in PostgreSQL: %w", errors.Join(err, e.release()))
@@ -167,7 +167,7 @@ func (e *server) settings(k kind, facts serverFacts) []setting {
 	}
 	out = append(out, setting{"statement_timeout", ms(statement)})
 	switch {
-	case e.db.o.NoSync:
+	case e.db.noSync:
 		out = append(out, setting{"synchronous_commit", "off"})
 	case facts.careless:
 		out = append(out, setting{"synchronous_commit", "on"})

@@ -13,9 +13,9 @@ func openServer(t testing.TB, o Options) *DB {
 	return openServerAt(t, servers.Postgres(t), o)
 }
 
-func openServerAt(t testing.TB, url string, o Options) *DB {
+func openServerAt(t testing.TB, url string, o Options, set ...Setting) *DB {
 	t.Helper()
-	db, err := OpenPostgres(context.Background(), url, o)
+	db, err := OpenPostgres(context.Background(), url, o, set...)
 	if err != nil {
 		t.Fatal(err)
 	}

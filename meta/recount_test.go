@@ -112,7 +112,7 @@ func TestRecountDigests(t *testing.T) {
 // written between two of them.
 func TestRecountBesideWriters(t *testing.T) {
 	l := &ledger{t: t, ctx: context.Background(), clock: newTestClock()}
-	l.DB = openTest(t, filePath(t), Options{Clock: l.clock, NoSync: true})
+	l.DB = openTest(t, filePath(t), Options{Clock: l.clock}, NoSync())
 	l.DB.recountPage = 2
 	setUp(t, l.DB)
 	done, stopped := make(chan struct{}), make(chan error, 1)

@@ -479,12 +479,4 @@ type Options struct {
 	Replicas int
 	// NoReceipts writes no receipts of what goes.
 	NoReceipts bool
-	// NoSync leaves out every flush, for benchmarks: a loss of power then loses
-	// what was committed, or the file.
-	NoSync bool
-	// Ballast is how many bytes a file beside the ledger holds ready for deletes on
-	// a full disk (default 16 MiB; less than 0: none).
-	Ballast int64
-	// Postgres is for a ledger in PostgreSQL.
-	Postgres PostgresOptions
 }

@@ -57,13 +57,12 @@ func (p *pooled) Close() error {
 
 func (s *schemas) open(t testing.TB, o meta.Options) metatest.Ledger {
 	t.Helper()
-	o.Postgres.Schema = s.take(t)
-	o.Postgres.Requests, o.Postgres.Engine = 2, 1
-	db, err := meta.OpenPostgres(context.Background(), s.url, o)
+	at := meta.PostgresOptions{Schema: s.take(t), Requests: 2, Engine: 1}
+	db, err := meta.OpenPostgres(context.Background(), s.url, o, meta.Postgres(at))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pooled{db, t, s, o.Postgres.Schema}
+	return &pooled{db, t, s, at.Schema}
 }
 
 func (s *schemas) take(t testing.TB) string {

@@ -54,15 +54,16 @@ func (o Options) withDefaults() Options {
 // Open opens the ledger at path, or creates it. It fails, and leaves the file as
 // it was, if another process has it open, if it is no ledger, if it is damaged
 // (ErrCorrupt), or if a newer lethe has written it.
-func Open(ctx context.Context, path string, o Options) (*DB, error) {
+func Open(ctx context.Context, path string, o Options, set ...Setting) (*DB, error) {
+	with := settingsOf(set)
 	o = o.withDefaults()
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
 	}
-	f := &file{path: path, ballast: newBallast(path, o.Ballast)}
+	f := &file{path: path, ballast: newBallast(path, with.ballast)}
 	f.clock.wall = o.Clock
 	f.clock.jump.over(o)
-	db := &DB{o: o, random: o.Random, dialect: sqliteDialect, engine: f, file: f}
+	db := &DB{o: o, random: o.Random, dialect: sqliteDialect, engine: f, file: f, noSync: with.noSync}
 	f.db = db
 	err := db.open(ctx)
 	if db.ballast.give(err) {
@@ -154,7 +155,7 @@ var (
 
 // writing are the pragmas of the connection that writes.
 func (db *DB) writing() []string {
-	if !db.o.NoSync {
+	if !db.noSync {
 		return writerPragmas
 	}
 	return append(slices.Clone(writerPragmas), "synchronous = OFF")

@@ -65,8 +65,7 @@ func newWorld(t testing.TB, database string) *world {
 		a.db, err = meta.OpenPostgres(w.ctx, w.runner.URL(i), meta.Options{
 			Clock: w.clock, Random: a.ids, MaxRefs: maxRefs,
 			ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept,
-			Postgres: meta.PostgresOptions{Pooler: meta.PoolerNone, Requests: 2, Engine: 2, IdleTime: stepwise.Stuck, LockTime: stepwise.Stuck},
-		})
+		}, meta.Postgres(meta.PostgresOptions{Pooler: meta.PoolerNone, Requests: 2, Engine: 2, IdleTime: stepwise.Stuck, LockTime: stepwise.Stuck}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,6 @@ func (s setting) options(c *clocktest.Clock) meta.Options {
 	grace := reclaim.Safety{}.WithDefaults()
 	return meta.Options{
 		Clock: c, ReadGrace: grace.ReadGrace, LateWindow: grace.LateWindow, Replicas: s.replicas,
-		Postgres: meta.PostgresOptions{Requests: 4, Engine: 2},
 	}
 }
 
@@ -76,7 +75,7 @@ func (s setting) onSQLite(t *testing.T) *world {
 
 func (s setting) onPostgres(t *testing.T, url string) *world {
 	c := s.start()
-	db, err := meta.OpenPostgres(t.Context(), url, s.options(c))
+	db, err := meta.OpenPostgres(t.Context(), url, s.options(c), meta.Postgres(meta.PostgresOptions{Requests: 4, Engine: 2}))
 	return newWorld(t, s, c, opened(t, db, err), s.or(t, inRAM(c)))
 }
 

@@ -19,7 +19,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	s.watch = newObserver(s.opt)
 	o := meta.Options{
 		Clock: s.opt.Clock, ReadGrace: s.safety.ReadGrace, LateWindow: s.safety.LateWindow, OpsKept: s.safety.OpsKept,
-		NoSync: !s.Config.Store.Flush, Replicas: s.Config.Placement.Replicas,
+		Replicas:   s.Config.Placement.Replicas,
 		NoReceipts: s.Config.Receipts.Keep == 0, TrustWindow: s.Config.Store.TrustWindow.Std(),
 		Boot: s.opt.Boot, ClockJump: s.safety.ClockJump,
 	}
@@ -29,10 +29,14 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	if o.TrustWindow == 0 {
 		o.TrustWindow = -1
 	}
+	var set []meta.Setting
+	if !s.Config.Store.Flush {
+		set = append(set, meta.NoSync())
+	}
 	if s.shared() {
-		s.Ledger, err = s.openPostgres(ctx, o)
+		s.Ledger, err = s.openPostgres(ctx, o, set...)
 	} else {
-		s.Ledger, err = meta.Open(ctx, LedgerPath(s.Config.DataDir), o)
+		s.Ledger, err = meta.Open(ctx, LedgerPath(s.Config.DataDir), o, set...)
 	}
 	if err != nil {
 		return err

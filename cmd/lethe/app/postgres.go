@@ -29,7 +29,7 @@ func database(c config.Database) (url string, o meta.PostgresOptions, err error)
 
 // openPostgres opens the shared ledger. A server waits for a database that does
 // not answer yet, a command does not.
-func (s *Store) openPostgres(ctx context.Context, o meta.Options) (*meta.DB, error) {
+func (s *Store) openPostgres(ctx context.Context, o meta.Options, set ...meta.Setting) (*meta.DB, error) {
 	c := s.Config.Database
 	url, at, err := database(c)
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *Store) openPostgres(ctx context.Context, o meta.Options) (*meta.DB, err
 	if _, machine := o.Clock.(lethe.SystemClock); machine {
 		o.Clock = nil // the database's, which all instances have in common
 	}
-	o.Postgres = at
+	set = append(set, meta.Postgres(at))
 	clock := lethe.Monotonic{}
 	begun, told := clock.Now(), false
 	for {
-		db, err := meta.OpenPostgres(ctx, url, o)
+		db, err := meta.OpenPostgres(ctx, url, o, set...)
 		waited := clock.Now().Sub(begun)
 		switch {
 		case err == nil && told:

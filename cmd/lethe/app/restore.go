@@ -71,7 +71,7 @@ func AcceptLedger(ctx context.Context, c *config.Config) (out meta.Store, err er
 		if err != nil {
 			return out, err
 		}
-		return meta.AcceptPostgres(ctx, url, meta.Options{Postgres: o})
+		return meta.AcceptPostgres(ctx, url, meta.Options{}, meta.Postgres(o))
 	}
 	lock, err := LockDataDir(c.DataDir, false)
 	if err != nil {
