@@ -145,6 +145,9 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 		if out.OK = n == 1; !out.OK {
 			out.Other, err = t.oneRun(soloRun, s.Run.Routine) // it asked at the same time
 		}
+		if err == nil && !out.OK && out.Other == nil {
+			return fmt.Errorf("another run has begun and ended: %w", sqldb.ErrAgain)
+		}
 		return err
 	})
 	return out, err

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,25 +108,22 @@ func (r *rig) killed(ctx context.Context) {
 			r.t.Error(err)
 			return
 		}
-		dead := make(chan struct{})
-		go func() {
-			defer close(dead)
-			r.end(ctx, cmd.Process)
-		}()
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			r.told(lines.Text())
+		ending := make(chan struct{})
+		go r.end(ctx, cmd.Process, ending)
+		last := r.heard(out)
+		select {
+		case <-ending:
+		default: // nothing here has ended it
+			r.t.Errorf("a worker ended by itself; the last that it wrote:\n%s", strings.Join(last, "\n"))
+			<-ending
 		}
-		<-dead
-		var exit *exec.ExitError
-		if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
-			r.t.Errorf("a worker ended by itself: %v", err)
-		}
+		_ = cmd.Wait() // it was killed
 		r.count("kills", 1)
 	}
 }
 
-// end kills a process after a moment.
-func (r *rig) end(ctx context.Context, p *os.Process) {
+// end kills a process after a moment, and closes a channel right before.
+func (r *rig) end(ctx context.Context, p *os.Process, ending chan<- struct{}) {
 	_ = lethe.Sleep(ctx, 150*time.Millisecond+rand.N(time.Second))
 	if rand.IntN(3) == 0 && p.Signal(syscall.SIGSTOP) == nil {
 		_ = lethe.Sleep(ctx, silent+rand.N(silent))
@@ -132,19 +131,37 @@ func (r *rig) end(ctx context.Context, p *os.Process) {
 		_ = lethe.Sleep(ctx, rand.N(time.Second))
 		r.count("stalls", 1)
 	}
+	close(ending)
 	_ = p.Kill()
 }
+
+// heard takes the lines that a worker writes until it ends, and returns the last ones.
+func (r *rig) heard(out io.Reader) (last []string) {
+	for lines := bufio.NewReader(out); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return append(last, line)
+		}
+		r.told(strings.TrimSuffix(line, "\n"))
+		last = append(last[max(0, len(last)-lastLines+1):], strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// lastLines is how many lines of a worker that ended by itself are reported: enough for
+// a panic.
+const lastLines = 200
 
 // told takes a line that a worker has written.
 func (r *rig) told(line string) {
 	r.alarms.look(line)
-	var n int64
-	if what, value, ok := strings.Cut(line, "="); ok && strings.Contains(what, ": ") {
-		if _, err := fmt.Sscan(value, &n); err == nil {
-			r.count(what, n)
-		}
+	if parts := counted.FindStringSubmatch(line); parts != nil {
+		n, _ := strconv.ParseInt(parts[2], 10, 64) // digits
+		r.count(parts[1], n)
 	}
 }
+
+// counted is a line of a count: of a routine, and what it counts.
+var counted = regexp.MustCompile(`^([a-z ]+: [a-z ]+)=(\d+)$`)
 
 // restarts kills the database, and starts it again after a moment.
 func (r *rig) restarts(ctx context.Context) {
