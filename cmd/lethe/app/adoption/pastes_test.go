@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -34,6 +35,7 @@ type pastes struct {
 	*rig
 	// trusting: what has a row is not uploaded again.
 	trusting bool
+	referred atomic.Int64 // to contents in quarantine
 }
 
 const pastesDescription = `
@@ -123,14 +125,7 @@ func endIn(ttl time.Duration) sql.NullInt64 {
 func (p *pastes) taking(ctx context.Context, body []byte, do func(tx *sql.Tx) error) error {
 	hash := hashOf(body)
 	if p.trusting {
-		err := p.change(ctx, func(tx *sql.Tx) error {
-			if err := p.changed(ctx, tx, "UPDATE content SET ref_count = ref_count + 1 WHERE content_hash = ?", hash); err != nil {
-				return err
-			}
-			p.count("known contents", 1)
-			return do(tx)
-		})
-		if !errors.Is(err, paste.ErrNotFound) {
+		if err := p.known(ctx, hash, do); !errors.Is(err, paste.ErrNotFound) {
 			return err
 		}
 	}
@@ -146,12 +141,57 @@ func (p *pastes) taking(ctx context.Context, body []byte, do func(tx *sql.Tx) er
 	})
 }
 
+// known refers to a content that has a row: paste.ErrNotFound.
+func (p *pastes) known(ctx context.Context, hash string, do func(tx *sql.Tx) error) error {
+	return p.change(ctx, func(tx *sql.Tx) error {
+		if err := p.changed(ctx, tx, "UPDATE content SET ref_count = ref_count + 1 WHERE content_hash = ?", hash); err != nil {
+			return err
+		}
+		p.count("known contents", 1)
+		return do(tx)
+	})
+}
+
+// inserting inserts a paste.
+func (p *pastes) inserting(ctx context.Context, of paste.Paste, ttl time.Duration) func(tx *sql.Tx) error {
+	return func(tx *sql.Tx) error {
+		return p.changed(ctx, tx, "INSERT INTO pastes (short_code, content_hash, expires_at) VALUES (?, ?, ?)", of.Code, of.Hash, endIn(ttl))
+	}
+}
+
+// referAgain refers again and again to contents whose objects lie in quarantine, while
+// they have a row.
+func (p *pastes) referAgain(ctx context.Context) {
+	for lethe.Sleep(ctx, 20*time.Millisecond) == nil {
+		hash := ""
+		err := p.db.QueryRowContext(ctx, "SELECT content_hash FROM content JOIN "+p.engine.schema+"quarantined ON copy = "+p.engine.copyOf+
+			" WHERE state = 2 AND ref_count = 0 LIMIT 1").Scan(&hash)
+		if err != nil {
+			continue
+		}
+		of := paste.Paste{Code: rand.Text()[:12], Hash: hash}
+		if p.known(ctx, hash, p.inserting(ctx, of, time.Duration(p.referred.Add(1)%4)*time.Second)) == nil {
+			p.count("referred to again", 1)
+		}
+	}
+}
+
+// lasting are the pastes without an end.
+func (p *pastes) lasting() (out []paste.Paste) {
+	for _, code := range p.column("SELECT short_code FROM pastes WHERE expires_at IS NULL") {
+		found, err := p.find(p.t.Context(), code)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
 // Create implements service.
 func (p *pastes) Create(ctx context.Context, body []byte, ttl time.Duration) (paste.Paste, error) {
 	out := paste.Paste{Code: rand.Text()[:12], Hash: hashOf(body)}
-	return out, p.taking(ctx, body, func(tx *sql.Tx) error {
-		return p.changed(ctx, tx, "INSERT INTO pastes (short_code, content_hash, expires_at) VALUES (?, ?, ?)", out.Code, out.Hash, endIn(ttl))
-	})
+	return out, p.taking(ctx, body, p.inserting(ctx, out, ttl))
 }
 
 // Extend implements service.

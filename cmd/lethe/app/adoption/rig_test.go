@@ -41,14 +41,18 @@ type engine struct {
 	// address that leads through what fails.
 	start  func(r *rig) (address string)
 	schema string // what stands before Lethe's tables
+	// copyOf is where the object of a content lies in quarantine.
+	copyOf string
 	// tables are the application's own; taken ends the insert of a content that may be
 	// there, and locks the reading of a row that is to be changed.
 	tables       []string
 	taken, locks string
 }
 
+const joined = "'kept/content/' || content_hash"
+
 var postgres = engine{
-	name: "PostgreSQL", schema: "lethe.", tables: tablesWith("text"), taken: upsert, locks: " FOR UPDATE",
+	name: "PostgreSQL", schema: "lethe.", copyOf: joined, tables: tablesWith("text"), taken: upsert, locks: " FOR UPDATE",
 	start: func(r *rig) string {
 		server := servers.NewPostgres(r.t, "fsync=off")
 		r.database, r.address = server, server.Database()
@@ -58,7 +62,7 @@ var postgres = engine{
 }
 
 var mariadb = engine{
-	name: "MariaDB", schema: "lethe_", tables: tablesWith("VARCHAR(64)"), taken: " ON DUPLICATE KEY UPDATE ref_count = ref_count + 1", locks: " FOR UPDATE",
+	name: "MariaDB", schema: "lethe_", copyOf: "concat('kept/content/', content_hash)", tables: tablesWith("VARCHAR(64)"), taken: " ON DUPLICATE KEY UPDATE ref_count = ref_count + 1", locks: " FOR UPDATE",
 	start: func(r *rig) string {
 		server := servers.NewMariaDB(r.t, "--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2")
 		r.database, r.address = server, server.Database()
@@ -73,7 +77,7 @@ var mariadb = engine{
 
 // sqlite has no server that could fail.
 var sqlite = engine{
-	name: "SQLite", schema: "lethe_", tables: append([]string{"PRAGMA journal_mode = WAL"}, tablesWith("text")...), taken: upsert,
+	name: "SQLite", schema: "lethe_", copyOf: joined, tables: append([]string{"PRAGMA journal_mode = WAL"}, tablesWith("text")...), taken: upsert,
 	start: func(r *rig) string {
 		path := filepath.Join(r.t.TempDir(), "app.db")
 		r.db = dial(r.t, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=synchronous(0)&_txlock=immediate")
@@ -218,6 +222,7 @@ func underLoad(c *adopt.Collection) {
 	c.Batch, c.Workers = min(1000, max(50, *loadRows/20)), 2
 	if c.Quarantine != nil {
 		c.Quarantine.Retention = d(2 * time.Second)
+		c.Batch = 20 // objects take a while to be moved, and workers do not live long
 	}
 }
 
@@ -361,6 +366,30 @@ func (r *rig) keys(prefix string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// recorded compares quarantine and record, while nobody works.
+func (r *rig) recorded() {
+	r.t.Helper()
+	lie, known := set(r.keys("kept/")), set(r.column("SELECT copy FROM "+r.engine.schema+"quarantined"))
+	for key := range lie {
+		if !known[key] {
+			r.t.Errorf("%s lies in quarantine, and is not on record", key)
+		}
+	}
+	for _, key := range r.column("SELECT copy FROM " + r.engine.schema + "quarantined WHERE state IN (2, 3)") {
+		if !lie[key] {
+			r.t.Errorf("%s is on record, and does not lie in quarantine", key)
+		}
+	}
+}
+
+func set(keys []string) map[string]bool {
+	out := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		out[key] = true
+	}
+	return out
 }
 
 // number asks the database for one.
