@@ -68,7 +68,7 @@ func (sqlite) look(t *tx, name string) (out relation, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.place, out.columns = table(name), make(map[string]column, len(list))
+	out.place, out.columns = table(own), make(map[string]column, len(list))
 	for _, c := range list {
 		if c.base == reals || c.kind == "" {
 			c.noKey = "of a declared type that is text, integer or blob"

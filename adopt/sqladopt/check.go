@@ -87,12 +87,12 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
 	}
 	if c.c.HasObjects() && c.c.Guard == adopt.TriggerGuard {
-		guarded, err := c.Guarded(ctx)
+		what, err := c.unguarded(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if !guarded {
-			out = append(out, adopt.Finding{Problem: true, What: "its guard is not installed", Do: "lethe adopt guard install"})
+		if what != "" {
+			out = append(out, adopt.Finding{Problem: true, What: what, Do: "lethe adopt guard install"})
 		}
 	}
 	if c.c.HasObjects() && !c.c.Cleans() {

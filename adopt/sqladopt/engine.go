@@ -65,9 +65,12 @@ type catalog interface {
 
 // guardian keeps references from what is condemned. Texts have marks of Collection.guardText.
 type guardian interface {
-	// guard is the text that installs the guard of a collection, over another of it, and
-	// the one that removes it.
-	guard(c *Collection) (install, remove string)
+	// guard is the text that installs the guard of a collection, over another of it on
+	// the same tables.
+	guard(c *Collection) string
+	// installed is a query of all triggers and functions of Lethe's: the name of each, how
+	// the text that makes it calls it, the place of its table, the statement that drops it.
+	installed() string
 	// seal waits for marks under way on the collection's tables, and keeps others away.
 	seal(t *tx, c *Collection) error
 	// guarded reports whether the guard is there as guard writes it, and fires.

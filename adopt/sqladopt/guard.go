@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
@@ -39,24 +38,35 @@ func (c *Collection) guardText(text, version string) string {
 
 // GuardSQL returns what InstallGuard runs.
 func (c *Collection) GuardSQL() string {
-	install, _ := c.db.engine.guard(c)
-	return c.guardText(install, c.guardVersion())
+	return c.guardText(c.db.engine.guard(c), c.guardVersion())
 }
 
 // guardVersion tells a guard from those of other descriptions, and of other versions
 // of Lethe.
 func (c *Collection) guardVersion() string {
-	install, _ := c.db.engine.guard(c)
-	sum := sha256.Sum256([]byte(c.guardText(install, "")))
+	sum := sha256.Sum256([]byte(c.guardText(c.db.engine.guard(c), "")))
 	return hex.EncodeToString(sum[:8])
 }
 
 // InstallGuard installs the triggers, or those of this description in the place of
-// others. The user has to own the tables.
+// others, on whatever tables those are. The user has to own the tables. It refuses to
+// leave a table while objects of it may yet be deleted.
 func (c *Collection) InstallGuard(ctx context.Context) error {
 	return c.script(ctx, "install the guard", func(t *tx) error {
 		// PostgreSQL refuses who replaces a function that another is replacing.
 		if err := c.db.engine.seal(t, c); err != nil {
+			return err
+		}
+		outdated, elsewhere, err := c.outdated(t)
+		if err != nil {
+			return err
+		}
+		if elsewhere != "" {
+			if err := t.quiet(c.db.engine, c.name); err != nil {
+				return fmt.Errorf("%w, with the description by which the guard is on %s", err, elsewhere)
+			}
+		}
+		if err := t.drop(outdated); err != nil {
 			return err
 		}
 		if err := t.script(c.GuardSQL()); err != nil {
@@ -66,44 +76,22 @@ func (c *Collection) InstallGuard(ctx context.Context) error {
 	})
 }
 
-const standing = `SELECT count(*), coalesce(max(CASE WHEN d.state = 3 THEN d.due_at ELSE 0 END), 0) FROM {lethe}condemned d
-	WHERE d.collection = ?1 AND d.state IN (2, 3) AND NOT (d.state = 3 AND d.due_at <= ?2)`
-
-// RemoveGuard removes the triggers. It refuses while objects may yet be deleted: a
-// row could name one of them.
+// RemoveGuard removes the triggers, on whatever tables they are. It refuses while objects
+// may yet be deleted: a row could name one of them.
 func (c *Collection) RemoveGuard(ctx context.Context) error {
 	return c.script(ctx, "remove the guard", func(t *tx) error {
 		if err := c.db.engine.seal(t, c); err != nil {
 			return err
 		}
-		n, until, err := c.standing(t)
+		if err := t.quiet(c.db.engine, c.name); err != nil {
+			return err
+		}
+		list, err := t.installed(c.db.engine, c.name)
 		if err != nil {
 			return err
 		}
-		if n > 0 {
-			return fmt.Errorf("%d contents of %s are being deleted, and the guard keeps references from them: let \"lethe adopt run\" end them, and try again%s",
-				n, c.name, after(until))
-		}
-		_, remove := c.db.engine.guard(c)
-		return t.script(c.guardText(remove, ""))
+		return t.drop(list)
 	})
-}
-
-// standing counts the marks that are not over, and tells when the last of those ends
-// whose end is known.
-func (c *Collection) standing(t *tx) (n int, until lethe.Time, err error) {
-	if installed, err := c.db.engine.has(t, "condemned"); err != nil || !installed {
-		return 0, 0, err
-	}
-	err = t.row(standing, c.name, t.now).Scan(&n, &until)
-	return n, until, err
-}
-
-func after(until lethe.Time) string {
-	if until == 0 {
-		return ""
-	}
-	return " after " + until.String()
 }
 
 func (c *Collection) script(ctx context.Context, what string, do func(*tx) error) error {

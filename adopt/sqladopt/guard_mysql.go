@@ -30,21 +30,6 @@ var functionsMySQL string
 //go:embed guard_owned_mysql.sql
 var guardOwnedMySQL string
 
-const (
-	unguardMySQL = `DROP TRIGGER IF EXISTS {trigger contents};
-DROP TRIGGER IF EXISTS {trigger counts};
-DROP TRIGGER IF EXISTS {trigger rows};
-DROP TRIGGER IF EXISTS {trigger named};
-DROP FUNCTION IF EXISTS {lethe}{take};
-DROP FUNCTION IF EXISTS {lethe}{release};
-`
-	unguardOwnedMySQL = `DROP TRIGGER IF EXISTS {trigger rows};
-DROP TRIGGER IF EXISTS {trigger named};
-DROP TRIGGER IF EXISTS {trigger left};
-DROP TRIGGER IF EXISTS {trigger renamed};
-`
-)
-
 // lookMySQL is the look of each trigger at lethe_condemned, by the content {of}. It
 // inserts: a row that is there, or that another inserts, is then waited for, and kept
 // from changing until the end of the transaction, whatever its isolation. A SELECT .. FOR
@@ -71,14 +56,14 @@ const leaveMySQL = `INSERT INTO {lethe}condemned (collection, content, object, s
 
 // guard writes the statements. While they are run nobody changes the tables: triggers
 // are dropped and made anew.
-func (m mysql) guard(c *Collection) (install, remove string) {
+func (m mysql) guard(c *Collection) string {
 	names := strings.NewReplacer(
 		"{lethe}{take}", sqldb.Quoted(m.o.Schema+"_take_"+c.name), "{lethe}{release}", sqldb.Quoted(m.o.Schema+"_release_"+c.name),
 		"{trigger named}", sqldb.Quoted("lethe_"+c.name+"_named"), "{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"),
 		"{row content}", sqldb.Quoted(c.c.Rows.Content),
 	)
 	if c.c.Contents == nil {
-		return names.Replace(m.guardOwned(c)), names.Replace(unguardOwnedMySQL)
+		return names.Replace(m.guardOwned(c))
 	}
 	counts, functions := "", ""
 	if c.c.Contents.Count != "" {
@@ -91,7 +76,7 @@ func (m mysql) guard(c *Collection) (install, remove string) {
 		"{look new}", of(lookMySQL, m.text(column("NEW"), key)), "{look old}", of(lookMySQL, m.text(column("OLD"), key)),
 		"{look named}", of(lookMySQL, "lethe_named"), "{named}", m.text("NEW."+sqldb.Quoted(c.c.Rows.Content), c.s.rows.columns[c.c.Rows.Content]),
 	).Replace(text)
-	return names.Replace(text), names.Replace(unguardMySQL)
+	return names.Replace(text)
 }
 
 // of is a text about one content.
@@ -128,6 +113,17 @@ func (m mysql) seal(t *tx, c *Collection) error {
 		_, err = t.exec("DELETE FROM {lethe}guards WHERE collection = ?1", c.name)
 	}
 	return err
+}
+
+// installed tells triggers by the table that they look at.
+func (m mysql) installed() string {
+	return strings.NewReplacer("{into}", sqldb.Literal("INTO "+m.o.Schema+"_condemned "), "{schema}", sqldb.Literal(m.o.Schema+"_")).Replace(`SELECT trigger_name, concat('"', trigger_name, '"'),
+			concat('"', event_object_schema, '"."', event_object_table, '"'), concat('DROP TRIGGER "', trigger_name, '"')
+		FROM information_schema.triggers WHERE trigger_schema = DATABASE() AND trigger_name LIKE 'lethe|_%' ESCAPE '|' AND instr(action_statement, {into}) > 0
+	UNION ALL SELECT substr(routine_name, 1 + length({schema})), concat('"', routine_name, '"'), '', concat('DROP FUNCTION "', routine_name, '"')
+		FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_type = 'FUNCTION' AND instr(routine_definition, 'lethe_key') > 0
+		AND (routine_name LIKE concat(replace({schema}, '_', '|_'), 'take|_%') ESCAPE '|' OR routine_name LIKE concat(replace({schema}, '_', '|_'), 'release|_%') ESCAPE '|')
+		ORDER BY 1`)
 }
 
 const (

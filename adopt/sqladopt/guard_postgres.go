@@ -23,14 +23,14 @@ var guardLookSQL string
 // for applications that would rather call than count.
 const countTrigger = `-- Counts a reference to a content, and reports whether there is one: if not, upload it
 -- and insert it. 40001: it is being deleted.
-CREATE OR REPLACE FUNCTION {lethe}{take}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $take$
+CREATE OR REPLACE FUNCTION {lethe}{take}({ckey base}) RETURNS boolean LANGUAGE plpgsql AS $take$
 BEGIN
     UPDATE {contents qualified} SET {count} = coalesce({count}, 0) + 1 WHERE {ckey} = $1;
     RETURN FOUND;
 END $take$;
 
 -- Takes a reference away, and reports whether there was one.
-CREATE OR REPLACE FUNCTION {lethe}{release}({ckey type}) RETURNS boolean LANGUAGE plpgsql AS $release$
+CREATE OR REPLACE FUNCTION {lethe}{release}({ckey base}) RETURNS boolean LANGUAGE plpgsql AS $release$
 BEGIN
     UPDATE {contents qualified} SET {count} = {count} - 1 WHERE {ckey} = $1 AND {count} > 0;
     RETURN FOUND;
@@ -38,15 +38,6 @@ END $release$;
 
 CREATE TRIGGER {trigger counts} BEFORE UPDATE OF {count} ON {contents}
     FOR EACH ROW WHEN (NEW.{count} > coalesce(OLD.{count}, 0)) EXECUTE FUNCTION {lethe}{guard contents}({version});`
-
-const unguardSQL = `DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
-DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
-DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
-DROP FUNCTION IF EXISTS {lethe}{take};
-DROP FUNCTION IF EXISTS {lethe}{release};
-DROP FUNCTION IF EXISTS {lethe}{guard contents}();
-DROP FUNCTION IF EXISTS {lethe}{guard rows}();
-DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
 
 // guardOwnedSQL is the guard of rows that own objects: it keeps keys from being named
 // while their objects go, and writes down which a row leaves behind, whoever removes it.
@@ -60,21 +51,15 @@ const refuseFolders = `
         RAISE EXCEPTION 'lethe: a row of % owns a folder: its name has no slash', TG_TABLE_NAME USING ERRCODE = '23514';
     END IF;`
 
-const unguardOwnedSQL = `DROP TRIGGER IF EXISTS {trigger rows} ON {rows};
-DROP TRIGGER IF EXISTS {trigger left} ON {rows};
-DROP FUNCTION IF EXISTS {lethe}{guard rows}();
-DROP FUNCTION IF EXISTS {lethe}{guard left}();
-DROP FUNCTION IF EXISTS {lethe}{guard look}(text);`
-
-func (postgres) guard(c *Collection) (install, remove string) {
+func (postgres) guard(c *Collection) string {
 	if c.c.Contents == nil {
-		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1), unguardOwnedSQL
+		return guardLookSQL + strings.Replace(guardOwnedSQL, "{refuse folders}", c.ifFolders(refuseFolders), 1)
 	}
 	counts := ""
 	if c.c.Contents.Count != "" {
 		counts = countTrigger
 	}
-	return guardLookSQL + strings.Replace(guardSQL, "{count trigger}", counts, 1), unguardSQL
+	return guardLookSQL + strings.Replace(guardSQL, "{count trigger}", counts, 1)
 }
 
 // seal waits, and keeps others away: Mark looks at both tables before it looks for the
@@ -86,6 +71,19 @@ func (postgres) seal(t *tx, c *Collection) error {
 	}
 	_, err := t.exec("LOCK TABLE " + guarded + " IN ACCESS EXCLUSIVE MODE")
 	return err
+}
+
+// installed are found by the functions of the schema, which triggers of other
+// installations do not call. Those of partitions go with the whole's.
+func (p postgres) installed() string {
+	return strings.ReplaceAll(`SELECT t.tgname, '"' || t.tgname || '"', x.place, 'DROP TRIGGER ' || quote_ident(t.tgname) || ' ON ' || x.place
+		FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+		CROSS JOIN LATERAL (SELECT quote_ident(n.nspname) || '.' || quote_ident(k.relname) AS place
+			FROM pg_class k JOIN pg_namespace n ON n.oid = k.relnamespace WHERE k.oid = t.tgrelid) x
+		WHERE p.pronamespace = to_regnamespace({schema}) AND t.tgparentid = 0 AND t.tgname LIKE 'lethe\_%' AND p.proname LIKE 'guard\_%'
+	UNION ALL SELECT p.proname, '"' || p.proname || '"(' || pg_get_function_identity_arguments(p.oid) || ')', '', 'DROP FUNCTION ' || CAST(CAST(p.oid AS regprocedure) AS TEXT)
+		FROM pg_proc p WHERE p.pronamespace = to_regnamespace({schema}) AND p.proname ~ '^(guard|take|release)_'
+		ORDER BY 1`, "{schema}", sqldb.Literal(p.schema()))
 }
 
 const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')

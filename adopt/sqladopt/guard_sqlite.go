@@ -23,16 +23,6 @@ BEGIN
     SELECT RAISE(ABORT, 'lethe: this content is being deleted: upload it again and repeat the transaction');
 END;`
 
-const sqliteUnguardSQL = `DROP TRIGGER IF EXISTS {trigger contents};
-DROP TRIGGER IF EXISTS {trigger counts};
-DROP TRIGGER IF EXISTS {trigger rows};
-DROP TRIGGER IF EXISTS {trigger renamed};
-DROP TRIGGER IF EXISTS {trigger left};
-DROP TRIGGER IF EXISTS {trigger changed};
-DROP TRIGGER IF EXISTS {trigger replaced};
-DROP TRIGGER IF EXISTS {trigger nests};
-DROP TRIGGER IF EXISTS {trigger moved};`
-
 // sqliteRefuseFolders refuses rows whose folder would lie in that of another.
 const sqliteRefuseFolders = `CREATE TRIGGER {trigger nests} AFTER INSERT ON {rows} WHEN {new nests}
 BEGIN
@@ -53,25 +43,24 @@ const sqliteLeave = `    UPDATE {lethe}condemned SET due_at = %[2]s WHERE collec
         AND NOT EXISTS (SELECT 1 FROM {lethe}condemned WHERE collection = {collection} AND content = %[1]s);
 `
 
-func (s sqlite) guard(c *Collection) (install, remove string) {
+func (s sqlite) guard(c *Collection) string {
 	names := strings.NewReplacer(
 		"{trigger renamed}", sqldb.Quoted("lethe_"+c.name+"_renamed"), "{trigger changed}", sqldb.Quoted("lethe_"+c.name+"_changed"),
 		"{trigger replaced}", sqldb.Quoted("lethe_"+c.name+"_replaced"), "{trigger nests}", sqldb.Quoted("lethe_"+c.name+"_nests"),
 		"{trigger moved}", sqldb.Quoted("lethe_"+c.name+"_moved"),
 	)
-	remove = names.Replace(sqliteUnguardSQL)
 	if c.c.Contents == nil {
 		return strings.NewReplacer("{leave of OLD}", s.leaving(c, "OLD", ""), "{leave of OLD without NEW}", s.leaving(c, "OLD", "{new objects}"),
-			"{leave of replaced}", s.leaving(c, "r", "")).Replace(names.Replace(strings.Replace(sqliteGuardOwnedSQL, "{refuse folders}", c.ifFolders(sqliteRefuseFolders), 1))), remove
+			"{leave of replaced}", s.leaving(c, "r", "")).Replace(names.Replace(strings.Replace(sqliteGuardOwnedSQL, "{refuse folders}", c.ifFolders(sqliteRefuseFolders), 1)))
 	}
 	key, content := c.s.contents.columns[c.c.Contents.Key], c.s.rows.columns[c.c.Rows.Content]
 	counts := ""
 	if c.c.Contents.Count != "" {
 		counts = sqliteCountTrigger
 	}
-	install = strings.Replace(names.Replace(sqliteGuardSQL), "{count trigger}", counts, 1)
+	install := strings.Replace(names.Replace(sqliteGuardSQL), "{count trigger}", counts, 1)
 	return strings.NewReplacer("{new key}", s.text("NEW."+sqldb.Quoted(key.name), key),
-		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install), remove
+		"{new content}", s.text("NEW."+sqldb.Quoted(content.name), content)).Replace(install)
 }
 
 // leaving writes down each object of a row, except those that it keeps.
@@ -100,6 +89,13 @@ func (s sqlite) leaving(c *Collection, alias, kept string) string {
 
 // seal has nothing to do: whoever writes is alone.
 func (sqlite) seal(*tx, *Collection) error { return nil }
+
+// installed tells triggers by the table that they look at, or by what they say.
+func (s sqlite) installed() string {
+	return `SELECT g.name, '"' || g.name || '"', '"' || g.tbl_name || '"', 'DROP TRIGGER "' || g.name || '"' FROM sqlite_schema g
+		WHERE g.type = 'trigger' AND substr(g.name, 1, 6) = 'lethe_'
+		AND (instr(g.sql, ` + sqldb.Literal(" "+s.o.Schema+"_condemned ") + `) > 0 OR instr(g.sql, 'lethe: a row owns a folder') > 0) ORDER BY 1`
+}
 
 var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
 

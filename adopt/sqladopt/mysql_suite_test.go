@@ -351,11 +351,11 @@ func (s *mysqlSite) past(ctx context.Context, fn func(tx *sql.Tx) error) (err er
 	if s.c.Guard != adopt.TriggerGuard {
 		return s.do(ctx, fn)
 	}
-	_, remove := s.db.engine.guard(s.Collection)
-	script := func(text string) error {
-		return s.Collection.write(ctx, "go past the guard", func(t *tx) error { return t.script(s.guardText(text, s.guardVersion())) })
-	}
-	if err := script(remove); err != nil {
+	err = s.Collection.write(ctx, "go past the guard", func(t *tx) error {
+		list, err := t.installed(s.db.engine, s.name)
+		return errors.Join(err, t.drop(list))
+	})
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.InstallGuard(ctx)) }()

@@ -141,7 +141,7 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	w["{content}"] = db.engine.text("r."+sqldb.Quoted(c.Rows.Content), s.rows.columns[c.Rows.Content])
 	w["{content column}"] = sqldb.Quoted(c.Rows.Content)
 	w["{contents}"], w["{ckey}"] = table(c.Contents.Table), sqldb.Quoted(c.Contents.Key)
-	w["{contents qualified}"], w["{ckey type}"] = s.contents.place, key.kind
+	w["{contents qualified}"], w["{ckey type}"], w["{ckey base}"] = s.contents.place, key.kind, key.base
 	w["{c key}"], w["{ckey of id}"] = db.engine.text("c."+sqldb.Quoted(c.Contents.Key), key), db.engine.value("id", key)
 	if key.variants {
 		w["{content}"] = fmt.Sprintf("(SELECT %s FROM %s c WHERE c.%s = r.%s)", w["{c key}"], w["{contents}"], w["{ckey}"], w["{content column}"])

@@ -139,6 +139,9 @@ func (db *DB) Remove(ctx context.Context) error {
 		if err != nil || len(holds) > 0 {
 			return cmp.Or(err, lethe.ErrHeld)
 		}
+		if err := t.withdrawGuards(db.engine); err != nil {
+			return err
+		}
 		for _, name := range tables {
 			if _, err := t.exec("DROP TABLE IF EXISTS {lethe}" + name); err != nil {
 				return err

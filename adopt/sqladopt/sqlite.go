@@ -176,9 +176,10 @@ func (sqlite) instants(t *tx, name string, c column, r adopt.Rows) (i instants, 
 		of: func(expression string) string {
 			return "CASE WHEN " + expression + " GLOB " + likeDate + " THEN julianday(" + expression + ") END"
 		},
-		at:     around{"(2440587.5 + ", " / 86400000000.0)"},
-		stamp:  around{"strftime('%Y-%m-%d %H:%M:%f', ", " / 1000000.0, 'unixepoch')"},
-		micros: around{"CAST(max(0, round((", " - 2440587.5) * 86400000000.0)) AS INTEGER)"},
+		at:    around{"(2440587.5 + ", " / 86400000000.0)"},
+		stamp: around{"strftime('%Y-%m-%d %H:%M:%f', ", " / 1000000.0, 'unixepoch')"},
+		// A day of that size is exact to some 40 microseconds, and the time it is of to a millisecond.
+		micros: around{"CAST(max(0, round((", " - 2440587.5) * 86400000.0)) AS INTEGER) * 1000"},
 	}, nil
 }
 

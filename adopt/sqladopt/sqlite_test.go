@@ -108,6 +108,26 @@ func TestSQLiteTimes(t *testing.T) {
 	}
 }
 
+// The end of a row is told as it was written, to the millisecond.
+func TestSQLiteEndsAreTold(t *testing.T) {
+	db, app := liteDB(t, "CREATE TABLE t (k text PRIMARY KEY, ends text, status text DEFAULT 'live', initiated text)")
+	liteExec(t, app, "INSERT INTO t VALUES ('a', '2020-01-01 00:00:00+02:00', 'live', NULL)")
+	col, err := db.Collection(t.Context(), "t", liteRows("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, want := range map[string]string{
+		"2020-01-01T00:00:00+02:00":     "2019-12-31T22:00:00.000000Z",
+		"2026-11-23 15:05:31.651+00:00": "2026-11-23T15:05:31.651000Z",
+		"2019-07-03T23:59:59.999Z":      "2019-07-03T23:59:59.999000Z",
+	} {
+		liteExec(t, app, "UPDATE t SET ends = ?", end)
+		if due, err := col.Due(t.Context()); err != nil || due.Oldest.String() != want {
+			t.Errorf("%s is told as %s, %v; want %s", end, due.Oldest, err, want)
+		}
+	}
+}
+
 func liteRows(zone, unit string) adopt.Collection {
 	return adopt.Collection{Rows: adopt.Rows{
 		Table: "t", Key: "k", End: "ends", Initiated: "initiated", Zone: zone, Unit: unit,

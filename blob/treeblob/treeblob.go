@@ -118,7 +118,7 @@ func (s *Store) Probe(context.Context) error { return s.inPlace() }
 // inPlace refuses to conclude anything from a place that may be another one.
 func (s *Store) inPlace() error {
 	wrong := func(what string, err error) error {
-		return fmt.Errorf("treeblob: %w: %w: %s: %s (%w); mount the disk, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
+		return fmt.Errorf("treeblob: %w: %w: %s: %s (%w); mount the disk, correct the path or the prefix, or make the folder with a file in it", blob.ErrDown, blob.ErrMisplaced, s.o.Root, what, err)
 	}
 	now, err := os.Stat(s.o.Root)
 	if err != nil {
