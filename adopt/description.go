@@ -15,9 +15,19 @@ type Description struct {
 	Schema string `yaml:"schema"`
 	// Receipts is how long it is kept what went when (default 90d).
 	Receipts    Duration              `yaml:"receipts"`
+	Tracing     TracingSpec           `yaml:"tracing"`
 	Redis       string                `yaml:"redis"`
 	Buckets     map[string]BucketSpec `yaml:"buckets"`
 	Collections map[string]Collection `yaml:"collections"`
+}
+
+// TracingSpec is where traces of runs go (OpenTelemetry, OTLP over HTTP).
+type TracingSpec struct {
+	Enabled bool `yaml:"enabled"`
+	// Endpoint is the URL of a collector; empty: that of the environment.
+	Endpoint    string  `yaml:"endpoint"`
+	SampleRatio float64 `yaml:"sample_ratio"` // of runs (default 0.1)
+	Names       bool    `yaml:"names"`        // show texts of errors, and the keys in them
 }
 
 // BucketSpec is a bucket of an S3 service, as its owner reaches it, or a folder.

@@ -30,7 +30,7 @@ func Load(path string, lookup func(string) (string, bool)) (*Description, error)
 
 // Parse reads a description. Its errors name each thing that is wrong.
 func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error) {
-	var d Description
+	d := Description{Tracing: TracingSpec{SampleRatio: 0.1}}
 	if err := yaml.UnmarshalWithOptions(text, &d, yaml.DisallowUnknownField()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, true))
 	}
@@ -47,6 +47,7 @@ func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error
 	}
 	fill(&d.Database)
 	fill(&d.Redis)
+	fill(&d.Tracing.Endpoint)
 	for name, b := range d.Buckets {
 		for _, s := range []*string{&b.Path, &b.Endpoint, &b.Region, &b.Bucket, &b.AccessKey, &b.SecretKey} {
 			fill(s)

@@ -40,7 +40,13 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 	if err != nil {
 		return err
 	}
-	a, err := adoption.Open(ctx, d, adoption.Options{Log: log})
+	tracing := config.Tracing{Enabled: d.Tracing.Enabled, Endpoint: d.Tracing.Endpoint, SampleRatio: d.Tracing.SampleRatio, Names: d.Tracing.Names}
+	spans, flush, err := app.OpenSpans(ctx, tracing, app.Options{Log: log, Version: versionText()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer flush()
+	a, err := adoption.Open(ctx, d, adoption.Options{Log: log, Spans: spans})
 	if err != nil {
 		return err
 	}
@@ -152,7 +158,7 @@ same database.`,
 			return c.withAdoption(cmd.Context(), args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 				switch {
 				case dry:
-					return c.adoptStatus(cmd.Context(), a)
+					return c.adoptDry(cmd.Context(), a, args[0])
 				case once:
 					return c.adoptOnce(cmd.Context(), a)
 				}
@@ -162,7 +168,7 @@ same database.`,
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
 	cmd.Flags().StringVar(&metrics, "metrics", "", "`address` for Prometheus, such as 127.0.0.1:9104 (default: none)")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say what is due")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: say what would go, as \"lethe adopt plan\" writes it down")
 	return cmd
 }
 

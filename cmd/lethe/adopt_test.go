@@ -140,7 +140,7 @@ func TestAdoptCommands(t *testing.T) {
 		t.Errorf("a problem is left:\n%s", out)
 	}
 	a.ok([]string{"row " + p.Code + " ends at", "past", "NOT_EXPIRED"}, "explain", a.file, p.Code)
-	a.ok([]string{"1 row has expired"}, "run", a.file, "--dry-run")
+	a.ok([]string{"1 row has expired", "expire pastes", p.Code, "its end has come"}, "run", a.file, "--dry-run")
 	a.ok([]string{"rows 1", "objects 1"}, "run", a.file, "--once")
 	if n := a.count(pastesLeft); n != 0 {
 		t.Errorf("%d pastes are left", n)

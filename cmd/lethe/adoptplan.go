@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -81,6 +83,39 @@ func (c *cli) adoptApply(ctx context.Context, a *adoption.Adoption, f io.ReadSee
 	}
 	if len(applied) > 0 {
 		err = errors.Join(err, table(c.out, rows))
+	}
+	return err
+}
+
+// dryItems is how many items of each routine a dry run shows.
+const dryItems = 20
+
+// adoptDry says what waits, and what a run would take of it.
+func (c *cli) adoptDry(ctx context.Context, a *adoption.Adoption, file string) error {
+	installed, err := a.DB.Installed(ctx)
+	if err := errors.Join(err, c.adoptStatus(ctx, a)); err != nil {
+		return err
+	}
+	if !installed {
+		printf(c.out, "items cannot be named before Lethe's tables are there: lethe adopt plan %s makes them, and lists all\n", file)
+		return nil
+	}
+	rows := [][]string{{"by", "kind", "id", "why"}}
+	n := map[string]int64{}
+	err = a.Items(ctx, nil, func(i plan.Item) error {
+		if n[i.Do]++; n[i.Do] <= dryItems {
+			rows = append(rows, []string{i.Do, i.Kind, cell(i.ID), i.Why})
+		}
+		return nil
+	})
+	if err != nil || len(rows) == 1 {
+		return err
+	}
+	err = table(c.out, rows)
+	for _, do := range slices.Sorted(maps.Keys(n)) {
+		if more := n[do] - dryItems; more > 0 {
+			printf(c.out, "%s: %s; lethe adopt plan %s -o PLAN lists all\n", do, plural(more, "more item", "more items"), file)
+		}
 	}
 	return err
 }

@@ -16,6 +16,13 @@ type Tracing struct {
 	Names        bool    `yaml:"names"`         // show buckets, keys and texts of errors
 }
 
+// Validate reports what is wrong, of type Problems.
+func (t Tracing) Validate() error {
+	var p Problems
+	t.validate(&p)
+	return p.err()
+}
+
 func (t Tracing) validate(p *Problems) {
 	u, err := url.Parse(t.Endpoint)
 	whole := err == nil && slices.Contains([]string{"http", "https"}, u.Scheme) && u.Hostname() != "" && u.User == nil

@@ -44,7 +44,7 @@ func (s *Store) makeEngine(context.Context) error {
 		s.Guard.Sleep = s.quietly // a command of its own
 	}
 	s.Loop = &reclaim.Loop{
-		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.spans(),
+		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(failpoint.BeatEvery, s.safety.RunBeat()),
 	}
 	s.makePressure()

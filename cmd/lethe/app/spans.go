@@ -55,14 +55,14 @@ func (w *observer) calls(backend string) observed.Watch {
 	}
 }
 
-// spans tell of the runs of routines.
-func (w *observer) spans() reclaim.Spans {
-	if w.trace == nil {
+// runs tell of the runs of routines.
+func (t *tracer) runs() reclaim.Spans {
+	if t == nil {
 		return reclaim.Spans{}
 	}
 	return reclaim.Spans{
 		Run: func(ctx context.Context, r meta.Run) (context.Context, func(map[string]int64, error)) {
-			ctx, sp := w.trace.root(ctx, runSpan, trace.SpanKindInternal,
+			ctx, sp := t.root(ctx, runSpan, trace.SpanKindInternal,
 				attribute.String("lethe.routine", r.Routine), attribute.String("lethe.run", string(r.ID)))
 			return ctx, func(counts map[string]int64, err error) {
 				for name, n := range counts {
@@ -73,7 +73,7 @@ func (w *observer) spans() reclaim.Spans {
 			}
 		},
 		Batch: func(ctx context.Context, routine string) (context.Context, func(int64, error)) {
-			ctx, sp := w.trace.child(ctx, "reclaim batch", trace.SpanKindInternal, attribute.String("lethe.routine", routine))
+			ctx, sp := t.child(ctx, "reclaim batch", trace.SpanKindInternal, attribute.String("lethe.routine", routine))
 			return ctx, func(items int64, err error) { sp.end(err, attribute.Int64("lethe.items", items)) }
 		},
 	}

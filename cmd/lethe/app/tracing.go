@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // flushTime bounds the time in which the last spans are sent when the process ends.
@@ -30,16 +32,40 @@ type tracer struct {
 	config.Tracing
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
+	log      *slog.Logger
 }
 
-// openTracing begins to send spans, if they are wanted. It does not wait for the
-// collector: spans that cannot be sent are dropped, and the log says so.
+// openTracing begins to send the spans of a store, if they are wanted.
 func (s *Store) openTracing(ctx context.Context) error {
-	c := s.Config.Tracing
-	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
-		return nil
+	t, err := openTracer(ctx, s.Config.Tracing, s.opt)
+	if err != nil {
+		return err
 	}
-	exporter := s.opt.Spans
+	s.watch.trace = t
+	s.closing(func() error {
+		t.close(ctx)
+		return nil
+	})
+	return nil
+}
+
+// OpenSpans begins to send the spans of runs, if they are wanted. What it returns as
+// well sends the last ones, within seconds.
+func OpenSpans(ctx context.Context, c config.Tracing, o Options) (reclaim.Spans, func(), error) {
+	if err := c.Validate(); err != nil {
+		return reclaim.Spans{}, nil, err
+	}
+	t, err := openTracer(ctx, c, o.withDefaults())
+	return t.runs(), func() { t.close(ctx) }, err
+}
+
+// openTracer makes a tracer, nil if none is wanted. It does not wait for the collector:
+// spans that cannot be sent are dropped, and the log says so.
+func openTracer(ctx context.Context, c config.Tracing, opt Options) (*tracer, error) {
+	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return nil, nil
+	}
+	exporter := opt.Spans
 	if exporter == nil {
 		var o []otlptracehttp.Option
 		if c.Endpoint != "" {
@@ -47,29 +73,33 @@ func (s *Store) openTracing(ctx context.Context) error {
 		}
 		var err error
 		if exporter, err = otlptracehttp.New(ctx, o...); err != nil {
-			return fmt.Errorf("tracing: %w; correct tracing.endpoint and the variables OTEL_EXPORTER_OTLP_*", err)
+			return nil, fmt.Errorf("tracing: %w; correct tracing.endpoint and the variables OTEL_EXPORTER_OTLP_*", err)
 		}
 	}
 	told := &throttle{}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		if more, tell := told.tell(); tell {
-			s.opt.Log.Warn("spans could not be sent", "more_untold", more, "error", err)
+			opt.Log.Warn("spans could not be sent", "more_untold", more, "error", err)
 		}
 	}))
-	t, err := newTracer(ctx, c, exporter, s.opt.Version)
+	t, err := newTracer(ctx, c, exporter, opt.Version)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.watch.trace = t
-	s.closing(func() error {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
-		defer cancel()
-		if err := t.provider.Shutdown(last); err != nil {
-			s.opt.Log.Warn("the last spans could not be sent", "error", err)
-		}
-		return nil
-	})
-	return nil
+	t.log = opt.Log
+	return t, nil
+}
+
+// close sends the last spans.
+func (t *tracer) close(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if err := t.provider.Shutdown(last); err != nil {
+		t.log.Warn("the last spans could not be sent", "error", err)
+	}
 }
 
 // tracesURL adds the path of traces to a collector's address without one, as the

@@ -32,6 +32,8 @@ type Options struct {
 	Boot  lethe.Clock
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
+	// Spans tell of runs, for traces.
+	Spans reclaim.Spans
 }
 
 // Adoption is a description with everything that it names opened.
@@ -166,7 +168,7 @@ const (
 
 func (a *Adoption) makeLoop(ctx context.Context) error {
 	a.Loop = &reclaim.Loop{
-		Ledger: a.DB, Clock: a.o.Clock, Worker: a.o.Worker, Events: a.events(),
+		Ledger: a.DB, Clock: a.o.Clock, Worker: a.o.Worker, Events: a.events(), Spans: a.o.Spans,
 		NewID: func() lethe.ID { return lethe.RandomID(a.o.Clock.Now()) },
 	}
 	for _, name := range a.Description.Names() {

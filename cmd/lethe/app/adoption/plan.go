@@ -25,7 +25,7 @@ const PlanAge = 24 * time.Hour
 // fingerprint tells a description from others. It has no secrets in it.
 func (a *Adoption) fingerprint() (string, error) {
 	d := *a.Description
-	d.Database, d.Redis = "", ""
+	d.Database, d.Redis, d.Tracing = "", "", adopt.TracingSpec{}
 	d.Buckets = map[string]adopt.BucketSpec{}
 	for name, b := range a.Description.Buckets {
 		b.AccessKey, b.SecretKey = "", ""
@@ -65,19 +65,28 @@ func (a *Adoption) WritePlan(ctx context.Context, names []string, by string, out
 	if err != nil {
 		return end, err
 	}
+	if err := a.Items(ctx, names, w.Add); err != nil {
+		return end, err
+	}
+	return w.Close(nil)
+}
+
+// Items gives what a run would take now of the collections, of all if none is named, to
+// yield. It changes nothing; Lethe's tables have to be there.
+func (a *Adoption) Items(ctx context.Context, names []string, yield func(plan.Item) error) error {
 	if len(names) == 0 {
 		names = a.Description.Names()
 	}
 	for _, name := range names {
 		k, err := a.kindOf(name)
 		if err != nil {
-			return end, err
+			return err
 		}
-		if err := k.items(ctx, w.Add); err != nil {
-			return end, fmt.Errorf("plan of %s: %w", name, err)
+		if err := k.items(ctx, yield); err != nil {
+			return fmt.Errorf("plan of %s: %w", name, err)
 		}
 	}
-	return w.Close(nil)
+	return nil
 }
 
 // ApplyOptions say what is accepted of a plan.
