@@ -280,7 +280,7 @@ func (r *rig) trouble(ctx context.Context) {
 
 // dueNow lets no deletion that failed wait until it is tried again.
 func (r *rig) dueNow() string {
-	return "UPDATE " + r.engine.schema + "condemned SET due_at = 0 WHERE state = 2 AND fence = 0 AND due_at > 0"
+	return "UPDATE " + r.engine.schema + "condemned SET due_at = 0 WHERE state IN (1, 2) AND fence = 0 AND due_at > 0"
 }
 
 // hurry does that again and again.
