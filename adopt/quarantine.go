@@ -130,13 +130,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 		m.say(key, nil)
 	}
 	m.each(begun.Copy, func(key string) error { return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false)) })
-	m.each(begun.Remove, func(key string) error {
-		if m.verify(ctx, key) == nil {
-			return nil
-		}
-		// Somebody has removed or replaced the copy.
-		return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
-	})
+	m.each(begun.Remove, func(key string) error { return m.again(ctx, key) })
 	m.each(m.left(going), func(key string) error { return m.verify(ctx, key) })
 	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.Landed()})
 	if err != nil {
@@ -207,6 +201,20 @@ func (m *moving) verify(ctx context.Context, key string) error {
 		return m.copied(fmt.Errorf("the copy has %d bytes (MD5 %s), the object %d (%s)", copied.Size, copied.MD5, m.seen[key].Size, m.seen[key].MD5))
 	}
 	return nil
+}
+
+// again copies an object once more if somebody has removed or replaced its copy. One that
+// cannot be looked at is left alone: a delete that was sent may yet take the object, and
+// then the copy is all there is.
+func (m *moving) again(ctx context.Context, key string) error {
+	copied, err := m.Copies.StatForeign(ctx, key)
+	switch {
+	case err == nil && sameBytes(copied, m.seen[key]):
+		return nil
+	case err != nil && !errors.Is(err, blob.ErrNotExist):
+		return m.copied(err)
+	}
+	return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
 }
 
 // sameBytes reports whether two objects have the same bytes, as far as is told of them.

@@ -2,7 +2,9 @@ package adopt_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
+	"github.com/lethe-storage/lethe/blob"
 )
 
 // nothingHeld is the record of an empty quarantine.
@@ -51,6 +55,85 @@ func TestQuarantineSweepsCopies(t *testing.T) {
 	day := begin.Add(-24 * time.Hour)
 	if want := []lethe.Time{day, day.Add(time.Hour), day.Add(2 * time.Hour)}; !slices.Equal(copies.before, want) {
 		t.Errorf("swept what was begun before %v, want %v", copies.before, want)
+	}
+}
+
+// shelf is objects, or copies, of a service that fails as it is told.
+type shelf struct {
+	bytes map[string]string
+	blind bool // it cannot be looked at
+	half  bool // a copy to it keeps the half
+	deaf  bool // a delete has no answer, and no effect yet
+}
+
+func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
+	text, ok := s.bytes[key]
+	switch {
+	case s.blind:
+		s.blind = false
+		return blob.ForeignInfo{}, blob.ErrDown
+	case !ok:
+		return blob.ForeignInfo{}, blob.ErrNotExist
+	}
+	return blob.ForeignInfo{Info: blob.Info{Key: key, Size: int64(len(text))}, Tag: text}, nil
+}
+
+func (s *shelf) OpenForeign(context.Context, blob.ForeignInfo) (io.ReadCloser, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (s *shelf) CopyForeign(_ context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, _ bool) error {
+	text := from.(*shelf).bytes[seen.Key]
+	if s.half {
+		text = text[:len(text)/2]
+	}
+	s.bytes[key] = text
+	return nil
+}
+
+func (s *shelf) Delete(_ context.Context, keys []string) ([]blob.Result, error) {
+	if s.deaf {
+		return nil, blob.ErrUnknown
+	}
+	for _, key := range keys {
+		delete(s.bytes, key)
+	}
+	return make([]blob.Result, len(keys)), nil
+}
+
+// A copy that cannot be looked at is not written again: a delete that was sent may take
+// the object yet. One that is gone, or holds something else, is.
+func TestQuarantineKeepsACopyItCannotSee(t *testing.T) {
+	const key, text = "content/a", "some bytes"
+	for name, c := range map[string]struct {
+		copied string
+		blind  bool
+		want   string
+	}{
+		"it cannot be looked at": {text, true, text},
+		"it was replaced":        {"others", false, text[:len(text)/2]},
+		"it was removed":         {"", false, text[:len(text)/2]},
+	} {
+		objects := &shelf{bytes: map[string]string{"a": text}, deaf: true}
+		copies := &shelf{bytes: map[string]string{}}
+		now := &clock{1e15}
+		q := &adopt.Quarantine{
+			Prefix: "content/", Into: "kept/", Objects: objects, Copies: copies, Grace: adopt.DefaultGrace, Retention: time.Hour, Boot: now,
+			Rows: memadopt.New(memadopt.Options{Clock: now, Quarantine: true}).Quarantine(),
+		}
+		if _, err := q.Delete(t.Context(), []string{key}); !errors.Is(err, blob.ErrUnknown) || copies.bytes[key] != text {
+			t.Fatalf("the copy holds %q: %v", copies.bytes[key], err)
+		}
+		if copies.bytes[key] = c.copied; c.copied == "" {
+			delete(copies.bytes, key)
+		}
+		copies.blind, copies.half = c.blind, true
+		if results, _ := q.Delete(t.Context(), []string{key}); results[0].Err == nil {
+			t.Errorf("%s: the object was deleted", name)
+		}
+		if copies.bytes[key] != c.want {
+			t.Errorf("%s: the copy holds %q, want %q", name, copies.bytes[key], c.want)
+		}
 	}
 }
 
