@@ -38,7 +38,7 @@ const busyFor = 10 * time.Second
 func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.unguarded && !db.o.Quarantine {
+	if db.unguarded && !db.o.Quarantine && !db.o.Unguarded {
 		return out, adopt.ErrUnguarded
 	}
 	now, holds := db.o.Clock.Now(), db.holds.standing()

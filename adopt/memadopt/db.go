@@ -24,6 +24,9 @@ type Options struct {
 	Uncounted bool
 	// Quarantine: objects are moved away, and no guard refuses references.
 	Quarantine bool
+	// Unguarded: there is no guard, and contents are marked all the same. No adapter does
+	// that: it shows what the guard buys.
+	Unguarded bool
 }
 
 // Status is what a row is.
@@ -106,7 +109,7 @@ var (
 func New(o Options) *DB {
 	return &DB{
 		o: o, holds: held{clock: o.Clock}, rows: map[string]*Row{}, contents: map[string]*Content{},
-		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine,
+		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine || o.Unguarded,
 	}
 }
 

@@ -97,6 +97,8 @@ func weight(a *actor, step string) uint64 {
 		return 6
 	case step == "settle":
 		return 4
+	case step == "copy" || step == "moved":
+		return 11
 	case strings.HasPrefix(a.name, "worker") && strings.Contains(" condemn marked forget proceed purged gone see ", " "+step+" "):
 		return 8
 	case strings.HasPrefix(a.name, "worker"):

@@ -64,7 +64,7 @@ var sites = map[sim.Site][]string{
 		"refused", "filled", "drifted", "unlink landed late", "take landed late", "expire pastes: rows", "clean pastes: lost", "recache pastes: items",
 	},
 	sim.Quarantined: {
-		"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late", "unreadable for a while",
+		"broken", "copied to kept/", "copied to content/", "copy landed late", "unlink landed late", "purge landed late",
 		"quarantine pastes: restored", "quarantine pastes: purged",
 	},
 	sim.Folders: {

@@ -106,6 +106,19 @@ type landing struct {
 // Run runs one schedule to its quiet end.
 func Run(cfg Config) Result {
 	w := newWorld(cfg)
+	switch cfg.Site {
+	case Folders:
+		w.site = newFolderSite(w)
+	case Keys:
+		w.site = newKeySite(w)
+	default:
+		w.site = newRecordSite(w)
+	}
+	return w.play()
+}
+
+// play lets the actors run, and all become quiet.
+func (w *world) play() Result {
 	for w.err == nil && w.turn() {
 	}
 	for _, a := range w.actors {
@@ -120,17 +133,9 @@ func Run(cfg Config) Result {
 func newWorld(cfg Config) *world {
 	w := &world{
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 7)), begin: lethe.FromTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
-		objs: memblob.New(memblob.Options{}), cache: map[string]entry{}, trace: sha256.New(), counts: map[string]int{},
+		cache: map[string]entry{}, trace: sha256.New(), counts: map[string]int{},
 	}
-	w.now = w.begin
-	switch cfg.Site {
-	case Folders:
-		w.site = newFolderSite(w)
-	case Keys:
-		w.site = newKeySite(w)
-	default:
-		w.site = newRecordSite(w)
-	}
+	w.now, w.objs = w.begin, memblob.New(memblob.Options{Clock: w})
 	return w
 }
 
