@@ -187,7 +187,7 @@ func newRecordSite(w *world) recordSite {
 	if w.cfg.Seed%every == 0 {
 		w.enter("holder", w.keeper.keep)
 	}
-	if w.cfg.Seed%5 == 2 {
+	if w.cfg.Site != Quarantined && w.cfg.Seed%5 == 2 {
 		w.enter("renamer", rename)
 	}
 	return recordSite{w}
