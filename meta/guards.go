@@ -102,6 +102,7 @@ func boundOf(d dueRow) bound {
 	return bound{GuardTTL, string(d.Bucket)}
 }
 
+// of returns the limit on what the guard counts.
 func (l Limits) of(k GuardKind) Limit {
 	switch k {
 	case GuardRules:

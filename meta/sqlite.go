@@ -39,6 +39,7 @@ type file struct {
 	closed  error
 }
 
+// withDefaults returns the options with a default in the place of each zero.
 func (o Options) withDefaults() Options {
 	if o.Random == nil {
 		o.Random = rand.Reader
