@@ -21,7 +21,7 @@ TRIPLES ?= 200
 # How often lethe serve is killed.
 KILLS ?= 240
 # How many processes of adoption each of its tests kills.
-ADOPTION_KILLS ?= 12
+ADOPTION_KILLS ?= 4
 # How many objects expire on several instances while things break.
 OBJECTS ?= 60000
 # How many worlds of two ledgers over the same backends the simulation runs.
@@ -124,7 +124,7 @@ clients:
 crash:
 	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./internal/crash -crash.kills=$(KILLS)
 	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./internal/doubt -doubt.run
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
@@ -160,6 +160,7 @@ conformance:
 variants:
 	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestPostgresConformance$$' ./meta -meta.pooler
 	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestMySQLSuite$$' ./adopt/sqladopt -sqladopt.tables
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^MariaDB$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # The suite of the backends on every S3 server that is installed, and on the one
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.
