@@ -13,16 +13,24 @@ type TableInfo struct {
 	Columns []ColumnInfo
 	Key     []string          // of its primary key
 	Refers  map[string]string // column to the table that it refers to, by a foreign key
+	// Unread says why its rows could not be sampled.
+	Unread string
 }
 
-// ColumnInfo is a column and its type.
-type ColumnInfo struct{ Name, Kind string }
+// ColumnInfo is a column, its type, and what it holds in some rows.
+type ColumnInfo struct {
+	Name, Kind string
+	Values     []string
+}
 
 // Surroundings are what Propose writes beside the tables; empty ones are left to be
 // filled in.
 type Surroundings struct {
 	Database, Redis, Endpoint, Bucket string
 	Path                              string // of a folder on a disk, in the place of a bucket
+	// Variable is the variable of the environment that Database was taken from; the file
+	// names it in the place of the URL, which has a password.
+	Variable string
 	// Objects are some keys of the bucket.
 	Objects []string
 	// ClaimColumns returns the statements that give a table the columns of a claim; it is
@@ -57,20 +65,20 @@ func Propose(tables []TableInfo, s Surroundings) string {
 	var b strings.Builder
 	b.WriteString("# Proposed by \"lethe adopt init\" from names and types: read it before you use it.\n")
 	b.WriteString("# Then: lethe adopt check FILE. Nothing is deleted before a mode is set to reclaim.\n")
-	fmt.Fprintf(&b, "database: %s\n", or(s.Database, "${DATABASE_URL}"))
+	b.WriteString(s.database())
 	if s.Redis != "" {
 		fmt.Fprintf(&b, "redis: %s\n", s.Redis)
 	} else {
 		b.WriteString("# redis: redis://host:6379/0     # if rows are cached there, beside cache: below\n")
 	}
 	b.WriteString("buckets:\n  main:\n" + s.bucket() + "\ncollections:\n")
-	byName := map[string]TableInfo{}
+	p := proposal{map[string]TableInfo{}, indexed(s.Objects), s}
 	for _, t := range tables {
-		byName[t.Name] = t
+		p.tables[t.Name] = t
 	}
 	found := 0
 	for _, t := range tables {
-		if text := proposeRows(t, byName, s); text != "" {
+		if text := p.rows(t); text != "" {
 			b.WriteString(text)
 			found++
 		}
@@ -80,6 +88,20 @@ func Propose(tables []TableInfo, s Surroundings) string {
 		b.WriteString("  # (expires_at, expiry, valid_until, deleted_at ..): describe yours as docs/adopting.md says.\n  {}\n")
 	}
 	return b.String()
+}
+
+// database names the variable that the URL lies in.
+func (s Surroundings) database() string {
+	if s.Database != "" {
+		return fmt.Sprintf("database: %s\n", s.Database)
+	}
+	name, given := "DATABASE_URL", ""
+	if s.Variable != "" {
+		name = s.Variable
+	} else {
+		given = "   # set it to the URL that you gave: a file has no passwords"
+	}
+	return fmt.Sprintf("database: ${%s}%s\n", name, given)
 }
 
 // bucket describes where objects lie.
@@ -98,8 +120,15 @@ func or(a, b string) string {
 	return b
 }
 
-// proposeRows describes a table of rows that end, "" if it has no end.
-func proposeRows(t TableInfo, all map[string]TableInfo, s Surroundings) string {
+// proposal is what a description is made of.
+type proposal struct {
+	tables map[string]TableInfo
+	index  objectIndex
+	around Surroundings
+}
+
+// rows describes a table of rows that end, "" if it has no end.
+func (p proposal) rows(t TableInfo) string {
 	end, why := t.column(endNames, timeKinds...), "its name and type say when a row ends"
 	keep := ""
 	if end == "" {
@@ -140,9 +169,9 @@ func proposeRows(t TableInfo, all map[string]TableInfo, s Surroundings) string {
 		line(6, "status", fmt.Sprintf("{column: %s, live: NOT_EXPIRED, claimed: DELETION_IN_PROGRESS}", status), "check its values")
 		line(6, "initiated", initiated, "when a claim began")
 	} else {
-		b.WriteString(proposeClaim(s.ClaimColumns(t.Name, end)))
+		b.WriteString(proposeClaim(p.around.ClaimColumns(t.Name, end)))
 	}
-	b.WriteString(proposeContents(t, all, s))
+	b.WriteString(p.contents(t))
 	return b.String()
 }
 
@@ -158,16 +187,22 @@ func proposeClaim(statements []string) string {
 	return b.String()
 }
 
-// proposeContents describes the table that a row's content lies in, if one is found.
-func proposeContents(t TableInfo, all map[string]TableInfo, s Surroundings) string {
+// contents describes the table that a row's content lies in, or the objects that each row
+// has for itself. What the rows hold counts, and only then what columns are called.
+func (p proposal) contents(t TableInfo) string {
 	for _, c := range t.Columns {
-		to, ok := all[t.Refers[c.Name]]
+		to, ok := p.tables[t.Refers[c.Name]]
 		if !ok || len(to.Key) != 1 {
 			continue
 		}
-		object, count := to.column(objectNames), to.column(countNames, "bigint", "integer", "smallint")
-		if object == "" && count == "" {
+		keys := p.keys(to)
+		count := to.column(countNames, "bigint", "integer", "smallint")
+		if len(keys) == 0 && count == "" {
 			continue
+		}
+		object := keysOf{template: "{" + to.Key[0] + "}", reason: "the key in the bucket: a column, or a template such as content/{" + to.Key[0] + "}"}
+		if len(keys) > 0 {
+			object = keys[0]
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "      content: %-17s # a foreign key to %s\n", c.Name, to.Name)
@@ -175,33 +210,80 @@ func proposeContents(t TableInfo, all map[string]TableInfo, s Surroundings) stri
 		if count != "" {
 			fmt.Fprintf(&b, "      count: %-19s # it looks like a count of references\n", count)
 		}
-		template := "{" + or(object, to.Key[0]) + "}"
-		fmt.Fprintf(&b, "      object: %-18s # the key in the bucket: a column, or a template such as content/{%s}\n", `"`+template+`"`, to.Key[0])
-		return b.String() + proposeObjects(t, s)
+		fmt.Fprintf(&b, "      object: %-18s # %s\n", fmt.Sprintf("%q", object.template), object.reason)
+		return b.String() + p.objects(t, object.objects)
 	}
-	var own []string
-	for _, c := range t.Columns {
-		if objectNames.MatchString(c.Name) && c.Name != t.Key[0] {
-			own = append(own, fmt.Sprintf("%q", "{"+c.Name+"}"))
-		}
-	}
-	if len(own) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("      objects: %-19s # keys in the bucket that each row has for itself\n", "["+strings.Join(own, ", ")+"]") + proposeObjects(t, s)
+	return p.owned(t)
 }
 
-// proposeObjects says where the objects lie, and what guards them.
-func proposeObjects(t TableInfo, s Surroundings) string {
-	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(s.Objects)) +
+// owned describes the objects that each row has for itself. All of a collection lie below
+// one prefix.
+func (p proposal) owned(t TableInfo) string {
+	var own, why, objects []string
+	apart := ""
+	for _, k := range p.keys(t) {
+		if folder := commonFolder(k.objects); len(objects) > 0 && len(k.objects) > 0 && commonFolder(append(slices.Clone(objects), k.objects...)) == noFolder {
+			apart += fmt.Sprintf("      # %s names objects below %s (%s). A collection has one prefix:\n"+
+				"      # describe those by one of kind keys (docs/adopting-keys.md).\n", k.column, folder, k.reason)
+			continue
+		}
+		own, why = append(own, fmt.Sprintf("%q", k.template)), append(why, k.column+": "+k.reason)
+		objects = append(objects, k.objects...)
+	}
+	if len(own) == 0 {
+		return rowsAlone(t)
+	}
+	return "      # Keys in the bucket that each row has for itself. " + strings.Join(why, "; ") + ".\n" +
+		"      objects: [" + strings.Join(own, ", ") + "]\n" + apart + p.objects(t, objects)
+}
+
+// rowsAlone warns that rows would go and objects stay.
+func rowsAlone(t TableInfo) string {
+	text := "      # No column holds keys of the objects that were looked at: rows go, and nothing of a bucket.\n" +
+		"      # Do they have objects? Name those (objects: [\"folder/{column}\"], bucket, prefix, guard), or nobody\n" +
+		"      # knows their keys any more once the rows are gone.\n"
+	if t.Unread != "" {
+		text += "      # Its rows could not be looked at: " + t.Unread + "\n"
+	}
+	return text
+}
+
+// keys are the templates of the objects that a table's rows name.
+func (p proposal) keys(t TableInfo) []keysOf {
+	if found := p.index.columns(t); len(found) > 0 {
+		return found
+	}
+	var out []keysOf
+	for _, c := range t.Columns {
+		if !objectNames.MatchString(c.Name) || len(t.Key) == 1 && c.Name == t.Key[0] {
+			continue
+		}
+		k := keysOf{column: c.Name, template: "{" + c.Name + "}", reason: "by its name"}
+		if len(c.Values) > 0 && len(p.index) > 0 {
+			k.reason += fmt.Sprintf(" alone: none of %d sampled values is among the keys that were looked at", len(c.Values))
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// objects says where the objects lie, and what guards them.
+func (p proposal) objects(t TableInfo, named []string) string {
+	if len(named) == 0 {
+		named = p.around.Objects
+	}
+	return fmt.Sprintf("    bucket: main\n    prefix: %-20s # what the keys of all its objects begin with\n", commonFolder(named)) +
 		"    guard: trigger               # lethe adopt guard install; without one objects stay\n" +
 		"    # cache: [\"prefix:{" + t.Key[0] + "}\"]  # keys of copies in Redis\n"
 }
 
+// noFolder stands where keys have no folder in common.
+const noFolder = "FOLDER/"
+
 // commonFolder is the folder that keys have in common.
 func commonFolder(keys []string) string {
 	if len(keys) == 0 {
-		return "FOLDER/"
+		return noFolder
 	}
 	common := keys[0]
 	for _, k := range keys[1:] {
@@ -212,5 +294,5 @@ func commonFolder(keys []string) string {
 	if i := strings.LastIndex(common, "/"); i >= 0 {
 		return common[:i+1]
 	}
-	return "FOLDER/"
+	return noFolder
 }

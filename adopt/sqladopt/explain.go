@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
@@ -22,7 +25,7 @@ const (
 	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
 		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, {state}
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
-	explainContent = `SELECT {object}, c.{count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+	explainContent = `SELECT {object}, {c count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
@@ -31,6 +34,34 @@ const (
 	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND ` + receiptNames + ` ORDER BY at`
 	receiptNames    = `CAST("keys" AS JSONB) @> CAST(?2 AS JSONB)`
 )
+
+var (
+	uuidText  = regexp.MustCompile(`^\{?([0-9a-fA-F]{4}-?){8}\}?$`)
+	byteaText = regexp.MustCompile(`^\\x([0-9a-fA-F]{2})*$`)
+	bits      = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
+)
+
+// spelled returns a key as a list: an empty one if no value of the column is written so. A
+// database refuses such a text, or makes another value of it.
+func (c column) spelled(key string) []string {
+	ok := true
+	switch size := bits[c.base]; {
+	case c.base == "uuid":
+		ok = uuidText.MatchString(key)
+	case c.base == "bytea":
+		ok = byteaText.MatchString(key)
+	case size > 0 && strings.Contains(c.kind, "unsigned"):
+		_, err := strconv.ParseUint(key, 10, size)
+		ok = err == nil
+	case size > 0:
+		_, err := strconv.ParseInt(key, 10, size)
+		ok = err == nil
+	}
+	if !ok {
+		return []string{}
+	}
+	return []string{key}
+}
 
 // Explain returns what is known of the key of a row, or of a content.
 func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err error) {
@@ -79,7 +110,7 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 	by := []*adopt.Hold{holds.Row(row)}
 	objects := []string{content}
 	if c.c.Contents != nil {
-		if objects, err = all(t, text, explainObjects, sqldb.JSON(objects), c.name, content); err != nil {
+		if objects, err = all(t, text, explainObjects, sqldb.JSON(c.s.contents.columns[c.c.Contents.Key].spelled(content)), c.name, content); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +200,7 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 			f.What += "; it refers to content " + content
 		}
 		return f, nil
-	}, explainRow, sqldb.JSON([]string{key}), c.end(t))
+	}, explainRow, sqldb.JSON(c.s.rows.columns[c.c.Rows.Key].spelled(key)), c.end(t))
 	return content, facts, err
 }
 
@@ -183,7 +214,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 			f.What += fmt.Sprintf(", its count is %d", count)
 		}
 		return f, err
-	}, explainContent, sqldb.JSON([]string{content}))
+	}, explainContent, sqldb.JSON(c.s.contents.columns[c.c.Contents.Key].spelled(content)))
 	if err != nil {
 		return nil, err
 	}

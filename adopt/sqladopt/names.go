@@ -148,10 +148,11 @@ func (db *DB) contentWords(w words, c adopt.Collection, s *shape) error {
 	}
 	w["{ckey after}"] = db.engine.value("nullif(?1, '')", key)
 	w["{object}"] = db.concatenation(object, "c", s.contents.columns)
-	w["{count}"], w["{unreferenced}"] = "0", "TRUE"
+	w["{count}"], w["{c count}"], w["{unreferenced}"] = "0", "0", "TRUE"
 	if c.Contents.Count != "" {
 		w["{count}"] = sqldb.Quoted(c.Contents.Count)
-		w["{unreferenced}"] = "c." + sqldb.Quoted(c.Contents.Count) + " = 0"
+		w["{c count}"] = "c." + w["{count}"]
+		w["{unreferenced}"] = w["{c count}"] + " = 0"
 	}
 	return nil
 }

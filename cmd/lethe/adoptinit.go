@@ -23,12 +23,17 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 		Use: "init", Short: "Propose a description of a database and a bucket",
 		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys of a bucket
 or a folder, and write a description to standard output, with the reasons as comments: which column looks
-like an end, a count, a key. Where a table lacks the columns of a claim, the
+like an end, a count, a key. Some rows of each table are compared with the keys. Where a table lacks the columns of a claim, the
 statements that would add them are written as comments; nothing is run.
 
 The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.adoptInit(cmd.Context(), database, s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("database") {
+				s.Variable = "DATABASE_URL"
+			}
+			return c.adoptInit(cmd.Context(), database, s)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&database, "database", os.Getenv("DATABASE_URL"), "`URL` of the database (default $DATABASE_URL); the file does not name it")

@@ -1,0 +1,85 @@
+package adopt
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// SampledRows is how many rows of a table are enough to tell what its columns hold.
+const SampledRows = 50
+
+// shortest is how long a value has to be to be told within a longer key: shorter ones, such
+// as small numbers, are in many keys by chance.
+const shortest = 8
+
+// keysOf is what a sample of a table's rows says of keys in the bucket.
+type keysOf struct {
+	column, template string
+	reason           string
+	objects          []string // that the values name
+}
+
+// objectIndex finds keys of a bucket by what a column may hold of them.
+type objectIndex map[string][]string
+
+// indexed are sampled keys by themselves, by their last segments, and by those without
+// an extension.
+func indexed(objects []string) objectIndex {
+	out := objectIndex{}
+	for _, key := range objects {
+		base := path.Base(key)
+		stem := strings.TrimSuffix(base, path.Ext(base))
+		names := []string{key}
+		if len(base) >= shortest {
+			names = append(names, base)
+		}
+		if len(stem) >= shortest {
+			names = append(names, stem)
+		}
+		for _, name := range slices.Compact(names) {
+			if !slices.Contains(out[name], key) {
+				out[name] = append(out[name], key)
+			}
+		}
+	}
+	return out
+}
+
+// columns compares the sampled values of each column of a table with keys, and returns
+// those of which at least half name one. Whole keys come first, and of two columns that
+// name the same objects only one is returned.
+func (x objectIndex) columns(t TableInfo) (out []keysOf) {
+	for _, c := range t.Columns {
+		byTemplate := map[string][]string{}
+		for _, v := range c.Values {
+			for _, key := range x[v] {
+				before, after, _ := strings.Cut(key, v)
+				template := before + "{" + c.Name + "}" + after
+				byTemplate[template] = append(byTemplate[template], key)
+			}
+		}
+		best := keysOf{column: c.Name}
+		for template, keys := range byTemplate {
+			if n := len(keys) - len(best.objects); n > 0 || n == 0 && template < best.template {
+				best.template, best.objects = template, keys
+			}
+		}
+		if n := len(best.objects); n > 0 && n*2 >= len(c.Values) {
+			best.reason = fmt.Sprintf("%d of %d sampled values name keys in the bucket", n, len(c.Values))
+			out = append(out, best)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b keysOf) int { return len(a.template) - len(a.column) - len(b.template) + len(b.column) })
+	var distinct []keysOf
+	for _, k := range out {
+		same := func(other keysOf) bool {
+			return slices.Contains(k.objects, other.objects[0]) || slices.Contains(other.objects, k.objects[0])
+		}
+		if !slices.ContainsFunc(distinct, same) {
+			distinct = append(distinct, k)
+		}
+	}
+	return distinct
+}

@@ -1,0 +1,73 @@
+package sqladopt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// A key that no value of a column can be is explained as one that is not there, and
+// contents that nobody counts are explained as others are.
+func TestExplainOfEveryType(t *testing.T) {
+	for kind, value := range map[string]string{"uuid": "0d3ccb44-2a13-4f2e-8a4f-0a3b5f0f5b6e", "smallint": "7", "bigint": "7", "bytea": `\x0a`, "text": "seven"} {
+		url := servers.Postgres(t)
+		connect(t, url, fmt.Sprintf(`CREATE TABLE blobs (id %[1]s PRIMARY KEY, location text NOT NULL UNIQUE);
+			CREATE TABLE notes (id %[1]s PRIMARY KEY, body %[1]s REFERENCES blobs, ends timestamptz);
+			INSERT INTO blobs VALUES ('%[2]s', 'blobs/a'); INSERT INTO notes VALUES ('%[2]s', '%[2]s', now())`, kind, value))
+		c, err := openDB(t, url).Collection(t.Context(), "notes", adopt.Collection{
+			Rows:     adopt.Rows{Table: "notes", Key: "id", End: "ends", Content: "body"},
+			Contents: &adopt.Table{Table: "blobs", Key: "id", Object: "{location}"}, Prefix: "blobs/",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if facts, err := c.Explain(t.Context(), value); err != nil || !strings.Contains(fmt.Sprint(facts), "row "+value+" ends at") ||
+			!strings.Contains(fmt.Sprint(facts), "is object blobs/a; 1 rows refer to it") {
+			t.Errorf("%s: of %s is said %v, %v", kind, value, facts, err)
+		}
+		for _, key := range []string{"blobs/a", "99999", "x", ""} {
+			if facts, err := c.Explain(t.Context(), key); err != nil || len(facts) > 0 {
+				t.Errorf("%s: of %q is said %v, %v", kind, key, facts, err)
+			}
+		}
+	}
+}
+
+// Tables have what their rows hold, and say so where that cannot be read.
+func TestTablesAreSampled(t *testing.T) {
+	url := servers.Postgres(t)
+	conn := connect(t, url, `CREATE TABLE files (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), "at" text, size bigint, ends timestamptz);
+		INSERT INTO files ("at", size) SELECT nullif('f/' || i, 'f/1'), i FROM generate_series(1, 60) i;
+		INSERT INTO files ("at", size) VALUES (repeat('x', 5000), NULL), ('', NULL);
+		CREATE TABLE secrets (id bigint PRIMARY KEY)`)
+	tables, err := openDB(t, url).Tables(t.Context())
+	if err != nil || len(tables) != 2 {
+		t.Fatal(tables, err)
+	}
+	held := map[string][]string{}
+	for _, c := range tables[0].Columns {
+		held[c.Name] = c.Values
+	}
+	if len(held["at"]) != adopt.SampledRows || held["at"][0] != "f/2" || len(held["id"]) != adopt.SampledRows || held["size"][0] != "1" || held["ends"] != nil {
+		t.Errorf("sampled are %v", held)
+	}
+	if _, err := conn.Exec(t.Context(), `CREATE ROLE reader LOGIN; GRANT SELECT ON files TO reader; SET ROLE reader`); err != nil {
+		t.Fatal(err)
+	}
+	as := strings.Replace(url, "postgres://"+conn.Config().User+"@", "postgres://reader@", 1)
+	db, err := Open(t.Context(), as, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	tables, err = db.Tables(t.Context())
+	if err != nil || !slices.ContainsFunc(tables, func(x adopt.TableInfo) bool {
+		return x.Name == "secrets" && strings.Contains(x.Unread, "permission denied")
+	}) {
+		t.Errorf("without a privilege: %v, %v", tables, err)
+	}
+}
