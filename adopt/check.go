@@ -43,12 +43,12 @@ func (s Sampled) Findings(prefix string) (out []Finding) {
 	switch {
 	case len(s.Outside) > 0:
 		out = append(out, Finding{true, fmt.Sprintf("%d of %d sampled objects lie outside of the prefix %q, such as %q", len(s.Outside), s.Named, prefix, s.Outside[0]),
-			"correct contents.object, or the prefix"})
+			"correct the template (contents.object, rows.objects), or the prefix"})
 	case s.Named == 0:
-		out = append(out, Finding{false, "there are no contents yet, so that their keys could not be compared with the bucket", "check again once there are some"})
+		out = append(out, Finding{false, "no row names an object yet, so that their keys could not be compared with the bucket", "check again once there are some"})
 	case s.Found*2 < s.Named:
 		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
-			"correct contents.object: it does not give the keys of the objects"})
+			"correct the template (contents.object, rows.objects): it does not give the keys of the objects"})
 	case s.Found < s.Named:
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
 			"find out who removed it: its rows cannot be read"})

@@ -83,6 +83,12 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 				return err
 			}
 			facts = append(facts, more...)
+		} else {
+			marks, err := all(t, scanMark, explainMark, c.name, key)
+			if err != nil {
+				return err
+			}
+			facts = append(facts, marks...)
 		}
 		held, err := c.explainHolds(t, key, content)
 		if err != nil {
@@ -234,11 +240,11 @@ func scanMark(r *sql.Rows) (f Fact, err error) {
 		f.What = "nobody refers to it: it may be deleted from " + due.String() + " on"
 	case condemned:
 		f.What = fmt.Sprintf("it is being deleted, attempt %d; nothing may refer to it", attempts)
-		if failed != "" {
-			f.What += "; the last one failed: " + failed
-		}
 	case gone:
 		f.What = "it was deleted; nothing may refer to it until " + due.String()
+	}
+	if failed != "" && state != gone {
+		f.What += "; the last delete failed: " + failed
 	}
 	return f, nil
 }

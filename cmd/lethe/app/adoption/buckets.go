@@ -135,6 +135,9 @@ func sampled(prefix string, sample func(ctx context.Context, limit int) ([]strin
 
 func look(ctx context.Context, store bucket, prefix string, keys []string) (s adopt.Sampled, err error) {
 	for _, key := range keys {
+		if key == "" { // as NULL, it names nothing
+			continue
+		}
 		s.Named++
 		rest, ok := strings.CutPrefix(key, prefix)
 		if !ok {

@@ -45,7 +45,7 @@ func ownedBy(t *testing.T, change string, objects ...string) *files {
 	}
 	found, err := a.Check(t.Context())
 	if err != nil || adopt.Problems(found["files"]) || change == "" && len(found["files"]) != 1 {
-		t.Fatalf("check: %+v, %v, want a note that there are no contents yet", found, err)
+		t.Fatalf("check: %+v, %v, want a note that no row names an object yet", found, err)
 	}
 	return f
 }

@@ -62,7 +62,7 @@ func TestOwnedObjectsOutside(t *testing.T) {
 func TestOwnedObjectsSampled(t *testing.T) {
 	f := owned(t)
 	f.object("a", "NULL")
-	f.exec(`INSERT INTO files (id) VALUES (50)`)
+	f.exec(`INSERT INTO files (id, object_key) VALUES (50, NULL), (51, '')`)
 	found, err := f.Check(t.Context())
 	if err != nil || adopt.Problems(found["files"]) {
 		t.Errorf("a row without an object: %+v, %v", found, err)
@@ -92,4 +92,19 @@ func TestOwnedObjectsLeftBehindMeanwhile(t *testing.T) {
 	}
 	f.once()
 	f.left()
+}
+
+// Keys with odd characters go as others do. One that services read in different ways stays,
+// and it is said why.
+func TestOwnedObjectWithAnOddKey(t *testing.T) {
+	f := owned(t)
+	for i, key := range []string{"files/a b", "files/50%", "files/a+b", "files/%2B", "files/ünï✓", `files/q'u"o`, "files/<&>"} {
+		f.put(key[len("files/"):])
+		f.exec(`INSERT INTO files (id, object_key, expires_at) VALUES ($1, $2, now())`, i, key)
+	}
+	f.exec(`INSERT INTO files (id, object_key, expires_at) VALUES (50, E'files/new\nline', now()), (51, 'files//slash', now())`)
+	f.once()
+	f.left()
+	explains(t, f.Adoption, "files", "files/new\nline", "the last delete failed", "has the character U+000A")
+	explains(t, f.Adoption, "files", "files//slash", `has the segment ""`)
 }
