@@ -23,7 +23,7 @@ KILLS ?= 240
 # How many processes of adoption each of its tests kills.
 ADOPTION_KILLS ?= 4
 # How many objects expire on several instances while things break.
-OBJECTS ?= 60000
+OBJECTS ?= 30000
 # How many worlds of two ledgers over the same backends the simulation runs.
 FORKS ?= 2500
 # How many schedules the simulation of adoption runs.
@@ -155,10 +155,10 @@ bench-binaries:
 conformance:
 	S3TESTS=$(S3TESTS) PROVIDERS=$(PROVIDERS) scripts/conformance/run.sh $(SUITES)
 
-# The ledger's suite through a pooler, and adoption's on more kinds of MariaDB's tables;
+# The ledger's suite in memory and through a pooler, and adoption's on more kinds of MariaDB's tables;
 # not part of make test.
 variants:
-	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestPostgresConformance$$' ./meta -meta.pooler
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestConformance|TestPostgresConformance)$$' ./meta -meta.variants
 	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestMySQLSuite$$' ./adopt/sqladopt -sqladopt.tables
 	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^MariaDB$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 

@@ -63,6 +63,9 @@ func openMemory(_ testing.TB, o meta.Options) metatest.Ledger { return memmeta.N
 // TestConformance holds the ledger to the suite of all ledgers.
 func TestConformance(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
+		if !*variants {
+			t.Skip("the same statements as on a file: -meta.variants runs them")
+		}
 		t.Parallel()
 		metatest.Run(t, openSQLite)
 	})
@@ -72,7 +75,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-var throughPooler = flag.Bool("meta.pooler", false, "run the suite through PgBouncer as well")
+var variants = flag.Bool("meta.variants", false, "run the suite in memory and through PgBouncer as well")
 
 // TestPostgresConformance does so with a ledger in PostgreSQL.
 func TestPostgresConformance(t *testing.T) {
@@ -82,7 +85,7 @@ func TestPostgresConformance(t *testing.T) {
 		metatest.Run(t, onServer(t, url, url))
 	})
 	t.Run("pooler", func(t *testing.T) {
-		if !*throughPooler {
+		if !*variants {
 			t.Skip("make variants runs it")
 		}
 		t.Parallel()
@@ -117,7 +120,7 @@ func TestEqualsMemoryLedger(t *testing.T) {
 
 // TestPostgresEqualsMemoryLedger does so with a ledger in PostgreSQL.
 func TestPostgresEqualsMemoryLedger(t *testing.T) {
-	histories(t, "40", "10")
+	histories(t, "20", "10")
 	url := servers.Postgres(t)
-	metatest.DifferApart(t, 60, openMemory, onServer(t, url, url))
+	metatest.DifferApart(t, 30, openMemory, onServer(t, url, url))
 }

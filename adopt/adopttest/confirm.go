@@ -14,6 +14,7 @@ func confirmTests() []test {
 		{name: "marks end up to the limit", run: unmarkLimit},
 		{name: "what failed is tried again", run: confirmFailed},
 		{name: "what failed for certain may be referred to again", run: confirmNothing},
+		{name: "what its application forgot while it was condemned is tried again", run: confirmForgotten},
 		{name: "what may have been deleted stays condemned, whatever fails then", run: confirmPerhaps},
 		{name: "what was taken over stays condemned, whatever fails then", run: confirmSilent},
 		{name: "an end that was not seen extends the mark", run: confirmUnseen},
@@ -76,6 +77,20 @@ func confirmNothing(w *world) {
 	equal(w, "marked", len(m.Contents), 0)
 	equal(w, "kept", m.Kept, 1)
 	w.counts(map[string]int64{"x": 1})
+}
+
+// Nobody but Lethe knows of the object now.
+func confirmForgotten(w *world) {
+	m := w.condemned("x", "y")
+	w.must(w.App.Forget(w.ctx, "x"))
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 2}, adopt.Outcome{Content: "x", Failed: "access denied"}, adopt.Outcome{Content: "y", Failed: "access denied"})
+	w.put("y", Never, "again")
+	w.App.Pass(time.Hour)
+	m = w.mark()
+	equal(w, "marked", m.Contents, []adopt.Condemned{{Content: "x", Object: ObjectOf("x")}})
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	w.App.Pass(grace.LongestWrite)
+	equal(w, "marks ended", must(w.Unmark(w.ctx, 9))(w), 1)
 }
 
 func confirmPerhaps(w *world) {

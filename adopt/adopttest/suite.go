@@ -61,6 +61,8 @@ type Meddler interface {
 	Refer(ctx context.Context, r Row) error
 	// SetCount makes the content's count n; it makes the content where it is missing.
 	SetCount(ctx context.Context, content string, n int64) error
+	// Forget removes the row of a content that no row refers to.
+	Forget(ctx context.Context, content string) error
 	// Pin lets a row of another table refer to the row, by a foreign key that does not
 	// cascade, or takes that row away.
 	Pin(ctx context.Context, key string, pinned bool) error

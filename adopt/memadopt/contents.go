@@ -138,7 +138,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 			if o.Unseen {
 				m.Unseen = max(m.Unseen, now.Add(g.Late))
 			}
-			if m.Unseen == 0 {
+			if m.Unseen == 0 && db.contents[o.Content] != nil {
 				m.State = Waiting // no delete can have had an effect
 			}
 		}

@@ -89,6 +89,13 @@ func (a *app) SetCount(_ context.Context, name string, n int64) error {
 	return err
 }
 
+func (a *app) Forget(_ context.Context, name string) error {
+	if !a.db.Forget(name) {
+		return fmt.Errorf("%s is not there, or is referred to", name)
+	}
+	return nil
+}
+
 func (a *app) Pin(_ context.Context, key string, pinned bool) error {
 	a.db.Pin(key, pinned)
 	return nil

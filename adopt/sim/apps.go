@@ -287,12 +287,11 @@ func remove(a *actor, key string) {
 }
 
 // forget removes the row of a content that nothing refers to: its object has no row
-// any more that Lethe could know it by, unless it is condemned already. A quarantine that
-// has not moved it yet purges what it copied, and leaves the object to its application.
+// any more that Lethe could know it by, unless it is condemned already.
 func forget(a *actor) {
 	c := a.content()
 	_, _ = write(a.w, "forget", c.Key, func() (struct{}, error) {
-		if a.w.db.Forget(c.Key) && (a.w.mark(c.Key) != memadopt.Condemned || a.w.cfg.Site == Quarantined) {
+		if a.w.db.Forget(c.Key) && a.w.mark(c.Key) != memadopt.Condemned {
 			a.w.oracle.forgotten[c.Object] = true
 		}
 		return struct{}{}, nil

@@ -77,6 +77,8 @@ var recordMutants = []mutant{
 	{name: "what is referenced again is condemned", rule: "marks look again", file: contents,
 		edits: []mutation.Edit{{Old: "m.State == Waiting && (c == nil || c.Count != 0)", New: "m.State == Waiting && c == nil"},
 			{Old: "c != nil && (referenced || c.Count != 0)", New: "c != nil && referenced && c.Count < 0"}}},
+	{name: "what is forgotten while it is condemned waits", rule: "only the mark knows of it", site: sim.Quarantined, known: 1579, file: contents,
+		edits: edit("m.Unseen == 0 && db.contents[o.Content] != nil", "m.Unseen == 0")},
 	{name: "counts are believed", rule: "a count that is wrong deletes nothing", file: contents,
 		edits: edit("c != nil && (referenced || c.Count != 0)", "c != nil && (referenced && c.Count < 0 || c.Count != 0)")},
 
@@ -112,7 +114,7 @@ var recordMutants = []mutant{
 		edits: edit("if err := r.Copies.Drop(ctx, a.Keys); err != nil {", "if err := r.Copies.Drop(ctx, a.Keys); err != nil && len(a.Keys) == 0 {")},
 
 	{name: "what failed is let go although an earlier delete may have had an effect", rule: "the mark", known: 85, file: contents,
-		edits: edit("if m.Unseen == 0 {\n				m.State", "if m.Fence == 0 {\n				m.State")},
+		edits: edit("if m.Unseen == 0 && db", "if m.Fence == 0 && db")},
 
 	// What leaves nothing behind.
 	{name: "the watchdog recovers nothing", rule: "nothing stays in progress", file: watchdog,

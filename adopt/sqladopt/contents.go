@@ -68,10 +68,10 @@ const (
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
 	// failMarks lets those wait again of which it is known that nothing was deleted.
-	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
+	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 AND t.forgotten = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
-		FROM {rows 2: id text, due_at bigint, error text, unseen bigint} WHERE collection = ?1 AND content = t.id`
+		FROM {rows 2: id text, due_at bigint, error text, unseen bigint, forgotten bigint} WHERE collection = ?1 AND content = t.id`
 	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
 		SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
@@ -304,6 +304,9 @@ type failure struct {
 	Due    lethe.Time `json:"due_at"`
 	Error  string     `json:"error"`
 	Unseen lethe.Time `json:"unseen"`
+	// Forgotten is 1 if the application has removed the content: only the mark knows of
+	// its object now, and must not be dropped as one that waits is.
+	Forgotten int `json:"forgotten"`
 }
 
 // errLost: not all marks are those of the worker any more. Nothing was done.
@@ -341,7 +344,7 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 			case o.Failed == "":
 				ended = append(ended, o.Content)
 			default:
-				f := failure{o.Content, t.now.Add(backoff(n)), o.Failed, 0}
+				f := failure{ID: o.Content, Due: t.now.Add(backoff(n)), Error: o.Failed}
 				if o.Unseen {
 					f.Unseen = t.now.Add(g.Late)
 				}
@@ -349,14 +352,44 @@ func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.
 			}
 		}
 		out.Gone, out.Failed = len(ended), len(failed)
-		if len(failed) > 0 {
-			if _, err := t.exec(failMarks, c.name, sqldb.JSON(failed)); err != nil {
-				return err
-			}
+		if err := c.failMarks(t, failed); err != nil {
+			return err
 		}
 		return c.endMarks(t, ending{fence, ended, g}, &out)
 	})
 	return out, err
+}
+
+// failMarks lets deletions be tried again.
+func (c *Collection) failMarks(t *tx, failed []failure) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	keys := make([]string, len(failed))
+	for i, f := range failed {
+		keys[i] = f.ID
+	}
+	seen, err := c.lookLocked(t, keys)
+	if err != nil {
+		return err
+	}
+	for i := range failed {
+		if _, exists := seen[failed[i].ID]; !exists {
+			failed[i].Forgotten = 1
+		}
+	}
+	_, err = t.exec(failMarks, c.name, sqldb.JSON(failed))
+	return err
+}
+
+// lookLocked locks contents, and looks at them.
+func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
+	if hold := c.texts().hold; hold != "" {
+		if _, err := all(t, text, hold, sqldb.JSON(keys)); err != nil {
+			return nil, err
+		}
+	}
+	return c.look(t, keys)
 }
 
 // attempts locks the marks of contents, and returns how often each was tried of those
@@ -395,12 +428,7 @@ func (c *Collection) endMarks(t *tx, e ending, out *adopt.Confirmed) error {
 	case n != int64(len(e.contents)):
 		return errLost
 	}
-	if hold := c.texts().hold; hold != "" {
-		if _, err := all(t, text, hold, keys); err != nil {
-			return err
-		}
-	}
-	seen, err := c.look(t, e.contents)
+	seen, err := c.lookLocked(t, e.contents)
 	if err != nil {
 		return err
 	}

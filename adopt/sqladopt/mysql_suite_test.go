@@ -379,6 +379,11 @@ func (s *mysqlSite) SetCount(ctx context.Context, content string, n int64) error
 	})
 }
 
+// Forget implements adopttest.Meddler.
+func (s *mysqlSite) Forget(ctx context.Context, content string) error {
+	return s.past(ctx, func(tx *sql.Tx) error { return s.run(ctx, tx, "DELETE FROM content WHERE hash = ?", content) })
+}
+
 // Pin implements adopttest.Meddler.
 func (s *mysqlSite) Pin(ctx context.Context, key string, pinned bool) error {
 	statement := "DELETE FROM pins WHERE code = ?"

@@ -323,6 +323,11 @@ func (s *liteSite) SetCount(ctx context.Context, content string, n int64) error 
 	})
 }
 
+// Forget implements adopttest.Meddler.
+func (s *liteSite) Forget(ctx context.Context, content string) error {
+	return s.past(ctx, func(tx *sql.Tx) error { return liteOne(ctx, tx, "DELETE FROM content WHERE hash = ?1", content) })
+}
+
 // Pin implements adopttest.Meddler.
 func (s *liteSite) Pin(ctx context.Context, key string, pinned bool) error {
 	statement := "DELETE FROM pins WHERE code = ?"

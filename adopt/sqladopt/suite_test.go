@@ -287,6 +287,11 @@ func (s *site) SetCount(ctx context.Context, content string, n int64) error {
 	})
 }
 
+// Forget implements adopttest.Meddler.
+func (s *site) Forget(ctx context.Context, content string) error {
+	return s.past(ctx, func(tx pgx.Tx) error { return one(ctx, tx, "DELETE FROM content WHERE hash = $1", content) })
+}
+
 // Pin implements adopttest.Meddler.
 func (s *site) Pin(ctx context.Context, key string, pinned bool) error {
 	statement := "DELETE FROM pins WHERE code = $1"

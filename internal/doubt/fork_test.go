@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// strayed and advanced are in the reasons for which deletes are held.
-	strayed  = "one of the two is a copy"
-	advanced = "another ledger has advanced it"
+	// strayed and advanced are expressions of the reasons for which deletes are held.
+	strayed = "one of the two is a copy"
+	// One that is overtaken while it advances the backend itself says so.
+	advanced = "another ledger has advanced it|the backend was advanced by another"
 	// seldom is a heartbeat of which none comes while a test lasts.
 	seldom = time.Hour
 	// unhurried is one in half of which a client has done what it does.

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -296,22 +297,22 @@ func (s *side) until(what string, holds func() error) {
 }
 
 // held waits until deletes are stopped, which status, /readyz and the metric of the
-// alert LetheBackendHeld have to say, with the reason and what to do.
+// alert LetheBackendHeld have to say, with the reason, an expression, and what to do.
 func (s *side) held(because string) {
 	s.Helper()
 	s.until("deletes are held", func() error {
 		status, err := s.admin.Status(s.Context())
 		s.must(err)
-		if why := status.Backends[0].Held; why == "" || !strings.Contains(why, because) {
+		if why := status.Backends[0].Held; why == "" || !regexp.MustCompile(because).MatchString(why) {
 			return fmt.Errorf("they are held for %q, not because %q", why, because)
 		}
 		return nil
 	})
 	next := "lethe backend accept main"
-	if text := s.lethe("status"); !strings.Contains(text, "DELETES ARE STOPPED on backend main: ") || !strings.Contains(text, because) || !strings.Contains(text, next) {
+	if text := s.lethe("status"); !strings.Contains(text, "DELETES ARE STOPPED on backend main: ") || !regexp.MustCompile(because).MatchString(text) || !strings.Contains(text, next) {
 		s.Errorf("status of the %s says\n%s", s.name, text)
 	}
-	if code, text := s.ask("/readyz"); code != http.StatusOK || !strings.Contains(text, because) || !strings.Contains(text, next) {
+	if code, text := s.ask("/readyz"); code != http.StatusOK || !regexp.MustCompile(because).MatchString(text) || !strings.Contains(text, next) {
 		s.Errorf("/readyz of the %s says %d %s", s.name, code, text)
 	}
 	s.tells(1)
