@@ -475,3 +475,11 @@ func (c *Collection) Waiting(ctx context.Context) (out adopt.Backlog, err error)
 	})
 	return out, err
 }
+
+// Left counts the objects that are yet to be deleted, also those whose time has not come.
+func (c *Collection) Left(ctx context.Context) (n int64, err error) {
+	err = c.read(ctx, "count what is left", func(t *tx) error {
+		return t.row(`SELECT count(*) FROM {lethe}condemned WHERE collection = ?1 AND state IN (1, 2)`, c.name).Scan(&n)
+	})
+	return n, err
+}

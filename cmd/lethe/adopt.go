@@ -292,19 +292,22 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 }
 
 func (c *cli) adoptRemoveCommand() *cobra.Command {
-	var yes bool
+	var yes, forget bool
 	cmd := &cobra.Command{
 		Use: "remove FILE", Short: "Remove Lethe's tables and triggers from the database",
 		Long: `Remove the triggers of the collections and Lethe's schema, with all that it knows:
 what is being deleted, receipts, runs. Nothing of the application's is touched. Rows
-that are claimed are made live again first; instances that run have to be stopped.`,
+that are claimed are made live again first; instances that run have to be stopped.
+
+It refuses while objects are being deleted, and says until when; and while objects are to be deleted
+that their rows owned, as nobody else knows their keys.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.confirmed(yes, func() (string, error) { return "Remove Lethe's tables and triggers?", nil }); err != nil {
 				return err
 			}
 			return c.changeAdoption(cmd.Context(), args[0], "remove", nil, func(a *adoption.Adoption) error {
-				if err := a.Remove(cmd.Context()); err != nil {
+				if err := a.Remove(cmd.Context(), forget); err != nil {
 					return err
 				}
 				printf(c.out, "Lethe's tables and triggers are removed\n")
@@ -312,6 +315,7 @@ that are claimed are made live again first; instances that run have to be stoppe
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove them although objects are to be deleted whose rows are gone: those stay in the bucket")
 	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -256,7 +256,7 @@ func TestRemoveTakesMarkersBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := one.Remove(t.Context()); err != nil {
+	if err := one.Remove(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	installed, err := one.DB.Installed(t.Context())

@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -107,4 +108,26 @@ func TestOwnedObjectWithAnOddKey(t *testing.T) {
 	f.left()
 	explains(t, f.Adoption, "files", "files/new\nline", "the last delete failed", "has the character U+000A")
 	explains(t, f.Adoption, "files", "files//slash", `has the segment ""`)
+}
+
+// Keys that nobody else knows are not forgotten by a removal, unless that is asked for.
+func TestRemoveForgetsNoKeys(t *testing.T) {
+	f := owned(t)
+	f.put("a")
+	f.exec(`INSERT INTO files (id, object_key) VALUES (1, 'files/a')`)
+	f.exec(`DELETE FROM files`)
+	if err := f.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "1 objects of files are to be deleted") {
+		t.Fatalf("removed with an object that nobody else knows: %v", err)
+	}
+	f.once()
+	f.left()
+	f.put("b")
+	f.exec(`INSERT INTO files (id, object_key) VALUES (1, 'files/b'); DELETE FROM files`)
+	if _, err := f.db.Exec(t.Context(), `UPDATE lethe.condemned SET due_at = 1 WHERE state = 3`); err != nil { // its mark is over
+		t.Fatal(err)
+	}
+	if err := f.Remove(t.Context(), true); err != nil {
+		t.Errorf("asked to forget: %v", err)
+	}
+	f.left("b")
 }

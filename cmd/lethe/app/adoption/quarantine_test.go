@@ -114,7 +114,7 @@ func TestQuarantineByHand(t *testing.T) {
 	if n, err := q.PurgeNow(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d were purged while a delete of them may take effect, %v", n, err)
 	}
-	if err := f.Remove(t.Context()); err == nil {
+	if err := f.Remove(t.Context(), false); err == nil {
 		t.Error("what is in quarantine was forgotten")
 	}
 	f.landed()
@@ -122,7 +122,7 @@ func TestQuarantineByHand(t *testing.T) {
 		t.Errorf("%d were purged, %v, want 2", n, err)
 	}
 	f.left("a", "x")
-	if err := f.Remove(t.Context()); err != nil {
+	if err := f.Remove(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }

@@ -115,13 +115,19 @@ func (a *Adoption) suspend(name string) {
 }
 
 // Remove takes Lethe's tables and triggers out of the database, after rows that are
-// claimed were made live again.
-func (a *Adoption) Remove(ctx context.Context) error {
+// claimed were made live again. It refuses where keys of objects would be forgotten that
+// are yet to be deleted, unless it is told to.
+func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 	for name, err := range a.Unusable {
 		return fmt.Errorf("collection %s cannot be used, and its guard not be removed; correct it first: %w", name, err)
 	}
 	if err := a.nothingMoved(ctx); err != nil {
 		return err
+	}
+	if !forget {
+		if err := a.nothingLeft(ctx); err != nil {
+			return err
+		}
 	}
 	holds, err := a.DB.Holds(ctx)
 	if err != nil {
@@ -140,6 +146,29 @@ func (a *Adoption) Remove(ctx context.Context) error {
 		}
 	}
 	return a.DB.Remove(ctx)
+}
+
+// nothingLeft refuses to forget keys that only Lethe knows: those of objects whose rows
+// owned them and are gone.
+func (a *Adoption) nothingLeft(ctx context.Context) error {
+	installed, err := a.DB.Installed(ctx)
+	if err != nil || !installed {
+		return err
+	}
+	for name, rows := range a.collections {
+		if len(a.Description.Collections[name].Rows.Objects) == 0 {
+			continue
+		}
+		left, err := rows.Left(ctx)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			return fmt.Errorf("%d objects of %s are to be deleted, their rows are gone, and nobody would know of them any more: "+
+				"let \"lethe adopt run\" end them (the log says of those that fail why), or leave them in the bucket with --forget", left, name)
+		}
+	}
+	return nil
 }
 
 // Run works by the timetables until ctx ends, and answers scrapes on the address if

@@ -51,7 +51,7 @@ func TestUnusableCollections(t *testing.T) {
 			t.Errorf("of %s it is known: %q", b.Collection, b.Problem)
 		}
 	}
-	if err := a.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+	if err := a.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("all was removed, though a guard may be left: %v", err)
 	}
 	delete(d.Collections, "pastes")
