@@ -41,13 +41,13 @@ func (s *site) holds(scope adopt.HoldScope, key string) (commit func()) {
 	}
 }
 
-// awaitsLock waits until a transaction waits for the lock of the collection.
-func (s *site) awaitsLock() {
+// awaits waits until a statement waits for a lock.
+func (s *site) awaits(statement string) {
 	s.t.Helper()
 	for range 400 {
 		var waiting bool
 		err := s.pool.QueryRow(s.t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1)`,
-			`%"`+s.schema+`".collections%`).Scan(&waiting)
+			"%"+statement+"%").Scan(&waiting)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func (s *site) awaitsLock() {
 			s.t.Fatal(err)
 		}
 	}
-	s.t.Fatal("nobody waits for the holds of the collection")
+	s.t.Fatalf("nobody waits: %s", statement)
 }
 
 // taking is what takes something away while a hold is being set that keeps it: row "a",
@@ -135,7 +135,7 @@ func TestHoldsAreWaitedFor(t *testing.T) {
 				taken, err := do()
 				ended <- result{taken, err}
 			}()
-			s.awaitsLock()
+			s.awaits(`"` + s.schema + `".collections`)
 			commit()
 			if r := <-ended; r.err != nil || r.taken != 0 {
 				t.Errorf("%d were taken, %v", r.taken, r.err)
@@ -162,7 +162,7 @@ func TestHoldWaitsForTransactions(t *testing.T) {
 		_, _, err := s.AddHold(t.Context(), adopt.Hold{Scope: adopt.HoldCollection})
 		ended <- err
 	}()
-	s.awaitsLock()
+	s.awaits(`"` + s.schema + `".collections`)
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -148,7 +149,14 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 		if err == nil && !out.OK && out.Other == nil {
 			return fmt.Errorf("another run has begun and ended: %w", sqldb.ErrAgain)
 		}
-		return err
+		if err != nil || !out.OK {
+			return err
+		}
+		// The insert may have waited while another run came and succeeded.
+		if since, err := t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || since != nil {
+			return cmp.Or(err, fmt.Errorf("another run has succeeded meanwhile: %w", sqldb.ErrAgain))
+		}
+		return nil
 	})
 	return out, err
 }

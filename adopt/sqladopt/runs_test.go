@@ -1,7 +1,10 @@
 package sqladopt
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
@@ -23,5 +26,41 @@ func TestRunThatCameAndWent(t *testing.T) {
 	run := meta.Run{ID: lethe.RandomID(1), Routine: "folders", Worker: "a"}
 	if b, err := s.db.BeginRun(t.Context(), meta.Solo{Run: run, Stale: 1, Seen: lethe.Forever}); err != nil || !b.OK {
 		t.Errorf("got %+v, %v", b, err)
+	}
+}
+
+// A run that succeeds between another's look and its insert is noticed: the other's time
+// has not come.
+func TestRunThatSucceededMeanwhile(t *testing.T) {
+	s := newSite(t, servers.Postgres(t), kind{})
+	ctx := t.Context()
+	tx, err := s.pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	// Whoever looks is not kept waiting by this lock; whoever inserts is.
+	if _, err := tx.Exec(ctx, `LOCK TABLE `+s.schema+`.runs IN SHARE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan error, 1)
+	go func() {
+		run := meta.Run{ID: lethe.RandomID(1), Routine: "folders", Worker: "slow"}
+		b, err := s.db.BeginRun(ctx, meta.Solo{Run: run, Stale: time.Hour})
+		if err == nil && (b.OK || b.Other == nil || b.Other.Worker != "quick") {
+			err = fmt.Errorf("got %+v, want the run that had just succeeded", b)
+		}
+		asked <- err
+	}()
+	s.awaits(`INSERT INTO "` + s.schema + `".runs`)
+	if _, err := tx.Exec(ctx, `INSERT INTO `+s.schema+`.runs (id, routine, worker, started_at, beat_at, finished_at, outcome, counts, solo)
+		VALUES ('quick', 'folders', 'quick', 5, 6, 7, 'ok', '{}', 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-asked; err != nil {
+		t.Error(err)
 	}
 }
