@@ -123,7 +123,7 @@ const (
 
 // drive runs one routine by its timetable.
 func (l *Loop) drive(ctx context.Context, s Scheduled) {
-	retry := time.Duration(0)
+	retry := l.firstTry(s)
 	for {
 		if !l.await(ctx, s, retry) {
 			return
@@ -144,6 +144,15 @@ func (l *Loop) drive(ctx context.Context, s Scheduled) {
 		}
 		cancel()
 	}
+}
+
+// firstTry is when a routine first runs, 0 if not before its next time: a process that
+// was started again in the night goes on with the night's work.
+func (l *Loop) firstTry(s Scheduled) time.Duration {
+	if open, closes := s.Timetable.Window(l.Clock.Now()); open && closes != lethe.Forever {
+		return time.Millisecond
+	}
+	return 0
 }
 
 // nextRetry is when to try again, 0 if not before the next time.
