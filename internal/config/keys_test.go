@@ -79,6 +79,7 @@ Forms of values:
         until: "06:00"
 
   From midnight the routine works until nothing is due; at 06:00 it rests until the next midnight, and goes on then.
+  A process that starts while the window is open begins at once. Without ` + "`until`" + ` no window is open: it waits for the next midnight.
   With ` + "`every: 5m`" + ` beside it, it looks again every five minutes while the window is open. On one line, as in the
   environment: ` + "`cron \"0 0 * * *\" zone Europe/Berlin until 06:00 every 5m`" + `. Without a zone it is UTC; ` + "`Local`" + ` is the machine's.
   The five fields are minute, hour, day of month, month and day of week; if both days are restricted, either may match.
