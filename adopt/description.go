@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
 // Description is what a file says of an application's database, buckets and cache.
@@ -197,6 +198,18 @@ type Timetable struct {
 	Zone     string   `yaml:"zone"`
 	Until    string   `yaml:"until"`
 	Watchdog Duration `yaml:"watchdog"`
+}
+
+// defaultCron is when rows are looked at if nothing else is said.
+const defaultCron = "0 0 * * *"
+
+// Times returns the schedule, midnight if the description names none.
+func (t Timetable) Times() (schedule.Schedule, error) {
+	spec := schedule.Spec{Every: time.Duration(t.Every), Cron: t.Cron, Zone: t.Zone, Until: t.Until}
+	if spec.Every == 0 && spec.Cron == "" {
+		spec.Cron = defaultCron
+	}
+	return schedule.New(spec)
 }
 
 // Duration is a span of time as people write it: 30s, 2h, 7d.

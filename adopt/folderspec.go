@@ -2,12 +2,13 @@ package adopt
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 )
 
@@ -123,36 +124,68 @@ func durationOf(lookup func(string) (string, bool), names []string) (*Duration, 
 var parameter = regexp.MustCompile(`[?$][0-9]`)
 
 // checkFolders reports what is wrong with a collection of folders by itself.
-func (c Collection) checkFolders(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (c Collection) checkFolders(d *Description) (wrong problems) {
 	if c.Folders == nil {
-		return []error{errors.New("folders: a collection of this kind says here how deep they lie and which live")}
+		wrong.add("folders", "is missing: a collection of this kind says here how deep they lie and which live")
+		return wrong
 	}
 	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Quarantine != nil || c.Schedule != (Timetable{}) || c.Grace != (GraceSpec{}) ||
 		c.Batch != 0 || c.Workers != 0 || c.Limit != 0 || c.RatePerSecond != 0 || c.Lock {
-		bad("rows, contents, cache, guard, quarantine, grace, schedule, batch, workers, limit, rate_per_second and lock belong to records; folders have depth, live, min_age, retention, interval, most and least, below folders")
+		wrong.add("kind", "rows, contents, cache, guard, quarantine, grace, schedule, batch, workers, limit, rate_per_second and lock belong to records: leave them out here; folders have depth, live, min_age, retention, interval, most and least, below folders")
 	}
 	s, r := *c.Folders, c.Folders.Rules()
+	wrong = append(wrong, s.checkLive(r).below("folders")...)
+	times := passTimes{s.MinAge, s.Retention, s.Interval, time.Nanosecond, "1d"}
+	return slices.Concat(wrong, times.check().below("folders"), checkPass(s.Most, r.Least).below("folders"), c.checkBucket(d))
+}
+
+// checkLive reports what does not tell which folders live.
+func (s FolderSpec) checkLive(r FolderRules) (wrong problems) {
 	switch {
 	case (s.Live.Query == "") == (s.Live.Table == ""), (s.Live.Table == "") != (s.Live.Name == ""):
-		bad("folders: live: either a query of one column, or table and name")
+		wrong.add("live", "write either a query of one column, or table and name")
 	case s.Live.Query != "" && (strings.Contains(s.Live.Query, ";") || parameter.MatchString(s.Live.Query)):
-		bad("folders: live: query: one SELECT, without a semicolon or parameters")
+		wrong.add("live.query", "write one SELECT, without a semicolon or parameters")
 	case s.Live.Query != "" && s.Depth < 1:
-		bad("folders: depth: how many segments below the prefix make a folder? 1 or more")
+		wrong.add("depth", "how many segments below the prefix make a folder? Write 1 or more")
 	case s.Live.Name != "":
 		if _, err := ParseTemplate(s.Live.Name); err != nil {
-			bad("folders: live: name: %w", err)
+			wrong.add("live.name", "%v", err)
 		}
 		if s.Depth != 0 && s.Depth != r.Depth {
-			bad("folders: depth is %d, but the names of %q have %d segments", s.Depth, s.Live.Name, r.Depth)
+			wrong.add("depth", "is %d, but the names of %q have %d segments: leave depth out", s.Depth, s.Live.Name, r.Depth)
 		}
 	}
-	if r.MinAge <= 0 || r.Retention <= 0 || r.Interval <= 0 {
-		bad("folders: min_age, retention and interval have to be above 0")
+	return wrong
+}
+
+// passTimes are the times of a comparison of a bucket with rows.
+type passTimes struct {
+	minAge, retention, interval *Duration
+	youngest                    time.Duration // that min_age may be
+	such                        string
+}
+
+func (t passTimes) check() (wrong problems) {
+	if t.minAge != nil && time.Duration(*t.minAge) < t.youngest {
+		wrong.add("min_age", "%s is too young: uploads take longer; write one such as %s", lethe.FormatTTL(time.Duration(*t.minAge)), t.such)
 	}
-	if s.Most < 0 || r.Least < 0 || r.Least > 1 {
-		bad("folders: most is not below 0, and least lies between 0 and 1")
+	if t.retention != nil && *t.retention <= 0 {
+		wrong.add("retention", "has to be above 0, such as 7d")
 	}
-	return append(errs, c.checkBucket(d)...)
+	if t.interval != nil && *t.interval <= 0 {
+		wrong.add("interval", "has to be above 0, such as 1h")
+	}
+	return wrong
+}
+
+// checkPass reports limits that no pass can have.
+func checkPass(most int, least float64) (wrong problems) {
+	if most < 0 {
+		wrong.add("most", "%d is below 0", most)
+	}
+	if least < 0 || least > 1 {
+		wrong.add("least", "%v does not lie between 0 and 1", least)
+	}
+	return wrong
 }

@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,29 +52,18 @@ func (r KeyRules) Enough(rows, last int64) error {
 }
 
 // checkKeys reports what is wrong with a collection of keys by itself.
-func (c Collection) checkKeys(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (c Collection) checkKeys(d *Description) (wrong problems) {
 	if c.Keys == nil {
-		return []error{errors.New("keys: a collection of this kind says here which keys rows name (query)")}
+		wrong.add("keys", "is missing: a collection of this kind says here which keys rows name (query)")
+		return wrong
 	}
 	if c.Rows.Table != "" || c.Contents != nil || len(c.Cache) > 0 || c.Guard != "" || c.Folders != nil || c.RatePerSecond != 0 {
-		bad("rows, contents, cache, guard, rate_per_second and folders do not belong to a collection of keys")
+		wrong.add("kind", "rows, contents, cache, guard, rate_per_second and folders do not belong to a collection of keys: leave them out")
 	}
-	r := c.Keys.Rules()
-	switch {
-	case strings.TrimSpace(c.Keys.Query) == "":
-		bad("keys: query: one SELECT that returns the whole keys that rows name")
-	case strings.Contains(c.Keys.Query, ";") || parameter.MatchString(c.Keys.Query):
-		bad("keys: query: one SELECT, without a semicolon or parameters")
+	s := *c.Keys
+	if strings.TrimSpace(s.Query) == "" || strings.Contains(s.Query, ";") || parameter.MatchString(s.Query) {
+		wrong.add("keys.query", "write one SELECT that returns the whole keys that rows name, without a semicolon or parameters")
 	}
-	if r.MinAge < 10*time.Minute || r.Retention <= 0 || r.Interval <= 0 {
-		bad("keys: min_age is 10m at least, retention and interval are above 0")
-	}
-	if c.Keys.Most < 0 || r.Least < 0 || r.Least > 1 {
-		bad("keys: most is not below 0, and least lies between 0 and 1")
-	}
-	if err := errors.Join(c.Graces().check()...); err != nil {
-		bad("%w", err)
-	}
-	return slices.Concat(errs, c.checkBucket(d), c.checkQuarantine())
+	times := passTimes{s.MinAge, s.Retention, s.Interval, 10 * time.Minute, "10m at least"}
+	return slices.Concat(wrong, times.check().below("keys"), checkPass(s.Most, s.Rules().Least).below("keys"), c.Graces().check(), c.checkBucket(d), c.checkQuarantine())
 }

@@ -3,65 +3,96 @@ package adopt
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
+	"time"
 
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 // Load reads a file and fills variables in; lookup is os.LookupEnv.
 func Load(path string, lookup func(string) (string, bool)) (*Description, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	d, err := Parse(text, lookup)
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, yamlfile.MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return d, nil
+	return read(yamlfile.New(path, text), lookup)
 }
 
-// Parse reads a description. Its errors name each thing that is wrong.
+// Parse reads a description. Its errors name each thing that is wrong, and its place.
 func Parse(text []byte, lookup func(string) (string, bool)) (*Description, error) {
+	return read(yamlfile.New("description", text), lookup)
+}
+
+func read(file *yamlfile.File, lookup func(string) (string, bool)) (*Description, error) {
 	d := Description{Tracing: TracingSpec{SampleRatio: 0.1}}
-	if err := yaml.UnmarshalWithOptions(text, &d, yaml.DisallowUnknownField()); err != nil {
-		return nil, errors.New(yaml.FormatError(err, false, true))
+	file.Decode(&d, "")
+	if len(file.Problems) > 0 {
+		return nil, errors.New(strings.Join(file.Problems, "\n"))
 	}
-	var missing []string
-	fill := func(s *string) {
+	wrong := d.fill(lookup)
+	if len(wrong) == 0 {
+		if err := d.environment(lookup); err != nil {
+			return nil, err
+		}
+		wrong = d.check()
+	}
+	if len(wrong) > 0 {
+		return nil, errors.New(strings.Join(file.Locate(wrong), "\n"))
+	}
+	return &d, nil
+}
+
+// problems are what is wrong with a part of a description: each is "key: text".
+type problems []string
+
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, key+": "+fmt.Sprintf(format, args...))
+}
+
+// below are problems of what a key holds.
+func (p problems) below(key string) problems {
+	for i := range p {
+		p[i] = key + "." + p[i]
+	}
+	return p
+}
+
+// fill fills variables of the environment in.
+func (d *Description) fill(lookup func(string) (string, bool)) (wrong problems) {
+	fill := func(key string, s *string) {
 		*s = variable.ReplaceAllStringFunc(*s, func(v string) string {
 			name := v[2 : len(v)-1]
 			value, ok := lookup(name)
 			if !ok {
-				missing = append(missing, name)
+				wrong.add(key, "the environment has no variable %s: set it, or write the value itself", name)
 			}
 			return value
 		})
 	}
-	fill(&d.Database)
-	fill(&d.Redis)
-	fill(&d.Tracing.Endpoint)
-	for name, b := range d.Buckets {
-		for _, s := range []*string{&b.Path, &b.Endpoint, &b.Region, &b.Bucket, &b.AccessKey, &b.SecretKey} {
-			fill(s)
+	fill("database", &d.Database)
+	fill("redis", &d.Redis)
+	fill("tracing.endpoint", &d.Tracing.Endpoint)
+	for _, name := range slices.Sorted(maps.Keys(d.Buckets)) {
+		b, at := d.Buckets[name], "buckets."+name+"."
+		for key, s := range map[string]*string{"path": &b.Path, "endpoint": &b.Endpoint, "region": &b.Region, "bucket": &b.Bucket, "access_key": &b.AccessKey, "secret_key": &b.SecretKey} {
+			fill(at+key, s)
 		}
 		d.Buckets[name] = b
 	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return nil, fmt.Errorf("variables of the environment are not set: %s", strings.Join(slices.Compact(missing), ", "))
-	}
-	if err := d.environment(lookup); err != nil {
-		return nil, err
-	}
-	return &d, d.check()
+	slices.Sort(wrong)
+	return wrong
 }
 
 var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
@@ -72,46 +103,48 @@ func (d *Description) Names() []string { return slices.Sorted(maps.Keys(d.Collec
 var collectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 // check reports everything that is wrong with a description by itself.
-func (d *Description) check() error {
-	var errs []error
+func (d *Description) check() (wrong problems) {
 	if d.Database == "" {
-		errs = append(errs, errors.New("database: no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}"))
+		wrong.add("database", "no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}")
+	}
+	if d.Tracing.SampleRatio < 0 || d.Tracing.SampleRatio > 1 {
+		wrong.add("tracing.sample_ratio", "%v does not lie between 0 and 1", d.Tracing.SampleRatio)
 	}
 	if len(d.Collections) == 0 {
-		errs = append(errs, errors.New("collections: none; \"lethe adopt init\" proposes some"))
+		wrong.add("collections", "none; \"lethe adopt init\" proposes some")
 	}
 	for _, name := range d.Names() {
-		c := d.Collections[name]
+		key := "collections." + name
 		if !collectionName.MatchString(name) {
-			errs = append(errs, fmt.Errorf("collection %q: a name has 1 to 40 lower-case letters, digits and underscores", name))
+			wrong.add(key, "a name has 1 to 40 lower-case letters, digits and underscores, and begins with a letter: write one such as pastes")
 		}
-		for _, err := range c.check(d) {
-			errs = append(errs, fmt.Errorf("collection %s: %w", name, err))
-		}
+		wrong = append(wrong, d.Collections[name].check(d).below(key)...)
 	}
-	return errors.Join(slices.Concat(errs, d.checkBuckets(), d.overlaps())...)
+	return slices.Concat(wrong, d.checkBuckets(), d.overlaps())
 }
 
 // checkBuckets reports what is wrong with buckets by themselves. One folder in another
 // would be a way around the prefixes of collections.
-func (d *Description) checkBuckets() (errs []error) {
+func (d *Description) checkBuckets() (wrong problems) {
 	names := slices.Sorted(maps.Keys(d.Buckets))
 	for i, name := range names {
-		b := d.Buckets[name]
+		b, key := d.Buckets[name], "buckets."+name
 		switch {
 		case b.Path == "" && b.Bucket == "":
-			errs = append(errs, fmt.Errorf("bucket %s: neither bucket nor path is named", name))
-		case b.Path != "" && (b != BucketSpec{Path: b.Path} || !filepath.IsAbs(b.Path)):
-			errs = append(errs, fmt.Errorf("bucket %s: path is a whole one, /srv/media, and stands alone", name))
+			wrong.add(key, "neither bucket nor path is named: write the name of a bucket of an S3 service (bucket), or the folder of a disk (path)")
+		case b.Path != "" && b != BucketSpec{Path: b.Path}:
+			wrong.add(key, "path stands alone: a folder on a disk has no endpoint, bucket or keys; leave them or path out")
+		case b.Path != "" && !filepath.IsAbs(b.Path):
+			wrong.add(key+".path", "%q is no whole path: write one from the root, such as /srv/media", b.Path)
 		}
 		for _, other := range names[i+1:] {
 			o := d.Buckets[other]
 			if b.Path != "" && o.Path != "" && !b.same(o) && nested(filepath.Clean(b.Path)+"/", filepath.Clean(o.Path)+"/") {
-				errs = append(errs, fmt.Errorf("buckets %s and %s: the folders %s and %s contain each other; name the outer one, and tell them apart by the prefixes of collections", name, other, b.Path, o.Path))
+				wrong.add("buckets."+other+".path", "the folders %s of bucket %s and %s contain each other; name the outer one, and tell them apart by the prefixes of collections", b.Path, name, o.Path)
 			}
 		}
 	}
-	return errs
+	return wrong
 }
 
 // same reports whether two specs are of one bucket, whatever their names and keys are.
@@ -123,7 +156,7 @@ func (b BucketSpec) same(other BucketSpec) bool {
 }
 
 // overlaps reports collections that could delete each other's objects.
-func (d *Description) overlaps() (errs []error) {
+func (d *Description) overlaps() (wrong problems) {
 	names := d.Names()
 	for i, a := range names {
 		for _, b := range names[i+1:] {
@@ -131,117 +164,175 @@ func (d *Description) overlaps() (errs []error) {
 			if x.Bucket == "" || y.Bucket == "" || !d.Buckets[x.Bucket].same(d.Buckets[y.Bucket]) {
 				continue
 			}
-			errs = append(errs, x.Quarantine.meets(a, b, y), y.Quarantine.meets(b, a, x))
+			wrong = append(wrong, x.Quarantine.meets(b, y).below("collections."+a)...)
+			wrong = append(wrong, y.Quarantine.meets(a, x).below("collections."+b)...)
 			if nested(x.Prefix, y.Prefix) {
-				errs = append(errs, fmt.Errorf("collections %s and %s overlap in bucket %s: the prefixes %q and %q contain each other; give each its own", a, b, x.Bucket, x.Prefix, y.Prefix))
+				wrong.add("collections."+b+".prefix", "%q overlaps %q of collection %s in the same bucket (%s): the prefixes contain each other; give each collection its own", y.Prefix, x.Prefix, a, x.Bucket)
 			}
 		}
 	}
-	return errs
+	return wrong
 }
 
-func (c Collection) check(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (c Collection) check(d *Description) (wrong problems) {
 	if c.Mode != "" && c.Mode != Report && c.Mode != Reclaim {
-		bad("mode %q is not known: report or reclaim", c.Mode)
+		wrong.add("mode", "%q is not known: write report or reclaim", c.Mode)
 	}
+	wrong = append(wrong, c.checkSchedule()...)
 	switch {
 	case c.Kind == OfFolders:
-		return append(errs, c.checkFolders(d)...)
+		return append(wrong, c.checkFolders(d)...)
 	case c.Kind == OfKeys:
-		return append(errs, c.checkKeys(d)...)
+		return append(wrong, c.checkKeys(d)...)
 	case c.Kind != "" && c.Kind != OfRecords:
-		bad("kind %q is not known: records, folders or keys", c.Kind)
+		wrong.add("kind", "%q is not known: write records, folders or keys", c.Kind)
 	case c.Keys != nil:
-		bad("keys belong to a collection of kind: keys")
+		wrong.add("keys", "they belong to a collection of kind: keys; write that, or leave them out")
 	case c.Folders != nil:
-		bad("folders belong to a collection of kind: folders")
+		wrong.add("folders", "they belong to a collection of kind: folders; write that, or leave them out")
 	}
-	if c.Rows.Table == "" || c.Rows.Key == "" || c.Rows.End == "" {
-		bad("rows: table, key and end have to be named")
+	if c.Batch < 0 || c.Batch > 10_000 {
+		wrong.add("batch", "%d does not lie between 1 and 10000", c.Batch)
 	}
-	if s := c.Rows.Status; s != nil && (s.Column == "" || s.Live == "" || s.Claimed == "" || c.Rows.Initiated == "") {
-		bad("rows: a status has column, live and claimed, and initiated names the column of its time")
+	if c.Workers < 0 || c.Workers > 64 {
+		wrong.add("workers", "%d does not lie between 1 and 64", c.Workers)
 	}
-	if c.Rows.Status == nil && c.Rows.Initiated != "" {
-		bad("rows: initiated without a status")
+	if c.Limit < 0 {
+		wrong.add("limit", "%d is below 0; 0 stands for no limit", c.Limit)
 	}
-	if c.Batch < 0 || c.Batch > 10_000 || c.Workers < 0 || c.Workers > 64 {
-		bad("batch is at most 10000, workers at most 64")
-	}
-	if c.Limit < 0 || c.RatePerSecond < 0 {
-		bad("limit and rate_per_second are not below 0")
-	}
-	if c.Lock && c.Rows.Status == nil {
-		bad("lock: without a status there are no claims to take turns")
-	}
-	if c.Lock && d.Redis == "" {
-		bad("lock: the file names no redis")
-	}
-	if len(c.Cache) > 0 && d.Redis == "" {
-		bad("cache: the file names no redis")
-	}
-	for _, text := range c.Cache {
-		if _, err := ParseTemplate(text); err != nil {
-			bad("cache: %w", err)
-		}
+	if c.RatePerSecond < 0 {
+		wrong.add("rate_per_second", "%d is below 0; 0 stands for no limit", c.RatePerSecond)
 	}
 	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard && c.Guard != QuarantineGuard {
-		bad("guard %q is not known: none, trigger or quarantine", c.Guard)
+		wrong.add("guard", "%q is not known: write none, trigger or quarantine", c.Guard)
 	}
-	return slices.Concat(errs, c.checkContents(d), c.checkQuarantine(), c.Graces().check())
+	return slices.Concat(wrong, c.Rows.check().below("rows"), c.checkRedis(d), c.checkContents(d), c.checkQuarantine(), c.Graces().check())
 }
 
-func (c Collection) checkContents(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// checkSchedule reports times at which nothing can begin.
+func (c Collection) checkSchedule() (wrong problems) {
+	if _, err := c.Schedule.Times(); err != nil {
+		wrong.add("schedule", "%v", strings.TrimPrefix(err.Error(), "schedule: "))
+	}
+	return wrong
+}
+
+// check reports what is wrong with rows by themselves.
+func (r Rows) check() (wrong problems) {
+	for _, c := range []struct{ key, value, means string }{
+		{"table", r.Table, "the table of the rows that expire"}, {"key", r.Key, "the column of their primary key"}, {"end", r.End, "the column of the instant at which a row ends"},
+	} {
+		if c.value == "" {
+			wrong.add(c.key, "is missing: write %s", c.means)
+		}
+	}
+	if s := r.Status; s != nil && (s.Column == "" || s.Live == "" || s.Claimed == "") {
+		wrong.add("status", "column, live and claimed have to be named: the column, and its values for a row that lives and one that is claimed")
+	}
+	if r.Status != nil && r.Initiated == "" {
+		wrong.add("initiated", "is missing: beside a status, write the column of the time of a claim")
+	}
+	if r.Status == nil && r.Initiated != "" {
+		wrong.add("initiated", "%q stands without a status: write the status column as well, or leave both out", r.Initiated)
+	}
+	if _, err := time.LoadLocation(r.Zone); err != nil {
+		wrong.add("zone", "%q is no time zone: write one such as Europe/Berlin or UTC", r.Zone)
+	}
+	if r.Unit != "" && r.Unit != "s" && r.Unit != "ms" && r.Unit != "us" {
+		wrong.add("unit", "%q is not known: write s, ms or us, what the numbers of the end count since 1970", r.Unit)
+	}
+	return wrong
+}
+
+// checkRedis reports what needs a cache that is not named.
+func (c Collection) checkRedis(d *Description) (wrong problems) {
+	if c.Lock && c.Rows.Status == nil {
+		wrong.add("lock", "without a status there are no claims to take turns: leave it out")
+	}
+	if c.Lock && d.Redis == "" {
+		wrong.add("lock", "the file names no redis: write its URL above the collections (redis), or leave lock out")
+	}
+	if len(c.Cache) > 0 && d.Redis == "" {
+		wrong.add("cache", "the file names no redis: write its URL above the collections (redis), or leave cache out")
+	}
+	for i, text := range c.Cache {
+		if _, err := ParseTemplate(text); err != nil {
+			wrong.add(fmt.Sprintf("cache[%d]", i), "%v", err)
+		}
+	}
+	return wrong
+}
+
+func (c Collection) checkContents(d *Description) (wrong problems) {
 	t := c.Contents
 	if len(c.Rows.Objects) > 0 {
 		return c.checkOwned(d)
 	}
 	if t == nil {
 		if c.Rows.Content != "" {
-			bad("rows: content names a column, but there are no contents")
+			wrong.add("rows.content", "names a column, but there are no contents: describe their table (contents), or leave it out")
 		}
-		return errs
+		return wrong
 	}
-	if t.Table == "" || t.Key == "" || t.Object == "" || c.Rows.Content == "" {
-		bad("contents: table, key and object have to be named, and rows.content")
+	for _, v := range []struct{ key, value, means string }{
+		{"contents.table", t.Table, "the table of contents"}, {"contents.key", t.Key, "the column of their primary key"},
+		{"contents.object", t.Object, "a template of keys in the bucket, such as \"{object_key}\""}, {"rows.content", c.Rows.Content, "the column of the rows that names a content"},
+	} {
+		if v.value == "" {
+			wrong.add(v.key, "is missing: write %s", v.means)
+		}
 	}
-	if _, err := ParseTemplate(t.Object); t.Object != "" && err != nil {
-		bad("contents: object: %w", err)
+	if t.Object != "" {
+		wrong = append(wrong, c.checkTemplate("contents.object", t.Object)...)
 	}
-	return append(errs, c.checkBucket(d)...)
+	return append(wrong, c.checkBucket(d)...)
 }
 
 // checkOwned reports what is wrong with objects that belong to rows.
-func (c Collection) checkOwned(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (c Collection) checkOwned(d *Description) (wrong problems) {
 	if c.Contents != nil || c.Rows.Content != "" {
-		bad("rows: objects belong to the rows themselves; contents is for those that rows share")
+		wrong.add("rows.objects", "they belong to the rows themselves; contents is for those that rows share: leave one of both out")
 	}
 	if c.Rows.Status != nil && c.Rows.Status.Deleted != "" {
-		bad("rows: a row that is kept as deleted would name its objects for ever; leave out deleted, or objects")
+		wrong.add("rows.status.deleted", "a row that is kept as deleted would name its objects for ever; leave out deleted, or objects")
 	}
-	for _, text := range c.Rows.Objects {
-		if _, err := ParseTemplate(text); err != nil {
-			bad("rows: objects: %w", err)
-		}
+	for i, text := range c.Rows.Objects {
+		wrong = append(wrong, c.checkTemplate(fmt.Sprintf("rows.objects[%d]", i), text)...)
 	}
-	return slices.Concat(errs, c.Rows.checkFolderTemplates(), c.checkBucket(d))
+	return slices.Concat(wrong, c.Rows.checkFolderTemplates(), c.checkBucket(d))
+}
+
+// checkTemplate reports a template that makes no keys of the collection.
+func (c Collection) checkTemplate(key, text string) (wrong problems) {
+	if _, err := ParseTemplate(text); err != nil {
+		wrong.add(key, "%v", err)
+	} else if !nested(head(text), c.Prefix) {
+		wrong.add(key, "all keys of %q lie outside of the prefix %q, and are left alone: write whole keys, or another prefix", text, c.Prefix)
+	}
+	return wrong
 }
 
 // checkBucket reports what is wrong with bucket and prefix.
-func (c Collection) checkBucket(d *Description) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if _, ok := d.Buckets[c.Bucket]; !ok {
-		bad("bucket %q is not among the buckets of the file", c.Bucket)
+func (c Collection) checkBucket(d *Description) (wrong problems) {
+	if c.Bucket == "" {
+		wrong.add("bucket", "is missing: write the name of one of the buckets of the file")
+	} else if _, ok := d.Buckets[c.Bucket]; !ok {
+		wrong.add("bucket", "%q is not among the buckets of the file: %s", c.Bucket, orNone(slices.Sorted(maps.Keys(d.Buckets))))
 	}
 	if c.Prefix == "" {
-		bad("prefix: what do the keys of all its objects begin with? It keeps a wrong description from emptying the bucket")
+		wrong.add("prefix", "is missing: what do the keys of all its objects begin with? It keeps a wrong description from emptying the bucket")
 	} else if err := checkPrefix(c.Prefix); err != nil {
-		bad("prefix %w", err)
+		wrong.add("prefix", "%v", err)
 	}
-	return errs
+	return wrong
+}
+
+// orNone lists names.
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "it has none; describe one below buckets"
+	}
+	return "it has " + strings.Join(names, ", ")
 }
 
 func checkPrefix(prefix string) error {
@@ -255,29 +346,28 @@ func checkPrefix(prefix string) error {
 }
 
 // checkQuarantine reports what is wrong with where objects are moved.
-func (c Collection) checkQuarantine() (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+func (c Collection) checkQuarantine() (wrong problems) {
 	q := c.Quarantine
 	switch {
 	case c.Kind != OfKeys && c.Guard == QuarantineGuard && q == nil:
-		bad("guard: quarantine needs to know where objects are moved (quarantine: prefix)")
+		wrong.add("guard", "quarantine needs to know where objects are moved: write quarantine: {prefix: quarantine/}")
 	case c.Kind != OfKeys && c.Guard == QuarantineGuard && c.Contents == nil:
-		bad("guard: quarantine is for contents that rows refer to; without them a collection of kind keys moves what no row names")
+		wrong.add("guard", "quarantine is for contents that rows refer to; without them a collection of kind keys moves what no row names")
 	case c.Kind != OfKeys && c.Guard != QuarantineGuard && q != nil:
-		bad("quarantine: objects are moved there with guard: quarantine, or by a collection of kind keys")
+		wrong.add("quarantine", "objects are moved there with guard: quarantine, or by a collection of kind keys")
 	}
 	if q == nil {
-		return errs
+		return wrong
 	}
 	if err := checkPrefix(q.Prefix); err != nil {
-		bad("quarantine: prefix: %w", err)
+		wrong.add("quarantine.prefix", "%v", err)
 	} else if nested(q.Prefix, c.Prefix) {
-		bad("quarantine: the prefix %q and that of the objects, %q, contain each other", q.Prefix, c.Prefix)
+		wrong.add("quarantine.prefix", "%q and the prefix of the objects, %q, contain each other: move them elsewhere", q.Prefix, c.Prefix)
 	}
 	if q.Keeps() <= 0 {
-		bad("quarantine: retention is above 0")
+		wrong.add("quarantine.retention", "has to be above 0, such as 7d")
 	}
-	return errs
+	return wrong
 }
 
 // nested reports whether one prefix contains the other.
@@ -285,30 +375,26 @@ func nested(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPre
 
 // meets refuses a quarantine that lies among the objects, or in the quarantine, of
 // another collection of the bucket.
-func (q *QuarantineSpec) meets(mine, other string, c Collection) error {
+func (q *QuarantineSpec) meets(other string, c Collection) (wrong problems) {
 	switch {
 	case q == nil:
 	case nested(q.Prefix, c.Prefix):
-		return fmt.Errorf("collections %s and %s overlap in bucket %s: the quarantine %q and the prefix %q contain each other; give each its own", mine, other, c.Bucket, q.Prefix, c.Prefix)
+		wrong.add("quarantine.prefix", "%q overlaps the prefix %q of collection %s in the same bucket: they contain each other; give each its own", q.Prefix, c.Prefix, other)
 	case c.Quarantine != nil && q.Prefix != c.Quarantine.Prefix && nested(q.Prefix, c.Quarantine.Prefix):
-		return fmt.Errorf("collections %s and %s overlap in bucket %s: the quarantines %q and %q contain each other", mine, other, c.Bucket, q.Prefix, c.Quarantine.Prefix)
+		wrong.add("quarantine.prefix", "the quarantines %q and %q, of collection %s in the same bucket, contain each other; give each its own", q.Prefix, c.Quarantine.Prefix, other)
 	}
-	return nil
+	return wrong
 }
 
-func (g Grace) check() (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("grace: "+format, args...)) }
+func (g Grace) check() (wrong problems) {
 	if g.Watchdog <= 0 {
-		bad("watchdog has to be above 0: it would take rows from workers that live")
+		wrong.add("grace.watchdog", "has to be above 0: it would take rows from workers that live")
 	}
 	if g.LongestWrite <= 0 {
-		bad("longest_write has to be above 0")
+		wrong.add("grace.longest_write", "has to be above 0, such as 10m: how long an upload and the commit of its row take")
 	}
 	if g.Late < minLate {
-		bad("late is %s at least: requests take that long", minLate)
+		wrong.add("grace.late", "has to be %s at least: requests take that long", minLate)
 	}
-	if g.Unreferenced < 0 || g.CacheAgain < 0 {
-		bad("no time is below 0")
-	}
-	return errs
+	return wrong
 }

@@ -18,18 +18,18 @@ func (r Rows) OwnFolders() bool {
 
 // checkFolderTemplates reports what would let what one row owns contain what another
 // owns.
-func (r Rows) checkFolderTemplates() (errs []error) {
+func (r Rows) checkFolderTemplates() (wrong problems) {
 	for i, text := range r.Objects {
 		if strings.HasSuffix(text, "/") != r.OwnFolders() {
-			errs = append(errs, fmt.Errorf("rows: objects: either all templates end in a slash, and name all that lies below, or none"))
+			wrong.add(fmt.Sprintf("rows.objects[%d]", i), "either all templates end in a slash, and name all that lies below, or none")
 		}
 		for _, other := range r.Objects[:i] {
 			if r.OwnFolders() && nested(head(text), head(other)) {
-				errs = append(errs, fmt.Errorf("rows: objects: what %q and %q name may contain each other: begin each with a folder of its own", other, text))
+				wrong.add(fmt.Sprintf("rows.objects[%d]", i), "what %q and %q name may contain each other: begin each with a folder of its own", other, text)
 			}
 		}
 	}
-	return errs
+	return wrong
 }
 
 // head is what stands before the first column of a template.

@@ -142,7 +142,7 @@ func TestBucketsOnADisk(t *testing.T) {
 	for buckets, want := range map[string]string{
 		"{b: {path: /srv/media}}":                                "",
 		"{b: {path: /srv/media}, c: {path: /srv/music}}":         "",
-		"{b: {path: srv/media}}":                                 "whole one",
+		"{b: {path: srv/media}}":                                 "no whole path",
 		"{b: {path: /srv/media, bucket: b}}":                     "stands alone",
 		"{b: {region: x}}":                                       "neither bucket nor path",
 		"{b: {path: /srv/media}, c: {path: /srv}}":               "contain each other",

@@ -250,14 +250,15 @@ func TestWrongDescriptions(t *testing.T) {
 		"column":           {"end: expires_at", "end: expired_on", "table pastes has no column expired_on: it has content_hash, created_at"},
 		"table":            {"table: content\n", "table: contents\n", "there is no table contents"},
 		"type":             {"end: expires_at", "end: short_code", "which is no time"},
-		"unknown field":    {"mode: reclaim", "modus: reclaim", "unknown field"},
-		"mode":             {"mode: reclaim", "mode: delete", `mode "delete" is not known: report or reclaim`},
-		"no prefix":        {"prefix: content/ ", "# prefix: ", "prefix: what do the keys of all its objects begin with"},
+		"unknown field":    {"mode: reclaim", "modus: reclaim", "collections.pastes.modus: there is no such key; did you mean mode?"},
+		"mode":             {"mode: reclaim", "mode: delete", `collections.pastes.mode: "delete" is not known: write report or reclaim`},
+		"no prefix":        {"prefix: content/ ", "# prefix: ", "collections.pastes.prefix: is missing: what do the keys of all its objects begin with"},
 		"prefix unslashed": {"prefix: content/ ", "prefix: content ", "does not end in a slash"},
-		"variable":         {"${PASTEBIN_REDIS}", "${PASTEBIN_CACHE}", "not set: PASTEBIN_CACHE"},
-		"bucket":           {"bucket: pastes\n", "bucket: other\n", `bucket "other" is not among the buckets`},
+		"variable":         {"${PASTEBIN_REDIS}", "${PASTEBIN_CACHE}", "redis: the environment has no variable PASTEBIN_CACHE"},
+		"bucket":           {"bucket: pastes\n", "bucket: other\n", `collections.pastes.bucket: "other" is not among the buckets of the file: it has pastes`},
+		"elsewhere":        {`"{object_key}"`, `"other/{content_hash}"`, "lie outside of the prefix"},
 		"template":         {`"{object_key}"`, `"object_key"`, "names no column"},
-		"watchdog":         {"unreferenced: 10m", "watchdog: 0s", "watchdog has to be above 0"},
+		"watchdog":         {"unreferenced: 10m", "watchdog: 0s", "collections.pastes.grace.watchdog: has to be above 0"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			a := newAdopted(t, strings.NewReplacer(c.from, c.to))
@@ -276,7 +277,7 @@ func TestWrongDescriptions(t *testing.T) {
 func TestKeysThatDoNotFit(t *testing.T) {
 	for what, c := range map[string]struct{ from, to, want string }{
 		"missing":   {`"{object_key}"`, `"content/{content_hash}.txt"`, "the bucket has 0 of 1 sampled objects"},
-		"elsewhere": {`"{object_key}"`, `"other/{content_hash}"`, "lie outside of the prefix"},
+		"elsewhere": {"prefix: content/ ", "prefix: other/ ", "lie outside of the prefix"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			a := newAdopted(t, strings.NewReplacer(c.from, c.to))

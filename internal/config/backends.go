@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 func (c *Config) validateBackends(p *Problems) {
@@ -11,8 +13,8 @@ func (c *Config) validateBackends(p *Problems) {
 	names, places := map[string]bool{}, &places{}
 	for i, b := range c.Backends {
 		key := fmt.Sprintf("backends[%d]", i)
-		p.check(nameForm.MatchString(b.Name), key+".name", "%q does not do; use lower-case letters, digits and dashes", brief(b.Name))
-		p.check(!names[b.Name], key+".name", "%q is taken by another backend; give each its own", brief(b.Name))
+		p.check(nameForm.MatchString(b.Name), key+".name", "%q does not do; use lower-case letters, digits and dashes", yamlfile.Brief(b.Name))
+		p.check(!names[b.Name], key+".name", "%q is taken by another backend; give each its own", yamlfile.Brief(b.Name))
 		p.check(b.Quota >= 0, key+".quota", "is negative; use none for no limit")
 		p.check(b.MultipartStale >= 0 && b.MultipartStale <= c.Reclaim.Grace.MultipartStale, key+".multipart_stale",
 			"is %s; use none, or at most reclaim.grace.multipart_stale (%s)", b.MultipartStale, c.Reclaim.Grace.MultipartStale)
@@ -26,7 +28,7 @@ func (c *Config) validateBackends(p *Problems) {
 			p.check(b.Path == "", key+".path", "is of a backend of kind dir; for kind s3 use s3.bucket and s3.prefix")
 			places.bucket(p, key, b.S3)
 		default:
-			p.add(key+".kind", "%q is not known; use dir or s3", brief(b.Kind))
+			p.add(key+".kind", "%q is not known; use dir or s3", yamlfile.Brief(b.Kind))
 		}
 	}
 }
@@ -39,11 +41,11 @@ func (c *Config) validateDir(p *Problems, key string, b Backend, taken *places) 
 	}
 	p.check(!c.Database.On() || filepath.IsAbs(b.Path), key+".path",
 		"%q lies in the data directory of this instance alone; with database.url use kind s3, or the absolute path of a folder that all instances share",
-		brief(b.Path))
+		yamlfile.Brief(b.Path))
 	path := filepath.Clean(c.InDataDir(b.Path))
 	for _, other := range taken.folders {
 		p.check(!within(path, other) && !within(other, path), key+".path",
-			"%s lies in the folder of another backend, or around it; keep them apart", brief(path))
+			"%s lies in the folder of another backend, or around it; keep them apart", yamlfile.Brief(path))
 	}
 	taken.folders = append(taken.folders, path)
 }
@@ -58,7 +60,7 @@ func (l *places) bucket(p *Problems, key string, s S3) {
 	for _, o := range l.buckets {
 		same := o.Endpoint == s.Endpoint && o.Bucket == s.Bucket
 		p.check(!same || !strings.HasPrefix(o.Prefix, s.Prefix) && !strings.HasPrefix(s.Prefix, o.Prefix), key+".s3.prefix",
-			"%q is the place of another backend, or lies within it; keep them apart by bucket or prefix", s.Bucket+"/"+brief(s.Prefix))
+			"%q is the place of another backend, or lies within it; keep them apart by bucket or prefix", s.Bucket+"/"+yamlfile.Brief(s.Prefix))
 	}
 	l.buckets = append(l.buckets, s)
 }

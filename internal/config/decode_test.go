@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 func TestParseErrorsShowThePlace(t *testing.T) {
@@ -43,7 +44,7 @@ func TestParseErrorsShowThePlace(t *testing.T) {
 		"reclaim: {expire: {schedule: {until: \"06:00\"}}}": "reclaim.expire.schedule: schedule: neither every nor cron is set",
 		"reclaim: {expire: {schedule: [1]}}\n":              "reclaim.expire.schedule: is not a single value",
 		"root: {secret: REDACTED}\n":                        "root.secret: is REDACTED",
-		strings.Repeat("#", maxFile+1):                      "at most 65536 are read",
+		strings.Repeat("#", yamlfile.MaxBytes+1):            "at most 65536 are read",
 	} {
 		c, err := Parse("lethe.yaml", []byte(text))
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) || c != nil {

@@ -53,7 +53,7 @@ func commentsOf(text string) map[string]string {
 	var path, comment []string
 	for line := range strings.SplitSeq(text, "\n") {
 		trimmed := strings.TrimSpace(line)
-		level := indent(line) / 2
+		level := (len(line) - len(strings.TrimLeft(line, " \t"))) / 2
 		if trimmed == "" {
 			comment = nil
 			continue

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -179,7 +180,7 @@ func (r *LifecycleRule) set(name, value string) (err error) {
 	case "disabled":
 		r.Rule.Disabled = true
 	default:
-		return fmt.Errorf("%q is not known here; use %s", brief(name), strings.Join(words, ", "))
+		return fmt.Errorf("%q is not known here; use %s", yamlfile.Brief(name), strings.Join(words, ", "))
 	}
 	return err
 }
@@ -187,7 +188,7 @@ func (r *LifecycleRule) set(name, value string) (err error) {
 func (r *LifecycleRule) tag(text string) error {
 	k, v, ok := strings.Cut(text, "=")
 	if _, twice := r.Rule.Tags[k]; !ok || twice {
-		return fmt.Errorf("tag=%s is not a new key=value", brief(text))
+		return fmt.Errorf("tag=%s is not a new key=value", yamlfile.Brief(text))
 	}
 	if r.Rule.Tags == nil {
 		r.Rule.Tags = map[string]string{}
@@ -199,7 +200,7 @@ func (r *LifecycleRule) tag(text string) error {
 func bytesOf(name, text string) (*int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%s=%s is not a number of bytes", name, brief(text))
+		return nil, fmt.Errorf("%s=%s is not a number of bytes", name, yamlfile.Brief(text))
 	}
 	return &n, nil
 }
@@ -207,7 +208,7 @@ func bytesOf(name, text string) (*int64, error) {
 func daysOf(name, text string) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s=%s is not a number of days of at least 1", name, brief(text))
+		return 0, fmt.Errorf("%s=%s is not a number of days of at least 1", name, yamlfile.Brief(text))
 	}
 	return int(n), nil
 }
@@ -215,7 +216,7 @@ func daysOf(name, text string) (int, error) {
 func dateOf(text string) (lethe.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || !t.After(time.Unix(0, 0)) {
-		return 0, fmt.Errorf("expiration_date=%s is not a date such as 2031-01-01", brief(text))
+		return 0, fmt.Errorf("expiration_date=%s is not a date such as 2031-01-01", yamlfile.Brief(text))
 	}
 	return lethe.FromTime(t), nil
 }
@@ -237,7 +238,7 @@ func (c *Config) LifecycleRules() (map[string]lifecycle.Rules, error) {
 
 func (c *Config) validateLifecycle(p *Problems) {
 	for _, r := range c.Lifecycle {
-		p.check(bucketForm.MatchString(r.Bucket), "lifecycle", "%q is no name of a bucket", brief(r.Bucket))
+		p.check(bucketForm.MatchString(r.Bucket), "lifecycle", "%q is no name of a bucket", yamlfile.Brief(r.Bucket))
 		p.check(!r.Rule.Everything() || r.Rule.Whole, "lifecycle",
 			"the rule %s would delete every object of bucket %s; if that is meant say it twice: add whole_bucket", r, r.Bucket)
 	}

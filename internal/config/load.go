@@ -7,11 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 //go:embed lethe.yaml
@@ -26,14 +27,14 @@ func Init() string { return initText }
 // outcome. Its error lists all problems and wraps ErrInvalid, unless the file
 // could not be read.
 func Load(path string, environ []string, settings ...string) (*Config, error) {
-	c, file := Default(), newDecoder(path, nil)
+	c, file := Default(), yamlfile.New(path, nil)
 	if path != "" {
 		data, err := readFile(path)
 		if err != nil {
 			return nil, err
 		}
-		file = newDecoder(path, data)
-		if c, err = file.config(); err != nil {
+		file = yamlfile.New(path, data)
+		if c, err = decoded(file); err != nil {
 			return nil, err
 		}
 	}
@@ -41,17 +42,26 @@ func Load(path string, environ []string, settings ...string) (*Config, error) {
 	for _, s := range settings {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
-			problems.add(brief(s), "is no setting; write key=value, such as cache.size=1GiB")
+			problems.add(yamlfile.Brief(s), "is no setting; write key=value, such as cache.size=1GiB")
 			continue
 		}
 		problems.addErr(c.Set(key, value))
-		file.overridden(key)
+		file.Forget(key)
 	}
-	problems.addErr(file.located(c.Validate()))
+	problems.addErr(located(file, c.Validate()))
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// located gives problems of Validate the places of what the file says.
+func located(f *yamlfile.File, err error) error {
+	var found Problems
+	if !errors.As(err, &found) {
+		return err
+	}
+	return Problems(f.Locate(found))
 }
 
 // readFile reads no more than a decoder would accept.
@@ -64,7 +74,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, yamlfile.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
@@ -75,16 +85,14 @@ func readFile(path string) ([]byte, error) {
 // It does not validate. Every problem is listed with its line and column; the
 // error wraps ErrInvalid.
 func Parse(name string, data []byte) (*Config, error) {
-	return newDecoder(name, data).config()
+	return decoded(yamlfile.New(name, data))
 }
 
-// config decodes the file over the defaults.
-func (d *decoder) config() (*Config, error) {
+// decoded decodes the file over the defaults.
+func decoded(f *yamlfile.File) (*Config, error) {
 	c := Default()
-	if root := d.parse(); root != nil {
-		d.decode(root, reflect.ValueOf(c).Elem(), "")
-	}
-	if err := d.problems.err(); err != nil {
+	f.Decode(c, "")
+	if err := Problems(f.Problems).err(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -92,7 +100,7 @@ func (d *decoder) config() (*Config, error) {
 
 // applyEnviron sets what the environment names; an empty variable is as good as
 // none. What it sets does not come from the file any more.
-func (c *Config) applyEnviron(environ []string, file *decoder) (problems Problems) {
+func (c *Config) applyEnviron(environ []string, file *yamlfile.File) (problems Problems) {
 	values := map[string]string{}
 	for _, e := range environ {
 		if name, value, ok := strings.Cut(e, "="); ok && value != "" {
@@ -102,7 +110,7 @@ func (c *Config) applyEnviron(environ []string, file *decoder) (problems Problem
 	for _, l := range c.leaves() {
 		if text, ok := values[l.env()]; ok {
 			problems.addErr(setLeaf(l.env(), l.value, text))
-			file.overridden(l.path)
+			file.Forget(l.path)
 		}
 	}
 	return problems
@@ -135,7 +143,7 @@ func UnknownEnviron(environ []string) []string {
 		if !strings.HasPrefix(name, "LETHE_") || slices.Contains(names, name) {
 			continue
 		}
-		if near, ok := nearest(name, names); ok {
+		if near, ok := yamlfile.Nearest(name, names); ok {
 			name += " (did you mean " + near + "?)"
 		}
 		out = append(out, name)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 // Roles of a process.
@@ -82,6 +84,9 @@ type S3 struct {
 	Concurrency   int      `yaml:"concurrency"`
 }
 
+// Fill implements yamlfile.Filled.
+func (b *Backend) Fill() { b.S3 = defaultS3() }
+
 func defaultS3() S3 {
 	return S3{Region: "us-east-1", PathStyle: true, Timeout: Duration(30 * time.Second), PartSize: 16 * mib, MaxBatch: maxBatch, Concurrency: 16}
 }
@@ -147,8 +152,8 @@ func (c *Config) validateRoles(p *Problems) {
 	p.check(len(c.Roles) > 0, "roles", "there is none; use serve, reclaim or both")
 	for i, role := range c.Roles {
 		key := fmt.Sprintf("roles[%d]", i)
-		p.check(role == RoleServe || role == RoleReclaim, key, "%q is not known; use serve, reclaim or both", brief(role))
-		p.check(!slices.Contains(c.Roles[:i], role), key, "%q stands there twice; leave one out", brief(role))
+		p.check(role == RoleServe || role == RoleReclaim, key, "%q is not known; use serve, reclaim or both", yamlfile.Brief(role))
+		p.check(!slices.Contains(c.Roles[:i], role), key, "%q stands there twice; leave one out", yamlfile.Brief(role))
 	}
 }
 
@@ -156,7 +161,7 @@ func (d Database) validate(p *Problems) {
 	p.check(d.URL.IsZero() || d.URLFile == "", "database.url_file", "is set as well as database.url; leave one of them out")
 	p.check(d.URL.IsZero() || isServiceURL(d.URL.Reveal(), "postgres", "postgresql"), "database.url",
 		"is no address of a PostgreSQL database; use one such as postgres://user:password@db.example.org:5432/lethe")
-	p.check(schemaForm.MatchString(d.Schema), "database.schema", "%q does not do; use lower-case letters, digits and _, such as lethe", brief(d.Schema))
+	p.check(schemaForm.MatchString(d.Schema), "database.schema", "%q does not do; use lower-case letters, digits and _, such as lethe", yamlfile.Brief(d.Schema))
 	p.check(d.Connections >= 2 && d.Connections <= maxConnections, "database.connections", "is %d; use 2 to %d", d.Connections, maxConnections)
 	p.check(d.EngineConnections >= 2 && d.EngineConnections <= maxConnections, "database.engine_connections",
 		"is %d; use 2 to %d", d.EngineConnections, maxConnections)
@@ -166,7 +171,7 @@ func (r Redis) validate(p *Problems) {
 	p.check(r.URL.IsZero() || isServiceURL(r.URL.Reveal(), "redis", "rediss"), "redis.url",
 		"is no address of a Redis; use one such as redis://cache.example.org:6379/0, or rediss:// for TLS")
 	p.check(slices.Contains([]string{"single", "cluster", "sentinel"}, r.Kind), "redis.kind",
-		"%q is not known; use single, cluster or sentinel", brief(r.Kind))
+		"%q is not known; use single, cluster or sentinel", yamlfile.Brief(r.Kind))
 	p.check(r.Timeout >= Duration(time.Millisecond) && r.Timeout <= Duration(10*time.Second), "redis.timeout", "is %s; use 1ms to 10s", r.Timeout)
 	p.check(r.MaxValue >= 1 && r.MaxValue <= 512*mib, "redis.max_value", "is %s; use 1B to 512MiB", r.MaxValue)
 	p.check(r.PasswordFile == "" || r.On(), "redis.password_file", "is set without redis.url; set that too, or leave this out")
@@ -181,7 +186,7 @@ func isServiceURL(s string, schemes ...string) bool {
 func (c *Config) validatePlacement(p *Problems) {
 	s := c.Placement
 	p.check(s.Strategy == "pack" || s.Strategy == "spread", "placement.strategy",
-		"%q is not known; use pack (fill backends in their order) or spread (the least filled one)", brief(s.Strategy))
+		"%q is not known; use pack (fill backends in their order) or spread (the least filled one)", yamlfile.Brief(s.Strategy))
 	p.check(s.Threshold > 0 && s.Threshold <= 1, "placement.threshold", "is %g; use a share between 0 and 1, such as 0.1", s.Threshold)
 	p.check(s.MaxMove >= 1, "placement.max_move", "is none; use for example 10GiB, or reclaim.rebalance.enabled: false")
 	p.check(s.Replicas >= 1 && s.Replicas <= maxReplicas, "placement.replicas", "is %d; use 1 to %d", s.Replicas, maxReplicas)
@@ -192,11 +197,11 @@ func (c *Config) validatePlacement(p *Problems) {
 func (s S3) validate(p *Problems, key string) {
 	p.check(s.Endpoint == "" || isBaseURL(s.Endpoint), key+".endpoint",
 		"is no address of an S3 service; use a URL such as https://s3.example.org, without user, ? and #, or none for AWS")
-	p.check(regionForm.MatchString(s.Region), key+".region", "%q does not do; use a name such as us-east-1", brief(s.Region))
+	p.check(regionForm.MatchString(s.Region), key+".region", "%q does not do; use a name such as us-east-1", yamlfile.Brief(s.Region))
 	p.check(bucketForm.MatchString(s.Bucket) && !strings.Contains(s.Bucket, ".."), key+".bucket",
-		"%q is no name of a bucket; name the bucket that holds the bytes, and nothing else", brief(s.Bucket))
+		"%q is no name of a bucket; name the bucket that holds the bytes, and nothing else", yamlfile.Brief(s.Bucket))
 	p.check(s.Prefix == "" || len(s.Prefix) <= maxS3Prefix && strings.HasSuffix(s.Prefix, "/") && !strings.HasPrefix(s.Prefix, "/") &&
-		!strings.Contains(s.Prefix, "//"), key+".prefix", "%q does not do; use none, or one such as lethe/ with a slash at its end", brief(s.Prefix))
+		!strings.Contains(s.Prefix, "//"), key+".prefix", "%q does not do; use none, or one such as lethe/ with a slash at its end", yamlfile.Brief(s.Prefix))
 	p.check(s.SecretKey.IsZero() || s.SecretKeyFile == "", key+".secret_key_file", "is set as well as secret_key; leave one of them out")
 	secret := !s.SecretKey.IsZero() || s.SecretKeyFile != ""
 	p.check(secret == (s.AccessKey != ""), key+".access_key",

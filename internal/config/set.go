@@ -1,12 +1,11 @@
 package config
 
 import (
-	"encoding"
 	"fmt"
-	"math"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 // leaf is a value that can be set by a text.
@@ -28,21 +27,13 @@ func leavesOf(prefix string, v reflect.Value) []leaf {
 	for i := range v.NumField() {
 		path := prefix + v.Type().Field(i).Tag.Get("yaml")
 		field := v.Field(i)
-		if isSection(field) {
+		if yamlfile.IsSection(field) {
 			out = append(out, leavesOf(path+".", field)...)
 		} else {
 			out = append(out, leaf{path, field})
 		}
 	}
 	return out
-}
-
-// isSection reports whether v is a mapping of keys rather than one value.
-func isSection(v reflect.Value) bool { return v.Kind() == reflect.Struct && !isText(v) }
-
-func isText(v reflect.Value) bool {
-	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
-	return ok
 }
 
 // Set sets one key by its path and a text, as the environment and flags do:
@@ -57,10 +48,10 @@ func (c *Config) Set(path, text string) error {
 		}
 		names = append(names, l.path)
 	}
-	if near, ok := nearest(path, names); ok {
-		return fmt.Errorf("%w: %s: there is no such key; did you mean %s?", ErrInvalid, brief(path), near)
+	if near, ok := yamlfile.Nearest(path, names); ok {
+		return fmt.Errorf("%w: %s: there is no such key; did you mean %s?", ErrInvalid, yamlfile.Brief(path), near)
 	}
-	return fmt.Errorf("%w: %s: there is no such key; \"lethe config init\" shows all of them", ErrInvalid, brief(path))
+	return fmt.Errorf("%w: %s: there is no such key; \"lethe config init\" shows all of them", ErrInvalid, yamlfile.Brief(path))
 }
 
 // setLeaf sets v, or leaves it as it was; name is what an error calls it.
@@ -68,77 +59,19 @@ func setLeaf(name string, v reflect.Value, text string) error {
 	if v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[Backend]() {
 		return setBackends(name, v, text)
 	}
-	if err := setText(v, text); err != nil {
+	if err := yamlfile.SetText(v, text); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, name, err)
 	}
 	return nil
 }
 
 func setBackends(name string, v reflect.Value, text string) error {
-	d := newDecoder(name, []byte(text))
-	root := d.parse()
+	d := yamlfile.New(name, []byte(text))
 	fresh := reflect.New(v.Type()).Elem()
-	if root != nil {
-		d.decode(root, fresh, "backends")
-	}
-	if err := d.problems.err(); err != nil {
+	d.Decode(fresh.Addr().Interface(), "backends")
+	if err := Problems(d.Problems).err(); err != nil {
 		return err
 	}
 	v.Set(fresh)
-	return nil
-}
-
-// setText sets v by a text, or leaves it as it was.
-func setText(v reflect.Value, text string) error {
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return u.UnmarshalText([]byte(text))
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(text)
-	case reflect.Bool:
-		if text != "true" && text != "false" {
-			return fmt.Errorf("%q is neither true nor false", brief(text))
-		}
-		v.SetBool(text == "true")
-	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		if isNone(text) {
-			n, err = 0, nil
-		}
-		if err != nil || v.OverflowInt(n) {
-			return fmt.Errorf("%q is not a whole number", brief(text))
-		}
-		v.SetInt(n)
-	case reflect.Float64:
-		f, err := strconv.ParseFloat(text, 64)
-		if isNone(text) {
-			f, err = 0, nil
-		}
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("%q is not a number", brief(text))
-		}
-		v.SetFloat(f)
-	case reflect.Slice:
-		return setList(v, text)
-	default:
-		return fmt.Errorf("cannot be set by a text")
-	}
-	return nil
-}
-
-func setList(v reflect.Value, text string) error {
-	list := reflect.MakeSlice(v.Type(), 0, 1)
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item == "" {
-			continue
-		}
-		e := reflect.New(v.Type().Elem()).Elem()
-		if err := setText(e, item); err != nil {
-			return err
-		}
-		list = reflect.Append(list, e)
-	}
-	v.Set(list)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 )
 
 const (
@@ -46,9 +48,9 @@ func (c *Config) Validate() error {
 	c.Reclaim.validate(&p)
 	c.Tracing.validate(&p)
 	p.check(slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level",
-		"%q is not known; use debug, info, warn or error", brief(c.Log.Level))
+		"%q is not known; use debug, info, warn or error", yamlfile.Brief(c.Log.Level))
 	p.check(slices.Contains([]string{"auto", "text", "json"}, c.Log.Format), "log.format",
-		"%q is not known; use auto, text or json", brief(c.Log.Format))
+		"%q is not known; use auto, text or json", yamlfile.Brief(c.Log.Format))
 	return p.err()
 }
 
@@ -57,7 +59,7 @@ func (r Root) validate(p *Problems) {
 		return
 	}
 	p.check(accessKeyForm.MatchString(r.AccessKey), "root.access_key",
-		"%q does not do; use 3 to 128 letters, digits, or any of . _ -, or leave both root keys out", brief(r.AccessKey))
+		"%q does not do; use 3 to 128 letters, digits, or any of . _ -, or leave both root keys out", yamlfile.Brief(r.AccessKey))
 	p.check(len(r.Secret.Reveal()) >= 8, "root.secret",
 		"is missing or shorter than 8 characters; set LETHE_ROOT_SECRET, or leave both root keys out")
 }
@@ -80,7 +82,7 @@ func (c *Config) validateListeners(p *Problems) {
 		l.validate(p, l.key)
 		other, again := taken[l.Listen]
 		p.check(!again || l.Off() || strings.HasSuffix(l.Listen, ":0"), l.key+".listen",
-			"%s is the address of %s already; give each its own", brief(l.Listen), other)
+			"%s is the address of %s already; give each its own", yamlfile.Brief(l.Listen), other)
 		taken[l.Listen] = l.key
 	}
 	for _, key := range []string{"s3", "admin"} {
@@ -98,12 +100,12 @@ func (c *Config) validateListeners(p *Problems) {
 func (l Listener) validate(p *Problems, key string) {
 	if path, unix := l.Unix(); unix {
 		p.check(key == "server.admin" && path != "", key+".listen",
-			"%q is no address here; use host:port such as 127.0.0.1:9000 (unix: and a path is for server.admin)", brief(l.Listen))
+			"%q is no address here; use host:port such as 127.0.0.1:9000 (unix: and a path is for server.admin)", yamlfile.Brief(l.Listen))
 	} else if !l.Off() {
-		p.check(isHostPort(l.Listen), key+".listen", "%q is no address; use host:port such as 127.0.0.1:9000", brief(l.Listen))
+		p.check(isHostPort(l.Listen), key+".listen", "%q is no address; use host:port such as 127.0.0.1:9000", yamlfile.Brief(l.Listen))
 	}
 	p.check(l.PublicURL == "" || isBaseURL(l.PublicURL), key+".public_url",
-		"%q is no address of a site; use a URL such as https://s3.example.org, without ? and #", brief(l.PublicURL))
+		"%q is no address of a site; use a URL such as https://s3.example.org, without ? and #", yamlfile.Brief(l.PublicURL))
 	p.check((l.TLS.Cert == "") == (l.TLS.Key == ""), key+".tls", "only one of cert and key is set; set both, or none for no TLS")
 }
 
@@ -124,9 +126,9 @@ func isBaseURL(s string) bool {
 var ownerships = []string{"BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"}
 
 func (s Server) validate(p *Problems) {
-	p.check(regionForm.MatchString(s.Region), "server.region", "%q does not do; use a name such as us-east-1", brief(s.Region))
+	p.check(regionForm.MatchString(s.Region), "server.region", "%q does not do; use a name such as us-east-1", yamlfile.Brief(s.Region))
 	p.check(s.Domain == "" || len(s.Domain) <= 253 && domainForm.MatchString(s.Domain), "server.domain",
-		"%q is no domain; use one such as s3.example.org, in lower case and without a port", brief(s.Domain))
+		"%q is no domain; use one such as s3.example.org, in lower case and without a port", yamlfile.Brief(s.Domain))
 	p.check(s.RateLimit.RequestsPerSecond >= 0, "server.rate_limit.requests_per_second", "is negative; use 0 for no limit")
 	p.check(s.RateLimit.Burst >= 1, "server.rate_limit.burst", "is %d; use at least 1", s.RateLimit.Burst)
 	p.check(s.MaxConnections >= 1, "server.max_connections", "is %d; use at least 1", s.MaxConnections)
@@ -134,11 +136,11 @@ func (s Server) validate(p *Problems) {
 	p.check(s.MinBodyRate >= 0, "server.min_body_rate", "is negative; use none for no limit")
 	p.check(s.DrainTimeout > 0, "server.drain_timeout", "is none; use for example 30s")
 	p.check(s.AccountBuckets >= 0, "server.account_buckets", "is %d; use 0 for any number", s.AccountBuckets)
-	p.check(slices.Contains(ownerships, s.Ownership), "server.object_ownership", "is %q; use one of %v", brief(s.Ownership), ownerships)
+	p.check(slices.Contains(ownerships, s.Ownership), "server.object_ownership", "is %q; use one of %v", yamlfile.Brief(s.Ownership), ownerships)
 	origin := s.CORS.DefaultOrigin
 	u, err := url.Parse(origin)
 	p.check(origin == "" || origin == "*" || err == nil && isBaseURL(origin) && u.Path == "", "server.cors.default_origin",
-		"%q is no origin; use one such as https://app.example.org, without a path, or *", brief(origin))
+		"%q is no origin; use one such as https://app.example.org, without a path, or *", yamlfile.Brief(origin))
 }
 
 func (s Store) validate(p *Problems) {
@@ -164,7 +166,7 @@ func (c Cache) validate(p *Problems) {
 
 func (s Paste) validate(p *Problems) {
 	p.check(bucketForm.MatchString(s.Bucket) && !strings.Contains(s.Bucket, ".."), "paste.bucket",
-		"%q is no name of a bucket; use 3 to 63 lower-case letters, digits and dashes", brief(s.Bucket))
+		"%q is no name of a bucket; use 3 to 63 lower-case letters, digits and dashes", yamlfile.Brief(s.Bucket))
 	p.check(s.MissesPerMinute >= 0, "paste.misses_per_minute", "is negative; use 0 for no limit")
 	p.check(s.MaxSize >= 1 && s.MaxSize <= maxPaste, "paste.max_size", "is %s; use 1B to 64MiB", s.MaxSize)
 	p.check(s.MaxTTL == 0 || s.DefaultTTL <= s.MaxTTL, "paste.default_ttl",

@@ -10,11 +10,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
-
-// none is how a zero duration or size is written.
-const none = "none"
 
 // Duration is a length of time in the grammar of lethe.ParseTTL; "none" or "0"
 // is zero.
@@ -26,7 +24,7 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // String writes the form that UnmarshalText reads.
 func (d Duration) String() string {
 	if d == 0 {
-		return none
+		return yamlfile.None
 	}
 	return lethe.FormatTTL(time.Duration(d))
 }
@@ -36,19 +34,17 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // UnmarshalText reads a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
-	if isNone(string(text)) || string(text) == "0s" {
+	if yamlfile.IsNone(string(text)) || string(text) == "0s" {
 		*d = 0
 		return nil
 	}
 	parsed, err := lethe.ParseTTL(string(text))
 	if err != nil {
-		return fmt.Errorf("%w; or %s", err, none)
+		return fmt.Errorf("%w; or %s", err, yamlfile.None)
 	}
 	*d = Duration(parsed)
 	return nil
 }
-
-func isNone(s string) bool { return s == none || s == "0" }
 
 // Size is a number of bytes, written as 64MiB, 5GB, 1.5GiB or 1024; "none" or
 // "0" is zero.
@@ -65,7 +61,7 @@ var sizeUnits = []struct {
 // String writes the exact number of bytes in the largest unit that allows it.
 func (s Size) String() string {
 	if s == 0 {
-		return none
+		return yamlfile.None
 	}
 	for _, u := range sizeUnits {
 		if s%u.bytes == 0 {
@@ -80,14 +76,14 @@ func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a size.
 func (s *Size) UnmarshalText(text []byte) error {
-	if isNone(string(text)) {
+	if yamlfile.IsNone(string(text)) {
 		*s = 0
 		return nil
 	}
 	n, ok := parseSize(string(text))
 	if !ok {
 		return fmt.Errorf("%q is not a size; use a number with a unit, such as 512KiB, 64MiB, 1.5GiB or 5TB, below 8EiB, or %s",
-			brief(string(text)), none)
+			yamlfile.Brief(string(text)), yamlfile.None)
 	}
 	*s = Size(n)
 	return nil
@@ -124,7 +120,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 	prefix, err := netip.ParsePrefix(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is not a network; use an address such as 192.0.2.1, or a range such as 10.0.0.0/8 or fd00::/8",
-			brief(string(text)))
+			yamlfile.Brief(string(text)))
 	}
 	n.Prefix = prefix.Masked()
 	return nil
@@ -142,16 +138,15 @@ type scheduleKeys struct {
 	Until string   `yaml:"until"`
 }
 
-func (k scheduleKeys) schedule() (Schedule, error) {
-	s, err := schedule.New(schedule.Spec{Every: k.Every.Std(), Cron: k.Cron, Zone: k.Zone, Until: k.Until})
-	return Schedule{s}, err
-}
+// Keys implements yamlfile.Keyed.
+func (s *Schedule) Keys() any { return &scheduleKeys{} }
 
-// brief keeps a long value from flooding an error.
-func brief(s string) string {
-	const most = 80 // bytes
-	if len(s) <= most {
-		return s
+// SetKeys implements yamlfile.Keyed.
+func (s *Schedule) SetKeys(keys any) error {
+	k := keys.(*scheduleKeys)
+	parsed, err := schedule.New(schedule.Spec{Every: k.Every.Std(), Cron: k.Cron, Zone: k.Zone, Until: k.Until})
+	if err == nil {
+		s.Schedule = parsed
 	}
-	return s[:most] + "..."
+	return err
 }

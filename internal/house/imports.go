@@ -26,6 +26,8 @@ var rooms = map[string]int{
 	"reclaim/sim": 25,
 	// A plan is a value: who makes and who applies one know it.
 	"reclaim/plan": 5,
+	// So is a schedule.
+	"reclaim/schedule": 5,
 	// So do the incidents of others, replayed.
 	"reclaim/incidents": 25,
 	// The suite of ledgers knows the interfaces of those who need them.

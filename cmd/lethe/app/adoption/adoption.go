@@ -158,7 +158,6 @@ func (a *Adoption) Collection(name string) *sqladopt.Collection { return a.colle
 // Defaults of a collection.
 const (
 	defaultBatch    = 1000
-	defaultCron     = "0 0 * * *"
 	defaultWatchdog = 10 * time.Minute
 	cleanEvery      = time.Minute
 	recacheEvery    = 5 * time.Second
@@ -201,7 +200,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		return a.keyRoutines(ctx, name)
 	}
 	rows, grace, batch := a.collections[name], c.Graces(), c.BatchSize()
-	main, err := timetable(c.Schedule)
+	main, err := c.Schedule.Times()
 	if err != nil {
 		return nil, err
 	}
@@ -286,14 +285,6 @@ func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err
 
 // copies are those in the application's cache.
 func (a *Adoption) copies() adopt.Copies { return rediskeys.Copies{Conn: a.redis} }
-
-func timetable(t adopt.Timetable) (schedule.Schedule, error) {
-	spec := schedule.Spec{Every: time.Duration(t.Every), Cron: t.Cron, Zone: t.Zone, Until: t.Until}
-	if spec.Every == 0 && spec.Cron == "" {
-		spec.Cron = defaultCron
-	}
-	return schedule.New(spec)
-}
 
 // every is a timetable of an interval that is known to be valid.
 func every(d time.Duration) reclaim.Timetable {

@@ -1,4 +1,6 @@
-package config
+// Package yamlfile reads a YAML file strictly into the types of a configuration, and
+// tells of every problem with its line, its column and its key.
+package yamlfile
 
 import (
 	"bytes"
@@ -17,49 +19,71 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxFile is the largest file that is read, in bytes: many times what all keys
-// with their comments take.
-const maxFile = 64 << 10
+// MaxBytes is the largest file that is read: many times what all keys with their
+// comments take.
+const MaxBytes = 64 << 10
 
-// decoder walks a YAML document along the types and collects every problem with
+// File walks a YAML document along the types and collects every problem with
 // its place. The library's own decoder stops at the first, gives no place for
 // values with a grammar of their own, and cuts 1.5 to 1 for a whole number.
-type decoder struct {
+type File struct {
+	// Problems are what is wrong: each names file, line, column and key, and shows the line
+	// unless that could show a secret.
+	Problems []string
 	name     string
 	lines    []string
 	data     []byte
-	problems Problems
 	places   map[string]*token.Token // of what it has set, by key
 }
 
-func newDecoder(name string, data []byte) *decoder {
+// New returns a file with its content; name is what problems call it.
+func New(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	return &decoder{name: name, data: data, lines: strings.Split(string(data), "\n"), places: map[string]*token.Token{}}
+	return &File{name: name, data: data, lines: strings.Split(string(data), "\n"), places: map[string]*token.Token{}}
+}
+
+// Filled is an entry of a list or a mapping that has defaults.
+type Filled interface{ Fill() }
+
+// Keyed is a value that is written as one text, or as a mapping of keys.
+type Keyed interface {
+	// Keys returns a pointer to a struct of the keys.
+	Keys() any
+	// SetKeys sets the value by what Keys returned.
+	SetKeys(keys any) error
+}
+
+// Decode sets what v points to by the file. Path is the key of the document's root, empty
+// for a whole file.
+func (d *File) Decode(v any, path string) {
+	if root := d.parse(); root != nil {
+		d.decode(root, reflect.ValueOf(v).Elem(), path)
+	}
 }
 
 // at adds a problem with its line and column; the line itself is shown unless
 // that could show a secret.
-func (d *decoder) at(tok *token.Token, path, format string, args ...any) {
+func (d *File) at(tok *token.Token, path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if path != "" {
 		text = path + ": " + text
 	}
 	if tok == nil || tok.Position == nil {
-		d.problems = append(d.problems, d.name+": "+text)
+		d.Problems = append(d.Problems, d.name+": "+text)
 		return
 	}
 	line, column := tok.Position.Line, tok.Position.Column
 	text = fmt.Sprintf("%s:%d:%d: %s", d.name, line, column, text)
 	if line >= 1 && line <= len(d.lines) && !d.hides(line) {
-		text += fmt.Sprintf("\n%5d | %s\n      | %s^", line, brief(strings.TrimRight(d.lines[line-1], "\r")),
+		text += fmt.Sprintf("\n%5d | %s\n      | %s^", line, Brief(strings.TrimRight(d.lines[line-1], "\r")),
 			strings.Repeat(" ", max(0, min(column, 80)-1)))
 	}
-	d.problems = append(d.problems, text)
+	d.Problems = append(d.Problems, text)
 }
 
 // hides reports whether a line may hold a secret: it speaks of one, or lies
 // below a line that does.
-func (d *decoder) hides(line int) bool {
+func (d *File) hides(line int) bool {
 	level := indent(d.lines[line-1]) + 1
 	for i := line - 1; i >= 0 && level > 0; i-- {
 		l := d.lines[i]
@@ -97,9 +121,9 @@ func isSensitive(line string) bool {
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // parse returns the document's node, nil if it is empty or has problems.
-func (d *decoder) parse() ast.Node {
-	if len(d.data) > maxFile {
-		d.at(nil, "", "has %d bytes; at most %d are read, so this is no configuration of Lethe", len(d.data), maxFile)
+func (d *File) parse() ast.Node {
+	if len(d.data) > MaxBytes {
+		d.at(nil, "", "has %d bytes; at most %d are read, so this is no configuration of Lethe", len(d.data), MaxBytes)
 		return nil
 	}
 	if !utf8.Valid(d.data) {
@@ -131,37 +155,41 @@ func (d *decoder) parse() ast.Node {
 }
 
 // syntax is the parser's message, which may quote the text around it.
-func (d *decoder) syntax(err yaml.Error) string {
+func (d *File) syntax(err yaml.Error) string {
 	tok := err.GetToken()
 	if tok != nil && tok.Position != nil && tok.Position.Line >= 1 && tok.Position.Line <= len(d.lines) && d.hides(tok.Position.Line) {
 		return "is not valid YAML"
 	}
-	return brief(err.GetMessage())
+	return Brief(err.GetMessage())
 }
 
 // decode sets v by the node.
-func (d *decoder) decode(node ast.Node, v reflect.Value, path string) {
+func (d *File) decode(node ast.Node, v reflect.Value, path string) {
 	node = unwrap(node)
 	d.places[path] = node.GetToken()
-	if keyed, ok := v.Addr().Interface().(*Schedule); ok && isMapping(node) {
-		d.schedule(node, keyed, path)
+	if keyed, ok := v.Addr().Interface().(Keyed); ok && isMapping(node) {
+		d.keyed(node, keyed, path)
 		return
 	}
 	switch {
+	case v.Kind() == reflect.Pointer:
+		d.pointer(node, v, path)
+	case v.Kind() == reflect.Map && node.Type() != ast.AliasType:
+		d.mapping(node, v, path)
 	case node.Type() == ast.AliasType:
 		d.at(node.GetToken(), path, "is an alias; write the value itself")
-	case isSection(v):
+	case IsSection(v):
 		d.section(node, v, path)
 	case v.Kind() == reflect.Slice && node.Type() == ast.SequenceType:
 		d.list(node, v, path)
-	case v.Kind() == reflect.Slice && isSection(reflect.New(v.Type().Elem()).Elem()):
+	case v.Kind() == reflect.Slice && IsSection(reflect.New(v.Type().Elem()).Elem()):
 		d.at(node.GetToken(), path, "is not a list; begin each entry with a dash")
 	default:
 		d.scalar(node, v, path)
 	}
 }
 
-func (d *decoder) section(node ast.Node, v reflect.Value, path string) {
+func (d *File) section(node ast.Node, v reflect.Value, path string) {
 	if node.Type() == ast.NullType {
 		return
 	}
@@ -183,19 +211,19 @@ func (d *decoder) section(node ast.Node, v reflect.Value, path string) {
 			d.unknown(entry.Key.GetToken(), join(path, name), name, names)
 			continue
 		}
-		d.decode(entry.Value, field, join(path, name))
+		d.entry(entry, field, join(path, name))
 	}
 }
 
-func (d *decoder) unknown(tok *token.Token, path, name string, names []string) {
-	if near, ok := nearest(name, names); ok {
-		d.at(tok, brief(path), "there is no such key; did you mean %s?", near)
+func (d *File) unknown(tok *token.Token, path, name string, names []string) {
+	if near, ok := Nearest(name, names); ok {
+		d.at(tok, Brief(path), "there is no such key; did you mean %s?", near)
 		return
 	}
-	d.at(tok, brief(path), "there is no such key; possible here: %s", strings.Join(names, ", "))
+	d.at(tok, Brief(path), "there is no such key; possible here: %s", strings.Join(names, ", "))
 }
 
-func (d *decoder) list(node ast.Node, v reflect.Value, path string) {
+func (d *File) list(node ast.Node, v reflect.Value, path string) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok {
 		d.at(node.GetToken(), path, "is not a list")
@@ -203,30 +231,72 @@ func (d *decoder) list(node ast.Node, v reflect.Value, path string) {
 	}
 	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
 	for i, item := range seq.Values {
-		if b, ok := list.Index(i).Addr().Interface().(*Backend); ok {
-			b.S3 = defaultS3()
-		}
+		fill(list.Index(i))
 		d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 	}
 	v.Set(list)
 }
 
-func (d *decoder) schedule(node ast.Node, s *Schedule, path string) {
-	before := len(d.problems)
-	var keys scheduleKeys
-	d.section(node, reflect.ValueOf(&keys).Elem(), path)
-	if len(d.problems) > before {
+func (d *File) keyed(node ast.Node, v Keyed, path string) {
+	before := len(d.Problems)
+	keys := v.Keys()
+	d.section(node, reflect.ValueOf(keys).Elem(), path)
+	if len(d.Problems) > before {
 		return
 	}
-	parsed, err := keys.schedule()
-	if err != nil {
+	if err := v.SetKeys(keys); err != nil {
 		d.at(node.GetToken(), path, "%v", err)
-		return
 	}
-	*s = parsed
 }
 
-func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
+// pointer sets an optional value; a section without keys is as good as none.
+func (d *File) pointer(node ast.Node, v reflect.Value, path string) {
+	fresh := reflect.New(v.Type().Elem())
+	if node.Type() == ast.NullType && IsSection(fresh.Elem()) {
+		return
+	}
+	before := len(d.Problems)
+	d.decode(node, fresh.Elem(), path)
+	if len(d.Problems) == before {
+		v.Set(fresh)
+	}
+}
+
+// mapping sets a map whose keys are names.
+func (d *File) mapping(node ast.Node, v reflect.Value, path string) {
+	if node.Type() == ast.NullType {
+		return
+	}
+	if !isMapping(node) {
+		d.at(node.GetToken(), path, "is not a section; write each name below it, indented by two spaces")
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, entry := range entries(node) {
+		name := entry.Key.GetToken().Value
+		fresh := reflect.New(v.Type().Elem()).Elem()
+		d.entry(entry, fresh, join(path, name))
+		v.SetMapIndex(reflect.ValueOf(name), fresh)
+	}
+}
+
+// entry sets the value of a key.
+func (d *File) entry(e *ast.MappingValueNode, v reflect.Value, path string) {
+	fill(v)
+	d.decode(e.Value, v, path)
+	if isMapping(unwrap(e.Value)) {
+		d.places[path] = e.Key.GetToken()
+	}
+}
+
+// fill gives a value its defaults.
+func fill(v reflect.Value) {
+	if f, ok := v.Addr().Interface().(Filled); ok {
+		f.Fill()
+	}
+}
+
+func (d *File) scalar(node ast.Node, v reflect.Value, path string) {
 	text, ok := scalarText(node)
 	switch {
 	case node.Type() == ast.NullType:
@@ -234,7 +304,7 @@ func (d *decoder) scalar(node ast.Node, v reflect.Value, path string) {
 	case !ok:
 		d.at(node.GetToken(), path, "is not a single value; write one value after the colon")
 	default:
-		if err := setText(v, text); err != nil {
+		if err := SetText(v, text); err != nil {
 			d.at(node.GetToken(), path, "%v", err)
 		}
 	}
