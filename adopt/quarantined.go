@@ -94,6 +94,7 @@ const (
 	Left     Ending = iota + 1 // nothing was done; what was to be purged still is
 	Restored                   // they lie in their place; their copies stay for a while
 	Purged                     // there are no copies any more
+	Lost                       // as Purged, and something refers to the objects
 )
 
 // QuarantineRecords are the objects of a collection in quarantine. Each method is one

@@ -202,20 +202,20 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	if why != "" {
 		c.Events.failed(c.Collection, len(claimed)-len(back)-len(lost), why)
 	}
-	gone, err := c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Purged: lost})
+	gone, err := c.end(ctx, fence, map[Ending][]string{Restored: back, Left: left, Lost: lost})
 	c.Events.lost(c.Collection, gone)
 	return err
 }
 
-// end records what became of claimed objects; it returns those whose record ended.
+// end records what became of claimed objects; it returns those that are lost.
 func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (gone []string, err error) {
-	for _, how := range []Ending{Left, Restored, Purged} {
+	for _, how := range []Ending{Left, Restored, Purged, Lost} {
 		if len(ends[how]) == 0 {
 			continue
 		}
 		ended, also := c.Rows.End(context.WithoutCancel(ctx), fence, ends[how], how)
 		err = errors.Join(err, also)
-		if how == Purged {
+		if how == Lost {
 			gone = ended
 		}
 	}

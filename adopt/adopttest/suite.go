@@ -119,7 +119,9 @@ type Site struct {
 	Taker adopt.Taker
 	// Quarantine is the record of objects that were moved away.
 	Quarantine adopt.QuarantineRows
-	App        Application
+	// Troubles is the record of what is wrong.
+	Troubles adopt.TroubleRows
+	App      Application
 }
 
 // Open makes a site. It skips the test if it does not know the variant.
@@ -133,7 +135,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), refusedTests(), quarantineTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), refusedTests(), quarantineTests(), troubleTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

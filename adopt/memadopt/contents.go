@@ -63,9 +63,13 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 			m.Due = now.Add(busyFor)
 			out.Busy++
 		case c != nil && (referenced || c.Count != 0):
-			past := m.State == Condemned && !db.o.Quarantine // the guard
-			if past || m.State == Waiting && !db.o.Uncounted {
+			switch {
+			case m.State == Condemned && !db.o.Quarantine: // past the guard
 				out.Drifted = append(out.Drifted, m.Content)
+				db.troubles.missing[m.Object] = true
+			case m.State == Waiting && !db.o.Uncounted:
+				out.Drifted = append(out.Drifted, m.Content)
+				db.troubles.drifted[m.Content] = now
 			}
 			db.spare(m, takeover)
 			out.Kept++
@@ -130,6 +134,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 			out.Gone++
 			if !db.drop(o.Content) {
 				out.Broken = append(out.Broken, o.Content)
+				db.troubles.missing[m.Object] = true
 			}
 			m.over(max(now, m.Unseen), g.LongestWrite)
 		default:

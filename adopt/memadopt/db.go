@@ -86,6 +86,7 @@ type DB struct {
 	marks     map[string]*Mark
 	moved     map[string]*Quarantined
 	again     []again
+	troubles  troubles
 	holds     held
 	locked    map[string]int  // contents that open transactions of the application have locked
 	pinned    map[string]bool // rows that a row of another table refers to
@@ -110,6 +111,7 @@ func New(o Options) *DB {
 	return &DB{
 		o: o, holds: held{clock: o.Clock}, rows: map[string]*Row{}, contents: map[string]*Content{},
 		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine || o.Unguarded,
+		troubles: troubles{missing: map[string]bool{}, drifted: map[string]lethe.Time{}},
 	}
 }
 

@@ -137,6 +137,9 @@ func (r Quarantine) End(_ context.Context, fence int64, keys []string, how adopt
 		}
 		ours = append(ours, key)
 		switch {
+		case how == adopt.Lost:
+			db.troubles.missing[key] = true
+			delete(db.moved, key)
 		case how == adopt.Purged:
 			delete(db.moved, key)
 		case q.State == adopt.Purging:

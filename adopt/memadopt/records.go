@@ -139,6 +139,7 @@ func (db *DB) countDown(content string, n int64, out *adopt.Settled) {
 	case c.Count < n:
 		c.Count = 0
 		out.Drifted = append(out.Drifted, content)
+		db.troubles.drifted[content] = db.o.Clock.Now()
 	default:
 		c.Count -= n
 		if c.Count == 0 {

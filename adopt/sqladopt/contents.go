@@ -116,7 +116,9 @@ type taken struct {
 // sorted is what is to become of contents that are due.
 type sorted struct {
 	mark, drop, letGo, busy, held []string
-	out                           adopt.Marked
+	// past are referred to past the guard; the counts of drifted are wrong.
+	past, drifted []string
+	out           adopt.Marked
 }
 
 // Mark implements adopt.Contents.
@@ -261,11 +263,13 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 		case d.state == condemned:
 			if c.c.Guard != adopt.QuarantineGuard { // a reference that was made past the guard
 				s.out.Drifted = append(s.out.Drifted, d.Content)
+				s.past = append(s.past, d.Content)
 			}
 			s.letGo = append(s.letGo, d.Content)
 		default:
 			if c.c.Contents != nil && c.c.Contents.Count != "" { // it is 0, and wrong
 				s.out.Drifted = append(s.out.Drifted, d.Content)
+				s.drifted = append(s.drifted, d.Content)
 			}
 			s.drop = append(s.drop, d.Content)
 		}
@@ -277,6 +281,9 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 // mark writes down what was decided. late is when a delete that was sent until now
 // has taken effect.
 func (c *Collection) mark(t *tx, s sorted, fence int64, late lethe.Time) error {
+	if err := cmp.Or(c.trouble(t, insertMissing, objectGone, s.past), c.trouble(t, insertTroubles, countWrong, s.drifted)); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		contents []string
 		text     string
@@ -443,6 +450,9 @@ func (c *Collection) endMarks(t *tx, e ending, out *adopt.Confirmed) error {
 		}
 	}
 	slices.Sort(out.Broken)
+	if err := c.trouble(t, insertMissing, objectGone, out.Broken); err != nil {
+		return err
+	}
 	if remove := c.texts().remove; remove != "" {
 		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
 			return err

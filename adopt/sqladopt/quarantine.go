@@ -263,6 +263,10 @@ func (q *Quarantine) End(ctx context.Context, fence int64, keys []string, how ad
 			return q.change(t, keepHeld, ours)
 		case adopt.Restored:
 			return q.ended(t, keepHeld, ours, "restored")
+		case adopt.Lost:
+			if err := q.trouble(t, insertTroubles, objectGone, ours); err != nil {
+				return err
+			}
 		}
 		return q.ended(t, endHeld, ours, "purged")
 	})

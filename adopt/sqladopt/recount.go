@@ -50,11 +50,18 @@ func (c *Collection) Recount(ctx context.Context, after string, limit int, repai
 		if len(keys) == limit {
 			next = keys[limit-1]
 		}
-		if drifts, err = t.drifts(keys); err != nil || !repair || len(drifts) == 0 {
+		if drifts, err = t.drifts(keys); err != nil || !repair {
 			return err
 		}
-		drifts, err = t.repair(drifts)
-		return err
+		if len(drifts) > 0 {
+			if drifts, err = t.repair(drifts); err != nil {
+				return err
+			}
+		}
+		if there, err := c.db.engine.has(t, "troubles"); err != nil || !there {
+			return err
+		}
+		return c.mended(t, countWrong, keys)
 	})
 	return drifts, next, err
 }

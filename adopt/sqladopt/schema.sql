@@ -99,6 +99,17 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
     PRIMARY KEY (collection, "key")
 );
 
+-- What was found wrong: 1 an object that something refers to is gone, 2 the count of a
+-- content, 3 why the instance that started last does not work on the collection.
+CREATE TABLE IF NOT EXISTS {lethe}troubles (
+    collection {key text} NOT NULL,
+    kind       smallint NOT NULL CHECK (kind IN (1, 2, 3)),
+    "key"      {key text} NOT NULL,
+    at         bigint   NOT NULL,
+    why        text     NOT NULL DEFAULT '',
+    PRIMARY KEY (collection, kind, "key")
+);
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection text   PRIMARY KEY,

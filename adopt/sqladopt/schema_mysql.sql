@@ -106,6 +106,17 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
     PRIMARY KEY (collection, "key")
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- What was found wrong: 1 an object that something refers to is gone, 2 the count of a
+-- content, 3 why the instance that started last does not work on the collection.
+CREATE TABLE IF NOT EXISTS {lethe}troubles (
+    collection varbinary(255)  NOT NULL,
+    kind       smallint NOT NULL CHECK (kind IN (1, 2, 3)),
+    "key"      varbinary(2800) NOT NULL,
+    at         bigint   NOT NULL,
+    why        longtext,
+    PRIMARY KEY (collection, kind, "key")
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
+
 -- How many rows named a folder, or a key, at the last run.
 CREATE TABLE IF NOT EXISTS {lethe}live_rows (
     collection varbinary(255) PRIMARY KEY,

@@ -263,6 +263,9 @@ func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error 
 		if _, err := t.exec(countZero, sqldb.JSON(out.Drifted)); err != nil {
 			return err
 		}
+		if err := c.trouble(t, insertTroubles, countWrong, out.Drifted); err != nil {
+			return err
+		}
 	}
 	out.Unreferenced = len(zero)
 	return c.wait(t, zero, c.grace.Unreferenced)

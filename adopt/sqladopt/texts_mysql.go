@@ -15,6 +15,12 @@ var mysqlTexts = map[string]string{
 	// length counts bytes, as substr does of bytes alone.
 	objectsUnderWay: strings.ReplaceAll(objectsUnderWay, "substr(?4,", "substr(CAST(?4 AS BINARY),"),
 
+	insertTroubles: `INSERT INTO {lethe}troubles (collection, kind, "key", at) SELECT ?2, ?3, t.id, ?4 FROM {ids 1}
+		ON DUPLICATE KEY UPDATE at = VALUES(at)`,
+	insertMissing: `INSERT INTO {lethe}troubles (collection, kind, "key", at) SELECT d.collection, ?3, d.object, ?4
+		FROM (SELECT DISTINCT collection, object FROM {lethe}condemned WHERE collection = ?2 AND content IN (SELECT id FROM {ids 1})) AS d
+		ON DUPLICATE KEY UPDATE at = VALUES(at)`,
+
 	schemaSQL:      mysqlSchema,
 	insertAdoption: `INSERT IGNORE INTO {lethe}adoption (one, version, created_at) VALUES (1, ?1, ?2)`,
 

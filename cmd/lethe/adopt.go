@@ -120,7 +120,31 @@ func due(b adoption.Backlog) string {
 	if n := len(b.Holds); n > 0 {
 		text += "; " + plural(int64(n), "hold stands", "holds stand")
 	}
+	if n := b.Nearing.Soon; n > 0 {
+		what := "object"
+		if b.Kind == adopt.OfFolders {
+			what = "folder"
+		}
+		text += "; " + plural(n, what+" is deleted for good within a day", what+"s are deleted for good within a day")
+	}
 	return text
+}
+
+// wrong says what is wrong in a collection, one thing a line.
+func wrong(b adoption.Backlog) (out []string) {
+	if n := b.Wrong.Missing; n > 0 {
+		out = append(out, plural(n, "object that something refers to is not in the bucket", "objects that something refers to are not in the bucket"))
+	}
+	if n := b.Wrong.Drifted; n > 0 {
+		out = append(out, plural(n, "count was wrong", "counts were wrong")+` (see "lethe adopt recount")`)
+	}
+	if n := b.Wrong.Stuck; n > 0 {
+		out = append(out, plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
+	}
+	if b.Suspended.Why != "" {
+		out = append(out, "not worked on by the instance that started last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
+	}
+	return out
 }
 
 // waits says what waits in a collection.
@@ -204,7 +228,15 @@ func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
 	for _, b := range backlogs {
 		rows = append(rows, []string{b.Collection, string(b.Mode), due(b)})
 	}
-	return table(c.out, rows)
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	for _, b := range backlogs {
+		for _, w := range wrong(b) {
+			printf(c.out, "WRONG %s: %s\n", b.Collection, cell(w))
+		}
+	}
+	return nil
 }
 
 func (c *cli) adoptGuardCommand() *cobra.Command {

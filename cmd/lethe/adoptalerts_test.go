@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 )
@@ -36,6 +37,7 @@ func TestAdoptAlerts(t *testing.T) {
 	if len(file.Groups) != 1 || len(file.Groups[0].Rules) == 0 {
 		t.Fatal("there are no rules")
 	}
+	asked := panels(t)
 	for _, r := range file.Groups[0].Rules {
 		if !strings.Contains(tests, `alertname="`+r.Alert+`"`) {
 			t.Errorf("%s has no test", r.Alert)
@@ -43,10 +45,38 @@ func TestAdoptAlerts(t *testing.T) {
 		if want := "docs/adopting-operate.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want || !strings.Contains(book, "\n### "+r.Alert+"\n") {
 			t.Errorf("%s has no section %q", r.Alert, want)
 		}
-		for _, name := range regexp.MustCompile(`lethe_adopt_(\w+)`).FindAllStringSubmatch(r.Expr, -1) {
+		asked[r.Alert] = append(asked[r.Alert], r.Expr)
+	}
+	exported := 0
+	for by, exprs := range asked {
+		for _, name := range regexp.MustCompile(`lethe_adopt_(\w+)`).FindAllStringSubmatch(strings.Join(exprs, " "), -1) {
+			exported++
 			if !strings.Contains(metrics, `desc("`+name[1]+`"`) {
-				t.Errorf("%s asks for %s, which is not exported", r.Alert, name[0])
+				t.Errorf("%q asks for %s, which is not exported", by, name[0])
+			}
+			if !strings.Contains(book, "`"+name[1]+"`") {
+				t.Errorf("%s is not documented", name[0])
 			}
 		}
+	}
+	if exported < 20 {
+		t.Errorf("rules and dashboard ask for %d metrics", exported)
+	}
+}
+
+// What is wrong is told by status, and why a collection is not worked on.
+func TestAdoptStatusTellsWhatIsWrong(t *testing.T) {
+	a := newAdopted(t, strings.NewReplacer())
+	if _, err := a.store.Create(t.Context(), []byte("stuck"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	a.sql(`UPDATE pastes SET deletion_status = 'DELETION_IN_PROGRESS', deletion_initiated_at = now() - INTERVAL '3 hours'`)
+	a.ok([]string{"WRONG pastes: 1 row has been in progress for longer than grace.watchdog"}, "status", a.file)
+	a.ok(nil, "run", a.file, "--once")
+	a.ok([]string{"WRONG pastes: not worked on by the instance that started last, at 2", "its guard is not installed"}, "status", a.file)
+	a.ok(nil, "guard", "install", a.file, "--yes")
+	a.ok(nil, "run", a.file, "--once")
+	if out := a.ok(nil, "status", a.file); strings.Contains(out, "WRONG") {
+		t.Errorf("all is well, and status says:\n%s", out)
 	}
 }

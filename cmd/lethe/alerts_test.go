@@ -187,7 +187,9 @@ func TestRulesAndDashboardNameMetricsThatExist(t *testing.T) {
 	}
 	for title, exprs := range panels(t) {
 		for _, name := range metricName.FindAllString(strings.Join(exprs, "\n"), -1) {
-			asked[name] = title
+			if !strings.HasPrefix(name, "lethe_adopt_") { // TestAdoptAlerts looks for those
+				asked[name] = title
+			}
 		}
 	}
 	manual, err := os.ReadFile("../../docs/operations.md")

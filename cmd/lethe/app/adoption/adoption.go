@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -48,6 +49,7 @@ type Adoption struct {
 	folders     map[string]*sqladopt.Folders
 	keys        map[string]*sqladopt.Keys
 	quarantines map[string]*adopt.Quarantine // of routines, by collection
+	suspended   sync.Map                     // collections that this process does not work on
 	buckets     buckets
 	redis       *redisconn.Conn
 	o           Options
@@ -218,6 +220,13 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 		out = append(out, reclaim.Scheduled{
 			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: a.copies()}), Timetable: every(recacheEvery), Workers: 1,
 		})
+	}
+	if c.HasObjects() {
+		review, err := a.review(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, review)
 	}
 	if !c.Cleans() {
 		return out, nil

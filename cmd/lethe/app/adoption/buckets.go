@@ -144,7 +144,7 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 			s.Outside = append(s.Outside, key)
 			continue
 		}
-		switch err := lies(ctx, store, rest); {
+		switch err := adopt.Lies(ctx, store, rest); {
 		case err == nil:
 			s.Found++
 		case errors.Is(err, blob.ErrNotExist), errors.Is(err, blob.ErrInvalidKey):
@@ -154,24 +154,4 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 		}
 	}
 	return s, nil
-}
-
-// errLies ends a listing that has shown what it had to.
-var errLies = errors.New("something lies there")
-
-// lies reports whether an object lies under a key, or below it if it ends in a slash:
-// blob.ErrNotExist.
-func lies(ctx context.Context, store bucket, key string) error {
-	if !strings.HasSuffix(key, "/") {
-		_, err := store.Stat(ctx, key)
-		return err
-	}
-	err := store.List(ctx, key, "", func(blob.Info) error { return errLies })
-	if err == nil {
-		return blob.ErrNotExist
-	}
-	if errors.Is(err, errLies) {
-		return nil
-	}
-	return err
 }

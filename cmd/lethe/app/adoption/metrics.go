@@ -27,6 +27,12 @@ var (
 	orphans      = desc("orphans", "Objects on record that no row names.", "collection")
 	inQuarantine = desc("quarantined_objects", "Objects in quarantine.", "collection")
 	heldBy       = desc("holds", "Holds that stand.", "collection")
+	gone         = desc("missing_objects", "Objects that something refers to, and that are not in the bucket.", "collection")
+	miscounted   = desc("wrong_counts", "Contents whose count was found to be wrong within a day, or still is.", "collection")
+	stuckRows    = desc("stuck_rows", "Rows in progress for longer than grace.watchdog, counted up to a million.", "collection")
+	purgeSoon    = desc("purge_soon", "Folders, orphans or copies in quarantine that are deleted for good within a day, or within half their retention if that is shorter.", "collection")
+	liveRows     = desc("live_rows", "Rows that named folders or objects at the last run.", "collection")
+	idleHere     = desc("collection_suspended", "Whether this process does not work on a collection, as its check found a problem when the process started.", "collection")
 	unusable     = desc("collection_unusable", "Whether a collection does not fit the database, so that nothing of it is reclaimed.", "collection")
 	databaseUp   = desc("database_up", "Whether the database answered this scrape.")
 )
@@ -40,7 +46,7 @@ type collector struct{ a *Adoption }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, heldBy, inQuarantine, lastGood, runItems, unusable, databaseUp} {
+	for _, d := range []*prometheus.Desc{dueRows, dueAge, toGo, dueFolders, orphans, heldBy, inQuarantine, lastGood, runItems, unusable, databaseUp, gone, miscounted, stuckRows, purgeSoon, liveRows, idleHere} {
 		ch <- d
 	}
 }
@@ -84,6 +90,7 @@ func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc
 	tell(unusable, 0, b.Collection)
 	tell(inQuarantine, float64(b.Quarantined.Due), b.Collection)
 	tell(heldBy, float64(len(b.Holds)), b.Collection)
+	c.wrong(b, tell)
 	switch b.Kind {
 	case adopt.OfFolders:
 		tell(dueFolders, float64(b.Folders.Due), b.Collection)
@@ -99,6 +106,23 @@ func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc
 		age = now - b.Rows.Oldest
 	}
 	tell(dueAge, float64(age)/1e6, b.Collection)
+}
+
+// wrong tells what is wrong in a collection, and what is soon deleted for good.
+func (c collector) wrong(b Backlog, tell func(*prometheus.Desc, float64, ...string)) {
+	tell(gone, float64(b.Wrong.Missing), b.Collection)
+	tell(purgeSoon, float64(b.Nearing.Soon), b.Collection)
+	idle := 0.0
+	if _, suspended := c.a.suspended.Load(b.Collection); suspended {
+		idle = 1
+	}
+	tell(idleHere, idle, b.Collection)
+	if b.Kind == adopt.OfFolders || b.Kind == adopt.OfKeys {
+		tell(liveRows, float64(b.Nearing.Live), b.Collection)
+		return
+	}
+	tell(miscounted, float64(b.Wrong.Drifted), b.Collection)
+	tell(stuckRows, float64(b.Wrong.Stuck), b.Collection)
 }
 
 // Serve answers scrapes on an address until ctx ends.

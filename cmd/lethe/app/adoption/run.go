@@ -10,6 +10,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -25,17 +27,41 @@ type Backlog struct {
 	// Quarantined are objects that were moved away, and are not purged yet.
 	Quarantined adopt.Backlog
 	Holds       adopt.Holds // that stand
+	Wrong       adopt.Troubles
+	// Nearing is what is deleted for good within a day (within half the retention, if that
+	// is shorter).
+	Nearing sqladopt.Nearing
+	// Suspended says why the instance that started last does not work on it.
+	Suspended sqladopt.Suspension
 	// Problem says why a collection cannot be used, and nothing is known of it.
 	Problem string
 }
 
+// standing is what the database tells of all collections at once.
+type standing struct {
+	installed bool // Lethe's tables are there
+	holds     adopt.Holds
+	suspended map[string]sqladopt.Suspension
+	compared  map[string]meta.Run // the last successful runs, by routine
+}
+
+func (a *Adoption) standing(ctx context.Context) (s standing, err error) {
+	if s.installed, err = a.DB.Installed(ctx); err != nil {
+		return s, err
+	}
+	if s.holds, err = a.DB.Holds(ctx); err != nil || !s.installed {
+		return s, err
+	}
+	if s.suspended, err = a.DB.Suspensions(ctx); err != nil {
+		return s, err
+	}
+	_, s.compared, err = a.DB.LastRuns(ctx)
+	return s, err
+}
+
 // Backlogs returns what waits in each collection, by its name.
 func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
-	installed, err := a.DB.Installed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	holds, err := a.DB.Holds(ctx)
+	s, err := a.standing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +70,8 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 	}
 	for _, name := range a.Description.Names() {
 		c := a.Description.Collections[name]
-		b := Backlog{Collection: name, Kind: c.Kind, Mode: cmp.Or(c.Mode, adopt.Report), Holds: holds.Of(name)}
-		if err := a.backlog(ctx, &b, installed); err != nil {
+		b := Backlog{Collection: name, Kind: c.Kind, Mode: cmp.Or(c.Mode, adopt.Report), Holds: s.holds.Of(name), Suspended: s.suspended[name]}
+		if err := a.backlog(ctx, &b, s); err != nil {
 			if _, down := a.DB.Now(ctx); down != nil {
 				return nil, err
 			}
@@ -58,17 +84,23 @@ func (a *Adoption) Backlogs(ctx context.Context) (out []Backlog, err error) {
 }
 
 // backlog asks what waits in a collection.
-func (a *Adoption) backlog(ctx context.Context, b *Backlog, installed bool) error {
+func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 	k, err := a.kindOf(b.Collection)
 	if err != nil {
 		return err
 	}
-	if installed {
+	if s.installed {
 		if b.Quarantined, err = a.quarantined(ctx, b.Collection); err != nil {
 			return err
 		}
+		if b.Nearing, err = a.nearing(ctx, b.Collection); err != nil {
+			return err
+		}
 	}
-	return k.backlog(ctx, installed, b)
+	if b.Wrong, err = a.troubles(ctx, b.Collection, s.compared["keys "+b.Collection].Counts); err != nil {
+		return err
+	}
+	return k.backlog(ctx, s.installed, b)
 }
 
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
@@ -85,17 +117,19 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 		a.o.Log.Error("collection cannot be used; the others work on", "collection", name, "error", err)
 	}
 	for _, name := range a.Description.Names() {
-		if a.Description.Collections[name].Mode != adopt.Reclaim {
-			continue
-		}
+		var why []string
 		for _, f := range found[name] {
-			if f.Problem {
+			if f.Problem && a.Description.Collections[name].Mode == adopt.Reclaim {
+				why = append(why, f.What)
 				a.o.Log.Error("collection only reports, as its check found a problem", "collection", name, "problem", f.What, "do", f.Do)
 				a.audit("collection_refused", f.What, slog.String("collection", name))
 			}
 		}
-		if adopt.Problems(found[name]) {
+		if len(why) > 0 {
 			a.suspend(name)
+		}
+		if err := a.DB.Suspend(ctx, name, strings.Join(why, "; ")); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -104,6 +138,7 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 // suspend takes the routines of a collection out of the loop. What is in quarantine is
 // still copied back: a problem may be just that it is missed.
 func (a *Adoption) suspend(name string) {
+	a.suspended.Store(name, true)
 	keep := ""
 	if q := a.quarantines[name]; q != nil {
 		q.RestoresOnly = true
