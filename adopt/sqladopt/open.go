@@ -34,6 +34,9 @@ type Options struct {
 	// StatementTime and LockTime bound a statement, and a wait for rows that the
 	// application holds (defaults 30 s and 5 s).
 	StatementTime, LockTime time.Duration
+	// Watch, if set, is called before each transaction with its name, one of a fixed set;
+	// what it returns is the transaction's context, and is called once, at its end.
+	Watch func(ctx context.Context, name string) (context.Context, func(error))
 }
 
 // DB is an application's database.

@@ -52,7 +52,7 @@ func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64)
 
 // FinishRun ends a run with its outcome; "ok" is success.
 func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
-	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
+	return db.write(ctx, "finish of run "+string(id), func(t *tx) error {
 		return t.one(finishRun, string(id), t.now, outcome, sqldb.JSON(counts))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
@@ -54,7 +55,10 @@ func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sqladopt: %s: %w", what, err)
 	}
-	return named(what, r.Write(ctx, sqldb.Transaction{Begin: db.begin.write, Longest: 10 * db.o.StatementTime, Do: run(fn)}))
+	ctx, ended := db.watched(ctx, what)
+	err := r.Write(ctx, sqldb.Transaction{Begin: db.begin.write, Longest: 10 * db.o.StatementTime, Do: run(fn)})
+	ended(err)
+	return named(what, err)
 }
 
 // read runs fn in a transaction that changes nothing.
@@ -63,7 +67,19 @@ func (db *DB) read(ctx context.Context, what string, fn func(*tx) error) error {
 }
 
 func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
-	return named(what, r.Read(ctx, sqldb.Transaction{Begin: db.begin.read, Do: run(fn)}))
+	ctx, ended := db.watched(ctx, what)
+	err := r.Read(ctx, sqldb.Transaction{Begin: db.begin.read, Do: run(fn)})
+	ended(err)
+	return named(what, err)
+}
+
+// watched tells that a transaction begins. What it is of is no part of its name.
+func (db *DB) watched(ctx context.Context, what string) (context.Context, func(error)) {
+	if db.o.Watch == nil {
+		return ctx, func(error) {}
+	}
+	name, _, _ := strings.Cut(what, " of ")
+	return db.o.Watch(ctx, name)
 }
 
 func named(what string, err error) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-var _ blob.Foreign = (*Store)(nil)
+var _ blob.Copier = (*Store)(nil)
 
 // StatForeign implements blob.Foreign.
 func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, error) {
@@ -36,4 +36,27 @@ func (s *Store) OpenForeign(ctx context.Context, seen blob.ForeignInfo) (io.Read
 		return nil, err
 	}
 	return &opened{ReadCloser: body, c: c}, nil
+}
+
+// CopyForeign implements blob.Copier. A store that is observed as well is looked through:
+// a backend knows its own.
+func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
+	inner, ok := s.inner.(blob.Copier)
+	if !ok {
+		return errors.Join(errors.ErrUnsupported, blob.ErrNotDone)
+	}
+	if f, observed := from.(*Store); observed {
+		source, ok := f.inner.(blob.Foreign)
+		if !ok {
+			return errors.Join(errors.ErrUnsupported, blob.ErrNotDone)
+		}
+		from = source
+	}
+	ctx, c := s.begin(ctx, Copy, key)
+	err := inner.CopyForeign(ctx, from, seen, key, fresh)
+	if err == nil {
+		c.Bytes = seen.Size
+	}
+	c.answered(err).end()
+	return err
 }

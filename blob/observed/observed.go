@@ -22,6 +22,7 @@ const (
 	List   = "list"
 	Sweep  = "sweep"
 	Free   = "free"
+	Copy   = "copy"
 )
 
 // Call is one call of a Store, once it ended.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/blob/treeblob"
 )
 
 // calls collects what is told.
@@ -39,6 +43,32 @@ func TestItIsAStore(t *testing.T) {
 	blobtest.Run(t, func(*testing.T) blob.Store {
 		return observed.New(memblob.New(memblob.Options{}), new(calls).watch, lethe.Monotonic{})
 	})
+}
+
+// A copy is one, though both stores are observed.
+func TestItCopies(t *testing.T) {
+	c := new(calls)
+	blobtest.Copies(t, func(t *testing.T) (blob.Store, blobtest.Planter) {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "in"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tree, err := treeblob.Open(treeblob.Options{Root: root, Prefix: "in/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tree.Close() })
+		return observed.New(tree, c.watch, lethe.Monotonic{}), func(t *testing.T, key, body string) {
+			path := filepath.Join(root, "in", key)
+			_ = os.Remove(path) // a copy is another name of the same file
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(body), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if !slices.ContainsFunc(c.list, func(call observed.Call) bool { return call.Op == observed.Copy && call.Bytes > 0 && call.Err == nil }) {
+		t.Errorf("no copy is told: %+v", c.list)
+	}
 }
 
 // Every call is told once, when it ended, with what it was.

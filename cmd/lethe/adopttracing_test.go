@@ -10,50 +10,83 @@ import (
 	"time"
 
 	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
-// Runs of adoption are traces, with their batches; a wrong section is told of before
-// anything runs.
-func TestAdoptTraces(t *testing.T) {
-	var mu sync.Mutex
-	sent := map[string]string{} // the name of each span's parent, by its own and its routine
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// traces is a collector of spans.
+type traces struct {
+	*httptest.Server
+	mu    sync.Mutex
+	below map[string]bool // "name below name", and the routine of runs and batches
+	text  strings.Builder // all that spans say
+}
+
+func newTraces(t *testing.T) *traces {
+	c := &traces{below: map[string]bool{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var got coltrace.ExportTraceServiceRequest
 		if err := proto.Unmarshal(body, &got); err != nil {
 			t.Error(err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		names := map[string]string{}
-		for _, resource := range got.GetResourceSpans() {
-			for _, scope := range resource.GetScopeSpans() {
-				for _, s := range scope.GetSpans() {
-					names[string(s.GetSpanId())] = s.GetName()
-				}
-				for _, s := range scope.GetSpans() {
-					for _, a := range s.GetAttributes() {
-						if a.GetKey() == "lethe.routine" {
-							sent[s.GetName()+" of "+a.GetValue().GetStringValue()] = names[string(s.GetParentSpanId())]
-						}
-					}
-				}
+		c.take(&got)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *traces) take(got *coltrace.ExportTraceServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text.WriteString(got.String())
+	names := map[string]string{"": "nothing"}
+	var spans []*v1.Span
+	for _, resource := range got.GetResourceSpans() {
+		for _, scope := range resource.GetScopeSpans() {
+			spans = append(spans, scope.GetSpans()...)
+		}
+	}
+	for _, s := range spans {
+		names[string(s.GetSpanId())] = s.GetName()
+		for _, a := range s.GetAttributes() {
+			if a.GetKey() == "lethe.routine" {
+				names[string(s.GetSpanId())] += " of " + a.GetValue().GetStringValue()
 			}
 		}
-	}))
-	defer collector.Close()
-	a := newAdopted(t, strings.NewReplacer("\ncollections:", "\ntracing: {enabled: true, endpoint: \""+collector.URL+"\", sample_ratio: 1}\ncollections:"))
-	if _, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond); err != nil {
+	}
+	for _, s := range spans {
+		c.below[names[string(s.GetSpanId())]+" below "+names[string(s.GetParentSpanId())]] = true
+	}
+}
+
+// Runs of adoption are traces, with their batches, and what those ask of the database, the
+// bucket and the cache. The application's keys are in none.
+func TestAdoptTraces(t *testing.T) {
+	c := newTraces(t)
+	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "\ncollections:", "\ntracing: {enabled: true, endpoint: \""+c.URL+"\", sample_ratio: 1}\ncollections:"))
+	p, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond)
+	if err != nil {
 		t.Fatal(err)
 	}
 	a.ok([]string{"pastes is guarded"}, "guard", "install", a.file, "--yes")
-	a.ok([]string{"rows 1"}, "run", a.file, "--once")
-	mu.Lock()
-	defer mu.Unlock()
-	for span, parent := range map[string]string{"reclaim run of expire pastes": "", "reclaim batch of expire pastes": "reclaim run"} {
-		if got, there := sent[span]; !there || got != parent {
-			t.Errorf("no span %q below %q; there are %q", span, parent, sent)
+	a.ok([]string{"rows 1", "objects 1"}, "run", a.file, "--once")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, want := range []string{
+		"reclaim run of expire pastes below nothing", "reclaim batch of expire pastes below reclaim run of expire pastes",
+		"database claim rows below reclaim batch of expire pastes", "cache drop below reclaim batch of expire pastes",
+		"database settle rows below reclaim batch of expire pastes",
+		"database mark contents below reclaim batch of clean pastes", "backend delete below reclaim batch of clean pastes",
+		"database confirm contents below reclaim batch of clean pastes",
+	} {
+		if !c.below[want] {
+			t.Errorf("no span %q; there are %v", want, c.below)
+		}
+	}
+	for _, private := range []string{p.Code, p.Hash} {
+		if private == "" || strings.Contains(c.text.String(), private) {
+			t.Errorf("%q is in the spans:\n%s", private, c.text.String())
 		}
 	}
 }

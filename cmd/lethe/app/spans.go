@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/s3"
@@ -44,14 +45,43 @@ func (w *observer) transaction(ctx context.Context, name string) (context.Contex
 // calls tell of the calls of a backend.
 func (w *observer) calls(backend string) observed.Watch {
 	return func(ctx context.Context, op string) (context.Context, func(observed.Call)) {
-		ctx, sp := w.trace.child(ctx, "backend "+op, trace.SpanKindClient, attribute.String("lethe.backend", backend))
+		ctx, ended := w.trace.call(ctx, backend, op)
 		return ctx, func(c observed.Call) {
 			w.metrics.BackendCall(metrics.BackendCall{
 				Backend: backend, Op: c.Op, Outcome: outcomeOf(c.Err), Bytes: c.Bytes, Took: c.Took,
 			})
-			sp.end(c.Err, attribute.String("lethe.op", c.Op), attribute.Int("lethe.keys", c.Keys),
-				attribute.Int("lethe.failed", c.Failed), attribute.Int64("lethe.bytes", c.Bytes), attribute.String("lethe.blob_key", c.Key))
+			ended(c, attribute.String("lethe.blob_key", c.Key))
 		}
+	}
+}
+
+// call begins the span of a call of a backend.
+func (t *tracer) call(ctx context.Context, backend, op string) (context.Context, func(observed.Call, ...attribute.KeyValue)) {
+	ctx, sp := t.child(ctx, "backend "+op, trace.SpanKindClient, attribute.String("lethe.backend", backend))
+	return ctx, func(c observed.Call, more ...attribute.KeyValue) {
+		sp.end(c.Err, append(more, attribute.String("lethe.op", c.Op), attribute.Int("lethe.keys", c.Keys),
+			attribute.Int("lethe.failed", c.Failed), attribute.Int64("lethe.bytes", c.Bytes))...)
+	}
+}
+
+// adoption tells of an adoption's runs and what they ask of others. The keys are the
+// application's own, so that they are names.
+func (t *tracer) adoption() adoption.Spans {
+	if t == nil {
+		return adoption.Spans{}
+	}
+	return adoption.Spans{
+		Spans: t.runs(),
+		Backend: func(bucket string) observed.Watch {
+			return func(ctx context.Context, op string) (context.Context, func(observed.Call)) {
+				ctx, ended := t.call(ctx, bucket, op)
+				return ctx, func(c observed.Call) { ended(c, t.named(ctx, bucket, c.Key)...) }
+			}
+		},
+		Call: func(ctx context.Context, name string) (context.Context, func(int, error)) {
+			ctx, sp := t.child(ctx, name, trace.SpanKindClient)
+			return ctx, func(keys int, err error) { sp.end(err, attribute.Int("lethe.keys", keys)) }
+		},
 	}
 }
 

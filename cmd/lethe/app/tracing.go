@@ -19,8 +19,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // flushTime bounds the time in which the last spans are sent when the process ends.
@@ -49,14 +49,14 @@ func (s *Store) openTracing(ctx context.Context) error {
 	return nil
 }
 
-// OpenSpans begins to send the spans of runs, if they are wanted. What it returns as
+// OpenSpans begins to send the spans of an adoption, if they are wanted. What it returns as
 // well sends the last ones, within seconds.
-func OpenSpans(ctx context.Context, c config.Tracing, o Options) (reclaim.Spans, func(), error) {
+func OpenSpans(ctx context.Context, c config.Tracing, o Options) (adoption.Spans, func(), error) {
 	if err := c.Validate(); err != nil {
-		return reclaim.Spans{}, nil, err
+		return adoption.Spans{}, nil, err
 	}
 	t, err := openTracer(ctx, c, o.withDefaults())
-	return t.runs(), func() { t.close(ctx) }, err
+	return t.adoption(), func() { t.close(ctx) }, err
 }
 
 // openTracer makes a tracer, nil if none is wanted. It does not wait for the collector:

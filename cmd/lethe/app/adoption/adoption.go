@@ -33,8 +33,7 @@ type Options struct {
 	Boot  lethe.Clock
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
-	// Spans tell of runs, for traces.
-	Spans reclaim.Spans
+	Spans  Spans
 }
 
 // Adoption is a description with everything that it names opened.
@@ -74,7 +73,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if a.DB, err = sqladopt.Open(ctx, d.Database, sqladopt.Options{Schema: d.Schema, Connections: a.connections()}); err != nil {
+	if a.DB, err = sqladopt.Open(ctx, d.Database, sqladopt.Options{Schema: d.Schema, Connections: a.connections(), Watch: o.Spans.transactions()}); err != nil {
 		return nil, err
 	}
 	a.close = append(a.close, a.DB.Close)
@@ -169,7 +168,7 @@ const (
 
 func (a *Adoption) makeLoop(ctx context.Context) error {
 	a.Loop = &reclaim.Loop{
-		Ledger: a.DB, Clock: a.o.Clock, Worker: a.o.Worker, Events: a.events(), Spans: a.o.Spans,
+		Ledger: a.DB, Clock: a.o.Clock, Worker: a.o.Worker, Events: a.events(), Spans: a.o.Spans.Spans,
 		NewID: func() lethe.ID { return lethe.RandomID(a.o.Clock.Now()) },
 	}
 	for _, name := range a.Description.Names() {
@@ -293,7 +292,13 @@ func (l lockedRecords) Claim(ctx context.Context, limit int) (c adopt.Claim, err
 }
 
 // copies are those in the application's cache.
-func (a *Adoption) copies() adopt.Copies { return rediskeys.Copies{Conn: a.redis} }
+func (a *Adoption) copies() adopt.Copies {
+	copies := rediskeys.Copies{Conn: a.redis}
+	if a.o.Spans.Call == nil {
+		return copies
+	}
+	return tracedCopies{copies, a.o.Spans}
+}
 
 // every is a timetable of an interval that is known to be valid.
 func every(d time.Duration) reclaim.Timetable {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/blob/treeblob"
 )
@@ -55,6 +56,9 @@ func (a *Adoption) below(ctx context.Context, name, prefix string) (bucket, erro
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
+	if whole, ok := store.(blob.Store); ok && a.o.Spans.Backend != nil {
+		store = tracedBucket{observed.New(whole, a.o.Spans.Backend(c.Bucket), a.o.Boot), store}
+	}
 	if a.buckets.open == nil {
 		a.buckets.open = map[folder]bucket{}
 	}
@@ -87,6 +91,9 @@ type beside struct{ objects, prefix string }
 
 // unfit says why nothing can be deleted, and put; empty if it can.
 func unfit(b bucket) (noDelete, noPut string) {
+	if traced, ok := b.(tracedBucket); ok {
+		b = traced.bucket
+	}
 	if s, ok := b.(*s3blob.Store); ok {
 		return s.Capabilities().NoDelete, s.Capabilities().NoPut
 	}

@@ -1,0 +1,57 @@
+package adoption
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob/observed"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// Spans tell that work begins, and when it has ended, for traces: runs and their batches,
+// and what they ask of others. Nil functions tell nothing.
+type Spans struct {
+	reclaim.Spans
+	// Backend tells of the calls of a bucket, by its name in the description.
+	Backend func(bucket string) observed.Watch
+	// Call tells of one call that is no bucket's: a transaction of the database, or a drop
+	// of copies, with how many there were. Names are of a fixed set.
+	Call func(ctx context.Context, name string) (context.Context, func(keys int, err error))
+}
+
+// transactions tell of those of the database.
+func (s Spans) transactions() func(ctx context.Context, name string) (context.Context, func(error)) {
+	if s.Call == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string) (context.Context, func(error)) {
+		ctx, ended := s.Call(ctx, "database "+name)
+		return ctx, func(err error) { ended(0, err) }
+	}
+}
+
+// tracedCopies tell of each drop.
+type tracedCopies struct {
+	adopt.Copies
+	spans Spans
+}
+
+// Drop implements adopt.Copies.
+func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
+	ctx, ended := c.spans.Call(ctx, "cache drop")
+	err := c.Copies.Drop(ctx, keys)
+	ended(len(keys), err)
+	return err
+}
+
+// tracedBucket tells of each call but those by which it is opened, tried and closed.
+type tracedBucket struct {
+	*observed.Store
+	bucket bucket
+}
+
+// Probe implements bucket.
+func (b tracedBucket) Probe(ctx context.Context) error { return b.bucket.Probe(ctx) }
+
+// Close implements bucket.
+func (b tracedBucket) Close() error { return b.bucket.Close() }
