@@ -107,9 +107,6 @@ func (d *Description) check() (wrong problems) {
 	if d.Database == "" {
 		wrong.add("database", "no URL; write one such as postgres://user@host/name, or ${DATABASE_URL}")
 	}
-	if d.Tracing.SampleRatio < 0 || d.Tracing.SampleRatio > 1 {
-		wrong.add("tracing.sample_ratio", "%v does not lie between 0 and 1", d.Tracing.SampleRatio)
-	}
 	if len(d.Collections) == 0 {
 		wrong.add("collections", "none; \"lethe adopt init\" proposes some")
 	}

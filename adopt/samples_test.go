@@ -77,7 +77,7 @@ func TestProposeContentsBySamples(t *testing.T) {
 
 // The file says where the URL of the database belongs.
 func TestProposeNamesTheVariable(t *testing.T) {
-	if _, text := proposed(t, Surroundings{Variable: "DATABASE_URL"}, aTable("a")); !strings.Contains(text, "database: ${DATABASE_URL}\n") {
+	if _, text := proposed(t, Surroundings{Variable: "APP_URL"}, aTable("a")); !strings.Contains(text, "database: ${APP_URL}\n") {
 		t.Errorf("proposed:\n%s", text)
 	}
 	if _, text := proposed(t, Surroundings{}, aTable("a")); !strings.Contains(text, "set it to the URL that you gave") {

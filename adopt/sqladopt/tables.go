@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -17,8 +18,25 @@ func (db *DB) ClaimColumns(table, end string) []string { return db.engine.claimC
 // naming are the types whose values may name objects.
 var naming = regexp.MustCompile(`char|text|uuid|binary|blob|bytea|^(big|medium|small|tiny)?int(eger)?$`)
 
-// sampled reads what a column holds in some of the first rows, and no long values.
+// sampled reads what a column holds in some of the rows, and no long values.
 const sampled = `SELECT v FROM (SELECT %s AS v FROM %s LIMIT ?1) s WHERE length(v) BETWEEN 1 AND ?2 LIMIT ?3`
+
+// values returns what an expression holds in some of the rows: of the first, and of the
+// last by the primary key, as those of old rows may name nothing any more.
+func (t *tx) values(expression string, of adopt.TableInfo) (out []string, err error) {
+	from := []string{table(of.Name)}
+	if len(of.Key) == 1 {
+		from = append(from, table(of.Name)+" ORDER BY "+sqldb.Quoted(of.Key[0])+" DESC")
+	}
+	for i, rows := range slices.Backward(from) {
+		some, err := all(t, text, fmt.Sprintf(sampled, expression, rows), 20*adopt.SampledRows, longestKey, (adopt.SampledRows-len(out))/(i+1))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, slices.DeleteFunc(some, func(v string) bool { return slices.Contains(out, v) })...)
+	}
+	return out, nil
+}
 
 // Tables returns the application's tables, each with what some of its rows hold. Where
 // they cannot be read it says why.
@@ -50,7 +68,7 @@ func (db *DB) sample(ctx context.Context, into *adopt.TableInfo) error {
 				continue
 			}
 			as := db.engine.text(sqldb.Quoted(c.Name), column{name: c.Name, kind: c.Kind, base: c.Kind})
-			values, err := all(t, text, fmt.Sprintf(sampled, as, table(into.Name)), 20*adopt.SampledRows, longestKey, adopt.SampledRows)
+			values, err := t.values(as, *into)
 			if err != nil {
 				return err
 			}

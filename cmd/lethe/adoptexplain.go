@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +41,7 @@ func (c *cli) adoptExplain(ctx context.Context, a *adoption.Adoption, names []st
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", key)
+		return a.Unknown(names, key)
 	}
 	return nil
 }

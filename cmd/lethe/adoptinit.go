@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
-	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 )
 
@@ -21,9 +19,9 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 	var s adopt.Surroundings
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
-		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys of a bucket
-or a folder, and write a description to standard output, with the reasons as comments: which column looks
-like an end, a count, a key. Some rows of each table are compared with the keys. Where a table lacks the columns of a claim, the
+		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys from all over a
+bucket or a folder, and write a description to standard output, with the reasons as comments: which column looks
+like an end, a count, a key. The first and the last rows of each table are compared with the keys. Where a table lacks the columns of a claim, the
 statements that would add them are written as comments; nothing is run.
 
 The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
@@ -42,9 +40,6 @@ The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KE
 	f.StringVar(&s.Path, "path", "", "`folder` on a disk, in the place of a bucket")
 	return cmd
 }
-
-// sampledKeys is how many keys of a bucket are looked at.
-const sampledKeys = 1000
 
 func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundings) (err error) {
 	if database == "" {
@@ -77,12 +72,9 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 	return err
 }
 
-// errEnough ends a listing.
-var errEnough = errors.New("enough")
-
 func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err error) {
 	if s.Path != "" {
-		return someFiles(s.Path)
+		return adopt.SampleFiles(os.DirFS(s.Path))
 	}
 	store, err := s3blob.New(ctx, s3blob.Options{
 		Endpoint: s.Endpoint, Bucket: s.Bucket, Foreign: true, PathStyle: true,
@@ -92,31 +84,5 @@ func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	err = store.List(ctx, "", "", func(i blob.Info) error {
-		if keys = append(keys, i.Key); len(keys) == sampledKeys {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return keys, err
-}
-
-// someFiles are paths of files below a folder, as keys.
-func someFiles(root string) (keys []string, err error) {
-	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.Type().IsRegular():
-			keys = append(keys, path)
-		}
-		if len(keys) == sampledKeys {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return keys, err
+	return adopt.SampleKeys(ctx, store)
 }

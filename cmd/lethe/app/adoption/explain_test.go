@@ -70,3 +70,20 @@ func TestExplainFolders(t *testing.T) {
 	}
 	explains(t, one, "topics", "old/topics/t", "folder old/topics/t was removed")
 }
+
+// A key of which nothing is known is told where it lies.
+func TestExplainUnknownKeys(t *testing.T) {
+	f := newFiles(t, nil)
+	for key, want := range map[string]string{
+		"files/never": `would belong to collection files, below the prefix "files/"`,
+		"other/a":     `lies outside of the prefix "files/" of files`,
+		"42":          "no receipt names it",
+	} {
+		if err := f.Unknown([]string{"files"}, key); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", key, err, want)
+		}
+	}
+	if err := f.Unknown([]string{"others"}, "files/never"); !strings.Contains(err.Error(), "ask for that collection") {
+		t.Errorf("asked for another collection: %v", err)
+	}
+}

@@ -138,21 +138,3 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Explain returns what is known in a collection of the key of a row, of a content or of an
-// object, or of a folder.
-func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqladopt.Fact, err error) {
-	k, err := a.kindOf(name)
-	if err != nil {
-		return nil, err
-	}
-	if facts, err = k.explain(ctx, key); err != nil {
-		return nil, err
-	}
-	moved := a.moved(name)
-	if moved == nil {
-		return facts, nil
-	}
-	more, err := moved.Explain(ctx, key)
-	return append(facts, more...), err
-}

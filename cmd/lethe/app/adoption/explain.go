@@ -1,0 +1,59 @@
+package adoption
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
+)
+
+// Explain returns what is known in a collection of the key of a row, of a content or of an
+// object, or of a folder.
+func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqladopt.Fact, err error) {
+	k, err := a.kindOf(name)
+	if err != nil {
+		return nil, err
+	}
+	if facts, err = k.explain(ctx, key); err != nil {
+		return nil, err
+	}
+	moved := a.moved(name)
+	if moved == nil {
+		return facts, nil
+	}
+	more, err := moved.Explain(ctx, key)
+	return append(facts, more...), err
+}
+
+// Unknown says of a key of which some collections know nothing whether it could be that
+// of an object of theirs, or of another collection.
+func (a *Adoption) Unknown(names []string, key string) error {
+	asked := map[string]bool{}
+	for _, name := range names {
+		asked[name] = true
+	}
+	said := fmt.Sprintf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", key)
+	var prefixes []string
+	for _, name := range a.Description.Names() {
+		c := a.Description.Collections[name]
+		if c.Prefix == "" {
+			continue
+		}
+		if c.Quarantine != nil && strings.HasPrefix(key, c.Quarantine.Prefix) {
+			return fmt.Errorf("%q lies in the quarantine of collection %s: ask for the key that it had, %q", key, name, strings.TrimPrefix(key, c.Quarantine.Prefix))
+		}
+		switch below := strings.HasPrefix(key, c.Prefix); {
+		case below && asked[name]:
+			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q", said, name, c.Prefix)
+		case below:
+			return fmt.Errorf("%s; an object with it would belong to collection %s, below the prefix %q: ask for that collection", said, name, c.Prefix)
+		case asked[name]:
+			prefixes = append(prefixes, fmt.Sprintf("%q of %s", c.Prefix, name))
+		}
+	}
+	if len(prefixes) == 0 || !strings.Contains(key, "/") {
+		return fmt.Errorf("%s", said)
+	}
+	return fmt.Errorf("%s; as the key of an object it lies outside of the prefix %s: lethe touches nothing there", said, strings.Join(prefixes, ", and of "))
+}
