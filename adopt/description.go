@@ -15,7 +15,10 @@ type Description struct {
 	// Schema holds Lethe's own tables (default "lethe").
 	Schema string `yaml:"schema"`
 	// Receipts is how long it is kept what went when (default 90d).
-	Receipts    Duration              `yaml:"receipts"`
+	Receipts Duration `yaml:"receipts"`
+	// Audit is the path of a file to which audit lines are appended (default: they go where
+	// the log goes).
+	Audit       string                `yaml:"audit"`
 	Tracing     TracingSpec           `yaml:"tracing"`
 	Redis       string                `yaml:"redis"`
 	Buckets     map[string]BucketSpec `yaml:"buckets"`

@@ -84,6 +84,7 @@ func (d *Description) fill(lookup func(string) (string, bool)) (wrong problems) 
 	fill("database", &d.Database)
 	fill("redis", &d.Redis)
 	fill("tracing.endpoint", &d.Tracing.Endpoint)
+	fill("audit", &d.Audit)
 	for _, name := range slices.Sorted(maps.Keys(d.Buckets)) {
 		b, at := d.Buckets[name], "buckets."+name+"."
 		for key, s := range map[string]*string{"path": &b.Path, "endpoint": &b.Endpoint, "region": &b.Region, "bucket": &b.Bucket, "access_key": &b.AccessKey, "secret_key": &b.SecretKey} {

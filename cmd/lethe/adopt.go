@@ -54,10 +54,8 @@ func (c *cli) withAdoption(ctx context.Context, file string, log *slog.Logger, f
 	return fn(a)
 }
 
-// adoptLog is where commands tell what they do, and leave their audit lines.
-func (c *cli) adoptLog() *slog.Logger {
-	return app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
-}
+// adoptLog is the log of commands that end by themselves: as that of the store's.
+func (c *cli) adoptLog() *slog.Logger { return c.log(config.Default()) }
 
 // changeAdoption calls fn with a description opened, and leaves an audit line of it.
 func (c *cli) changeAdoption(ctx context.Context, file, route string, request map[string]any, fn func(*adoption.Adoption) error) error {
@@ -179,7 +177,11 @@ check finds a problem, are left alone. Lethe's own tables are made in a schema o
 same database.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withAdoption(cmd.Context(), args[0], c.adoptLog(), func(a *adoption.Adoption) error {
+			log := c.adoptLog()
+			if !once && !dry {
+				log = app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
+			}
+			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error {
 				switch {
 				case dry:
 					return c.adoptDry(cmd.Context(), a, args[0])

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +51,42 @@ func TestAdoptHolds(t *testing.T) {
 	a.ok([]string{"held: the collection pastes"}, "hold", "add", a.file, "pastes", "--wait")
 	if n := a.count(`SELECT count(*) FROM content`); n != 1 {
 		t.Errorf("%d contents are left, want the one that is held", n)
+	}
+}
+
+// At a terminal commands say what they do, and nothing else; the audit lines are in their
+// file.
+func TestAdoptAtATerminal(t *testing.T) {
+	lines := filepath.Join(t.TempDir(), "audit.log")
+	a := newAdopted(t, strings.NewReplacer("unreferenced: 10m", "unreferenced: 0s", "\ncollections:", "\naudit: "+lines+"\ncollections:"))
+	if _, err := a.store.Create(t.Context(), []byte("short"), time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"guard", "install", a.file, "--yes"}, {"hold", "add", a.file, "pastes", "--reason", "audit"}, {"hold", "rm", a.file, "pastes", "--yes"}, {"run", a.file, "--once"},
+	} {
+		shown := newScreen(t)
+		code := run(t.Context(), append([]string{"adopt"}, args...), streams{strings.NewReader(""), shown.file, shown.file})
+		if text := shown.read(); code != 0 || strings.Contains(text, "audit=") || strings.Contains(text, `"audit"`) || strings.Contains(text, "level=") {
+			t.Errorf("adopt %s: exit code %d\n%s", strings.Join(args, " "), code, text)
+		}
+	}
+	text, err := os.ReadFile(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"route":"guard install"`, `"route":"hold add"`, `"route":"hold rm"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no audit line says %s:\n%s", want, text)
+		}
+	}
+	if err := errors.Join(os.Remove(lines), os.Mkdir(lines, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := a.run("hold", "add", a.file, "pastes", "--reason", "audit"); code == 0 || !strings.Contains(out, "nothing was done") {
+		t.Errorf("without a file for its audit line: exit code %d\n%s", code, out)
+	}
+	if out := a.ok(nil, "hold", "list", a.file); strings.Contains(out, "pastes") {
+		t.Errorf("it is held:\n%s", out)
 	}
 }

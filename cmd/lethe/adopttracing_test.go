@@ -92,9 +92,12 @@ func TestAdoptTraces(t *testing.T) {
 }
 
 func TestAdoptTracesAreChecked(t *testing.T) {
-	a := newAdopted(t, strings.NewReplacer("\ncollections:", "\ntracing: {enabled: true, endpoint: \"collector:4318\", sample_ratio: 7}\ncollections:"))
-	code, out := a.run("check", a.file)
-	if code == 0 || !strings.Contains(out, "tracing.endpoint: is no address") || !strings.Contains(out, "tracing.sample_ratio: is 7") {
-		t.Errorf("exit code %d:\n%s", code, out)
+	for tracing, want := range map[string]string{
+		`endpoint: "collector:4318"`: "tracing.endpoint: is no address", "sample_ratio: 7": "tracing.sample_ratio: 7",
+	} {
+		a := newAdopted(t, strings.NewReplacer("\ncollections:", "\ntracing: {enabled: true, "+tracing+"}\ncollections:"))
+		if code, out := a.run("check", a.file); code == 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want %q:\n%s", code, want, out)
+		}
 	}
 }

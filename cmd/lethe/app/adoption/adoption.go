@@ -51,6 +51,7 @@ type Adoption struct {
 	suspended   sync.Map                     // collections that this process does not work on
 	buckets     buckets
 	redis       *redisconn.Conn
+	audits      *slog.Logger // nil: audit lines go to the log
 	o           Options
 	since       lethe.Time // by this machine's clock
 	close       []func() error

@@ -1,19 +1,36 @@
 package adoption
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/meta"
 )
 
+// openAudit opens the file of audit lines, if the description names one.
+func (a *Adoption) openAudit() error {
+	if a.Description.Audit == "" || a.audits != nil {
+		return nil
+	}
+	f, err := os.OpenFile(a.Description.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("audit: %w; nothing was done, as nobody would know of it", err)
+	}
+	a.close = append(a.close, f.Close)
+	a.audits = slog.New(slog.NewJSONHandler(f, nil))
+	return nil
+}
+
 // audit writes one line for a destructive decision, in the form of the store's: what was
 // decided and why.
 func (a *Adoption) audit(event, reason string, attrs ...slog.Attr) {
-	a.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
+	cmp.Or(a.audits, a.o.Log).LogAttrs(context.Background(), slog.LevelInfo, "audit", slog.Bool("audit", true),
 		slog.String("event", event), slog.String("reason", reason), slog.GroupAttrs("what", attrs...))
 }
 
@@ -25,6 +42,9 @@ type Change struct {
 
 // Audited makes a change and writes its audit line: who, what, and how it ended.
 func (a *Adoption) Audited(c Change, do func() error) error {
+	if err := a.openAudit(); err != nil {
+		return err
+	}
 	err := do()
 	attrs := []slog.Attr{slog.String("who", c.Who), slog.String("route", c.Route), slog.String("request", admin.Audited(c.Request))}
 	outcome := "done"

@@ -25,7 +25,7 @@ const PlanAge = 24 * time.Hour
 // fingerprint tells a description from others. It has no secrets in it.
 func (a *Adoption) fingerprint() (string, error) {
 	d := *a.Description
-	d.Database, d.Redis, d.Tracing = "", "", adopt.TracingSpec{}
+	d.Database, d.Redis, d.Audit, d.Tracing = "", "", "", adopt.TracingSpec{}
 	d.Buckets = map[string]adopt.BucketSpec{}
 	for name, b := range a.Description.Buckets {
 		b.AccessKey, b.SecretKey = "", ""

@@ -3,6 +3,7 @@ package adoption
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -106,7 +107,7 @@ func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
 // report until it is mended and the process started again.
 func (a *Adoption) Prepare(ctx context.Context) error {
-	if err := a.DB.Install(ctx); err != nil {
+	if err := errors.Join(a.openAudit(), a.DB.Install(ctx)); err != nil {
 		return err
 	}
 	found, err := a.check(ctx)
