@@ -153,6 +153,8 @@ func (h Held) String() string {
 		return at + "; it is wanted back"
 	case h.Named:
 		return at + "; something refers to it again: it is copied back if nothing lies in its place"
+	case h.Known:
+		return at + "; it is not purged while what names it is there"
 	}
 	return at
 }

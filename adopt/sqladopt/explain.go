@@ -29,6 +29,8 @@ const (
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
+	explainObject = `SELECT {c key} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})
+		UNION SELECT content FROM {lethe}condemned WHERE collection = ?2 AND object = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
 	// explainReceipts reads all of the collection that is not sealed: it is asked seldom.
 	explainReceipts = `SELECT at, kind FROM {lethe}receipts WHERE collection = ?1 AND ` + receiptNames + ` ORDER BY at`
@@ -63,7 +65,7 @@ func (c column) spelled(key string) []string {
 	return []string{key}
 }
 
-// Explain returns what is known of the key of a row, or of a content.
+// Explain returns what is known of the key of a row, of a content, or of an object.
 func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err error) {
 	err = c.read(ctx, "explain a key", func(t *tx) error {
 		content, found, err := c.explainRow(t, key)
@@ -77,19 +79,20 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 		} else {
 			keys = append(keys, content)
 		}
+		about := c.explainOwned
 		if c.c.Contents != nil {
-			more, err := c.explainContent(t, content)
-			if err != nil {
-				return err
-			}
-			facts = append(facts, more...)
-		} else {
-			marks, err := all(t, scanMark, explainMark, c.name, key)
-			if err != nil {
-				return err
-			}
-			facts = append(facts, marks...)
+			about = c.explainContent
 		}
+		more, err := about(t, content)
+		if err == nil && len(found)+len(more) == 0 && c.c.Contents != nil {
+			if more, keys, err = c.explainByObject(t, key); len(keys) > 1 {
+				content = keys[0]
+			}
+		}
+		if err != nil {
+			return err
+		}
+		facts = append(facts, more...)
 		held, err := c.explainHolds(t, key, content)
 		if err != nil {
 			return err
@@ -196,6 +199,9 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 			return f, err
 		}
 		f.What = "row " + key + " ends at " + end
+		if end == "never" {
+			f.What = "row " + key + " never ends"
+		}
 		if expired {
 			f.What += ", which is past"
 		}
@@ -216,6 +222,9 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 		var count, rows int64
 		err = r.Scan(&object, &count, &rows)
 		f.What = fmt.Sprintf("content %s is object %s; %d rows refer to it", content, object, rows)
+		if rows == 1 {
+			f.What = fmt.Sprintf("content %s is object %s; 1 row refers to it", content, object)
+		}
 		if c.c.Contents.Count != "" {
 			f.What += fmt.Sprintf(", its count is %d", count)
 		}
@@ -225,6 +234,41 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 		return nil, err
 	}
 	marks, err := all(t, scanMark, explainMark, c.name, content)
+	return append(facts, marks...), err
+}
+
+// explainByObject tells of the contents whose object has a key, and of what receipts say
+// of them; the object is the last of the keys.
+func (c *Collection) explainByObject(t *tx, object string) (facts []Fact, keys []string, err error) {
+	if err := c.db.engine.unhurried(t); err != nil { // no index need fit a template
+		return nil, nil, err
+	}
+	contents, err := all(t, text, explainObject, sqldb.JSON([]string{object}), c.name, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, content := range contents {
+		more, err := c.explainContent(t, content)
+		if err != nil {
+			return nil, nil, err
+		}
+		facts = append(facts, more...)
+	}
+	return facts, append(contents, object), nil
+}
+
+// explainOwned tells of an object that rows own.
+func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error) {
+	if len(c.c.Rows.Objects) > 0 {
+		seen, err := c.look(t, []string{object})
+		if err != nil {
+			return nil, err
+		}
+		if seen[object].referenced {
+			facts = append(facts, Fact{What: "a row owns object " + object})
+		}
+	}
+	marks, err := all(t, scanMark, explainMark, c.name, object)
 	return append(facts, marks...), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/adopttest"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -26,10 +27,13 @@ func TestExplainOfEveryType(t *testing.T) {
 			t.Fatal(err)
 		}
 		if facts, err := c.Explain(t.Context(), value); err != nil || !strings.Contains(fmt.Sprint(facts), "row "+value+" ends at") ||
-			!strings.Contains(fmt.Sprint(facts), "is object blobs/a; 1 rows refer to it") {
+			!strings.Contains(fmt.Sprint(facts), "is object blobs/a; 1 row refers to it") {
 			t.Errorf("%s: of %s is said %v, %v", kind, value, facts, err)
 		}
-		for _, key := range []string{"blobs/a", "99999", "x", ""} {
+		if facts, err := c.Explain(t.Context(), "blobs/a"); err != nil || !strings.Contains(fmt.Sprint(facts), "content "+value+" is object blobs/a; 1 row refers to it") {
+			t.Errorf("%s: of an object is said %v, %v", kind, facts, err)
+		}
+		for _, key := range []string{"blobs/b", "99999", "x", ""} {
 			if facts, err := c.Explain(t.Context(), key); err != nil || len(facts) > 0 {
 				t.Errorf("%s: of %q is said %v, %v", kind, key, facts, err)
 			}
@@ -70,5 +74,17 @@ func TestTablesAreSampled(t *testing.T) {
 		return x.Name == "secrets" && strings.Contains(x.Unread, "permission denied")
 	}) {
 		t.Errorf("without a privilege: %v, %v", tables, err)
+	}
+}
+
+// The object of a content is explained by its own key on MariaDB as well.
+func TestMySQLExplainsObjects(t *testing.T) {
+	s := newMySQLSite(t, servers.NewMariaDB(t).Database(), mysqlKind{})
+	if err := s.Put(t.Context(), adopttest.Row{Key: "row", Content: "Größe", In: adopttest.Never}); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := s.Explain(t.Context(), adopttest.ObjectOf("Größe"))
+	if err != nil || !strings.Contains(fmt.Sprint(facts), "1 row refers to it") {
+		t.Errorf("%v, %v", facts, err)
 	}
 }

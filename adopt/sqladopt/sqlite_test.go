@@ -365,7 +365,9 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 			}
 		}
 	}
-	told("past", "which is past", "its state is NOT_EXPIRED", "1 rows refer to it, its count is 1")
+	told("past", "which is past", "its state is NOT_EXPIRED", "1 row refers to it, its count is 1")
+	told("lives", "row lives never ends")
+	told("content/y", "content y is object content/y; 1 row refers to it")
 	claim, err := s.Claim(ctx, 9)
 	if err == nil {
 		_, err = s.Settle(ctx, claim, 0)
@@ -375,6 +377,7 @@ func TestSQLiteExplainAndRecount(t *testing.T) {
 	}
 	told("past", "row past was removed")
 	told("y", "nobody refers to it")
+	told("content/y", "content y is object content/y; 0 rows refer to it", "nobody refers to it")
 	if err := s.SetCount(ctx, "x", 7); err != nil {
 		t.Fatal(err)
 	}

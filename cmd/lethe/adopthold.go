@@ -114,6 +114,13 @@ func (c *cli) adoptHold(ctx context.Context, a *adoption.Adoption, h adopt.Hold,
 		}
 		if !told {
 			printf(c.out, "held: %s\n", have)
+			known, err := a.Known(ctx, have)
+			if err != nil {
+				return err
+			}
+			if !known {
+				printf(c.out, "note: nothing has that key now; is it spelled right?\n")
+			}
 		}
 		if under.Objects+under.Folders == 0 {
 			return nil

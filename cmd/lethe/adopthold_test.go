@@ -28,11 +28,18 @@ func TestAdoptHolds(t *testing.T) {
 		t.Errorf("held is what lies elsewhere: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{`held: the row "` + codes[0] + `"`}, "hold", "add", a.file, "pastes", "--row", codes[0], "--reason", "audit 2031")
-	a.ok([]string{"held: the object"}, "hold", "add", a.file, "pastes", "--key", object, "--until", lethe.SystemClock{}.Now().Add(time.Hour).String())
+	if out := a.ok([]string{"held: the object"}, "hold", "add", a.file, "pastes", "--key", object, "--until", lethe.SystemClock{}.Now().Add(time.Hour).String()); strings.Contains(out, "spelled") {
+		t.Errorf("an object that is there is doubted:\n%s", out)
+	}
+	for _, what := range [][]string{{"--row", "no such row"}, {"--key", "content/never"}} {
+		a.ok([]string{"nothing has that key now"}, append([]string{"hold", "add", a.file, "pastes"}, what...)...)
+		a.ok([]string{"lifted"}, append([]string{"hold", "rm", a.file, "pastes", "--yes"}, what...)...)
+	}
 	a.ok([]string{"audit 2031", "lifted", object}, "hold", "list", a.file)
 	a.ok([]string{"2 holds stand"}, "status", a.file)
 	a.ok([]string{"a hold keeps the row"}, "check", a.file)
 	a.ok([]string{"a hold keeps the row", "audit 2031"}, "explain", a.file, codes[0])
+	a.ok([]string{"is object " + object + "; 1 row refers to it", "a hold keeps the object"}, "explain", a.file, object)
 	a.ok([]string{"rows 2", "objects 1"}, "run", a.file, "--once")
 	if n := a.count(pastesLeft); n != 1 {
 		t.Errorf("%d pastes are left, want the one that is held", n)

@@ -45,6 +45,13 @@ effect, stay.`,
 			return c.withQuarantines(cmd.Context(), args, purge, func(q *adopt.Quarantine) error {
 				n, err := q.PurgeNow(cmd.Context())
 				printf(c.out, "%s: %s\n", q.Collection, plural(n, "copy was deleted", "copies were deleted"))
+				if err != nil {
+					return err
+				}
+				left, err := q.Rows.InQuarantine(cmd.Context())
+				if left.Due > 0 {
+					printf(c.out, "%s: %s: \"lethe adopt quarantine list\" says why\n", q.Collection, plural(left.Due, "object stays in quarantine", "objects stay in quarantine"))
+				}
 				return err
 			})
 		},
@@ -94,7 +101,11 @@ func (c *cli) listQuarantine(ctx context.Context, q *adopt.Quarantine) error {
 			return err
 		}
 		for _, h := range page.Held {
-			printf(c.out, "%s\n", cell(h.String()))
+			text := h.String()
+			if h.Late > page.Now {
+				text += "; no purge before " + h.Late.String() + ", as a delete of the object may yet take effect"
+			}
+			printf(c.out, "%s\n", cell(text))
 			objects, bytes, after = objects+1, bytes+h.Size, h.Key
 		}
 		if len(page.Held) < q.Batch {

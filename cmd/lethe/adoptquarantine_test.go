@@ -41,6 +41,8 @@ func TestAdoptQuarantine(t *testing.T) {
 	if code, out := a.run("remove", a.file, "--yes"); code == 0 || !strings.Contains(out, "in quarantine") {
 		t.Errorf("remove: exit code %d\n%s", code, out)
 	}
+	a.ok([]string{"0 copies were deleted", "2 objects stay in quarantine"}, "quarantine", "purge", a.file, "--yes")
+	a.ok([]string{"; no purge before 2"}, "quarantine", "list", a.file)
 	if _, err := a.db.Exec(t.Context(), `UPDATE lethe.quarantined SET late_at = 0`); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -37,15 +38,22 @@ func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield
 	if err != nil {
 		return err
 	}
+	_, described := a.Description.Collections[f.collection]
+	found := f.collection == "" || described || a.Unusable[f.collection] != nil
 	wanted := func(r receipt.Receipt) error {
 		if f.collection != "" && r.Collection != f.collection {
 			return nil
 		}
+		found = true
 		return yield(r)
 	}
-	return eachReceipt(admin.ReceiptRequest{Since: since}, wanted, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
+	err = eachReceipt(admin.ReceiptRequest{Since: since}, wanted, func(req admin.ReceiptRequest) (admin.ReceiptPage, error) {
 		return admin.ReadReceipts(ctx, a.DB, req)
 	})
+	if err == nil && !found {
+		return fmt.Errorf("no collection %q is described, and no receipt names one", f.collection)
+	}
+	return err
 }
 
 func (c *cli) adoptReceiptsListCommand() *cobra.Command {

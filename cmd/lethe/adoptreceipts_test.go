@@ -29,6 +29,9 @@ func TestAdoptReceipts(t *testing.T) {
 	out := a.ok([]string{"the chain holds: 2 receipts in 1 segment", "head 1:"}, "receipts", "verify", a.file)
 	_, head, _ := strings.Cut(strings.TrimSpace(out), "head ")
 	a.ok(nil, "receipts", "verify", a.file, "--head", head, "--json")
+	if code, out := a.run("receipts", "list", a.file, "--collection", "pasts"); code == 0 || !strings.Contains(out, `no collection "pasts" is described`) {
+		t.Errorf("a collection that is misspelled: exit code %d\n%s", code, out)
+	}
 	a.ok([]string{`"kind":"row"`, `"collection":"pastes"`, `"key":"` + p.Code + `"`}, "receipts", "export", a.file, "--collection", "pastes")
 	if out := a.ok(nil, "receipts", "export", a.file, "--since", lethe.SystemClock{}.Now().Add(-time.Minute).String()); strings.Contains(out, p.Code) {
 		t.Errorf("what went before --since is exported:\n%s", out)

@@ -93,7 +93,7 @@ func TestAdoptTraces(t *testing.T) {
 
 func TestAdoptTracesAreChecked(t *testing.T) {
 	for tracing, want := range map[string]string{
-		`endpoint: "collector:4318"`: "tracing.endpoint: is no address", "sample_ratio: 7": "tracing.sample_ratio: 7",
+		`endpoint: "collector:4318"`: "tracing.endpoint: is no address", "sample_ratio: 7": "tracing.sample_ratio: ",
 	} {
 		a := newAdopted(t, strings.NewReplacer("\ncollections:", "\ntracing: {enabled: true, "+tracing+"}\ncollections:"))
 		if code, out := a.run("check", a.file); code == 0 || !strings.Contains(out, want) {

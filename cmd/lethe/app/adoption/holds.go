@@ -3,9 +3,11 @@ package adoption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
 // AddHold sets a hold, as adopt.Holder does. One that could cover nothing is refused.
@@ -21,6 +23,16 @@ func (a *Adoption) AddHold(ctx context.Context, h adopt.Hold) (adopt.Hold, adopt
 		return h, adopt.UnderWay{}, err
 	}
 	return k.holder().AddHold(ctx, h)
+}
+
+// Known reports whether the row or the object of a hold on records is known now: one that
+// is not may be misspelled. Of other holds nothing tells.
+func (a *Adoption) Known(ctx context.Context, h adopt.Hold) (bool, error) {
+	if c := a.Description.Collections[h.Collection]; c.Kind == adopt.OfFolders || c.Kind == adopt.OfKeys || h.Scope != adopt.HoldRow && h.Scope != adopt.HoldObject {
+		return true, nil
+	}
+	facts, err := a.Explain(ctx, h.Collection, h.Key)
+	return slices.ContainsFunc(facts, func(f sqladopt.Fact) bool { return f.At == 0 && f.What != h.Why() }), err
 }
 
 // covers refuses a hold that can cover nothing of its collection.
