@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,7 +38,7 @@ type Quarantine struct {
 	// Enough, if set, refuses to purge while suspiciously few rows live.
 	Enough func(ctx context.Context) error
 	// RestoresOnly: nothing is purged by a pass, as the description is not to be trusted.
-	RestoresOnly bool
+	RestoresOnly atomic.Bool
 	Batch        int
 	AtOnce       int // objects that are looked at, or copied, at once; 0: one after the other
 	Boot         lethe.Clock

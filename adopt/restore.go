@@ -140,7 +140,7 @@ func (c *care) page(ctx context.Context, held []Held, early bool) error {
 			}
 		}
 	}
-	if c.RestoresOnly && !early {
+	if c.RestoresOnly.Load() && !early {
 		return c.restore(ctx, back)
 	}
 	return errors.Join(c.restore(ctx, back), c.purge(ctx, Custody{Keys: over, Early: early}), c.purge(ctx, Custody{Keys: spare, Spare: true}))

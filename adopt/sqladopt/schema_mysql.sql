@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- What was found wrong: 1 an object that something refers to is gone, 2 the count of a
--- content, 3 why the instance that started last does not work on the collection.
+-- content, 3 why the instance that checked it last does not work on the collection.
 CREATE TABLE IF NOT EXISTS {lethe}troubles (
     collection varbinary(255)  NOT NULL,
     kind       smallint NOT NULL CHECK (kind IN (1, 2, 3)),

@@ -173,14 +173,14 @@ func (r *Troubles) Mended(ctx context.Context, keys []string) error {
 	return r.write(ctx, "forget what is right again", func(t *tx) error { return r.mended(t, objectGone, keys) })
 }
 
-// Suspension is why a collection was not worked on by the instance that started last.
+// Suspension is why a collection was not worked on by the instance that checked it last.
 type Suspension struct {
 	Why string
 	At  lethe.Time
 }
 
-// Suspend notes why an instance that starts does not work on a collection; with an empty
-// reason that it does.
+// Suspend notes why an instance does not work on a collection; with an empty reason that it
+// does.
 func (db *DB) Suspend(ctx context.Context, collection, why string) error {
 	return db.write(ctx, "note a suspension", func(t *tx) error {
 		if _, err := t.exec(endSuspension, collection); err != nil || why == "" {

@@ -140,7 +140,7 @@ func wrong(b adoption.Backlog) (out []string) {
 		out = append(out, plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
 	}
 	if b.Suspended.Why != "" {
-		out = append(out, "not worked on by the instance that started last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
+		out = append(out, "not worked on, by the instance that looked last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
 	}
 	return out
 }

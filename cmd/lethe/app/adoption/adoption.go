@@ -12,7 +12,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -31,6 +30,8 @@ type Options struct {
 	Log   *slog.Logger
 	Clock lethe.Clock
 	Boot  lethe.Clock
+	// Recheck is how often collections are checked again that have a problem (default 1 min).
+	Recheck time.Duration
 	// Worker is this process's name in runs (default host and process id).
 	Worker string
 	Spans  Spans
@@ -48,7 +49,7 @@ type Adoption struct {
 	folders     map[string]*sqladopt.Folders
 	keys        map[string]*sqladopt.Keys
 	quarantines map[string]*adopt.Quarantine // of routines, by collection
-	suspended   sync.Map                     // collections that this process does not work on
+	suspended   suspensions
 	buckets     buckets
 	redis       *redisconn.Conn
 	audits      *slog.Logger // nil: audit lines go to the log
@@ -63,6 +64,7 @@ type Adoption struct {
 func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
+	o.Recheck = cmp.Or(o.Recheck, time.Minute)
 	o.Boot = cmp.Or[lethe.Clock](o.Boot, lethe.Monotonic{})
 	if o.Worker == "" {
 		host, _ := os.Hostname() // empty is as good

@@ -32,7 +32,7 @@ var (
 	stuckRows    = desc("stuck_rows", "Rows in progress for longer than grace.watchdog, counted up to a million.", "collection")
 	purgeSoon    = desc("purge_soon", "Folders, orphans or copies in quarantine that are deleted for good within a day, or within half their retention if that is shorter.", "collection")
 	liveRows     = desc("live_rows", "Rows that named folders or objects at the last run.", "collection")
-	idleHere     = desc("collection_suspended", "Whether this process does not work on a collection, as its check found a problem when the process started.", "collection")
+	idleHere     = desc("collection_suspended", "Whether this process does not work on a collection, as its check finds a problem.", "collection")
 	unusable     = desc("collection_unusable", "Whether a collection does not fit the database, so that nothing of it is reclaimed.", "collection")
 	databaseUp   = desc("database_up", "Whether the database answered this scrape.")
 )
@@ -74,11 +74,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			tell(runItems, float64(n), run.Routine, what)
 		}
 	}
-	states, here := c.a.Loop.States(), c.a.o.Clock.Now()
-	for _, r := range c.a.Loop.Routines {
-		good := max(states[r.Routine.Name()].LastGood, c.a.since)
-		tell(lastGood, here.Sub(good).Seconds(), r.Routine.Name())
-	}
+	here := c.a.o.Clock.Now()
+	c.a.succeeded(func(routine string, at lethe.Time) { tell(lastGood, here.Sub(at).Seconds(), routine) })
 }
 
 // backlog tells what waits in a collection.
@@ -113,7 +110,7 @@ func (c collector) wrong(b Backlog, tell func(*prometheus.Desc, float64, ...stri
 	tell(gone, float64(b.Wrong.Missing), b.Collection)
 	tell(purgeSoon, float64(b.Nearing.Soon), b.Collection)
 	idle := 0.0
-	if _, suspended := c.a.suspended.Load(b.Collection); suspended {
+	if c.a.suspended.has(b.Collection) {
 		idle = 1
 	}
 	tell(idleHere, idle, b.Collection)

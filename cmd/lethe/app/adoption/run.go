@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // Backlog is what waits in one collection.
@@ -32,7 +32,7 @@ type Backlog struct {
 	// Nearing is what is deleted for good within a day (within half the retention, if that
 	// is shorter).
 	Nearing sqladopt.Nearing
-	// Suspended says why the instance that started last does not work on it.
+	// Suspended says why the instance that checked it last does not work on it.
 	Suspended sqladopt.Suspension
 	// Problem says why a collection cannot be used, and nothing is known of it.
 	Problem string
@@ -105,7 +105,7 @@ func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 }
 
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
-// report until it is mended and the process started again.
+// report; Run takes them up once it is mended.
 func (a *Adoption) Prepare(ctx context.Context) error {
 	if err := errors.Join(a.openAudit(), a.DB.Install(ctx)); err != nil {
 		return err
@@ -134,20 +134,6 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// suspend takes the routines of a collection out of the loop. What is in quarantine is
-// still copied back: a problem may be just that it is missed.
-func (a *Adoption) suspend(name string) {
-	a.suspended.Store(name, true)
-	keep := ""
-	if q := a.quarantines[name]; q != nil {
-		q.RestoresOnly = true
-		keep = q.Name()
-	}
-	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool {
-		return s.Routine.(collected).collection == name && s.Routine.Name() != keep
-	})
 }
 
 // Remove takes Lethe's tables and triggers out of the database, after rows that are
@@ -213,7 +199,7 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.Loop.Routines, func(s reclaim.Scheduled) bool { return s.Routine.(collected).collection != "" }) {
+	if !slices.ContainsFunc(a.Description.Names(), func(name string) bool { return a.Description.Collections[name].Mode == adopt.Reclaim }) {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
@@ -229,7 +215,10 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 		}
 		served <- err
 	}()
+	var resumed sync.WaitGroup
+	resumed.Go(func() { a.resume(ctx, &resumed) })
 	a.Loop.Run(ctx)
+	resumed.Wait()
 	stop()
 	return <-served
 }

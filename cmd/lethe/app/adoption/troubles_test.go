@@ -14,6 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -187,4 +188,52 @@ func TestMissingKeysShow(t *testing.T) {
 	f.put("never")
 	f.passes(map[string]int64{"missing": 0})
 	show(t, f.Adoption, "missing_objects{files} 0")
+}
+
+// A collection that has a problem when a process starts is worked on once that is mended.
+func TestSuspendedIsTakenUpAgain(t *testing.T) {
+	gateway := servers.VersityGW(t)
+	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	store := p.open(t)
+	a := p.adopt(t, Options{Recheck: 20 * time.Millisecond}, func(c *adopt.Collection) {
+		c.Schedule = adopt.Timetable{Every: adopt.Duration(50 * time.Millisecond)}
+	})
+	rows := a.Collection("pastes")
+	if err := rows.RemoveGuard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, "") }()
+	await := func(what string, so func() bool) {
+		t.Helper()
+		for tries := 0; !so(); tries++ {
+			if tries == 600 {
+				t.Fatalf("it never came that %s", what)
+			}
+			if err := lethe.Sleep(t.Context(), 20*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	says := func(metric string) func() bool {
+		return func() bool { return slices.Contains(gathered(t, a), metric) }
+	}
+	await("it is suspended", says("collection_suspended{pastes} 1"))
+	if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 3, TTL: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	await("rows are due", says("due_rows{pastes} 3"))
+	if err := rows.InstallGuard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await("it is worked on", says("collection_suspended{pastes} 0"))
+	await("rows go", says("due_rows{pastes} 0"))
+	if backlogs, err := a.Backlogs(t.Context()); err != nil || backlogs[0].Suspended.Why != "" {
+		t.Errorf("%v, %v", backlogs, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

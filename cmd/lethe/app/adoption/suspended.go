@@ -1,0 +1,113 @@
+package adoption
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// suspensions are the collections that this process does not work on.
+type suspensions struct {
+	mu       sync.Mutex
+	routines map[string][]reclaim.Scheduled // that were taken out of the loop, by collection
+	resumed  []*reclaim.Loop                // of collections whose problem is mended
+}
+
+// has reports whether a collection is suspended.
+func (s *suspensions) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, suspended := s.routines[name]
+	return suspended
+}
+
+// names are those of the collections that are suspended.
+func (s *suspensions) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.routines))
+}
+
+// succeeded tells when each routine of the process has succeeded last, from its start on.
+func (a *Adoption) succeeded(tell func(routine string, at lethe.Time)) {
+	a.suspended.mu.Lock()
+	defer a.suspended.mu.Unlock()
+	for _, loop := range append([]*reclaim.Loop{a.Loop}, a.suspended.resumed...) {
+		states := loop.States()
+		for _, r := range loop.Routines {
+			tell(r.Routine.Name(), max(states[r.Routine.Name()].LastGood, a.since))
+		}
+	}
+}
+
+// suspend takes the routines of a collection out of the loop. What is in quarantine is
+// still copied back: a problem may be just that it is missed.
+func (a *Adoption) suspend(name string) {
+	keep := ""
+	if q := a.quarantines[name]; q != nil {
+		q.RestoresOnly.Store(true)
+		keep = q.Name()
+	}
+	out := func(s reclaim.Scheduled) bool {
+		return s.Routine.(collected).collection == name && s.Routine.Name() != keep
+	}
+	a.suspended.mu.Lock()
+	defer a.suspended.mu.Unlock()
+	if a.suspended.routines == nil {
+		a.suspended.routines = map[string][]reclaim.Scheduled{}
+	}
+	for _, s := range a.Loop.Routines {
+		if out(s) {
+			a.suspended.routines[name] = append(a.suspended.routines[name], s)
+		}
+	}
+	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, out)
+}
+
+// resume checks suspended collections again now and then until ctx ends, and runs the
+// routines of those that have no problem any more.
+func (a *Adoption) resume(ctx context.Context, running *sync.WaitGroup) {
+	for len(a.suspended.names()) > 0 && lethe.Sleep(ctx, a.o.Recheck) == nil {
+		mended, err := a.mended(ctx)
+		if err != nil {
+			a.o.Log.Warn("collections that have a problem could not be checked again", "error", err)
+			continue
+		}
+		for _, name := range mended {
+			if err := a.DB.Suspend(ctx, name, ""); err != nil {
+				a.o.Log.Warn("a collection could not be taken up again", "collection", name, "error", err)
+				continue
+			}
+			loop := a.takeUp(name)
+			a.o.Log.Info("the check finds no problem any more: reclaiming", "collection", name)
+			running.Go(func() { loop.Run(ctx) })
+		}
+	}
+}
+
+// mended are the suspended collections whose check finds no problem.
+func (a *Adoption) mended(ctx context.Context) (names []string, err error) {
+	found, err := a.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(a.suspended.names(), func(name string) bool { return adopt.Problems(found[name]) }), nil
+}
+
+// takeUp makes a loop of the routines of a suspended collection.
+func (a *Adoption) takeUp(name string) *reclaim.Loop {
+	if q := a.quarantines[name]; q != nil {
+		q.RestoresOnly.Store(false)
+	}
+	a.suspended.mu.Lock()
+	defer a.suspended.mu.Unlock()
+	loop := a.Loop.With(a.suspended.routines[name]...)
+	delete(a.suspended.routines, name)
+	a.suspended.resumed = append(a.suspended.resumed, loop)
+	return loop
+}
