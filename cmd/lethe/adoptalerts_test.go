@@ -76,7 +76,9 @@ func TestAdoptStatusTellsWhatIsWrong(t *testing.T) {
 	a.ok([]string{"WRONG pastes: not worked on, by the instance that looked last, at 2", "its guard is not installed"}, "status", a.file)
 	a.ok(nil, "guard", "install", a.file, "--yes")
 	a.ok(nil, "run", a.file, "--once")
-	if out := a.ok(nil, "status", a.file); strings.Contains(out, "WRONG") {
+	a.sql(`UPDATE pastes SET expires_at = now()`)
+	a.ok([]string{"rows 1"}, "run", a.file, "--once")
+	if out := a.ok([]string{"routine ", "expire pastes ", " ok ", "rows 1", "in "}, "status", a.file); strings.Contains(out, "WRONG") {
 		t.Errorf("all is well, and status says:\n%s", out)
 	}
 }

@@ -57,7 +57,11 @@ that was altered, is cut off, or is older than a day is refused.`,
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
 			err = c.confirmed(yes, func() (string, error) {
-				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
+				items := plural(end.Totals.Items, "item", "items")
+				if end.Totals.Bytes > 0 { // sizes of rows and contents are not known
+					items = amount(end.Totals, "item", "items")
+				}
+				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), items), nil
 			})
 			if err != nil {
 				return err

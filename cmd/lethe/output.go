@@ -94,7 +94,8 @@ func stamp(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// counts writes what a run did, without the count that measures progress.
+// counts writes what a run did, without the count that measures progress if there are
+// others.
 func counts(c map[string]int64) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(c)) {
@@ -105,6 +106,9 @@ func counts(c map[string]int64) string {
 		default:
 			parts = append(parts, k+" "+number(c[k]))
 		}
+	}
+	if len(parts) == 0 && c["items"] > 0 {
+		return "items " + number(c["items"])
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing to do")
 }

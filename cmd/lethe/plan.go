@@ -97,6 +97,14 @@ func (c *cli) showReclaimPlan(ctx context.Context, client *admin.Client, only []
 	return err
 }
 
+// sizeOrDash writes a number of bytes; none are perhaps not known.
+func sizeOrDash(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return size(n)
+}
+
 // noPlan reports whether a routine makes none: what walks over everything has no
 // items before it has walked.
 func noPlan(err error) bool {
@@ -116,7 +124,7 @@ func (c *cli) printPlan(end plan.End) error {
 		if !g.Oldest.IsZero() {
 			oldest = stamp(g.Oldest)
 		}
-		rows = append(rows, []string{g.Do, g.Why, orDash(g.Backend), number(g.Items), size(g.Bytes), size(g.Frees), oldest, strings.Join(g.Examples, " ")})
+		rows = append(rows, []string{g.Do, g.Why, orDash(g.Backend), number(g.Items), sizeOrDash(g.Bytes), sizeOrDash(g.Frees), oldest, strings.Join(g.Examples, " ")})
 	}
 	if err := table(c.out, rows); err != nil {
 		return err

@@ -167,6 +167,7 @@ const (
 	recacheEvery    = 5 * time.Second
 	pruneEvery      = time.Hour
 	sealEvery       = time.Minute
+	reviewEvery     = 10 * time.Minute
 )
 
 func (a *Adoption) makeLoop(ctx context.Context) error {

@@ -43,7 +43,7 @@ type standing struct {
 	installed bool // Lethe's tables are there
 	holds     adopt.Holds
 	suspended map[string]sqladopt.Suspension
-	compared  map[string]meta.Run // the last successful runs, by routine
+	compared  map[string]meta.Run // the last successful runs, by routine; only of keys
 }
 
 func (a *Adoption) standing(ctx context.Context) (s standing, err error) {
@@ -53,7 +53,7 @@ func (a *Adoption) standing(ctx context.Context) (s standing, err error) {
 	if s.holds, err = a.DB.Holds(ctx); err != nil || !s.installed {
 		return s, err
 	}
-	if s.suspended, err = a.DB.Suspensions(ctx); err != nil {
+	if s.suspended, err = a.DB.Suspensions(ctx); err != nil || len(a.keys) == 0 {
 		return s, err
 	}
 	_, s.compared, err = a.DB.LastRuns(ctx)

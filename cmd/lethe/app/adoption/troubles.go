@@ -60,5 +60,5 @@ func (a *Adoption) review(ctx context.Context, name string) (reclaim.Scheduled, 
 		return reclaim.Scheduled{}, err
 	}
 	r := &adopt.Review{Collection: name, Prefix: a.Description.Collections[name].Prefix, Rows: a.troubleRows(name), Store: store, Batch: defaultBatch}
-	return reclaim.Scheduled{Routine: borrow(name, r), Timetable: every(looksEvery(cleanEvery)), Workers: 1, Solo: true, Rest: cleanEvery}, nil
+	return reclaim.Scheduled{Routine: borrow(name, r), Timetable: every(looksEvery(reviewEvery)), Workers: 1, Solo: true, Rest: reviewEvery}, nil
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+)
+
+func (c *cli) adoptStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status FILE", Short: "Say what waits in each collection, what is wrong, and when routines run",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
+				return errors.Join(c.adoptStatus(cmd.Context(), a), c.adoptRoutines(cmd.Context(), a))
+			})
+		},
+	}
+}
+
+func (c *cli) adoptStatus(ctx context.Context, a *adoption.Adoption) error {
+	backlogs, err := a.Backlogs(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"collection", "mode", "waits"}}
+	for _, b := range backlogs {
+		rows = append(rows, []string{b.Collection, string(b.Mode), due(b)})
+	}
+	if err := table(c.out, rows); err != nil {
+		return err
+	}
+	for _, b := range backlogs {
+		for _, w := range wrong(b) {
+			printf(c.out, "WRONG %s: %s\n", b.Collection, cell(w))
+		}
+	}
+	return nil
+}
+
+// adoptRoutines says when each routine ran last, on whatever instance, and runs next.
+func (c *cli) adoptRoutines(ctx context.Context, a *adoption.Adoption) error {
+	list, now, err := a.Routines(ctx)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	rows := [][]string{{"routine", "last run", "outcome", "did", "next"}}
+	for _, r := range list {
+		last, outcome, did := "-", "-", "-"
+		if r.Last.ID != "" {
+			last, outcome, did = when(r.Last.StartedAt.Time(), now.Time()), r.Last.Outcome, counts(r.Last.Counts)
+		}
+		if r.Last.ID != "" && r.Last.FinishedAt == 0 {
+			outcome = "in progress on " + r.Last.Worker
+		}
+		next := when(r.Next.Time(), now.Time())
+		if r.Closes != 0 {
+			next = "may work until " + stamp(r.Closes.Time())
+		}
+		rows = append(rows, []string{r.Name, last, cell(outcome), did, next})
+	}
+	printf(c.out, "\n")
+	return table(c.out, rows)
+}
+
+// due says what waits in a collection, and what is kept from going.
+func due(b adoption.Backlog) string {
+	text := waits(b)
+	if n := b.Quarantined.Due; n > 0 {
+		text += "; " + plural(n, "object is in quarantine", "objects are in quarantine")
+	}
+	if n := len(b.Holds); n > 0 {
+		text += "; " + plural(int64(n), "hold stands", "holds stand")
+	}
+	if n := b.Nearing.Soon; n > 0 {
+		what := "object"
+		if b.Kind == adopt.OfFolders {
+			what = "folder"
+		}
+		text += "; " + plural(n, what+" is deleted for good within a day", what+"s are deleted for good within a day")
+	}
+	return text
+}
+
+// wrong says what is wrong in a collection, one thing a line.
+func wrong(b adoption.Backlog) (out []string) {
+	if n := b.Wrong.Missing; n > 0 {
+		out = append(out, plural(n, "object that something refers to is not in the bucket", "objects that something refers to are not in the bucket"))
+	}
+	if n := b.Wrong.Drifted; n > 0 {
+		out = append(out, plural(n, "count was wrong", "counts were wrong")+` (see "lethe adopt recount")`)
+	}
+	if n := b.Wrong.Stuck; n > 0 {
+		out = append(out, plural(n, "row has been", "rows have been")+" in progress for longer than grace.watchdog")
+	}
+	if b.Suspended.Why != "" {
+		out = append(out, "not worked on, by the instance that looked last, at "+b.Suspended.At.String()+": "+b.Suspended.Why)
+	}
+	return out
+}
+
+// waits says what waits in a collection.
+func waits(b adoption.Backlog) string {
+	if b.Problem != "" {
+		return "not known: " + b.Problem
+	}
+	switch b.Kind {
+	case adopt.OfKeys:
+		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")
+	case adopt.OfFolders:
+		return plural(b.Folders.Due, "folder is marked long enough", "folders are marked long enough")
+	}
+	text := plural(b.Rows.Due, "row has expired", "rows have expired")
+	if b.Rows.Due > 0 {
+		text += ", the oldest at " + b.Rows.Oldest.String()
+	}
+	if b.Contents.Due > 0 {
+		text += "; " + plural(b.Contents.Due, "object is to go", "objects are to go")
+	}
+	return text
+}

@@ -1,0 +1,47 @@
+package adoption
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// RoutineStatus is what the database tells of a routine, whatever instance it ran on.
+type RoutineStatus struct {
+	Name string
+	// Last is the newest run, and Good the newest that succeeded: zero if there is none.
+	// Runs that find nothing to do leave no trace.
+	Last, Good meta.Run
+	Next       lethe.Time // when a run may begin, by this machine's clock
+	// Closes is when the window ends that is open now; 0: none is, or it has no end.
+	Closes lethe.Time
+}
+
+// Routines returns the status of the routines of all collections that reclaim, and the
+// time of this machine. Where Lethe's tables are not made yet there are no runs.
+func (a *Adoption) Routines(ctx context.Context) (list []RoutineStatus, now lethe.Time, err error) {
+	now = a.o.Clock.Now()
+	installed, err := a.DB.Installed(ctx)
+	if err != nil {
+		return nil, now, err
+	}
+	var last, good map[string]meta.Run
+	if installed {
+		if last, good, err = a.DB.LastRuns(ctx); err != nil {
+			return nil, now, err
+		}
+	}
+	for _, s := range a.Loop.Routines {
+		name := s.Routine.Name()
+		r := RoutineStatus{Name: name, Last: last[name], Good: good[name], Next: s.Timetable.Next(now)}
+		if s.Rest > 0 && r.Good.FinishedAt != 0 {
+			r.Next = max(r.Next, r.Good.FinishedAt.Add(s.Rest))
+		}
+		if open, closes := s.Timetable.Window(now); open && closes != lethe.Forever {
+			r.Closes = closes
+		}
+		list = append(list, r)
+	}
+	return list, now, nil
+}
