@@ -210,39 +210,51 @@ func (db *DB) Suspensions(ctx context.Context) (map[string]Suspension, error) {
 	return out, err
 }
 
-// Nearing is what is to be deleted for good within a while, and how much lives.
+// Nearing is what is to be deleted for good, and how much lives.
 type Nearing struct {
-	Soon int64 // whose retention is not over, and will be
-	Live int64 // rows at the last run; 0: not known
+	Waits int64      // whose retention is not over
+	First lethe.Time // when that of the first is over; 0: none waits
+	Soon  int64      // of those, whose retention is over within a while
+	Live  int64      // rows at the last run; 0: not known
 }
 
-const (
-	soonFolders = `SELECT count(*), (` + lastRows + `) FROM {lethe}folders
-		WHERE collection = ?1 AND state = 3 AND marked_at > ?2 AND marked_at <= ?3`
-	soonOrphans = `SELECT count(*), (` + lastRows + `) FROM {lethe}orphans WHERE collection = ?1 AND since_at > ?2 AND since_at <= ?3`
-	soonMoved   = `SELECT count(*), (` + lastRows + `) FROM {lethe}quarantined
-		WHERE collection = ?1 AND state = 2 AND until_at > ?2 AND until_at <= ?3`
+// nearing counts what waits by the instant from which it has waited, or until which it waits.
+func nearing(at, table string) string {
+	return `SELECT count(*), coalesce(min(` + at + `), 0), coalesce(sum(CASE WHEN ` + at + ` <= ?3 THEN 1 ELSE 0 END), 0), (` + lastRows + `)
+		FROM {lethe}` + table + ` WHERE collection = ?1 AND ` + at + ` > ?2`
+}
+
+var (
+	nearingFolders = nearing("marked_at", "folders") + ` AND state = 3`
+	nearingOrphans = nearing("since_at", "orphans")
+	nearingMoved   = nearing("until_at", "quarantined") + ` AND state = 2`
 )
 
 // Nearing counts the marked folders whose retention is over within a while.
 func (f *Folders) Nearing(ctx context.Context, retention, within time.Duration) (Nearing, error) {
-	return f.nearing(ctx, soonFolders, -retention, within)
+	return f.nearing(ctx, nearingFolders, retention, within)
 }
 
 // Nearing counts the orphans whose retention is over within a while.
 func (k *Keys) Nearing(ctx context.Context, retention, within time.Duration) (Nearing, error) {
-	return k.nearing(ctx, soonOrphans, -retention, within)
+	return k.nearing(ctx, nearingOrphans, retention, within)
 }
 
 // Nearing counts the copies whose retention is over within a while.
 func (q *Quarantine) Nearing(ctx context.Context, within time.Duration) (Nearing, error) {
-	return q.nearing(ctx, soonMoved, 0, within)
+	return q.nearing(ctx, nearingMoved, 0, within)
 }
 
-func (s scope) nearing(ctx context.Context, text string, from, within time.Duration) (out Nearing, err error) {
+func (s scope) nearing(ctx context.Context, text string, retention, within time.Duration) (out Nearing, err error) {
 	err = s.read(ctx, "count what is soon deleted", func(t *tx) error {
-		start := t.now.Add(from)
-		return t.row(text, s.name, start, start.Add(within)).Scan(&out.Soon, &out.Live)
+		over := t.now.Add(-retention)
+		if err := t.row(text, s.name, over, over.Add(within)).Scan(&out.Waits, &out.First, &out.Soon, &out.Live); err != nil {
+			return err
+		}
+		if out.Waits > 0 {
+			out.First = out.First.Add(retention)
+		}
+		return nil
 	})
 	return out, err
 }

@@ -25,6 +25,7 @@ func TestAdoptQuarantine(t *testing.T) {
 	}
 	object, other := "content/"+p.Hash, "content/"+gone.Hash
 	a.ok([]string{object, other, "kept/" + object, "2 objects"}, "quarantine", "list", a.file)
+	a.ok([]string{"2 objects wait to be deleted for good, the first until 2"}, "status", a.file)
 	if _, err := a.db.Exec(t.Context(), `WITH c AS (INSERT INTO content (content_hash, object_key, size, ref_count) VALUES ($1, 'content/' || $1, 5, 1))
 		INSERT INTO pastes (short_code, content_hash) VALUES ($2, $1)`, p.Hash, p.Code); err != nil {
 		t.Fatal(err)

@@ -76,12 +76,16 @@ func due(b adoption.Backlog) string {
 	if n := len(b.Holds); n > 0 {
 		text += "; " + plural(int64(n), "hold stands", "holds stand")
 	}
-	if n := b.Nearing.Soon; n > 0 {
-		what := "object"
+	if n := b.Nearing; n.Waits > 0 {
+		what := "object waits"
+		whats := "objects wait"
 		if b.Kind == adopt.OfFolders {
-			what = "folder"
+			what, whats = "folder is marked and waits", "folders are marked and wait"
 		}
-		text += "; " + plural(n, what+" is deleted for good within a day", what+"s are deleted for good within a day")
+		text += "; " + plural(n.Waits, what, whats) + " to be deleted for good, the first until " + n.First.String()
+		if n.Soon > 0 {
+			text += ", " + number(n.Soon) + " within a day"
+		}
 	}
 	return text
 }

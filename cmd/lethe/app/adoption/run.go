@@ -29,8 +29,8 @@ type Backlog struct {
 	Quarantined adopt.Backlog
 	Holds       adopt.Holds // that stand
 	Wrong       adopt.Troubles
-	// Nearing is what is deleted for good within a day (within half the retention, if that
-	// is shorter).
+	// Nearing is what waits to be deleted for good: Soon is within a day (within half the
+	// retention, if that is shorter).
 	Nearing sqladopt.Nearing
 	// Suspended says why the instance that checked it last does not work on it.
 	Suspended sqladopt.Suspension

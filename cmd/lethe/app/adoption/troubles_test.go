@@ -176,6 +176,13 @@ func TestPurgeSoonShows(t *testing.T) {
 		t.Fatal(err)
 	}
 	show(t, one, "purge_soon{topics} 1", "live_rows{topics} 7", "due_folders{topics} 1")
+	backlogs, err := one.Backlogs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := backlogs[0].Nearing; n.Waits != 2 || n.First != now.Add(retention/4) {
+		t.Errorf("of %s, %s: %+v", now, retention, n)
+	}
 }
 
 // Keys that rows name and that have no object show until a comparison finds them.
