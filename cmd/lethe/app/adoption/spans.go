@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -48,6 +49,14 @@ func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
 type tracedBucket struct {
 	*observed.Store
 	bucket bucket
+}
+
+// CopyForeign implements bucket: a store looks through another that is observed.
+func (b tracedBucket) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
+	if traced, ok := from.(tracedBucket); ok {
+		from = traced.Store
+	}
+	return b.Store.CopyForeign(ctx, from, seen, key, fresh)
 }
 
 // Probe implements bucket.
