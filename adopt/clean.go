@@ -108,19 +108,26 @@ func (p *cleaning) batch(ctx context.Context, add func(string, int64)) (more boo
 	if len(marked.Contents) == 0 {
 		return done >= p.Batch, nil
 	}
-	results, err := p.Bucket.Delete(inTime(ctx, p.Boot, began, p.Grace.sendWithin()), objects(marked.Contents))
+	gone, err := p.remove(ctx, began, marked, add)
+	add("items", int64(gone))
+	return done >= p.Batch, err
+}
+
+// remove deletes the objects of contents that were marked, by somebody who began then,
+// and returns how many are gone.
+func (c *Clean) remove(ctx context.Context, began lethe.Time, marked Marked, add func(string, int64)) (gone int, err error) {
+	results, err := c.Bucket.Delete(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), objects(marked.Contents))
 	outcomes, why := outcomesOf(marked.Contents, results, err)
-	confirmed, confirmErr := p.Contents.Confirm(context.WithoutCancel(ctx), marked.Fence, outcomes, p.Grace)
-	add("items", int64(confirmed.Gone))
+	confirmed, confirmErr := c.Contents.Confirm(context.WithoutCancel(ctx), marked.Fence, outcomes, c.Grace)
 	add("objects", int64(confirmed.Gone))
 	add("failed", int64(confirmed.Failed))
 	add("lost", int64(confirmed.Lost))
-	p.Events.failed(p.Collection, confirmed.Failed, why)
-	p.Events.broken(p.Collection, confirmed.Broken)
+	c.Events.failed(c.Collection, confirmed.Failed, why)
+	c.Events.broken(c.Collection, confirmed.Broken)
 	if err != nil {
-		err = fmt.Errorf("delete %d objects of %s: %w", len(marked.Contents), p.Collection, err)
+		err = fmt.Errorf("delete %d objects of %s: %w", len(marked.Contents), c.Collection, err)
 	}
-	return done >= p.Batch, errors.Join(err, confirmErr)
+	return confirmed.Gone, errors.Join(err, confirmErr)
 }
 
 // errTooLate: the mark may have been taken over, and the name be in use again.

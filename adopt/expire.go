@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Expire removes rows whose end has come: claim, drop the copies, settle.
@@ -15,6 +17,10 @@ type Expire struct {
 	Grace      Grace
 	Batch      int // rows a claim
 	Events     *Events
+	// Clean deletes the objects of contents that go with their last rows, by Ender. Nil:
+	// contents wait to be marked.
+	Clean *Clean
+	Ender Ender
 }
 
 // Name returns the routine's name in runs and metrics.
@@ -33,7 +39,11 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 	if err != nil || len(claim.Rows) == 0 {
 		return false, err
 	}
-	settled, err := e.settle(ctx, claim)
+	var began lethe.Time
+	if e.Clean != nil {
+		began = e.Clean.Boot.Now() // before the mark, as a pass of Clean
+	}
+	settled, marked, err := e.settle(ctx, claim)
 	settled.tell(add, e.Events, e.Collection)
 	if err != nil {
 		// They are due again, and not only once the watchdog finds them. Those that went
@@ -41,23 +51,30 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 		_, released := e.Records.Release(context.WithoutCancel(ctx), claim)
 		return false, errors.Join(err, released)
 	}
-	return len(claim.Rows) == e.Batch, nil
+	if len(marked.Contents) > 0 {
+		_, err = e.Clean.remove(ctx, began, marked, add)
+	}
+	return err == nil && len(claim.Rows) == e.Batch, err
 }
 
 // settle lets rows go, but none while copies of them may be read.
-func (e *Expire) settle(ctx context.Context, claim Claim) (Settled, error) {
+func (e *Expire) settle(ctx context.Context, claim Claim) (settled Settled, marked Marked, err error) {
 	if err := e.drop(ctx, claim); err != nil {
-		return Settled{}, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		return settled, marked, fmt.Errorf("drop copies of %d rows of %s: %w", len(claim.Rows), e.Collection, err)
 	}
-	settled, err := e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	if e.Clean != nil {
+		settled, marked, err = e.Ender.End(ctx, claim, EndRequest{Again: e.Grace.CacheAgain, Late: e.Grace.Late})
+	} else {
+		settled, err = e.Records.Settle(ctx, claim, e.Grace.CacheAgain)
+	}
 	var refused *Refusal
 	if errors.As(err, &refused) {
 		settled, err = e.apart(ctx, claim)
 	}
 	if err != nil {
-		return settled, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
+		return settled, Marked{}, fmt.Errorf("settle %d rows of %s: %w", len(claim.Rows), e.Collection, err)
 	}
-	return settled, nil
+	return settled, marked, nil
 }
 
 func (e *Expire) drop(ctx context.Context, claim Claim) error {

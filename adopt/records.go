@@ -62,6 +62,20 @@ type Records interface {
 	Due(ctx context.Context) (Backlog, error)
 }
 
+// Ender is records whose contents may go along with them.
+type Ender interface {
+	// End is Settle and, in the same transaction, Mark of the contents that lost their last
+	// reference by it, whose rows it removes as well: only their marks know of the objects
+	// then. It leaves to Mark what it cannot mark at once: *Refusal.
+	End(ctx context.Context, c Claim, r EndRequest) (Settled, Marked, error)
+}
+
+// EndRequest is what an End needs to know.
+type EndRequest struct {
+	Again time.Duration // as Settle's
+	Late  time.Duration // as that of a MarkRequest
+}
+
 // Condemned is one content whose object is to be deleted.
 type Condemned struct {
 	Content string // its key in the table of contents

@@ -240,6 +240,7 @@ func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error)
 	}
 	expire := &adopt.Expire{Collection: "pastes", Records: rows, Holds: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
 	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: c.BatchSize(), Boot: lethe.Monotonic{}}
+	expire.Clean, expire.Ender = clean, rows
 	g := gang{workers, func() func(context.Context, int) error { return reclaim.Throttle(rate, c.BatchSize()) }}
 	return func(ctx context.Context) (int64, error) {
 		var n atomic.Int64

@@ -117,6 +117,7 @@ type Site struct {
 	adopt.Cached
 	adopt.Holder
 	Taker adopt.Taker
+	Ender adopt.Ender
 	// Quarantine is the record of objects that were moved away.
 	Quarantine adopt.QuarantineRows
 	// Troubles is the record of what is wrong.
@@ -135,7 +136,7 @@ type test struct {
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), refusedTests(), quarantineTests(), troubleTests()} {
+	for _, tests := range [][]test{recordTests(), cachedTests(), contentTests(), confirmTests(), holdTests(), variantTests(), takeTests(), endTests(), refusedTests(), quarantineTests(), troubleTests()} {
 		for _, c := range tests {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -53,7 +53,7 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 		c := db.contents[m.Content]
 		referenced := c != nil && db.referenced(m.Content)
 		switch {
-		case m.State == Waiting && (c == nil || c.Count != 0):
+		case m.State == Waiting && c == nil && m.Attempts == 0, m.State == Waiting && c != nil && c.Count != 0:
 			delete(db.marks, m.Content)
 			out.Kept++
 		case holds.Object(m.Object) != nil:
@@ -143,7 +143,7 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 			if o.Unseen {
 				m.Unseen = max(m.Unseen, now.Add(g.Late))
 			}
-			if m.Unseen == 0 && db.contents[o.Content] != nil {
+			if m.Unseen == 0 {
 				m.State = Waiting // no delete can have had an effect
 			}
 		}

@@ -102,6 +102,7 @@ type again struct {
 
 var (
 	_ adopt.Records  = (*DB)(nil)
+	_ adopt.Ender    = (*DB)(nil)
 	_ adopt.Contents = (*DB)(nil)
 	_ adopt.Cached   = (*DB)(nil)
 )

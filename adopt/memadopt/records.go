@@ -59,21 +59,47 @@ func (db *DB) claimed(c adopt.Claim) (out []*Row) {
 func (db *DB) Settle(_ context.Context, c adopt.Claim, after time.Duration) (adopt.Settled, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	return db.settle(c, after)
+	out, _, err := db.settle(c, after)
+	return out, err
 }
 
-func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err error) {
+// End implements adopt.Ender. It fails as Settle does.
+func (db *DB) End(_ context.Context, c adopt.Claim, r adopt.EndRequest) (out adopt.Settled, marked adopt.Marked, err error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	out, zero, err := db.settle(c, r.Again)
+	now, holds := db.o.Clock.Now(), db.holds.standing()
+	if err != nil || db.unguarded || db.o.Quarantine {
+		return out, marked, err
+	}
+	db.fence++
+	marked.Fence = db.fence
+	for _, content := range zero {
+		m := db.marks[content]
+		if m.State != Waiting || db.referenced(content) || holds.Object(m.Object) != nil {
+			continue
+		}
+		m.Object = db.contents[content].Object
+		m.mark(marked.Fence, now.Add(r.Late))
+		delete(db.contents, content)
+		marked.Contents = append(marked.Contents, m.Condemned)
+	}
+	return out, marked, nil
+}
+
+// settle also returns the contents that lost their last reference.
+func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, zero []string, err error) {
 	now, holds := db.o.Clock.Now(), db.holds.standing()
 	rows := db.claimed(c)
 	for _, r := range rows {
 		if db.locked[r.Content] > 0 && r.expired(now) {
-			return out, fmt.Errorf("memadopt: content %s is locked: %w", r.Content, lethe.ErrUnavailable)
+			return out, nil, fmt.Errorf("memadopt: content %s is locked: %w", r.Content, lethe.ErrUnavailable)
 		}
 	}
 	if slices.ContainsFunc(rows, func(r *Row) bool {
 		return db.pinned[r.Key] && r.expired(now) && holds.Row(r.Key) == nil && !db.o.Keep
 	}) {
-		return out, &adopt.Refusal{Rows: c.Rows, Err: errPinned}
+		return out, nil, &adopt.Refusal{Rows: c.Rows, Err: errPinned}
 	}
 	out.Lost = len(c.Rows) - len(rows)
 	had := map[string][]string{}
@@ -103,13 +129,16 @@ func (db *DB) settle(c adopt.Claim, after time.Duration) (out adopt.Settled, err
 		db.remove(r)
 	}
 	for _, content := range order {
-		db.countDown(content, references[content], &out)
+		had := out.Unreferenced
+		if db.countDown(content, references[content], &out); out.Unreferenced > had {
+			zero = append(zero, content)
+		}
 	}
 	if after > 0 { // nobody has dropped these
 		db.dropLater(0, fresh)
 	}
 	db.dropLater(after, append(keys, fresh...))
-	return out, nil
+	return out, zero, nil
 }
 
 func (db *DB) dropLater(after time.Duration, keys []string) {

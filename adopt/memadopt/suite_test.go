@@ -28,7 +28,7 @@ func TestSuite(t *testing.T) {
 				return copies
 			},
 		})
-		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Holder: a.db, Taker: a.db, Quarantine: a.db.Quarantine(), Troubles: a.db.Troubles(), App: a}
+		return adopttest.Site{Records: a.db, Contents: a.db, Cached: a.db, Holder: a.db, Taker: a.db, Ender: a.db, Quarantine: a.db.Quarantine(), Troubles: a.db.Troubles(), App: a}
 	})
 }
 

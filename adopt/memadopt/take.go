@@ -17,7 +17,7 @@ func (db *DB) Take(_ context.Context, limit int, after time.Duration) (out adopt
 	for i := range claim.Rows {
 		claim.Rows[i].Copies = nil // they were not dropped yet
 	}
-	if out, err = db.settle(claim, after); err != nil {
+	if out, _, err = db.settle(claim, after); err != nil {
 		for _, r := range db.claimed(claim) {
 			r.giveBack()
 		}

@@ -185,6 +185,23 @@ func (t tables) Settle(ctx context.Context, c adopt.Claim, again time.Duration) 
 	})
 }
 
+func (t tables) End(ctx context.Context, c adopt.Claim, r adopt.EndRequest) (s adopt.Settled, m adopt.Marked, err error) {
+	if a := t.w.cur; a != nil && a.one(2) {
+		a.moment = func() bool { return t.w.claimedAgain(c) }
+		defer func() { a.moment = nil }()
+	}
+	m, err = write(t.w, "settle", rowsOf(c), func() (m adopt.Marked, err error) {
+		t.w.oracle.settles()
+		s, m, err = t.db.End(ctx, c, r)
+		t.w.fail(t.w.oracle.marked(m))
+		return m, err
+	})
+	if err != nil {
+		return adopt.Settled{}, adopt.Marked{}, err
+	}
+	return s, m, nil
+}
+
 func (t tables) Take(ctx context.Context, limit int, again time.Duration) (adopt.Settled, error) {
 	return write(t.w, "take", "", func() (adopt.Settled, error) { return t.db.Take(ctx, limit, again) })
 }

@@ -35,6 +35,9 @@ func (w *world) routines() []routine {
 		clean.Bucket = w.objects()
 	}
 	expire := &adopt.Expire{Collection: "pastes", Records: t, Holds: t, Copies: copies{w}, Grace: w.grace, Batch: batch, Events: events}
+	if w.grace.Unreferenced == 0 {
+		expire.Clean, expire.Ender = clean, t
+	}
 	all := []routine{
 		expire, expire, clean, clean, clean,
 		&adopt.Watchdog{Collection: "pastes", Records: t, Grace: w.grace, Batch: batch},

@@ -29,9 +29,9 @@ const (
 		FROM {contents} c WHERE {unreferenced} AND (?1 = '' OR c.{ckey} > {ckey after})
 		ORDER BY c.{ckey} LIMIT ?2`
 	// takeDue are contents that are due, and those whose worker is silent.
-	takeDue = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
+	takeDue = `SELECT d.content, d.object, d.state, d.attempts FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
-	takeOnly = `SELECT d.content, d.object, d.state FROM {lethe}condemned d
+	takeOnly = `SELECT d.content, d.object, d.state, d.attempts FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = ?2 AND d.due_at <= ?3 AND d.content IN (SELECT id FROM {ids 5}) ORDER BY d.due_at LIMIT ?4 ` + sqldb.Locked
 	// freeContents locks contents against every reference, those of foreign keys as
 	// well; what the application has locked is passed over.
@@ -67,11 +67,12 @@ const (
 	// tells PostgreSQL nothing of how few they are: it goes by the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
-	// failMarks lets those wait again of which it is known that nothing was deleted.
-	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 AND t.forgotten = 0 THEN 1 ELSE state END,
+	// failMarks lets those wait again of which it is known that nothing was deleted, also
+	// where only the mark knows of the object: that it was tried tells sort.
+	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END
-		FROM {rows 2: id text, due_at bigint, error text, unseen bigint, forgotten bigint} WHERE collection = ?1 AND content = t.id`
+		FROM {rows 2: id text, due_at bigint, error text, unseen bigint} WHERE collection = ?1 AND content = t.id`
 	overMarks = `DELETE FROM {lethe}condemned WHERE (collection, content) IN (
 		SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked})`
@@ -110,7 +111,7 @@ func (c *Collection) Find(ctx context.Context, after string, limit int, grace ti
 // taken is a row of lethe.condemned that is due.
 type taken struct {
 	adopt.Condemned
-	state int
+	state, attempts int
 }
 
 // sorted is what is to become of contents that are due.
@@ -175,7 +176,7 @@ func (c *Collection) take(t *tx, limit int) (due []taken, err error) {
 			text, args = takeOnly, append(args, c.only)
 		}
 		more, err := all(t, func(r *sql.Rows) (x taken, err error) {
-			err = r.Scan(&x.Content, &x.Object, &x.state)
+			err = r.Scan(&x.Content, &x.Object, &x.state, &x.attempts)
 			return x, err
 		}, text, args...)
 		if err != nil {
@@ -242,7 +243,7 @@ func (c *Collection) sort(t *tx, h holding, due []taken) (s sorted, err error) {
 	for _, d := range due {
 		l, exists := seen[d.Content]
 		switch {
-		case d.state == waiting && (!exists || !l.unreferenced):
+		case d.state == waiting && (!exists && d.attempts == 0 || exists && !l.unreferenced):
 			// Its row is gone, or somebody refers to it again: nothing was done to it.
 			s.drop = append(s.drop, d.Content)
 		case keeps(d.Object):
@@ -311,9 +312,6 @@ type failure struct {
 	Due    lethe.Time `json:"due_at"`
 	Error  string     `json:"error"`
 	Unseen lethe.Time `json:"unseen"`
-	// Forgotten is 1 if the application has removed the content: only the mark knows of
-	// its object now, and must not be dropped as one that waits is.
-	Forgotten int `json:"forgotten"`
 }
 
 // errLost: not all marks are those of the worker any more. Nothing was done.
@@ -372,27 +370,14 @@ func (c *Collection) failMarks(t *tx, failed []failure) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	keys := make([]string, len(failed))
-	for i, f := range failed {
-		keys[i] = f.ID
-	}
-	seen, err := c.lookLocked(t, keys)
-	if err != nil {
-		return err
-	}
-	for i := range failed {
-		if _, exists := seen[failed[i].ID]; !exists {
-			failed[i].Forgotten = 1
-		}
-	}
-	_, err = t.exec(failMarks, c.name, sqldb.JSON(failed))
+	_, err := t.exec(failMarks, c.name, sqldb.JSON(failed))
 	return err
 }
 
 // lookLocked locks contents, and looks at them.
 func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
 	if hold := c.texts().hold; hold != "" {
-		if _, err := all(t, text, hold, sqldb.JSON(keys)); err != nil {
+		if held, err := all(t, text, hold, sqldb.JSON(keys)); err != nil || len(held) == 0 {
 			return nil, err
 		}
 	}
@@ -453,7 +438,7 @@ func (c *Collection) endMarks(t *tx, e ending, out *adopt.Confirmed) error {
 	if err := c.trouble(t, insertMissing, objectGone, out.Broken); err != nil {
 		return err
 	}
-	if remove := c.texts().remove; remove != "" {
+	if remove := c.texts().remove; remove != "" && len(free) > 0 {
 		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
 			return err
 		}
@@ -486,10 +471,15 @@ func (c *Collection) Waiting(ctx context.Context) (out adopt.Backlog, err error)
 	return out, err
 }
 
-// Left counts the objects that are yet to be deleted, also those whose time has not come.
+// Left counts the objects that are yet to be deleted and of which only Lethe may know:
+// all where rows own them, else those whose deletion was begun.
 func (c *Collection) Left(ctx context.Context) (n int64, err error) {
 	err = c.read(ctx, "count what is left", func(t *tx) error {
-		return t.row(`SELECT count(*) FROM {lethe}condemned WHERE collection = ?1 AND state IN (1, 2)`, c.name).Scan(&n)
+		least := 1 // attempts
+		if c.c.Contents == nil {
+			least = 0
+		}
+		return t.row(`SELECT count(*) FROM {lethe}condemned WHERE collection = ?1 AND state IN (1, 2) AND attempts >= ?2`, c.name, least).Scan(&n)
 	})
 	return n, err
 }

@@ -71,6 +71,9 @@ type guardian interface {
 	// installed is a query of all triggers and functions of Lethe's: the name of each, how
 	// the text that makes it calls it, the place of its table, the statement that drops it.
 	installed() string
+	// endsContents reports whether the guard refuses a content that comes back while a
+	// transaction marks and removes it.
+	endsContents() bool
 	// seal waits for marks under way on the collection's tables, and keeps others away.
 	seal(t *tx, c *Collection) error
 	// guarded reports whether the guard is there as guard writes it, and fires.

@@ -132,6 +132,9 @@ const (
 		AND trigger_name IN (SELECT id FROM {ids 1}) AND action_statement LIKE ?2`
 )
 
+// endsContents: an insert may wait for a removal, and its look be over then.
+func (mysql) endsContents() bool { return false }
+
 func (m mysql) guarded(t *tx, c *Collection) (bool, error) {
 	there, err := m.has(t, "guards")
 	if err != nil || !there {

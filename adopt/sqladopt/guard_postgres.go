@@ -89,6 +89,8 @@ func (p postgres) installed() string {
 const guardTriggers = `SELECT count(*) FROM pg_trigger WHERE tgname IN (SELECT id FROM {ids 1}) AND tgenabled IN ('O', 'A')
 	AND tgrelid IN (to_regclass(?2), to_regclass(nullif(?3, ''))) AND tgargs = convert_to(?4, 'UTF8') || '\x00'::bytea`
 
+func (postgres) endsContents() bool { return true }
+
 func (postgres) guarded(t *tx, c *Collection) (bool, error) {
 	want := c.triggers()
 	var n int

@@ -2,10 +2,6 @@
 CREATE OR REPLACE FUNCTION {lethe}{guard contents}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET bytea_output = hex AS $guard$
 BEGIN
-    -- First the content and then its mark, as whoever counts it down: see {guard look}.
-    IF TG_OP = 'INSERT' AND current_setting('transaction_isolation') NOT LIKE 'read %' THEN
-        PERFORM 1 FROM {contents qualified} c WHERE c.{ckey} = NEW.{ckey} FOR NO KEY UPDATE;
-    END IF;
     IF {lethe}{guard look}(CAST(NEW.{ckey} AS TEXT)) THEN
         RAISE EXCEPTION 'content % is being deleted: upload it again and repeat the transaction', NEW.{ckey} USING ERRCODE = '40001';
     END IF;
@@ -28,7 +24,8 @@ BEGIN
 END $guard$;
 
 DROP TRIGGER IF EXISTS {trigger contents} ON {contents};
-CREATE TRIGGER {trigger contents} BEFORE INSERT ON {contents}
+-- After the row is there: it may have waited for whoever marked and removed another.
+CREATE TRIGGER {trigger contents} AFTER INSERT ON {contents}
     FOR EACH ROW EXECUTE FUNCTION {lethe}{guard contents}({version});
 DROP TRIGGER IF EXISTS {trigger counts} ON {contents};
 {count trigger}

@@ -101,6 +101,8 @@ var trigger = regexp.MustCompile(`(?s)CREATE TRIGGER .*?\nEND`)
 
 // guarded compares the triggers that are there with what they have to be, letter by
 // letter.
+func (sqlite) endsContents() bool { return true }
+
 func (sqlite) guarded(t *tx, c *Collection) (bool, error) {
 	want := trigger.FindAllString(c.GuardSQL(), -1)
 	var n int

@@ -34,7 +34,7 @@ func TestMySQLSuite(t *testing.T) {
 				k := k
 				k.Variant = v
 				s := newMySQLSite(t, server.Database(), k)
-				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
+				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Ender: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
 			})
 		})
 	}

@@ -91,10 +91,18 @@ func (c *Collection) lookUp(t *tx, rows []claimed) error {
 
 // Settle implements adopt.Records.
 func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.Duration) (out adopt.Settled, err error) {
+	return c.settle(ctx, claim, again, nil)
+}
+
+// settle ends contents along with the rows unless end is nil: errMarked.
+func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.Duration, end *contentEnd) (out adopt.Settled, err error) {
 	err = c.write(ctx, "settle rows", func(t *tx) error {
 		h, err := c.holding(t)
 		if err != nil {
 			return err
+		}
+		if end != nil {
+			end.holds = h
 		}
 		rows, err := c.claimed(t, claim)
 		if err != nil {
@@ -123,7 +131,7 @@ func (c *Collection) Settle(ctx context.Context, claim adopt.Claim, again time.D
 		if err := c.giveBack(t, back); err != nil || len(ended) == 0 {
 			return err
 		}
-		return c.remove(t, removal{claim, ended, again}, &out)
+		return c.remove(t, removal{claim, ended, again, end}, &out)
 	})
 	return out, objected(claim.Rows, err)
 }
@@ -141,6 +149,7 @@ type removal struct {
 	claim adopt.Claim // whose copies were dropped already
 	rows  []claimed
 	again time.Duration // after which copies are dropped once more
+	end   *contentEnd   // nil: contents wait to be marked
 }
 
 // remove removes rows and all that hangs on them.
@@ -153,7 +162,7 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 		return err
 	}
 	if c.c.Contents != nil {
-		if err := c.countDown(t, r.rows, out); err != nil {
+		if err := c.countDown(t, r, out); err != nil {
 			return err
 		}
 	}
@@ -220,11 +229,11 @@ func scanContent(r *sql.Rows) (c content, err error) {
 
 // countDown takes the references of rows that are gone from their contents, and
 // writes down those that have none left.
-func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error {
+func (c *Collection) countDown(t *tx, r removal, out *adopt.Settled) error {
 	references := map[string]int64{}
-	for _, r := range rows {
-		if r.content != "" {
-			references[r.content]++
+	for _, row := range r.rows {
+		if row.content != "" {
+			references[row.content]++
 		}
 	}
 	if len(references) == 0 {
@@ -239,36 +248,49 @@ func (c *Collection) countDown(t *tx, rows []claimed, out *adopt.Settled) error 
 		return err
 	}
 	var zero []content
+	for _, x := range contents {
+		// Without counts, whether others refer to it is looked up before it is condemned.
+		if c.c.Contents.Count == "" || x.count == references[x.Key] {
+			zero = append(zero, x)
+		}
+	}
+	ended, err := c.endContents(t, r.end, zero)
+	if err != nil {
+		return err
+	}
+	isEnded := func(x content) bool { return ended[x.Key] }
+	if c.c.Contents.Count != "" {
+		if err := c.count(t, slices.DeleteFunc(contents, isEnded), references, out); err != nil {
+			return err
+		}
+	}
+	out.Unreferenced = len(zero)
+	return c.wait(t, slices.DeleteFunc(zero, isEnded), c.grace.Unreferenced)
+}
+
+// count takes references from contents that are locked.
+func (c *Collection) count(t *tx, contents []content, references map[string]int64, out *adopt.Settled) error {
 	by := map[int64][]string{}
 	for _, x := range contents {
 		n := references[x.Key]
-		switch {
-		case c.c.Contents.Count == "":
-			zero = append(zero, x) // whether others refer to it is looked up before it is condemned
-		case x.count < n:
+		if x.count < n {
 			out.Drifted = append(out.Drifted, x.Key)
-		default:
-			by[n] = append(by[n], x.Key)
-			if x.count == n {
-				zero = append(zero, x)
-			}
+			continue
 		}
+		by[n] = append(by[n], x.Key)
 	}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
 		if _, err := t.exec(countDown, sqldb.JSON(by[n]), n); err != nil {
 			return err
 		}
 	}
-	if len(out.Drifted) > 0 {
-		if _, err := t.exec(countZero, sqldb.JSON(out.Drifted)); err != nil {
-			return err
-		}
-		if err := c.trouble(t, insertTroubles, countWrong, out.Drifted); err != nil {
-			return err
-		}
+	if len(out.Drifted) == 0 {
+		return nil
 	}
-	out.Unreferenced = len(zero)
-	return c.wait(t, zero, c.grace.Unreferenced)
+	if _, err := t.exec(countZero, sqldb.JSON(out.Drifted)); err != nil {
+		return err
+	}
+	return c.trouble(t, insertTroubles, countWrong, out.Drifted)
 }
 
 // wait writes contents down to be condemned after the grace.

@@ -26,7 +26,7 @@ func TestSQLiteSuite(t *testing.T) {
 					t.Skip("claims are written in milliseconds")
 				}
 				s := newLiteSite(t, liteKind{kind: kind{Variant: v}, times: times})
-				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
+				return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Ender: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
 			})
 		})
 	}

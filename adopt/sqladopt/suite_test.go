@@ -22,7 +22,7 @@ func TestSuite(t *testing.T) {
 	database := servers.Postgres(t)
 	adopttest.Run(t, func(t *testing.T, v adopttest.Variant) adopttest.Site {
 		s := newSite(t, database, kind{Variant: v})
-		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
+		return adopttest.Site{Records: s.Collection, Contents: s.Collection, Cached: s.Collection, Holder: s.Collection, Taker: s.Collection, Ender: s.Collection, Quarantine: s.Collection.Quarantine(), Troubles: s.Collection.Troubles(), App: s}
 	})
 }
 

@@ -27,8 +27,8 @@ var mysqlTexts = map[string]string{
 	insertWaiting: `INSERT INTO {lethe}condemned (collection, content, object, state, due_at)
 		SELECT ?2, t.content, t.object, 1, ?3 FROM ` + sqldb.Rows(1, "content text", "object text") + `
 		ON DUPLICATE KEY UPDATE due_at = CASE WHEN {lethe}condemned.state = 1 THEN VALUES(due_at) ELSE {lethe}condemned.due_at END`,
-	failMarks: `UPDATE {lethe}condemned d JOIN {rows 2: id text, due_at bigint, error text, unseen bigint, forgotten bigint} ON d.content = t.id
-		SET d.state = CASE WHEN t.unseen = 0 AND d.unseen_until = 0 AND t.forgotten = 0 THEN 1 ELSE d.state END,
+	failMarks: `UPDATE {lethe}condemned d JOIN {rows 2: id text, due_at bigint, error text, unseen bigint} ON d.content = t.id
+		SET d.state = CASE WHEN t.unseen = 0 AND d.unseen_until = 0 THEN 1 ELSE d.state END,
 			d.fence = 0, d.due_at = t.due_at, d.error = t.error, d.unseen_until = greatest(t.unseen, d.unseen_until) WHERE d.collection = ?1`,
 	overMarks: `DELETE c FROM {lethe}condemned c JOIN (SELECT d.collection, d.content FROM {lethe}condemned d
 		WHERE d.collection = ?1 AND d.state = 3 AND d.due_at <= ?2 LIMIT ?3 {locked}) AS o ON c.collection = o.collection AND c.content = o.content`,

@@ -55,7 +55,7 @@ func (s site) claims() []action {
 	settle := func(c adopt.Claim) func(a *act, on *sqladopt.Collection) (any, error) {
 		return func(a *act, on *sqladopt.Collection) (any, error) { return on.Settle(a.ctx, c, 10*time.Second) }
 	}
-	return []action{
+	list := []action{
 		s.pass("Claim", []string{"last"}, func(a *act, c *sqladopt.Collection) (codes []string, err error) {
 			got, err := c.Claim(a.ctx, 100)
 			for _, r := range got.Rows {
@@ -84,6 +84,20 @@ func (s site) claims() []action {
 			return nil, c.Dropped(a.ctx, ids)
 		}),
 	}
+	if s.owning {
+		return list
+	}
+	return append(list, s.pass("End", append([]string{"two", "solo", "again", "stuck"}, held...), func(a *act, c *sqladopt.Collection) (out []string, err error) {
+		settled, marked, err := c.End(a.ctx, claim(claimed, held...), adopt.EndRequest{Again: 10 * time.Second, Late: graces.Late})
+		if err == nil && settled.Gone == 0 { // it is run once more: Mark takes what it has passed by
+			marked, err = c.Mark(a.ctx, adopt.MarkRequest{Limit: 100, Late: graces.Late})
+		}
+		a.fenced(marked.Fence)
+		for _, x := range marked.Contents {
+			out = append(out, x.Object)
+		}
+		return append(out, slices.Repeat([]string{"row"}, settled.Gone)...), err
+	}))
 }
 
 // takes are what becomes of rows without a status.

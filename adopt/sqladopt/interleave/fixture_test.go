@@ -64,6 +64,7 @@ func (s site) description() adopt.Collection {
 		c.Rows.Objects = []string{"{object}"}
 		return c
 	}
+	c.Grace.Unreferenced = new(adopt.Duration) // what End leaves is due at once
 	c.Rows.Content = "hash"
 	c.Contents = &adopt.Table{Table: s.content(), Key: "hash", Object: "content/{hash}"}
 	if s.counted {

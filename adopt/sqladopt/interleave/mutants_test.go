@@ -103,9 +103,14 @@ var table = []mutant{
 		old: "FOR KEY SHARE;", new: ";",
 		pairs: []string{"bare: Mark + bare: refer to zero"},
 	}, {
-		name: "the guard locks a mark before its content", file: "guard_postgres.sql",
-		old: "TG_OP = 'INSERT' AND", new: "TG_OP = 'DELETE' AND",
-		pairs: []string{"pastes: Settle + pastes: put solo (repeatable read)"},
+		name: "the guard looks before a content is there", file: "guard_postgres.sql",
+		old: "AFTER INSERT ON", new: "BEFORE INSERT ON",
+		pairs: []string{"pastes: End + pastes: put solo"},
+	}, {
+		name: "contents end without a lock against references", file: "end.go",
+		old: "text, c.texts().free,", new: "text, strings.TrimSuffix(freeContents, sqldb.Locked),",
+		also:  [][2]string{{"\"errors\"\n", "\"errors\"\n	\"strings\"\n"}},
+		pairs: []string{"loose: End + loose: row first of solo", "pastes: End + pastes: row first of solo"},
 	}, {
 		name: "the guard shares a content before it locks the mark", file: "guard_postgres.sql",
 		old: ") LIKE 'read %'", new: ") LIKE '%'",

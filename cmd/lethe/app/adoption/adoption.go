@@ -209,8 +209,9 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	if err != nil {
 		return nil, err
 	}
+	expire := a.expire(name, rows)
 	out := []reclaim.Scheduled{{
-		Routine:   borrow(name, a.expire(name, rows)),
+		Routine:   borrow(name, expire),
 		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	}}
 	if c.Rows.Status != nil {
@@ -238,8 +239,12 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	if err != nil {
 		return nil, err
 	}
+	clean := a.clean(name, rows, remover)
+	if e, ok := expire.(*adopt.Expire); ok && grace.Unreferenced == 0 {
+		e.Clean, e.Ender = clean, rows
+	}
 	out = append(out, reclaim.Scheduled{
-		Routine:   borrow(name, a.clean(name, rows, remover)),
+		Routine:   borrow(name, clean),
 		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
 	})
 	more, err := a.quarantineRoutines(ctx, name)
@@ -247,7 +252,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 }
 
 // clean is the routine that deletes the objects of a collection's contents.
-func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.Deleter) routine {
+func (a *Adoption) clean(name string, rows *sqladopt.Collection, remover adopt.Deleter) *adopt.Clean {
 	c := a.Description.Collections[name]
 	return &adopt.Clean{
 		Collection: name, Contents: rows, Bucket: remover, Grace: c.Graces(), Batch: c.BatchSize(), Boot: a.o.Boot, Events: a.adoptEvents(),

@@ -138,7 +138,7 @@ func TestPastesExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows, objects := counts["expire pastes"]["rows"], counts["clean pastes"]["objects"]; rows != 501 || objects != 365 {
+	if rows, objects := counts["expire pastes"]["rows"], counts["expire pastes"]["objects"]+counts["clean pastes"]["objects"]; rows != 501 || objects != 365 {
 		t.Errorf("%d rows and %d objects are gone, want 501 and 365", rows, objects)
 	}
 	if keys := s.keys(); len(keys) != 1 {

@@ -58,7 +58,7 @@ func TestPastesOnADisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts, err := a.Loop.Once(t.Context(), nil)
-	if rows := counts["expire pastes"]["rows"]; err != nil || rows != 61 || counts["clean pastes"]["objects"] == 0 || counts["clean pastes"]["failed"] != 0 {
+	if rows := counts["expire pastes"]["rows"]; err != nil || rows != 61 || counts["expire pastes"]["objects"] == 0 || counts["expire pastes"]["failed"] != 0 {
 		t.Errorf("%v, %v, want 61 rows and their objects", counts, err)
 	}
 	if keys := (&site{a, store, gateway.Client(), p.bucket, t}).keys(); len(keys) != 1 {

@@ -171,14 +171,14 @@ func (a *Adoption) Remove(ctx context.Context, forget bool) error {
 }
 
 // nothingLeft refuses to forget keys that only Lethe knows: those of objects whose rows
-// owned them and are gone.
+// are gone.
 func (a *Adoption) nothingLeft(ctx context.Context) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {
 		return err
 	}
 	for name, rows := range a.collections {
-		if len(a.Description.Collections[name].Rows.Objects) == 0 {
+		if !a.Description.Collections[name].HasObjects() {
 			continue
 		}
 		left, err := rows.Left(ctx)

@@ -123,7 +123,7 @@ func TestSQLite(t *testing.T) {
 		t.Errorf("check: %s, %v", text, err)
 	}
 	counts, err := s.Loop.Once(t.Context(), nil)
-	if err != nil || counts["expire pastes"]["rows"] != 2 || counts["clean pastes"]["objects"] != 1 {
+	if err != nil || counts["expire pastes"]["rows"] != 2 || counts["expire pastes"]["objects"] != 1 {
 		t.Errorf("counts %v, %v", counts, err)
 	}
 	if keys := s.keys(); !slices.Equal(keys, []string{"content/shared", "pictures/kept", "pictures/orphan"}) {

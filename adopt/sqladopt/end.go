@@ -1,0 +1,113 @@
+package sqladopt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+var _ adopt.Ender = (*Collection)(nil)
+
+// insertMarks leaves contents alone that are condemned: it counts fewer then.
+var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, object, state, due_at, fence, marked_at, attempts)
+	SELECT ?2, t.content, t.object, 2, ?4, ?3, ?5, 1 FROM ` + sqldb.Rows(1, "content text", "object text") + ` WHERE TRUE
+	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
+		marked_at = excluded.marked_at, attempts = d.attempts + 1 WHERE d.state = 1`
+
+// errMarked: a content is condemned already. Nothing was done.
+var errMarked = errors.New("a content is condemned already")
+
+// End implements adopt.Ender.
+func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequest) (out adopt.Settled, marked adopt.Marked, err error) {
+	if c.c.Contents == nil || c.c.Guard != adopt.TriggerGuard || c.only != "" || !c.db.engine.endsContents() {
+		out, err = c.Settle(ctx, claim, r.Again)
+		return out, marked, err
+	}
+	end := contentEnd{late: r.Late}
+	out, err = c.settle(ctx, claim, r.Again, &end)
+	if errors.Is(err, errMarked) {
+		out, err = c.Settle(ctx, claim, r.Again)
+		return out, marked, err
+	}
+	return out, end.marked, err
+}
+
+// contentEnd is contents that go along with their last rows.
+type contentEnd struct {
+	late   time.Duration
+	holds  holding
+	marked adopt.Marked
+}
+
+// endContents marks contents that are locked and have lost their last reference, removes them
+// and returns which: as Mark does, it looks again once nobody can refer to them any more.
+func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[string]bool, error) {
+	if e == nil || len(zero) == 0 {
+		return nil, nil
+	}
+	e.marked = adopt.Marked{Fence: drawFence()}
+	may, err := c.mayEnd(t, e.holds, zero)
+	if err != nil {
+		return nil, err
+	}
+	var list []content
+	for _, x := range zero {
+		if may[x.Key] {
+			list = append(list, x)
+			e.marked.Contents = append(e.marked.Contents, adopt.Condemned{Content: x.Key, Object: x.Object})
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	n, err := t.exec(insertMarks, sqldb.JSON(list), c.name, e.marked.Fence, t.now.Add(e.late), t.now)
+	switch {
+	case err != nil:
+		return nil, err
+	case n != int64(len(list)):
+		return nil, errMarked
+	}
+	_, err = t.exec(deleteContents, sqldb.JSON(contentKeys(list)))
+	return may, err
+}
+
+func contentKeys(list []content) []string {
+	keys := make([]string, len(list))
+	for i, x := range list {
+		keys[i] = x.Key
+	}
+	return keys
+}
+
+// mayEnd returns which of contents that are locked may be marked.
+func (c *Collection) mayEnd(t *tx, h holding, zero []content) (map[string]bool, error) {
+	objects := make([]string, len(zero))
+	for i, x := range zero {
+		objects[i] = x.Object
+	}
+	keeps, err := c.keeps(h, objects)
+	if err != nil {
+		return nil, err
+	}
+	free, err := all(t, text, c.texts().free, sqldb.JSON(contentKeys(zero)))
+	if err != nil || len(free) == 0 {
+		return nil, err
+	}
+	seen, err := c.look(t, free)
+	if err != nil {
+		return nil, err
+	}
+	guarded, err := c.db.engine.guarded(t, c)
+	if err != nil || !guarded {
+		return nil, err // Mark says so
+	}
+	may := make(map[string]bool, len(free))
+	for _, x := range zero {
+		l, exists := seen[x.Key]
+		may[x.Key] = exists && !l.referenced && !keeps(x.Object) && c.c.Reaches(x.Object)
+	}
+	return may, nil
+}
