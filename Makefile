@@ -19,7 +19,7 @@ SCHEDULES ?= 6000
 INTERLEAVINGS ?= 16
 TRIPLES ?= 200
 # How often lethe serve is killed.
-KILLS ?= 240
+KILLS ?= 120
 # How many processes of adoption each of its tests kills.
 ADOPTION_KILLS ?= 4
 # How many objects expire on several instances while things break.
@@ -93,9 +93,9 @@ house:
 
 # The tests with real clients have a stage of their own; those with real servers
 # (internal/servers) run with the packages that they belong to.
-# The ledger's tests last longest, and begin first.
+# The ledger's tests last longest, and begin first. Three packages at once, as many wait for servers.
 unit:
-	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m ./meta ./...
+	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m -p 3 ./meta ./...
 
 race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)

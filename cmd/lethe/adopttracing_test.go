@@ -77,8 +77,7 @@ func TestAdoptTraces(t *testing.T) {
 		"reclaim run of expire pastes below nothing", "reclaim batch of expire pastes below reclaim run of expire pastes",
 		"database claim rows below reclaim batch of expire pastes", "cache drop below reclaim batch of expire pastes",
 		"database settle rows below reclaim batch of expire pastes",
-		"database mark contents below reclaim batch of clean pastes", "backend delete below reclaim batch of clean pastes",
-		"database confirm contents below reclaim batch of clean pastes",
+		"backend delete below reclaim batch of expire pastes", "database confirm contents below reclaim batch of expire pastes",
 	} {
 		if !c.below[want] {
 			t.Errorf("no span %q; there are %v", want, c.below)

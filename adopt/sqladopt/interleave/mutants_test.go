@@ -108,8 +108,7 @@ var table = []mutant{
 		pairs: []string{"pastes: End + pastes: put solo"},
 	}, {
 		name: "contents end without a lock against references", file: "end.go",
-		old: "text, c.texts().free,", new: "text, strings.TrimSuffix(freeContents, sqldb.Locked),",
-		also:  [][2]string{{"\"errors\"\n", "\"errors\"\n	\"strings\"\n"}},
+		old: "text, c.texts().free,", new: "text, freeContents[:len(freeContents)-len(sqldb.Locked)],",
 		pairs: []string{"loose: End + loose: row first of solo", "pastes: End + pastes: row first of solo"},
 	}, {
 		name: "the guard shares a content before it locks the mark", file: "guard_postgres.sql",
