@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"regexp"
@@ -25,6 +26,7 @@ var (
 	onlyMutant = flag.String("sim.mutant", "", "only the mutants whose name holds this")
 	hunted     = flag.Int("sim.hunt", 0, "run so many schedules on one core and name the first seed that fails")
 	known      = flag.Uint64("sim.known", 0, "the seed to hunt first")
+	census     = flag.Bool("sim.census", false, "tell of every mutant how many of the schedules show it")
 )
 
 // root is the module's folder, seen from this package's.
@@ -61,13 +63,15 @@ func TestMutants(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for m := range work {
-				switch seed, err := m.hunt(binary); {
+				switch found, err := m.hunt(binary); {
 				case err != nil:
 					t.Errorf("%-60s could not be run: %v", m.name, err)
-				case seed == 0:
+				case found.seed == 0:
 					t.Errorf("%-60s SURVIVED (%s)", m.name, m.rule)
+				case *census:
+					t.Logf("%-60s found by %d schedules, seed %d first (%s)", m.name, found.by, found.seed, m.rule)
 				default:
-					t.Logf("%-60s found by seed %d (%s)", m.name, seed, m.rule)
+					t.Logf("%-60s found by seed %d (%s)", m.name, found.seed, m.rule)
 				}
 			}
 		})
@@ -96,48 +100,79 @@ func sow(t *testing.T, list []mutant) (binary string) {
 		t.Fatalf("mutants in one build; a function's name says whose it is: %v", err)
 	}
 	for site := range sites {
-		if seed, err := (mutant{within: 100, site: site}).hunt(binary); seed != 0 || err != nil {
-			t.Fatalf("a build whose mutants sleep: seed %d of %s, %v", seed, site, err)
+		if found, err := (mutant{within: 100, site: site}).hunt(binary); found.seed != 0 || err != nil {
+			t.Fatalf("a build whose mutants sleep: seed %d of %s, %v", found.seed, site, err)
 		}
 	}
 	return binary
 }
 
-// hunt runs the simulation with the mutant awake; it returns the first seed that
-// fails, 0 if none does.
-func (m mutant) hunt(binary string) (int, error) {
+// finds are schedules that show a mutant.
+type finds struct{ seed, by int } // the first of them, and with -sim.census how many they are
+
+var (
+	foundBy = regexp.MustCompile(`found by seed (\d+)`)
+	countOf = regexp.MustCompile(`(\d+) schedules fail`)
+)
+
+// hunt runs the simulation with the mutant awake until a seed fails, or in a census over
+// all of them.
+func (m mutant) hunt(binary string) (found finds, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	within := m.within
 	if within == 0 {
 		within = enough
 	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10), "-sim.site="+string(m.site))
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestHunt$", "-sim.hunt="+strconv.Itoa(within), "-sim.known="+strconv.FormatUint(m.known, 10),
+		"-sim.site="+string(m.site), "-sim.census="+strconv.FormatBool(*census))
 	cmd.Env = append(os.Environ(), mutation.Wakes+"="+m.name, "GOMAXPROCS=1")
 	out, err := cmd.CombinedOutput()
 	var failed *exec.ExitError
 	if err == nil || !errors.As(err, &failed) {
-		return 0, err
+		return found, err
 	}
-	seed := regexp.MustCompile(`found by seed (\d+)`).FindSubmatch(out)
+	seed := foundBy.FindSubmatch(out)
 	if seed == nil {
-		return 0, fmt.Errorf("%w:\n%s", err, out)
+		return found, fmt.Errorf("%w:\n%s", err, out)
 	}
-	return strconv.Atoi(string(seed[1]))
+	if n := countOf.FindSubmatch(out); n != nil {
+		found.by, _ = strconv.Atoi(string(n[1]))
+	}
+	found.seed, err = strconv.Atoi(string(seed[1]))
+	return found, err
 }
 
 // TestHunt is what a mutant's binary runs.
 func TestHunt(t *testing.T) {
-	for n := range *hunted + 1 {
-		s := uint64(n)
-		if n == 0 {
-			s = *known
-		}
-		if s == 0 {
+	n := 0
+	for s := range seedsToHunt() {
+		r := sim.Run(sim.Config{Seed: s, Site: sim.Site(*only)})
+		if r.Err == nil {
 			continue
 		}
-		if r := sim.Run(sim.Config{Seed: s, Site: sim.Site(*only)}); r.Err != nil {
-			t.Fatalf("found by seed %d: %v", s, r.Err)
+		if n++; n == 1 {
+			t.Errorf("found by seed %d: %v", s, r.Err)
+		}
+		if !*census {
+			return
+		}
+	}
+	if n > 0 {
+		t.Logf("%d schedules fail", n)
+	}
+}
+
+// seedsToHunt is the seed that is known first, in a census as one among the others.
+func seedsToHunt() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if *known != 0 && !*census && !yield(*known) {
+			return
+		}
+		for s := range uint64(*hunted) {
+			if !yield(s + 1) {
+				return
+			}
 		}
 	}
 }
