@@ -88,34 +88,50 @@ func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	return results, running.Wait()
 }
 
-// empty deletes what lies below a key, until a listing shows that nothing does.
+// empty deletes what lies below a key, until a listing shows that nothing does. Once
+// something may be gone its error is open: who named the folder before must not take it
+// for untouched.
 func (e Emptier) empty(ctx context.Context, key string) error {
 	rest, ok := below(key, e.Prefix)
 	if !ok || !strings.HasSuffix(key, "/") {
 		return fmt.Errorf("%q is no folder below %q: %w: %w", key, e.Prefix, blob.ErrInvalidKey, blob.ErrNotDone)
 	}
-	for {
-		var page []string
-		err := e.Store.List(ctx, rest, "", func(i blob.Info) error {
-			if page = append(page, i.Key); len(page) == e.Page {
-				return errPage
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errPage) {
-			return fmt.Errorf("list %s: %w: %w", key, blob.ErrNotDone, plain{err})
-		}
-		if len(page) == 0 {
+	for touched := false; ; {
+		page, err := e.next(ctx, rest)
+		if err == nil && len(page) == 0 {
 			return nil
 		}
-		if err := e.page(ctx, page); err != nil {
+		if err == nil {
+			var some bool
+			some, err = e.page(ctx, page)
+			touched = touched || some
+		}
+		switch {
+		case err != nil && touched:
+			return fmt.Errorf("empty %s, of which a part is gone: %w: %w", key, blob.ErrUnknown, err)
+		case err != nil:
 			return fmt.Errorf("empty %s: %w", key, err)
 		}
 	}
 }
 
-// page deletes some objects. Its error is open if one of theirs is.
-func (e Emptier) page(ctx context.Context, keys []string) error {
+// next lists the first objects of a folder.
+func (e Emptier) next(ctx context.Context, prefix string) (page []string, err error) {
+	err = e.Store.List(ctx, prefix, "", func(i blob.Info) error {
+		if page = append(page, i.Key); len(page) == e.Page {
+			return errPage
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPage) {
+		return nil, fmt.Errorf("list it: %w: %w", blob.ErrNotDone, plain{err})
+	}
+	return page, nil
+}
+
+// page deletes some objects, and reports whether one of them is gone. Its error is open
+// if one of theirs is.
+func (e Emptier) page(ctx context.Context, keys []string) (some bool, err error) {
 	results, err := e.Store.Delete(ctx, keys)
 	var certain error
 	for i := range keys {
@@ -127,11 +143,12 @@ func (e Emptier) page(ctx context.Context, keys []string) error {
 		}
 		switch {
 		case said == nil || errors.Is(said, blob.ErrNotExist):
+			some = true
 		case blob.Unknown(said):
-			return said
+			return true, said
 		default:
 			certain = said
 		}
 	}
-	return certain
+	return some, certain
 }

@@ -80,24 +80,25 @@ func TestEmptier(t *testing.T) {
 	for i := range 25 {
 		r.Set(fmt.Sprintf("one/%02d", i), nil)
 	}
-	for _, key := range []string{"one", "one0", "two/a", "two/b", "three/a", "four/a"} {
+	for _, key := range []string{"one", "one0", "two/a", "two/b", "three/a", "four/a", "five/a", "five/b"} {
 		r.Set(key, nil)
 	}
 	r.errs["two/a"] = blob.ErrUnknown
 	r.errs["three/a"] = fmt.Errorf("no: %w", blob.ErrNotDone)
+	r.errs["five/b"] = r.errs["three/a"]
 	e := adopt.Emptier{Prefix: "up/", Store: r, Page: 10, AtOnce: 3}
-	results, err := e.Delete(t.Context(), []string{"up/one/", "up/two/", "up/three/", "up/none/", "up/four", "up/", "four/"})
+	results, err := e.Delete(t.Context(), []string{"up/one/", "up/two/", "up/three/", "up/none/", "up/four", "up/", "four/", "up/five/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []struct {
 		done, unknown bool
-	}{{true, false}, {false, true}, {false, false}, {true, false}, {false, false}, {false, false}, {false, false}} {
+	}{{true, false}, {false, true}, {false, false}, {true, false}, {false, false}, {false, false}, {false, false}, {false, true}} {
 		if got := results[i].Err; (got == nil) != want.done || blob.Unknown(got) != want.unknown {
 			t.Errorf("%s: %v, want done %v, unknown %v", results[i].Key, got, want.done, want.unknown)
 		}
 	}
-	if left := r.Keys(); !slices.Equal(left, []string{"four/a", "one", "one0", "three/a", "two/a"}) {
+	if left := r.Keys(); !slices.Equal(left, []string{"five/b", "four/a", "one", "one0", "three/a", "two/a"}) {
 		t.Errorf("%q are left", left)
 	}
 	late := errors.New("too late")
@@ -105,4 +106,50 @@ func TestEmptier(t *testing.T) {
 	if !errors.Is(results[0].Err, late) {
 		t.Errorf("a delete that came too late: %v", results[0].Err)
 	}
+}
+
+// Of a folder a part of which is gone nothing is certain but that: not if a later page is
+// not sent, and not if a later listing fails.
+func TestEmptierInPart(t *testing.T) {
+	late := fmt.Errorf("too late: %w", blob.ErrNotDone)
+	for what, c := range map[string]struct {
+		page    int
+		listing error
+	}{"a page is not sent": {1, nil}, "a listing fails": {2, blob.ErrDown}} {
+		t.Run(what, func(t *testing.T) {
+			r := failing{refusing{memblob.New(memblob.Options{}), nil}, new(int), c.listing}
+			for i := range 4 {
+				r.Set(fmt.Sprintf("a/%d", i), nil)
+			}
+			asked := 0
+			ctx := blob.WithCheck(t.Context(), func() error {
+				if asked++; asked > 1 {
+					return late
+				}
+				return nil
+			})
+			results, err := adopt.Emptier{Prefix: "up/", Store: r, Page: c.page}.Delete(ctx, []string{"up/a/"})
+			if err != nil || !blob.Unknown(results[0].Err) {
+				t.Errorf("%v: %v; want that it is open", err, results[0].Err)
+			}
+			if left := len(r.Keys()); left != 4-c.page {
+				t.Errorf("%d objects are left", left)
+			}
+		})
+	}
+}
+
+// failing is a bucket of which only the first listing works, if there is an error for
+// the others.
+type failing struct {
+	refusing
+	listings *int
+	err      error
+}
+
+func (f failing) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
+	if *f.listings++; *f.listings > 1 && f.err != nil {
+		return f.err
+	}
+	return f.refusing.List(ctx, prefix, after, fn)
 }
