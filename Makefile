@@ -18,8 +18,8 @@ SCHEDULES ?= 6000
 # interruption), and how many triples.
 INTERLEAVINGS ?= 16
 TRIPLES ?= 200
-# How often lethe serve is killed.
-KILLS ?= 120
+# How often lethe serve is killed (0: once at every point, and at moments of chance).
+KILLS ?= 0
 # How many processes of adoption each of its tests kills.
 ADOPTION_KILLS ?= 4
 # How many objects expire on several instances while things break.

@@ -143,6 +143,20 @@ func stuck(t *testing.T, path string) {
 	}
 }
 
+// unstick takes the links away. A new blob may belong in their folders.
+func (w *world) unstick() {
+	w.t.Helper()
+	err := filepath.WalkDir(filepath.Join(w.dir, "blobs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type() == fs.ModeSymlink {
+			err = os.Remove(path)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // What somebody did to the bytes behind the store's back is found.
 func TestCheckFindsHarm(t *testing.T) {
 	w := newWorld(t).start()

@@ -102,6 +102,7 @@ func TestReceiptsSayWhy(t *testing.T) {
 	if !strings.Contains(g.Fate, "written off") || g.Confirmed[0].How != receipt.WrittenOff || g.Confirmed[0].By.Key == "" {
 		t.Errorf("what was written off is told as %+v", g)
 	}
+	w.unstick()
 	w.bucket("second")
 	w.put("second", "short", "x", "1m")
 	w.put("second", "ruled", "y", "")

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	killCount = flag.Int("crash.kills", 16, "how often to kill; from the number of points on, every point has to be reached")
+	killCount = flag.Int("crash.kills", 16, "how often to kill; 0: every point once, and moments of chance")
 	killSeed  = flag.Uint64("crash.seed", 0, "seed of the order and of the clients' choices (0: any)")
 	killFlaws = flag.String("crash.overlay", "", "a file for go build -overlay, to kill a lethe with planted flaws")
 	killPoint = flag.String("crash.point", "", "only points that hold this")
@@ -77,8 +77,8 @@ func TestKills(t *testing.T) {
 	close(jobs)
 	wg.Wait()
 	t.Logf("seed %d: %d kills in %s\n%s", seed, k.total(), now().Sub(begun).Round(time.Second/10), k.table())
-	if !t.Failed() && *killCount >= len(failpoint.Points()) && *killPoint == "" {
-		for _, p := range failpoint.Points() {
+	if !t.Failed() && *killCount == 0 {
+		for _, p := range k.points() {
 			if k.reached[p] == 0 {
 				t.Errorf("point %s was never reached", p)
 			}
@@ -113,11 +113,17 @@ type job struct {
 	seed  uint64
 }
 
-// plan spreads kills over all points, every sixth at a moment of chance.
+// points are those at which processes are to die.
+func (k *killer) points() []string {
+	return slices.DeleteFunc(failpoint.Points(), func(p string) bool { return !strings.Contains(p, *killPoint) })
+}
+
+// plan spreads kills over all points, every sixth at a moment of chance. No kills
+// stand for one round: a number cut off by those of chance would leave points out.
 func (k *killer) plan(kills int) []job {
-	points := slices.DeleteFunc(failpoint.Points(), func(p string) bool { return !strings.Contains(p, *killPoint) })
+	points := k.points()
 	var out []job
-	for len(out) < kills {
+	for len(out) == 0 || len(out) < kills {
 		k.random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 		for i, p := range points {
 			out = append(out, job{p, k.random.Uint64()})
@@ -128,6 +134,9 @@ func (k *killer) plan(kills int) []job {
 		if len(points) == 0 {
 			out = append(out, job{*killPoint, k.random.Uint64()})
 		}
+	}
+	if kills == 0 {
+		return out
 	}
 	return out[:kills]
 }

@@ -186,6 +186,7 @@ func (f *folder) finish(ctx context.Context) error {
 	c := f.client(s, "v")
 	steps := []func() error{
 		func() error { return c.drain(ctx) },
+		func() error { return f.swept(ctx) },
 		func() error { return c.checkUploads(ctx, true) },
 		func() error { return c.checkAll(ctx) },
 		func() error { return f.check(ctx) },
@@ -229,6 +230,29 @@ func (c *client) drain(ctx context.Context) error {
 		select {
 		case <-limit.C:
 			return fmt.Errorf("blobs are left: %v", left)
+		case <-tick.C:
+		}
+	}
+}
+
+// swept waits until no temporary file is left: they are looked for with the heartbeat
+// that follows the first deletes.
+func (f *folder) swept(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left, err := os.ReadDir(filepath.Join(f.blobs(), ".tmp"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("temporary files are left: %v", left)
 		case <-tick.C:
 		}
 	}
