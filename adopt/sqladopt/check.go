@@ -83,6 +83,13 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
+	if !adopt.Problems(out) {
+		found, err := c.strayStates(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
 	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil {
 		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
 	}
@@ -99,6 +106,37 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		out = append(out, adopt.Finding{What: "without a guard objects stay: a row might refer to one while it is deleted", Do: "guard: trigger, or guard: quarantine"})
 	}
 	return out, nil
+}
+
+const (
+	// sampledStates is how many rows are looked at for states that the description does
+	// not name.
+	sampledStates = 1000
+	strayStates   = `SELECT s.state, count(*) FROM (
+		SELECT coalesce({state}, 'NULL') AS state, CASE WHEN {is known} THEN 1 ELSE 0 END AS known FROM {rows} r ORDER BY r.{key} DESC LIMIT ?1) AS s
+		WHERE s.known = 0 GROUP BY s.state ORDER BY s.state LIMIT 5`
+)
+
+// strayStates finds states of rows that the description does not name: such rows are
+// neither live nor in progress, and nobody would notice that they stay.
+func (c *Collection) strayStates(ctx context.Context) (out []adopt.Finding, err error) {
+	st := c.c.Rows.Status
+	if st == nil {
+		return nil, nil
+	}
+	err = c.read(ctx, "look at the states of rows", func(t *tx) error {
+		out, err = all(t, func(r *sql.Rows) (f adopt.Finding, err error) {
+			var state string
+			var n int64
+			err = r.Scan(&state, &n)
+			f.What = fmt.Sprintf("%d of the last %d rows of %s at most have the %s %s, which the description does not name: such rows stay",
+				n, sampledStates, c.c.Rows.Table, st.Column, state)
+			f.Do = "correct rows.status (live, claimed, deleted) if they are to go, or the rows"
+			return f, err
+		}, strayStates, sampledStates)
+		return err
+	})
+	return out, err
 }
 
 const sampleObjects = `SELECT {object} FROM {contents} c ORDER BY c.{ckey} DESC LIMIT ?1`

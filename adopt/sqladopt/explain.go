@@ -23,9 +23,9 @@ type Fact struct {
 
 const (
 	explainRow = `SELECT coalesce({content}, ''), coalesce({end text}, 'never'),
-		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, {state}
+		CASE WHEN {r end} <= {as end}?2{close end} THEN 1 ELSE 0 END, coalesce({state}, 'NULL'), CASE WHEN {is known} THEN 1 ELSE 0 END
 		FROM {rows} r WHERE r.{key} IN (SELECT {key of id} FROM {ids 1})`
-	explainContent = `SELECT {object}, {c count}, (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
+	explainContent = `SELECT {object}, coalesce({c count}, -1), (SELECT count(*) FROM {rows} r WHERE r.{content column} = c.{ckey})
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
@@ -194,8 +194,8 @@ func told(kind receipt.Kind, key string) string {
 func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact, err error) {
 	facts, err = all(t, func(r *sql.Rows) (f Fact, err error) {
 		var end, state string
-		var expired bool
-		if err := r.Scan(&content, &end, &expired, &state); err != nil {
+		var expired, known bool
+		if err := r.Scan(&content, &end, &expired, &state, &known); err != nil {
 			return f, err
 		}
 		f.What = "row " + key + " ends at " + end
@@ -207,6 +207,9 @@ func (c *Collection) explainRow(t *tx, key string) (content string, facts []Fact
 		}
 		if state != "" {
 			f.What += "; its state is " + state
+		}
+		if !known {
+			f.What += ", which the description does not name, so that it stays"
 		}
 		if content != "" {
 			f.What += "; it refers to content " + content
@@ -225,7 +228,11 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 		if rows == 1 {
 			f.What = fmt.Sprintf("content %s is object %s; 1 row refers to it", content, object)
 		}
-		if c.c.Contents.Count != "" {
+		switch {
+		case c.c.Contents.Count == "":
+		case count < 0:
+			f.What += ", its count is NULL or below 0"
+		default:
 			f.What += fmt.Sprintf(", its count is %d", count)
 		}
 		return f, err

@@ -75,6 +75,10 @@ func (db *DB) claimWords(w words, c adopt.Collection, s *shape) {
 	w["{state}"] = db.engine.text("r."+column, s.rows.columns[st.Column])
 	w["{claimed}"] = column + " = " + sqldb.Literal(st.Claimed)
 	w["{is claimed}"] = "r." + w["{claimed}"]
+	w["{is known}"] = w["{is live}"] + " OR " + w["{is claimed}"]
+	if st.Deleted != "" {
+		w["{is known}"] += " OR r." + column + " = " + sqldb.Literal(st.Deleted)
+	}
 	w["{deleted}"] = column + " = " + sqldb.Literal(st.Deleted)
 	if c.Rows.Content != "" {
 		w["{deleted}"] += ", " + sqldb.Quoted(c.Rows.Content) + " = NULL"
@@ -105,7 +109,7 @@ func (db *DB) wordsOf(c adopt.Collection, s *shape) (words, error) {
 		"{r key}": db.engine.text("r."+sqldb.Quoted(c.Rows.Key), key), "{key of id}": db.engine.value("id", key),
 		"{canonical key}": db.engine.text(db.engine.value("?1", key), key),
 		"{end text}":      db.engine.text("r."+sqldb.Quoted(c.Rows.End), s.rows.columns[c.Rows.End]),
-		"{content}":       "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''",
+		"{content}":       "NULL", "{copies}": "", "{is live}": "TRUE", "{state}": "''", "{is known}": "TRUE",
 		"{r end}": s.end.compared("r." + sqldb.Quoted(c.Rows.End)), "{as end}": s.end.at.open, "{close end}": s.end.at.close,
 		"{micros}": s.end.micros.open, "{close micros}": s.end.micros.close,
 	}

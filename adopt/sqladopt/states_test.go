@@ -1,0 +1,82 @@
+package sqladopt
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// stray are tables as the texts have them, whose status may be NULL: two rows are in no
+// state that a description of them names.
+const stray = `CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, ref_count integer);
+	CREATE TABLE pastes (code varchar(40) NOT NULL PRIMARY KEY, hash varchar(40), ends bigint, state varchar(20) DEFAULT 'LIVE', since bigint);
+	INSERT INTO content VALUES ('h', NULL);
+	INSERT INTO pastes VALUES ('a', 'h', 1, NULL, NULL), ('b', NULL, 1, 'KEPT', NULL), ('c', NULL, 1, 'LIVE', NULL), ('d', NULL, 1, 'GONE', NULL), ('e', NULL, 1, 'BUSY', 1);`
+
+// Rows whose state the description does not name stay; check and explain say so.
+func TestStatesThatNobodyNames(t *testing.T) {
+	for engine, open := range map[string]func(t *testing.T) *DB{
+		"PostgreSQL": func(t *testing.T) *DB {
+			url := servers.Postgres(t)
+			connect(t, url, stray)
+			return openDB(t, url)
+		},
+		"SQLite": func(t *testing.T) *DB { db, _ := liteDB(t, stray); return db },
+		"MariaDB": func(t *testing.T) *DB {
+			db := (&mysqlSite{t: t, url: servers.NewMariaDB(t).Database()}).database()
+			for statement := range strings.SplitSeq(strings.TrimSuffix(stray, ";"), ";") {
+				if err := db.write(t.Context(), "make tables", func(t *tx) error { return t.script(statement) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return db
+		},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			db := open(t)
+			if err := db.Install(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			findsStrayStates(t, db)
+		})
+	}
+}
+
+func findsStrayStates(t *testing.T, db *DB) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	c, err := db.Collection(ctx, "pastes", adopt.Collection{
+		Rows: adopt.Rows{Table: "pastes", Key: "code", End: "ends", Unit: "s", Initiated: "since", Content: "hash",
+			Status: &adopt.Status{Column: "state", Live: "LIVE", Claimed: "BUSY", Deleted: "GONE"}},
+		Contents: &adopt.Table{Table: "content", Key: "hash", Count: "ref_count", Object: "content/{hash}"}, Prefix: "content/",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := c.Check(ctx)
+	if err != nil || adopt.Problems(found) {
+		t.Fatalf("%+v %v", found, err)
+	}
+	text := findings(found)
+	for _, want := range []string{"have the state NULL, which the description does not name", "have the state KEPT, which"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("a check finds %s, and not %q", text, want)
+		}
+	}
+	if strings.Contains(text, "state LIVE") || strings.Contains(text, "state GONE") || strings.Contains(text, "state BUSY") {
+		t.Errorf("a check wonders at states that are described: %s", text)
+	}
+	for key, want := range map[string]string{"a": "its state is NULL, which the description does not name, so that it stays", "b": "its state is KEPT, which the description",
+		"h": "its count is NULL"} {
+		if facts, err := c.Explain(ctx, key); err != nil || !strings.Contains(fmt.Sprint(facts), want) {
+			t.Errorf("of %s is said %v, %v", key, facts, err)
+		}
+	}
+	if facts, err := c.Explain(ctx, "c"); err != nil || strings.Contains(fmt.Sprint(facts), "does not name") {
+		t.Errorf("of a live row is said %v, %v", facts, err)
+	}
+}
