@@ -115,6 +115,9 @@ func durationOf(lookup func(string) (string, bool), names []string) (*Duration, 
 		if err := d.UnmarshalText([]byte(text)); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if d <= 0 {
+			return nil, fmt.Errorf("%s: %q is not above 0: set a duration such as 24h, or unset it", name, text)
+		}
 		return &d, nil
 	}
 	return nil, nil

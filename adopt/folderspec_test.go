@@ -44,9 +44,11 @@ func TestTimesOfFoldersByTheEnvironment(t *testing.T) {
 			t.Errorf("%v: %+v", c.env, r)
 		}
 	}
-	_, err := parse(t, recordings, map[string]string{"MOSAICOD_CLEANUP_TIME_INTERVAL": "soon"})
-	if err == nil || !strings.Contains(err.Error(), "MOSAICOD_CLEANUP_TIME_INTERVAL") {
-		t.Errorf("a wrong variable: %v", err)
+	for _, wrong := range []string{"soon", "", "0s"} { // the file's own interval is right
+		_, err := parse(t, recordings, map[string]string{"MOSAICOD_CLEANUP_TIME_INTERVAL": wrong})
+		if err == nil || !strings.Contains(err.Error(), "MOSAICOD_CLEANUP_TIME_INTERVAL") || strings.Contains(err.Error(), "interval:") {
+			t.Errorf("a variable of %q: %v", wrong, err)
+		}
 	}
 }
 

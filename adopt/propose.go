@@ -260,7 +260,7 @@ func (p proposal) keys(t TableInfo) []keysOf {
 		}
 		k := keysOf{column: c.Name, template: "{" + c.Name + "}", reason: "by its name"}
 		if len(c.Values) > 0 && len(p.index) > 0 {
-			k.reason += fmt.Sprintf(" alone: none of %d sampled values is among the keys that were looked at", len(c.Values))
+			k.reason += fmt.Sprintf(" alone: %d of %d sampled values name keys that were looked at", p.index.named(c.Values), len(c.Values))
 		}
 		out = append(out, k)
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// sampledKeys is how many keys are looked at from the beginning of a bucket, and how
-	// many of a folder on a disk at its top.
-	sampledKeys = 1000
+	// SampledKeys is how many keys are looked at from the beginning of a bucket, and how
+	// many of a folder on a disk at its top. A bucket of which fewer were sampled has no others.
+	SampledKeys = 1000
 	// sampledFurther is how many are looked at from each point further on.
 	sampledFurther = 200
 	// sampledFolders is how many folders at the top of a bucket have such points.
@@ -29,8 +29,8 @@ const afterAll = "\U0010FFFF"
 // SampleKeys returns some keys of a bucket: the first, and where there are more some of
 // several folders at its top, each from several points on.
 func SampleKeys(ctx context.Context, l Lister) ([]string, error) {
-	keys, err := keysAfter(ctx, l, "", sampledKeys)
-	if err != nil || len(keys) < sampledKeys {
+	keys, err := keysAfter(ctx, l, "", SampledKeys)
+	if err != nil || len(keys) < SampledKeys {
 		return keys, err
 	}
 	seen := set(keys)
@@ -87,7 +87,7 @@ func SampleFiles(root fs.FS) (keys []string, err error) {
 		switch dir := path.Dir(name); {
 		case err != nil:
 			return err
-		case e.IsDir() && of["/"+top] >= sampledKeys:
+		case e.IsDir() && of["/"+top] >= SampledKeys:
 			return fs.SkipDir
 		case e.Type().IsRegular() && of[dir] < sampledFurther:
 			keys = append(keys, name)

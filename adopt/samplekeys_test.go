@@ -1,6 +1,8 @@
 package adopt_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,5 +54,53 @@ func TestKeysAreSampledAllOver(t *testing.T) {
 	keys, err = adopt.SampleFiles(disk)
 	if of := reached(t, keys); err != nil || of[""] != 200 || of["backups"] != 200 || of["deep/0"] != 30 || of["deep/99"] != 0 || of["thumbs"] != 1 {
 		t.Errorf("sampled of a disk are %v: %v", of, err)
+	}
+}
+
+// In a large bucket the keys that rows name are found one by one: those among the sampled
+// ones are few, by chance.
+func TestNamedKeysAreLookedFor(t *testing.T) {
+	store, disk := memblob.New(memblob.Options{}), fstest.MapFS{}
+	for i := range 20000 {
+		sum := sha256.Sum256([]byte(fmt.Sprint(i)))
+		key := fmt.Sprintf("content/%x", sum[:16])
+		store.Set(key+".txt", nil)
+		if i < 5000 {
+			disk[key] = &fstest.MapFile{}
+		}
+	}
+	var hashes, others []string
+	for i := range adopt.SampledRows {
+		sum := sha256.Sum256([]byte(fmt.Sprint(i)))
+		hashes, others = append(hashes, fmt.Sprintf("%x", sum[:16])), append(others, fmt.Sprintf("%016d", i))
+	}
+	tables := []adopt.TableInfo{
+		{Name: "pastes", Key: []string{"code"}, Refers: map[string]string{"hash": "content"}, Columns: []adopt.ColumnInfo{
+			{Name: "code", Kind: "text", Values: others}, {Name: "hash", Kind: "text"}, {Name: "expires_at", Kind: "timestamp with time zone"}}},
+		{Name: "content", Key: []string{"hash"}, Columns: []adopt.ColumnInfo{{Name: "hash", Kind: "text", Values: hashes}}},
+	}
+	lookups := 0
+	counted := func(ctx context.Context, prefix string) (string, error) {
+		lookups++
+		return adopt.FirstOf(store)(ctx, prefix)
+	}
+	keys, err := adopt.SampleKeys(t.Context(), store)
+	if err == nil {
+		keys, err = adopt.SampleNamed(t.Context(), counted, keys, tables)
+	}
+	if err != nil || lookups > 100 {
+		t.Fatalf("%d lookups, %v", lookups, err)
+	}
+	reached(t, keys)
+	s := adopt.Surroundings{Objects: keys, ClaimColumns: func(string, string) []string { return nil }}
+	if text := adopt.Propose(tables, s); !strings.Contains(text, `"content/{hash}.txt" # 50 of 50 sampled values name keys`) {
+		t.Errorf("proposed:\n%s", text)
+	}
+	keys, err = adopt.SampleFiles(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys, err = adopt.SampleNamed(t.Context(), adopt.FileOf(disk), keys, tables); err != nil || !slices.Contains(keys, "content/"+hashes[7]) {
+		t.Errorf("of a disk sampled are %d keys, without that of a row: %v", len(keys), err)
 	}
 }

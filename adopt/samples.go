@@ -47,6 +47,16 @@ func indexed(objects []string) objectIndex {
 	return out
 }
 
+// named is how many of the values name a key.
+func (x objectIndex) named(values []string) (n int) {
+	for _, v := range values {
+		if len(x[v]) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // columns compares the sampled values of each column of a table with keys, and returns
 // those of which at least half name one. Whole keys come first, and of two columns that
 // name the same objects only one is returned.

@@ -75,13 +75,13 @@ say "1. A paste service, and $pastes pastes that expire in a second, 30 % with s
 "$pastebin" migrate
 "$pastebin" fill -n "$pastes" -shared 0.3 -ttl 1s
 "$pastebin" fill -n 100 -ttl 0
+sleep 1 # then all of them have expired
 census
 say "2. lethe adopt check: what would go, and what is missing"
 "$lethe" adopt check "$file" || true
 say "3. lethe adopt guard install: objects are deleted only where nobody can refer to them meanwhile"
 "$lethe" adopt guard install "$file" --yes
 say "4. lethe adopt run --once"
-sleep 1
 time "$lethe" adopt run "$file" --once 2>"$dir/run.log" || { cat "$dir/run.log"; exit 1; }
 census
 say "5. lethe adopt remove: nothing of lethe is left in the database"

@@ -20,9 +20,11 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
 		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys from all over a
-bucket or a folder, and write a description to standard output, with the reasons as comments: which column looks
-like an end, a count, a key. The first and the last rows of each table are compared with the keys. Where a table lacks the columns of a claim, the
-statements that would add them are written as comments; nothing is run.
+bucket or a folder, and write a description to standard output, with the reasons as comments:
+which column looks like an end, a count, a key. The first and the last rows of each table are
+compared with the keys; in a large bucket what they may name is looked for one by one. Where a
+table lacks the columns of a claim, the statements that would add them are written as comments;
+nothing is run.
 
 The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
 		Args: cobra.NoArgs,
@@ -63,7 +65,7 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 		}
 	}
 	if s.Bucket != "" || s.Path != "" {
-		if s.Objects, err = someKeys(ctx, s); err != nil {
+		if s.Objects, err = someKeys(ctx, s, tables); err != nil {
 			return err
 		}
 	}
@@ -72,9 +74,14 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 	return err
 }
 
-func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err error) {
+// someKeys returns keys from all over the bucket, and such as the rows of the tables name.
+func someKeys(ctx context.Context, s adopt.Surroundings, tables []adopt.TableInfo) (keys []string, err error) {
 	if s.Path != "" {
-		return adopt.SampleFiles(os.DirFS(s.Path))
+		root := os.DirFS(s.Path)
+		if keys, err = adopt.SampleFiles(root); err != nil {
+			return nil, err
+		}
+		return adopt.SampleNamed(ctx, adopt.FileOf(root), keys, tables)
 	}
 	store, err := s3blob.New(ctx, s3blob.Options{
 		Endpoint: s.Endpoint, Bucket: s.Bucket, Foreign: true, PathStyle: true,
@@ -84,5 +91,8 @@ func someKeys(ctx context.Context, s adopt.Surroundings) (keys []string, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return adopt.SampleKeys(ctx, store)
+	if keys, err = adopt.SampleKeys(ctx, store); err != nil || len(keys) < adopt.SampledKeys {
+		return keys, err
+	}
+	return adopt.SampleNamed(ctx, adopt.FirstOf(store), keys, tables)
 }

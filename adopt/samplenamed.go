@@ -1,0 +1,146 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/blob"
+)
+
+const (
+	// mostLookups bounds the requests by which named keys are looked for.
+	mostLookups = 1000
+	// likelyFolders is how many folders values are looked for in: those with the most keys.
+	likelyFolders = 4
+)
+
+// FirstKey returns the first key that begins with a prefix, "" if there is none.
+type FirstKey func(ctx context.Context, prefix string) (string, error)
+
+// FirstOf looks keys up in a bucket.
+func FirstOf(l Lister) FirstKey {
+	return func(ctx context.Context, prefix string) (first string, err error) {
+		err = l.List(ctx, prefix, "", func(i blob.Info) error {
+			first = i.Key
+			return errPage
+		})
+		if errors.Is(err, errPage) {
+			err = nil
+		}
+		return first, err
+	}
+}
+
+// FileOf looks for a file whose path is the prefix.
+func FileOf(root fs.FS) FirstKey {
+	return func(_ context.Context, prefix string) (string, error) {
+		if !fs.ValidPath(prefix) {
+			return "", nil
+		}
+		switch i, err := fs.Stat(root, prefix); {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
+			return "", nil
+		case err != nil || !i.Mode().IsRegular():
+			return "", err
+		}
+		return prefix, nil
+	}
+}
+
+// SampleNamed adds keys that sampled values name to the keys that were looked at: where
+// there are many more, few of the values are among those by chance.
+func SampleNamed(ctx context.Context, first FirstKey, keys []string, tables []TableInfo) ([]string, error) {
+	l := lookups{first: first, seen: set(keys), left: mostLookups}
+	folders := append([]string{""}, mostOf(keys, likelyFolders)...)
+	for _, t := range ending(tables) {
+		for _, c := range t.Columns {
+			for _, folder := range folders {
+				if err := l.column(ctx, folder, c.Values); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return append(keys, l.found...), nil
+}
+
+// lookups are keys that are looked for one by one.
+type lookups struct {
+	first FirstKey
+	seen  map[string]bool
+	found []string
+	left  int
+}
+
+// column looks in a folder for what a column holds: for all of it if the first or the last
+// value is there.
+func (l *lookups) column(ctx context.Context, folder string, values []string) error {
+	hit := false
+	for i, v := range ends(values) {
+		if i >= 2 && !hit || l.left == 0 {
+			return nil
+		}
+		if folder != "" && len(v) < shortest {
+			continue
+		}
+		l.left--
+		key, err := l.first(ctx, folder+v)
+		if err != nil {
+			return err
+		}
+		if key != folder+v && strings.TrimSuffix(key, path.Ext(key)) != folder+v {
+			continue
+		}
+		hit = true
+		if !l.seen[key] {
+			l.seen[key], l.found = true, append(l.found, key)
+		}
+	}
+	return nil
+}
+
+// ends are values with the last right after the first.
+func ends(values []string) []string {
+	if len(values) < 3 {
+		return values
+	}
+	last := len(values) - 1
+	return slices.Concat(values[:1], values[last:], values[1:last])
+}
+
+// ending are the tables whose rows end, and those that they refer to.
+func ending(tables []TableInfo) []TableInfo {
+	wanted := map[string]bool{}
+	for _, t := range tables {
+		if t.column(endNames, timeKinds...) == "" && t.column(deletedNames, timeKinds...) == "" {
+			continue
+		}
+		wanted[t.Name] = true
+		for _, to := range t.Refers {
+			wanted[to] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tables), func(t TableInfo) bool { return !wanted[t.Name] })
+}
+
+// mostOf are the folders with the most of some keys.
+func mostOf(keys []string, limit int) []string {
+	of := map[string]int{}
+	for _, key := range keys {
+		if i := strings.LastIndexByte(key, '/'); i >= 0 {
+			of[key[:i+1]]++
+		}
+	}
+	folders := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		if of[a] != of[b] {
+			return of[b] - of[a]
+		}
+		return strings.Compare(a, b)
+	})
+	return folders[:min(limit, len(folders))]
+}
