@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,18 @@ func (m *moving) verify(ctx context.Context, key string) error {
 		return m.copied(err)
 	case !sameBytes(copied, m.seen[key]):
 		return m.copied(fmt.Errorf("the copy has %d bytes (MD5 %s), the object %d (%s)", copied.Size, copied.MD5, m.seen[key].Size, m.seen[key].MD5))
+	}
+	return m.copied(lacks(copied, m.seen[key]))
+}
+
+// lacks tells what an object has beside its bytes, and its copy has not.
+func lacks(copied, object blob.ForeignInfo) error {
+	for _, kept := range []struct{ has, want map[string]string }{{copied.Headers, object.Headers}, {copied.User, object.User}} {
+		for _, name := range slices.Sorted(maps.Keys(kept.want)) {
+			if kept.has[name] != kept.want[name] {
+				return fmt.Errorf("the service did not copy all that it keeps beside the bytes: %s is %q of the copy, %q of the object", name, kept.has[name], kept.want[name])
+			}
+		}
 	}
 	return nil
 }

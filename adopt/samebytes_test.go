@@ -25,3 +25,22 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 }
+
+// What an object has its copy must have; a copy may have more.
+func TestLacks(t *testing.T) {
+	of := func(class, colour string) blob.ForeignInfo {
+		return blob.ForeignInfo{Headers: map[string]string{"X-Amz-Storage-Class": class}, User: map[string]string{"colour": colour}}
+	}
+	object := of("GLACIER_IR", "red")
+	for _, c := range []struct {
+		copied, object blob.ForeignInfo
+		want           bool
+	}{
+		{object, object, true}, {of("", "red"), object, false}, {of("GLACIER_IR", "blue"), object, false},
+		{blob.ForeignInfo{}, object, false}, {object, blob.ForeignInfo{}, true},
+	} {
+		if err := lacks(c.copied, c.object); (err == nil) != c.want {
+			t.Errorf("%+v as a copy of %+v: %v", c.copied, c.object, err)
+		}
+	}
+}

@@ -22,7 +22,7 @@ type ForeignInfo struct {
 	MD5 string
 	// Sums are checksums of all bytes that the backend keeps, by their algorithms.
 	Sums map[string]string
-	// Headers are what an S3 service keeps beside the bytes, by the names of HTTP.
+	// Headers are what an S3 service keeps beside the bytes, by the names of its headers.
 	Headers map[string]string
 	// User is the metadata that their owner gave them, by lower-case names.
 	User map[string]string

@@ -19,7 +19,7 @@ var _ blob.Copier = (*Store)(nil)
 
 // CopyForeign implements blob.Copier for stores of the same bucket: the service copies
 // by itself, only the ETag that was seen. Not every service looks at the condition of
-// fresh; it asks before as well.
+// fresh; it asks before as well. Tags, storage class, encryption and redirect come along.
 func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
 	source, ok := from.(*Store)
 	if !ok || source.o.Bucket != s.o.Bucket || source.o.Endpoint != s.o.Endpoint {
@@ -33,28 +33,51 @@ func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.Fo
 			return err
 		}
 	}
+	parts := seen.Size > s.o.copyWhole
+	beside, err := source.besideOf(ctx, seen, parts)
+	if err != nil {
+		return err
+	}
 	if err := mayChange(ctx); err != nil {
 		return notDone("copy", key, err)
 	}
-	if seen.Size > s.o.copyWhole {
-		return s.copyParts(ctx, source, seen, key, fresh)
+	if parts {
+		c := &partCopy{upload: upload{key: key, sent: seen.Size, over: !fresh}, source: source, seen: seen}
+		err = s.copyParts(ctx, c, beside)
+	} else {
+		err = s.copyWhole(ctx, wholeCopy{source, seen, key, fresh}, beside)
 	}
+	if err != nil {
+		return err
+	}
+	return s.tagged(ctx, key, beside[tagsHeader])
+}
+
+// wholeCopy is a copy by one request.
+type wholeCopy struct {
+	source *Store
+	seen   blob.ForeignInfo
+	key    string
+	fresh  bool
+}
+
+func (s *Store) copyWhole(ctx context.Context, c wholeCopy, beside map[string]string) error {
 	in := &s3.CopyObjectInput{
-		Bucket: &s.o.Bucket, Key: s.name(key), CopySource: source.copySource(seen.Key), CopySourceIfMatch: &seen.Tag,
+		Bucket: &s.o.Bucket, Key: s.name(c.key), CopySource: c.source.copySource(c.seen.Key), CopySourceIfMatch: &c.seen.Tag,
 		MetadataDirective: types.MetadataDirectiveCopy,
 	}
-	if fresh {
+	if c.fresh {
 		in.IfNoneMatch = aws.String("*")
 	}
 	// The service reads and writes it all before it answers.
-	asked, cancel := s.bounded(ctx, seen.Size/16)
+	asked, cancel := s.bounded(ctx, c.seen.Size/16)
 	defer cancel()
-	out, err := s.client.CopyObject(asked, in)
+	out, err := s.client.CopyObject(asked, in, with(beside))
 	if err == nil {
 		s.sawVersion(out.VersionId)
 		return nil
 	}
-	return s.notCopied(ctx, key, fresh, judge(ctx, err))
+	return s.notCopied(ctx, c.key, c.fresh, judge(ctx, err))
 }
 
 // notCopied is the error of a copy. A condition that failed is that of the source,

@@ -34,16 +34,16 @@ type partCopy struct {
 // copyParts copies what one request cannot, each part only of the ETag that was seen.
 // Nothing lies under the key before the upload is completed; what fails until then is
 // given up.
-func (s *Store) copyParts(ctx context.Context, source *Store, seen blob.ForeignInfo, key string, fresh bool) error {
+func (s *Store) copyParts(ctx context.Context, c *partCopy, beside map[string]string) error {
+	key, seen := c.key, c.seen
 	if !s.Capabilities().Multipart {
 		return notDone("copy", key, fmt.Errorf("%w: it has %d bytes, and the service has no multipart uploads", errors.ErrUnsupported, seen.Size))
 	}
-	c := &partCopy{upload: upload{key: key, sent: seen.Size, over: !fresh}, source: source, seen: seen}
 	if err := c.plan(ctx); err != nil {
 		return err
 	}
 	asked, cancel := s.bounded(ctx, 0)
-	out, err := s.client.CreateMultipartUpload(asked, s.like(seen, key))
+	out, err := s.client.CreateMultipartUpload(asked, &s3.CreateMultipartUploadInput{Bucket: &s.o.Bucket, Key: s.name(key), Metadata: seen.User}, with(beside))
 	cancel()
 	if err != nil {
 		v := judge(ctx, err)
@@ -57,7 +57,7 @@ func (s *Store) copyParts(ctx context.Context, source *Store, seen blob.ForeignI
 	}
 	if v, err := s.askComplete(ctx, &c.upload); err != nil {
 		s.abort(ctx, key, c.id)
-		return s.notCopied(ctx, key, fresh, v)
+		return s.notCopied(ctx, key, !c.over, v)
 	}
 	if c.alike && c.etag != "" && c.etag != seen.Tag {
 		return fmt.Errorf("s3blob: copy %s: %w: the ETag of the copy is %s, that of the same parts was %s", key, blob.ErrUnknown, c.etag, seen.Tag)
@@ -86,23 +86,6 @@ func (c *partCopy) plan(ctx context.Context) error {
 	c.each = first
 	c.alike = out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
 	return nil
-}
-
-// like begins an object with what is kept beside the bytes of another.
-func (s *Store) like(seen blob.ForeignInfo, key string) *s3.CreateMultipartUploadInput {
-	in := &s3.CreateMultipartUploadInput{Bucket: &s.o.Bucket, Key: s.name(key), Metadata: seen.User}
-	for name, field := range map[string]**string{
-		"Content-Type": &in.ContentType, "Content-Encoding": &in.ContentEncoding, "Content-Disposition": &in.ContentDisposition,
-		"Content-Language": &in.ContentLanguage, "Cache-Control": &in.CacheControl,
-	} {
-		if v := seen.Headers[name]; v != "" {
-			*field = &v
-		}
-	}
-	if at, err := http.ParseTime(seen.Headers["Expires"]); err == nil {
-		in.Expires = &at
-	}
-	return in
 }
 
 func (s *Store) sendCopies(ctx context.Context, c *partCopy) error {

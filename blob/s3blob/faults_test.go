@@ -61,6 +61,7 @@ func operation(r *http.Request) string {
 		{"POST", "delete", "delete-objects"}, {"POST", "uploads", "create"}, {"POST", "uploadId", "complete"},
 		{"PUT", "uploadId", "part"}, {"DELETE", "uploadId", "abort"}, {"GET", "uploads", "list-uploads"}, {"GET", "uploadId", "list-parts"},
 		{"GET", "list-type", "list"}, {"GET", "versioning", "versioning"}, {"GET", "object-lock", "lock"}, {"GET", "lifecycle", "lifecycle"},
+		{"GET", "tagging", "tags"},
 	} {
 		if r.Method == o.method && q.Has(o.parameter) {
 			return o.name

@@ -47,19 +47,6 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 	return info, nil
 }
 
-func headersOf(out *s3.HeadObjectOutput) map[string]string {
-	all := map[string]string{}
-	for name, v := range map[string]*string{
-		"Content-Type": out.ContentType, "Content-Encoding": out.ContentEncoding, "Content-Disposition": out.ContentDisposition,
-		"Content-Language": out.ContentLanguage, "Cache-Control": out.CacheControl, "Expires": out.ExpiresString,
-	} {
-		if aws.ToString(v) != "" {
-			all[name] = *v
-		}
-	}
-	return all
-}
-
 // sumsOf are the checksums that are not made of those of parts.
 func sumsOf(out *s3.HeadObjectOutput) map[string]string {
 	all := map[string]string{}

@@ -91,13 +91,18 @@ type beside struct{ objects, prefix string }
 
 // unfit says why nothing can be deleted, and put; empty if it can.
 func unfit(b bucket) (noDelete, noPut string) {
-	if traced, ok := b.(tracedBucket); ok {
-		b = traced.bucket
-	}
-	if s, ok := b.(*s3blob.Store); ok {
+	if s, ok := untraced(b).(*s3blob.Store); ok {
 		return s.Capabilities().NoDelete, s.Capabilities().NoPut
 	}
 	return "", ""
+}
+
+// untraced is a bucket itself.
+func untraced(b bucket) bucket {
+	if traced, ok := b.(tracedBucket); ok {
+		return traced.bucket
+	}
+	return b
 }
 
 // compare compares what rows name with what lies in the bucket.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
+	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -107,7 +108,7 @@ func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Fi
 		if _, why := unfit(store); why != "" {
 			return []adopt.Finding{{Problem: true, What: "bucket " + c.Bucket + ": " + why, Do: "nothing could be moved into quarantine"}}, nil
 		}
-		return nil, nil
+		return a.checkTags(ctx, name, store)
 	}
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {
@@ -119,6 +120,25 @@ func (a *Adoption) checkQuarantine(ctx context.Context, name string) ([]adopt.Fi
 	}
 	return []adopt.Finding{{Problem: true, What: fmt.Sprintf("%d objects are in quarantine, and none is described: nothing copies them back", held.Due),
 		Do: "describe it as it was, until it is empty"}}, nil
+}
+
+// checkTags finds out whether tags may be read, of objects and of copies: what has tags
+// that are not told is not moved.
+func (a *Adoption) checkTags(ctx context.Context, name string, copies bucket) ([]adopt.Finding, error) {
+	objects, err := a.bucket(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, store := range []bucket{objects, copies} {
+		s, ok := untraced(store).(*s3blob.Store)
+		if !ok {
+			continue
+		}
+		if err := s.Tags(ctx); err != nil {
+			return []adopt.Finding{{Problem: true, What: "quarantine: " + err.Error(), Do: "nothing could be moved into quarantine without losing its tags"}}, ctx.Err()
+		}
+	}
+	return nil, nil
 }
 
 // nothingMoved refuses to forget objects that are in quarantine.

@@ -43,7 +43,7 @@ func TestQuarantineCopiesBack(t *testing.T) {
 	f.put("a", "other")
 	odd := "files/m ü?%2F+&.txt"
 	if _, err := f.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &odd, Body: strings.NewReader("odd"),
-		ContentType: aws.String("text/x"), Metadata: map[string]string{"colour": "red"}}); err != nil {
+		ContentType: aws.String("text/x"), Metadata: map[string]string{"colour": "red"}, Tagging: aws.String("owner=me")}); err != nil {
 		t.Fatal(err)
 	}
 	f.row("a")
@@ -57,6 +57,10 @@ func TestQuarantineCopiesBack(t *testing.T) {
 	head, err := f.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &f.bucket, Key: &odd})
 	if err != nil || *head.ContentType != "text/x" || head.Metadata["colour"] != "red" {
 		t.Errorf("it came back as %+v, %v", head, err)
+	}
+	tags, err := f.s3.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: &f.bucket, Key: &odd})
+	if err != nil || len(tags.TagSet) != 1 || *tags.TagSet[0].Value != "me" {
+		t.Errorf("it came back with the tags %+v, %v", tags, err)
 	}
 	f.cares(nil)
 	f.landed()
