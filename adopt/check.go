@@ -3,6 +3,7 @@ package adopt
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lethe-storage/lethe/blob"
 )
@@ -12,8 +13,14 @@ type Finding struct {
 	// Problem keeps the collection from reclaiming; other findings are advice.
 	Problem bool
 	What    string
-	// Do is what helps: a statement, a setting. Empty: nothing has to be done.
+	// Do is what helps: a statement, a setting; several on lines of their own. Empty:
+	// nothing has to be done.
 	Do string
+}
+
+// ToGrant is what helps where the user of the database lacks rights.
+func ToGrant(grants []string) string {
+	return "let the owner of the tables, or a superuser, run:\n" + strings.Join(grants, ";\n") + ";"
 }
 
 // Problems reports whether one of the findings is a problem.

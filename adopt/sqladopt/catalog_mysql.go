@@ -62,7 +62,7 @@ func (mysql) look(t *tx, name string) (out relation, err error) {
 	case err != nil:
 		return out, err
 	case len(kinds) == 0:
-		return out, fmt.Errorf("there is no table %s, or its user may not see it", name)
+		return out, fmt.Errorf("there is no table %s, or %w", name, errUnseen)
 	case kinds[0][0] != "BASE TABLE":
 		return out, fmt.Errorf("%s is a %s: name the table itself", name, strings.ToLower(kinds[0][0]))
 	case kinds[0][1] != "InnoDB":
@@ -101,17 +101,22 @@ func scanMySQLColumn(r *sql.Rows) (c column, err error) {
 	return c, nil
 }
 
-func (mysql) references(t *tx, contents, rows, column string) ([]string, error) {
-	cs, c := split(contents)
-	rs, r := split(rows)
+func (m mysql) references(t *tx, c adopt.Collection) ([]string, error) {
+	schema, contents := split(c.Contents.Table)
+	of, rows := split(c.Rows.Table)
 	var moves int
-	if err := t.row(renamed, cs, c, rs, r, column).Scan(&moves); err != nil {
+	if err := t.row(renamed, schema, contents, of, rows, c.Rows.Content).Scan(&moves); err != nil {
 		return nil, err
 	}
 	if moves > 0 {
-		return nil, fmt.Errorf("the foreign key of %s.%s has ON UPDATE CASCADE or SET NULL, for which no trigger fires: make it RESTRICT", rows, column)
+		return nil, fmt.Errorf("the foreign key of %s.%s has ON UPDATE CASCADE or SET NULL, for which no trigger fires: make it RESTRICT", c.Rows.Table, c.Rows.Content)
 	}
-	return all(t, text, mysqlReferences, cs, c, rs, r, column)
+	if c.Contents.Count == "" {
+		if err := m.seesAll(t, c.Contents.Table); err != nil {
+			return nil, err
+		}
+	}
+	return all(t, text, mysqlReferences, schema, contents, of, rows, c.Rows.Content)
 }
 
 func (m mysql) has(t *tx, name string) (yes bool, err error) {

@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ var keyTypes = []string{"text", "character varying", "character", "uuid", "small
 var sessionTypes = []string{"date", "timestamp without time zone", "timestamp with time zone", "time with time zone",
 	"interval", "money", "real", "double precision"}
 
-func (postgres) look(t *tx, name string) (out relation, err error) {
+func (p postgres) look(t *tx, name string) (out relation, err error) {
 	list, err := all(t, func(r *sql.Rows) (c column, err error) {
 		err = r.Scan(&c.name, &c.kind, &c.notNull, &c.base, &c.unique, &c.folding)
 		return c, err
@@ -47,7 +48,7 @@ func (postgres) look(t *tx, name string) (out relation, err error) {
 		return out, err
 	}
 	if len(list) == 0 {
-		return out, fmt.Errorf("there is no table %s, or its user may not see it", name)
+		return out, p.unseen(t, name)
 	}
 	var part, parent bool
 	switch err := t.row(relatives, table(name)).Scan(&part, &parent); {
@@ -69,8 +70,25 @@ func (postgres) look(t *tx, name string) (out relation, err error) {
 	return out, t.row(qualified, table(name)).Scan(&out.place)
 }
 
-func (postgres) references(t *tx, contents, rows, column string) ([]string, error) {
-	return all(t, text, otherReferences, table(contents), table(rows), column)
+// unseen is the error of a table that is not found. It may lie in a schema of which the
+// description says nothing.
+func (postgres) unseen(t *tx, name string) error {
+	var of, place, lacking, owner string
+	var uses bool
+	schema, bare := split(name)
+	switch err := t.row(tableRights, schema, bare, "SELECT").Scan(&of, &place, &uses, &lacking, &owner); {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("there is no table %s in the database: correct its name", name)
+	case err != nil:
+		return err
+	case uses:
+		return fmt.Errorf("there is no table %s in the search path of its user, but there is %s: write that", name, place)
+	}
+	return fmt.Errorf("table %s lies in the schema %s: %w", name, of, errUnseen)
+}
+
+func (postgres) references(t *tx, c adopt.Collection) ([]string, error) {
+	return all(t, text, otherReferences, table(c.Contents.Table), table(c.Rows.Table), c.Rows.Content)
 }
 
 func (p postgres) has(t *tx, name string) (yes bool, err error) {

@@ -89,8 +89,8 @@ func (sqlite) look(t *tx, name string) (out relation, err error) {
 	return out, nil
 }
 
-func (sqlite) references(t *tx, contents, rows, column string) ([]string, error) {
-	return all(t, text, sqliteReferences, bare(contents), bare(rows), column)
+func (sqlite) references(t *tx, c adopt.Collection) ([]string, error) {
+	return all(t, text, sqliteReferences, bare(c.Contents.Table), bare(c.Rows.Table), c.Rows.Content)
 }
 
 func (s sqlite) has(t *tx, name string) (yes bool, err error) {

@@ -1,6 +1,7 @@
 package sqladopt
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -68,28 +69,36 @@ const unreferencedContents = `SELECT c.{ckey} FROM {contents} c WHERE {unreferen
 // Check tries every statement without running it, and looks at what the collection
 // relies on. Its findings say what to do; the error is one of the database as a whole.
 func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error) {
+	denied := ""
 	for _, tr := range c.trials() {
 		var whole bool
-		err := c.write(ctx, "try to "+tr.what, func(t *tx) error {
+		err := c.db.writeOn(ctx, c.runner, "try to "+tr.what+" of "+c.name, func(t *tx) error {
 			whole, err = c.db.engine.readsWhole(t, tr)
 			return err
 		})
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case sqldb.Denied(err):
+			denied = cmp.Or(denied, fmt.Sprintf("cannot %s: %v", tr.what, err))
 		case err != nil:
-			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, err), Do: "correct the description, or grant the privilege"})
+			out = append(out, adopt.Finding{Problem: true, What: fmt.Sprintf("cannot %s: %v", tr.what, err), Do: "correct the description"})
 		case tr.table != "" && whole:
 			out = append(out, adopt.Finding{What: fmt.Sprintf("to %s the whole table %s is read: no index fits", tr.what, tr.table), Do: tr.index})
 		}
 	}
-	if !adopt.Problems(out) {
+	if denied == "" && !adopt.Problems(out) {
 		found, err := c.strayStates(ctx)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, found...)
 	}
+	rights, err := c.lacking(ctx, denied)
+	if err != nil {
+		return nil, err
+	}
+	out = append(rights, out...)
 	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil {
 		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
 	}
@@ -137,6 +146,22 @@ func (c *Collection) strayStates(ctx context.Context) (out []adopt.Finding, err 
 		return err
 	})
 	return out, err
+}
+
+// lacking finds what the user lacks, all at once: the rights on the application's tables if
+// a trial was denied, and those on Lethe's own and for a guard that is not there.
+func (c *Collection) lacking(ctx context.Context, denied string) ([]adopt.Finding, error) {
+	view := c.scope
+	if len(view.needs.guarded) > 0 {
+		guarded, err := c.Guarded(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if guarded {
+			view.needs.guarded, view.needs.counted = nil, false
+		}
+	}
+	return view.rights(ctx, denied)
 }
 
 const sampleObjects = `SELECT {object} FROM {contents} c ORDER BY c.{ckey} DESC LIMIT ?1`

@@ -52,8 +52,8 @@ type catalog interface {
 	// look returns a table: an error for one that is not there, or that cannot be adopted.
 	look(t *tx, name string) (relation, error)
 	// references are the columns, each with its table, that refer to contents by foreign
-	// keys beside rows.column.
-	references(t *tx, contents, rows, column string) ([]string, error)
+	// keys beside that of the rows.
+	references(t *tx, c adopt.Collection) ([]string, error)
 	// tables lists the application's.
 	tables(t *tx) ([]adopt.TableInfo, error)
 	// has reports whether one of Lethe's tables is there.
@@ -80,8 +80,11 @@ type guardian interface {
 	guarded(t *tx, c *Collection) (bool, error)
 }
 
-// housing is the place of Lethe's own tables, and of the columns of a claim.
+// housing is the place of Lethe's own tables, and of the columns of a claim, and what it
+// takes to be let in.
 type housing interface {
+	// lacks are the statements that give the user the rights that it lacks.
+	lacks(t *tx, n needs) ([]string, error)
 	// claimColumns are the statements that give a table the columns of a claim, and
 	// their indexes.
 	claimColumns(table, end string) []string

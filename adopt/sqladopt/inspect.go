@@ -24,14 +24,14 @@ type shape struct {
 func (db *DB) Collection(ctx context.Context, name string, c adopt.Collection) (*Collection, error) {
 	var s shape
 	var w words
-	err := db.read(ctx, "look at the tables of "+name, func(t *tx) (err error) {
+	err := db.readOn(ctx, db.runner, "look at the tables of "+name, func(t *tx) (err error) {
 		if s, err = db.shape(t, c); err == nil {
 			w, err = db.wordsOf(c, &s)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("collection %s: %w", name, err)
+		return nil, fmt.Errorf("collection %s: %w", name, db.told(ctx, needsOf(c), err))
 	}
 	return &Collection{db.scope(name, c, w), c, &s, ""}, nil
 }
@@ -45,7 +45,7 @@ func (db *DB) shape(t *tx, c adopt.Collection) (s shape, err error) {
 		if s.contents, err = db.engine.look(t, c.Contents.Table); err != nil {
 			return s, err
 		}
-		if s.others, err = db.engine.references(t, c.Contents.Table, c.Rows.Table, c.Rows.Content); err != nil {
+		if s.others, err = db.engine.references(t, c); err != nil {
 			return s, err
 		}
 	}

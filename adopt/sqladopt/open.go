@@ -71,8 +71,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	db.runner = &sqldb.Runner{
 		Pool: pool, Dialect: db.engine.dialect(nil), AcquireTime: o.StatementTime, Count: new(sqldb.Counts),
 	}
-	if err := db.read(ctx, "look at the database", db.engine.probe); err != nil {
-		return nil, errors.Join(err, pool.Close())
+	if err := db.readOn(ctx, db.runner, "look at the database", db.engine.probe); err != nil {
+		return nil, errors.Join(admission(url, err), pool.Close())
 	}
 	return db, nil
 }

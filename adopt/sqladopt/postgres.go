@@ -57,13 +57,18 @@ func (postgres) unhurried(t *tx) error { return t.script("SET LOCAL statement_ti
 func (p postgres) dialect(w words) sqldb.Dialect {
 	return sqldb.Postgres(w.with(words{
 		"{for update}": "FOR UPDATE", "{binary}": `COLLATE "C"`, "{number of id}": "CAST(id AS BIGINT)",
-		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": "CREATE SCHEMA IF NOT EXISTS " + p.schema() + ";", "{index}": "",
+		"{lethe}": p.schema() + ".", "{schema}": p.schema(), "{create schema}": p.createSchema(), "{index}": "",
 		"{key text}": `text COLLATE "C"`, "{bytes}": "bytea", "{identity}": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 	}))
 }
 
 // schema is the name of that of Lethe's tables.
 func (p postgres) schema() string { return sqldb.Quoted(p.o.Schema) }
+
+// createSchema asks for the right to make schemas only if there is one to make.
+func (p postgres) createSchema() string {
+	return "DO $$ BEGIN IF to_regnamespace(" + sqldb.Literal(p.schema()) + ") IS NULL THEN CREATE SCHEMA " + p.schema() + "; END IF; END $$;"
+}
 
 func (postgres) text(expression string, _ column) string { return "CAST(" + expression + " AS TEXT)" }
 
@@ -128,12 +133,13 @@ func (p postgres) prepare(t *tx) error {
 	return err
 }
 
-// leave drops the schema if nothing else lies there.
+// leave drops the schema if nothing else lies there, and nobody else made it.
 func (p postgres) leave(t *tx) error {
-	var others bool
+	var stays bool
 	err := t.row(`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(?1))
-		OR EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(?1))`, p.schema()).Scan(&others)
-	if err != nil || others {
+		OR EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(?1))
+		OR NOT coalesce((SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE oid = to_regnamespace(?1)), FALSE)`, p.schema()).Scan(&stays)
+	if err != nil || stays {
 		return err
 	}
 	_, err = t.exec("DROP SCHEMA IF EXISTS {schema}")

@@ -75,6 +75,9 @@ func (sqlite) probe(t *tx) error {
 	return nil
 }
 
+// lacks: there are no users.
+func (sqlite) lacks(*tx, needs) ([]string, error) { return nil, nil }
+
 func (sqlite) remarks(t *tx) ([]adopt.Finding, error) {
 	out := []adopt.Finding{{What: "SQLite has no clock of its own: this machine's decides what has expired", Do: "set it by NTP, and run lethe on one machine only"}}
 	var mode string

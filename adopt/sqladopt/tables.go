@@ -62,7 +62,7 @@ func (db *DB) Tables(ctx context.Context) (out []adopt.TableInfo, err error) {
 // sample reads what the columns of some rows hold. Each column is asked by itself, so that
 // rows in which it holds nothing do not count.
 func (db *DB) sample(ctx context.Context, into *adopt.TableInfo) error {
-	return db.read(ctx, "sample "+into.Name, func(t *tx) error {
+	err := db.readOn(ctx, db.runner, "sample "+into.Name, func(t *tx) error {
 		for i, c := range into.Columns {
 			if !naming.MatchString(c.Kind) {
 				continue
@@ -76,4 +76,5 @@ func (db *DB) sample(ctx context.Context, into *adopt.TableInfo) error {
 		}
 		return nil
 	})
+	return db.told(ctx, needs{tables: []need{{into.Name, changed[:1]}}, alone: true}, err)
 }

@@ -21,21 +21,22 @@ type scope struct {
 	grace  adopt.Grace
 	db     *DB
 	runner *sqldb.Runner
+	needs  needs
 }
 
 // scope makes a collection's part of the database.
 func (db *DB) scope(name string, c adopt.Collection, w words) scope {
 	runner := *db.runner
 	runner.Dialect = db.engine.dialect(w)
-	return scope{name, c.Prefix, c.Graces(), db, &runner}
+	return scope{name, c.Prefix, c.Graces(), db, &runner, needsOf(c)}
 }
 
 func (s scope) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn)
+	return s.db.told(ctx, s.needs, s.db.writeOn(ctx, s.runner, what+" of "+s.name, fn))
 }
 
 func (s scope) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return s.db.readOn(ctx, s.runner, what+" of "+s.name, fn)
+	return s.db.told(ctx, s.needs, s.db.readOn(ctx, s.runner, what+" of "+s.name, fn))
 }
 
 // tx is a transaction in progress.
@@ -48,7 +49,7 @@ type tx struct {
 // write runs fn as one transaction; fn may run more than once, and sets its results
 // anew each time.
 func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.writeOn(ctx, db.runner, what, fn)
+	return db.told(ctx, needs{}, db.writeOn(ctx, db.runner, what, fn))
 }
 
 func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {
@@ -63,7 +64,7 @@ func (db *DB) writeOn(ctx context.Context, r *sqldb.Runner, what string, fn func
 
 // read runs fn in a transaction that changes nothing.
 func (db *DB) read(ctx context.Context, what string, fn func(*tx) error) error {
-	return db.readOn(ctx, db.runner, what, fn)
+	return db.told(ctx, needs{}, db.readOn(ctx, db.runner, what, fn))
 }
 
 func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(*tx) error) error {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -97,8 +98,8 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 				problems++
 			}
 			printf(c.out, "  %-8s %s\n", kind, cell(f.What))
-			if f.Do != "" {
-				printf(c.out, "  %-8s %s\n", "", cell(f.Do))
+			for line := range strings.Lines(f.Do) {
+				printf(c.out, "  %-8s %s\n", "", cell(strings.TrimSpace(line)))
 			}
 		}
 		printf(c.out, "  %-8s %s\n", "due", due(b))

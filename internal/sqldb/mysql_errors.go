@@ -24,8 +24,15 @@ const (
 	mysqlLockWait  = 1205
 	mysqlDeadlock  = 1213
 	mysqlDuplicate = 1062
+	mysqlNoTable   = 1146
 	mysqlChanged   = 1020 // MariaDB: a snapshot is older than the row
 )
+
+// mysqlNoDatabase: the user has no rights in the database. Also told of LOCK TABLES.
+const mysqlNoDatabase = 1044
+
+// mysqlDenied: a right on a table, a column, the server, a routine is missing.
+var mysqlDenied = []uint16{1142, 1143, 1227, 1370}
 
 // mysqlContended are errors of transactions that lost a race.
 var mysqlContended = []uint16{mysqlDeadlock, mysqlDuplicate, mysqlChanged}
@@ -48,11 +55,12 @@ var mysqlAdvice = []struct {
 	text    string
 }{
 	{[]uint16{1040, 1203, 1226}, lethe.ErrUnavailable, "the server takes no more connections: raise max_connections or lower the pools"},
-	{[]uint16{1044, 1045, 1698}, lethe.ErrUnavailable, "the server refuses the user: check name, password, host and database"},
+	{[]uint16{1045, 1698}, lethe.ErrUnavailable, "the server refuses the user: check name, password and host"},
+	{[]uint16{mysqlNoDatabase}, lethe.ErrUnavailable, "the user has no rights in the database: grant it some, or check the database's name"},
 	{[]uint16{1049}, lethe.ErrUnavailable, "the server has no such database: create it"},
-	{[]uint16{1142, 1143, 1227, 1370}, lethe.ErrUnavailable, "the user of the database lacks a privilege"},
+	{mysqlDenied, lethe.ErrUnavailable, "the user of the database lacks a privilege"},
 	{[]uint16{1418, 1419}, lethe.ErrUnavailable, "the server logs changes, and takes triggers and functions only with log_bin_trust_function_creators = 1, or from who has SUPER"},
-	{[]uint16{1146}, lethe.ErrUnavailable, "a table is not there: was it dropped?"},
+	{[]uint16{mysqlNoTable}, lethe.ErrUnavailable, "a table is not there: was it dropped?"},
 	{[]uint16{1290, 1792, 1836}, lethe.ErrUnavailable, "this server is read-only: a replica? give the URL of the primary"},
 	{[]uint16{1021, 1114}, lethe.ErrUnavailable, "the disk of the server is full: free some space there"},
 	{[]uint16{mysqlLockWait}, lethe.ErrUnavailable, "another transaction held the rows for too long"},

@@ -37,6 +37,8 @@ const (
 	tooManyConns     = "53300"
 	lockTimeout      = "55P03"
 	canceled         = "57014"
+	noPrivilege      = "42501"
+	noTable          = "42P01"
 	adminShutdown    = "57P01"
 )
 
@@ -68,6 +70,16 @@ func fatal(err error) bool {
 	return severity == "FATAL" || severity == "PANIC"
 }
 
+// Denied reports whether the user of the database lacks a right.
+func Denied(err error) bool {
+	code := mysqlCode(err)
+	return State(err) == noPrivilege || code == mysqlNoDatabase || slices.Contains(mysqlDenied, code)
+}
+
+// NoTable reports whether a statement names a table that is not there, or lies where the
+// user does not look.
+func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) == mysqlNoTable }
+
 // refusal says that an error is the server's own answer to a statement. A pooler
 // speaks in its place when it lost the server (class 08), which tells nothing.
 func refusal(err error) bool {
@@ -94,8 +106,8 @@ var serverAdvice = map[string]struct {
 		"say so in the configuration"},
 	"28":         {lethe.ErrUnavailable, "PostgreSQL refuses the user: check name, password and pg_hba.conf"},
 	"3D":         {lethe.ErrUnavailable, "PostgreSQL has no such database: create it"},
-	"42501":      {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
-	"42P01":      {lethe.ErrUnavailable, "a table is not there: was the schema dropped, or is the search path another's?"},
+	noPrivilege:  {lethe.ErrUnavailable, "the user of PostgreSQL lacks a privilege"},
+	noTable:      {lethe.ErrUnavailable, "a table is not there: was the schema dropped, or is the search path another's?"},
 	"53100":      {lethe.ErrUnavailable, "the disk of PostgreSQL is full: free some space there"},
 	tooManyConns: {lethe.ErrUnavailable, "PostgreSQL takes no more connections: raise max_connections or lower the pools"},
 	"53":         {lethe.ErrUnavailable, "PostgreSQL is short of resources"},

@@ -2,11 +2,13 @@ package adoption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 )
 
 // samples is how many contents are compared with the bucket.
@@ -50,7 +52,7 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 	}
 	out := map[string][]adopt.Finding{}
 	for name, err := range a.Unusable {
-		out[name] = []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the description, or the table"}}
+		out[name] = []adopt.Finding{misfit(err)}
 	}
 	for _, h := range holds {
 		out[h.Collection] = append(out[h.Collection], adopt.Finding{What: h.Why()})
@@ -77,20 +79,39 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		out[name] = append(out[name], found...)
 	}
 	for name, keys := range a.keys {
-		found, err := a.checkBucket(ctx, name, sampled(a.Description.Collections[name].Prefix, keys.Sample))
+		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name].Prefix, keys.Sample))
 		if err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database)
 	}
-	for name := range a.folders {
-		found, err := a.checkBucket(ctx, name, a.sampledFolders(name))
+	for name, folders := range a.folders {
+		found, err := a.checkNames(ctx, name, folders.Rights, a.sampledFolders(name))
 		if err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database)
 	}
 	return out, nil
+}
+
+// checkNames checks a collection of keys or folders.
+func (a *Adoption) checkNames(ctx context.Context, name string, rights func(context.Context) ([]adopt.Finding, error), compare compare) ([]adopt.Finding, error) {
+	out, err := rights(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.checkBucket(ctx, name, compare)
+	return append(out, found...), err
+}
+
+// misfit is the finding of a collection that does not fit the database.
+func misfit(err error) adopt.Finding {
+	var denied *sqladopt.Denied
+	if errors.As(err, &denied) {
+		return adopt.Finding{Problem: true, What: denied.Unwrap().Error(), Do: adopt.ToGrant(denied.Grants)}
+	}
+	return adopt.Finding{Problem: true, What: err.Error(), Do: "correct the description, or the table"}
 }
 
 func (a *Adoption) checkDatabase(ctx context.Context) ([]adopt.Finding, error) {
