@@ -51,6 +51,8 @@ type Quarantine struct {
 // moving is a Delete under way.
 type moving struct {
 	*Quarantine
+	until lethe.Time // the objects are this worker's before, by Boot
+
 	mu   sync.Mutex
 	seen map[string]blob.ForeignInfo
 	errs map[string]error // what is known of each key; without an entry it is to go on
@@ -122,6 +124,7 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 	if len(found) == 0 {
 		return nil
 	}
+	m.until = m.Boot.Now().Add(m.Grace.Landed())
 	begun, err := m.Rows.Begin(ctx, found, m.Grace.Landed())
 	if err != nil {
 		return err
@@ -132,8 +135,8 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 		m.say(key, nil)
 	}
 	m.each(begun.Copy, func(key string) error { return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false)) })
+	m.each(m.left(begun.Copy), func(key string) error { return m.verify(ctx, key) })
 	m.each(begun.Remove, func(key string) error { return m.again(ctx, key) })
-	m.each(m.left(going), func(key string) error { return m.verify(ctx, key) })
 	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.Landed()})
 	if err != nil {
 		return err
@@ -193,14 +196,15 @@ func (m *moving) copied(err error) error {
 // plain keeps the text of an error: what is known of a copy is not known of the object.
 type plain struct{ error }
 
-// verify compares a copy with the object.
+// verify compares a copy that was made just now with the object.
 func (m *moving) verify(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return m.copied(err)
-	case !sameBytes(copied, m.seen[key]):
-		return m.copied(fmt.Errorf("the copy has %d bytes (MD5 %s), the object %d (%s)", copied.Size, copied.MD5, m.seen[key].Size, m.seen[key].MD5))
+	}
+	c := comparer{a: m.Objects, b: m.Copies, before: m.until, boot: m.Boot}
+	if err := c.same(ctx, m.seen[key], copied); err != nil {
+		return m.copied(err)
 	}
 	return m.copied(lacks(copied, m.seen[key]))
 }
@@ -217,28 +221,21 @@ func lacks(copied, object blob.ForeignInfo) error {
 	return nil
 }
 
-// again copies an object once more if somebody has removed or replaced its copy. One that
-// cannot be looked at is left alone: a delete that was sent may yet take the object, and
-// then the copy is all there is.
+// again looks at a copy that was compared before it went on record, and copies the object
+// once more if somebody has removed or replaced it. One that cannot be looked at is left
+// alone: a delete that was sent may yet take the object, and then the copy is all there is.
 func (m *moving) again(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
 	switch {
-	case err == nil && sameBytes(copied, m.seen[key]):
+	case err == nil && told(copied, m.seen[key]) != different:
 		return nil
 	case err != nil && !errors.Is(err, blob.ErrNotExist):
 		return m.copied(err)
 	}
-	return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
-}
-
-// sameBytes reports whether two objects have the same bytes, as far as is told of them.
-func sameBytes(a, b blob.ForeignInfo) bool {
-	for name, sum := range a.Sums {
-		if other, told := b.Sums[name]; told && other != sum {
-			return false
-		}
+	if err := m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false); err != nil {
+		return m.copied(err)
 	}
-	return a.Size == b.Size && (a.MD5 == b.MD5 || a.MD5 == "" || b.MD5 == "")
+	return m.verify(ctx, key)
 }
 
 // same looks, right before an object is deleted, whether it is the one that was copied.

@@ -63,6 +63,9 @@ type shelf struct {
 	bytes map[string]string
 	blind bool // it cannot be looked at
 	half  bool // a copy to it keeps the half
+	wrong bool // a copy to it has other bytes, as many
+	read  int  // how often one was opened
+	md5   bool // it tells MD5s
 	deaf  bool // a delete has no answer, and no effect yet
 }
 
@@ -75,17 +78,25 @@ func (s *shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, er
 	case !ok:
 		return blob.ForeignInfo{}, blob.ErrNotExist
 	}
-	return blob.ForeignInfo{Info: blob.Info{Key: key, Size: int64(len(text))}, Tag: text}, nil
+	info := blob.ForeignInfo{Info: blob.Info{Key: key, Size: int64(len(text))}, Tag: text}
+	if s.md5 {
+		info.MD5 = text
+	}
+	return info, nil
 }
 
-func (s *shelf) OpenForeign(context.Context, blob.ForeignInfo) (io.ReadCloser, error) {
-	return nil, errors.ErrUnsupported
+func (s *shelf) OpenForeign(_ context.Context, seen blob.ForeignInfo) (io.ReadCloser, error) {
+	s.read++
+	return io.NopCloser(strings.NewReader(s.bytes[seen.Key])), nil
 }
 
 func (s *shelf) CopyForeign(_ context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, _ bool) error {
 	text := from.(*shelf).bytes[seen.Key]
 	if s.half {
 		text = text[:len(text)/2]
+	}
+	if s.wrong {
+		text = strings.Repeat("x", len(text))
 	}
 	s.bytes[key] = text
 	return nil
@@ -133,6 +144,47 @@ func TestQuarantineKeepsACopyItCannotSee(t *testing.T) {
 		}
 		if copies.bytes[key] != c.want {
 			t.Errorf("%s: the copy holds %q, want %q", name, copies.bytes[key], c.want)
+		}
+	}
+}
+
+// An object whose copy the service does not vouch for goes only once both were read; so
+// does the claim on what was copied back. What the service vouches for is not read.
+func TestAQuarantineReadsWhatTheServiceDoesNotTell(t *testing.T) {
+	const key, text = "content/a", "some bytes"
+	for _, md5 := range []bool{false, true} {
+		objects, copies := &shelf{bytes: map[string]string{"a": text}, md5: md5}, &shelf{bytes: map[string]string{}, md5: md5, wrong: true}
+		now := &clock{1e15}
+		q := &adopt.Quarantine{
+			Prefix: "content/", Into: "kept/", Objects: objects, Copies: copies, Grace: adopt.DefaultGrace, Retention: time.Hour, Boot: now, Batch: 10,
+			Rows: memadopt.New(memadopt.Options{Clock: now, Quarantine: true}).Quarantine(),
+		}
+		reads := func(want int) {
+			t.Helper()
+			if md5 {
+				want = 0
+			}
+			if objects.read != want || copies.read != want {
+				t.Errorf("MD5 is told: %v: %d objects and %d copies were read, want %d", md5, objects.read, copies.read, want)
+			}
+		}
+		if results, err := q.Delete(t.Context(), []string{key}); err != nil || results[0].Err == nil || blob.Unknown(results[0].Err) || objects.bytes["a"] != text {
+			t.Errorf("MD5 is told: %v: an object went whose copy has other bytes: %v, %v", md5, results, err)
+		}
+		reads(1)
+		now.now = now.now.Add(adopt.DefaultGrace.Landed())
+		copies.wrong = false
+		if results, err := q.Delete(t.Context(), []string{key}); err != nil || results[0].Err != nil || objects.bytes["a"] != "" || copies.bytes[key] != text {
+			t.Errorf("MD5 is told: %v: it was not moved: %v, %v", md5, results, err)
+		}
+		reads(2)
+		objects.wrong = true
+		if err := q.Restore(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+		reads(3)
+		if page, err := q.Rows.Held(t.Context(), "", 1); err != nil || len(page.Held) != 1 || page.Held[0].State != adopt.Restoring {
+			t.Errorf("MD5 is told: %v: the copy of what came back as other bytes is let go: %+v, %v", md5, page, err)
 		}
 	}
 }

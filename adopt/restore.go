@@ -147,7 +147,8 @@ func (c *care) page(ctx context.Context, held []Held, early bool) error {
 }
 
 // inPlace reports whether an object that is wanted lies in its place, and whether its
-// copy is needless: it has the same bytes, or has been kept for long enough.
+// copy is needless: the backend vouches that it has the same bytes, or it has been kept
+// for long enough.
 func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err error) {
 	rest, ok := below(h.Key, c.Prefix)
 	if !ok || h.Copy != c.Into+h.Key {
@@ -167,7 +168,7 @@ func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err e
 	if errors.Is(err, blob.ErrNotExist) {
 		return true, true, nil
 	}
-	return true, sameBytes(object, copied), err
+	return true, told(object, copied) == identical, err
 }
 
 // restore copies objects back.
@@ -183,7 +184,7 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	var back, left, lost []string
 	why := ""
 	for _, key := range claimed {
-		switch err := c.copyBack(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), key); {
+		switch err := c.copyBack(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), key, began.Add(c.Grace.Landed())); {
 		case err == nil:
 			back = append(back, key)
 		case errors.Is(err, errNoCopy):
@@ -225,8 +226,8 @@ func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (
 // errNoCopy: the copy of an object that is to be restored is not there.
 var errNoCopy = errors.New("its copy is gone")
 
-// copyBack copies an object back, and compares it.
-func (c *care) copyBack(ctx context.Context, key string) error {
+// copyBack copies an object back, and compares it, before the instant by Boot.
+func (c *care) copyBack(ctx context.Context, key string, before lethe.Time) error {
 	rest, ok := below(key, c.Prefix)
 	if !ok {
 		return fmt.Errorf("%q lies outside of the prefix %q: %w", key, c.Prefix, blob.ErrInvalidKey)
@@ -245,11 +246,11 @@ func (c *care) copyBack(ctx context.Context, key string) error {
 		return err
 	}
 	back, err := c.Objects.StatForeign(ctx, rest)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = comparer{a: c.Objects, b: c.Copies, before: before, boot: c.Boot}.same(ctx, back, seen)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", blob.ErrUnknown, plain{err})
-	case !sameBytes(back, seen):
-		return fmt.Errorf("%w: the object has %d bytes, its copy %d", blob.ErrUnknown, back.Size, seen.Size)
 	}
 	return nil
 }

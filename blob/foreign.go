@@ -20,6 +20,9 @@ type ForeignInfo struct {
 	Tag string
 	// MD5 of the bytes, in hex; empty if the backend does not tell it.
 	MD5 string
+	// Alike vouches for the bytes if it is that of others, too; if it is not, it says
+	// nothing: an ETag that depends on the parts of an upload, a file with two names.
+	Alike string
 	// Sums are checksums of all bytes that the backend keeps, by their algorithms.
 	Sums map[string]string
 	// Headers are what an S3 service keeps beside the bytes, by the names of its headers.

@@ -136,7 +136,7 @@ var recordMutants = []mutant{
 	{name: "objects are deleted before their copy is on record", rule: "the record stands before the delete", site: sim.Quarantined, known: 10, file: moves,
 		edits: edit("	if err != nil {\n		return err\n	}\n	m.wait(found, may)", "	if err != nil {\n		may = m.left(going)\n	}\n	m.wait(found, may)")},
 	{name: "copies are not compared", rule: "a copy is compared with the object", site: sim.Quarantined, known: 289, file: moves,
-		edits: edit("case !sameBytes(copied, m.seen[key]):", "case copied.Key == \"\":")},
+		edits: edit("if err := c.same(ctx, m.seen[key], copied); err != nil {", "if err := c.same(ctx, m.seen[key], copied); err != nil && copied.Key == \"\" {")},
 	{name: "nothing is copied back", rule: "what is referred to again is restored", site: sim.Quarantined, known: 1896, file: restores,
 		edits: edit("			case !there:\n				back = append(back, h.Key)", "			case !there:\n				back = nil")},
 	{name: "copies overwrite what was put meanwhile", rule: "what lies in its place is newer", site: sim.Quarantined, known: 2551, within: 4000, file: restores,

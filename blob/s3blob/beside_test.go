@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/servers"
@@ -141,5 +142,24 @@ func TestCopiesNeedTags(t *testing.T) {
 	}))
 	if err := s.CopyForeign(t.Context(), s, seen, "kept/b", true); !blob.Unknown(err) || !strings.Contains(fmt.Sprint(err), "did not copy its tags") {
 		t.Errorf("a service that forgets tags: %v", err)
+	}
+}
+
+// An ETag vouches for bytes only where it is made of them.
+func TestWhatETagsVouchFor(t *testing.T) {
+	const sum = "5d41402abc4b2a76b9719d911017c592"
+	for _, c := range []struct {
+		etag       string
+		sse        types.ServerSideEncryption
+		md5, alike string
+	}{
+		{`"` + sum + `"`, "", sum, ""}, {`"` + sum + `"`, types.ServerSideEncryptionAes256, sum, ""}, {`"` + sum + `"`, types.ServerSideEncryptionAwsKms, "", ""},
+		{`"` + sum + `-2"`, "", "", sum + "-2"}, {`"` + sum + `-2"`, types.ServerSideEncryptionAwsKmsDsse, "", ""},
+		{`"some-2"`, "", "", ""}, {`"some"`, "", "", ""},
+	} {
+		out := &s3.HeadObjectOutput{ETag: &c.etag, ServerSideEncryption: c.sse}
+		if md5, alike := md5Of(out), alikeOf(out); md5 != c.md5 || alike != c.alike {
+			t.Errorf("%s, %s: MD5 %q, alike %q, want %q, %q", c.etag, c.sse, md5, alike, c.md5, c.alike)
+		}
 	}
 }

@@ -84,7 +84,7 @@ func (c *partCopy) plan(ctx context.Context) error {
 		return nil
 	}
 	c.each = first
-	c.alike = out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
+	c.alike = plainTag(out)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, 
 		return blob.ForeignInfo{}, err
 	}
 	info := blob.ForeignInfo{
-		Info: blob.Info{Key: key, Size: *out.ContentLength}, Tag: *out.ETag, MD5: md5Of(out), User: out.Metadata,
-		Headers: headersOf(out), Sums: sumsOf(out),
+		Info: blob.Info{Key: key, Size: *out.ContentLength}, Tag: *out.ETag, MD5: md5Of(out), Alike: alikeOf(out),
+		User: out.Metadata, Headers: headersOf(out), Sums: sumsOf(out),
 	}
 	if out.LastModified != nil {
 		info.ModTime = lethe.FromTime(*out.LastModified)
@@ -65,11 +66,26 @@ func sumsOf(out *s3.HeadObjectOutput) map[string]string {
 func md5Of(out *s3.HeadObjectOutput) string {
 	etag := strings.ToLower(strings.Trim(aws.ToString(out.ETag), `"`))
 	sum, err := hex.DecodeString(etag)
-	if err != nil || len(sum) != 16 || out.SSECustomerAlgorithm != nil ||
-		out.ServerSideEncryption != "" && out.ServerSideEncryption != types.ServerSideEncryptionAes256 {
+	if err != nil || len(sum) != 16 || !plainTag(out) {
 		return ""
 	}
 	return etag
+}
+
+// plainTag says that the ETag is made of the bytes, and not of what they are encrypted to.
+func plainTag(out *s3.HeadObjectOutput) bool {
+	return out.SSECustomerAlgorithm == nil && (out.ServerSideEncryption == "" || out.ServerSideEncryption == types.ServerSideEncryptionAes256)
+}
+
+// tagOfParts is an ETag that is made of the MD5s of an upload's parts.
+var tagOfParts = regexp.MustCompile(`^[0-9a-f]{32}-[1-9][0-9]*$`)
+
+// alikeOf is the ETag where those of the same parts are the same.
+func alikeOf(out *s3.HeadObjectOutput) string {
+	if etag := strings.ToLower(strings.Trim(aws.ToString(out.ETag), `"`)); plainTag(out) && tagOfParts.MatchString(etag) {
+		return etag
+	}
+	return ""
 }
 
 // OpenForeign implements blob.Foreign: the service is asked for the very ETag, and

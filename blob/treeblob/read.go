@@ -87,7 +87,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 // StatForeign implements blob.Foreign.
 func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, error) {
 	e, err := s.look(ctx, key)
-	return blob.ForeignInfo{Info: e.info, Tag: e.tag}, err
+	return blob.ForeignInfo{Info: e.info, Tag: e.tag, Alike: fmt.Sprintf("%d-%s", e.dev, e.tag)}, err
 }
 
 // Get implements blob.Store.
