@@ -103,11 +103,24 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 			if err != nil {
 				return err
 			}
-			facts = append(facts, gone...)
+			for _, f := range gone {
+				facts = append(facts, c.spoken(f, k))
+			}
 		}
 		return nil
 	})
 	return facts, err
+}
+
+// spoken is what a receipt means, in the words of the collection.
+func (c *Collection) spoken(f Fact, key string) Fact {
+	switch st := c.c.Rows.Status; {
+	case f.What == told(receipt.Row, key) && st != nil && st.Deleted != "":
+		f.What = "row " + key + " ended; it is kept as " + st.Deleted
+	case f.What == told(receipt.Object, key) && c.c.Contents == nil:
+		f.What = "object " + key + " was deleted"
+	}
+	return f
 }
 
 // explainHolds tells what keeps a row, and the object of a content.

@@ -54,15 +54,20 @@ func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys,
 	return k, nil
 }
 
-// Stream implements adopt.KeyRows.
+// Stream implements adopt.KeyRows. Where Lethe's tables are not made yet there was no
+// last run.
 func (k *Keys) Stream(ctx context.Context, fn func(string) error) (at lethe.Time, last int64, err error) {
 	err = k.read(ctx, "read the keys", func(t *tx) error {
 		if err := k.db.engine.unhurried(t); err != nil {
 			return err
 		}
-		at = t.now
-		if err := t.row(lastRows, k.name).Scan(&last); err != nil {
+		at, last = t.now, 0
+		if installed, err := k.db.engine.has(t, "live_rows"); err != nil {
 			return err
+		} else if installed {
+			if err := t.row(lastRows, k.name).Scan(&last); err != nil {
+				return err
+			}
 		}
 		rows, err := t.s.Ask(t.ctx, streamKeys, nil)
 		if err != nil {

@@ -79,4 +79,12 @@ func findsStrayStates(t *testing.T, db *DB) {
 	if facts, err := c.Explain(ctx, "c"); err != nil || strings.Contains(fmt.Sprint(facts), "does not name") {
 		t.Errorf("of a live row is said %v, %v", facts, err)
 	}
+	claim, err := c.Claim(ctx, 10)
+	if err == nil {
+		_, err = c.Settle(ctx, claim, 0)
+	}
+	if facts, explained := c.Explain(ctx, "c"); err != nil || explained != nil || !strings.Contains(fmt.Sprint(facts), "its state is GONE") ||
+		!strings.Contains(fmt.Sprint(facts), "row c ended; it is kept as GONE") {
+		t.Errorf("of a row that is kept is said %v, %v, %v", facts, err, explained)
+	}
 }

@@ -229,18 +229,31 @@ func TestKeysReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Rules.MinAge = 0
+	reports(t, k)
+	var known int
+	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.orphans`).Scan(&known); err != nil || known != 0 {
+		t.Errorf("%d orphans are on record, %v", known, err)
+	}
+	if err := f.Remove(t.Context(), false); err != nil { // as before the first run
+		t.Fatal(err)
+	}
+	reports(t, k)
+	if installed, err := f.DB.Installed(t.Context()); err != nil || installed {
+		t.Errorf("a report makes Lethe's tables: %v, %v", installed, err)
+	}
+}
+
+// reports demands an orphan and an object that is missing.
+func reports(t *testing.T, k *adopt.Keys) {
+	t.Helper()
 	var orphans, missing []string
-	err = k.Report(t.Context(), func(list []adopt.OrphanObject) {
+	err := k.Report(t.Context(), func(list []adopt.OrphanObject) {
 		for _, o := range list {
 			orphans = append(orphans, fmt.Sprint(o.Key, " ", o.Size))
 		}
 	}, func(keys []string) { missing = append(missing, keys...) })
 	if err != nil || !slices.Equal(orphans, []string{"files/young 5"}) || !slices.Equal(missing, []string{"files/lost"}) {
 		t.Errorf("orphans %q, missing %q, %v", orphans, missing, err)
-	}
-	var known int
-	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.orphans`).Scan(&known); err != nil || known != 0 {
-		t.Errorf("%d orphans are on record, %v", known, err)
 	}
 }
 

@@ -90,6 +90,7 @@ func TestOwnedObjects(t *testing.T) {
 	f.once()
 	f.left("lives", "lives.preview", "never", "never.preview", "replaced.preview", "second", "twice")
 	explains(t, f.Adoption, "files", "files/lives.preview", "a row owns object files/lives.preview")
+	explains(t, f.Adoption, "files", "files/deleted", " object files/deleted was deleted")
 	var marks int
 	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.condemned WHERE state <> 3`).Scan(&marks); err != nil || marks != 0 {
 		t.Errorf("%d marks are left that are not over, %v", marks, err)
