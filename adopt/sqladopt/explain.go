@@ -29,7 +29,8 @@ const (
 		FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	explainObjects = `SELECT {object} FROM {contents} c WHERE c.{ckey} IN (SELECT {ckey of id} FROM {ids 1})
 		UNION SELECT object FROM {lethe}condemned WHERE collection = ?2 AND content = ?3`
-	explainObject = `SELECT {c key} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})
+	explainNamed  = `SELECT {c key} FROM {contents} c WHERE {object} IN (SELECT id FROM {ids 1})`
+	explainObject = explainNamed + `
 		UNION SELECT content FROM {lethe}condemned WHERE collection = ?2 AND object = ?3`
 	explainMark = `SELECT state, due_at, attempts, error FROM {lethe}condemned WHERE collection = ?1 AND content = ?2`
 	// explainReceipts reads all of the collection that is not sealed: it is asked seldom.
@@ -152,6 +153,9 @@ var movements = []receipt.Kind{receipt.Quarantined, receipt.Restored, receipt.Pu
 
 // receipts tells what is kept of a key that went, or of one that was moved.
 func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error) {
+	if installed, err := s.installed(t); err != nil || !installed {
+		return nil, err
+	}
 	list, err := t.chain().Find(receipt.OfAdopted(s.name, key))
 	if err != nil {
 		return nil, err
@@ -253,7 +257,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	marks, err := all(t, scanMark, explainMark, c.name, content)
+	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, content)
 	return append(facts, marks...), err
 }
 
@@ -263,7 +267,15 @@ func (c *Collection) explainByObject(t *tx, object string) (facts []Fact, keys [
 	if err := c.db.engine.unhurried(t); err != nil { // no index need fit a template
 		return nil, nil, err
 	}
-	contents, err := all(t, text, explainObject, sqldb.JSON([]string{object}), c.name, object)
+	installed, err := c.installed(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	query, args := explainNamed, []any{sqldb.JSON([]string{object})}
+	if installed {
+		query, args = explainObject, append(args, c.name, object)
+	}
+	contents, err := all(t, text, query, args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -288,7 +300,7 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 			facts = append(facts, Fact{What: "a row owns object " + object})
 		}
 	}
-	marks, err := all(t, scanMark, explainMark, c.name, object)
+	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, object)
 	return append(facts, marks...), err
 }
 
@@ -318,6 +330,9 @@ func (q *Quarantine) Explain(ctx context.Context, key string) (facts []Fact, err
 	err = q.read(ctx, "explain a key in quarantine", func(t *tx) error {
 		facts, err = q.receipts(t, key, true)
 		if err != nil {
+			return err
+		}
+		if installed, err := q.installed(t); err != nil || !installed {
 			return err
 		}
 		held, err := q.held(t, heldOne, key)

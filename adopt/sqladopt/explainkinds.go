@@ -18,6 +18,18 @@ const (
 	explainOrphan = `SELECT size, since_at, allowed_at FROM {lethe}orphans WHERE collection = ?1 AND "key" = ?2`
 )
 
+// installed reports whether Lethe's tables are made: explaining changes nothing, and is
+// useful before they are.
+func (s scope) installed(t *tx) (bool, error) { return s.db.engine.has(t, "receipts") }
+
+// recorded runs a query of Lethe's tables. Before they are made nothing is on record.
+func recorded[T any](t *tx, s scope, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	if installed, err := s.installed(t); err != nil || !installed {
+		return nil, err
+	}
+	return all(t, scan, query, args...)
+}
+
 // Explain returns why a folder is still there, or when it went. A folder is named below
 // the prefix, or by its whole key.
 func (f *Folders) Explain(ctx context.Context, key string, retention time.Duration) (facts []Fact, err error) {
@@ -31,7 +43,7 @@ func (f *Folders) Explain(ctx context.Context, key string, retention time.Durati
 		if live[name] {
 			facts = append(facts, Fact{What: "a row names folder " + name + ": it lives"})
 		}
-		known, err := all(t, func(r *sql.Rows) (Fact, error) { return scanFolderFact(r, name, retention) }, explainFolder, f.name, name)
+		known, err := recorded(t, f.scope, func(r *sql.Rows) (Fact, error) { return scanFolderFact(r, name, retention) }, explainFolder, f.name, name)
 		if err != nil {
 			return err
 		}
@@ -80,7 +92,7 @@ func (k *Keys) Explain(ctx context.Context, key string, retention time.Duration)
 		if slices.Contains(named, key) {
 			facts = append(facts, Fact{What: "a row names object " + key + ": it stays"})
 		}
-		known, err := all(t, func(r *sql.Rows) (Fact, error) { return scanOrphanFact(r, key, retention) }, explainOrphan, k.name, key)
+		known, err := recorded(t, k.scope, func(r *sql.Rows) (Fact, error) { return scanOrphanFact(r, key, retention) }, explainOrphan, k.name, key)
 		if err != nil {
 			return err
 		}

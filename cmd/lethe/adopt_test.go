@@ -128,6 +128,12 @@ func TestAdoptCommands(t *testing.T) {
 	if code != exitProblems || !strings.Contains(out, "its guard is not installed") || !strings.Contains(out, "1 row has expired") {
 		t.Fatalf("check without a guard: exit code %d\n%s", code, out)
 	}
+	for _, key := range []string{p.Code, p.Hash, "content/" + p.Hash} { // before Lethe's tables are made
+		a.ok([]string{"content " + p.Hash + " is object content/" + p.Hash + "; 1 row refers to it"}, "explain", a.file, key)
+	}
+	if code, out := a.run("receipts", "verify", a.file); code == 0 || !strings.Contains(out, "there are no receipts") {
+		t.Errorf("receipts without tables: exit code %d\n%s", code, out)
+	}
 	if n := a.count(lethesOwn); n != 0 {
 		t.Fatalf("a check left %d things of lethe's", n)
 	}

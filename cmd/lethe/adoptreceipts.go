@@ -35,6 +35,9 @@ func (f *receiptFlags) add(cmd *cobra.Command) {
 // receipts gives those that are asked for to yield, what is sealed first.
 func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield func(receipt.Receipt) error) error {
 	since, err := sinceTime(f.since)
+	if err == nil {
+		err = a.HasReceipts(ctx)
+	}
 	if err != nil {
 		return err
 	}

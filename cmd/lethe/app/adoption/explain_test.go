@@ -54,6 +54,7 @@ func TestExplainFolders(t *testing.T) {
 	a := newArchive(t)
 	a.record("stays", "t")
 	one := a.adopt("one")
+	explains(t, one, "topics", "stays/topics/t", "it lives") // before Lethe's tables are made
 	if err := one.DB.Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}

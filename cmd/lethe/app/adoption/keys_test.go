@@ -238,6 +238,7 @@ func TestKeysReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	reports(t, k)
+	explains(t, f.Adoption, "files", "files/a", "a row names object files/a")
 	if installed, err := f.DB.Installed(t.Context()); err != nil || installed {
 		t.Errorf("a report makes Lethe's tables: %v, %v", installed, err)
 	}

@@ -3,6 +3,7 @@ package adoption
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -20,8 +21,23 @@ func (a *Adoption) chainID(ctx context.Context) (lethe.ID, error) {
 	return lethe.ID("adoption " + made.String()), err
 }
 
+// errNoReceipts is no success: whoever removes the tables removes the chain.
+var errNoReceipts = errors.New("there are no receipts, as Lethe's tables are not made yet or were removed: \"lethe adopt run\" makes them")
+
+// HasReceipts fails if there is no chain of receipts.
+func (a *Adoption) HasReceipts(ctx context.Context) error {
+	installed, err := a.DB.Installed(ctx)
+	if err == nil && !installed {
+		err = errNoReceipts
+	}
+	return err
+}
+
 // VerifyReceipts recomputes the chain of receipts from its anchor to its head.
 func (a *Adoption) VerifyReceipts(ctx context.Context, req admin.ChainRequest) (admin.Chain, error) {
+	if err := a.HasReceipts(ctx); err != nil {
+		return admin.Chain{}, err
+	}
 	id, err := a.chainID(ctx)
 	if err != nil {
 		return admin.Chain{}, err
