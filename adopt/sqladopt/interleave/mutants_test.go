@@ -78,11 +78,15 @@ var table = []mutant{
 		old: "{ids 1} WHERE pg_try_advisory_xact_lock(` + ownedLock(\"t.id\") + `)`", new: "{ids 1}`",
 		pairs: []string{"files: Mark + files: name zero"},
 	}, {
-		name: "outcomes lock no marks", file: "contents.go",
+		name: "outcomes lock no marks", file: "confirm.go",
 		old: "}, markedRows,", new: "}, markedRows[:len(markedRows)-len(sqldb.Exclusive)],",
 		pairs: []string{"pastes: Mark + pastes: Confirm late as failed"},
 	}, {
-		name: "contents are removed without a lock", file: "contents.go",
+		name: "marks change before their contents are locked", file: "confirm.go",
+		old: "case len(seen) > 0 && c.texts().hold != \"\":", new: "case false:",
+		pairs: []string{"pastes: Confirm + pastes: take_ of marked (repeatable read)"},
+	}, {
+		name: "contents are removed without a lock", file: "confirm.go",
 		old: "if hold := c.texts().hold; hold != \"\" {", new: "if hold := \"\"; hold != \"\" {",
 		pairs: []string{"pastes: Confirm + pastes: meddle with marked"},
 	}, {
@@ -105,7 +109,7 @@ var table = []mutant{
 	}, {
 		name: "the guard looks before a content is there", file: "guard_postgres.sql",
 		old: "AFTER INSERT ON", new: "BEFORE INSERT ON",
-		pairs: []string{"pastes: End + pastes: put solo"},
+		pairs: []string{"pastes: End + pastes: take solo"},
 	}, {
 		name: "contents end without a lock against references", file: "end.go",
 		old: "text, c.texts().free,", new: "text, freeContents[:len(freeContents)-len(sqldb.Locked)],",

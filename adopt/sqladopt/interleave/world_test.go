@@ -106,7 +106,9 @@ func (w *world) actor(url string) (a actor) {
 func (w *world) guards() {
 	w.Helper()
 	rows, err := w.direct.Query(w.ctx, `SELECT pg_get_functiondef(p.oid) FROM pg_proc p
-		WHERE p.pronamespace = to_regnamespace('lethe') AND p.proname LIKE 'guard%'`)
+		WHERE p.pronamespace = to_regnamespace('lethe') AND p.proname LIKE 'guard%'
+		UNION ALL SELECT replace(pg_get_triggerdef(t.oid), 'CREATE TRIGGER', 'CREATE OR REPLACE TRIGGER') FROM pg_trigger t
+		WHERE t.tgname LIKE 'lethe\_%' AND NOT t.tgisinternal AND t.tgconstraint = 0`)
 	if err != nil {
 		w.Fatal(err)
 	}

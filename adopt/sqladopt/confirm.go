@@ -1,0 +1,168 @@
+package sqladopt
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// errLost: not all marks are those of the worker any more, or they have to be locked first.
+// Nothing was done.
+var errLost = errors.New("another worker has taken marks over")
+
+// Confirm implements adopt.Contents.
+func (c *Collection) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (out adopt.Confirmed, err error) {
+	keys := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		keys[i] = o.Content
+	}
+	if !slices.ContainsFunc(outcomes, func(o adopt.Outcome) bool { return o.Failed != "" }) {
+		err = c.write(ctx, "confirm contents", func(t *tx) error {
+			out = adopt.Confirmed{Gone: len(keys)}
+			return c.endGone(t, ending{fence, keys, g}, &out)
+		})
+		if !errors.Is(err, errLost) {
+			return out, err
+		}
+	}
+	err = c.write(ctx, "confirm contents", func(t *tx) error {
+		attempts, err := c.attempts(t, fence, keys)
+		if err != nil {
+			return err
+		}
+		out = adopt.Confirmed{}
+		var ended []string
+		var failed []failure
+		for _, o := range outcomes {
+			n, ours := attempts[o.Content]
+			switch {
+			case !ours:
+				out.Lost++
+			case o.Failed == "":
+				ended = append(ended, o.Content)
+			default:
+				f := failure{ID: o.Content, Due: t.now.Add(backoff(n)), Error: o.Failed}
+				if o.Unseen {
+					f.Unseen = t.now.Add(g.Late)
+				}
+				failed = append(failed, f)
+			}
+		}
+		out.Gone, out.Failed = len(ended), len(failed)
+		seen, err := c.lookLocked(t, ended)
+		if err != nil {
+			return err
+		}
+		if err := c.failMarks(t, failed); err != nil {
+			return err
+		}
+		return c.endMarks(t, ending{fence, ended, g}, seen, &out)
+	})
+	return out, err
+}
+
+// failMarks lets deletions be tried again.
+func (c *Collection) failMarks(t *tx, failed []failure) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	_, err := t.exec(failMarks, c.name, sqldb.JSON(failed))
+	return err
+}
+
+// lookLocked locks contents, and looks at them. It goes before marks are changed: a guard
+// whose transaction has one snapshot holds a content, and waits for its mark.
+func (c *Collection) lookLocked(t *tx, keys []string) (map[string]look, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	if hold := c.texts().hold; hold != "" {
+		if held, err := all(t, text, hold, sqldb.JSON(keys)); err != nil || len(held) == 0 {
+			return nil, err
+		}
+	}
+	return c.look(t, keys)
+}
+
+// attempts locks the marks of contents, and returns how often each was tried of those
+// that are a worker's.
+func (c *Collection) attempts(t *tx, fence int64, keys []string) (map[string]int, error) {
+	attempts := map[string]int{}
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var key string
+		var n int
+		var ours bool
+		if err = r.Scan(&key, &n, &ours); err == nil && ours {
+			attempts[key] = n
+		}
+		return none, err
+	}, markedRows, c.name, sqldb.JSON(keys), fence)
+	return attempts, err
+}
+
+// ending is contents whose objects are gone, and the worker that has their marks.
+type ending struct {
+	fence    int64
+	contents []string
+	grace    adopt.Grace
+}
+
+// endGone ends marks whose contents went before: errLost if one is there, or a mark was
+// not the worker's. Such marks need not be locked first.
+func (c *Collection) endGone(t *tx, e ending, out *adopt.Confirmed) error {
+	seen, err := c.look(t, e.contents)
+	switch {
+	case err != nil:
+		return err
+	case len(seen) > 0 && c.texts().hold != "":
+		return errLost
+	}
+	return c.endMarks(t, e, seen, out)
+}
+
+// endMarks ends marks and removes their contents, which are locked: errLost.
+func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.Confirmed) error {
+	if len(e.contents) == 0 {
+		return nil
+	}
+	keys := sqldb.JSON(e.contents)
+	n, err := t.exec(endMarks, c.name, keys, t.now, e.grace.LongestWrite.Microseconds(), e.fence)
+	switch {
+	case err != nil:
+		return err
+	case n != int64(len(e.contents)):
+		return errLost
+	}
+	var free []string
+	for _, key := range e.contents {
+		switch l, exists := seen[key]; {
+		case !exists: // somebody else removed it
+		case l.unreferenced && !l.referenced:
+			free = append(free, key)
+		default:
+			out.Broken = append(out.Broken, key)
+		}
+	}
+	slices.Sort(out.Broken)
+	if err := c.trouble(t, insertMissing, objectGone, out.Broken); err != nil {
+		return err
+	}
+	if remove := c.texts().remove; remove != "" && len(free) > 0 {
+		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
+			return err
+		}
+	}
+	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
+	return err
+}
+
+// backoff is how long a deletion rests after so many attempts: 30 s, doubled, up to
+// an hour.
+func backoff(attempts int) time.Duration {
+	return min(30*time.Second<<min(max(attempts-1, 0), 10), time.Hour)
+}
