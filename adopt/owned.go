@@ -70,7 +70,8 @@ type Emptier struct {
 		Deleter
 		Lister
 	}
-	// Page is how many objects are deleted at once, AtOnce how many folders.
+	// Page is how many objects are deleted at once, AtOnce how many folders; 0: one after
+	// the other.
 	Page, AtOnce int
 }
 
@@ -80,8 +81,13 @@ func (e Emptier) Delete(ctx context.Context, keys []string) ([]blob.Result, erro
 	var running errgroup.Group
 	running.SetLimit(max(1, e.AtOnce))
 	for i, key := range keys {
+		results[i].Key = key
+		if e.AtOnce == 0 {
+			results[i].Err = e.empty(ctx, key)
+			continue
+		}
 		running.Go(func() error {
-			results[i] = blob.Result{Key: key, Err: e.empty(ctx, key)}
+			results[i].Err = e.empty(ctx, key)
 			return nil
 		})
 	}

@@ -123,13 +123,18 @@ func (db *DB) Rename(key, name string) error {
 	return err
 }
 
-// Delete removes a row and counts its content down.
+// Delete removes a row, and counts its content down or leaves behind what it owns.
 func (db *DB) Delete(key string) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	r, err := db.row(key)
 	if err != nil {
 		return err
+	}
+	if db.owns.any() {
+		db.leave(db.owns.of(r), nil)
+		delete(db.rows, key)
+		return nil
 	}
 	c := db.contents[r.Content]
 	if !db.fits(c) {

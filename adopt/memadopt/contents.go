@@ -50,7 +50,7 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 	out.Fence = db.fence
 	takeover := now.Add(r.Late)
 	for _, m := range due {
-		c := db.contents[m.Content]
+		c := db.content(m)
 		referenced := c != nil && db.referenced(m.Content)
 		switch {
 		case m.State == Waiting && c == nil && m.Attempts == 0, m.State == Waiting && c != nil && c.Count != 0:
@@ -62,6 +62,10 @@ func (db *DB) Mark(_ context.Context, r adopt.MarkRequest) (out adopt.Marked, er
 		case c != nil && db.locked[m.Content] > 0:
 			m.Due = now.Add(busyFor)
 			out.Busy++
+		case !db.reaches(m.Object):
+			out.Outside = append(out.Outside, m.Object)
+			db.spare(m, takeover)
+			out.Kept++
 		case c != nil && (referenced || c.Count != 0):
 			switch {
 			case m.State == Condemned && !db.o.Quarantine: // past the guard
@@ -153,6 +157,9 @@ func (db *DB) Confirm(_ context.Context, fence int64, outcomes []adopt.Outcome, 
 
 // drop removes a content that nobody refers to; it reports whether none is left.
 func (db *DB) drop(content string) bool {
+	if db.owns.any() {
+		return !db.referenced(content)
+	}
 	c := db.contents[content]
 	if c != nil && (c.Count != 0 || db.referenced(content)) {
 		return false

@@ -27,6 +27,10 @@ type Options struct {
 	// Unguarded: there is no guard, and contents are marked all the same. No adapter does
 	// that: it shows what the guard buys.
 	Unguarded bool
+	// Owns are templates of the keys of what each row owns, over its columns key and name;
+	// there are no contents then. All of them lie below Prefix.
+	Owns   []string
+	Prefix string
 }
 
 // Status is what a row is.
@@ -78,7 +82,8 @@ type Mark struct {
 
 // DB is the database. It is safe for concurrent use.
 type DB struct {
-	o Options
+	o    Options
+	owns owning
 
 	mu        sync.Mutex
 	rows      map[string]*Row
@@ -109,8 +114,9 @@ var (
 
 // New makes an empty, guarded database.
 func New(o Options) *DB {
+	o.Uncounted = o.Uncounted || len(o.Owns) > 0
 	return &DB{
-		o: o, holds: held{clock: o.Clock}, rows: map[string]*Row{}, contents: map[string]*Content{},
+		o: o, owns: newOwning(o.Owns, o.Prefix), holds: held{clock: o.Clock}, rows: map[string]*Row{}, contents: map[string]*Content{},
 		marks: map[string]*Mark{}, locked: map[string]int{}, moved: map[string]*Quarantined{}, pinned: map[string]bool{}, unguarded: o.Quarantine || o.Unguarded,
 		troubles: troubles{missing: map[string]bool{}, drifted: map[string]lethe.Time{}},
 	}
@@ -157,10 +163,10 @@ func dueFirst[V any](m map[string]*V, chosen func(*V) bool, at func(*V) lethe.Ti
 // up limits a list.
 func up[V any](list []V, limit int) []V { return list[:min(len(list), max(limit, 0))] }
 
-// referenced reports whether rows refer to a content.
+// referenced reports whether rows refer to a content, or own an object.
 func (db *DB) referenced(content string) bool {
 	for _, r := range db.rows {
-		if r.Content == content {
+		if r.Content == content || slices.Contains(db.owns.of(r), content) {
 			return true
 		}
 	}

@@ -154,6 +154,7 @@ func (db *DB) remove(r *Row) {
 		r.Status, r.Content = Deleted, ""
 		return
 	}
+	db.leave(db.owns.of(r), nil)
 	delete(db.rows, r.Key)
 }
 

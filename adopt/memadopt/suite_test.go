@@ -32,6 +32,26 @@ func TestSuite(t *testing.T) {
 	})
 }
 
+func TestOwnedSuite(t *testing.T) {
+	adopttest.RunOwned(t, func(_ *testing.T, folders bool) adopttest.OwnedSite {
+		a := owner{&app{}}
+		a.Pass(365 * 24 * time.Hour)
+		a.db = memadopt.New(memadopt.Options{Clock: a, Grace: adopt.DefaultGrace, Owns: []string{adopttest.Owned(folders)}, Prefix: "files/"})
+		return adopttest.OwnedSite{Contents: a.db, Holder: a.db, Taker: a.db, App: a}
+	})
+}
+
+// owner is an application whose rows own objects.
+type owner struct{ *app }
+
+func (o owner) Insert(_ context.Context, key, name string, in time.Duration) error {
+	return refused(o.db.Insert(key, name, o.end(in)))
+}
+
+func (o owner) Rename(_ context.Context, key, name string) error {
+	return refused(o.db.Move(key, name))
+}
+
 // app is an application whose clock is told how late it is.
 type app struct {
 	db  *memadopt.DB
