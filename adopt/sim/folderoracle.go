@@ -113,8 +113,8 @@ func (o *folderOracle) condemned(r *run, names []string, before []adopt.KnownFol
 		switch {
 		case o.s.named[name]:
 			return fmt.Errorf("%s was condemned, and a row names it", name)
-		case o.s.keeper.kept.Folder(name+"/") != nil:
-			return fmt.Errorf("%s was condemned, and %s", name, o.s.keeper.kept.Folder(name+"/").Why())
+		case o.s.keeper.holds().Folder(name+"/") != nil:
+			return fmt.Errorf("%s was condemned, and %s", name, o.s.keeper.holds().Folder(name+"/").Why())
 		case o.seen[name] == nil || o.seen[name] == r:
 			return fmt.Errorf("%s was condemned by the run that saw it first", name)
 		}
@@ -144,7 +144,7 @@ func (o *folderOracle) proceeds(r *run, k adopt.KnownFolder, at *pageLook) error
 	if o.s.named[name] {
 		return fmt.Errorf("%s is being purged, and a row names it", name)
 	}
-	if h := o.s.keeper.kept.Folder(name + "/"); h != nil {
+	if h := o.s.keeper.holds().Folder(name + "/"); h != nil {
 		return fmt.Errorf("%s is being purged, and %s", name, h.Why())
 	}
 	if r.purged[name] = true; len(r.purged) > o.s.rules.Most {

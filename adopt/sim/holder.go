@@ -32,15 +32,10 @@ func (k *keeper) keep(a *actor) {
 	for {
 		a.sleepUntil(k.going, a.between(time.Minute, time.Hour))
 		h := k.choose(a)
-		_, err := write(k.w, "add-hold", h.String(), func() (struct{}, error) {
-			_, under, err := k.db.AddHold(context.Background(), h)
-			k.w.counts["deletes under way of what is held"] += under.Objects + under.Folders
-			k.until[h] = k.w.now
-			if under.Until != 0 {
-				k.until[h] = k.w.now.Add(under.Until.Sub(k.clock.Now()))
-			}
-			return struct{}{}, err
-		})
+		if a.one(3) {
+			h.For = a.between(time.Second, 2*time.Hour)
+		}
+		h, err := k.add(h)
 		if err != nil {
 			continue
 		}
@@ -51,16 +46,45 @@ func (k *keeper) keep(a *actor) {
 		}
 		// From its end on nothing is promised any more.
 		k.kept = slices.DeleteFunc(k.kept, func(have adopt.Hold) bool { return have == h })
+		if h.Until != 0 && a.one(2) {
+			continue // it ends by itself, or has ended
+		}
 		_, _ = write(k.w, "lift-hold", h.String(), func() (struct{}, error) {
 			return struct{}{}, k.db.LiftHold(context.Background(), h)
 		})
 	}
 }
 
+// add sets a hold, and notes what it was told of deletes under way.
+func (k *keeper) add(h adopt.Hold) (adopt.Hold, error) {
+	return write(k.w, "add-hold", h.String(), func() (adopt.Hold, error) {
+		h, under, err := k.db.AddHold(context.Background(), h)
+		k.w.counts["deletes under way of what is held"] += under.Objects + under.Folders
+		k.until[h] = k.w.now
+		if under.Until != 0 {
+			k.until[h] = k.w.now.Add(under.Until.Sub(k.clock.Now()))
+		}
+		return h, err
+	})
+}
+
+// over reports whether a hold has ended by itself.
+func (k *keeper) over(h adopt.Hold) bool { return h.Until != 0 && h.Until <= k.clock.Now() }
+
+// holds are those that somebody was told of, and that are not over.
+func (k *keeper) holds() (out adopt.Holds) {
+	for _, h := range k.kept {
+		if !k.over(h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
 // lost: what is held goes by deletes alone that were allowed before, and by when it was
 // told that they take effect.
 func (k *keeper) lost(key string) error {
-	for _, h := range k.kept {
+	for _, h := range k.holds() {
 		if (adopt.Holds{h}).Object(key) != nil && k.w.now > k.until[h] {
 			return fmt.Errorf("%s went %s after deletes were to have taken effect, and %s", key, k.w.now.Sub(k.until[h]), h.Why())
 		}
@@ -68,12 +92,12 @@ func (k *keeper) lost(key string) error {
 	return nil
 }
 
-// release lifts what is held still.
+// release lifts what is held still. Those that are over keep nothing.
 func (k *keeper) release() {
 	k.kept = nil
 	list, err := k.db.Holds(context.Background())
 	for _, h := range list {
-		if err == nil {
+		if err == nil && !k.over(h) {
 			err = k.db.LiftHold(context.Background(), h)
 		}
 	}

@@ -74,8 +74,8 @@ func (o *keyOracle) sees(r *run, list []adopt.OrphanObject, out adopt.Seen) erro
 		switch {
 		case o.s.named[key] && o.s.hidden == 0:
 			return fmt.Errorf("%s is condemned, and a row names it", key)
-		case o.s.keeper.kept.Object(whole) != nil:
-			return fmt.Errorf("%s is condemned, and %s", key, o.s.keeper.kept.Object(whole).Why())
+		case o.s.keeper.holds().Object(whole) != nil:
+			return fmt.Errorf("%s is condemned, and %s", key, o.s.keeper.holds().Object(whole).Why())
 		case there && v.at < r.streamed && now.Sub(v.at) < rules.Retention:
 			return fmt.Errorf("%s is condemned %s after it was put", key, now.Sub(v.at))
 		case now.Sub(o.seenNamed[key]) < rules.Retention:

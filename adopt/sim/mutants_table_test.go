@@ -97,6 +97,11 @@ var recordMutants = []mutant{
 		edits: []mutation.Edit{{Old: "if len(due) == 0 || holds.All() != nil {", New: "if len(due) == 0 {"},
 			{Old: "case holds.Object(m.Object) != nil:", New: "case holds.All() == nil && holds.Object(m.Object) != nil:"}}},
 
+	{name: "holds end before their time", rule: "a hold stands until it is over", file: memHolds,
+		edits: edit("h.Until != 0 && h.Until <= now })", "h.Until != 0 && h.Until <= now.Add(time.Hour) })")},
+	{name: "holds that are over keep", rule: "a hold ends by itself", file: memHolds,
+		edits: edit("h.Until != 0 && h.Until <= now })", "h.Until != 0 && h.Until <= min(now, 0) })")},
+
 	// What protects rows that are extended, and copies.
 	{name: "what was extended is removed", rule: "still expired", file: records,
 		edits: edit("		if !r.expired(now) {\n			r.giveBack()", "		if !r.expired(now.Add(24 * time.Hour)) && r.End == 0 {\n			r.giveBack()")},

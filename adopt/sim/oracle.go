@@ -83,7 +83,7 @@ func (o *oracle) confirmed(fence int64, before []memadopt.Mark) error {
 // marked: no object is condemned that a hold keeps.
 func (o *oracle) marked(m adopt.Marked) error {
 	for _, c := range m.Contents {
-		if h := o.w.keeper.kept.Object(c.Object); h != nil {
+		if h := o.w.keeper.holds().Object(c.Object); h != nil {
 			return fmt.Errorf("object %s was condemned, and %s", c.Object, h.Why())
 		}
 	}
@@ -161,8 +161,8 @@ func (o *oracle) agree(step string, rows map[string]memadopt.Row) error {
 		case there && (r.Content != p.content || r.End != p.end):
 			return fmt.Errorf("paste %s is of %s until %s, and was made of %s until %s", key, r.Content, r.End, p.content, p.end)
 		case there || !known:
-		case o.w.keeper.kept.Row(key) != nil:
-			return fmt.Errorf("paste %s went, and %s", key, o.w.keeper.kept.Row(key).Why())
+		case o.w.keeper.holds().Row(key) != nil:
+			return fmt.Errorf("paste %s went, and %s", key, o.w.keeper.holds().Row(key).Why())
 		case step != o.ends() || p.end == 0 || p.end > o.w.now:
 			return fmt.Errorf("paste %s went in %q, and lasts until %s", key, step, p.end)
 		case o.w.cfg.Site != Taken && o.claims[key] == 0:
