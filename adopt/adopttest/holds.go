@@ -16,6 +16,7 @@ func holdTests() []test {
 		{name: "a hold on a prefix keeps what lies below it", run: heldPrefix},
 		{name: "a hold keeps a delete from being tried again", run: heldAgain},
 		{name: "a hold tells which deletes are under way", run: heldUnderWay},
+		{name: "a hold tells of a delete that outlives the one that was seen", run: heldUnseen},
 		{name: "a hold ends by itself", run: heldUntil},
 		{name: "a hold is set once, and lifted once", run: heldOnce},
 		{name: "a hold keeps an object from quarantine, and its copy", run: heldFromQuarantine, in: Variant{Quarantine: true}},
@@ -147,6 +148,22 @@ func heldUnderWay(w *world) {
 	equal(w, "under way while a delete that was sent late may land", w.hold(adopt.HoldCollection, "").Objects, 1)
 	w.App.Pass(grace.Landed() - grace.Late)
 	equal(w, "under way at last", w.hold(adopt.HoldCollection, ""), adopt.UnderWay{})
+}
+
+// Who uploads the object again while it is held may lose it to the delete whose end
+// nobody saw.
+func heldUnseen(w *world) {
+	m := w.condemned("x")
+	w.confirm(m.Fence, adopt.Confirmed{Failed: 1}, adopt.Outcome{Content: "x", Failed: "it broke", Unseen: true})
+	w.App.Pass(time.Minute)
+	m = w.mark()
+	w.confirm(m.Fence, adopt.Confirmed{Gone: 1}, gone("x")...)
+	if under := w.hold(adopt.HoldObject, ObjectOf("x")); under.Objects != 1 || under.Until == 0 {
+		w.Errorf("under way are %+v, want the delete whose end was not seen", under)
+	}
+	w.lift(adopt.HoldObject, ObjectOf("x"))
+	w.App.Pass(grace.Late)
+	equal(w, "under way once it has landed", w.hold(adopt.HoldObject, ObjectOf("x")), adopt.UnderWay{})
 }
 
 func heldUntil(w *world) {

@@ -79,7 +79,7 @@ func (db *DB) underWay(h adopt.Hold) (out adopt.UnderWay) {
 		if m.Fence != 0 { // it is due Late after it was marked
 			until = max(until, m.Due.Add(db.o.Grace.Landed()-db.o.Grace.Late))
 		}
-		if m.State == Condemned && until > now && (adopt.Holds{h}).Object(m.Object) != nil {
+		if until > now && (adopt.Holds{h}).Object(m.Object) != nil {
 			out.Objects++
 			out.Until = max(out.Until, until)
 		}

@@ -40,7 +40,7 @@ const (
 	// {covered} is whether a hold covers a key: ?3 is its scope, ?4 its key.
 	objectsUnderWay = `SELECT count(*), coalesce(max(u.until_at), 0) FROM (
 		SELECT object AS "key", CASE WHEN fence <> 0 AND due_at + ?6 > unseen_until THEN due_at + ?6 ELSE unseen_until END AS until_at
-			FROM {lethe}condemned WHERE collection = ?1 AND state = 2
+			FROM {lethe}condemned WHERE collection = ?1 AND state IN (2, 3)
 		UNION ALL SELECT "key", allowed_at + ?5 FROM {lethe}orphans WHERE collection = ?1 AND allowed_at <> 0
 		UNION ALL SELECT "key", CASE WHEN state = 4 AND due_at > late_at THEN due_at ELSE late_at END
 			FROM {lethe}quarantined WHERE collection = ?1 AND state IN (2, 4)) AS u
