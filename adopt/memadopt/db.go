@@ -139,6 +139,20 @@ func (db *DB) Snapshot() Snapshot {
 	return Snapshot{values(db.rows), values(db.contents), values(db.marks), values(db.moved), len(db.again), db.holds.standing()}
 }
 
+// Rows returns the rows at one instant.
+func (db *DB) Rows() []Row {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return values(db.rows)
+}
+
+// Marks returns the marks at one instant.
+func (db *DB) Marks() []Mark {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return values(db.marks)
+}
+
 // values returns copies of a map's values in the order of its keys.
 func values[V any](m map[string]*V) []V {
 	out := make([]V, 0, len(m))

@@ -34,6 +34,7 @@ type actor struct {
 	crashed bool
 	failure error
 	racer   bool   // it commits as soon as it may
+	tardy   bool   // what it sends next it sends as late as it may
 	onDeath func() // what its connections leave when they break
 
 	step func() (struct{}, bool)
@@ -43,7 +44,7 @@ type actor struct {
 
 // start makes the actor's coroutine; it does not run yet.
 func (a *actor) start() {
-	a.effects, a.asleep, a.wakes, a.moment, a.onTime, a.ahead, a.crashed = 0, 0, nil, nil, false, false, false
+	a.effects, a.asleep, a.wakes, a.moment, a.onTime, a.ahead, a.crashed, a.tardy = 0, 0, nil, nil, false, false, false, false
 	a.rng = rand.New(rand.NewPCG(a.w.cfg.Seed, uint64(1000*(a.index+1)+a.life)))
 	a.step, a.kill = iter.Pull(func(yield func(struct{}) bool) {
 		a.park = yield

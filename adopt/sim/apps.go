@@ -161,7 +161,7 @@ func (w *world) deleteAhead() (content string, at lethe.Time) {
 			return l.keys[len(l.keys)-1], l.at
 		}
 	}
-	for _, m := range w.db.Snapshot().Marks {
+	for _, m := range w.db.Marks() {
 		if m.State == memadopt.Condemned {
 			return m.Content, w.now
 		}
@@ -195,7 +195,7 @@ func (w *world) refused(content string) bool { return w.mark(content) > memadopt
 
 // mark returns the state of a content's mark, 0 if it has none.
 func (w *world) mark(content string) memadopt.State {
-	for _, m := range w.db.Snapshot().Marks {
+	for _, m := range w.db.Marks() {
 		if m.Content == content {
 			return m.State
 		}
@@ -348,7 +348,7 @@ func meddle(a *actor) {
 
 // claimed returns a paste whose deletion is in progress.
 func (w *world) claimed() string {
-	for _, r := range w.db.Snapshot().Rows {
+	for _, r := range w.db.Rows() {
 		if r.Status == memadopt.Claimed {
 			return r.Key
 		}

@@ -59,7 +59,7 @@ func (o *oracle) nextEnd() (key string, end lethe.Time) {
 // settles notes what is claimed right before rows are settled.
 func (o *oracle) settles() {
 	clear(o.claims)
-	for _, r := range o.w.db.Snapshot().Rows {
+	for _, r := range o.w.db.Rows() {
 		if r.Status == memadopt.Claimed {
 			o.claims[r.Key] = r.At
 		}
@@ -69,7 +69,7 @@ func (o *oracle) settles() {
 // confirmed: outcomes change only marks of their own fence.
 func (o *oracle) confirmed(fence int64, before []memadopt.Mark) error {
 	now := map[string]memadopt.Mark{}
-	for _, m := range o.w.db.Snapshot().Marks {
+	for _, m := range o.w.db.Marks() {
 		now[m.Content] = m
 	}
 	for _, m := range before {

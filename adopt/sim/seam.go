@@ -37,7 +37,7 @@ const (
 var (
 	txFaults     = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter, stall, stallAfter}
 	readFaults   = []Fault{notDone, crashBefore, stall}
-	deleteFaults = []Fault{notDone, undone, doneError, late, late, lateCrash, lastMoment, slow, partial, short, short, crashBefore, crashAfter, stall, stall}
+	deleteFaults = []Fault{notDone, undone, doneError, late, late, lateCrash, lastMoment, lastMoment, slow, partial, short, short, crashBefore, crashAfter, stall, stall}
 	dropFaults   = []Fault{notDone, undone, doneError, partial, crashBefore, crashAfter, stall}
 	putFaults    = []Fault{notDone, undone, doneError, late, crashBefore, crashAfter}
 )
@@ -75,6 +75,9 @@ func (w *world) arrive(step, detail string, faults []Fault) Fault {
 		fault = faults[(h>>32)%uint64(len(faults))]
 		w.counts[step+"/"+string(fault)]++
 	}
+	if a.tardy && slices.Contains(faults, lastMoment) {
+		fault, a.tardy = lastMoment, false
+	}
 	w.note("%s %s %s %s", a.name, step, detail, fault)
 	switch fault {
 	case crashBefore:
@@ -95,7 +98,7 @@ func weight(a *actor, step string) uint64 {
 	switch {
 	case step == "unlink":
 		return 6
-	case step == "settle":
+	case step == "settle" || step == "mark":
 		return 4
 	case step == "copy" || step == "moved":
 		return 11
@@ -127,6 +130,15 @@ func (w *world) nap(a *actor) {
 	w.note("%s wakes", a.name)
 }
 
+// overstays lets a worker learn so late that its marks stand that they do not any more
+// when what it sends takes effect, sent as late as it may.
+func (a *actor) overstays() {
+	g := a.w.grace
+	a.sleep(a.between(2*g.Late/3+g.LongestWrite, 2*g.Late+g.LongestWrite))
+	a.tardy = true
+	a.w.note("%s learns late of its marks", a.name)
+}
+
 // write is a transaction.
 func write[T any](w *world, step, detail string, fn func() (T, error)) (out T, err error) {
 	fault := w.arrive(step, detail, txFaults)
@@ -148,6 +160,8 @@ func write[T any](w *world, step, detail string, fn func() (T, error)) (out T, e
 	switch {
 	case fault == crashAfter:
 		a.dies()
+	case fault == stallAfter && (step == "mark" || step == "settle") && a.one(2):
+		a.overstays()
 	case fault == stallAfter:
 		w.site.nap(a)
 	case fault == doneError && err == nil:
@@ -208,7 +222,7 @@ func (t tables) Take(ctx context.Context, limit int, again time.Duration) (adopt
 
 // claimedAgain reports whether a row of a claim is another's by now.
 func (w *world) claimedAgain(c adopt.Claim) bool {
-	for _, r := range w.db.Snapshot().Rows {
+	for _, r := range w.db.Rows() {
 		if r.Status == memadopt.Claimed && r.At != c.At && slices.ContainsFunc(c.Rows, func(mine adopt.Row) bool { return mine.Key == r.Key }) {
 			return true
 		}
@@ -263,7 +277,7 @@ func (t tables) Mark(ctx context.Context, r adopt.MarkRequest) (adopt.Marked, er
 
 func (t tables) Confirm(ctx context.Context, fence int64, outcomes []adopt.Outcome, g adopt.Grace) (adopt.Confirmed, error) {
 	return write(t.w, "confirm", fmt.Sprint(fence, outcomes), func() (adopt.Confirmed, error) {
-		before := t.db.Snapshot().Marks
+		before := t.db.Marks()
 		out, err := t.db.Confirm(ctx, fence, outcomes, g)
 		t.w.fail(t.w.oracle.confirmed(fence, before))
 		return out, err

@@ -17,7 +17,7 @@ var (
 	schedules = flag.Int("sim.schedules", 300, "how many schedules to run of each site")
 	seed      = flag.Uint64("sim.seed", 0, "run only this seed, with its trace")
 	first     = flag.Uint64("sim.first", 1, "the first seed")
-	only      = flag.String("sim.site", "", "only worlds of this: records, taken, quarantined, folders, keys")
+	only      = flag.String("sim.site", "", "only worlds of this: records, taken, quarantined, folders, keys, owned")
 )
 
 // explore runs schedules on all cores and stops at the first that fails.
@@ -75,6 +75,10 @@ var sites = map[sim.Site][]string{
 	sim.Keys: {
 		"keys keys: orphans", "keys keys: objects", "keys keys: missing", "used again, and lost", "came back too late", "unlink landed late",
 		"runs failed", "keys keys: held", "deletes under way of what is held",
+	},
+	sim.Owned: {
+		"refused", "expire files: rows", "clean files: kept", "clean files: held", "clean files: lost", "clean files: failed", "unlink landed late",
+		"deletes under way of what is held",
 	},
 }
 

@@ -57,8 +57,7 @@ func (w *world) routines() []routine {
 }
 
 // work runs passes for ever.
-func work(a *actor) {
-	routines := a.w.routines()
+func work(a *actor, routines []routine) {
 	for {
 		a.pass(routines[a.rng.IntN(len(routines))])
 		if a.one(4) {

@@ -26,6 +26,7 @@ const (
 	Taken       Site = "taken"       // rows without columns for a claim
 	Folders     Site = "folders"
 	Keys        Site = "keys"
+	Owned       Site = "owned" // rows that own objects, or folders
 )
 
 // Config is all that a run depends on.
@@ -111,6 +112,8 @@ func Run(cfg Config) Result {
 		w.site = newFolderSite(w)
 	case Keys:
 		w.site = newKeySite(w)
+	case Owned:
+		w.site = newOwnedSite(w)
 	default:
 		w.site = newRecordSite(w)
 	}
@@ -169,7 +172,7 @@ func newRecordSite(w *world) recordSite {
 	w.oracle = newOracle(w)
 	w.keeper = newKeeper(w, w.db, w, func() bool { return w.claimed() != "" }, chosen)
 	for range 2 + w.rng.IntN(2) {
-		w.enter("worker", work)
+		w.enter("worker", func(a *actor) { work(a, w.routines()) })
 	}
 	for range 2 + w.rng.IntN(2) {
 		w.enter("app", serve)
