@@ -190,10 +190,14 @@ func (s *Store) advice(v verdict) string {
 	switch v.code {
 	case "NoSuchBucket", "InvalidBucketName":
 		return fmt.Sprintf("there is no bucket %s at %s; create it, or mend bucket, region or endpoint", s.o.Bucket, at)
-	case "InvalidAccessKeyId", "InvalidAccessKey", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "Unauthorized":
-		return "the service does not take the access key; mend access key and secret key"
+	case "SignatureDoesNotMatch":
+		return "the service does not take the signature; mend the secret key (secret_key): it is not that of the access key"
+	case "InvalidAccessKeyId", "InvalidAccessKey", "Unauthorized":
+		return "the service does not know the access key; mend it (access_key), or give one of this service"
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+		return "the access key was for a while, which is over; get another"
 	case "AccessDenied", "Forbidden":
-		return fmt.Sprintf("the access key may not do this in bucket %s; it needs the rights to get, put, delete and list objects and to list and abort multipart uploads", s.o.Bucket)
+		return s.allow(v)
 	case "RequestTimeTooSkewed":
 		return "this machine's clock and the service's differ too much; set this machine's clock"
 	case "PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "TemporaryRedirect", "IllegalLocationConstraintException":

@@ -300,7 +300,7 @@ func TestPutWithoutCredentials(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	s, n := faulty(t)
 	for code, words := range map[string]string{
-		"NoSuchBucket": "create it", "SignatureDoesNotMatch": "secret key", "AccessDenied": "rights", "RequestTimeTooSkewed": "clock", "AuthorizationHeaderMalformed": "region",
+		"NoSuchBucket": "create it", "SignatureDoesNotMatch": "secret key", "AccessDenied": "allow it s3:", "RequestTimeTooSkewed": "clock", "AuthorizationHeaderMalformed": "region",
 	} {
 		n.set(s3Error(400, code))
 		if err := s.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), words) || !errors.Is(err, blob.ErrDown) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -116,7 +115,7 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		return nil, err
 	}
 	if err := store.Probe(ctx); err != nil {
-		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys"}}, ctx.Err()
+		return []adopt.Finding{{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}}, ctx.Err()
 	}
 	var out []adopt.Finding
 	switch noDelete, noPut := unfit(store); {
@@ -126,11 +125,22 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		out = append(out, adopt.Finding{Problem: true, What: "bucket " + c.Bucket + ": " + noPut, Do: "nothing could be marked"})
 	}
 	found, err := compare(ctx, store)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var more []adopt.Finding
+		more, err = a.checkQuarantine(ctx, name)
+		found = append(found, more...)
 	}
-	more, err := a.checkQuarantine(ctx, name)
-	return slices.Concat(out, found, more), err
+	found, err = denied(ctx, found, err)
+	return append(out, found...), err
+}
+
+// denied adds to findings what a bucket does not let one look at: that is a problem of its
+// collection, and of no other.
+func denied(ctx context.Context, found []adopt.Finding, err error) ([]adopt.Finding, error) {
+	if !errors.Is(err, blob.ErrDown) || ctx.Err() != nil {
+		return found, err
+	}
+	return append(found, adopt.Finding{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}), nil
 }
 
 // sampled compares keys below a prefix that sample returns.

@@ -32,6 +32,7 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 			continue
 		}
 		found, err := a.reportFolders(ctx, name)
+		found, err = denied(ctx, found, err)
 		if err != nil {
 			return nil, err
 		}
