@@ -51,6 +51,7 @@ type Quarantine struct {
 // moving is a Delete under way.
 type moving struct {
 	*Quarantine
+	fence int64
 	until lethe.Time // the objects are this worker's before, by Boot
 
 	mu   sync.Mutex
@@ -129,12 +130,13 @@ func (m *moving) move(ctx context.Context, keys []string) error {
 	if err != nil {
 		return err
 	}
+	m.fence = begun.Fence
 	going := append(begun.Copy, begun.Remove...)
 	m.wait(found, append(begun.Gone, going...))
 	for _, key := range begun.Gone {
 		m.say(key, nil)
 	}
-	m.each(begun.Copy, func(key string) error { return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false)) })
+	m.each(begun.Copy, func(key string) error { return m.copy(ctx, key) })
 	m.each(m.left(begun.Copy), func(key string) error { return m.verify(ctx, key) })
 	m.each(begun.Remove, func(key string) error { return m.again(ctx, key) })
 	may, err := m.Rows.Moved(ctx, begun.Fence, m.left(going), Terms{m.Retention, m.Grace.Landed()})
@@ -196,6 +198,11 @@ func (m *moving) copied(err error) error {
 // plain keeps the text of an error: what is known of a copy is not known of the object.
 type plain struct{ error }
 
+func (m *moving) copy(ctx context.Context, key string) error {
+	ctx = m.recording(ctx, Upload{Key: key, Fence: m.fence, Name: m.Into + key})
+	return m.copied(m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false))
+}
+
 // verify compares a copy that was made just now with the object.
 func (m *moving) verify(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
@@ -232,8 +239,8 @@ func (m *moving) again(ctx context.Context, key string) error {
 	case err != nil && !errors.Is(err, blob.ErrNotExist):
 		return m.copied(err)
 	}
-	if err := m.Copies.CopyForeign(ctx, m.Objects, m.seen[key], key, false); err != nil {
-		return m.copied(err)
+	if err := m.copy(ctx, key); err != nil {
+		return err
 	}
 	return m.verify(ctx, key)
 }

@@ -22,6 +22,10 @@ type nothingHeld struct {
 	now lethe.Time
 }
 
+func (n *nothingHeld) Unfinished(context.Context, adopt.Upload, int) ([]adopt.Upload, error) {
+	return nil, nil
+}
+
 func (n *nothingHeld) Held(context.Context, string, int) (adopt.QuarantinePage, error) {
 	return adopt.QuarantinePage{Now: n.now}, nil
 }

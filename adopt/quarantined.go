@@ -121,6 +121,7 @@ type QuarantineRecords interface {
 type QuarantineRows interface {
 	QuarantineMoves
 	QuarantineRecords
+	QuarantineUploads
 }
 
 // May reports whether an object on record may be claimed at an instant of the

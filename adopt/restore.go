@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
@@ -37,27 +36,6 @@ func (q *Quarantine) Pass(string) func(ctx context.Context, add func(string, int
 		}
 		return false, q.sweep(ctx, page.Now)
 	}
-}
-
-const (
-	// uploadsAfter is how old an upload of a copy in parts has to be to be given up: its
-	// worker is dead.
-	uploadsAfter = 24 * time.Hour
-	// sweepEvery is how often such uploads are looked for.
-	sweepEvery = time.Hour
-)
-
-// sweep gives up uploads of copies that nobody will end. Nobody but Lethe writes there.
-func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) error {
-	store, ok := q.Copies.(blob.Unfinished)
-	if !ok || q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
-		return nil
-	}
-	if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("look for unfinished copies: %w", err)
-	}
-	q.swept = q.Boot.Now()
-	return nil
 }
 
 // Has reports whether a whole key is one of the collection's.
@@ -184,7 +162,7 @@ func (c *care) restore(ctx context.Context, keys []string) error {
 	var back, left, lost []string
 	why := ""
 	for _, key := range claimed {
-		switch err := c.copyBack(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), key, began.Add(c.Grace.Landed())); {
+		switch err := c.copyBack(inTime(ctx, c.Boot, began, c.Grace.sendWithin()), claim{key, fence, began.Add(c.Grace.Landed())}); {
 		case err == nil:
 			back = append(back, key)
 		case errors.Is(err, errNoCopy):
@@ -226,8 +204,16 @@ func (c *care) end(ctx context.Context, fence int64, ends map[Ending][]string) (
 // errNoCopy: the copy of an object that is to be restored is not there.
 var errNoCopy = errors.New("its copy is gone")
 
-// copyBack copies an object back, and compares it, before the instant by Boot.
-func (c *care) copyBack(ctx context.Context, key string, before lethe.Time) error {
+// claim is an object that was claimed.
+type claim struct {
+	key    string
+	fence  int64
+	before lethe.Time // it is this worker's, by Boot
+}
+
+// copyBack copies an object back, and compares it.
+func (c *care) copyBack(ctx context.Context, of claim) error {
+	key := of.key
 	rest, ok := below(key, c.Prefix)
 	if !ok {
 		return fmt.Errorf("%q lies outside of the prefix %q: %w", key, c.Prefix, blob.ErrInvalidKey)
@@ -242,12 +228,13 @@ func (c *care) copyBack(ctx context.Context, key string, before lethe.Time) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", blob.ErrNotDone, plain{err})
 	}
+	ctx = c.recording(ctx, Upload{Key: key, Fence: of.fence, Name: key})
 	if err := c.Objects.CopyForeign(ctx, c.Copies, seen, rest, true); err != nil {
 		return err
 	}
 	back, err := c.Objects.StatForeign(ctx, rest)
 	if err == nil {
-		err = comparer{a: c.Objects, b: c.Copies, before: before, boot: c.Boot}.same(ctx, back, seen)
+		err = comparer{a: c.Objects, b: c.Copies, before: of.before, boot: c.Boot}.same(ctx, back, seen)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", blob.ErrUnknown, plain{err})

@@ -27,6 +27,10 @@ func quarantineTests() []test {
 		{name: "a copy that is not needed is purged", run: purgesSpare, in: in},
 		{name: "without counts a row restores", run: restores, in: Variant{Quarantine: true, Uncounted: true}},
 		{name: "objects on record come in pages", run: heldPages, in: in},
+		{name: "an upload is recorded by who has the object", run: uploadsOnce, in: in},
+		{name: "uploads of silent workers are told", run: uploadsSilent, in: in},
+		{name: "uploads of what has ended are told", run: uploadsEnded, in: in},
+		{name: "uploads come in pages", run: uploadPages, in: in},
 	}
 }
 

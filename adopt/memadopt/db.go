@@ -90,6 +90,7 @@ type DB struct {
 	contents  map[string]*Content
 	marks     map[string]*Mark
 	moved     map[string]*Quarantined
+	uploads   []adopt.Upload // by keys and fences
 	again     []again
 	troubles  troubles
 	holds     held

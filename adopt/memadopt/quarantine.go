@@ -1,7 +1,9 @@
 package memadopt
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -174,4 +176,54 @@ func (r Quarantine) InQuarantine(context.Context) (out adopt.Backlog, err error)
 		}
 	}
 	return out, nil
+}
+
+func byKeyAndFence(a, b adopt.Upload) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Fence, b.Fence))
+}
+
+// has reports whether an object is in the hands of a fence.
+func (db *DB) has(key string, fence int64) bool {
+	q := db.moved[key]
+	return q != nil && q.Fence == fence && q.Due > db.o.Clock.Now()
+}
+
+// Uploading implements adopt.QuarantineUploads.
+func (r Quarantine) Uploading(_ context.Context, u adopt.Upload) (bool, error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if !db.has(u.Key, u.Fence) {
+		return false, nil
+	}
+	at, there := slices.BinarySearchFunc(db.uploads, u, byKeyAndFence)
+	if there {
+		return false, fmt.Errorf("memadopt: %s is copied twice under one fence", u.Key)
+	}
+	db.uploads = slices.Insert(db.uploads, at, u)
+	return true, nil
+}
+
+// Unfinished implements adopt.QuarantineUploads.
+func (r Quarantine) Unfinished(_ context.Context, after adopt.Upload, limit int) (out []adopt.Upload, err error) {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, u := range db.uploads {
+		if byKeyAndFence(u, after) > 0 && !db.has(u.Key, u.Fence) && len(out) < limit {
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+// Aborted implements adopt.QuarantineUploads.
+func (r Quarantine) Aborted(_ context.Context, u adopt.Upload) error {
+	db := r.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if at, there := slices.BinarySearchFunc(db.uploads, u, byKeyAndFence); there {
+		db.uploads = slices.Delete(db.uploads, at, at+1)
+	}
+	return nil
 }

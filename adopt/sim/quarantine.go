@@ -70,6 +70,19 @@ func (m moves) End(ctx context.Context, fence int64, keys []string, how adopt.En
 	return write(m.w, "end-held", fmt.Sprint(fence, how, keys), func() ([]string, error) { return m.db.End(ctx, fence, keys, how) })
 }
 
+func (m moves) Uploading(ctx context.Context, u adopt.Upload) (bool, error) {
+	return write(m.w, "uploading", fmt.Sprint(u), func() (bool, error) { return m.db.Uploading(ctx, u) })
+}
+
+func (m moves) Unfinished(ctx context.Context, after adopt.Upload, limit int) ([]adopt.Upload, error) {
+	return m.db.Unfinished(ctx, after, limit)
+}
+
+func (m moves) Aborted(ctx context.Context, u adopt.Upload) error {
+	_, err := write(m.w, "aborted", fmt.Sprint(u), func() (struct{}, error) { return struct{}{}, m.db.Aborted(ctx, u) })
+	return err
+}
+
 func (m moves) Want(ctx context.Context, key string) (bool, error) { return m.db.Want(ctx, key) }
 
 func (m moves) InQuarantine(ctx context.Context) (adopt.Backlog, error) {

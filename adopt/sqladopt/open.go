@@ -132,7 +132,7 @@ func (db *DB) fits(t *tx) error {
 }
 
 // tables are Lethe's own.
-var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "orphans", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles"}
+var tables = []string{"adoption", "cache_due", "collections", "condemned", "folders", "holds", "live_rows", "orphans", "quarantined", "receipt_pages", "receipt_seals", "receipts", "runs", "troubles", "uploads"}
 
 // Remove drops Lethe's tables, and their schema if nothing else lies there: ErrHeld if a
 // hold stands, which would be forgotten.

@@ -99,6 +99,17 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
     PRIMARY KEY (collection, "key")
 );
 
+-- Copies in parts that were begun: whoever dies leaves them to others, who give them up.
+CREATE TABLE IF NOT EXISTS {lethe}uploads (
+    collection {key text} NOT NULL,
+    "key"      {key text} NOT NULL,  -- of the object
+    fence      bigint NOT NULL,      -- of the worker
+    name       text   NOT NULL,      -- the key of the upload: the object's, or that of its copy
+    id         text   NOT NULL,      -- of the service
+    at         bigint NOT NULL,
+    PRIMARY KEY (collection, "key", fence)
+);
+
 -- What was found wrong: 1 an object that something refers to is gone, 2 the count of a
 -- content, 3 why the instance that checked it last does not work on the collection.
 CREATE TABLE IF NOT EXISTS {lethe}troubles (

@@ -106,6 +106,17 @@ CREATE TABLE IF NOT EXISTS {lethe}quarantined (
     PRIMARY KEY (collection, "key")
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- Copies in parts that were begun: whoever dies leaves them to others, who give them up.
+CREATE TABLE IF NOT EXISTS {lethe}uploads (
+    collection varbinary(255)  NOT NULL,
+    "key"      varbinary(2800) NOT NULL,  -- of the object
+    fence      bigint   NOT NULL,         -- of the worker
+    name       longblob NOT NULL,         -- the key of the upload: the object's, or that of its copy
+    id         longblob NOT NULL,         -- of the service
+    at         bigint   NOT NULL,
+    PRIMARY KEY (collection, "key", fence)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
 -- What was found wrong: 1 an object that something refers to is gone, 2 the count of a
 -- content, 3 why the instance that checked it last does not work on the collection.
 CREATE TABLE IF NOT EXISTS {lethe}troubles (

@@ -8,7 +8,22 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-var _ blob.Copier = (*Store)(nil)
+var (
+	_ blob.Copier  = (*Store)(nil)
+	_ blob.Aborter = (*Store)(nil)
+)
+
+// AbortUpload implements blob.Aborter.
+func (s *Store) AbortUpload(ctx context.Context, key, id string) error {
+	inner, ok := s.inner.(blob.Aborter)
+	if !ok {
+		return errors.Join(errors.ErrUnsupported, blob.ErrNotDone)
+	}
+	ctx, c := s.begin(ctx, Sweep, key)
+	err := inner.AbortUpload(ctx, key, id)
+	c.answered(err).end()
+	return err
+}
 
 // StatForeign implements blob.Foreign.
 func (s *Store) StatForeign(ctx context.Context, key string) (blob.ForeignInfo, error) {

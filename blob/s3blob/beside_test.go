@@ -24,7 +24,7 @@ import (
 func TestCopiesKeepWhatLiesBeside(t *testing.T) {
 	at := servers.VersityGW(t)
 	o := optionsOf(at, at.Bucket(t))
-	o.Foreign, o.copyWhole, o.copyPart = true, 6<<20, 5<<20
+	o.Foreign, o.CopyWhole, o.CopyPart = true, 6<<20, 5<<20
 	s := openBucket(t, o)
 	const tags = "a%20b=c%2Bd%3D%2Fe&owner=me"
 	for name, size := range map[string]int{"whole": 10, "parts": 11 << 20} {
@@ -61,7 +61,7 @@ func TestCopiesAskForTheClass(t *testing.T) {
 	at := servers.VersityGW(t)
 	n := &network{}
 	o := optionsOf(at, at.Bucket(t))
-	o.Foreign, o.Transport, o.copyWhole, o.copyPart = true, n, 6<<20, 5<<20
+	o.Foreign, o.Transport, o.CopyWhole, o.CopyPart = true, n, 6<<20, 5<<20
 	s := openBucket(t, o)
 	want := map[string]string{classHeader: "GLACIER_IR", encryptHeader: "aws:kms", keyHeader: "arn:aws:kms:x:1:key/2", bucketKeyHeader: "true", redirectHeader: "/x"}
 	for name, size := range map[string]int{"whole": 10, "parts": 11 << 20} {

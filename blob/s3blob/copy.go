@@ -15,7 +15,10 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-var _ blob.Copier = (*Store)(nil)
+var (
+	_ blob.Copier  = (*Store)(nil)
+	_ blob.Aborter = (*Store)(nil)
+)
 
 // CopyForeign implements blob.Copier for stores of the same bucket: the service copies
 // by itself, only the ETag that was seen. Not every service looks at the condition of
@@ -33,7 +36,7 @@ func (s *Store) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.Fo
 			return err
 		}
 	}
-	parts := seen.Size > s.o.copyWhole
+	parts := seen.Size > s.o.CopyWhole
 	beside, err := source.besideOf(ctx, seen, parts)
 	if err != nil {
 		return err

@@ -51,6 +51,10 @@ func (s *Store) copyParts(ctx context.Context, c *partCopy, beside map[string]st
 		return s.changing("copy", key, v)
 	}
 	c.id = out.UploadId
+	if err := blob.Begun(ctx, aws.ToString(c.id)); err != nil {
+		s.abort(ctx, key, c.id)
+		return notDone("copy", key, err)
+	}
 	if err := s.sendCopies(ctx, c); err != nil {
 		s.abort(ctx, key, c.id)
 		return err
@@ -69,7 +73,7 @@ func (s *Store) copyParts(ctx context.Context, c *partCopy, beside map[string]st
 // service tells it.
 func (c *partCopy) plan(ctx context.Context) error {
 	o := c.source.o
-	c.each = max(o.copyPart, (c.seen.Size+maxParts-1)/maxParts)
+	c.each = max(o.CopyPart, (c.seen.Size+maxParts-1)/maxParts)
 	asked, cancel := c.source.bounded(ctx, 0)
 	defer cancel()
 	out, err := c.source.client.HeadObject(asked, &s3.HeadObjectInput{Bucket: &o.Bucket, Key: c.source.name(c.seen.Key), IfMatch: &c.seen.Tag, PartNumber: aws.Int32(1)})

@@ -86,7 +86,7 @@ func TestCopiesInParts(t *testing.T) {
 	at := servers.VersityGW(t)
 	n := &network{}
 	o := optionsOf(at, at.Bucket(t))
-	o.Foreign, o.Transport, o.copyWhole, o.copyPart, o.PartSize = true, n, 6<<20, 5<<20, 6<<20
+	o.Foreign, o.Transport, o.CopyWhole, o.CopyPart, o.PartSize = true, n, 6<<20, 5<<20, 6<<20
 	s := openBucket(t, o)
 	data := pattern(13 << 20)
 	_, err := at.Client().PutObject(t.Context(), &s3.PutObjectInput{

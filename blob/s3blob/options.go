@@ -53,6 +53,11 @@ type Options struct {
 	// PartSize is from how many bytes on a blob is sent in parts, and how large
 	// they are; 5 MiB to 5 GiB. Parts grow where 10,000 would not do. 0 is 16 MiB.
 	PartSize int64
+	// CopyWhole is the most bytes that one request copies; up to 5 GiB, which 0 is.
+	CopyWhole int64
+	// CopyPart is how many bytes of a larger object one request copies, where the parts it
+	// was uploaded in are not known; 5 MiB to 5 GiB. 0 is 512 MiB.
+	CopyPart int64
 	// Memory bounds the bytes of bodies that are held at once, over all Puts; at
 	// least PartSize. 0 is 256 MiB.
 	Memory int64
@@ -72,9 +77,6 @@ type Options struct {
 	// smaller pages.
 	smallParts bool
 	pageSize   int32
-	// copyWhole is the most bytes that one request copies (5 GiB), copyPart how many one
-	// does of a larger object whose own parts are not known (512 MiB).
-	copyWhole, copyPart int64
 }
 
 // Events tells what a store does by itself. Any of them may be nil; they return
@@ -118,7 +120,7 @@ func (o Options) withDefaults() Options {
 	o.Region = or(o.Region, "us-east-1")
 	o.Timeout = or(o.Timeout, 30*time.Second)
 	o.PartSize = or(o.PartSize, 16<<20)
-	o.copyWhole, o.copyPart = or(o.copyWhole, maxPart), or(o.copyPart, 512<<20)
+	o.CopyWhole, o.CopyPart = or(o.CopyWhole, maxPart), or(o.CopyPart, 512<<20)
 	o.Memory = max(or(o.Memory, 256<<20), o.PartSize)
 	o.MaxBatch = or(o.MaxBatch, maxBatch)
 	o.Concurrency = or(o.Concurrency, 16)
@@ -150,6 +152,8 @@ func (o Options) check() error {
 		return errors.New("only one of access key and secret key is given; give both or none")
 	case o.PartSize > maxPart || o.PartSize < minPart && !o.smallParts:
 		return fmt.Errorf("part size is %d bytes; use %d to %d", o.PartSize, minPart, maxPart)
+	case o.CopyWhole < 1 || o.CopyWhole > maxPart || o.CopyPart < minPart || o.CopyPart > maxPart:
+		return fmt.Errorf("one request is to copy %d bytes, or %d of a larger object; use up to %d, and from %d", o.CopyWhole, o.CopyPart, maxPart, minPart)
 	case o.MaxBatch < 1 || o.MaxBatch > maxBatch:
 		return fmt.Errorf("%d keys per DeleteObjects; use 1 to %d", o.MaxBatch, maxBatch)
 	case o.Concurrency < 1:

@@ -2,6 +2,7 @@ package s3blob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -47,6 +48,18 @@ func (s *Store) SweepUnfinished(ctx context.Context, before lethe.Time) (n int, 
 	}
 }
 
+// AbortUpload implements blob.Aborter.
+func (s *Store) AbortUpload(ctx context.Context, key, id string) error {
+	if err := s.checkForeign(ctx, key); err != nil {
+		return notDone("abort upload of", key, err)
+	}
+	if id == "" {
+		return notDone("abort upload of", key, errors.New("its id is empty"))
+	}
+	_, err := s.abortUpload(ctx, s.name(key), &id)
+	return err
+}
+
 func same(a, b *string) bool { return b == nil || *b == "" || a != nil && *a == *b }
 
 func decoded(name *string, encoding types.EncodingType) *string {
@@ -71,17 +84,25 @@ func (s *Store) sweep(ctx context.Context, u types.MultipartUpload, encoding typ
 		return false, 0, nil
 	}
 	size := s.partsSize(ctx, *name, u.UploadId)
+	if done, err := s.abortUpload(ctx, name, u.UploadId); !done || err != nil {
+		return false, 0, err
+	}
+	return true, size, nil
+}
+
+// abortUpload aborts an upload; false: there is none.
+func (s *Store) abortUpload(ctx context.Context, name, id *string) (bool, error) {
 	asked, cancel := s.bounded(ctx, 0)
 	defer cancel()
-	_, err := s.client.AbortMultipartUpload(asked, &s3.AbortMultipartUploadInput{Bucket: &s.o.Bucket, Key: name, UploadId: u.UploadId})
+	_, err := s.client.AbortMultipartUpload(asked, &s3.AbortMultipartUploadInput{Bucket: &s.o.Bucket, Key: name, UploadId: id})
 	if err == nil {
-		return true, size, nil
+		return true, nil
 	}
 	v := judge(ctx, err)
 	if v.is("NoSuchUpload") {
-		return false, 0, nil
+		return false, nil
 	}
-	return false, 0, s.changing("abort upload of", key, v)
+	return false, s.changing("abort upload of", *name, v)
 }
 
 // partsSize adds up the parts of an upload, as far as the service tells.

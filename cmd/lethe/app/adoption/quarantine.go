@@ -141,7 +141,8 @@ func (a *Adoption) checkTags(ctx context.Context, name string, copies bucket) ([
 	return nil, nil
 }
 
-// nothingMoved refuses to forget objects that are in quarantine.
+// nothingMoved refuses to forget objects that are in quarantine, and copies in parts that
+// cannot be given up.
 func (a *Adoption) nothingMoved(ctx context.Context) error {
 	installed, err := a.DB.Installed(ctx)
 	if err != nil || !installed {
@@ -154,6 +155,20 @@ func (a *Adoption) nothingMoved(ctx context.Context) error {
 		}
 		if held.Due > 0 {
 			return fmt.Errorf("%d objects of %s are in quarantine, and nobody would know of them any more: restore them, or purge them, with \"lethe adopt quarantine\"", held.Due, name)
+		}
+		if a.Description.Collections[name].Quarantine == nil {
+			continue
+		}
+		q, err := a.Quarantine(ctx, name)
+		if err != nil {
+			return err
+		}
+		left, err := q.Abort(ctx)
+		if err == nil && left > 0 {
+			err = fmt.Errorf("%d unfinished copies of %s cannot be given up, and nobody would know of them any more: the log of \"lethe adopt run\" says why", left, name)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

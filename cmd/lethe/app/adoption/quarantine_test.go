@@ -126,8 +126,16 @@ func TestQuarantineByHand(t *testing.T) {
 		t.Errorf("%d were purged, %v, want 2", n, err)
 	}
 	f.left("a", "x")
+	begun, err := f.s3.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &f.bucket, Key: aws.String("files/x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.exec(`INSERT INTO lethe.uploads VALUES ('files', 'files/x', 7, 'files/x', $1, 1)`, *begun.UploadId)
 	if err := f.Remove(t.Context(), false); err != nil {
 		t.Error(err)
+	}
+	if left, err := f.s3.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &f.bucket}); err != nil || len(left.Uploads) > 0 {
+		t.Errorf("a copy that a dead worker began is forgotten: %+v, %v", left, err)
 	}
 }
 

@@ -1,0 +1,119 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Upload is a copy of an object in parts that a worker has begun.
+type Upload struct {
+	Key   string // the whole key of the object
+	Fence int64  // of the worker
+	Name  string // the whole key under which it was begun: the object's, or that of its copy
+	ID    string // of the service
+}
+
+// QuarantineUploads are copies in parts that are begun. Whoever dies leaves them to others,
+// who give up those alone. Each method is one transaction.
+type QuarantineUploads interface {
+	// Uploading records an upload before anything is sent there. It reports whether the
+	// object is still in the hands of the fence; otherwise nothing is recorded.
+	Uploading(ctx context.Context, u Upload) (bool, error)
+	// Unfinished returns up to limit uploads of objects that are not in the hands of
+	// their fence any more, after one of them, by keys and fences. They may have been
+	// completed.
+	Unfinished(ctx context.Context, after Upload, limit int) ([]Upload, error)
+	// Aborted forgets an upload.
+	Aborted(ctx context.Context, u Upload) error
+}
+
+// errTakenOver: another worker has the object.
+var errTakenOver = errors.New("another worker has taken the object over")
+
+// recording is ctx for a copy: an upload that it begins is recorded. The copy is given up
+// if it cannot be.
+func (q *Quarantine) recording(ctx context.Context, u Upload) context.Context {
+	return blob.WithBegun(ctx, func(id string) error {
+		u.ID = id
+		ours, err := q.Rows.Uploading(ctx, u)
+		if err == nil && !ours {
+			err = errTakenOver
+		}
+		if err != nil {
+			return fmt.Errorf("record the upload of %s: %w", u.Name, err)
+		}
+		return nil
+	})
+}
+
+// Abort gives up copies in parts whose workers have died, and forgets those that have
+// ended. It returns how many are left.
+func (q *Quarantine) Abort(ctx context.Context) (left int, err error) {
+	why := ""
+	for after := (Upload{}); ; {
+		page, err := q.Rows.Unfinished(ctx, after, q.Batch)
+		if err != nil {
+			return left, err
+		}
+		for _, u := range page {
+			after = u
+			if err := q.abort(ctx, u); err != nil {
+				left, why = left+1, err.Error()
+				continue
+			}
+			if err := q.Rows.Aborted(ctx, u); err != nil {
+				return left, err
+			}
+		}
+		if len(page) < q.Batch {
+			q.Events.failed(q.Collection, left, why)
+			return left, nil
+		}
+	}
+}
+
+func (q *Quarantine) abort(ctx context.Context, u Upload) error {
+	store, key := q.Copies, u.Key
+	rest, ok := below(u.Key, q.Prefix)
+	switch {
+	case !ok || u.Name != u.Key && u.Name != q.Into+u.Key:
+		return fmt.Errorf("an unfinished copy lies at %q: the description had another prefix then; set it back", u.Name)
+	case u.Name == u.Key:
+		store, key = q.Objects, rest
+	}
+	aborter, ok := store.(blob.Aborter)
+	if !ok {
+		return fmt.Errorf("give up the copy at %q: %w", u.Name, errors.ErrUnsupported)
+	}
+	return aborter.AbortUpload(ctx, key, u.ID)
+}
+
+const (
+	// uploadsAfter is how old an upload of a copy in parts has to be to be given up that
+	// is not on record: its worker is dead.
+	uploadsAfter = 24 * time.Hour
+	// sweepEvery is how often such uploads are looked for.
+	sweepEvery = time.Hour
+)
+
+// sweep gives up uploads of copies that nobody will end: those on record, and others
+// below the prefix of the quarantine, where nobody but Lethe writes.
+func (q *Quarantine) sweep(ctx context.Context, now lethe.Time) error {
+	if _, err := q.Abort(ctx); err != nil {
+		return err
+	}
+	store, ok := q.Copies.(blob.Unfinished)
+	if !ok || q.swept != 0 && q.Boot.Now().Sub(q.swept) < sweepEvery {
+		return nil
+	}
+	if _, _, err := store.SweepUnfinished(ctx, now.Add(-uploadsAfter)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("look for unfinished copies: %w", err)
+	}
+	q.swept = q.Boot.Now()
+	return nil
+}
