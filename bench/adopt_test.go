@@ -7,6 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,16 +33,25 @@ var (
 	adoptSingle = flag.Int("adopt.single", 0, "how many of them the job takes that goes row by row (0: a twentieth)")
 	adoptPlain  = flag.Bool("adopt.plain", true, "run the batch flow as well")
 	adoptBatch  = flag.Int("adopt.batch", 0, "rows a transaction of lethe adopt takes (0: its default)")
-	adoptDelay  = flag.Duration("adopt.delay", time.Millisecond, "how long a request to the bucket of TestAdopt takes")
+	adoptNet    = flag.Duration("adopt.network", 0, "how long the way to PostgreSQL and Redis and back takes in TestAdopt, in whole milliseconds")
+	adoptDelay  = flag.Duration("adopt.delay", time.Millisecond, "how long a request to the bucket of TestAdopt takes; with -adopt.s3 the way there and back, in whole milliseconds")
+	adoptGangs  = flag.String("adopt.workers", "1,2,4", "how many workers lethe adopt has in TestAdopt, one after another")
 )
 
-// bucket is one that only counts, and takes its time for each request.
-type bucket struct{ requests, objects atomic.Int64 }
+// bucket counts, and takes its time for each request. It has no objects unless it has a
+// store.
+type bucket struct {
+	requests, objects atomic.Int64
+	store             adopt.Deleter
+}
 
 // Delete implements adopt.Deleter.
 func (b *bucket) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
 	b.requests.Add(1)
 	b.objects.Add(int64(len(keys)))
+	if b.store != nil {
+		return b.store.Delete(ctx, keys)
+	}
 	if err := lethe.Sleep(ctx, *adoptDelay); err != nil {
 		return nil, err
 	}
@@ -59,6 +70,9 @@ type pastes struct {
 	redis  *redis.Client
 	conn   *redisconn.Conn
 	bucket *bucket
+
+	gateway    *servers.S3Server // nil: the bucket only counts
+	bucketName string
 }
 
 const fillContents = `INSERT INTO content (content_hash, object_key, size, ref_count)
@@ -73,16 +87,24 @@ const fillPastes = `INSERT INTO pastes (short_code, content_hash, expires_at)
 // newPastes fills n pastes in, 30 % of which share their content with 29 others.
 func newPastes(t *testing.T, n int) *pastes {
 	t.Helper()
-	r := servers.NewRedis(t)
-	p := &pastes{t: t, url: servers.NewPostgres(t, adoptServer(n)...).Database(), bucket: &bucket{}}
+	r, pg := servers.NewRedis(t), servers.NewPostgres(t, adoptServer(n)...)
+	p := &pastes{t: t, url: pg.Database(), bucket: &bucket{}}
+	addr := r.Addr
+	if *adoptNet > 0 {
+		both := []*servers.Faults{servers.Proxy(t, pg.Addr), servers.Proxy(t, r.Addr)}
+		for _, f := range both {
+			f.Latency(*adoptNet, 0)
+		}
+		p.url, addr = both[0].Via(p.url), both[1].Addr
+	}
 	var err error
 	if p.db, err = pgxpool.New(t.Context(), p.url); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.db.Close)
-	p.redis = redis.NewClient(&redis.Options{Addr: r.Addr})
+	p.redis = redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = p.redis.Close() })
-	if p.conn, err = redisconn.Open(redisconn.Options{URL: "redis://" + r.Addr, Timeout: 10 * time.Second}); err != nil {
+	if p.conn, err = redisconn.Open(redisconn.Options{URL: "redis://" + addr, Timeout: 10 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.conn.Close() })
@@ -98,6 +120,7 @@ func newPastes(t *testing.T, n int) *pastes {
 			t.Fatal(err)
 		}
 	}
+	p.fillBucket()
 	return p
 }
 
@@ -327,11 +350,15 @@ func TestAdopt(t *testing.T) {
 		t.Logf("batch flow, %d rows: %.0f rows/s (%.1f times), %d requests", d.rows, d.rate(), d.rate()/base.rate(), d.requests)
 		beside = func(o did) string { return fmt.Sprintf(", %.1f times the batch flow", o.rate()/d.rate()) }
 	}
-	workers := []int{1, 2, 4}
+	gangs := *adoptGangs
 	if n < 10_000 { // for the books two are as good
-		workers = []int{2}
+		gangs = "2"
 	}
-	for _, workers := range workers {
+	for gang := range strings.SplitSeq(gangs, ",") {
+		workers, err := strconv.Atoi(gang)
+		if err != nil || workers < 1 {
+			t.Fatalf("-adopt.workers has %q in place of a number of workers", gang)
+		}
 		p := newPastes(t, n)
 		job := p.adopted(workers, 0)
 		p.count()
@@ -356,4 +383,5 @@ func (p *pastes) reclaimed(d did, n int) {
 	if d.rows != int64(n) || rows != 0 || contents != 0 {
 		p.t.Errorf("%d of %d rows were removed, %d rows and %d contents are left", d.rows, n, rows, contents)
 	}
+	p.emptied()
 }
