@@ -136,8 +136,15 @@ func (c *Collection) settle(ctx context.Context, claim adopt.Claim, again time.D
 	return out, objected(claim.Rows, err)
 }
 
+// errKept: fewer rows went than were to. Nothing was done.
+var errKept = errors.New("a trigger or rule of the table kept rows that were to go: let it pass such statements, " +
+	"or describe the column that it sets in their place (rows.end: deleted_at)")
+
 // objected makes a refusal of an error by which the database objects to rows that go.
 func objected(rows []adopt.Row, err error) error {
+	if errors.Is(err, errKept) {
+		return &adopt.Refusal{Rows: rows, Err: errKept}
+	}
 	if text, ok := sqldb.Objection(err); ok {
 		return &adopt.Refusal{Rows: rows, Err: errors.New(text)}
 	}
@@ -158,8 +165,11 @@ func (c *Collection) remove(t *tx, r removal, out *adopt.Settled) error {
 	for i, h := range r.rows {
 		keys[i] = h.key
 	}
-	if _, err := t.exec(c.endRows(), sqldb.JSON(keys)); err != nil {
+	switch n, err := t.exec(c.endRows(), sqldb.JSON(keys)); {
+	case err != nil:
 		return err
+	case n != int64(len(keys)): // they would be counted down again and again
+		return errKept
 	}
 	if c.c.Contents != nil {
 		if err := c.countDown(t, r, out); err != nil {

@@ -1,0 +1,58 @@
+package sqladopt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// A row that a trigger keeps although its deletion succeeds is not taken for one that
+// went: it is held, with the reason, and its content is not counted down.
+func TestRowsThatATriggerKeeps(t *testing.T) {
+	url := servers.Postgres(t)
+	conn := connect(t, url, `CREATE TABLE content (hash text PRIMARY KEY, n bigint NOT NULL);
+		CREATE TABLE pastes (code text PRIMARY KEY, hash text REFERENCES content, ends timestamptz, state text NOT NULL DEFAULT 'LIVE', since timestamptz);
+		INSERT INTO content VALUES ('x', 3);
+		INSERT INTO pastes SELECT 'p' || i, 'x', now() - interval '1 minute' FROM generate_series(1, 3) AS i;
+		CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER keep BEFORE DELETE ON pastes FOR EACH ROW WHEN (OLD.code = 'p2') EXECUTE FUNCTION keep()`)
+	for _, status := range []*adopt.Status{{Column: "state", Live: "LIVE", Claimed: "BUSY"}, nil} {
+		c := adopt.Collection{
+			Rows:     adopt.Rows{Table: "pastes", Key: "code", End: "ends", Content: "hash", Status: status},
+			Contents: &adopt.Table{Table: "content", Key: "hash", Count: "n", Object: "content/{hash}"}, Prefix: "content/",
+		}
+		name := "taken"
+		if status != nil {
+			name, c.Rows.Initiated = "claimed", "since"
+		}
+		rows, err := openDB(t, url).Collection(t.Context(), name, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused []string
+		events := &adopt.Events{Refused: func(_, key, why string) { refused = append(refused, key+": "+why) }}
+		pass := (&adopt.Take{Collection: name, Records: rows, Holds: rows, Batch: 10, Events: events}).Pass("worker")
+		if status != nil {
+			pass = (&adopt.Expire{Collection: name, Records: rows, Holds: rows, Batch: 10, Events: events}).Pass("worker")
+		}
+		for more := true; more; {
+			if more, err = pass(t.Context(), func(string, int64) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(refused) != 1 || !strings.HasPrefix(refused[0], "p2: a trigger or rule of the table kept rows") {
+			t.Errorf("%s: refused are %q", name, refused)
+		}
+		var left []string
+		var n int
+		if err := conn.QueryRow(t.Context(), `SELECT (SELECT array_agg(code || ' ' || state) FROM pastes), n FROM content`).Scan(&left, &n); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(left, []string{"p2 LIVE"}) || n != 1 {
+			t.Errorf("%s: rows %q are left, the count is %d", name, left, n)
+		}
+	}
+}
