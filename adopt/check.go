@@ -42,6 +42,7 @@ type Stater interface {
 type Sampled struct {
 	Named, Found int
 	Outside      []string // keys that do not lie below the prefix
+	Odd          []string // keys that services read in different ways
 	Missing      string   // one that the bucket does not have
 }
 
@@ -53,14 +54,18 @@ func (s Sampled) Findings(prefix string) (out []Finding) {
 			"correct the template (contents.object, rows.objects), or the prefix"})
 	case s.Named == 0:
 		out = append(out, Finding{false, "no row names an object yet, so that their keys could not be compared with the bucket", "check again once there are some"})
-	case s.Found*2 < s.Named:
+	case s.Found*2 < s.Named-len(s.Odd):
 		out = append(out, Finding{true, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
 			"correct the template (contents.object, rows.objects): it does not give the keys of the objects"})
-	case s.Found < s.Named:
+	case s.Found < s.Named-len(s.Odd):
 		out = append(out, Finding{false, fmt.Sprintf("the bucket has %d of %d sampled objects; %q is not there", s.Found, s.Named, s.Missing),
 			"find out who removed it: its rows cannot be read"})
-	default:
+	case len(s.Odd) == 0:
 		out = append(out, Finding{false, fmt.Sprintf("all of %d sampled objects are in the bucket", s.Named), ""})
+	}
+	if len(s.Odd) > 0 {
+		out = append(out, Finding{false, fmt.Sprintf("%d of %d sampled objects have keys that are never deleted, as services read them in different ways: %s", len(s.Odd), s.Named, s.Odd[0]),
+			"rename those objects, and their keys in the rows: no control characters, empty segments, segments . and .."})
 	}
 	return out
 }

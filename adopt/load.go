@@ -215,6 +215,9 @@ func (c Collection) checkSchedule() (wrong problems) {
 	return wrong
 }
 
+// ZoneOffset is a time zone that is an offset from UTC, east of it with +.
+var ZoneOffset = regexp.MustCompile(`^[+-](0\d|1[0-3]):[0-5]\d$`)
+
 // check reports what is wrong with rows by themselves.
 func (r Rows) check() (wrong problems) {
 	for _, c := range []struct{ key, value, means string }{
@@ -233,8 +236,8 @@ func (r Rows) check() (wrong problems) {
 	if r.Status == nil && r.Initiated != "" {
 		wrong.add("initiated", "%q stands without a status: write the status column as well, or leave both out", r.Initiated)
 	}
-	if _, err := time.LoadLocation(r.Zone); err != nil {
-		wrong.add("zone", "%q is no time zone: write one such as Europe/Berlin or UTC", r.Zone)
+	if _, err := time.LoadLocation(r.Zone); err != nil && !ZoneOffset.MatchString(r.Zone) {
+		wrong.add("zone", "%q is no time zone: write one such as Europe/Berlin, UTC or +02:00", r.Zone)
 	}
 	if r.Unit != "" && r.Unit != "s" && r.Unit != "ms" && r.Unit != "us" {
 		wrong.add("unit", "%q is not known: write s, ms or us, what the numbers of the end count since 1970", r.Unit)

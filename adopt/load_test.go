@@ -52,7 +52,7 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		{"prefix: content/", "prefix: content", `9:13: collections.pastes.prefix: "content" does not end in a slash`},
 		{"guard: trigger", "guard: triggers", `10:12: collections.pastes.guard: "triggers" is not known: write none, trigger or quarantine`},
 		{"end: expires_at", "# no end", `12:5: collections.pastes.rows.end: is missing: write the column of the instant at which a row ends`},
-		{"zone: UTC", "zone: Mars/X", `17:13: collections.pastes.rows.zone: "Mars/X" is no time zone: write one such as Europe/Berlin`},
+		{"zone: UTC", "zone: Mars/X", `17:13: collections.pastes.rows.zone: "Mars/X" is no time zone: write one such as Europe/Berlin, UTC or +02:00`},
 		{"zone: UTC", "unit: h", `17:13: collections.pastes.rows.unit: "h" is not known: write s, ms or us`},
 		{"content/{hash}", "content/hash", `22:15: collections.pastes.contents.object: the template "content/hash" names no column`},
 		{"content/{hash}", "other/{hash}", `22:15: collections.pastes.contents.object: all keys of "other/{hash}" lie outside of the prefix "content/"`},

@@ -3,6 +3,7 @@ package sqladopt
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -147,6 +148,9 @@ func proposedKind(t *tx, name string, c adopt.ColumnInfo) (string, error) {
 	looks, err := all(t, text, `SELECT look FROM (`+fmt.Sprintf(sampleTimes, sqldb.Quoted(c.Name), table(name), "1")+`)`)
 	if err != nil {
 		return "", err
+	}
+	if len(looks) == 2 && !slices.Contains(looks, "number") && !slices.Contains(looks, "other") {
+		looks = []string{"plain"} // some with an offset, and some without
 	}
 	kind := map[string]string{integers: "integer", numerics: "numeric"}[affinity(c.Kind)]
 	switch {

@@ -88,18 +88,20 @@ func (c *Collection) Check(ctx context.Context) (out []adopt.Finding, err error)
 		}
 	}
 	if denied == "" && !adopt.Problems(out) {
-		found, err := c.strayStates(ctx)
-		if err != nil {
-			return nil, err
+		for _, look := range []func(context.Context) ([]adopt.Finding, error){c.strayStates, c.oddEnds} {
+			found, err := look(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
 		}
-		out = append(out, found...)
 	}
 	rights, err := c.lacking(ctx, denied)
 	if err != nil {
 		return nil, err
 	}
 	out = append(rights, out...)
-	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil {
+	if err := c.read(ctx, "look for folders in folders", c.apart); err != nil && denied == "" {
 		out = append(out, adopt.Finding{Problem: true, What: err.Error(), Do: "no row may own what lies in the folder of another"})
 	}
 	if c.c.HasObjects() && c.c.Guard == adopt.TriggerGuard {

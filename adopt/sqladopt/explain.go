@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/sqldb"
 	"github.com/lethe-storage/lethe/receipt"
 )
@@ -252,6 +253,7 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 		default:
 			f.What += fmt.Sprintf(", its count is %d", count)
 		}
+		f.What += c.stays(object)
 		return f, err
 	}, explainContent, sqldb.JSON(c.s.contents.columns[c.c.Contents.Key].spelled(content)))
 	if err != nil {
@@ -297,11 +299,23 @@ func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error
 			return nil, err
 		}
 		if seen[object].referenced {
-			facts = append(facts, Fact{What: "a row owns object " + object})
+			facts = append(facts, Fact{What: "a row owns object " + object + c.stays(object)})
 		}
 	}
 	marks, err := recorded(t, c.scope, scanMark, explainMark, c.name, object)
 	return append(facts, marks...), err
+}
+
+// stays says why an object is never deleted, whoever refers to it; empty if it may be.
+func (s scope) stays(object string) string {
+	rest, ok := strings.CutPrefix(object, s.prefix)
+	if !ok || rest == "" {
+		return fmt.Sprintf("; its key lies outside of the prefix %s, so that it stays", s.prefix)
+	}
+	if err := blob.CheckForeign(rest); err != nil {
+		return fmt.Sprintf("; services read its key in different ways, so that it stays until it is renamed (%v)", err)
+	}
+	return ""
 }
 
 func scanMark(r *sql.Rows) (f Fact, err error) {

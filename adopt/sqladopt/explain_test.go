@@ -88,3 +88,23 @@ func TestMySQLExplainsObjects(t *testing.T) {
 		t.Errorf("%v, %v", facts, err)
 	}
 }
+
+// An object that is never deleted is said to stay, and why.
+func TestExplainTellsWhatStays(t *testing.T) {
+	d := kind{}.description()
+	d.Prefix = "content/"
+	s := newSite(t, servers.Postgres(t), kind{})
+	c := s.open(d)
+	for content, want := range map[string]string{"a//b": "until it is renamed", "fine": ""} {
+		if _, err := s.pool.Exec(t.Context(), "INSERT INTO content VALUES ($1, 0)", content); err != nil {
+			t.Fatal(err)
+		}
+		facts, err := c.Explain(t.Context(), content)
+		if text := fmt.Sprint(facts); err != nil || len(facts) == 0 || strings.Contains(text, "stays") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %v, %v", content, facts, err)
+		}
+	}
+	if why := c.stays("other/x"); !strings.Contains(why, "outside of the prefix content/") {
+		t.Errorf("outside: %q", why)
+	}
+}

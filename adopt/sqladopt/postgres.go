@@ -92,6 +92,9 @@ func (postgres) instants(_ *tx, _ string, c column, r adopt.Rows) (instants, err
 			return i, fmt.Errorf("column %s is a %s: say in which time zone it is (zone: UTC)", c.name, c.kind)
 		}
 		in := " AT TIME ZONE " + sqldb.Literal(r.Zone)
+		if adopt.ZoneOffset.MatchString(r.Zone) { // as a name it would be west of UTC
+			in = " AT TIME ZONE INTERVAL " + sqldb.Literal(r.Zone)
+		}
 		i.at = around{"CAST(" + since.open, since.close + in + " AS " + kind + ")"}
 		i.micros = around{micros.open + "CAST(", " AS TIMESTAMP)" + in + micros.close}
 	case "bigint", "integer", "numeric", "double precision":

@@ -166,6 +166,10 @@ func look(ctx context.Context, store bucket, prefix string, keys []string) (s ad
 			s.Outside = append(s.Outside, key)
 			continue
 		}
+		if odd := blob.CheckForeign(rest); odd != nil {
+			s.Odd = append(s.Odd, fmt.Sprintf("%q (%v)", key, odd))
+			continue
+		}
 		switch err := adopt.Lies(ctx, store, rest); {
 		case err == nil:
 			s.Found++

@@ -1,0 +1,103 @@
+package sqladopt
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/internal/servers"
+)
+
+// endsIn opens tables of numbers on each database: their rows are of the ends given.
+func endsIn(t *testing.T) map[string]func(name, unit, ends string) *Collection {
+	t.Helper()
+	made := func(name, ends string) (table, rows string) {
+		table = "CREATE TABLE " + name + " (k integer PRIMARY KEY, ends bigint)"
+		for i, end := range strings.Fields(ends) {
+			rows += fmt.Sprintf(", (%d, %s)", i, end)
+		}
+		return table, "INSERT INTO " + name + " VALUES " + rows[2:]
+	}
+	open := func(db *DB, name, unit string) *Collection {
+		col, err := db.Collection(t.Context(), name, adopt.Collection{Rows: adopt.Rows{Table: name, Key: "k", End: "ends", Unit: unit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return col
+	}
+	url := servers.Postgres(t)
+	pg := openDB(t, url)
+	my := servers.MariaDB(t)
+	site := &mysqlSite{t: t, pool: newMySQLPool(t, my), url: my}
+	return map[string]func(string, string, string) *Collection{
+		"PostgreSQL": func(name, unit, ends string) *Collection {
+			table, rows := made(name, ends)
+			connect(t, url, table+";"+rows)
+			return open(pg, name, unit)
+		},
+		"MariaDB": func(name, unit, ends string) *Collection {
+			table, rows := made(name, ends)
+			site.must(table)
+			site.must(rows)
+			return site.collection(adopt.Collection{Rows: adopt.Rows{Table: name, Key: "k", End: "ends", Unit: unit}})
+		},
+		"SQLite": func(name, unit, ends string) *Collection {
+			table, rows := made(name, ends)
+			db, app := liteDB(t, table)
+			liteExec(t, app, rows)
+			return open(db, name, unit)
+		},
+	}
+}
+
+// A unit that is not the numbers' would end all that lives.
+func TestUnitsThatCannotBe(t *testing.T) {
+	for database, open := range endsIn(t) {
+		for i, c := range []struct{ unit, ends, want, do string }{
+			{"s", "1577836800 4102444800 NULL", "", ""},
+			{"ms", "1577836800000 4102444800000", "", ""},
+			{"ms", "1577836800 4102444800 NULL", "ends is not in ms", "correct rows.unit: in s it would be 2100-01-01"},
+			{"us", "1577836800000 4102444800000", "ends is not in us", "in ms it would be 2100-01-01"},
+			{"us", "4102444800", "ends is not in us", "in s it would be 2100-01-01"},
+			{"us", "999", "ends is not in us", "or the rows"},
+			{"s", "1577836800 0 4102444800 0", "2 rows of t7", "make it NULL"},
+			{"s", "4102444800", "", ""},
+			{"s", "99999999999999", "", ""},
+		} {
+			name := fmt.Sprintf("t%d", i+1)
+			found, err := open(name, c.unit, c.ends).Check(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" && adopt.Problems(found) || c.want != "" && (!adopt.Problems(found) || !strings.Contains(fmt.Sprint(found), c.want) || !strings.Contains(fmt.Sprint(found), c.do)) {
+				t.Errorf("%s: %s in %s: %+v, want %q", database, c.ends, c.unit, found, c.want)
+			}
+		}
+	}
+}
+
+// An offset is told alike everywhere: +02:00 is east of UTC.
+func TestZonesThatAreOffsets(t *testing.T) {
+	const end, want = "2020-01-01 02:00:00", "2020-01-01T00:00:00.000000Z"
+	url := servers.Postgres(t)
+	connect(t, url, "CREATE TABLE t (k integer PRIMARY KEY, ends timestamp); INSERT INTO t VALUES (1, '"+end+"')")
+	my := servers.MariaDB(t)
+	site := &mysqlSite{t: t, pool: newMySQLPool(t, my), url: my}
+	site.must("CREATE TABLE t (k integer PRIMARY KEY, ends datetime)")
+	site.must("INSERT INTO t VALUES (1, '" + end + "')")
+	d, err := adopt.Parse([]byte(`{database: x, collections: {a: {rows: {table: t, key: k, end: ends, zone: "+02:00"}}}}`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg, err := openDB(t, url).Collection(t.Context(), "a", d.Collections["a"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Collection{"PostgreSQL": pg, "MariaDB": site.collection(d.Collections["a"])} {
+		if due, err := c.Due(t.Context()); err != nil || due.Oldest.String() != want {
+			t.Errorf("%s: %s is %s, %v, want %s", name, end, due.Oldest, err, want)
+		}
+	}
+}
