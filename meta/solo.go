@@ -37,6 +37,10 @@ var (
 	soloRun  = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`)
 	newerRun = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
 		ORDER BY started_at DESC, id DESC LIMIT 1`)
+	// passedBy is a run that came while another waited to be inserted. What ended long after
+	// now is of a clock that was set back.
+	passedBy = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1
+		AND (outcome = 'ok' AND started_at > ?2 OR finished_at > ?3 AND finished_at < ?4) LIMIT 1`)
 	insertSolo = register(`INSERT INTO runs (` + runColumns + `, solo) VALUES (?1, ?2, ?3, ?4, ?4, 0, '', ?5, 1)
 		ON CONFLICT DO NOTHING`)
 	endRun = register(`UPDATE runs SET finished_at = ?2, outcome = 'interrupted'
@@ -44,6 +48,9 @@ var (
 	staleRuns = register(`UPDATE runs SET finished_at = ?1, outcome = 'interrupted'
 		WHERE finished_at = 0 AND beat_at < ?2 RETURNING ` + runColumns)
 )
+
+// longestInsert is longer than a statement may wait.
+const longestInsert = time.Minute
 
 // BeginRun starts a run that must be alone, unless another is in progress with a
 // fresh heartbeat or has succeeded since the caller looked. One transaction: of
@@ -80,6 +87,14 @@ func (db *DB) BeginRun(ctx context.Context, s Solo) (out Begun, err error) {
 		}
 		if err == nil && !out.OK && out.Other == nil {
 			return fmt.Errorf("the id %s of a run is taken", s.Run.ID)
+		}
+		if err != nil || !out.OK {
+			return err
+		}
+		// The insert may have waited for another run, which would have ended after this one began.
+		other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.now, t.now.Add(longestInsert))
+		if err == nil && other != nil {
+			err = sqldb.ErrAgain
 		}
 		return err
 	})

@@ -100,6 +100,13 @@ func TestGuardMoves(t *testing.T) {
 			if yes, err := to.Guarded(ctx); err != nil || !yes {
 				t.Errorf("guarded where it has moved to: %v, %v", yes, err)
 			}
+			moved := s.count(s.left)
+			if err := errors.Join(to.RemoveGuard(ctx), to.InstallGuard(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			if n := s.count(s.left); n != moved {
+				t.Errorf("%d triggers and functions after the move, want %d as where there were none before", moved, n)
+			}
 			if err := s.exec("DROP TABLE pins"); err != nil {
 				t.Fatal(err)
 			}

@@ -29,11 +29,17 @@ const (
 	soloRun  = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`
 	newerRun = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
 		ORDER BY started_at DESC, id DESC LIMIT 1`
+	// passedBy is a run that came while another waited to be inserted. What ended long after
+	// now is of a clock that was set back.
+	passedBy = `SELECT ` + runColumns + ` FROM {lethe}runs WHERE routine = ?1 AND (outcome = 'ok' AND started_at > ?2 OR finished_at > ?3 AND finished_at < ?4) LIMIT 1`
 	lastRuns = `SELECT ` + runColumns + ` FROM (SELECT n.*, row_number() OVER (PARTITION BY routine ORDER BY started_at DESC, id DESC) AS nth
 		FROM {lethe}runs n) AS r WHERE nth = 1`
 	lastGood = `SELECT ` + runColumns + ` FROM (SELECT n.*, row_number() OVER (PARTITION BY routine ORDER BY started_at DESC, id DESC) AS nth
 		FROM {lethe}runs n WHERE outcome = 'ok') AS r WHERE nth = 1`
 )
+
+// longestInsert is longer than a statement may wait.
+const longestInsert = time.Minute
 
 // StartRun records that a routine began a run.
 func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
@@ -152,9 +158,9 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 		if err != nil || !out.OK {
 			return err
 		}
-		// The insert may have waited while another run came and succeeded.
-		if since, err := t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || since != nil {
-			return cmp.Or(err, fmt.Errorf("another run has succeeded meanwhile: %w", sqldb.ErrAgain))
+		// The insert may have waited for another run, which would have ended after this one began.
+		if other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.now, t.now.Add(longestInsert)); err != nil || other != nil {
+			return cmp.Or(err, fmt.Errorf("another run has ended meanwhile: %w", sqldb.ErrAgain))
 		}
 		return nil
 	})

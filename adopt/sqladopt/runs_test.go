@@ -29,38 +29,48 @@ func TestRunThatCameAndWent(t *testing.T) {
 	}
 }
 
-// A run that succeeds between another's look and its insert is noticed: the other's time
-// has not come.
-func TestRunThatSucceededMeanwhile(t *testing.T) {
+// A run that ends between another's look and its insert is noticed. If it succeeded, the
+// other's time has not come; if not, the other begins after it.
+func TestRunThatEndedMeanwhile(t *testing.T) {
 	s := newSite(t, servers.Postgres(t), kind{})
-	ctx := t.Context()
-	tx, err := s.pool.Begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	// Whoever looks is not kept waiting by this lock; whoever inserts is.
-	if _, err := tx.Exec(ctx, `LOCK TABLE `+s.schema+`.runs IN SHARE MODE`); err != nil {
-		t.Fatal(err)
-	}
-	asked := make(chan error, 1)
-	go func() {
-		run := meta.Run{ID: lethe.RandomID(1), Routine: "folders", Worker: "slow"}
-		b, err := s.db.BeginRun(ctx, meta.Solo{Run: run, Stale: time.Hour})
-		if err == nil && (b.OK || b.Other == nil || b.Other.Worker != "quick") {
-			err = fmt.Errorf("got %+v, want the run that had just succeeded", b)
-		}
-		asked <- err
-	}()
-	s.awaits(`INSERT INTO "` + s.schema + `".runs`)
-	if _, err := tx.Exec(ctx, `INSERT INTO `+s.schema+`.runs (id, routine, worker, started_at, beat_at, finished_at, outcome, counts, solo)
-		VALUES ('quick', 'folders', 'quick', 5, 6, 7, 'ok', '{}', 1)`); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-asked; err != nil {
-		t.Error(err)
+	for outcome, begins := range map[string]bool{"ok": false, "failed": true} {
+		t.Run(outcome, func(t *testing.T) {
+			ctx := t.Context()
+			tx, err := s.pool.Begin(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+			// Whoever looks is not kept waiting by this lock; whoever inserts is.
+			if _, err := tx.Exec(ctx, `LOCK TABLE `+s.schema+`.runs IN SHARE MODE`); err != nil {
+				t.Fatal(err)
+			}
+			asked := make(chan error, 1)
+			go func() {
+				run := meta.Run{ID: lethe.RandomID(1), Routine: outcome, Worker: "slow"}
+				b, err := s.db.BeginRun(ctx, meta.Solo{Run: run, Stale: time.Hour})
+				if err == nil && (b.OK != begins || !begins && (b.Other == nil || b.Other.Worker != "quick")) {
+					err = fmt.Errorf("got %+v", b)
+				}
+				asked <- err
+			}()
+			s.awaits(`INSERT INTO "` + s.schema + `".runs`)
+			if _, err := tx.Exec(ctx, `INSERT INTO `+s.schema+`.runs (id, routine, worker, started_at, beat_at, finished_at, outcome, counts, solo)
+				VALUES ('quick ' || $1::text, $1, 'quick', 5, 6, extract(epoch FROM clock_timestamp()) * 1000000, $1, '{}', 1)`, outcome); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-asked; err != nil {
+				t.Fatal(err)
+			}
+			var early int
+			err = s.pool.QueryRow(ctx, `SELECT count(*) FROM `+s.schema+`.runs AS a JOIN `+s.schema+`.runs AS b ON a.routine = b.routine
+				WHERE a.worker = 'slow' AND b.worker = 'quick' AND a.started_at < b.finished_at`).Scan(&early)
+			if err != nil || early != 0 {
+				t.Errorf("%d runs began before the other had ended, %v", early, err)
+			}
+		})
 	}
 }
