@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
-// Description is what a file says of an application's database, buckets and cache.
+// Description describes an application's database, buckets and cache.
 // Secrets may be left to the environment: ${NAME} stands for a variable.
 type Description struct {
 	Database string `yaml:"database"`
@@ -46,7 +46,7 @@ type BucketSpec struct {
 	PathStyle bool   `yaml:"path_style"`
 }
 
-// Mode says whether a collection only reports.
+// Mode is whether a collection only reports, or reclaims.
 type Mode string
 
 // Modes of a collection.
@@ -55,7 +55,7 @@ const (
 	Reclaim Mode = "reclaim" // what is due goes
 )
 
-// Kind says what a collection consists of.
+// Kind is what a collection consists of.
 type Kind string
 
 // Kinds of collections.
@@ -162,7 +162,7 @@ type Table struct {
 	Object string `yaml:"object"`
 }
 
-// GuardKind says what keeps new references from a content that is condemned.
+// GuardKind is what keeps new references from a content that is condemned.
 type GuardKind string
 
 // Kinds of guards.
@@ -194,7 +194,7 @@ type GraceSpec struct {
 	CacheAgain   *Duration `yaml:"cache_again"`
 }
 
-// Timetable says when a collection is worked on.
+// Timetable is when a collection is worked on.
 type Timetable struct {
 	Every    Duration `yaml:"every"`
 	Cron     string   `yaml:"cron"`

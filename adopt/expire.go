@@ -44,7 +44,7 @@ func (e *Expire) step(ctx context.Context, add func(string, int64)) (more bool, 
 		began = e.Clean.Boot.Now() // before the mark, as a pass of Clean
 	}
 	settled, marked, err := e.settle(ctx, claim)
-	settled.tell(add, e.Events, e.Collection)
+	settled.report(add, e.Events, e.Collection)
 	if err != nil {
 		// They are due again, and not only once the watchdog finds them. Those that went
 		// although the answer was lost do not carry the claim any more.

@@ -39,7 +39,7 @@ type KnownFolder struct {
 	Purged   int64      // objects that are gone
 }
 
-// FolderView is what the database says of the folders of a collection, at one instant.
+// FolderView is the state of the folders of a collection in the database, at one instant.
 type FolderView struct {
 	Now   lethe.Time // by the database's clock
 	Live  map[string]bool
@@ -98,7 +98,7 @@ type FolderPlan struct {
 	Limited bool
 }
 
-// String says what the run does, in one line.
+// String describes the run in one line.
 func (p FolderPlan) String() string {
 	parts := []string{fmt.Sprintf("of the folders %d have a row, %d are young, %d are marked and wait", p.Live, p.Young, p.Waiting)}
 	for _, l := range []struct {

@@ -132,7 +132,7 @@ func (p *folderPass) remove(ctx context.Context, found page, add func(string, in
 	if err != nil || recorded != nil {
 		return errors.Join(err, recorded)
 	}
-	return p.tell(ctx, failed)
+	return p.report(ctx, failed)
 }
 
 // finish ends a folder of which only the marker is left. Where objects could not be

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// Marker is the name of the object in a folder that says that it is to go.
+// Marker is the name of the object that marks a folder for removal.
 const Marker = "TO_DELETE"
 
 // markerText is what somebody reads who finds one.
@@ -37,7 +37,7 @@ type FolderStore interface {
 	List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error
 }
 
-// Verdict is what the database says of a folder that is about to lose objects.
+// Verdict is the state in the database of a folder that is about to lose objects.
 type Verdict int
 
 // Verdicts.
@@ -372,7 +372,7 @@ func (p *folderPass) mark(ctx context.Context, steps []Step, add func(string, in
 	}
 	add("items", int64(len(marked)))
 	add("marked", int64(len(marked)))
-	return p.tell(ctx, failed)
+	return p.report(ctx, failed)
 }
 
 // putMarkers puts markers, some at once.
@@ -407,7 +407,7 @@ func (p *folderPass) putMarker(ctx context.Context, folder string) (lethe.Time, 
 	return second(info.ModTime), err
 }
 
-// second is a time of the backend as all of its answers tell it: some leave out the
+// second is a time of the backend as all of its answers have it: some leave out the
 // fraction.
 func second(t lethe.Time) lethe.Time { return t - t%lethe.Time(time.Second/time.Microsecond) }
 
@@ -420,8 +420,8 @@ func gaveUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, blob.ErrDown)
 }
 
-// tell reports folders that failed. It returns an error only if all will fail.
-func (p *folderPass) tell(ctx context.Context, failed []error) error {
+// report reports folders that failed. It returns an error only if all will fail.
+func (p *folderPass) report(ctx context.Context, failed []error) error {
 	if i := slices.IndexFunc(failed, func(err error) bool { return gaveUp(ctx, err) }); i >= 0 {
 		return failed[i]
 	}

@@ -31,7 +31,7 @@ type FolderSpec struct {
 	Least *float64 `yaml:"least"`
 }
 
-// LiveSpec says which folders live, by their names below the prefix: a query of one
+// LiveSpec is which folders live, by their names below the prefix: a query of one
 // column, or a table with a template over its columns.
 type LiveSpec struct {
 	Query string `yaml:"query"`
@@ -142,7 +142,7 @@ func (c Collection) checkFolders(d *Description) (wrong problems) {
 	return slices.Concat(wrong, times.check().below("folders"), checkPass(s.Most, r.Least).below("folders"), c.checkBucket(d))
 }
 
-// checkLive reports what does not tell which folders live.
+// checkLive reports what does not define which folders live.
 func (s FolderSpec) checkLive(r FolderRules) (wrong problems) {
 	switch {
 	case (s.Live.Query == "") == (s.Live.Table == ""), (s.Live.Table == "") != (s.Live.Name == ""):

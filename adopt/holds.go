@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// HoldScope says what a hold is about.
+// HoldScope is what a hold covers.
 type HoldScope int
 
 // The scopes of holds.
@@ -48,7 +48,7 @@ func (h *Hold) Limit() {
 	}
 }
 
-// String says what the hold covers.
+// String describes what the hold covers.
 func (h Hold) String() string {
 	switch h.Scope {
 	case HoldRow:

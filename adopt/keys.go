@@ -31,7 +31,7 @@ type Seeing struct {
 	Most int
 }
 
-// Seen is what a look again at a batch has told.
+// Seen is the result of a second look at a batch.
 type Seen struct {
 	Orphans int // that no row names
 	Held    int // of those, that a hold keeps
@@ -100,7 +100,7 @@ func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (
 	}
 }
 
-// Report tells the orphans and the keys without an object to two functions, and
+// Report passes the orphans and the keys without an object to two functions, and
 // changes nothing.
 func (k *Keys) Report(ctx context.Context, orphans func([]OrphanObject), missing func([]string)) error {
 	c := &comparison{Keys: k, add: func(string, int64) {}, missed: missing}
@@ -216,7 +216,7 @@ func (c *comparison) run(ctx context.Context, record bool) (err error) {
 	return c.Rows.End(ctx, c.below, c.at)
 }
 
-// named takes a key that a row names. One that lies elsewhere says nothing about the
+// named takes a key that a row names. One that lies elsewhere proves nothing about the
 // objects below the prefix.
 func (c *comparison) named(key string) error {
 	if _, ok := below(key, c.Prefix); ok && key != c.rows.key {
@@ -237,7 +237,7 @@ func (c *comparison) listed(ctx context.Context, i blob.Info) error {
 		return c.rows.next()
 	}
 	if c.at.Sub(i.ModTime) < c.Rules.MinAge || i.ModTime == 0 || blob.CheckForeign(i.Key) != nil {
-		return nil // without a time nothing tells whether it is young, or was put anew
+		return nil // without a time it is unknown whether it is young, or was written again
 	}
 	c.found = append(c.found, OrphanObject{key, i.Size, i.ModTime})
 	if len(c.found) < c.Batch {

@@ -62,7 +62,7 @@ type Lister interface {
 }
 
 // Emptier deletes all objects below whole keys that end in a slash, page by page, in a
-// store whose keys are what follows the prefix. It is a Deleter: what it says of a key is
+// store whose keys are what follows the prefix. It is a Deleter: its result for a key is
 // that nothing lies below it any more. What it began it goes on with the next time.
 type Emptier struct {
 	Prefix string

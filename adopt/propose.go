@@ -13,7 +13,7 @@ type TableInfo struct {
 	Columns []ColumnInfo
 	Key     []string          // of its primary key
 	Refers  map[string]string // column to the table that it refers to, by a foreign key
-	// Unread says why its rows could not be sampled.
+	// Unread is why its rows could not be sampled.
 	Unread string
 }
 
@@ -267,7 +267,7 @@ func (p proposal) keys(t TableInfo) []keysOf {
 	return out
 }
 
-// objects says where the objects lie, and what guards them.
+// objects describes where the objects lie, and what guards them.
 func (p proposal) objects(t TableInfo, named []string) string {
 	if len(named) == 0 {
 		named = p.around.Objects

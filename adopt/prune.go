@@ -13,7 +13,7 @@ type Pruner interface {
 
 // Ages of what is kept.
 const (
-	KeepReceipts = 90 * 24 * time.Hour // unless the description says otherwise
+	KeepReceipts = 90 * 24 * time.Hour // unless the description has another
 	keepRuns     = 30 * 24 * time.Hour
 )
 

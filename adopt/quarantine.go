@@ -177,7 +177,7 @@ func (m *moving) look(ctx context.Context, keys []string) (found []Sighting) {
 // errHeld: the object is in the hands of another worker, or wanted back.
 var errHeld = errors.New("it is on its way into quarantine or out of it, or referred to again: that is looked at again later")
 
-// wait says of objects that were found and do not go on that they wait.
+// wait records that objects which were found and do not go on have to wait.
 func (m *moving) wait(found []Sighting, on []string) {
 	goes := set(on)
 	for _, s := range found {
@@ -216,7 +216,7 @@ func (m *moving) verify(ctx context.Context, key string) error {
 	return m.copied(lacks(copied, m.seen[key]))
 }
 
-// lacks tells what an object has beside its bytes, and its copy has not.
+// lacks returns what an object has beside its bytes, and its copy has not.
 func lacks(copied, object blob.ForeignInfo) error {
 	for _, kept := range []struct{ has, want map[string]string }{{copied.Headers, object.Headers}, {copied.User, object.User}} {
 		for _, name := range slices.Sorted(maps.Keys(kept.want)) {
@@ -234,7 +234,7 @@ func lacks(copied, object blob.ForeignInfo) error {
 func (m *moving) again(ctx context.Context, key string) error {
 	copied, err := m.Copies.StatForeign(ctx, key)
 	switch {
-	case err == nil && told(copied, m.seen[key]) != different:
+	case err == nil && likenessOf(copied, m.seen[key]) != different:
 		return nil
 	case err != nil && !errors.Is(err, blob.ErrNotExist):
 		return m.copied(err)

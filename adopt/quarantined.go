@@ -140,7 +140,7 @@ func (c Custody) May(h Held, now lethe.Time) bool {
 	return h.State != Moving && !h.Known && !h.Wanted && !h.OnHold && (c.Early || h.Until <= now)
 }
 
-// String says how far the object is, in one line.
+// String describes how far the object is, in one line.
 func (h Held) String() string {
 	at := fmt.Sprintf("%s (%d bytes) lies in quarantine as %s since %s, until %s", h.Key, h.Size, h.Copy, h.Since, h.Until)
 	switch {

@@ -99,7 +99,7 @@ type Marked struct {
 // Outcome is what became of one object.
 type Outcome struct {
 	Content string
-	// Failed says why the object may be there still; empty: it is gone.
+	// Failed is why the object may still be there; empty: it is gone.
 	Failed string
 	// Unseen: the delete was sent, and may yet take effect.
 	Unseen bool
@@ -165,7 +165,7 @@ type Copies interface {
 	Drop(ctx context.Context, keys []string) error
 }
 
-// Events tells what the routines do. Nil functions are silent; they are called
+// Events are called with what the routines do. Nil functions are silent; they are called
 // after the transaction.
 type Events struct {
 	// Drifted: counts of contents were wrong.

@@ -20,7 +20,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the database refuses to let one of %d rows go: %v", len(r.Rows), r.Err)
 }
 
-// Unwrap returns what the database says.
+// Unwrap returns the error of the database.
 func (r *Refusal) Unwrap() error { return r.Err }
 
 // RowHolder sets holds.
@@ -89,8 +89,8 @@ func (s *Settled) add(t Settled) {
 	s.Drifted = append(s.Drifted, t.Drifted...)
 }
 
-// tell counts what became of rows.
-func (s Settled) tell(add func(string, int64), events *Events, collection string) {
+// report counts what became of rows.
+func (s Settled) report(add func(string, int64), events *Events, collection string) {
 	add("items", int64(s.Gone))
 	add("rows", int64(s.Gone))
 	add("returned", int64(s.Returned))

@@ -146,7 +146,7 @@ func (c *care) inPlace(ctx context.Context, h Held) (there, needless bool, err e
 	if errors.Is(err, blob.ErrNotExist) {
 		return true, true, nil
 	}
-	return true, told(object, copied) == identical, err
+	return true, likenessOf(object, copied) == identical, err
 }
 
 // restore copies objects back.

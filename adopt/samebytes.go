@@ -11,17 +11,17 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 )
 
-// likeness is what is told of the bytes of two objects.
+// likeness is how the bytes of two objects compare.
 type likeness int
 
 const (
-	untold likeness = iota // nothing tells them apart, and nothing vouches that they are the same
+	unproven likeness = iota // nothing proves that they differ, or that they are the same
 	identical
 	different
 )
 
-// told compares the bytes of two objects by what the backend tells of them.
-func told(a, b blob.ForeignInfo) likeness {
+// likenessOf compares the bytes of two objects by what the backend returns of them.
+func likenessOf(a, b blob.ForeignInfo) likeness {
 	if a.Size != b.Size {
 		return different
 	}
@@ -42,7 +42,7 @@ func told(a, b blob.ForeignInfo) likeness {
 	if vouched {
 		return identical
 	}
-	return untold
+	return unproven
 }
 
 // comparer compares what lies on two stores.
@@ -60,10 +60,10 @@ var (
 	errLongRead = errors.New("the service does not vouch for the copy, and it cannot be read in time; make grace.late longer")
 )
 
-// same returns errDiffers if two objects differ. It reads both where what is told of them
-// does not say.
+// same returns errDiffers if two objects differ. It reads both where the backend's
+// answers prove nothing.
 func (c comparer) same(ctx context.Context, a, b blob.ForeignInfo) error {
-	switch told(a, b) {
+	switch likenessOf(a, b) {
 	case identical:
 		return nil
 	case different:

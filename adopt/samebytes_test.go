@@ -22,16 +22,16 @@ func TestTold(t *testing.T) {
 		copied blob.ForeignInfo
 		want   likeness
 	}{
-		{of(5, "", "", nil), untold}, {of(6, "", "", nil), different}, {of(5, "b", "", nil), different}, {of(5, "a", "", nil), identical},
+		{of(5, "", "", nil), unproven}, {of(6, "", "", nil), different}, {of(5, "b", "", nil), different}, {of(5, "a", "", nil), identical},
 		{of(5, "", "", map[string]string{"SHA256": "x"}), identical}, {of(5, "a", "", map[string]string{"CRC32": "z"}), different},
-		{of(5, "", "", map[string]string{"CRC64NVME": "z"}), untold},
-		{of(5, "", "a-2", nil), identical}, {of(5, "", "b-3", nil), untold}, {of(5, "b", "a-2", nil), different},
+		{of(5, "", "", map[string]string{"CRC64NVME": "z"}), unproven},
+		{of(5, "", "a-2", nil), identical}, {of(5, "", "b-3", nil), unproven}, {of(5, "b", "a-2", nil), different},
 	} {
-		if got := told(object, c.copied); got != c.want {
+		if got := likenessOf(object, c.copied); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.copied, got, c.want)
 		}
 	}
-	if got := told(blob.ForeignInfo{}, blob.ForeignInfo{}); got != identical {
+	if got := likenessOf(blob.ForeignInfo{}, blob.ForeignInfo{}); got != identical {
 		t.Errorf("without bytes: %v", got)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SampledRows is how many rows of a table are enough to tell what its columns hold.
+// SampledRows is how many rows of a table are enough to learn what its columns hold.
 const SampledRows = 50
 
-// shortest is how long a value has to be to be told within a longer key: shorter ones, such
+// shortest is how long a value has to be to be recognised within a longer key: shorter ones, such
 // as small numbers, are in many keys by chance.
 const shortest = 8
 
-// keysOf is what a sample of a table's rows says of keys in the bucket.
+// keysOf is how a column of sampled rows names keys in the bucket.
 type keysOf struct {
 	column, template string
 	reason           string

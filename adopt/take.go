@@ -53,7 +53,7 @@ func (t *Take) Pass(string) func(ctx context.Context, add func(string, int64)) (
 		if err != nil {
 			return false, fmt.Errorf("take rows of %s: %w", t.Collection, err)
 		}
-		settled.tell(add, t.Events, t.Collection)
+		settled.report(add, t.Events, t.Collection)
 		more := settled.Gone+settled.Refused == size
 		size = min(2*size, t.Batch)
 		return more, nil

@@ -27,7 +27,7 @@ const otherReferences = `SELECT CAST(CAST(k.conrelid AS regclass) AS TEXT) || '.
 const qualified = `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(?1)`
 
-// relatives tells whether a table is a part of another, and whether other tables inherit
+// relatives reports whether a table is a part of another, and whether other tables inherit
 // from it that are no partitions: its triggers and unique indexes do not hold for those.
 const relatives = `SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?1)),
 	EXISTS (SELECT 1 FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE i.inhparent = to_regclass(?1) AND NOT k.relispartition)`
@@ -71,7 +71,7 @@ func (p postgres) look(t *tx, name string) (out relation, err error) {
 }
 
 // unseen is the error of a table that is not found. It may lie in a schema of which the
-// description says nothing.
+// description names no other.
 func (postgres) unseen(t *tx, name string) error {
 	var of, place, lacking, owner string
 	var uses bool

@@ -12,7 +12,7 @@ import (
 )
 
 // trial is a statement that a collection runs, explained instead: the database then
-// checks names, types and privileges, and tells which index it would use.
+// checks names, types and privileges, and shows which index it would use.
 type trial struct {
 	what  string
 	text  string

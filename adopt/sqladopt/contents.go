@@ -63,11 +63,11 @@ const (
 	deleteContents = `DELETE FROM {contents} WHERE {ckey} IN (SELECT {ckey of id} FROM {ids 1})`
 	// endMarks counts the longest write from the last instant at which the object may
 	// have gone: a delete of an earlier attempt may take effect after this one. A CASE
-	// tells PostgreSQL nothing of how few they are: it goes by the keys.
+	// hides from PostgreSQL how few they are, so that it uses the index of the keys.
 	endMarks = `UPDATE {lethe}condemned SET state = 3, fence = 0, due_at = CASE WHEN unseen_until > ?3 THEN unseen_until ELSE ?3 END + ?4
 		WHERE collection = ?1 AND content IN (SELECT id FROM {ids 2}) AND CASE WHEN state = 2 AND fence = ?5 THEN TRUE ELSE FALSE END`
 	// failMarks lets those wait again of which it is known that nothing was deleted, also
-	// where only the mark knows of the object: that it was tried tells sort.
+	// where only the mark knows of the object: sort knows by attempts that it was tried.
 	failMarks = `UPDATE {lethe}condemned SET state = CASE WHEN t.unseen = 0 AND unseen_until = 0 THEN 1 ELSE state END,
 		fence = 0, due_at = t.due_at, error = t.error,
 		unseen_until = CASE WHEN t.unseen > unseen_until THEN t.unseen ELSE unseen_until END

@@ -102,7 +102,7 @@ func (c *Collection) mayEnd(t *tx, h holding, zero []content) (map[string]bool, 
 	}
 	guarded, err := c.db.engine.guarded(t, c)
 	if err != nil || !guarded {
-		return nil, err // Mark says so
+		return nil, err // Mark reports it
 	}
 	may := make(map[string]bool, len(free))
 	for _, x := range zero {

@@ -19,7 +19,7 @@ type engine interface {
 
 // connector opens a database and begins its transactions.
 type connector interface {
-	// pool makes the connections. An error tells nothing of the address.
+	// pool makes the connections. An error does not contain the address.
 	pool(url string) (*sql.DB, error)
 	// beginnings are the texts that begin a transaction that writes and one that reads.
 	// Each answers the time, in microseconds since 1970.
@@ -41,7 +41,7 @@ type grammar interface {
 	text(expression string, c column) string
 	// value makes a value of a column again of what text made of it.
 	value(expression string, c column) string
-	// instants are those of a column of a table: its error says what to do.
+	// instants are those of a column of a table: its error states what to do.
 	instants(t *tx, table string, c column, r adopt.Rows) (instants, error)
 	// index is the statement that makes an index. Where may be empty.
 	index(table, columns, where string) string
@@ -109,7 +109,7 @@ type column struct {
 	cascades bool
 	// seek is t.id as an index of the column finds it, empty if text's expression does.
 	seek string
-	// noKey says which types a key has to have, empty if this is one. Fickle: one session
+	// noKey is which types a key has to have, empty if this is one. Fickle: one session
 	// writes its values unlike another. Coarse: too coarse for the time of a claim.
 	noKey          string
 	fickle, coarse bool

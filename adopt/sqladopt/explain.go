@@ -106,7 +106,7 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 				return err
 			}
 			for _, f := range gone {
-				facts = append(facts, c.spoken(f, k))
+				facts = append(facts, c.described(f, k))
 			}
 		}
 		return nil
@@ -114,18 +114,18 @@ func (c *Collection) Explain(ctx context.Context, key string) (facts []Fact, err
 	return facts, err
 }
 
-// spoken is what a receipt means, in the words of the collection.
-func (c *Collection) spoken(f Fact, key string) Fact {
+// described is a fact of a receipt in the words of the collection.
+func (c *Collection) described(f Fact, key string) Fact {
 	switch st := c.c.Rows.Status; {
-	case f.What == told(receipt.Row, key) && st != nil && st.Deleted != "":
+	case f.What == meaning(receipt.Row, key) && st != nil && st.Deleted != "":
 		f.What = "row " + key + " ended; it is kept as " + st.Deleted
-	case f.What == told(receipt.Object, key) && c.c.Contents == nil:
+	case f.What == meaning(receipt.Object, key) && c.c.Contents == nil:
 		f.What = "object " + key + " was deleted"
 	}
 	return f
 }
 
-// explainHolds tells what keeps a row, and the object of a content.
+// explainHolds returns what keeps a row, and the object of a content.
 func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err error) {
 	holds, err := t.holds(c.db.engine, c.name)
 	if err != nil || len(holds) == 0 {
@@ -149,10 +149,10 @@ func (c *Collection) explainHolds(t *tx, row, content string) (facts []Fact, err
 	return facts, nil
 }
 
-// movements are the kinds of receipts that tell of quarantine.
+// movements are the kinds of receipts of moves into quarantine and back.
 var movements = []receipt.Kind{receipt.Quarantined, receipt.Restored, receipt.Purged}
 
-// receipts tells what is kept of a key that went, or of one that was moved.
+// receipts returns what is on record of a key that is gone, or of one that was moved.
 func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error) {
 	if installed, err := s.installed(t); err != nil || !installed {
 		return nil, err
@@ -177,7 +177,7 @@ func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error)
 		if slices.Contains(movements, r.Kind) != moves {
 			continue
 		}
-		what := told(r.Kind, key)
+		what := meaning(r.Kind, key)
 		moved := func(m receipt.Receipt) bool { return m.Kind == receipt.Quarantined && m.At > before && m.At <= r.At }
 		if r.Kind == receipt.Orphan && slices.ContainsFunc(list, moved) {
 			what = "object " + key + " left its place, as no row named it: it was moved to quarantine"
@@ -188,8 +188,8 @@ func (s scope) receipts(t *tx, key string, moves bool) (facts []Fact, err error)
 	return facts, nil
 }
 
-// told says what a receipt means.
-func told(kind receipt.Kind, key string) string {
+// meaning describes a receipt.
+func meaning(kind receipt.Kind, key string) string {
 	switch kind {
 	case receipt.Object:
 		return "the object of content " + key + " was deleted"
@@ -263,8 +263,8 @@ func (c *Collection) explainContent(t *tx, content string) ([]Fact, error) {
 	return append(facts, marks...), err
 }
 
-// explainByObject tells of the contents whose object has a key, and of what receipts say
-// of them; the object is the last of the keys.
+// explainByObject describes the contents whose object has a key. It returns their keys for
+// a look at the receipts; the object's is the last.
 func (c *Collection) explainByObject(t *tx, object string) (facts []Fact, keys []string, err error) {
 	if err := c.db.engine.unhurried(t); err != nil { // no index need fit a template
 		return nil, nil, err
@@ -291,7 +291,7 @@ func (c *Collection) explainByObject(t *tx, object string) (facts []Fact, keys [
 	return facts, append(contents, object), nil
 }
 
-// explainOwned tells of an object that rows own.
+// explainOwned describes an object that rows own.
 func (c *Collection) explainOwned(t *tx, object string) (facts []Fact, err error) {
 	if len(c.c.Rows.Objects) > 0 {
 		seen, err := c.look(t, []string{object})

@@ -41,7 +41,7 @@ func (c *Collection) GuardSQL() string {
 	return c.guardText(c.db.engine.guard(c), c.guardVersion())
 }
 
-// guardVersion tells a guard from those of other descriptions, and of other versions
+// guardVersion distinguishes a guard from those of other descriptions, and of other versions
 // of Lethe.
 func (c *Collection) guardVersion() string {
 	sum := sha256.Sum256([]byte(c.guardText(c.db.engine.guard(c), "")))

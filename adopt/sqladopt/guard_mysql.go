@@ -11,7 +11,7 @@ import (
 
 // guardMySQL installs what keeps new references from contents that are condemned. A
 // statement of the application that tries fails with 1205 and SQLSTATE 40001: it is to
-// roll back and repeat its transaction, upload included. It is not 1213: that says that
+// roll back and repeat its transaction, upload included. It is not 1213: that means that
 // the transaction has been rolled back.
 //
 //go:embed guard_mysql.sql
@@ -115,7 +115,7 @@ func (m mysql) seal(t *tx, c *Collection) error {
 	return err
 }
 
-// installed tells triggers by the table that they look at.
+// installed recognises triggers by the table that they look at.
 func (m mysql) installed() string {
 	return strings.NewReplacer("{into}", sqldb.Literal("INTO "+m.o.Schema+"_condemned "), "{schema}", sqldb.Literal(m.o.Schema+"_")).Replace(`SELECT trigger_name, concat('"', trigger_name, '"'),
 			concat('"', event_object_schema, '"."', event_object_table, '"'), concat('DROP TRIGGER "', trigger_name, '"')

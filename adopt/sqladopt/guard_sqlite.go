@@ -90,7 +90,7 @@ func (s sqlite) leaving(c *Collection, alias, kept string) string {
 // seal has nothing to do: whoever writes is alone.
 func (sqlite) seal(*tx, *Collection) error { return nil }
 
-// installed tells triggers by the table that they look at, or by what they say.
+// installed recognises triggers by the table that they look at, or by their error.
 func (s sqlite) installed() string {
 	return `SELECT g.name, '"' || g.name || '"', '"' || g.tbl_name || '"', 'DROP TRIGGER "' || g.name || '"' FROM sqlite_schema g
 		WHERE g.type = 'trigger' AND substr(g.name, 1, 6) = 'lethe_'

@@ -21,7 +21,7 @@ type installed struct {
 	drop       string
 }
 
-// installedName tells the collection of a trigger or a function.
+// installedName matches names of triggers and functions, with their collection.
 var installedName = regexp.MustCompile(`^(?:(lethe|guard)_(.+)_[a-z]+|(?:take|release)_(.+))$`)
 
 // installed lists what stands of the guard of a collection, triggers first; with no name,
@@ -87,7 +87,7 @@ func (c *Collection) outdated(t *tx) (list []installed, elsewhere string, err er
 	return list, elsewhere, err
 }
 
-// unguarded tells what is there in the place of the guard; empty if it is the guard.
+// unguarded returns what is there in the place of the guard; empty if it is the guard.
 func (c *Collection) unguarded(ctx context.Context) (what string, err error) {
 	err = c.read(ctx, "look for the guard", func(t *tx) error {
 		what = ""

@@ -45,7 +45,7 @@ const (
 const serverFacts = `SHOW GLOBAL VARIABLES WHERE Variable_name IN
 	('version', 'read_only', 'super_read_only', 'innodb_read_only', 'wsrep_on', 'log_bin', 'binlog_format')`
 
-// probe refuses what is no primary, as far as the server tells: a replica that is not
+// probe refuses what is no primary, as far as the server reports it: a replica that is not
 // read-only looks like one.
 func (m mysql) probe(t *tx) error {
 	facts := map[string]string{}
@@ -133,7 +133,7 @@ func (mysql) value(expression string, c column) string {
 
 const (
 	epoch = "TIMESTAMP'1970-01-01 00:00:00'"
-	// changesItself tells columns that every UPDATE of their row sets.
+	// changesItself finds columns that every UPDATE of their row sets.
 	changesItself = `SELECT extra LIKE '%on update%' FROM information_schema.columns
 		WHERE table_schema = coalesce(nullif(?1, ''), DATABASE()) AND table_name = ?2 AND column_name = ?3`
 )

@@ -77,7 +77,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// engineOf tells the database by the form of its address.
+// engineOf returns the engine for the form of an address.
 func engineOf(url string, o Options) (engine, error) {
 	switch scheme, _, _ := strings.Cut(url, ":"); {
 	case mysqlURL.MatchString(url):

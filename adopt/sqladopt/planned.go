@@ -96,7 +96,7 @@ func (k *Keys) Ripe(ctx context.Context, retention time.Duration, fn func(Planne
 		}}, fn)
 }
 
-// MadeAt returns when Lethe's tables were made, which tells them from others, and the
+// MadeAt returns when Lethe's tables were made, which distinguishes them from others, and the
 // time.
 func (db *DB) MadeAt(ctx context.Context) (made, now lethe.Time, err error) {
 	err = db.read(ctx, "look when Lethe's tables were made", func(t *tx) error {

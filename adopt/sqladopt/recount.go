@@ -9,7 +9,7 @@ import (
 )
 
 // Drift is a content whose count is not the number of rows that refer to it. A count that
-// is NULL is told as -1.
+// is NULL is reported as -1.
 type Drift struct {
 	Content     string
 	Count, Rows int64

@@ -48,7 +48,7 @@ func (s sqlite) pool(address string) (*sql.DB, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	// The driver would open what is not there, and tell of it at the first statement.
+	// The driver would open what is not there, and fail at the first statement.
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("there is no database at %s: give the path of the application's file (%w)", path, errors.Join(err, os.ErrInvalid))
 	}
@@ -135,7 +135,7 @@ const (
 	// likeDate is what a time begins with; 12:00 would be one of the year 2000, and 2026
 	// a day some 7000 years ago.
 	likeDate = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'`
-	// sampleTimes tells how the values of a column look, and one of each.
+	// sampleTimes returns the forms of a column's values, with one of each.
 	sampleTimes = `SELECT look, min(v) FROM (SELECT CAST(v AS TEXT) AS v, CASE
 			WHEN typeof(v) IN ('integer', 'real') THEN 'number'
 			WHEN typeof(v) <> 'text' OR v NOT GLOB ` + likeDate + ` OR julianday(v) IS NULL THEN 'other'

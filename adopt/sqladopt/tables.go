@@ -39,7 +39,7 @@ func (t *tx) values(expression string, of adopt.TableInfo) (out []string, err er
 }
 
 // Tables returns the application's tables, each with what some of its rows hold. Where
-// they cannot be read it says why.
+// they cannot be read it gives the reason.
 func (db *DB) Tables(ctx context.Context) (out []adopt.TableInfo, err error) {
 	err = db.read(ctx, "list the tables", func(t *tx) error {
 		out, err = db.engine.tables(t)

@@ -74,7 +74,7 @@ func (db *DB) readOn(ctx context.Context, r *sqldb.Runner, what string, fn func(
 	return named(what, err)
 }
 
-// watched tells that a transaction begins. What it is of is no part of its name.
+// watched reports that a transaction begins. What it is of is no part of its name.
 func (db *DB) watched(ctx context.Context, what string) (context.Context, func(error)) {
 	if db.o.Watch == nil {
 		return ctx, func(error) {}

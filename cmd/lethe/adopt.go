@@ -105,7 +105,7 @@ func (c *cli) adoptCheck(ctx context.Context, a *adoption.Adoption) error {
 		printf(c.out, "  %-8s %s\n", "due", due(b))
 	}
 	if problems > 0 {
-		return &exitError{code: exitProblems, err: fmt.Errorf("%s: what has one only reports", plural(int64(problems), "problem", "problems"))}
+		return &exitError{code: exitProblems, err: fmt.Errorf("%s: a collection with a problem only reports", plural(int64(problems), "problem", "problems"))}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func borrow(collection string, r routine) reclaim.Routine {
 	return collected{reclaim.Borrow(planned{r}), collection}
 }
 
-// planned tells a backlog as the loop knows it.
+// planned is a backlog as the loop knows it.
 type planned struct{ routine }
 
 // Plan implements reclaim.Borrowed.

@@ -88,7 +88,7 @@ func open(ctx context.Context, b adopt.BucketSpec, at beside) (bucket, error) {
 // beside is a prefix, and that of the objects of the collection.
 type beside struct{ objects, prefix string }
 
-// unfit says why nothing can be deleted, and put; empty if it can.
+// unfit is why nothing can be deleted, and put; empty if it can.
 func unfit(b bucket) (noDelete, noPut string) {
 	if s, ok := untraced(b).(*s3blob.Store); ok {
 		return s.Capabilities().NoDelete, s.Capabilities().NoPut

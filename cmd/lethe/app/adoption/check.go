@@ -19,7 +19,7 @@ const samples = 20
 const clockSkew = time.Minute
 
 // Check tries what each collection relies on: its statements, its guard, its bucket
-// and the keys in it, the cache, the clocks; and it says what a run would do with
+// and the keys in it, the cache, the clocks; and it reports what a run would do with
 // folders. It writes nothing but an object below each prefix, by which it finds out what
 // the service can do, and removes that.
 func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error) {

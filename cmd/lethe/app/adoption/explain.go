@@ -26,7 +26,7 @@ func (a *Adoption) Explain(ctx context.Context, name, key string) (facts []sqlad
 	return append(facts, more...), err
 }
 
-// Unknown says of a key of which some collections know nothing whether it could be that
+// Unknown is the error for a key of which some collections know nothing: whether it could be that
 // of an object of theirs, or of another collection.
 func (a *Adoption) Unknown(names []string, key string) error {
 	asked := map[string]bool{}

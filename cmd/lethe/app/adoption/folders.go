@@ -65,7 +65,7 @@ func (a *Adoption) sampledFolders(name string) compare {
 	}
 }
 
-// reportFolders says what a run would do.
+// reportFolders returns what a run would do.
 func (a *Adoption) reportFolders(ctx context.Context, name string) ([]adopt.Finding, error) {
 	f, err := a.Folders(ctx, name)
 	if err != nil {

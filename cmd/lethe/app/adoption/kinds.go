@@ -13,9 +13,9 @@ import (
 // kind is what differs between the kinds of collections.
 type kind interface {
 	plannable
-	// backlog says what waits; installed: Lethe's tables are there.
+	// backlog returns what waits; installed: Lethe's tables are there.
 	backlog(ctx context.Context, installed bool, b *Backlog) error
-	// explain says why something is still there, or when it went.
+	// explain returns why something is still there, or when it went.
 	explain(ctx context.Context, key string) ([]sqladopt.Fact, error)
 	// withdraw ends what was begun, so that Lethe's tables can go.
 	withdraw(ctx context.Context) error

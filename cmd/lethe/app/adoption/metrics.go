@@ -78,7 +78,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.a.succeeded(func(routine string, at lethe.Time) { tell(lastGood, here.Sub(at).Seconds(), routine) })
 }
 
-// backlog tells what waits in a collection.
+// backlog exports what waits in a collection.
 func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc, float64, ...string)) {
 	if b.Problem != "" {
 		tell(unusable, 1, b.Collection)
@@ -105,7 +105,7 @@ func (c collector) backlog(b Backlog, now lethe.Time, tell func(*prometheus.Desc
 	tell(dueAge, float64(age)/1e6, b.Collection)
 }
 
-// wrong tells what is wrong in a collection, and what is soon deleted for good.
+// wrong exports what is wrong in a collection, and what is soon deleted for good.
 func (c collector) wrong(b Backlog, tell func(*prometheus.Desc, float64, ...string)) {
 	tell(gone, float64(b.Wrong.Missing), b.Collection)
 	tell(purgeSoon, float64(b.Nearing.Soon), b.Collection)

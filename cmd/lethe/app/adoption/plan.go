@@ -22,7 +22,7 @@ const PlanCommand = "adopt plan"
 // PlanAge is how old a plan may be that is applied.
 const PlanAge = 24 * time.Hour
 
-// fingerprint tells a description from others. It has no secrets in it.
+// fingerprint distinguishes a description from others. It has no secrets in it.
 func (a *Adoption) fingerprint() (string, error) {
 	d := *a.Description
 	d.Database, d.Redis, d.Audit, d.Tracing = "", "", "", adopt.TracingSpec{}

@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// RoutineStatus is what the database tells of a routine, whatever instance it ran on.
+// RoutineStatus is what the database has on record of a routine, whatever instance it ran on.
 type RoutineStatus struct {
 	Name string
 	// Last is the newest run, and Good the newest that succeeded: zero if there is none.

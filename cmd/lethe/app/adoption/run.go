@@ -32,13 +32,13 @@ type Backlog struct {
 	// Nearing is what waits to be deleted for good: Soon is within a day (within half the
 	// retention, if that is shorter).
 	Nearing sqladopt.Nearing
-	// Suspended says why the instance that checked it last does not work on it.
+	// Suspended is why the instance that checked it last does not work on it.
 	Suspended sqladopt.Suspension
-	// Problem says why a collection cannot be used, and nothing is known of it.
+	// Problem is why a collection cannot be used, and nothing is known of it.
 	Problem string
 }
 
-// standing is what the database tells of all collections at once.
+// standing is what the database has on record of all collections.
 type standing struct {
 	installed bool // Lethe's tables are there
 	holds     adopt.Holds

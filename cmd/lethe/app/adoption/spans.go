@@ -9,18 +9,18 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Spans tell that work begins, and when it has ended, for traces: runs and their batches,
-// and what they ask of others. Nil functions tell nothing.
+// Spans report that work begins, and when it has ended, for traces: runs and their batches,
+// and what they ask of others. Nil functions report nothing.
 type Spans struct {
 	reclaim.Spans
-	// Backend tells of the calls of a bucket, by its name in the description.
+	// Backend reports the calls of a bucket, by its name in the description.
 	Backend func(bucket string) observed.Watch
-	// Call tells of one call that is no bucket's: a transaction of the database, or a drop
+	// Call reports one call that is no bucket's: a transaction of the database, or a drop
 	// of copies, with how many there were. Names are of a fixed set.
 	Call func(ctx context.Context, name string) (context.Context, func(keys int, err error))
 }
 
-// transactions tell of those of the database.
+// transactions reports those of the database.
 func (s Spans) transactions() func(ctx context.Context, name string) (context.Context, func(error)) {
 	if s.Call == nil {
 		return nil
@@ -31,7 +31,7 @@ func (s Spans) transactions() func(ctx context.Context, name string) (context.Co
 	}
 }
 
-// tracedCopies tell of each drop.
+// tracedCopies reports each drop.
 type tracedCopies struct {
 	adopt.Copies
 	spans Spans
@@ -45,7 +45,7 @@ func (c tracedCopies) Drop(ctx context.Context, keys []string) error {
 	return err
 }
 
-// tracedBucket tells of each call but those by which it is opened, tried and closed.
+// tracedBucket reports each call but those by which it is opened, tried and closed.
 type tracedBucket struct {
 	*observed.Store
 	bucket bucket

@@ -33,7 +33,7 @@ func (s *suspensions) names() []string {
 	return slices.Sorted(maps.Keys(s.routines))
 }
 
-// succeeded tells when each routine of the process has succeeded last, from its start on.
+// succeeded returns when each routine of the process has succeeded last, from its start on.
 func (a *Adoption) succeeded(tell func(routine string, at lethe.Time)) {
 	a.suspended.mu.Lock()
 	defer a.suspended.mu.Unlock()
