@@ -192,6 +192,7 @@ type GraceSpec struct {
 	LongestWrite *Duration `yaml:"longest_write"`
 	Late         *Duration `yaml:"late"`
 	CacheAgain   *Duration `yaml:"cache_again"`
+	ObjectAge    *Duration `yaml:"object_age"`
 }
 
 // Timetable is when a collection is worked on.
@@ -247,6 +248,6 @@ func (c Collection) Graces() Grace {
 	s, d := c.Grace, DefaultGrace
 	return Grace{
 		Watchdog: s.Watchdog.or(d.Watchdog), Unreferenced: s.Unreferenced.or(d.Unreferenced), LongestWrite: s.LongestWrite.or(d.LongestWrite),
-		Late: s.Late.or(d.Late), CacheAgain: s.CacheAgain.or(d.CacheAgain),
+		Late: s.Late.or(d.Late), CacheAgain: s.CacheAgain.or(d.CacheAgain), ObjectAge: s.ObjectAge.or(d.ObjectAge),
 	}
 }

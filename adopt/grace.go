@@ -21,6 +21,9 @@ type Grace struct {
 	// CacheAgain: how long after a row is gone a reader that saw it before may still
 	// fill the cache with it.
 	CacheAgain time.Duration
+	// ObjectAge: an object of a content that was written more recently stays for the
+	// moment: somebody may have used its name again. 0: its age is not looked at.
+	ObjectAge time.Duration
 }
 
 // DefaultGrace is what a description that is silent gets.

@@ -204,7 +204,7 @@ func (c Collection) check(d *Description) (wrong problems) {
 	if c.Guard != "" && c.Guard != NoGuard && c.Guard != TriggerGuard && c.Guard != QuarantineGuard {
 		wrong.add("guard", "%q is not known: write none, trigger or quarantine", c.Guard)
 	}
-	return slices.Concat(wrong, c.Rows.check().below("rows"), c.checkRedis(d), c.checkContents(d), c.checkQuarantine(), c.Graces().check())
+	return slices.Concat(wrong, c.Rows.check().below("rows"), c.checkRedis(d), c.checkContents(d), c.checkQuarantine(), c.checkGrace())
 }
 
 // checkSchedule reports times at which nothing can begin.
@@ -387,7 +387,18 @@ func (q *QuarantineSpec) meets(other string, c Collection) (wrong problems) {
 	return wrong
 }
 
+func (c Collection) checkGrace() problems {
+	wrong := c.Graces().check()
+	if c.Rows.OwnFolders() && c.Graces().ObjectAge != 0 {
+		wrong.add("grace.object_age", "rows that own folders have no objects of their own to look at: leave it out")
+	}
+	return wrong
+}
+
 func (g Grace) check() (wrong problems) {
+	if g.ObjectAge < 0 {
+		wrong.add("grace.object_age", "has to be 0, for not looked at, or above")
+	}
 	if g.Watchdog <= 0 {
 		wrong.add("grace.watchdog", "has to be above 0: it would take rows from workers that live")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -148,17 +149,31 @@ func (c *Collection) endMarks(t *tx, e ending, seen map[string]look, out *adopt.
 			out.Broken = append(out.Broken, key)
 		}
 	}
+	kept, err := c.removeContents(t, free)
+	if err != nil {
+		return err
+	}
+	out.Broken = append(out.Broken, kept...)
 	slices.Sort(out.Broken)
 	if err := c.trouble(t, insertMissing, objectGone, out.Broken); err != nil {
 		return err
 	}
-	if remove := c.texts().remove; remove != "" && len(free) > 0 {
-		if _, err := t.exec(remove, sqldb.JSON(free)); err != nil {
-			return err
-		}
-	}
 	_, err = t.exec(insertReceipt, c.name, "objects", t.now, keys)
 	return err
+}
+
+// removeContents removes contents, and returns those that a trigger or rule keeps.
+func (c *Collection) removeContents(t *tx, keys []string) (kept []string, err error) {
+	remove := c.texts().remove
+	if remove == "" || len(keys) == 0 {
+		return nil, nil
+	}
+	n, err := t.exec(remove, sqldb.JSON(keys))
+	if err != nil || n == int64(len(keys)) {
+		return nil, err
+	}
+	seen, err := c.look(t, keys)
+	return slices.Collect(maps.Keys(seen)), err
 }
 
 // backoff is how long a deletion rests after so many attempts: 30 s, doubled, up to

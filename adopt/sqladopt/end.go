@@ -17,8 +17,8 @@ var insertMarks = `INSERT INTO {lethe}condemned AS d (collection, content, objec
 	ON CONFLICT (collection, content) DO UPDATE SET object = excluded.object, state = 2, due_at = excluded.due_at, fence = excluded.fence,
 		marked_at = excluded.marked_at, attempts = d.attempts + 1 WHERE d.state = 1`
 
-// errMarked: a content is condemned already. Nothing was done.
-var errMarked = errors.New("a content is condemned already")
+// errMarked: a content is condemned already, or stays. Nothing was done.
+var errMarked = errors.New("a content is condemned already, or a trigger keeps it")
 
 // End implements adopt.Ender.
 func (c *Collection) End(ctx context.Context, claim adopt.Claim, r adopt.EndRequest) (out adopt.Settled, marked adopt.Marked, err error) {
@@ -70,7 +70,10 @@ func (c *Collection) endContents(t *tx, e *contentEnd, zero []content) (map[stri
 	case n != int64(len(list)):
 		return nil, errMarked
 	}
-	_, err = t.exec(deleteContents, sqldb.JSON(contentKeys(list)))
+	n, err = t.exec(deleteContents, sqldb.JSON(contentKeys(list)))
+	if err == nil && n != int64(len(list)) {
+		err = errMarked
+	}
 	return may, err
 }
 

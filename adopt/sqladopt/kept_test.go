@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/adopttest"
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
@@ -54,5 +56,36 @@ func TestRowsThatATriggerKeeps(t *testing.T) {
 		if !slices.Equal(left, []string{"p2 LIVE"}) || n != 1 {
 			t.Errorf("%s: rows %q are left, the count is %d", name, left, n)
 		}
+	}
+}
+
+// A content that a trigger keeps is told of once its object is gone.
+func TestContentsThatATriggerKeeps(t *testing.T) {
+	s := newSite(t, servers.Postgres(t), kind{})
+	ctx := t.Context()
+	if _, err := s.pool.Exec(ctx, `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER keep BEFORE DELETE ON content FOR EACH ROW EXECUTE FUNCTION keep()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(ctx, adopttest.Row{Key: "a", Content: "x", In: -time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := s.Claim(ctx, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, marked, err := s.End(ctx, claim, adopt.EndRequest{Late: time.Hour}); err != nil || len(marked.Contents) != 0 {
+		t.Fatalf("ended %+v, %v: the content is still there", marked, err)
+	}
+	if _, err := s.pool.Exec(ctx, `UPDATE `+s.schema+`.condemned SET due_at = 0`); err != nil {
+		t.Fatal(err)
+	}
+	marked, err := s.Mark(ctx, adopt.MarkRequest{Limit: 9, Late: time.Hour})
+	if err != nil || len(marked.Contents) != 1 {
+		t.Fatalf("marked %+v, %v", marked, err)
+	}
+	out, err := s.Confirm(ctx, marked.Fence, []adopt.Outcome{{Content: marked.Contents[0].Content}}, adopt.DefaultGrace)
+	if err != nil || out.Gone != 1 || !slices.Equal(out.Broken, []string{"x"}) {
+		t.Errorf("confirmed %+v, %v", out, err)
 	}
 }

@@ -134,3 +134,33 @@ func TestOwnedObjectsThatComeBack(t *testing.T) {
 		t.Errorf("the mark is over: %v", err)
 	}
 }
+
+// With grace.object_age an object that was written a short while ago waits, and is told of.
+func TestYoungObjectsWait(t *testing.T) {
+	f := owned(t)
+	aged := func(age time.Duration) {
+		d := *f.Adoption.Description
+		c, wait := d.Collections["files"], adopt.Duration(age)
+		c.Grace.ObjectAge = &wait
+		d.Collections = map[string]adopt.Collection{"files": c}
+		a, err := Open(t.Context(), &d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = a.Close() })
+		f.Adoption = a
+	}
+	f.object("expired", "now() - interval '1 minute'")
+	aged(time.Hour)
+	f.once()
+	f.left("expired", "expired.preview")
+	var waiting int
+	err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.condemned WHERE state = 1 AND error LIKE 'the object was written % ago, less than grace.object_age, which is 1h0m0s%'`).Scan(&waiting)
+	if err != nil || waiting != 2 {
+		t.Errorf("%d objects wait for their age, %v", waiting, err)
+	}
+	f.exec(`UPDATE lethe.condemned SET due_at = 0`)
+	aged(0)
+	f.once()
+	f.left()
+}

@@ -60,14 +60,23 @@ func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quaranti
 // remover is what deletes objects of a collection by their whole keys, or moves them.
 func (a *Adoption) remover(ctx context.Context, name string) (adopt.Deleter, error) {
 	c := a.Description.Collections[name]
-	if c.Quarantine != nil {
-		return a.Quarantine(ctx, name)
-	}
 	bucket, err := a.bucket(ctx, name)
-	if c.Rows.OwnFolders() {
-		return adopt.Emptier{Prefix: c.Prefix, Store: bucket, Page: defaultBatch, AtOnce: copiesAtOnce}, err
+	if err != nil {
+		return nil, err
 	}
-	return adopt.Within{Prefix: c.Prefix, Store: bucket}, err
+	if c.Rows.OwnFolders() {
+		return adopt.Emptier{Prefix: c.Prefix, Store: bucket, Page: defaultBatch, AtOnce: copiesAtOnce}, nil
+	}
+	var remover adopt.Deleter = adopt.Within{Prefix: c.Prefix, Store: bucket}
+	if c.Quarantine != nil {
+		if remover, err = a.Quarantine(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if age := c.Graces().ObjectAge; age > 0 {
+		return adopt.Aged{Bucket: remover, Prefix: c.Prefix, Objects: bucket, Age: age, Clock: a.o.Clock, AtOnce: copiesAtOnce}, nil
+	}
+	return remover, nil
 }
 
 // quarantineRoutines is the one that restores and purges; of all instances one runs it

@@ -1,0 +1,84 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// Aged deletes no object that was written a short while ago: its name may be in use again.
+// It looks right before the delete, one request an object, and makes a loss rarer without
+// excluding it: the application may still write in between.
+type Aged struct {
+	Bucket  Deleter // by whole keys
+	Prefix  string  // of all keys
+	Objects Stater  // by what follows the prefix
+	Age     time.Duration
+	Clock   lethe.Clock
+	AtOnce  int // objects that are looked at at once, at least 1
+}
+
+// Delete implements Deleter. Nothing is done about an object that is too young, or that
+// could not be looked at.
+func (a Aged) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	results := make([]blob.Result, len(keys))
+	var running errgroup.Group
+	running.SetLimit(a.AtOnce)
+	for i, key := range keys {
+		running.Go(func() error {
+			results[i] = blob.Result{Key: key, Err: a.young(ctx, key)}
+			return nil
+		})
+	}
+	_ = running.Wait() // each key has its own error
+	var old []string
+	var at []int
+	for i, r := range results {
+		if r.Err == nil {
+			old, at = append(old, r.Key), append(at, i)
+		}
+	}
+	if len(old) == 0 {
+		return results, nil
+	}
+	some, err := a.Bucket.Delete(ctx, old)
+	for j, i := range at {
+		switch {
+		case j < len(some):
+			results[i].Err = some[j].Err
+		case err != nil:
+			results[i].Err = err
+		default:
+			results[i].Err = fmt.Errorf("no answer: %w", blob.ErrUnknown)
+		}
+	}
+	return results, err
+}
+
+// young returns an error if an object has to stay. One without a time stays: it is unknown
+// whether it was written again.
+func (a Aged) young(ctx context.Context, key string) error {
+	rest, ok := below(key, a.Prefix)
+	if !ok {
+		return nil // the bucket refuses it
+	}
+	info, err := a.Objects.Stat(ctx, rest)
+	switch {
+	case errors.Is(err, blob.ErrNotExist):
+		return nil // the delete finds that out
+	case err != nil:
+		return fmt.Errorf("the age of the object is unknown: %w: %w", blob.ErrNotDone, plain{err})
+	case info.ModTime == 0:
+		return fmt.Errorf("the bucket has no time for the object, which grace.object_age asks for: %w", blob.ErrNotDone)
+	}
+	if age := a.Clock.Now().Sub(info.ModTime); age < a.Age {
+		return fmt.Errorf("the object was written %s ago, less than grace.object_age, which is %s: %w", age.Round(time.Second), a.Age, blob.ErrNotDone)
+	}
+	return nil
+}
