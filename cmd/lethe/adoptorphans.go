@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +19,29 @@ func (c *cli) adoptOrphansCommand() *cobra.Command {
 		Long: `Compare the objects of a collection of keys with the keys that rows name, both ways,
 and list what differs: objects that no row names, with their size and time, and keys
 without an object. Nothing is changed, whatever the collection's mode.`,
-		Args: cobra.ExactArgs(2),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return whichKeys(args[0])
+			}
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
 				return c.adoptOrphans(cmd.Context(), a, args[1])
 			})
 		},
 	}
+}
+
+// whichKeys is the error of a command that has to be told a collection of keys.
+func whichKeys(file string) error {
+	d, err := adopt.Load(file, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	names := slices.DeleteFunc(d.Names(), func(name string) bool { return d.Collections[name].Kind != adopt.OfKeys })
+	if len(names) == 0 {
+		return fmt.Errorf("%s describes no collection of keys: only of those are objects compared with rows", file)
+	}
+	return fmt.Errorf("name a collection of keys after %s: %s", file, strings.Join(names, ", "))
 }
 
 func (c *cli) adoptOrphans(ctx context.Context, a *adoption.Adoption, name string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,7 +109,11 @@ func TestAdoptPlansThatAreRefused(t *testing.T) {
 	a.sql(`UPDATE lethe.adoption SET created_at = created_at - 1`)
 	refused("another database", a.file, file, "--reclaim-reported")
 	a.sql(`UPDATE lethe.adoption SET created_at = created_at + 1`)
+	a.sql(`INSERT INTO lethe.troubles (collection, kind, key, at) VALUES ('pastes', 1, 'content/of no row', 1)`)
 	a.ok([]string{"rows 1"}, "apply", a.file, file, "--reclaim-reported", "--yes")
+	if n := a.count(`SELECT count(*) FROM lethe.troubles WHERE kind = 1`); n != 0 {
+		t.Errorf("%d missing objects are told of that nothing refers to", n)
+	}
 	if n := a.count(pastesLeft); n != 0 {
 		t.Errorf("%d pastes are left", n)
 	}
@@ -128,5 +133,23 @@ func TestAdoptPlanOfManyRows(t *testing.T) {
 	}
 	if n := a.count(pastesLeft); n != 0 {
 		t.Errorf("%d are left", n)
+	}
+}
+
+// Without a collection it is said which there are.
+func TestAdoptOrphansNamesCollections(t *testing.T) {
+	const keys = "  %s: {kind: keys, bucket: b, prefix: %s/, keys: {query: SELECT k FROM t}}\n"
+	for want, text := range map[string]string{
+		"name a collection of keys": fmt.Sprintf(keys+keys, "files", "a", "media", "b"),
+		"no collection of keys":     "  rooms: {kind: folders, bucket: b, prefix: c/, folders: {depth: 1, live: {query: SELECT n FROM t}}}\n",
+	} {
+		file := filepath.Join(t.TempDir(), "adopt.yaml")
+		if err := os.WriteFile(file, []byte("database: postgres://x/y\nbuckets: {b: {bucket: b}}\ncollections:\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out := (&adopted{t: t}).run("orphans", file)
+		if code == 0 || !strings.Contains(out, want) || strings.Contains(text, "media") != strings.Contains(out, "files, media") {
+			t.Errorf("exit code %d, want %q\n%s", code, want, out)
+		}
 	}
 }

@@ -183,6 +183,19 @@ func (a *Adoption) makeLoop(ctx context.Context) error {
 		a.Loop.Routines = append(a.Loop.Routines, routines...)
 	}
 	if len(a.Loop.Routines) > 0 {
+		for _, name := range a.Description.Names() {
+			if a.Description.Collections[name].Mode == adopt.Reclaim {
+				continue
+			}
+			// A plan of it may have been applied.
+			reviews, err := a.reviews(ctx, name)
+			if err != nil {
+				return fmt.Errorf("collection %s: %w", name, err)
+			}
+			a.Loop.Routines = append(a.Loop.Routines, reviews...)
+		}
+	}
+	if len(a.Loop.Routines) > 0 {
 		a.Loop.Routines = append(a.Loop.Routines, reclaim.Scheduled{
 			Routine: borrow("", &adopt.Prune{Records: a.DB, Batch: defaultBatch}), Timetable: every(pruneEvery), Workers: 1,
 		}, reclaim.Scheduled{
@@ -225,13 +238,11 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 			Routine: borrow(name, &adopt.Recache{Collection: name, Cached: rows, Copies: a.copies()}), Timetable: every(recacheEvery), Workers: 1,
 		})
 	}
-	if c.HasObjects() {
-		review, err := a.review(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, review)
+	reviews, err := a.reviews(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	out = append(out, reviews...)
 	if !c.Cleans() {
 		return out, nil
 	}

@@ -38,11 +38,11 @@ func (a *Adoption) keyRoutines(ctx context.Context, name string) ([]reclaim.Sche
 		return nil, err
 	}
 	more, err := a.quarantineRoutines(ctx, name)
-	if err == nil && len(more) > 0 {
-		var review reclaim.Scheduled
-		review, err = a.review(ctx, name)
-		more = append(more, review)
+	if err != nil {
+		return nil, err
 	}
+	reviews, err := a.reviews(ctx, name)
+	more = append(more, reviews...)
 	return append([]reclaim.Scheduled{{
 		Routine: borrow(name, k), Timetable: every(looksEvery(k.Rules.Interval)), Workers: 1, Solo: true, Rest: k.Rules.Interval,
 	}}, more...), err

@@ -2,6 +2,8 @@ package adoption
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
@@ -52,13 +54,41 @@ func (a *Adoption) nearing(ctx context.Context, name string) (sqladopt.Nearing, 
 	return sqladopt.Nearing{}, nil
 }
 
-// review is the routine that looks again at what is wrong; of all instances one runs it
-// at a time.
-func (a *Adoption) review(ctx context.Context, name string) (reclaim.Scheduled, error) {
+// reviews is the routine that looks again at what is wrong, where something may be put on
+// record; of all instances one runs it at a time.
+func (a *Adoption) reviews(ctx context.Context, name string) ([]reclaim.Scheduled, error) {
+	c := a.Description.Collections[name]
+	if a.troubleRows(name) == nil || a.keys[name] != nil && c.Quarantine == nil || a.keys[name] == nil && !c.HasObjects() {
+		return nil, nil
+	}
 	store, err := a.bucket(ctx, name)
 	if err != nil {
-		return reclaim.Scheduled{}, err
+		return nil, err
 	}
-	r := &adopt.Review{Collection: name, Prefix: a.Description.Collections[name].Prefix, Rows: a.troubleRows(name), Store: store, Batch: defaultBatch}
-	return reclaim.Scheduled{Routine: borrow(name, r), Timetable: every(looksEvery(reviewEvery)), Workers: 1, Solo: true, Rest: reviewEvery}, nil
+	r := &adopt.Review{Collection: name, Prefix: c.Prefix, Rows: a.troubleRows(name), Store: store, Batch: defaultBatch}
+	return []reclaim.Scheduled{{Routine: borrow(name, r), Timetable: every(looksEvery(reviewEvery)), Workers: 1, Solo: true, Rest: reviewEvery}}, nil
+}
+
+// reviewed looks again at what is wrong in collections that only report and of which items
+// of a plan were taken: no run may ever do it.
+func (a *Adoption) reviewed(ctx context.Context, does []string) error {
+	seen := map[string]bool{}
+	for _, do := range does {
+		_, name, _ := strings.Cut(do, " ")
+		if seen[name] || a.Description.Collections[name].Mode == adopt.Reclaim {
+			continue
+		}
+		seen[name] = true
+		reviews, err := a.reviews(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, r := range reviews {
+			r.Rest = 0
+			if _, err := a.Loop.With(r).Once(ctx, nil); err != nil {
+				return fmt.Errorf("look again at what is wrong in %s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/examples/pastebin/paste"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // gathered are the metrics of an adoption: "name{label} value".
@@ -151,6 +152,32 @@ func TestTroublesShow(t *testing.T) {
 	show(t, later, "collection_suspended{pastes} 1")
 	if backlogs, err = a.Backlogs(t.Context()); err != nil || backlogs[0].Suspended.Why != "" {
 		t.Errorf("%v, %v", backlogs, err)
+	}
+}
+
+// What is wrong in a collection that only reports is looked at again beside others: a plan
+// of it may have been applied.
+func TestReportedTroublesAreReviewed(t *testing.T) {
+	gateway := servers.VersityGW(t)
+	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	p.open(t)
+	for _, mode := range []adopt.Mode{adopt.Reclaim, adopt.Report} {
+		d, err := describe(p.env(), func(c *adopt.Collection) { c.Mode = mode })
+		if err != nil {
+			t.Fatal(err)
+		}
+		reported := d.Collections["pastes"]
+		reported.Mode = adopt.Report
+		d.Collections["reported"] = reported
+		a, err := Open(t.Context(), d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		has := slices.ContainsFunc(a.Loop.Routines, func(r reclaim.Scheduled) bool { return r.Routine.Name() == "review reported" })
+		if has != (mode == adopt.Reclaim) || mode == adopt.Report && len(a.Loop.Routines) > 0 {
+			t.Errorf("%s: the routines are %v", mode, a.Loop.Routines)
+		}
 	}
 }
 
