@@ -15,7 +15,8 @@ import (
 const stray = `CREATE TABLE content (hash varchar(40) NOT NULL PRIMARY KEY, ref_count integer);
 	CREATE TABLE pastes (code varchar(40) NOT NULL PRIMARY KEY, hash varchar(40), ends bigint, state varchar(20) DEFAULT 'LIVE', since bigint);
 	INSERT INTO content VALUES ('h', NULL);
-	INSERT INTO pastes VALUES ('a', 'h', 1, NULL, NULL), ('b', NULL, 1, 'KEPT', NULL), ('c', NULL, 1, 'LIVE', NULL), ('d', NULL, 1, 'GONE', NULL), ('e', NULL, 1, 'BUSY', 1);`
+	INSERT INTO pastes VALUES ('a', 'h', 1700000000, NULL, NULL), ('b', NULL, 1700000000, 'KEPT', NULL), ('c', NULL, 1700000000, 'LIVE', NULL),
+		('d', NULL, 1700000000, 'GONE', NULL), ('e', NULL, 1700000000, 'BUSY', 1700000000);`
 
 // Rows whose state the description does not name stay; check and explain say so.
 func TestStatesThatNobodyNames(t *testing.T) {
