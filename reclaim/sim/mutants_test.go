@@ -30,7 +30,7 @@ var (
 // simulation on it: a mutant that survives is a hole in the oracle, and one that
 // no longer applies must be written anew.
 func TestMutants(t *testing.T) {
-	all := append(slices.Clone(mutants), placementMutants...)
+	all := allMutants()
 	for _, m := range all {
 		if _, err := m.patched().Patches(root); err != nil {
 			t.Errorf("%s: %v", m.name, err)
@@ -40,7 +40,10 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	if !*runMutants && *onlyMutant == "" {
-		t.Skip("the patches apply; run them with -sim.mutants")
+		for _, m := range all {
+			t.Logf("%-70s %s", m.name, m.rule)
+		}
+		t.Skipf("%d patches apply; run them with -sim.mutants", len(all))
 	}
 	if t.Failed() {
 		return
@@ -70,6 +73,9 @@ func TestMutants(t *testing.T) {
 	close(work)
 	wg.Wait()
 }
+
+// allMutants returns every mutant.
+func allMutants() []mutant { return append(slices.Clone(mutants), placementMutants...) }
 
 // field is where mutants are hunted: most of them in one build.
 type field struct {
@@ -133,7 +139,7 @@ func (m mutant) verdict(found int, err error) judgement {
 	case found == 0:
 		return judgement{false, fmt.Sprintf("%-55s SURVIVED %d schedules (rule %s)", m.name, m.within, m.rule)}
 	}
-	return judgement{true, fmt.Sprintf("%-55s found by seed %d", m.name, found)}
+	return judgement{true, fmt.Sprintf("%-55s found by seed %d (rule %s)", m.name, found, m.rule)}
 }
 
 // schedule is the how many-th schedule of the mutant's kind a seed is; 0: of another
