@@ -1,5 +1,5 @@
 # make test runs everything that has to hold, on a machine with only Go and
-# Debian's packages; docs/contributing.md says what each target does.
+# Debian's packages; CONTRIBUTING.md says what each target does.
 
 SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := build
