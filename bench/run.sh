@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the tables of docs/performance.md, each below the command that prints it
+# Prints the tables of docs/performance.md and bench/results, each below the command that prints it
 # alone. Usage: bench/run.sh quick|standard|million|ten-million
 # BENCH_DIR is the folder on the disk to measure; versitygw and rclone are compared
 # with if they are in PATH.

@@ -49,7 +49,10 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	if !*runMutants && *onlyMutant == "" {
-		t.Skip("the patches apply; run them with -sim.mutants")
+		for _, m := range mutants {
+			t.Logf("%-75s %s", m.name, m.rule)
+		}
+		t.Skipf("%d patches apply; run them with -sim.mutants", len(mutants))
 	}
 	if t.Failed() {
 		return
