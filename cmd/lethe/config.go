@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +51,42 @@ and variables of the environment that set nothing.`,
 				return conf.Print(c.out)
 			},
 		},
+		&cobra.Command{
+			Use: "settings [PREFIX]", Short: "List every setting with its type, default, variable and meaning", Args: cobra.MaximumNArgs(1),
+			Long: `List every setting with its type, its default, the variable of the environment that
+sets it, and its meaning. PREFIX is the beginning of names: "lethe config settings cache"
+lists cache.size, cache.max_value and cache.ttl.`,
+			RunE: func(_ *cobra.Command, args []string) error { return c.listSettings(strings.Join(args, "")) },
+		},
 	)
 	return cmd
+}
+
+// listSettings lists the keys that begin with prefix, under what those of a section have
+// in common.
+func (c *cli) listSettings(prefix string) error {
+	var b strings.Builder
+	section := ""
+	for _, k := range config.Keys() {
+		if !strings.HasPrefix(k.Path, prefix) {
+			continue
+		}
+		if k.Section != section && k.Section != "" {
+			fmt.Fprintf(&b, "# %s\n\n", strings.ReplaceAll(k.Section, "\n", "\n# "))
+		}
+		section = k.Section
+		facts := k.Type
+		if k.Default != "" {
+			facts += ", default " + k.Default
+		}
+		if k.Env != "" {
+			facts += ", " + k.Env
+		}
+		fmt.Fprintf(&b, "%s (%s)\n    %s\n\n", k.Path, facts, strings.ReplaceAll(k.Doc, "\n", "\n    "))
+	}
+	if b.Len() == 0 {
+		return fmt.Errorf("no setting begins with %q; \"lethe config settings\" lists all of them", prefix)
+	}
+	_, err := io.WriteString(c.out, b.String())
+	return err
 }

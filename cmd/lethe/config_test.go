@@ -16,3 +16,18 @@ func TestConfigValidateWarns(t *testing.T) {
 		t.Errorf("a socket is warned of: %s", errs)
 	}
 }
+
+// The program itself lists what can be set.
+func TestConfigSettings(t *testing.T) {
+	w := newWorld(t)
+	code, out, errs := w.lethe("config", "settings", "cache")
+	if code != 0 || !strings.Contains(out, "cache.size (size, default 64MiB, LETHE_CACHE_SIZE)\n    What ") || strings.Contains(out, "paste.") {
+		t.Errorf("it answers %d, %s, %s", code, out, errs)
+	}
+	if code, out, _ = w.lethe("config", "settings"); code != 0 || strings.Count(out, "LETHE_") < 150 {
+		t.Errorf("it answers %d, %s", code, out)
+	}
+	if code, _, errs = w.lethe("config", "settings", "cash"); code == 0 || !strings.Contains(errs, `no setting begins with "cash"`) {
+		t.Errorf("it answers %d, %s", code, errs)
+	}
+}

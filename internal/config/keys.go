@@ -11,26 +11,59 @@ import (
 type Key struct {
 	Path    string // "cache.size"; what Set and flags name
 	Env     string // "LETHE_CACHE_SIZE"; empty for keys within a list
+	Type    string // the form of its values: "duration", "size", "integer"
 	Default string // as it is written; "[]" or empty for none
 	Doc     string // what it means
+	Section string // what the keys beside it have in common; empty for those at the top
 }
 
 // Keys lists every key in the order of the file, with what the file says on it.
 func Keys() []Key {
 	docs := commentsOf(initText)
+	key := func(l leaf, env string) Key {
+		section := l.path[:max(0, strings.LastIndex(l.path, "."))]
+		return Key{l.path, env, typeOf(l.value), textOf(l.value), docs[l.path], docs[section]}
+	}
 	c := Default()
 	var out []Key
 	for _, l := range c.leaves() {
-		out = append(out, Key{l.path, l.env(), textOf(l.value), docs[l.path]})
+		out = append(out, key(l, l.env()))
 		if l.value.Type() != reflect.TypeFor[[]Backend]() {
 			continue
 		}
 		out[len(out)-1].Default = "one folder"
 		for _, e := range leavesOf(l.path+"[].", l.value.Index(0)) {
-			out = append(out, Key{e.path, "", textOf(e.value), docs[e.path]})
+			out = append(out, key(e, ""))
 		}
 	}
 	return out
+}
+
+// typeOf names the form of values like v.
+func typeOf(v reflect.Value) string {
+	switch v.Interface().(type) {
+	case Duration:
+		return "duration"
+	case Size:
+		return "size"
+	case Secret:
+		return "secret"
+	case Schedule:
+		return "schedule"
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list"
+	case reflect.String:
+		return "text"
+	}
+	return ""
 }
 
 // textOf is the text that sets v to what it is.

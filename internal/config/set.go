@@ -51,7 +51,7 @@ func (c *Config) Set(path, text string) error {
 	if near, ok := yamlfile.Nearest(path, names); ok {
 		return fmt.Errorf("%w: %s: there is no such key; did you mean %s?", ErrInvalid, yamlfile.Brief(path), near)
 	}
-	return fmt.Errorf("%w: %s: there is no such key; \"lethe config init\" shows all of them", ErrInvalid, yamlfile.Brief(path))
+	return fmt.Errorf("%w: %s: there is no such key; \"lethe config settings\" lists all of them", ErrInvalid, yamlfile.Brief(path))
 }
 
 // setLeaf sets v, or leaves it as it was; name is what an error calls it.
