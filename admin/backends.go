@@ -23,7 +23,7 @@ func (s *Service) ListBackends(ctx context.Context, _ None) ([]BackendStatus, er
 }
 
 // AcceptBackend lets deletes on a held backend go on: the operator has decided
-// that ledger and backend belong together (design rule 13).
+// that ledger and backend belong together (docs/protocol.md, rule 13).
 func (s *Service) AcceptBackend(ctx context.Context, req BackendRequest) (None, error) {
 	if s.o.Backends[req.ID] == nil {
 		return None{}, s.noBackend(req.ID)

@@ -2,7 +2,7 @@
 // nothing. memcache keeps values in this process; cachetest is the suite that
 // every implementation passes.
 //
-// A cache is never authoritative (design rule 11): whether an object may be read
+// A cache is never authoritative (docs/protocol.md, rule 11): whether an object may be read
 // is decided by its row, and what a cache answers is checked against the
 // content's digest by the caller, who drops a value that does not match. An
 // implementation may therefore forget anything at any time, and an outage of

@@ -90,7 +90,7 @@ func TestSettleFailure(t *testing.T) {
 }
 
 // TestSettleLate: bytes that may land late keep their row until a delete that was
-// issued after the late window has succeeded (design rule 9).
+// issued after the late window has succeeded (docs/protocol.md, rule 9).
 func TestSettleLate(t *testing.T) {
 	l := newLedger(t)
 	id := l.begin(100)

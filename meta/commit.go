@@ -12,7 +12,7 @@ import (
 
 var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
 
-// Commit makes an object (design rule 2): ErrInvalidKey, ErrNoSuchBucket,
+// Commit makes an object (docs/protocol.md, rule 2): ErrInvalidKey, ErrNoSuchBucket,
 // ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone,
 // ErrNoSuchKey (Source), ErrInvalidTTL. An operation that is recorded already is
 // not applied again: the answer is then the object that it made.
@@ -178,7 +178,7 @@ func (w *write) gain(content lethe.ID) {
 
 // referUploaded references the content that was uploaded: a new one of these
 // blobs; a known one that they join as one more copy, or in the place of an older one
-// (design rules 17 and 20); or a known and trusted one, which makes them duplicates.
+// (docs/protocol.md, rules 17 and 20); or a known and trusted one, which makes them duplicates.
 func (w *write) referUploaded(fence int64) error {
 	id, trusted, err := w.openContent()
 	switch {

@@ -179,7 +179,7 @@ func (w *write) referParts(upload lethe.ID, segments []Part) error {
 }
 
 // repair adds the parts to a known content that is not trusted, as one more copy or
-// in the place of an older one (design rules 17 and 20).
+// in the place of an older one (docs/protocol.md, rules 17 and 20).
 func (w *write) repair(content, upload lethe.ID, blobs []lethe.ID) error {
 	n, err := w.t.replica(content)
 	if err != nil {

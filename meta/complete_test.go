@@ -142,7 +142,7 @@ func TestCompleteDuplicate(t *testing.T) {
 }
 
 // TestCompleteRepairs: a content with a suspect segment takes the parts as one
-// more copy of all of its segments (design rule 20).
+// more copy of all of its segments (docs/protocol.md, rule 20).
 func TestCompleteRepairs(t *testing.T) {
 	l := newLedger(t)
 	first, err := l.Complete(l.ctx, l.parts(l.upload("a", 0), 3))

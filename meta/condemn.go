@@ -11,7 +11,7 @@ import (
 type death struct {
 	reason lethe.Reason
 	at     lethe.Time // when the last reference went
-	late   bool       // an upload under the name may still land (design rule 9)
+	late   bool       // an upload under the name may still land (docs/protocol.md, rule 9)
 	silent bool       // pending, and condemned behind its writer's back: it may be at work
 }
 
@@ -47,7 +47,7 @@ func (c *condemned) add(o condemned) {
 	c.bytes += o.bytes
 }
 
-// What was live waits for a read grace (design rule 18), but for duplicates: nobody
+// What was live waits for a read grace (docs/protocol.md, rule 18), but for duplicates: nobody
 // was ever told where they lie. What may still be written keeps its row until after
 // the late window.
 const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claimed_at = 0, `

@@ -70,7 +70,7 @@ func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) 
 // WriteOff removes dead rows from the books: the operator vouches that their
 // bytes are gone. Ids that name no dead letter are left out of the count, and so are
 // those whose upload may still land (LateUntil has not come): their rows stay, as
-// nobody can vouch for that (design rule 9).
+// nobody can vouch for that (docs/protocol.md, rule 9).
 func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "write off dead letters", func(t *tx) error {
 		n, err = t.leaveDead(0, writeOffDead, sqldb.JSON(blobs), t.now)

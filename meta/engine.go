@@ -132,7 +132,7 @@ func (db *DB) Stats() Stats { return db.engine.stats() }
 
 // ClockBehind returns by how much the clock lies behind the highest time that the
 // ledger ever used, 0 if by no more than a minute. The ledger's own clock stands
-// still meanwhile; routines that destroy by age should wait (design rule 13).
+// still meanwhile; routines that destroy by age should wait (docs/protocol.md, rule 13).
 func (db *DB) ClockBehind() time.Duration { return db.engine.behind() }
 
 // Close waits for the writes that were begun, and closes the ledger. Closing

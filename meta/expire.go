@@ -114,7 +114,7 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed)
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }
 
-// supersedeAll clears the promotions of keys whose objects were removed (design
+// supersedeAll clears the promotions of keys whose objects were removed (docs/protocol.md,
 // rule 19). Mostly there are none at all.
 func (t *tx) supersedeAll(keys string) error {
 	found, err := t.exists(anyPromotion)
@@ -143,7 +143,7 @@ func scanLoss(r *sql.Rows) (l loss, err error) {
 	return l, err
 }
 
-// reclaim counts references down by the rows that were really deleted (design
+// reclaim counts references down by the rows that were really deleted (docs/protocol.md,
 // rule 3) and writes down what went with them.
 func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *Reclaimed) error {
 	lost := refs{}

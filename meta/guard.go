@@ -91,7 +91,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 	})
 }
 
-// HoldBackend stops the deletes on a backend for a person, with a reason (design rule
+// HoldBackend stops the deletes on a backend for a person, with a reason (docs/protocol.md, rule
 // 13), or lets them go on with an empty one, whatever they were held for. Claims that are out already may still be
 // acted on and settled.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/servers"
 )
 
-// Whoever waits for a bucket holds no guard and nothing that is let go (design rule
+// Whoever waits for a bucket holds no guard and nothing that is let go (docs/protocol.md, rule
 // 16): who has the bucket may want them.
 func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 	for name, end := range map[string]func(*ledger, Guard) error{

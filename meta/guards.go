@@ -224,7 +224,7 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err e
 	return why, err
 }
 
-// LedgerTime is the ledger's time (design rule 10).
+// LedgerTime is the ledger's time (docs/protocol.md, rule 10).
 func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
 	err = db.read(ctx, "now", func(t *tx) error {
 		now = t.now

@@ -81,7 +81,7 @@ var (
 
 // AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey; of one that is set already
 // it answers that. It takes the bucket alone, so that whoever deletes there has
-// ended before, or sees it (design rule 21).
+// ended before, or sees it (docs/protocol.md, rule 21).
 func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
 	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		if err := h.check(); err != nil {
@@ -237,7 +237,7 @@ func (t *tx) heldBy(list []dueRow) (map[spot]Hold, error) {
 }
 
 // refuseHeld refuses to delete or replace what lies under a key that is held:
-// ErrHeld. The bucket is locked, so that it stays as it is (design rule 21).
+// ErrHeld. The bucket is locked, so that it stays as it is (docs/protocol.md, rule 21).
 func (t *tx) refuseHeld(b Bucket, key string) error {
 	if b.Holds == 0 {
 		return nil

@@ -21,7 +21,7 @@ var (
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
 )
 
-// Begin commits a pending row (design rule 1): ErrContentKnown if it is to be begun
+// Begin commits a pending row (docs/protocol.md, rule 1): ErrContentKnown if it is to be begun
 // for unknown bytes only, ErrNoRoom, ErrBackendMismatch for a backend that the ledger
 // does not know, ErrNoSuchUpload, and ErrNoSuchBucket and ErrInvalidKey of a promotion.
 func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {

@@ -73,7 +73,7 @@ func (j *Jump) Ahead() time.Duration { return time.Duration(j.ahead.Load()) }
 
 // ClockAhead returns by how much the clock was set forward since the ledger was
 // opened, 0 if by no more than Options.ClockJump. The ledger's own clock goes on
-// without the jump meanwhile; routines that destroy by age should wait (design rule
+// without the jump meanwhile; routines that destroy by age should wait (docs/protocol.md, rule
 // 13). It ends when the clock is set back, or when the ledger is opened anew: whoever
 // restarts the process confirms the clock. One that was set forward while no process had
 // the ledger open is noticed when it is opened (Options.BootID).

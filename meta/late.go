@@ -28,7 +28,7 @@ var (
 )
 
 // CondemnLate gives bytes a row that were sent when that of their intent may have gone
-// already (design rule 19): condemned, due now, kept until a delete after the late
+// already (docs/protocol.md, rule 19): condemned, due now, kept until a delete after the late
 // window. A row that is there stays in its state; if that is condemned or dead it is
 // kept as long, so that whoever deletes under it just now does so once more. One
 // transaction; done again it changes nothing but that time. ErrBackendMismatch for a

@@ -11,7 +11,7 @@ import (
 )
 
 // Where transactions write side by side they lock what they read to change it, in
-// one order (design rule 16): the bucket, the key, uploads, objects, contents,
+// one order (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, contents,
 // blobs, placements, counters; several of a kind in the order of their ids. What
 // is locked here is not locked where a transaction that writes is alone.
 
@@ -161,7 +161,7 @@ func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed boo
 	return len(found), closed, err
 }
 
-// holdContentsOf locks the contents of blobs that are about to change (design
+// holdContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
 // rule 17). Those that go meanwhile take their blobs along.
 func (t *tx) holdContentsOf(blobs []lethe.ID) error {
 	if !t.crowded() {

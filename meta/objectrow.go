@@ -60,7 +60,7 @@ func (t *tx) bin(b Bucket, o Object, reason lethe.Reason) error {
 	return err
 }
 
-// supersede drops the promotions of a key that is written or removed (design
+// supersede drops the promotions of a key that is written or removed (docs/protocol.md,
 // rule 19).
 func (t *tx) supersede(bucket lethe.ID, key string) error {
 	_, err := t.exec(supersedeKey, bucket, key)

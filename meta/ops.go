@@ -14,7 +14,7 @@ var (
 	selectOp = register(`SELECT id, what, object_id, at FROM ops WHERE id = ?1`)
 )
 
-// record notes what an operation did, in its own transaction (design rule 7);
+// record notes what an operation did, in its own transaction (docs/protocol.md, rule 7);
 // false if it is recorded already. An operation without an id is not recorded.
 func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err error) {
 	if op == "" {

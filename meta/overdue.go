@@ -255,7 +255,7 @@ func (t *tx) holdOpen(id lethe.ID) (u Upload, b namedRules, err error) {
 }
 
 // abortOpen ends an upload that nobody asked to end, unless it is held: ErrHeld. Its
-// bucket is locked (design rule 21).
+// bucket is locked (docs/protocol.md, rule 21).
 func (t *tx) abortOpen(u Upload) error {
 	held, err := t.heldBy([]dueRow{{Bucket: u.BucketID, Key: u.Key}})
 	if err != nil {

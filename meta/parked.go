@@ -91,7 +91,7 @@ func (t *tx) lift(bucket lethe.ID, prefix string) error {
 // limit allows it again, to their due index, unless something else holds them. It
 // notes how far it came in the same transaction. Nothing changes where nothing was
 // let go. Stops whose time has passed end in a transaction before: who holds guards
-// waits for no bucket (design rule 16).
+// waits for no bucket (docs/protocol.md, rule 16).
 func (db *DB) Unpark(ctx context.Context, limit int) (out Unparked, err error) {
 	var passed []Guard
 	idle := false

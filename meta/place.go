@@ -73,7 +73,7 @@ func siteOf(text string) (site, error) {
 
 // settlePlace compares where the ledger lies with where it lay. In another place it
 // is a copy, or was moved: it gets a new identity and holds the deletes on all
-// backends, until a person decides (design rule 13).
+// backends, until a person decides (docs/protocol.md, rule 13).
 func (db *DB) settlePlace(ctx context.Context) error {
 	here, err := db.here(ctx)
 	if err != nil || len(here) == 0 {

@@ -22,7 +22,7 @@ var (
 	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2, block = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	movePart    = register(`UPDATE parts SET blob_id = ?2 WHERE upload_id = ?3 AND number = ?4 AND blob_id = ?1`)
 	// A replica dies only beside a living one, on another row, that is whole for all
-	// that is known and was read to its end lately (design rule 17).
+	// that is known and was read to its end lately (docs/protocol.md, rule 17).
 	soundBeside = register(`SELECT 1 FROM blobs b WHERE b.content_id = ?1 AND b.segment = ?2
 		AND b.state = 2 AND b.suspect = 0 AND b.verified_at > ?4
 		AND b.verified_at > (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)
@@ -168,7 +168,7 @@ func (t *tx) swapPart(src Blob, blob lethe.ID) error {
 
 // TrimCopies condemns live copies of a content (live to condemned), each of them
 // beside a copy of the same segment that stays, is live, not suspect, and was read
-// and found whole within the trust window (design rule 17), or within some minutes if
+// and found whole within the trust window (docs/protocol.md, rule 17), or within some minutes if
 // that is shorter: ErrPreconditionFailed otherwise, and nothing has changed. Blobs
 // that are not live copies of the content are left alone; it returns how many it
 // condemned. ErrContentGone if the content is gone, ErrFenced if its claim was taken

@@ -86,7 +86,7 @@ type CopyCommit struct {
 	Lease  time.Duration
 }
 
-// Trim condemns live copies of a content that are not needed (design rule 17).
+// Trim condemns live copies of a content that are not needed (docs/protocol.md, rule 17).
 type Trim struct {
 	Content lethe.ID
 	Blobs   []lethe.ID

@@ -20,7 +20,7 @@ const (
 	clockAsk = 2 * time.Second
 )
 
-// serverClock is the database's clock (design rule 10), asked by every
+// serverClock is the database's clock (docs/protocol.md, rule 10), asked by every
 // transaction as it begins and held so that it never runs back: not behind what
 // this process has used, nor behind store.clock_high, which is at most clockStep
 // behind what any has used.

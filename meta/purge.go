@@ -109,7 +109,7 @@ func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
 }
 
 // unheld parks entries whose key is held in the bucket that has the name now, and
-// answers the others. The buckets' rows are held, as by Expire (design rule 21).
+// answers the others. The buckets' rows are held, as by Expire (docs/protocol.md, rule 21).
 func (t *tx) unheld(entries []dueEntry, out *Reclaimed) (free []dueRow, err error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {

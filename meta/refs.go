@@ -11,7 +11,7 @@ import (
 )
 
 // refs collects what a transaction adds to and takes from references, by content
-// (design rules 3 and 16), until settleRefs writes the net change of each.
+// (docs/protocol.md, rules 3 and 16), until settleRefs writes the net change of each.
 type refs map[lethe.ID]change
 
 // change is what happened to one content.
@@ -82,7 +82,7 @@ var (
 
 // settleRefs counts the references: up, where there is a net gain, closing what
 // has reached MaxRefs; down, where there is a net loss. Contents without
-// references are dropped, and all their blobs condemned, at once (design rule
+// references are dropped, and all their blobs condemned, at once (docs/protocol.md, rule
 // 4). The rows that referred to them must be gone already.
 func (t *tx) settleRefs(r refs) (out dropped, err error) {
 	var losses []lossRow

@@ -9,13 +9,13 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Intent asks for a pending blob: the row before the byte (design rule 1).
+// Intent asks for a pending blob: the row before the byte (docs/protocol.md, rule 1).
 type Intent struct {
 	ID      lethe.ID // the blob's id, made by the caller
 	Backend string
 	Size    int64 // bytes to reserve on the backend; grows by Beat
 	// Promotion is set only if size and digest are fixed before the upload; it
-	// lets the reaper finish the write from proof (design rule 19).
+	// lets the reaper finish the write from proof (docs/protocol.md, rule 19).
 	Promotion *Promotion
 	// Unknown, with a promotion of one whole body: only if the bytes are not there
 	// already, to be referenced without them; else ErrContentKnown. It is a hint:
@@ -67,7 +67,7 @@ type Commit struct {
 	By lethe.Caller `json:"by,omitzero"`
 	// Reach, if set, names the backends that the writer can read now: known content
 	// is referenced only if all of it lies there; elsewhere it is as good as lost, and
-	// what was uploaded joins it as one more copy (design rule 20). Copies of objects
+	// what was uploaded joins it as one more copy (docs/protocol.md, rule 20). Copies of objects
 	// (Source) do not look at it: they promise no bytes that their source has not.
 	Reach []string `json:"reach,omitempty"`
 }
@@ -459,10 +459,10 @@ type Options struct {
 	// MaxRefs closes a content at this number of references (default 100,000).
 	MaxRefs int64
 	// ReadGrace keeps blobs that were live from being deleted for so long after
-	// they were condemned, so that readers can finish (design rule 18).
+	// they were condemned, so that readers can finish (docs/protocol.md, rule 18).
 	ReadGrace time.Duration
 	// LateWindow is the longest time that an upload whose caller has given up may
-	// still take to land (design rule 9).
+	// still take to land (docs/protocol.md, rule 9).
 	LateWindow time.Duration
 	// Boot is a clock that nobody sets, by which a clock that is set forward by more
 	// than ClockJump is noticed (DB.ClockAhead); nil: it is not. BootID names the start

@@ -162,7 +162,7 @@ type sifted struct {
 }
 
 // unruled sifts rows that are due, and stamps anew what is left: a removed rule
-// stops at once (design rule 21). In the lock order a bucket's row comes before
+// stops at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
 // its objects'; here it cannot. Nobody who takes it exclusively waits for objects.
 func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 	var buckets []lethe.ID

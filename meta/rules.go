@@ -96,7 +96,7 @@ func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
 }
 
 // ruledBucket reads a bucket with its rules, which do not change before the
-// transaction ends (design rule 21): ErrNoSuchBucket.
+// transaction ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
 func (t *tx) ruledBucket(name string) (b Bucket, rs lifecycle.Rules, err error) {
 	if t.crowded() {
 		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))

@@ -44,7 +44,7 @@ func (g *Guard) end() { g.HeldAt, g.HeldUntil, g.Reason = 0, 0, "" }
 func (g Guard) parks() bool { return g.Kind == GuardRules || g.Kind == GuardTTL }
 
 // freeGuards changes guards, and has looked through what those parked that were
-// changed; it answers these as they were. In the lock order (design rule 16): the
+// changed; it answers these as they were. In the lock order (docs/protocol.md, rule 16): the
 // buckets, the guards, then where something was let go, each sorted.
 func (t *tx) freeGuards(list []Guard, change func(*Guard) bool) (changed []Guard, err error) {
 	if _, err := t.rulesByID(parkedBy(list)); err != nil {

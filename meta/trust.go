@@ -114,7 +114,7 @@ type Renewal struct {
 	Wanted int      // copies of a content
 }
 
-// Replaced chooses the older copies whose place the added one takes (design rule 17):
+// Replaced chooses the older copies whose place the added one takes (docs/protocol.md, rule 17):
 // of each segment as many of those that are not trusted as are too many then. Those go
 // first that lie on the same backend, then those that were verified, or written, the
 // longest ago. What is suspect or out of reach, and too many trusted ones, are left to

@@ -14,7 +14,7 @@ type tx struct {
 	// ctx is the caller's in a read, and nobody's in a write: what is grouped
 	// with others' writes cannot be broken off.
 	ctx context.Context
-	// now is the transaction's only time (design rule 10).
+	// now is the transaction's only time (docs/protocol.md, rule 10).
 	now lethe.Time
 
 	db *DB

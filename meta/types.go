@@ -19,7 +19,7 @@ type Store struct {
 type Backend struct {
 	ID        string // the operator's name for it
 	Quota     int64  // bytes; 0 means no quota
-	Epoch     int64  // last epoch confirmed on the backend (design rule 13)
+	Epoch     int64  // last epoch confirmed on the backend (docs/protocol.md, rule 13)
 	Intended  int64  // epoch about to be written there; >= Epoch
 	Accepted  int64  // epoch under which a person last gave it to this ledger; 0: none did
 	Held      string // why deletes on it are stopped, for people to read; empty: they are not
@@ -201,7 +201,7 @@ type Blob struct {
 	// DueAt: condemned blobs are deleted from this instant on.
 	DueAt lethe.Time
 	// LateUntil: an upload of unknown outcome may land until then; the row stays
-	// until a delete has succeeded after it (design rule 9).
+	// until a delete has succeeded after it (docs/protocol.md, rule 9).
 	LateUntil  lethe.Time
 	Attempts   int
 	LastError  string

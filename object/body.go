@@ -286,7 +286,7 @@ func (b *body) giveUp(c meta.Blob, err error) {
 
 // doubt marks a copy suspect if err says that its bytes are missing or damaged,
 // so that nothing new refers to it alone: the next upload of the same bytes joins
-// it as one more copy (design rule 20).
+// it as one more copy (docs/protocol.md, rule 20).
 func (s *Store) doubt(ctx context.Context, c meta.Blob, err error) {
 	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return

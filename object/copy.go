@@ -90,7 +90,7 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src meta.Resolv
 }
 
 // verify reads a copy of each segment to its end, and notes those that are whole as
-// verified, so that the content can be referenced without its bytes again (design rule
+// verified, so that the content can be referenced without its bytes again (docs/protocol.md, rule
 // 17). What is missing or damaged is marked suspect.
 func (s *Store) verify(ctx context.Context, segments []meta.Segment) error {
 	var whole []lethe.ID

@@ -20,7 +20,7 @@ import (
 // is absent for every method but the engine's: who writes over it replaces
 // nothing, and its content goes as if it had expired. Every transaction that
 // writes or removes a key, be it that nothing lay there, takes the promotions of
-// the key away (design rule 19).
+// the key away (docs/protocol.md, rule 19).
 type Ledger interface {
 	BucketLedger
 	DocumentLedger
@@ -63,7 +63,7 @@ type DocumentLedger interface {
 
 // RuleLedger keeps the lifecycle rules of buckets. They are read in every
 // transaction that writes an object, and no transaction that deletes by them
-// outlives a change (design rule 21).
+// outlives a change (docs/protocol.md, rule 21).
 type RuleLedger interface {
 	// SetRules replaces them, none removes them: meta.ErrRulesConfigured if they are
 	// set in the configuration, and not by it. What stays the same keeps its number;
@@ -177,7 +177,7 @@ type UploadLister interface {
 
 // HoldLedger keeps holds: what they cover is not deleted, replaced or expired, and
 // not purged from the trash. Every transaction that does any of that reads them
-// (design rule 21): lethe.ErrHeld.
+// (docs/protocol.md, rule 21): lethe.ErrHeld.
 type HoldLedger interface {
 	// AddHold: ErrNoSuchBucket, ErrInvalidKey. One that is set already is answered.
 	AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error)

@@ -10,7 +10,7 @@ import (
 
 // life keeps the blobs of a content from being deleted while a reader is still
 // to open some of them. What a reader has open stays by the backend's promise;
-// what it opens later stays because the reader extends the read grace (design
+// what it opens later stays because the reader extends the read grace (docs/protocol.md,
 // rule 18) before half of it has passed.
 type life struct {
 	s       *Store

@@ -84,7 +84,7 @@ func (w *world) opens(n int) (*object.Reader, string) {
 }
 
 // A later segment is moved while the first is read: the reader asks the ledger again
-// and goes on where the bytes lie now (design rule 18), as often as that happens.
+// and goes on where the bytes lie now (docs/protocol.md, rule 18), as often as that happens.
 func TestSegmentsMovedWhileTheyAreRead(t *testing.T) {
 	parts := layouts["parts"]
 	whole := strings.Join(parts, "")

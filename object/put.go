@@ -13,7 +13,7 @@ import (
 
 // Put stores an object. A body that is not what was declared fails with
 // ErrIncompleteBody, ErrTooLarge or ErrDigestMismatch and leaves nothing.
-// Nothing refers to a body before it was read to its end and verified (design
+// Nothing refers to a body before it was read to its end and verified (docs/protocol.md,
 // rule 20). ErrReaped: the upload showed no life for so long that it was given
 // up. An error that wraps ErrUnknownOutcome leaves open whether the object was
 // made; every other one means that it was not. Otherwise the errors are those of
@@ -130,7 +130,7 @@ func (w *write) large(ctx context.Context, begun []byte) (PutResult, error) {
 }
 
 // fixed says that all of the commit is known before the body was read, so that
-// the reaper may finish it from proof (design rule 19).
+// the reaper may finish it from proof (docs/protocol.md, rule 19).
 func (w *write) fixed() bool {
 	r := w.r
 	return r.Size >= 0 && r.SHA256 != "" && (r.MD5 != "" || w.etag != "") && r.Finish == nil

@@ -39,7 +39,7 @@ type done struct {
 }
 
 // settle runs an operation to a certain end. A lost answer is looked up, never
-// guessed (design rule 7); what certainly did not happen is run again. The
+// guessed (docs/protocol.md, rule 7); what certainly did not happen is run again. The
 // client's going away does not stop it once it has begun. If the outcome cannot
 // be learnt the error wraps ErrUnknownOutcome; every other error is certain:
 // nothing was changed.
@@ -155,7 +155,7 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 }
 
 // condemnLate sees to it that bytes have a row whose intent may have been reaped: they
-// may have been sent when its row had gone (design rule 19).
+// may have been sent when its row had gone (docs/protocol.md, rule 19).
 // If the ledger does not answer, whoever watches its failures looks after it.
 func (s *Store) condemnLate(ctx context.Context, b meta.LateBytes) {
 	ctx, cancel := s.bookkeeping(ctx)

@@ -77,7 +77,7 @@ type sent struct {
 	backend    string
 }
 
-// send stores a body as a new blob: the intent, then the bytes (design rule 1).
+// send stores a body as a new blob: the intent, then the bytes (docs/protocol.md, rule 1).
 // It tries the candidates in turn, with a new name each, as long as the body can
 // be sent again. On an error nothing is left but what the reaper and the cleaner
 // know of.

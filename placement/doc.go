@@ -7,5 +7,5 @@
 // stream.go act. The routines are those of the engine: package reclaim's loop
 // drives them, several instances at once, disjoint by claims. Copies are begun,
 // committed and trimmed by the ledger's transitions alone; what a trim condemns
-// is deleted by reclaim's clean like everything else (design rules 5 and 17).
+// is deleted by reclaim's clean like everything else (docs/protocol.md, rules 5 and 17).
 package placement

@@ -52,7 +52,7 @@ type CopyLedger interface {
 	// condemned: ErrReaped, ErrContentGone, ErrDigestMismatch, ErrFenced.
 	CommitCopy(ctx context.Context, c meta.CopyCommit) error
 	// TrimCopies condemns copies, each beside one of the same segment that stays and
-	// was verified (design rule 17): ErrPreconditionFailed, ErrContentGone,
+	// was verified (docs/protocol.md, rule 17): ErrPreconditionFailed, ErrContentGone,
 	// ErrFenced.
 	TrimCopies(ctx context.Context, r meta.Trim) (int, error)
 	// Beat and Abandon are those of every write: ErrReaped.

@@ -220,7 +220,7 @@ func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
 	}
 }
 
-// trim condemns copies beside one that was verified lately, if need be now (design
+// trim condemns copies beside one that was verified lately, if need be now (docs/protocol.md,
 // rule 17).
 func (w *work) trim(ctx context.Context, t trim) error {
 	order := meta.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}

@@ -29,7 +29,7 @@ type copier struct {
 	id    lethe.ID // of the subject
 }
 
-// copy makes a copy of src on a backend: the intent, the bytes, the commit (design
+// copy makes a copy of src on a backend: the intent, the bytes, the commit (docs/protocol.md,
 // rules 1 and 2). On an error nothing is left but what the reaper and the cleaner
 // know of.
 func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob, error) {
@@ -98,8 +98,8 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 }
 
 // condemnLate sees to it that a copy has a row whose intent may have been reaped while
-// its bytes were on their way (design rule 19). If the ledger does not answer, whoever watches its
-// failures looks after it.
+// its bytes were on their way (docs/protocol.md, rule 19). If the ledger does not answer, whoever
+// watches its failures looks after it.
 func (c *copier) condemnLate(ctx context.Context, b meta.Blob) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestNothingIsDeletedBeforeTheBackendIsKnown: a process that could not yet look
-// at a backend's epoch deletes nothing there (design rule 13), and goes on as
+// at a backend's epoch deletes nothing there (docs/protocol.md, rule 13), and goes on as
 // soon as it could.
 func TestNothingIsDeletedBeforeTheBackendIsKnown(t *testing.T) {
 	w := newWorld(t)

@@ -18,7 +18,7 @@ import (
 // was deleted should be settled, and is deleted again harmlessly if it is not.
 const settleTime = 10 * time.Second
 
-// Clean is the only place that deletes blobs (design rule 5): it claims
+// Clean is the only place that deletes blobs (docs/protocol.md, rule 5): it claims
 // condemned blobs that are due, deletes them in one call per batch, and settles
 // each key by what its own answer says.
 type Clean struct {
@@ -49,7 +49,7 @@ type Clean struct {
 	Database *Strain
 	// Admit, if set, says whether ledger and backend belong together (Guard.Admit). It
 	// is asked before each batch, and again before bytes are recorded as absent: what
-	// cannot be told is refused (design rule 13).
+	// cannot be told is refused (docs/protocol.md, rule 13).
 	Admit  func(ctx context.Context, backend string) error
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
@@ -339,7 +339,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 func (k *Clean) boot() lethe.Time { return cmp.Or[lethe.Clock](k.Boot, lethe.Monotonic{}).Now() }
 
 // outcomes finds what the backend said of each key. An answer that leaves a key
-// out says nothing of it: unknown (design rule 8). One that speaks twice of a
+// out says nothing of it: unknown (docs/protocol.md, rule 8). One that speaks twice of a
 // key is believed where it is worse.
 func outcomes(keys []string, results []blob.Result, whole error) []error {
 	said := make([]error, len(keys))

@@ -10,7 +10,7 @@ import (
 
 // unlessBehind makes a step refuse while the clock is in doubt: a clock that ran
 // back, or was set forward, was wrong before or is now, so that nobody knows what is
-// due by it (design rule 13). What was condemned already is dead by any clock, and
+// due by it (docs/protocol.md, rule 13). What was condemned already is dead by any clock, and
 // needs no such care.
 func unlessBehind(ledger any, step Step) Step {
 	c := AbilitiesOf(ledger)

@@ -9,7 +9,7 @@ import (
 )
 
 // Drop tells the cache that contents lost their last reference. It is a hint:
-// visibility is decided by the object row, always (design rule 11).
+// visibility is decided by the object row, always (docs/protocol.md, rule 11).
 type Drop func(ctx context.Context, contents []lethe.ID)
 
 // Expire removes objects whose time has come, oldest first, and by turns of the

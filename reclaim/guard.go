@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// Guard keeps the pairing of ledger and backends (design rule 13): an epoch object on
+// Guard keeps the pairing of ledger and backends (docs/protocol.md, rule 13): an epoch object on
 // every backend names the ledger that may delete there, and advances. A ledger that was
 // restored, copied or cloned, or a backend that was put back or swapped, is recognised
 // by it, and deletes stop until a person decides.

@@ -165,7 +165,7 @@ type SoloLedger interface {
 	EndStaleRuns(ctx context.Context, age time.Duration) ([]meta.Run, error)
 }
 
-// GuardLedger keeps the pact between ledger and backends (design rule 13).
+// GuardLedger keeps the pact between ledger and backends (docs/protocol.md, rule 13).
 type GuardLedger interface {
 	ClockLedger
 	Identity(ctx context.Context) (meta.Store, error)

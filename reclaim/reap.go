@@ -26,7 +26,7 @@ const (
 	Vanished   Resolution = "vanished"   // somebody else resolved it first
 )
 
-// Reap resolves intents whose writers went silent (design rule 19). Only proof
+// Reap resolves intents whose writers went silent (docs/protocol.md, rule 19). Only proof
 // promotes: size and digest fixed beforehand, and bytes that match both.
 type Reap struct {
 	Ledger ReapLedger

@@ -2,7 +2,7 @@
 // does not work, and those who wait for it: after some outages in a row, or when
 // most calls fail, it opens, and every call answers at once blob.ErrDown and
 // blob.ErrNotDone. So reads fail over, writes go elsewhere, and what waits for
-// the backend burns no attempts (design rule 14). After a pause one cheap question
+// the backend burns no attempts (docs/protocol.md, rule 14). After a pause one cheap question
 // is let through; its answer closes the breaker or doubles the pause.
 //
 // breaker.go decides, store.go acts.

@@ -20,7 +20,7 @@ import (
 const pageTries = 4
 
 // List implements blob.Store. It checks the order of what it is told: a listing
-// out of order, or with a name twice, is an error and proves nothing (design rule
+// out of order, or with a name twice, is an error and proves nothing (docs/protocol.md, rule
 // 12). A page that the service could not give is asked for again.
 func (s *Store) List(ctx context.Context, prefix, after string, fn func(blob.Info) error) error {
 	if err := s.ready(ctx); err != nil {

@@ -10,7 +10,7 @@
 //
 // A request is sent once, and its error says what is known of its effect: an
 // answer that refuses it, or a connection that was never made, is blob.ErrNotDone,
-// everything else is blob.ErrUnknown (design rules 7 to 9). Only what may safely
+// everything else is blob.ErrUnknown (docs/protocol.md, rules 7 to 9). Only what may safely
 // land twice is repeated: parts of an upload, deletions, pages of a listing.
 //
 // options.go says what can be set, client.go sends, errors.go judges answers;

@@ -5,7 +5,7 @@
 // to live it was put with, which the caller takes from the object that was read:
 // so no value outlives the latest expiry among the objects that share it.
 // Neither id is ever used again, and whether an object may be read is decided by
-// its row (design rule 11). So nothing here has to succeed: a value that could
+// its row (docs/protocol.md, rule 11). So nothing here has to succeed: a value that could
 // not be dropped is unreachable and goes with its time, one that is damaged is
 // found by its digest by the caller, and a server that is away, flushed or slow
 // is a miss. Errors go to Events, never to the caller.

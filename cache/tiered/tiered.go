@@ -4,7 +4,7 @@
 // Another instance does not learn that a content was dropped, and its near cache
 // goes on holding it. That costs memory and nothing else: a content never
 // changes, its id is never used again, and whether an object may be read is
-// decided by its row (design rule 11), so nobody asks for the dropped one. The
+// decided by its row (docs/protocol.md, rule 11), so nobody asks for the dropped one. The
 // near copy goes when its time is over, which is never later than the far one's,
 // or to make room.
 package tiered

@@ -1,4 +1,5 @@
-// Package doubt has real lethe processes at work where they must refuse (design rule 13).
+// Package doubt has real lethe processes at work where they must refuse (docs/protocol.md,
+// rule 13).
 //
 // Two are alive at once on one backend, each on a ledger of its own that came from the
 // other's: a copy of the file, a backup written back, a copied or restored database, a

@@ -13,7 +13,7 @@ import (
 var clockFiles = []string{"time.go", "examples/pastebin/paste/clock.go"}
 
 // Clock reports uses of time.Now, time.Since and time.Until outside of the files
-// that may (design rule 10). Timers and tickers are allowed.
+// that may (docs/protocol.md, rule 10). Timers and tickers are allowed.
 func Clock(files []*File) []Finding {
 	var out []Finding
 	for _, f := range goFiles(files) {

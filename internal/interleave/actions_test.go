@@ -35,9 +35,9 @@ type action struct {
 	// open where an order closes it. Below its most references it may be either; an
 	// invariant holds that at its most it is closed.
 	glances bool
-	// closes: when it has answered, whatever ends later has seen it (design rule 21).
+	// closes: when it has answered, whatever ends later has seen it (docs/protocol.md, rule 21).
 	closes bool
-	// awaits: it sees the operation that was recorded before it began (design rule 7).
+	// awaits: it sees the operation that was recorded before it began (docs/protocol.md, rule 7).
 	awaits bool
 }
 

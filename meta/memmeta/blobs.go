@@ -120,8 +120,8 @@ func (d death) after(o death) bool {
 }
 
 // condemn moves a pending or live blob to the queue. What was live waits for a
-// read grace (design rule 18) unless it is a duplicate, what is condemned behind its writer's back for the
-// late window.
+// read grace (docs/protocol.md, rule 18) unless it is a duplicate, what is condemned behind its writer's
+// back for the late window.
 func (db *DB) condemn(b *blob, d death) {
 	next := b.Blob
 	next.State, next.Reason, next.DiedAt = lethe.Condemned, d.reason, d.at

@@ -21,7 +21,7 @@ type write struct {
 	refer  *content // the content to reference without bytes
 }
 
-// Commit makes an object in one transaction (design rule 2); an operation that
+// Commit makes an object in one transaction (docs/protocol.md, rule 2); an operation that
 // is recorded already is answered with the object that it made.
 func (db *DB) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
 	if err := db.enter(ctx); err != nil {

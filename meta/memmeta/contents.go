@@ -147,7 +147,7 @@ func (db *DB) close(c *content) {
 }
 
 // release takes one reference away; with the last one the content goes, and its
-// blobs are condemned in the same transaction (design rule 4). It returns what
+// blobs are condemned in the same transaction (docs/protocol.md, rule 4). It returns what
 // was condemned.
 func (db *DB) release(c *content, d death) []*blob {
 	if c == nil {

@@ -97,7 +97,7 @@ func (db *DB) forgetPromotion(blob lethe.ID) {
 	}
 }
 
-// supersede drops the promotions of a key: somebody writes or removes it (design
+// supersede drops the promotions of a key: somebody writes or removes it (docs/protocol.md,
 // rule 19).
 func (db *DB) supersede(b *bucket, key string) {
 	for id, p := range db.promos {

@@ -140,7 +140,7 @@ func (db *DB) partHeld(b *blob) (*meta.Part, error) {
 }
 
 // TrimCopies condemns live copies of a content, each beside a verified one that
-// stays (design rule 17): ErrPreconditionFailed, ErrContentGone, ErrFenced.
+// stays (docs/protocol.md, rule 17): ErrPreconditionFailed, ErrContentGone, ErrFenced.
 func (db *DB) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err

@@ -196,7 +196,7 @@ func settleNothing(w *world) {
 }
 
 // settleLate: an upload may land after a delete that was issued before the late
-// window ended, however late that delete is settled (design rule 9).
+// window ended, however late that delete is settled (docs/protocol.md, rule 9).
 func settleLate(w *world) {
 	id := w.begin("body")
 	w.ok(w.Abandon(w.ctx, id, true))

@@ -185,7 +185,7 @@ func known(w *world) {
 }
 
 // replicaJoins: bytes that are known but suspect are uploaded, and become one
-// more copy (design rule 20).
+// more copy (docs/protocol.md, rule 20).
 func replicaJoins(w *world) {
 	a := w.put("a", "body")
 	old := w.onlyBlob("a").ID

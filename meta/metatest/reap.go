@@ -133,7 +133,7 @@ func promoteWishes(w *world) {
 }
 
 // superseded: each transaction that writes or removes the key takes the proof
-// away, even if nothing lay there (design rule 19).
+// away, even if nothing lay there (docs/protocol.md, rule 19).
 func superseded(w *world) {
 	entry := w.binned("k", "binned")
 	touch := map[string]func(){

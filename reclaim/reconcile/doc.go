@@ -11,7 +11,7 @@
 // What only the listing has is looked up after it (a row is written before its
 // byte); what only the ledger has is asked for by name, and its row read once
 // more. A listing that failed, ended early or was out of order proves nothing
-// (design rule 12). What is found is written down, and stays an observation until
+// (docs/protocol.md, rule 12). What is found is written down, and stays an observation until
 // the whole backend was compared:
 //
 //   - An orphan, a name of this store without a row, is condemned once it is old

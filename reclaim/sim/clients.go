@@ -270,7 +270,7 @@ func get(pace time.Duration) func(*actor, *operation) error {
 }
 
 // makeVigil reads an object of several segments slowly while it is deleted: the
-// reader must finish (design rule 18).
+// reader must finish (docs/protocol.md, rule 18).
 func makeVigil(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	parts := [][]byte{corpus[3], corpus[4], corpus[3]}
 	op.at.bucket, op.body = "plain", bytes.Join(parts, nil)

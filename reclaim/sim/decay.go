@@ -13,7 +13,7 @@ import (
 // vanishes, and nobody is told. What decays is a live copy of a content, or, where uploads
 // are composed, a stored part, that was neither written nor verified within the trust
 // window, and in no world within the last ten minutes: within the window the store
-// believes what it has written or read (design rule 17), so that nothing could be
+// believes what it has written or read (docs/protocol.md, rule 17), so that nothing could be
 // promised. For the same reason none decays between being read and being noted as
 // verified.
 //
@@ -179,7 +179,7 @@ func (a *actor) meets(id lethe.ID) {
 }
 
 // noted: what a client came upon is marked suspect, unless something kept that from
-// being written (design rule 20).
+// being written (docs/protocol.md, rule 20).
 func (o *oracle) noted(op *operation) error {
 	if op.faulted {
 		return nil

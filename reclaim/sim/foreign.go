@@ -19,7 +19,7 @@ func (w *World) settlers() {
 // foreigner says that the key is somebody else's.
 func (w *World) foreigner(key string) bool { return slices.Contains(w.foreign, key) }
 
-// untouched: foreign things are left alone (design rule 15).
+// untouched: foreign things are left alone (docs/protocol.md, rule 15).
 func (w *World) untouched() error {
 	for _, id := range w.backends() {
 		for _, key := range w.foreign {

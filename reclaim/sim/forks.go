@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
-// Forks: two ledgers that came from one are alive at once over the same backends (design
+// Forks: two ledgers that came from one are alive at once over the same backends (docs/protocol.md,
 // rule 13). In the middle of a run a copy of the ledger, made just then or earlier, gets
 // processes of its own, or the ledger is rolled back row for row under one process while
 // the other goes on with what it was. Clients and the routines that destroy work on both,

@@ -28,7 +28,7 @@ func (w *World) waiting() []lethe.ID {
 	return w.cur.down
 }
 
-// unburnt: an outage is not a failed attempt (design rule 14).
+// unburnt: an outage is not a failed attempt (docs/protocol.md, rule 14).
 func (o *oracle) unburnt(sc scope) error {
 	if len(sc.waits) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (o *oracle) unburnt(sc scope) error {
 
 // beside: a copy of a content that is referred to is condemned only while another
 // copy of its segment is live, not suspect, and was read lately, or was uploaded by this
-// very step (design rule 17).
+// very step (docs/protocol.md, rule 17).
 func (o *oracle) beside(gone meta.Blob) error {
 	if !slices.ContainsFunc(o.view.Contents, func(c meta.Content) bool { return c.ID == gone.ContentID }) {
 		return nil
@@ -66,7 +66,7 @@ func (o *oracle) uploaded(b meta.Blob) bool {
 
 // covered: a content that was there and is referred to anew has a copy of each segment
 // that is live, not suspect, and trusted, or has got what was uploaded as one more copy,
-// or in the place of one (design rules 17 and 20). What was uploaded can have become
+// or in the place of one (docs/protocol.md, rules 17 and 20). What was uploaded can have become
 // suspect meanwhile, as parts do.
 func (o *oracle) covered(before View, content lethe.ID) error {
 	if !slices.ContainsFunc(before.Contents, func(c meta.Content) bool { return c.ID == content }) {

@@ -142,7 +142,7 @@ func (w *World) gated(a *actor, step Step) error {
 }
 
 // weighed: a batch takes no more rows than it may, and condemns no more blobs, but for
-// those of one content that has more (design rule 16). A plan's batch is as it is told.
+// those of one content that has more (docs/protocol.md, rule 16). A plan's batch is as it is told.
 func (o *oracle) weighed(before View, step Step, sc scope) error {
 	rows := 0
 	switch step {

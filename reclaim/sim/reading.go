@@ -79,7 +79,7 @@ func (o *oracle) readsFrom(version lethe.ID, got []byte, offset, length int64) b
 
 // cutOff: a reader finds the bytes, however slow it is and wherever they were moved
 // meanwhile, as long as they are under its key: what it resolved may be out of date, but
-// it asks the ledger once more (design rule 18). Only who stands still between that and
+// it asks the ledger once more (docs/protocol.md, rule 18). Only who stands still between that and
 // opening them can miss them again.
 func (a *actor) cutOff(op *operation, content lethe.ID, err error) error {
 	w, r := a.w, op.reading

@@ -115,7 +115,7 @@ func read[T any](s *seam, step Step, detail string, fn func() (T, error)) (T, er
 	return inside(s.w, step, fn)
 }
 
-// inside runs a transaction: no backend may be called before it has ended (design rule
+// inside runs a transaction: no backend may be called before it has ended (docs/protocol.md, rule
 // 6).
 func inside[T any](w *World, step Step, fn func() (T, error)) (T, error) {
 	around := w.inside

@@ -82,7 +82,7 @@ func (s *Store) addBackend(id string, st blob.Store) {
 	s.raw[id], s.breakers[id], s.gates[id], s.Backends[id] = raw, b, g, g
 }
 
-// absent says whether a blob that was not found on a backend is gone for certain (design
+// absent says whether a blob that was not found on a backend is gone for certain (docs/protocol.md,
 // rule 13), which is asked of the backend's epoch.
 func (s *Store) absent(ctx context.Context, id, key string) error {
 	if _, ours := lethe.ParseBlobKey(s.Identity.ID, key); !ours || s.Guard == nil {

@@ -152,7 +152,7 @@ CREATE INDEX blobs_upload ON blobs (upload_id) WHERE state = 1 AND upload_id IS 
 CREATE INDEX blobs_dead ON blobs (id) WHERE state = 4;
 CREATE INDEX blobs_claimed ON blobs (fence) WHERE fence <> 0;
 
--- A row here says: this intent may still be finished by proof (design rule 19).
+-- A row here says: this intent may still be finished by proof (docs/protocol.md, rule 19).
 -- Whoever writes or removes the key deletes it.
 CREATE TABLE promotions (
   blob_id   TEXT PRIMARY KEY REFERENCES blobs(id) ON DELETE CASCADE,
