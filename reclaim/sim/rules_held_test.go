@@ -132,7 +132,7 @@ func mutantsOf(rule string) (names []string) {
 }
 
 // tableRows are the rows of the first table below a heading that begin with a number, by
-// that, without it.
+// that, without it; of a numbered list, what is bold at the beginning of each item.
 func tableRows(t *testing.T, file, heading string) map[string][]string {
 	t.Helper()
 	_, text, found := strings.Cut(moduleFile(t, file), "\n"+heading+"\n")
@@ -141,8 +141,8 @@ func tableRows(t *testing.T, file, heading string) map[string][]string {
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	rows := map[string][]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(text, -1) {
-		rows[m[1]] = strings.Split(m[2], " | ")
+	for _, m := range regexp.MustCompile(`(?m)^(?:\| (\d+) \| (.*) \||(\d+)\. \*\*(.*?)\*\*.*)$`).FindAllStringSubmatch(text, -1) {
+		rows[m[1]+m[3]] = strings.Split(m[2]+m[4], " | ")
 	}
 	if len(rows) == 0 {
 		t.Fatalf("%s: no rows below %q", file, heading)
