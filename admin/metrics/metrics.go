@@ -1,7 +1,7 @@
 // Package metrics are the store's metrics for Prometheus: counters and
 // histograms of what happens, and a collector that asks the ledger for depths
-// and ages when it is scraped. Their names and labels are stable; they are
-// listed in docs/operations.md, and a test compares the two.
+// and ages when it is scraped. Their names and labels are stable; a test compares
+// them with testdata/series.txt.
 package metrics
 
 import (

@@ -3,9 +3,12 @@ package metrics
 import (
 	"context"
 	"errors"
+	"flag"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,46 +137,56 @@ func TestScrapesAreCheapAndSurviveTheLedger(t *testing.T) {
 	}
 }
 
-// The documentation names every metric with its labels, and no other.
-func TestMetricsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+var update = flag.Bool("update", false, "write testdata/series.txt")
+
+// Names and labels of metrics are stable: testdata/series.txt has them all. The HELP line of
+// each says in a sentence what it is.
+func TestMetricsAreStable(t *testing.T) {
+	text := scrape(t, used())
 	have := map[string][]string{}
 	series := regexp.MustCompile(`(?m)^(lethe_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)
 	label := regexp.MustCompile(`(\w+)="`)
-	for _, m := range series.FindAllStringSubmatch(scrape(t, used()), -1) {
-		var labels []string
+	for _, m := range series.FindAllStringSubmatch(text, -1) {
+		labels := []string{m[1]}
 		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
 			if l[1] != "le" {
 				labels = append(labels, l[1])
 			}
 		}
-		slices.Sort(labels)
 		have[m[1]] = labels
-	}
-	told := map[string][]string{}
-	row := regexp.MustCompile("(?m)^\\| (`lethe_[^|]*) \\|([^|]*)\\|")
-	name := regexp.MustCompile("`(\\w+)`")
-	for _, m := range row.FindAllStringSubmatch(string(doc), -1) {
-		labels := []string(nil)
-		for _, l := range name.FindAllStringSubmatch(m[2], -1) {
-			labels = append(labels, l[1])
-		}
-		slices.Sort(labels)
-		for _, n := range name.FindAllStringSubmatch(m[1], -1) {
-			told[n[1]] = labels
+		if !regexp.MustCompile(`(?m)^# HELP ` + m[1] + ` [A-Z0-9].{5,}\.$`).MatchString(text) {
+			t.Errorf("%s has no HELP line that is a sentence", m[1])
 		}
 	}
-	for n, labels := range have {
-		if d, ok := told[n]; !ok || !slices.Equal(d, labels) {
-			t.Errorf("%s has labels %v, the documentation says %v", n, labels, d)
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		b.WriteString(strings.Join(have[name], " ") + "\n")
+	}
+	const file = "testdata/series.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for n := range told {
-		if _, ok := have[n]; !ok {
-			t.Errorf("%s is documented and does not exist", n)
+	if want, err := os.ReadFile(file); err != nil || string(want) != b.String() {
+		t.Errorf("names and labels differ from %s (%v): go test ./admin/metrics -update", file, err)
+	}
+}
+
+// What the documentation, the alert rules and the dashboard call a metric is one.
+func TestMetricsThatAreNamedExist(t *testing.T) {
+	text := scrape(t, used())
+	named := regexp.MustCompile(`\blethe_[a-z_]+[a-z]\b`)
+	for _, file := range []string{"docs/operations.md", "docs/runbooks.md", "deploy/prometheus/alerts.yaml", "deploy/grafana/lethe.json"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named.FindAllString(string(data), -1) {
+			whole := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+			if !strings.HasPrefix(name, "lethe_adopt_") && !strings.Contains(text, "# HELP "+whole+" ") {
+				t.Errorf("%s names %s, which is no metric", file, name)
+			}
 		}
 	}
 }

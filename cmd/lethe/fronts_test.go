@@ -124,7 +124,7 @@ func makeBucket(t *testing.T, s3 string) {
 }
 
 // Hundreds of connections that hold unfinished bodies, and thousands that hold nothing,
-// take no more memory than docs/operations.md says.
+// take no more memory than the bound of each.
 func TestSecurityUnfinishedRequestsTakeBoundedMemory(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
