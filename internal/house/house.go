@@ -66,6 +66,7 @@ var Rules = []Rule{
 	{"reminders", Reminders},
 	{"file names", FileNames},
 	{"words", Words},
+	{"links", Links},
 }
 
 // NewFile makes a File; Go sources outside testdata folders are parsed.

@@ -227,6 +227,16 @@ func textSamples() map[string][]sample {
 			{"vague", map[string]string{"meta/utils.go": "package x\n", "meta/helpers_test.go": "package x\n"}, 2},
 			{"telling", map[string]string{"meta/claims.go": "package x\n"}, 0},
 		},
+		"links": {
+			{"pages", map[string]string{
+				"docs/a.md": "# A page\n\n[b](b.md) [up](../README.md) [here](#a-page) [web](https://example.org/x.md) `[code](c.md)`\n",
+				"docs/b.md": "[a](a.md#a-page) [no page](c.md) [no\nheading](a.md#a-pages) [gone](#gone)\n\n```\n# gone\n[x](x.md)\n```\n",
+				"README.md": "[docs](docs)\n",
+			}, 3},
+			{"other files", map[string]string{
+				"docs/a.md": "# A\n", "x/x.yaml": "# docs/a.md docs/a.md#a\n", "x/x.go": "package x\n\n// See docs/a.md#b and docs/b.md.\n",
+			}, 2},
+		},
 		"words": {
 			text("path", "see /wo"+"rk/main\n", 1),
 			text("path alone", "see `/wo"+"rk`\n", 1),
