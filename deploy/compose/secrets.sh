@@ -1,7 +1,7 @@
 #!/bin/sh
-# secrets.sh: makes the secrets of compose.yaml, once; what is there is kept.
-# The folder is the user's alone; the files in it can be read by the containers,
-# whose users have other ids.
+# secrets.sh: creates the secrets of compose.yaml; existing files are kept. Only the
+# user can open the folder. The files are readable by all, because the containers run
+# as other users.
 set -eu
 cd "$(dirname "$0")"
 umask 077

@@ -37,7 +37,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "lethe.serviceAccount" .root }}
   automountServiceAccountToken: false
-  # A release named lethe would get LETHE_* variables that are no settings.
+  # Kubernetes would set LETHE_* variables that are not settings for a release named lethe.
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
   {{- with .root.Values.imagePullSecrets }}
@@ -57,7 +57,7 @@ spec:
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
       args: [serve, --config, /etc/lethe/lethe.yaml]
       env:
-        # A folder that Lethe makes: the volume itself may be written by a group.
+        # A folder that Lethe makes, because a group may write to the volume itself.
         - name: LETHE_DATA_DIR
           value: /data/lethe
         - name: LETHE_ROLES
@@ -79,7 +79,7 @@ spec:
         {{- end }}
         - name: metrics
           containerPort: 9002
-      # The database may take its time at the first start, and migrations theirs: 5 minutes.
+      # A first start of the database and migrations may take 5 minutes.
       startupProbe:
         httpGet: {path: /healthz, port: metrics}
         periodSeconds: 2
@@ -107,7 +107,7 @@ spec:
     - name: config
       configMap:
         name: {{ include "lethe.name" .root }}
-    # Credentials and the admin socket; all of it is made again at a start.
+    # Credentials and the admin socket; each start makes them again.
     - name: data
       emptyDir: {}
   {{- with .root.Values.nodeSelector }}
