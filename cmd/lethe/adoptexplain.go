@@ -10,7 +10,7 @@ import (
 
 func (c *cli) adoptExplainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain FILE [COLLECTION] KEY", Short: "Say why a row, a content, an object or a folder is still there, or when it went",
+		Use: "explain FILE [COLLECTION] KEY", Short: "Explain why a row, content, object or folder still exists, or when it was deleted",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {

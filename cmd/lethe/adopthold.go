@@ -19,12 +19,12 @@ import (
 func (c *cli) adoptHoldCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hold", Short: "Keep a collection, a row or objects from being deleted",
-		Long: `What a hold covers stays until the hold is lifted, or over; then what was due
-meanwhile goes, objects of contents within an hour. A row that is held is not removed,
-and so nothing is that it refers to. An object that is held is not deleted, though its
-row may go; a folder that holds one is neither marked nor purged.
+		Long: `A hold keeps what it covers until it is lifted or ends. Then everything that became
+due meanwhile is deleted, objects of contents within an hour. A held row is not
+removed, and neither is anything it refers to. A held object is not deleted, although
+its row may be; a folder that has one is neither marked nor purged.
 
-Your application is not kept from anything: it may delete what is held.`,
+A hold does not bind your application, which may still delete what is held.`,
 	}
 	cmd.AddCommand(c.adoptHoldAddCommand(), c.adoptHoldListCommand(), c.adoptHoldRemoveCommand())
 	return cmd
@@ -35,8 +35,8 @@ type heldFlags struct{ row, key, prefix string }
 
 func (f *heldFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.row, "row", "", "only the row of this `key`, and what it refers to")
-	cmd.Flags().StringVar(&f.key, "key", "", "only the object of this `key`, whole as it is in the bucket")
-	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only objects whose whole keys begin with this `prefix`")
+	cmd.Flags().StringVar(&f.key, "key", "", "only the object of this `key`, the full key in the bucket")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "only objects whose full keys begin with this `prefix`")
 	cmd.MarkFlagsMutuallyExclusive("row", "key", "prefix")
 }
 
@@ -59,7 +59,7 @@ func (f *heldFlags) hold(cmd *cobra.Command, collection string) (h adopt.Hold, e
 
 // operator is who runs this command.
 func operator() string {
-	name := "somebody"
+	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
@@ -72,7 +72,7 @@ func (c *cli) adoptHoldAddCommand() *cobra.Command {
 	var reason, until string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "add FILE COLLECTION", Short: "Hold a collection, or what is named there", Args: cobra.ExactArgs(2),
+		Use: "add FILE COLLECTION", Short: "Hold a collection, or a part of it", Args: cobra.ExactArgs(2),
 		Long: `Once it has returned nothing that the hold covers is deleted any more, but for
 deletes that were sent before: it says how many those are, and when the last of them
 has taken effect; with --wait it returns after that.`,
@@ -88,7 +88,7 @@ has taken effect; with --wait it returns after that.`,
 			if until != "" {
 				at, err := time.Parse(time.RFC3339, until)
 				if err != nil {
-					return fmt.Errorf("--until %q is no time such as 2031-06-30T00:00:00Z", until)
+					return fmt.Errorf("--until %q is not a time; write 2031-06-30T00:00:00Z", until)
 				}
 				h.Until = lethe.FromTime(at)
 			}
@@ -97,9 +97,9 @@ has taken effect; with --wait it returns after that.`,
 		},
 	}
 	of.add(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for who reads it later")
-	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends by itself, such as 2031-06-30T00:00:00Z (default: when it is lifted)")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait for deletes that were sent before")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for later readers")
+	cmd.Flags().StringVar(&until, "until", "", "`time` at which the hold ends, such as 2031-06-30T00:00:00Z (default: when it is lifted)")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for deletes sent before")
 	return cmd
 }
 
@@ -182,7 +182,7 @@ func (c *cli) adoptHoldRemoveCommand() *cobra.Command {
 	var of heldFlags
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm FILE COLLECTION", Short: "Lift a hold; what was due meanwhile goes", Args: cobra.ExactArgs(2),
+		Use: "rm FILE COLLECTION", Short: "Lift a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := of.hold(cmd, args[1])
 			if err != nil {

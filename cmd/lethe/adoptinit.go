@@ -19,14 +19,13 @@ func (c *cli) adoptInitCommand() *cobra.Command {
 	var s adopt.Surroundings
 	cmd := &cobra.Command{
 		Use: "init", Short: "Propose a description of a database and a bucket",
-		Long: `Look at the schema of a database (PostgreSQL, MariaDB, SQLite), and at some keys from all over a
-bucket or a folder, and write a description to standard output, with the reasons as comments:
-which column looks like an end, a count, a key. The first and the last rows of each table are
-compared with the keys; in a large bucket what they may name is looked for one by one. Where a
-table lacks the columns of a claim, the statements that would add them are written as comments;
-nothing is run.
+		Long: `Read the schema of a database (PostgreSQL, MariaDB, SQLite) and a sample of the keys of a bucket or
+folder. Write a description to standard output, with the reasons as comments: which column looks
+like an expiry, a count, a key. The first and last rows of each table are compared with the keys;
+in a large bucket their objects are looked up one by one. If a table lacks the columns of a claim,
+comments have the statements that would add them. Nothing is changed.
 
-The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
+The access keys of the bucket are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("database") {
@@ -39,7 +38,7 @@ The keys of the bucket are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KE
 	f.StringVar(&database, "database", os.Getenv("DATABASE_URL"), "`URL` of the database (default $DATABASE_URL); the file does not name it")
 	f.StringVar(&s.Endpoint, "endpoint", "", "`URL` of the S3 service (default AWS)")
 	f.StringVar(&s.Bucket, "bucket", "", "`name` of the bucket")
-	f.StringVar(&s.Path, "path", "", "`folder` on a disk, in the place of a bucket")
+	f.StringVar(&s.Path, "path", "", "`folder` on a disk, instead of a bucket")
 	return cmd
 }
 
@@ -57,7 +56,7 @@ func (c *cli) adoptInit(ctx context.Context, database string, s adopt.Surroundin
 		return err
 	}
 	if s.Bucket != "" && s.Path != "" {
-		return errors.New("--bucket and --path: objects lie in a bucket or in a folder on a disk, name one")
+		return errors.New("--bucket and --path exclude each other: objects are in a bucket or in a folder")
 	}
 	if s.Path != "" {
 		if s.Path, err = filepath.Abs(s.Path); err != nil {

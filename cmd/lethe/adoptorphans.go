@@ -15,10 +15,10 @@ import (
 
 func (c *cli) adoptOrphansCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "orphans FILE COLLECTION", Short: "List objects that no row names, and rows whose object is missing",
-		Long: `Compare the objects of a collection of keys with the keys that rows name, both ways,
-and list what differs: objects that no row names, with their size and time, and keys
-without an object. Nothing is changed, whatever the collection's mode.`,
+		Use: "orphans FILE COLLECTION", Short: "List objects without a row, and rows without their object",
+		Long: `Compare the objects of a collection of keys with the keys in its rows, both ways. List
+objects that no row names, with size and time, and keys without an object. Nothing is
+changed in any mode.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {

@@ -12,10 +12,10 @@ import (
 
 func (c *cli) adoptQuarantineCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "quarantine", Short: "Objects that were moved away instead of being deleted",
-		Long: `Objects of collections with a quarantine are moved below its prefix before they go.
-"lethe adopt run" copies back what is referred to again, and deletes copies after the
-retention. Objects are named by their whole keys, as they were.`,
+		Use: "quarantine", Short: "List, restore or purge objects in quarantine",
+		Long: `Collections with a quarantine move objects below its prefix before they delete them.
+"lethe adopt run" copies an object back if something refers to it again, and deletes
+the others after the retention. Name objects by their original full keys.`,
 	}
 	list := &cobra.Command{
 		Use: "list FILE [COLLECTION...]", Short: "List what is in quarantine", Args: cobra.MinimumNArgs(1),
@@ -25,8 +25,8 @@ retention. Objects are named by their whole keys, as they were.`,
 	}
 	restore := &cobra.Command{
 		Use: "restore FILE KEY", Short: "Copy an object back, although nothing refers to it", Args: cobra.ExactArgs(2),
-		Long: `Copy an object back, although nothing refers to it. What lies in its place is never
-overwritten. A collection of keys takes it for an orphan again, unless a row names it.`,
+		Long: `Copy an object back, although nothing refers to it. An object in its place is never
+overwritten. A collection of keys treats it as an orphan again unless a row names it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.restoreQuarantined(cmd.Context(), args[0], args[1])
 		},
@@ -38,7 +38,7 @@ overwritten. A collection of keys takes it for an orphan again, unless a row nam
 retention is over. Those that were moved a moment ago, a delete of which may yet take
 effect, stay.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.confirmed(yes, func() (string, error) { return "Delete what is in quarantine, for ever?", nil }); err != nil {
+			if err := c.confirmed(yes, func() (string, error) { return "Delete everything in quarantine for good?", nil }); err != nil {
 				return err
 			}
 			purge := &adoption.Change{Route: "quarantine purge", Request: map[string]any{"collections": args[1:]}}
@@ -129,11 +129,11 @@ func (c *cli) restoreQuarantined(ctx context.Context, file, key string) error {
 		if err := q.Restore(ctx, key); err != nil {
 			return err
 		}
-		printf(c.out, "%s lies in its place\n", cell(key))
+		printf(c.out, "%s is in its place again\n", cell(key))
 		return nil
 	})
 	if err == nil && !found {
-		return fmt.Errorf("%q begins with the prefix of no collection that has a quarantine", key)
+		return fmt.Errorf("no collection with a quarantine has a prefix that %q begins with", key)
 	}
 	return err
 }

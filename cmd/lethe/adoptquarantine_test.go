@@ -35,7 +35,7 @@ func TestAdoptQuarantine(t *testing.T) {
 		t.Errorf("the paste that came back reads %q, %v", body, err)
 	}
 	a.ok([]string{"was moved into quarantine", "was copied back from quarantine", "lies in quarantine as kept/" + object}, "explain", a.file, object)
-	a.ok([]string{"lies in its place"}, "quarantine", "restore", a.file, other)
+	a.ok([]string{"is in its place again"}, "quarantine", "restore", a.file, other)
 	if code, out := a.run("quarantine", "restore", a.file, "content/never"); code == 0 || !strings.Contains(out, "is not in quarantine") {
 		t.Errorf("what is not there: exit code %d\n%s", code, out)
 	}

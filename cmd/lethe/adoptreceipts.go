@@ -14,11 +14,11 @@ import (
 
 func (c *cli) adoptReceiptsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "receipts", Short: "List, export and check the receipts of what went",
-		Long: `A receipt says of each row, object and folder that is gone when it went, and of
-objects when they were moved into quarantine and back. Receipts are sealed in a chain
-of hashes: one that is changed, added or taken away later is found. They go after the
-time that the description gives ("receipts: 90d").`,
+		Use: "receipts", Short: "List, export and verify receipts of deletions",
+		Long: `A receipt records when a row, object or folder was deleted, and when an object was moved
+into quarantine and back. Receipts are sealed in a chain of hashes, which reveals a later
+change, addition or removal. They are dropped after the time in the description
+("receipts: 90d").`,
 	}
 	cmd.AddCommand(c.adoptReceiptsListCommand(), c.adoptReceiptsExportCommand(), c.adoptReceiptsVerifyCommand())
 	return cmd
@@ -29,7 +29,7 @@ type receiptFlags struct{ collection, since string }
 
 func (f *receiptFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.collection, "collection", "", "only of this `collection`")
-	cmd.Flags().StringVar(&f.since, "since", "", "only what went at or after this `time`, such as 2030-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&f.since, "since", "", "only deletions at or after this `time`, such as 2030-01-31T12:00:00Z")
 }
 
 // receipts gives those that are asked for to yield, what is sealed first.
@@ -54,7 +54,7 @@ func (f *receiptFlags) receipts(ctx context.Context, a *adoption.Adoption, yield
 		return admin.ReadReceipts(ctx, a.DB, req)
 	})
 	if err == nil && !found {
-		return fmt.Errorf("no collection %q is described, and no receipt names one", f.collection)
+		return fmt.Errorf("the description has no collection %q, and no receipt names it", f.collection)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (c *cli) adoptReceiptsListCommand() *cobra.Command {
 func (c *cli) adoptReceiptsExportCommand() *cobra.Command {
 	var flags receiptFlags
 	cmd := &cobra.Command{
-		Use: "export FILE", Short: "Write receipts as lines of JSON, to standard output", Args: cobra.ExactArgs(1),
+		Use: "export FILE", Short: "Write receipts to standard output as JSON lines", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
 				return flags.receipts(cmd.Context(), a, func(r receipt.Receipt) error { return printLine(c.out, r) })
@@ -109,9 +109,9 @@ func (c *cli) adoptReceiptsVerifyCommand() *cobra.Command {
 	var head string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "verify FILE", Short: "Recompute the chain of receipts, and name the first link that does not hold", Args: cobra.ExactArgs(1),
+		Use: "verify FILE", Short: "Verify the chain of receipts, and report the first broken link", Args: cobra.ExactArgs(1),
 		Long: `It recomputes every hash of the chain. Who can write to Lethe's tables can also compute
-a whole new chain: that is found by a head that was noted elsewhere, such as in the
+a whole new chain: that is found by a head recorded elsewhere, such as in the
 log's audit lines "receipts_sealed" or an earlier answer of this command, given with
 --head.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ log's audit lines "receipts_sealed" or an earlier answer of this command, given 
 			})
 		},
 	}
-	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` that was noted elsewhere")
+	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` recorded elsewhere")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }

@@ -19,14 +19,14 @@ func TestAdoptReceipts(t *testing.T) {
 	}
 	a.ok([]string{"rows 1"}, "run", a.file, "--once")
 	a.ok([]string{"WENT", "pastes", "row", p.Code}, "receipts", "list", a.file)
-	a.ok([]string{"the chain holds: 0 receipts in 0 segments", "2 receipts not sealed yet"}, "receipts", "verify", a.file)
+	a.ok([]string{"the chain is intact: 0 receipts in 0 segments", "2 receipts not sealed yet"}, "receipts", "verify", a.file)
 	// They are sealed once the oldest has waited.
 	a.sql(`UPDATE lethe.receipts SET at = at - 3600 * 1000000::bigint`)
 	a.ok([]string{"receipts_sealed"}, "run", a.file, "--once")
 	if n := a.count(`SELECT count(*) FROM lethe.receipts`); n != 0 {
 		t.Fatalf("%d rows of receipts are not sealed", n)
 	}
-	out := a.ok([]string{"the chain holds: 2 receipts in 1 segment", "head 1:"}, "receipts", "verify", a.file)
+	out := a.ok([]string{"the chain is intact: 2 receipts in 1 segment", "head 1:"}, "receipts", "verify", a.file)
 	_, head, _ := strings.Cut(strings.TrimSpace(out), "head ")
 	a.ok(nil, "receipts", "verify", a.file, "--head", head, "--json")
 	if code, out := a.run("receipts", "list", a.file, "--collection", "pasts"); code == 0 || !strings.Contains(out, `no collection "pasts" is described`) {

@@ -12,7 +12,7 @@ import (
 
 func (c *cli) adoptStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "status FILE", Short: "Say what waits in each collection, what is wrong, and when routines run",
+		Use: "status FILE", Short: "Show what waits in each collection, what is wrong, and when routines run",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
@@ -114,7 +114,7 @@ func waits(b adoption.Backlog) string {
 	}
 	switch b.Kind {
 	case adopt.OfKeys:
-		return plural(b.Orphans.Due, "object is known that no row names", "objects are known that no row names")
+		return plural(b.Orphans.Due, "object without a row is known", "objects without a row are known")
 	case adopt.OfFolders:
 		return plural(b.Folders.Due, "folder is marked long enough", "folders are marked long enough")
 	}
@@ -123,7 +123,7 @@ func waits(b adoption.Backlog) string {
 		text += ", the oldest at " + b.Rows.Oldest.String()
 	}
 	if b.Contents.Due > 0 {
-		text += "; " + plural(b.Contents.Due, "object is to go", "objects are to go")
+		text += "; " + plural(b.Contents.Due, "object waits to be deleted", "objects wait to be deleted")
 	}
 	return text
 }

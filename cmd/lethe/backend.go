@@ -10,29 +10,28 @@ import (
 
 func (c *cli) backendCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "backend", Short: "List backends, empty and remove one, stop deletes on one or let them go on",
-		Long: `Deletes on a backend stop by themselves when it and the ledger do not fit
-together: after a restore, when another disk is mounted, when a copy of the store
-was started elsewhere. Nothing is lost then. Look into it, and accept the backend
-once you are sure that this ledger is the one that may delete there.
+		Use: "backend", Short: "List, drain and remove backends; stop and resume deletes",
+		Long: `Deletes on a backend stop if it may not belong to the ledger: after a restore, when
+another disk is mounted, or when a copy of the store was started elsewhere. Nothing
+is lost. Find the cause, then accept the backend if this ledger may delete there.
 
-To take a backend away: drain it, wait until list shows nothing there (instances
-with the role reclaim copy it to the others), remove it, and take it out of the
-configuration of every instance.`,
+To remove a backend, drain it and wait until list shows nothing there: instances with
+the role reclaim copy its contents to the others. Then remove it, and take it out of
+the configuration of every instance.`,
 	}
 	cmd.AddCommand(c.backendListCommand(),
-		c.backendEndCommand("accept", "backends/accept", "Let deletes go on: this ledger and this backend belong together"),
+		c.backendEndCommand("accept", "backends/accept", "Resume deletes: this ledger and this backend belong together"),
 		c.backendHoldCommand(),
-		c.backendEndCommand("drain", "backends/drain", "Empty a backend: no more writes, and what lies there is copied elsewhere"),
-		c.backendActCommand("undrain", "backends/undrain", "Let a backend that was being emptied take writes again", nil),
-		c.backendEndCommand("remove", "backends/remove", "Forget a backend that was drained and holds nothing any more"))
+		c.backendEndCommand("drain", "backends/drain", "Empty a backend: stop writes, and copy its contents elsewhere"),
+		c.backendActCommand("undrain", "backends/undrain", "Cancel a drain: the backend takes writes again", nil),
+		c.backendEndCommand("remove", "backends/remove", "Remove a drained backend that is empty"))
 	return cmd
 }
 
 func (c *cli) backendListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List backends with what lies there", Args: cobra.NoArgs,
+		Use: "list", Short: "List backends and what they store", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				list, err := admin.Call[[]admin.BackendStatus](cmd.Context(), client, "backends/list", admin.None{})
@@ -59,7 +58,7 @@ func (c *cli) backendListCommand() *cobra.Command {
 func (c *cli) backendHoldCommand() *cobra.Command {
 	var reason string
 	cmd := c.backendActCommand("hold", "backends/hold", "Stop deletes until the backend is accepted", &reason)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who ask")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for later readers")
 	return cmd
 }
 

@@ -18,8 +18,8 @@ func (c *cli) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup file", Short: "Write a consistent copy of the ledger, also while the server runs",
 		Long: `Write a consistent copy of the ledger: every object, key and setting as of one
-instant. The bytes of the objects are not in it: they lie on the backends. The
-file holds the secrets of access keys; it is made readable by its owner only.`,
+instant. It does not include the bytes of objects, which are on the backends. The
+file has the secrets of access keys, so only its owner can read it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
@@ -37,7 +37,7 @@ file holds the secrets of access keys; it is made readable by its owner only.`,
 // backupTo writes the copy under another name, checks it, and then names it.
 func backupTo(ctx context.Context, client *admin.Client, path string) (n int64, err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s exists (or cannot be looked at): choose another name, or remove it", path)
+		return 0, fmt.Errorf("%s exists or cannot be read: choose another name, or remove it", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {

@@ -68,8 +68,8 @@ func TestAllObjectsOfALostBlobAreListed(t *testing.T) {
 	}
 	w.fails("neither a blob's id nor its name", "explain", "--blob", "x")
 	w.fails("no row", "explain", "--blob", string(lethe.RandomID(w.clock.Now())))
-	w.fails("either an object", "explain", "--blob", "x", "s3://first/a")
-	w.fails("either an object", "explain")
+	w.fails("name an object", "explain", "--blob", "x", "s3://first/a")
+	w.fails("name an object", "explain")
 }
 
 // A part is needed by its upload while that is under way, a condemned blob by nobody.

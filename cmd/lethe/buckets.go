@@ -59,7 +59,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 	var objects int64
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "set bucket", Short: "Change settings of a bucket; those not named stay", Args: cobra.ExactArgs(1),
+		Use: "set bucket", Short: "Change settings of a bucket; others stay as they are", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change := admin.BucketChange{Name: args[0]}
 			for name, field := range map[string]struct {
@@ -94,7 +94,7 @@ func (c *cli) bucketsSetCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&defaultTTL, "default-ttl", "", "`ttl` of objects that bring none, or none")
+	f.StringVar(&defaultTTL, "default-ttl", "", "`ttl` of objects without one, or none")
 	f.StringVar(&maxTTL, "max-ttl", "", "longest `ttl`, or none")
 	f.StringVar(&undo, "undo", "", "how long deleted and replaced objects stay in the trash, or none")
 	f.StringVar(&quota, "quota", "", "`bytes` of all objects, such as 10GiB, or none")

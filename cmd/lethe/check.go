@@ -19,10 +19,10 @@ func (c *cli) checkCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Recount the books and compare every row with its bytes, and every file with its row",
-		Long: `Recount the books and compare every row with its bytes, and every file with its
+		Short: "Recount the counters, and compare rows with bytes and files with rows",
+		Long: `Recount the counters, compare every row with its bytes, and every file with its
 row. Nothing is deleted. Exit code 0: nothing is wrong; 1: problems were found;
-2: the check could not be made.`,
+2: the check failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var res admin.CheckResult

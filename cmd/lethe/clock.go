@@ -11,16 +11,16 @@ import (
 
 func (c *cli) clockCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "clock", Short: "Show how the ledger's clock stands to the machine's, or set it back",
-		Long: `The ledger's clock never runs back. If the machine's clock was far ahead once and
-was set right, the ledger's stands still until the machine's has caught up, and
-nothing is removed for its age meanwhile. Once you are sure that the machine's
-clock is right, "lethe clock reset --to-now" lets the ledger go by it again.
+		Use: "clock", Short: "Compare the ledger's clock with the machine's, or set it back",
+		Long: `The ledger's clock never runs back. If the machine's clock was far ahead and was then
+corrected, the ledger's clock stops until the machine's catches up. Until then nothing
+is removed by age. Once you are sure that the machine's clock is right, run
+"lethe clock reset --to-now".
 
-Nothing expires by that. Claims, heartbeats, undo windows and graces that were
-stamped ahead count from now. The times at which objects end stay as they are:
-what had ended between now and the time shown is seen again until its time, and
-what was stored meanwhile with a time to live keeps it from the wrong time on.`,
+A reset expires nothing. Claims, heartbeats, undo windows and grace periods from the
+future count from now. Objects keep the times at which they end: those that ended
+between now and the time shown are visible again until then, and those stored meanwhile
+with a time to live end late.`,
 	}
 	cmd.AddCommand(c.clockShowCommand(), c.clockResetCommand())
 	return cmd
@@ -29,7 +29,7 @@ what was stored meanwhile with a time to live keeps it from the wrong time on.`,
 func (c *cli) clockShowCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show how the ledger's clock stands, and what a reset would mean", Args: cobra.NoArgs,
+		Use: "show", Short: "Show the ledger's clock and the effect of a reset", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				s, err := admin.Call[admin.Clock](cmd.Context(), client, "clock/show", admin.None{})
@@ -54,11 +54,11 @@ func (c *cli) printClock(s admin.Clock) {
 		printf(c.out, "The ledger's clock is not ahead.\n")
 		return
 	}
-	printf(c.out, "\nThe ledger's clock is %s ahead: nothing becomes due before the machine's has caught up.\nA reset would mean:\n", seconds(s.Ahead))
-	printf(c.out, "  %s that clients do not see any more would be seen until their time\n", plural(s.Hidden, "object", "objects"))
-	printf(c.out, "  %s stored meanwhile would end up to %s later than told\n", plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
+	printf(c.out, "\nThe ledger's clock is %s ahead: nothing becomes due until the machine's has caught up.\nAfter a reset:\n", seconds(s.Ahead))
+	printf(c.out, "  %s that clients cannot see any more would be visible until their time\n", plural(s.Hidden, "object", "objects"))
+	printf(c.out, "  %s stored meanwhile would end up to %s later than promised\n", plural(s.Longer, "object", "objects"), seconds(s.LongerBy))
 	if len(s.Others) > 0 {
-		printf(c.out, "  all other instances have to be stopped: %v\n", s.Others)
+		printf(c.out, "  stop all other instances first: %v\n", s.Others)
 	}
 }
 
@@ -71,7 +71,7 @@ func (c *cli) clockResetCommand() *cobra.Command {
 		Use: "reset", Short: "Set the ledger's clock back to the machine's", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !toNow {
-				return errors.New("say that the machine's clock is right: lethe clock reset --to-now")
+				return errors.New("confirm that the machine's clock is right: lethe clock reset --to-now")
 			}
 			return c.withYes(cmd.Context(), yes, ofClock, func(client *admin.Client) error {
 				s, err := admin.Call[admin.Clock](cmd.Context(), client, "clock/reset", req)
@@ -84,9 +84,9 @@ func (c *cli) clockResetCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&toNow, "to-now", false, "to what the machine's clock says, which is right")
-	f.BoolVar(&req.Accept, "accept", false, "objects may be seen again, or live longer than told (see: lethe clock show)")
-	f.BoolVar(&req.Alone, "alone", false, "the other instances that the ledger remembers are stopped")
+	f.BoolVar(&toNow, "to-now", false, "to the machine's clock, which is right")
+	f.BoolVar(&req.Accept, "accept", false, "accept that objects become visible again, or live longer (see: lethe clock show)")
+	f.BoolVar(&req.Alone, "alone", false, "confirm that the other instances in the ledger are stopped")
 	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -34,8 +34,8 @@ func TestClockReset(t *testing.T) {
 		}
 	}
 	lines(w.ok("clock", "show"), `ledger   20\S+ \S+.*`, `machine  20\S+ \S+.*`,
-		`The ledger's clock is 9d23h\S* ahead: nothing becomes due before the machine's has caught up\.`, `A reset would mean:`,
-		`  1 object that clients do not see any more would be seen until their time`, `  1 object stored meanwhile would end up to 9d23h\S* later than told`)
+		`The ledger's clock is 9d23h\S* ahead: nothing becomes due until the machine's has caught up\.`, `After a reset:`,
+		`  1 object that clients cannot see any more would be visible until their time`, `  1 object stored meanwhile would end up to 9d23h\S* later than promised`)
 	w.fails("--to-now", "clock", "reset")
 	w.fails("longer than told", "clock", "reset", "--to-now")
 	lines(w.ok("clock", "reset", "--to-now", "--accept"), `the ledger's clock was set back by 9d23h\S*, to 20\S+.*`)

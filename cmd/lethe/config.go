@@ -15,7 +15,7 @@ func (c *cli) configCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Write, check and show the configuration"}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "init", Short: "Write a file with every key, its default and its meaning to standard output", Args: cobra.NoArgs,
+			Use: "init", Short: "Write a configuration with every setting, its default and its meaning to standard output", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
 				_, err := io.WriteString(c.out, config.Init())
 				return err
@@ -23,9 +23,9 @@ func (c *cli) configCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "validate", Short: "Check file, environment and flags", Args: cobra.NoArgs,
-			Long: `Check file, environment and flags. What is wrong is an error; what is allowed and
-likely a mistake is warned of: an admin listener that others reach without TLS,
-and variables of the environment that set nothing.`,
+			Long: `Check file, environment and flags. Invalid settings are errors. Likely mistakes are
+warnings: an admin listener that others reach without TLS, and environment variables
+that set nothing.`,
 			RunE: func(*cobra.Command, []string) error {
 				conf, err := c.load()
 				if err != nil {
@@ -35,7 +35,7 @@ and variables of the environment that set nothing.`,
 					printf(c.err, "warning: %s\n", text)
 				}
 				for _, name := range config.UnknownEnviron(os.Environ()) {
-					printf(c.err, "warning: the variable %s sets nothing\n", name)
+					printf(c.err, "warning: the environment variable %s sets nothing\n", name)
 				}
 				_, err = printf(c.out, "the configuration is valid\n")
 				return err

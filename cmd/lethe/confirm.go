@@ -17,11 +17,11 @@ const exitRefused = 2
 
 // errNotAsked is what a command that destroys, or changes what does, says where
 // nobody can answer it.
-var errNotAsked = errors.New("nothing was done: the command destroys something, or changes what does, and without a terminal nobody can be asked; --yes says that it is meant")
+var errNotAsked = errors.New("nothing was done: this command deletes data, or changes what is deleted, and needs confirmation on a terminal; without one, add --yes")
 
 // yesFlag adds --yes to a command that asks.
 func yesFlag(cmd *cobra.Command, yes *bool) {
-	cmd.Flags().BoolVar(yes, "yes", false, "do not ask; without a terminal nothing is done unless this is said")
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask; required without a terminal")
 }
 
 // askable refuses what nobody has said yes to and nobody can be asked about.

@@ -59,10 +59,10 @@ func (c *cli) remote() (*admin.Client, error) {
 	}
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--server %q is no URL such as https://lethe.example.org:9003, nor unix: and a path", c.server)
+		return nil, fmt.Errorf("--server %q is not a URL such as https://lethe.example.org:9003, nor unix: and a path", c.server)
 	}
 	if c.givenToken() == "" {
-		return nil, fmt.Errorf("the admin API of %s wants a token: set %s; \"lethe token add\" there makes one", u.Host, tokenEnv)
+		return nil, fmt.Errorf("the admin API of %s needs a token: set %s; \"lethe token add\" there makes one", u.Host, tokenEnv)
 	}
 	return &admin.Client{Base: strings.TrimRight(c.server, "/"), HTTP: admin.TCP(), Token: c.givenToken()}, nil
 }
@@ -87,7 +87,7 @@ func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, 
 	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("the admin socket is its owner's only: %w; run this command as the user that runs the server", err)
+		return nil, fmt.Errorf("only its owner may use the admin socket: %w; run this command as the user of the server", err)
 	case err != nil:
 		return nil, ctx.Err()
 	}
@@ -100,7 +100,7 @@ func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, 
 	}
 	token, err := os.ReadFile(app.TokenPath(conf.DataDir))
 	if err != nil {
-		return nil, fmt.Errorf("something answers on %s, but its token cannot be read: %w", address, err)
+		return nil, fmt.Errorf("a server answers on %s, but its token cannot be read: %w", address, err)
 	}
 	client.Token = strings.TrimSpace(string(token))
 	return client, nil

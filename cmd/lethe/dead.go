@@ -15,10 +15,10 @@ import (
 
 func (c *cli) deadCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "dead", Short: "List, show, export, requeue or write off deletes that were given up",
-		Long: `A dead letter is a blob that was to be deleted and whose attempts are used up;
-its bytes still lie on the backend. Requeue it once the cause is mended; write it
-off once you know that the bytes are gone.`,
+		Use: "dead", Short: "List, show, export, requeue or write off failed deletes",
+		Long: `A dead letter is a blob that could not be deleted in all its attempts. Its bytes are
+still on the backend. Requeue it once the cause is fixed, or write it off once you know
+that the bytes are gone.`,
 	}
 	cmd.AddCommand(c.deadListCommand(), c.deadShowCommand(), c.deadExportCommand(), c.deadRequeueCommand(), c.deadWriteOffCommand())
 	return cmd
@@ -30,17 +30,17 @@ func deadFilter(cmd *cobra.Command, req *admin.DeadRequest) (read func() error) 
 	f := cmd.Flags()
 	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
 	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
-	f.StringVar(&req.Bucket, "bucket", "", "only those whose last reference was in this `bucket`, as far as that is known")
-	f.StringVar(&req.MinAge, "min-age", "", "only those that were enqueued so long ago or longer, as 90m or 7d")
-	f.StringVar(&least, "min-size", "", "only those of this `size` or larger, as 10MiB")
-	f.StringVar(&req.Error, "error", "", "only those with this `text` in the last error, upper and lower case apart")
+	f.StringVar(&req.Bucket, "bucket", "", "only those whose last reference was in this `bucket`, if known")
+	f.StringVar(&req.MinAge, "min-age", "", "only those enqueued at least this long ago, such as 90m or 7d")
+	f.StringVar(&least, "min-size", "", "only those of this `size` or larger, such as 10MiB")
+	f.StringVar(&req.Error, "error", "", "only those with this `text` in the last error (case-sensitive)")
 	return func() error {
 		if least == "" {
 			return nil
 		}
 		n, err := humanize.ParseBytes(least)
 		if err != nil || n > 1<<62 {
-			return fmt.Errorf("--min-size %q is no size: write a number of bytes, or 64KiB, 10MiB, 1GB", least)
+			return fmt.Errorf("--min-size %q is not a size: write a number of bytes, or 64KiB, 10MiB, 1GB", least)
 		}
 		req.MinSize = int64(n)
 		return nil
@@ -65,7 +65,7 @@ func (c *cli) deadListCommand() *cobra.Command {
 				return err
 			}
 			if more {
-				printf(c.err, "there are more: --after %s goes on\n", list[len(list)-1].ID)
+				printf(c.err, "there are more: continue with --after %s\n", list[len(list)-1].ID)
 			}
 			if asJSON {
 				return printJSON(c.out, list)
@@ -77,8 +77,8 @@ func (c *cli) deadListCommand() *cobra.Command {
 			return table(c.out, rows)
 		})
 	}
-	cmd.Flags().StringVar(&req.After, "after", "", "begin behind the dead letter of this `id`")
-	cmd.Flags().IntVar(&most, "limit", 0, "list no more than this `number`; 0: all")
+	cmd.Flags().StringVar(&req.After, "after", "", "begin after the dead letter with this `id`")
+	cmd.Flags().IntVar(&most, "limit", 0, "list at most this `number`; 0: all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
@@ -126,22 +126,22 @@ type deadChange struct {
 
 func (c *cli) deadRequeueCommand() *cobra.Command {
 	return c.deadActCommand(deadChange{
-		use: "requeue [id...]", short: "Try dead letters again, from now, with all attempts",
+		use: "requeue [id...]", short: "Try dead letters again now, with all attempts",
 		call: "dead/requeue", command: "dead requeue", done: "requeued",
-		question: "Delete what %s say was given up, with all attempts?",
+		question: "Try again to delete %s?",
 	})
 }
 
 func (c *cli) deadWriteOffCommand() *cobra.Command {
-	const stays = `Bytes that lie there nevertheless are in no book now. "lethe reconcile" finds them as
-orphans, and condemns them again once two walks have seen them that lie
-reclaim.grace.orphan_grace (2 days, unless configured) apart.
+	const stays = `If bytes are still there, nothing counts them now. "lethe reconcile" finds them as orphans
+and condemns them again after two walks that are reclaim.grace.orphan_grace (2 days by
+default) apart.
 `
 	return c.deadActCommand(deadChange{
-		use: "write-off [id...]", short: "Take dead letters off the books: you vouch that their bytes are gone",
-		long: "Takes exactly the rows that are named or chosen off the books of their backends;\nnothing is deleted on a backend. Rows whose upload may still land stay until it cannot.\n" + stays,
+		use: "write-off [id...]", short: "Remove dead letters whose bytes you know to be gone",
+		long: "Remove the chosen rows and their counts from the ledger. Nothing is deleted on a\nbackend. Rows whose upload may still arrive stay until it cannot.\n" + stays,
 		call: "dead/write-off", command: "dead write-off", done: "written off", after: stays,
-		question: "Take %s off the books?",
+		question: "Write off %s?",
 	})
 }
 
@@ -168,7 +168,7 @@ func (c *cli) deadActCommand(d deadChange) *cobra.Command {
 		})
 	}
 	cmd.Flags().BoolVar(&req.All, "all", false, "all of them")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing: show what would be done")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "change nothing; show what would be done")
 	planFlag(cmd, &file)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "plan")
 	yesFlag(cmd, &yes)
@@ -185,7 +185,7 @@ func (c *cli) changeDead(ctx context.Context, client *admin.Client, d deadChange
 		_, _ = io.WriteString(c.out, d.after)
 	}
 	if n.Late > 0 {
-		printf(c.out, "%s left: the upload may still land, until %s at the latest. Write off after that.\n",
+		printf(c.out, "%s kept: the upload may still arrive, until %s at the latest. Write off after that.\n",
 			plural(int64(n.Late), "dead letter was", "dead letters were"), n.LateUntil.Format(time.RFC3339))
 	}
 	return nil

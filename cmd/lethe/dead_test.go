@@ -77,7 +77,7 @@ func TestDeadShowAndExport(t *testing.T) {
 	if err != nil || len(rows) != 2 || len(rows[0]) != len(rows[1]) || rows[1][0] != list[1].ID || rows[1][len(rows[1])-1] != list[1].LastError {
 		t.Errorf("exported as %q, %v", rows, err)
 	}
-	w.fails("jsonl and csv", "dead", "export", "--format", "xml")
+	w.fails("jsonl or csv", "dead", "export", "--format", "xml")
 	w.ok("dead", "requeue", list[0].ID)
 	w.fails("is condemned", "dead", "show", list[0].ID)
 	w.fails("no row", "dead", "show", string(lethe.RandomID(w.clock.Now())))

@@ -18,7 +18,7 @@ import (
 func (c *cli) deadShowCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show id", Short: "Show one dead letter: what it is, what was tried, what can be done", Args: cobra.ExactArgs(1),
+		Use: "show id", Short: "Show one dead letter, its attempts, and what can be done", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				d, err := admin.Call[admin.DeadDetail](cmd.Context(), client, "dead/show", admin.DeadName{ID: args[0]})
@@ -70,8 +70,8 @@ func (c *cli) deadExportCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write dead letters to standard output, as JSON lines or CSV", Args: cobra.NoArgs,
-		Long: `Writes what "lethe dead list --json" tells of each dead letter, as it comes: any number
-takes the memory of one page. Times are RFC 3339 in UTC, sizes bytes.`,
+		Long: `Write the fields of "lethe dead list --json" for each dead letter, page by page, so any
+number needs little memory. Times are RFC 3339 in UTC, sizes are in bytes.`,
 	}
 	read := deadFilter(cmd, &req)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -102,7 +102,7 @@ func deadWriter(w io.Writer, format string) (write func(admin.DeadInfo) error, f
 		err := out.Write(strings.Split("id,backend,name,bucket,bucket_id,size,sha256,reason,content,segment,replica,upload,part,created_at,died_at,due_at,late_until,attempts,last_error", ","))
 		return func(d admin.DeadInfo) error { return out.Write(deadRecord(d)) }, func() error { out.Flush(); return out.Error() }, err
 	}
-	return nil, nil, fmt.Errorf("--format %q: there are jsonl and csv", format)
+	return nil, nil, fmt.Errorf("--format %q: use jsonl or csv", format)
 }
 
 func deadRecord(d admin.DeadInfo) []string {

@@ -18,10 +18,10 @@ func (c *cli) demoCommand() *cobra.Command {
 	var objects int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "A tour of two minutes on a temporary store",
+		Short: "Show in two minutes what Lethe does, on a temporary store",
 		Long: `Start a store in a temporary folder, put thousands of objects into it, many of
-them identical and most of them with a short life, and watch how they go. The
-folder is removed at the end; nothing else is touched.`,
+them identical and most of them short-lived, and show how they are reclaimed. The
+folder is removed at the end; nothing else is changed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context(), objects) },
 	}

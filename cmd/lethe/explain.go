@@ -18,14 +18,14 @@ func (c *cli) explainCommand() *cobra.Command {
 	var blob string
 	cmd := &cobra.Command{
 		Use:   "explain s3://bucket/key",
-		Short: "Say why an object is here, who shares its bytes, when it goes and by which rule",
-		Long: `Say why an object is here, who shares its bytes, when it goes and by which rule.
-With --blob, list all objects, trash entries and uploads that need a blob: those that
-are lost with it.`,
+		Short: "Explain why an object exists, what shares its bytes, and when and why it ends",
+		Long: `Explain why an object exists, what shares its bytes, and when and by which rule it
+ends. With --blob, list all objects, trash entries and uploads that need a blob and
+would be lost with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (blob != "") == (len(args) == 1) {
-				return errors.New("name either an object, as s3://bucket/key, or a blob with --blob")
+				return errors.New("name an object as s3://bucket/key, or a blob with --blob")
 			}
 			if blob != "" {
 				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
@@ -89,7 +89,7 @@ func (c *cli) sharers(list []admin.Sharer) {
 		case s.Trash:
 			text += fmt.Sprintf(" (in the trash: %s)", s.ID)
 		case s.Upload:
-			text += fmt.Sprintf(" (an upload under way: %s)", s.ID)
+			text += fmt.Sprintf(" (an open upload: %s)", s.ID)
 		}
 		printf(c.out, "%s\n", text)
 	}
@@ -100,7 +100,7 @@ func parseObject(text string) (admin.ObjectName, error) {
 	rest, ok := strings.CutPrefix(text, "s3://")
 	bucket, key, found := strings.Cut(rest, "/")
 	if !ok || !found || bucket == "" || key == "" {
-		return admin.ObjectName{}, fmt.Errorf("%q names no object; write s3://bucket/key", text)
+		return admin.ObjectName{}, fmt.Errorf("%q is not an object; write s3://bucket/key", text)
 	}
 	return admin.ObjectName{Bucket: bucket, Key: key}, nil
 }

@@ -12,10 +12,9 @@ import (
 
 func (c *cli) guardCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "guard", Short: "Show what limits on deletions have stopped, or allow it",
-		Long: `Deletions beyond the limits of the configuration (reclaim.guards) stop by
-themselves, and nothing else does. What is stopped stays until it is allowed; an
-hour's limit (per_hour) ends with the hour.`,
+		Use: "guard", Short: "Show which deletion limits have tripped, or allow the deletions",
+		Long: `Deletions beyond the configured limits (reclaim.guards) stop; all other work continues.
+They wait until you allow them. A limit per hour (per_hour) resets after the hour.`,
 	}
 	cmd.AddCommand(c.guardShowCommand(), c.guardAllowCommand())
 	return cmd
@@ -24,7 +23,7 @@ hour's limit (per_hour) ends with the hour.`,
 func (c *cli) guardShowCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show what was counted and what is stopped", Args: cobra.NoArgs,
+		Use: "show", Short: "Show the counts and which limits have tripped", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				list, err := admin.Call[[]admin.GuardInfo](cmd.Context(), client, "guards/list", admin.None{})
@@ -57,16 +56,16 @@ func guardState(g admin.GuardInfo) string {
 	case g.FreeUntil != 0:
 		return fmt.Sprintf("%d allowed until %s", g.FreeCount, stamp(g.FreeUntil.Time()))
 	}
-	return "goes on"
+	return "within its limit"
 }
 
 func (c *cli) guardAllowCommand() *cobra.Command {
 	var req admin.AllowRequest
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "allow KIND [BUCKET|BACKEND]", Short: "Let go on what a limit has stopped", Args: cobra.RangeArgs(1, 2),
+		Use: "allow KIND [BUCKET|BACKEND]", Short: "Allow deletions that a limit has stopped", Args: cobra.RangeArgs(1, 2),
 		Long: `Kinds are rules and ttl (of a bucket), deletes (of a backend) and purge (of the
-store, without a name). Where one is left out or unknown the answer lists them.`,
+store, without a name). If the name is missing or unknown, the error lists all.`,
 		Example: `  lethe guard allow rules invoices --count 20000
   lethe guard allow ttl sessions --for 6h
   lethe guard allow rules invoices --again`,
@@ -84,9 +83,9 @@ store, without a name). Where one is left out or unknown the answer lists them.`
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&req.Count, "count", 0, "so many more (default: any number)")
-	cmd.Flags().StringVar(&req.For, "for", "", "for so long (default 1h)")
-	cmd.Flags().BoolVar(&req.Again, "again", false, "allow nothing beyond the limit, but count anew from now")
+	cmd.Flags().Int64Var(&req.Count, "count", 0, "how many more (default: any number)")
+	cmd.Flags().StringVar(&req.For, "for", "", "for how long (default 1h)")
+	cmd.Flags().BoolVar(&req.Again, "again", false, "reset the count from now, and keep the limit")
 	yesFlag(cmd, &yes)
 	return cmd
 }

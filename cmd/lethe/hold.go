@@ -11,12 +11,12 @@ import (
 func (c *cli) holdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hold", Short: "Keep a bucket, a prefix or an object from being deleted",
-		Long: `What a hold covers cannot be deleted or replaced, does not expire, and is not
-purged from the trash, until the hold is lifted; then what was due meanwhile goes.
-Clients are answered AccessDenied. New keys may be written under a hold.
+		Long: `What a hold covers cannot be deleted or replaced, does not expire, and is not purged
+from the trash. When the hold is lifted, what became due meanwhile is deleted. Clients
+get AccessDenied. New keys may be written under a hold.
 
-An object whose time to live has passed is hidden from clients all the same;
-"lethe ttl set" with a new time shows it again.`,
+An object whose time to live has passed is still hidden from clients; "lethe ttl set"
+with a new time shows it again.`,
 	}
 	cmd.AddCommand(c.holdAddCommand(), c.holdListCommand(), c.holdRemoveCommand())
 	return cmd
@@ -25,7 +25,7 @@ An object whose time to live has passed is hidden from clients all the same;
 func (c *cli) holdAddCommand() *cobra.Command {
 	var req admin.HoldRequest
 	cmd := &cobra.Command{
-		Use: "add BUCKET", Short: "Hold a bucket, or what is named there", Args: cobra.ExactArgs(1),
+		Use: "add BUCKET", Short: "Hold a bucket, a prefix or a key", Args: cobra.ExactArgs(1),
 		Example: `  lethe hold add invoices --reason "audit 2031"
   lethe hold add invoices --prefix 2030/
   lethe hold add invoices --key 2030/17.pdf`,
@@ -41,7 +41,7 @@ func (c *cli) holdAddCommand() *cobra.Command {
 		},
 	}
 	holdFlags(cmd, &req)
-	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for who reads it later")
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "the reason, for later readers")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func (c *cli) holdRemoveCommand() *cobra.Command {
 	var req admin.HoldRequest
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm BUCKET", Short: "Lift a hold; what was due meanwhile goes", Args: cobra.ExactArgs(1),
+		Use: "rm BUCKET", Short: "Lift a hold; what became due meanwhile is deleted", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Bucket = args[0]
 			return c.withYes(cmd.Context(), yes, ofHold(&req), func(client *admin.Client) error {

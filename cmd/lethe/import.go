@@ -17,18 +17,16 @@ func (c *cli) importCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Make objects of foreign keys that lie on a backend",
-		Long: `Read what somebody else keeps on a backend (the foreign keys that "lethe
-reconcile" reports), and put it into a bucket as new objects. The foreign keys
-stay as they are, and no object is replaced: where another one lies under the
-key, the import leaves both alone and says so. Repeat it as often as you like:
-what is there is passed over. Until its owner removes the original, the bytes
-take room twice.
+		Short: "Import foreign keys on a backend as objects",
+		Long: `Copy foreign keys on a backend (those that "lethe reconcile" reports) into a bucket
+as new objects. The foreign keys stay, and no object is replaced: if another one has
+the key, the import changes neither and reports it. It can be repeated and skips what
+exists already. The bytes take space twice until the originals are removed.
 
   lethe import --backend main --prefix photos/ --bucket album --strip photos/ --dry-run
 
-Exit code 0: everything is there; 1: something was not imported, and why was
-told; 2: it could not be done.`,
+Exit code 0: everything is there; 1: something was not imported, with the reasons
+listed; 2: the import failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -43,13 +41,13 @@ told; 2: it could not be done.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&req.Backend, "backend", "", "the `backend` on which they lie")
-	f.StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`; of another store's blobs: the id of that store and a slash")
-	f.StringVar(&req.Bucket, "bucket", "", "the `bucket` to put them into, which has to exist")
-	f.StringVar(&req.Strip, "strip", "", "take this `prefix` off each key")
-	f.StringVar(&req.Add, "add", "", "put this `prefix` before each key, after --strip")
+	f.StringVar(&req.Backend, "backend", "", "the `backend` that has them")
+	f.StringVar(&req.Prefix, "prefix", "", "only keys with this `prefix`; for another store's blobs: the id of that store and a slash")
+	f.StringVar(&req.Bucket, "bucket", "", "the existing `bucket` to put them into")
+	f.StringVar(&req.Strip, "strip", "", "remove this `prefix` from each key")
+	f.StringVar(&req.Add, "add", "", "add this `prefix` to each key, after --strip")
 	f.StringVar(&req.TTL, "ttl", "", "`time` after which the objects end, such as 30d (default: the bucket's)")
-	f.BoolVar(&dry, "dry-run", false, "change nothing: only say what would be imported")
+	f.BoolVar(&dry, "dry-run", false, "change nothing; show what would be imported")
 	f.BoolVar(&asJSON, "json", false, "write JSON: a line per key that was not imported, then the result")
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
@@ -92,6 +90,6 @@ func (c *cli) importing(ctx context.Context, client *admin.Client, req admin.Imp
 	for _, outcome := range slices.Sorted(maps.Keys(res.Keys)) {
 		printf(c.out, "%s %s; ", number(res.Keys[outcome]), outcome)
 	}
-	_, err = printf(c.out, "%s, of which %s were there as other objects' bytes\n", size(res.Bytes), size(res.Shared))
+	_, err = printf(c.out, "%s, of which %s were stored already for other objects\n", size(res.Bytes), size(res.Shared))
 	return res, err
 }

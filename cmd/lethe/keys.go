@@ -13,9 +13,9 @@ import (
 
 func (c *cli) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "keys", Short: "Make, list and remove access keys for chosen buckets",
-		Long: `The root key, in the data folder's file "credentials" or in the configuration,
-may do everything. Further keys may use the buckets that they are made for:
+		Use: "keys", Short: "Add, list and remove access keys",
+		Long: `The root key may do everything. It is in the file "credentials" of the data folder or in
+the configuration. Other keys may use the buckets that they are made for:
 
     lethe keys add --bucket photos --bucket music
     lethe keys add --bucket '*' --read-only
@@ -26,9 +26,9 @@ They read, write, list and delete objects. With --settings they also make and de
 their buckets, and change policies, access control lists, CORS and lifecycle rules,
 tags, ownership, public access and legal holds there.
 
-The last one is an account: it may make buckets and owns those that it makes, and
-access control lists and policies of other buckets can grant it something, by its
-id. A key for an id that had one before has its account's buckets.`,
+The last one is an account. It may make buckets and owns them, and access control lists
+and policies of other buckets can grant it access by its id. A new key for the id of a
+former account owns the buckets of that account.`,
 	}
 	cmd.AddCommand(c.keysAddCommand(), c.keysListCommand(), c.keysRootCommand(), c.keysSealCommand(), c.keysForgetRootCommand(), c.keysRemoveCommand())
 	return cmd
@@ -36,12 +36,12 @@ id. A key for an id that had one before has its account's buckets.`,
 
 func (c *cli) keysSealCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "seal", Short: "Seal the secrets in the database by the first sealing key (database.sealing_key_file)", Args: cobra.NoArgs,
+		Use: "seal", Short: "Encrypt the secrets in the database with the first sealing key (database.sealing_key_file)", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				done, err := admin.Call[admin.SealedKeys](cmd.Context(), client, "keys/seal", admin.None{})
 				if err == nil {
-					_, err = printf(c.out, "%d secrets were sealed\n", done.Sealed)
+					_, err = printf(c.out, "%s sealed\n", plural(int64(done.Sealed), "secret was", "secrets were"))
 				}
 				return err
 			})
@@ -52,12 +52,12 @@ func (c *cli) keysSealCommand() *cobra.Command {
 func (c *cli) keysForgetRootCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "forget-root", Args: cobra.NoArgs,
-		Short: "Forget the root key that the instances share in the database, if its sealing key is lost; the next to start shares that of its data folder",
+		Short: "Remove the shared root key from the database if its sealing key is lost; the next instance to start shares its own",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				_, err := admin.Call[admin.None](cmd.Context(), client, "keys/forget-root", admin.None{})
 				if err == nil {
-					_, err = printf(c.out, "the database has no root key any more; the next instance to start shares that of its data folder\n")
+					_, err = printf(c.out, "the database has no root key any more; the next instance to start shares the one in its data folder\n")
 				}
 				return err
 			})
@@ -68,9 +68,9 @@ func (c *cli) keysForgetRootCommand() *cobra.Command {
 func (c *cli) keysRemoveCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "remove id...", Short: "Take keys away; what they stored stays", Args: cobra.MinimumNArgs(1),
+		Use: "remove id...", Short: "Remove keys; what they stored stays", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Take away", "key", "keys", ids), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "key", "keys", ids), func(client *admin.Client) error {
 				for _, id := range ids {
 					if _, err := admin.Call[admin.None](cmd.Context(), client, "keys/remove", admin.KeyName{ID: id}); err != nil {
 						return err
@@ -89,7 +89,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 	var req admin.KeyRequest
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "add", Short: "Make a key; its secret is shown once", Args: cobra.NoArgs,
+		Use: "add", Short: "Add a key; its secret is shown once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				k, err := admin.Call[admin.NewKey](cmd.Context(), client, "keys/add", req)
@@ -106,10 +106,10 @@ func (c *cli) keysAddCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&req.ID, "id", "", "the key's `id` (default: made up)")
-	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use, * for all, @account for those that it makes or is granted; may be given again")
-	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, not write")
-	f.BoolVar(&req.Settings, "settings", false, "it may change the settings of its buckets, make and delete them")
+	f.StringVar(&req.ID, "id", "", "the key's `id` (default: random)")
+	f.StringSliceVarP(&req.Buckets, "bucket", "b", nil, "a `bucket` that it may use, * for all, @account for those that it makes or is granted; repeatable")
+	f.BoolVar(&req.ReadOnly, "read-only", false, "it may read and list, but not write")
+	f.BoolVar(&req.Settings, "settings", false, "it may make and delete its buckets and change their settings")
 	f.StringVar(&req.Owner, "owner", "", "`account` that it acts for (default: its id)")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
@@ -117,7 +117,7 @@ func (c *cli) keysAddCommand() *cobra.Command {
 
 func (c *cli) keysRootCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "root", Short: "Show the root key that was made at the first start, as S3 clients read it", Args: cobra.NoArgs,
+		Use: "root", Short: "Show the generated root key in the format of S3 clients", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			conf, err := c.load()
 			if err != nil {

@@ -19,11 +19,11 @@ func (c *cli) ledgerCommand() *cobra.Command {
 func (c *cli) ledgerAcceptCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "accept", Short: "Say that the ledger that lies here was restored or copied",
-		Long: `Say that the ledger of the configuration (database.url), or of a data folder that
-no server uses, was put there by other means than "lethe restore": by pg_restore, a
-base backup, a snapshot of a disk. It gets a new identity, and nothing is deleted
-until "lethe backend accept". Do so before it is served for the first time.`,
+		Use: "accept", Short: "Confirm that this ledger was restored or copied",
+		Long: `Confirm that the ledger of the configuration (database.url), or of a data folder that
+no server uses, was restored without "lethe restore": by pg_restore, a base backup or
+a disk snapshot. It gets a new identity, and nothing is deleted until
+"lethe backend accept". Do this before you start a server on it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.acceptLedger(cmd.Context(), yes) },
 	}

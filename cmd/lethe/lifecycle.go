@@ -14,9 +14,9 @@ import (
 func (c *cli) lifecycleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lifecycle", Short: "Show, set, remove and simulate lifecycle rules of buckets",
-		Long: `Lifecycle rules end objects by prefix, tags, size and age, and give up incomplete
-uploads. Rules are written as S3 has them, in XML, or in JSON as the aws command
-line has them. "simulate" says what rules would delete before they are set.`,
+		Long: `Lifecycle rules end objects by prefix, tags, size and age, and abort incomplete uploads.
+Write them in XML as S3 does, or in JSON as the aws command line does. "simulate" shows
+what rules would delete before they are set.`,
 	}
 	cmd.AddCommand(c.lifecycleGetCommand(), c.lifecycleSetCommand(), c.lifecycleRemoveCommand(), c.lifecycleSimulateCommand())
 	return cmd
@@ -25,7 +25,7 @@ line has them. "simulate" says what rules would delete before they are set.`,
 func (c *cli) lifecycleGetCommand() *cobra.Command {
 	var asJSON, asXML bool
 	cmd := &cobra.Command{
-		Use: "get [bucket]", Short: "Show the rules of a bucket, or of all that have some", Args: cobra.MaximumNArgs(1),
+		Use: "get [bucket]", Short: "Show the rules of a bucket, or of all buckets", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				if len(args) == 0 {
@@ -72,7 +72,7 @@ func (c *cli) printLifecycle(l admin.Lifecycle) {
 		printf(c.out, "  %s%s: %s\n", r.ID, off, r.Text)
 	}
 	if p := l.Restamp; p != nil {
-		printf(c.out, "  objects are brought up to these rules: %s of %s looked at, %s changed\n",
+		printf(c.out, "  reapplying rules: %s of %s objects read, %s changed\n",
 			number(p.Done), number(p.Total), number(p.Counts["changed"]))
 	}
 }
@@ -87,7 +87,7 @@ func (c *cli) rulesFile(name string) (string, error) {
 		text, err = os.ReadFile(name)
 	}
 	if err == nil && len(text) == 0 {
-		err = errors.New("the file is empty; \"lethe lifecycle rm\" removes rules")
+		err = errors.New("the file is empty; to remove rules, run \"lethe lifecycle rm\"")
 	}
 	return string(text), err
 }
@@ -96,7 +96,7 @@ func (c *cli) lifecycleSetCommand() *cobra.Command {
 	var file string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "set bucket file", Short: "Replace the rules of a bucket by those of a file (- is standard input)", Args: cobra.ExactArgs(2),
+		Use: "set bucket file", Short: "Replace the rules of a bucket with those of a file (- is standard input)", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := c.rulesFile(args[1])
 			if err != nil {
@@ -114,7 +114,7 @@ func (c *cli) lifecycleRemoveCommand() *cobra.Command {
 	var file string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm bucket", Short: "Remove the rules of a bucket: they end nothing from now on", Args: cobra.ExactArgs(1),
+		Use: "rm bucket", Short: "Remove the rules of a bucket; they end nothing from now on", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.setLifecycle(cmd, admin.LifecycleRequest{Bucket: args[0]}, file, yes)
 		},
@@ -142,10 +142,10 @@ func (c *cli) lifecycleSimulateCommand() *cobra.Command {
 	var asJSON bool
 	var days int
 	cmd := &cobra.Command{
-		Use: "simulate bucket [file]", Short: "Say what rules would delete today and in the next days, and delete nothing",
-		Long: `Without a file the bucket's own rules are taken. Disabled rules are taken as if
-they were enabled. Where several rules are about an object, it counts for the one
-that ends it first. "Today" ends at midnight UTC.`,
+		Use: "simulate bucket [file]", Short: "Show what rules would delete today and in the next days, and delete nothing",
+		Long: `Without a file, use the bucket's own rules. Disabled rules are treated as enabled. If
+several rules match an object, it counts for the one that ends it first. "Today" ends
+at midnight UTC.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			req := admin.LifecycleRequest{Bucket: args[0], Days: days}
@@ -180,13 +180,13 @@ func (c *cli) printForecasts(found admin.Simulation, days int) {
 	for _, f := range found.Rules {
 		off := ""
 		if f.Disabled {
-			off = " (disabled; this is what it would do if it were not)"
+			off = " (disabled; shown as if it were enabled)"
 		}
 		printf(c.out, "%s%s: %s\n", f.ID, off, f.Text)
 		printf(c.out, "  today: %s, %s%s\n", plural(f.Today.Objects, "object", "objects"), size(f.Today.Bytes), uploadsToo(f.Uploads.Today))
 		printf(c.out, "  within %s: %s, %s%s\n", plural(int64(days), "day", "days"), plural(f.Days.Objects, "object", "objects"), size(f.Days.Bytes), uploadsToo(f.Uploads.Days))
 		if f.Held.Objects+f.Uploads.Held.Uploads > 0 {
-			printf(c.out, "  held, and staying: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
+			printf(c.out, "  kept by holds: %s, %s%s\n", plural(f.Held.Objects, "object", "objects"), size(f.Held.Bytes), uploadsToo(f.Uploads.Held))
 		}
 		for _, e := range f.Examples {
 			printf(c.out, "    %q, %s, modified %s, goes %s\n", e.Key, size(e.Size), stamp(e.ModifiedAt), stamp(e.EndsAt))
@@ -214,7 +214,7 @@ func (c *cli) printVerdict(v admin.Verdict) {
 	case v.Why != "" && v.Goes == 0:
 		text = "the limits would stop all of it: " + v.Why
 	case v.Why != "":
-		text = fmt.Sprintf("the limits would let %s go, and stop the rest: %s", number(v.Goes), v.Why)
+		text = fmt.Sprintf("the limits would allow %s and stop the rest: %s", number(v.Goes), v.Why)
 	}
 	printf(c.out, "by %s: %s due of %s: %s\n", stamp(v.At), plural(v.Due, "object", "objects"), number(v.Has), text)
 }

@@ -19,7 +19,7 @@ import (
 
 // planFlag adds --plan to a command that destroys.
 func planFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "plan", "", "change nothing: write what would be done to this `file` (- is standard output), for \"lethe apply\"")
+	cmd.Flags().StringVar(file, "plan", "", "change nothing; write a plan for \"lethe apply\" to this `file` (- is standard output)")
 }
 
 // writePlan writes a command's plan to a file, and shows it.
@@ -57,7 +57,7 @@ func (c *cli) keepPlan(path, apply string, write func(io.Writer) error) (err err
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	printf(c.out, "plan of \"%s\" in %s; this does it: %s\n", head.Command, path, apply)
+	printf(c.out, "plan of \"%s\" in %s; apply it with: %s\n", head.Command, path, apply)
 	return c.printPlan(end)
 }
 
@@ -130,10 +130,10 @@ func (c *cli) printPlan(end plan.End) error {
 		return err
 	}
 	if t.Shared > 0 {
-		printf(c.out, "%s with others, and are freed when the last of them goes\n", plural(t.Shared, "item shares its bytes", "items share their bytes"))
+		printf(c.out, "%s: the space is reclaimed with the last reference\n", plural(t.Shared, "item shares its bytes with other objects", "items share their bytes with other objects"))
 	}
 	for _, e := range end.Estimates {
-		took := "time unknown: no run of it is recorded"
+		took := "time unknown: no run is recorded"
 		if e.Rate > 0 {
 			took = "some " + span(time.Duration(e.Seconds*float64(time.Second))) + " by " + e.Basis
 		}
@@ -157,12 +157,12 @@ func (c *cli) applyCommand() *cobra.Command {
 	var force, yes, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "apply file",
-		Short: "Do what a plan says, as far as each item is still what it was",
-		Long: `A plan is made by --plan of a command that destroys. Each item is checked again in
-the transaction that acts on it: what is gone, was changed, is no longer due or is
-held stays as it is, and is reported. Nothing that is not in the plan is touched.
-A plan of another store or of a ledger before a restore is refused, and so is one
-that was altered, cut off, or is older than reclaim.grace.plan_age.`,
+		Short: "Apply a plan to items that have not changed",
+		Long: `The option --plan of a destructive command writes a plan. Each item is checked again in
+the transaction that acts on it: items that are gone, changed, held or no longer due
+stay as they are and are reported. Nothing outside the plan is changed. A plan is
+refused if it was altered or cut off, is of another store or of a ledger before a
+restore, or is older than reclaim.grace.plan_age.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
@@ -175,7 +175,7 @@ that was altered, cut off, or is older than reclaim.grace.plan_age.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			err = c.confirmed(yes, func() (string, error) {
-				return fmt.Sprintf("Do what \"%s\" planned at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
+				return fmt.Sprintf("Apply the plan of \"%s\" made at %s: %s?", head.Command, stamp(head.At), amount(end.Totals, "item", "items")), nil
 			})
 			if err != nil {
 				return err
@@ -189,7 +189,7 @@ that was altered, cut off, or is older than reclaim.grace.plan_age.`,
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "accept a plan that is too old")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON: a line per item that was not acted on, then the result")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON: a line for each item that was not done, then the result")
 	yesFlag(cmd, &yes)
 	return cmd
 }
@@ -225,7 +225,7 @@ func (c *cli) apply(ctx context.Context, client *admin.Client, f io.Reader, forc
 		return printLine(c.out, res)
 	}
 	if named > told {
-		printf(c.out, "... and %s more that were left as they are; --json names all\n", number(int64(named-told)))
+		printf(c.out, "... and %s more that were not done; --json lists all\n", number(int64(named-told)))
 	}
 	printf(c.out, "%s of %s done, %s", number(res.Done.Items), plural(res.Items, "item", "items"), size(res.Done.Bytes))
 	for _, o := range []plan.Outcome{plan.Already, plan.Gone, plan.Changed, plan.NotDue, plan.Held, plan.Busy, plan.Failed} {

@@ -35,7 +35,7 @@ func ofReclaim(only []string) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		end, err := makePlan(ctx, client, admin.PlanRequest{Command: "reclaim", Only: only})
 		if noPlan(err) {
-			return fmt.Sprintf("Run %s once? How many items and bytes that is, is known when they have walked over everything", strings.Join(only, ", ")), nil
+			return fmt.Sprintf("Run %s once? The number of items is not known before the walk", strings.Join(only, ", ")), nil
 		}
 		return fmt.Sprintf("Reclaim what is due, %s?", amount(end.Totals, "item", "items")), err
 	}
@@ -80,7 +80,7 @@ func ofRules(req admin.PlanRequest) question {
 
 func ofPurge(req *admin.TrashRequest) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
-		return ofPlan(admin.PlanRequest{Command: "trash purge", Trash: req}, "Give up the undo window of %s?", "trash entry", "trash entries")(ctx, client)
+		return ofPlan(admin.PlanRequest{Command: "trash purge", Trash: req}, "Purge %s?", "trash entry", "trash entries")(ctx, client)
 	}
 }
 
@@ -101,7 +101,7 @@ func ofOverwrite(ids []string) question {
 			}
 			n, bytes = n+1, bytes+o.Size
 		}
-		return fmt.Sprintf("Restore %s, and replace %s of %s that lie under their keys now?",
+		return fmt.Sprintf("Restore %s, and replace %s of %s under their keys?",
 			plural(int64(len(ids)), "entry", "entries"), plural(n, "object", "objects"), size(bytes)), err
 	}
 }
@@ -131,7 +131,7 @@ func ofBucket(ctx context.Context, client *admin.Client, name string) (string, e
 func ofSettings(bucket string) question {
 	return func(ctx context.Context, client *admin.Client) (string, error) {
 		has, err := ofBucket(ctx, client, bucket)
-		return fmt.Sprintf("Change what ends objects of %s, or how many it may have? Now %s", bucket, has), err
+		return fmt.Sprintf("Change the settings of %s? Now %s", bucket, has), err
 	}
 }
 
@@ -140,14 +140,14 @@ func ofHold(req *admin.HoldRequest) question {
 		if req.Key != "" {
 			// What is hidden, as its time has passed, goes once the hold is lifted.
 			e, err := client.Explain(ctx, admin.ObjectName{Bucket: req.Bucket, Key: req.Key})
-			what := "no object lies there"
+			what := "no object is there"
 			if e.Object != nil {
 				what = "1 object of " + size(e.Object.Size)
 			}
-			return fmt.Sprintf("Lift the hold on s3://%s/%s, %s? What was due meanwhile goes", req.Bucket, req.Key, what), err
+			return fmt.Sprintf("Lift the hold on s3://%s/%s, %s? What became due meanwhile is deleted", req.Bucket, req.Key, what), err
 		}
 		has, err := ofBucket(ctx, client, req.Bucket)
-		return fmt.Sprintf("Lift the hold on s3://%s/%s*? What was due meanwhile goes; %s", req.Bucket, req.Prefix, has), err
+		return fmt.Sprintf("Lift the hold on s3://%s/%s*? What became due meanwhile is deleted; %s", req.Bucket, req.Prefix, has), err
 	}
 }
 
@@ -160,10 +160,10 @@ func ofAllowance(req *admin.AllowRequest) question {
 		due := ""
 		for _, r := range s.Routines {
 			if r.Name == guarded[req.Kind] {
-				due = fmt.Sprintf("; due in the store are %s of %s", plural(r.Backlog.Due, "item", "items"), size(r.Backlog.Bytes))
+				due = fmt.Sprintf(" Due in the store: %s of %s", plural(r.Backlog.Due, "item", "items"), size(r.Backlog.Bytes))
 			}
 		}
-		return fmt.Sprintf("Let go on what the limit %s has stopped?%s", strings.TrimSpace(req.Kind+" "+req.Subject), due), err
+		return fmt.Sprintf("Allow what the limit %s has stopped?%s", strings.TrimSpace(req.Kind+" "+req.Subject), due), err
 	}
 }
 
@@ -176,7 +176,7 @@ func ofNames(do, one, many string, names []string) question {
 
 func ofClock(ctx context.Context, client *admin.Client) (string, error) {
 	s, err := admin.Call[admin.Clock](ctx, client, "clock/show", admin.None{})
-	return fmt.Sprintf("Set the ledger's clock back by %s? %s would be seen again, %s would live longer than told",
+	return fmt.Sprintf("Set the ledger's clock back by %s? %s would be visible again, %s would live longer than promised",
 		seconds(s.Ahead), plural(s.Hidden, "object", "objects"), number(s.Longer)), err
 }
 

@@ -19,8 +19,8 @@ type queueCommand struct {
 func (c *cli) cleanupQueueCommand() *cobra.Command {
 	return c.queueCommand(queueCommand{
 		use: "cleanup-queue", short: "List blobs that wait to be deleted",
-		long: `The cleanup queue is the condemned blobs: nothing refers to them any more, and they
-are deleted when they are due. What was given up is listed by "lethe dead list".`,
+		long: `The cleanup queue has the condemned blobs: nothing refers to them, and they are deleted
+when they are due. "lethe dead list" shows those that could not be deleted.`,
 		call: "cleanup-queue/list", states: "claimed, due or scheduled",
 		header: []string{"BLOB", "BACKEND", "SIZE", "REASON", "ENQUEUED", "NEXT RETRY", "ATTEMPTS", "CLAIMED BY", "CLAIMED", "LAST ERROR"},
 		row: func(b admin.QueuedInfo) []string {
@@ -31,9 +31,9 @@ are deleted when they are due. What was given up is listed by "lethe dead list".
 
 func (c *cli) pendingObjectsCommand() *cobra.Command {
 	return c.queueCommand(queueCommand{
-		use: "pending-objects", short: "List writes under way",
-		long: `A pending object is the intent of a write: its row is there before its first byte is
-sent, and its writer shows that it lives. The routine reap ends those that fell silent.`,
+		use: "pending-objects", short: "List writes in progress",
+		long: `A pending object is the intent of a write. Its row is written before the first byte is
+sent, and its writer sends heartbeats. The routine reap ends those of silent writers.`,
 		call: "pending-objects/list", states: "claimed, silent or alive",
 		header: []string{"BLOB", "BACKEND", "RESERVED", "CREATED", "LAST SIGN", "UPLOAD", "PART", "CLAIMED BY", "CLAIMED"},
 		row: func(b admin.QueuedInfo) []string {
@@ -47,7 +47,7 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 	var most int
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Short: q.short + ": what is claimed first, then the oldest", Args: cobra.NoArgs,
+		Use: "list", Short: q.short + ": claimed ones first, then the oldest", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				found, next, err := someQueued(cmd.Context(), client, q.call, req, most)
@@ -55,7 +55,7 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 					return err
 				}
 				if next != "" {
-					printf(c.err, "there may be more: --after %s goes on\n", next)
+					printf(c.err, "there may be more: continue with --after %s\n", next)
 				}
 				if asJSON {
 					return printJSON(c.out, found)
@@ -71,12 +71,12 @@ func (c *cli) queueCommand(q queueCommand) *cobra.Command {
 	f := list.Flags()
 	f.StringVar(&req.Backend, "backend", "", "only those on this `backend`")
 	f.StringVar(&req.State, "state", "", "only those in this `state`: "+q.states)
-	f.StringVar(&req.MinAge, "min-age", "", "only those that were enqueued, or silent, so long ago or longer, as 90m or 7d")
-	f.StringVar(&req.ClaimedBy, "claimed-by", "", "only those claimed by a `worker` whose name begins so")
-	f.IntVar(&req.MinAttempts, "min-attempts", 0, "only those that were tried so `often` or more")
+	f.StringVar(&req.MinAge, "min-age", "", "only those enqueued, or silent, for at least this long, such as 90m or 7d")
+	f.StringVar(&req.ClaimedBy, "claimed-by", "", "only those claimed by a `worker` whose name begins with this")
+	f.IntVar(&req.MinAttempts, "min-attempts", 0, "only those with at least this `number` of attempts")
 	f.StringVar(&req.Reason, "reason", "", "only those condemned for this `reason`: delete, overwrite, expiry, ...")
-	f.StringVar(&req.After, "after", "", "go on behind a page, by the `text` that it said")
-	f.IntVar(&most, "limit", 1000, "list no more than this `number`; 0: all")
+	f.StringVar(&req.After, "after", "", "continue after a page, with the `text` it printed")
+	f.IntVar(&most, "limit", 1000, "list at most this `number`; 0: all")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	cmd := &cobra.Command{Use: q.use, Short: q.short, Long: q.long}
 	cmd.AddCommand(list)

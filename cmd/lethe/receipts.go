@@ -15,11 +15,11 @@ import (
 
 func (c *cli) receiptsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "receipts", Short: "Export and check the receipts of what was deleted",
-		Long: `A receipt says of each version of an object that is gone when it went, why, at
-whose request or by which rule, and when its bytes were confirmed gone. Receipts
-are sealed in a chain of hashes: one that is changed, added or taken away later is
-found. "lethe explain" tells the receipts of one key.`,
+		Use: "receipts", Short: "Export and verify receipts of deletions",
+		Long: `A receipt records when and why a version of an object was deleted, at whose request or
+by which rule, and when its bytes were confirmed gone. Receipts are sealed in a chain
+of hashes, which reveals a later change, addition or removal. "lethe explain" shows the
+receipts of one key.`,
 	}
 	cmd.AddCommand(c.receiptsExportCommand(), c.receiptsVerifyCommand())
 	return cmd
@@ -29,7 +29,7 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 	var req admin.ReceiptRequest
 	var since string
 	cmd := &cobra.Command{
-		Use: "export", Short: "Write receipts as lines of JSON, to standard output", Args: cobra.NoArgs,
+		Use: "export", Short: "Write receipts to standard output as JSON lines", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if req.Since, err = sinceTime(since); err != nil {
 				return err
@@ -42,18 +42,18 @@ func (c *cli) receiptsExportCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&req.Bucket, "bucket", "", "only objects of this `bucket`")
-	cmd.Flags().StringVar(&since, "since", "", "only what went at or after this `time`, such as 2030-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "", "only deletions at or after this `time`, such as 2030-01-31T12:00:00Z")
 	return cmd
 }
 
 func (c *cli) receiptsVerifyCommand() *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Recompute the chain of receipts, and name the first link that does not hold", Args: cobra.NoArgs,
-		Long: `It recomputes every hash of the chain. Who can write to the ledger's database can
-also compute a whole new chain: that is found by a head that was noted elsewhere,
-such as in the log's audit lines "receipts_sealed" or an earlier answer of this
-command, given with --head.`,
+		Use: "verify", Short: "Verify the chain of receipts, and report the first broken link", Args: cobra.NoArgs,
+		Long: `Recompute every hash of the chain. Someone who can write to the ledger's database can
+also compute a whole new chain. To detect that, give --head with a head recorded
+elsewhere: in the log's audit lines "receipts_sealed", or by an earlier run of this
+command.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := chainHead(head)
 			if err != nil {
@@ -68,7 +68,7 @@ command, given with --head.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` that was noted elsewhere")
+	cmd.Flags().StringVar(&head, "head", "", "a `number:hash` recorded elsewhere")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func sinceTime(text string) (at time.Time, err error) {
 		return at, nil
 	}
 	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, fmt.Errorf("--since %q is no time such as 2030-01-31T12:00:00Z", text)
+		return at, fmt.Errorf("--since %q is not a time; write 2030-01-31T12:00:00Z", text)
 	}
 	return at, nil
 }
@@ -110,7 +110,7 @@ func chainHead(head string) (req admin.ChainRequest, err error) {
 	seq, hash, _ := strings.Cut(head, ":")
 	n, err := strconv.ParseInt(seq, 10, 64)
 	if err != nil || n < 1 || hash == "" {
-		return req, fmt.Errorf("--head %q is no number and hash, such as 42:9f86d081 and so on to 64 digits", head)
+		return req, fmt.Errorf("--head %q is not a number and hash, such as 42:9f86d081... with 64 digits", head)
 	}
 	return admin.ChainRequest{Seq: n, Hash: hash}, nil
 }
@@ -121,9 +121,9 @@ func (c *cli) chainHolds(chain admin.Chain) error {
 		return errors.New(chain.Broken)
 	}
 	if !chain.DroppedUntil.IsZero() {
-		printf(c.out, "receipts of what went until %s were dropped by their age\n", stamp(chain.DroppedUntil))
+		printf(c.out, "receipts of deletions until %s were dropped by age\n", stamp(chain.DroppedUntil))
 	}
-	_, err := printf(c.out, "the chain holds: %s in %s, %s not sealed yet\nhead %d:%s\n",
+	_, err := printf(c.out, "the chain is intact: %s in %s, %s not sealed yet\nhead %d:%s\n",
 		plural(chain.Receipts, "receipt", "receipts"), plural(chain.Segments, "segment", "segments"),
 		plural(chain.Unsealed, "receipt", "receipts"), chain.Head.Seq, chain.Head.Hash)
 	return err

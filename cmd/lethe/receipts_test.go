@@ -37,7 +37,7 @@ func TestReceipts(t *testing.T) {
 		t.Errorf("exported as\n%s", out)
 	}
 	_, out, _ = w.lethe("receipts", "verify")
-	if !strings.Contains(out, "the chain holds: 2 receipts in 1 segment") {
+	if !strings.Contains(out, "the chain is intact: 2 receipts in 1 segment") {
 		t.Errorf("verified as\n%s", out)
 	}
 	w.fails("was rewritten since", "receipts", "verify", "--head", "1:0000")

@@ -16,17 +16,17 @@ func (c *cli) reclaimCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "reclaim --once",
-		Short: "Run the routines that reclaim now, or say what they would do",
-		Long: `Run each routine once, until nothing is due for it. Bytes that were condemned
-just now stay for the read grace (reclaim.grace.read_grace), so that readers can
-finish; a later run, or the server, deletes them.
+		Short: "Run the routines that reclaim now, or show what they would do",
+		Long: `Run each routine once, until nothing is due for it. Newly condemned bytes stay for the
+read grace (reclaim.grace.read_grace), so that readers can finish; a later run, or the
+server, deletes them.
 
---dry-run says what, why, how many and how much would go, with examples and what it
-would cost; --plan writes it down item by item, for "lethe apply".`,
+--dry-run shows what would be deleted and why, how many and how much, with examples and
+estimates. --plan writes it item by item, for "lethe apply".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !once && !req.DryRun && file == "" {
-				return errors.New("say --once to run the routines once, or --dry-run to see what they would do; by themselves they run in \"lethe serve\"")
+				return errors.New("add --once to run the routines once, or --dry-run to see what they would do; \"lethe serve\" runs them on schedule")
 			}
 			return c.withYes(cmd.Context(), yes || req.DryRun || file != "", ofReclaim(req.Only), func(client *admin.Client) error {
 				if file != "" {
@@ -38,8 +38,8 @@ would cost; --plan writes it down item by item, for "lethe apply".`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&once, "once", false, "run the routines once")
-	f.StringSliceVar(&req.Only, "only", nil, "`routines` by name, as \"lethe status\" shows them (default: all but those that walk over everything, such as verify)")
-	f.BoolVar(&req.DryRun, "dry-run", false, "only say what would go: count, bytes, oldest")
+	f.StringSliceVar(&req.Only, "only", nil, "`routines` by name, as \"lethe status\" shows them (default: all but those that walk everything, such as verify)")
+	f.BoolVar(&req.DryRun, "dry-run", false, "change nothing; show what would be deleted")
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
 	f.BoolVar(&asJSON, "json", false, "write JSON")
@@ -74,7 +74,7 @@ func (c *cli) reclaim(ctx context.Context, client *admin.Client, req admin.Recla
 		}
 		for _, p := range res.Plan {
 			if p.Backlog.Held > 0 {
-				printf(c.out, "%s: %s of %s would be due and stay, as holds keep them\n",
+				printf(c.out, "%s: holds keep %s of %s that would be due\n",
 					p.Name, plural(p.Backlog.Held, "upload", "uploads"), size(p.Backlog.HeldBytes))
 			}
 		}

@@ -18,14 +18,14 @@ func (c *cli) reconcileCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "reconcile",
-		Short: "Compare what lies on the backends with the ledger, or show what was found",
-		Long: `Compare the listing of each backend with the ledger, as the routine does each
-night. Keys of this store without a row are condemned once they are old enough
-and were seen by two walks; missing or damaged bytes are healed from another
-copy, or reported with the objects that are lost; foreign keys are reported and
-left alone. A walk that is interrupted is taken up by the next one.
-Exit code 0: every byte is accounted for; 1: something was found; 2: it could
-not be done.`,
+		Short: "Compare the backends with the ledger, or show earlier findings",
+		Long: `Compare the listing of each backend with the ledger, as the routine does each night.
+Keys of this store without a row are condemned once they are old enough and two walks
+have seen them. Missing or damaged bytes are restored from another copy, or reported
+with the objects that are lost. Foreign keys are only reported. The next walk continues
+an interrupted one.
+
+Exit code 0: every byte is accounted for; 1: something was found; 2: the walk failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showLast {
@@ -35,7 +35,7 @@ not be done.`,
 				})
 			}
 			if last.Kind != "" {
-				return errors.New("--kind goes with --last")
+				return errors.New("--kind needs --last")
 			}
 			if file != "" {
 				return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
@@ -47,10 +47,10 @@ not be done.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&req.Backend, "backend", "", "only this `backend`")
-	f.BoolVar(&req.DryRun, "dry-run", false, "change nothing: only say what is found, and what would be condemned")
-	f.BoolVar(&showLast, "last", false, "only show what the last walks found")
+	f.BoolVar(&req.DryRun, "dry-run", false, "change nothing; show what is found and what would be condemned")
+	f.BoolVar(&showLast, "last", false, "show what the last walks found")
 	f.StringVar(&last.Kind, "kind", "", "with --last: only findings of this `kind` (orphan, foreign, elsewhere, missing, size)")
-	f.IntVar(&last.Limit, "limit", 100, "with --last: findings at most, up to 1000")
+	f.IntVar(&last.Limit, "limit", 100, "with --last: show at most this many findings, up to 1000")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	planFlag(cmd, &file)
 	yesFlag(cmd, &yes)
@@ -126,7 +126,7 @@ func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin
 		return err
 	}
 	if res.More {
-		printf(c.out, "and more: --limit, --kind, --backend\n")
+		printf(c.out, "there are more: use --limit, --kind or --backend\n")
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (c *cli) lastReconcile(ctx context.Context, client *admin.Client, req admin
 func ended(w admin.Walk) string {
 	switch {
 	case w.Finished.IsZero():
-		return "goes on, or is taken up by the next run"
+		return "running, or continued by the next run"
 	case w.Outcome != "ok":
 		return w.Outcome
 	}
@@ -161,6 +161,6 @@ func (c *cli) printTroublesOf(backend string, walk admin.Walk) {
 	}
 	printf(c.out, "\nCompared with the ledger (%s), backend %s has: %s\nWhich: %s\n", stamp(walk.Started), backend, counts(n), c.command("reconcile", "--last", "--backend", backend))
 	if n[reconcile.Lost] > 0 {
-		printf(c.out, "OBJECTS ARE LOST on backend %s: of %s there is no sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
+		printf(c.out, "OBJECTS ARE LOST on backend %s: %s without a sound copy.\n", backend, plural(n[reconcile.Lost], "blob", "blobs"))
 	}
 }

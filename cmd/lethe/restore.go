@@ -14,15 +14,15 @@ import (
 func (c *cli) restoreCommand() *cobra.Command {
 	var replace, yes bool
 	cmd := &cobra.Command{
-		Use: "restore file", Short: "Put a backup of the ledger into a data folder that no server uses",
-		Long: `Put a backup of the ledger into the data folder. The backends are newer than it:
-they hold bytes written since, and lack bytes deleted since. The restored store
-therefore serves, but deletes nothing until "lethe backend accept".`,
+		Use: "restore file", Short: "Restore a backup of the ledger into a data folder that no server uses",
+		Long: `Restore a backup of the ledger into the data folder. The backends are newer than the
+backup: they have bytes written since and lack bytes deleted since. So the restored
+store serves, but deletes nothing until "lethe backend accept".`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], replace, yes) },
 	}
 	yesFlag(cmd, &yes)
-	cmd.Flags().BoolVar(&replace, "replace", false, "keep the ledger that lies there under another name instead of refusing")
+	cmd.Flags().BoolVar(&replace, "replace", false, "keep the existing ledger under another name instead of refusing")
 	return cmd
 }
 
@@ -42,7 +42,7 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 		return err
 	}
 	if done.Kept != "" {
-		printf(c.out, "the ledger that lay there is kept as %s\n", done.Kept)
+		printf(c.out, "the previous ledger is kept as %s\n", done.Kept)
 	}
 	printf(c.out, "restored store %s from %s\n", done.Store.ID, file)
 	return c.restored(conf)
@@ -50,13 +50,13 @@ func (c *cli) restore(ctx context.Context, file string, replace, yes bool) error
 
 // restored says what comes after a ledger was restored.
 func (c *cli) restored(conf *config.Config) error {
-	printf(c.out, "\nDeletes are stopped on all backends, as these are newer than the ledger. Now:\n")
+	printf(c.out, "\nDeletes are stopped on all backends, because they are newer than the ledger. Next:\n")
 	steps := [][]string{
 		{"  " + c.command("serve"), "serves; nothing is deleted"},
 		{"  " + c.command("check"), "shows what was written or deleted since the backup"},
 	}
 	for _, b := range conf.Backends {
-		steps = append(steps, []string{"  " + c.command("backend", "accept", b.Name), "lets deletes go on there"})
+		steps = append(steps, []string{"  " + c.command("backend", "accept", b.Name), "resumes deletes there"})
 	}
 	return columns(c.out, steps)
 }

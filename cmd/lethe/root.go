@@ -28,11 +28,11 @@ func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lethe",
 		Short: "Store objects, share identical bytes, and forget correctly",
-		Long: `Lethe is an S3 store that keeps identical content once, honours a time to
-live for each object, and really gives the bytes back.
+		Long: `Lethe is an S3 store that keeps identical content once, honours a time to live
+for each object, and returns the space to the disk.
 
   lethe serve      starts it, with data in ./lethe-data
-  lethe status     says what is stored and what waits to be reclaimed
+  lethe status     shows what is stored and what waits to be reclaimed
   lethe demo       shows in two minutes what it does`,
 		Version:      versionText(),
 		SilenceUsage: true, SilenceErrors: true,
@@ -41,11 +41,11 @@ live for each object, and really gives the bytes back.
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	f := root.PersistentFlags()
-	f.StringVarP(&c.file, "config", "c", "", "configuration `file` (default: none, everything has a default)")
+	f.StringVarP(&c.file, "config", "c", "", "configuration `file` (default: none; every setting has a default)")
 	f.StringVar(&c.dataDir, "data-dir", "", "data `folder` (default: that of the configuration, ./lethe-data)")
 	f.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as cache.size=1GiB")
-	f.StringVar(&c.server, "server", os.Getenv(serverEnv), "`URL` of the admin API of a server elsewhere, such as https://lethe.example.org:9003 (default: $"+serverEnv+", else the server or the data folder here)")
-	f.StringVar(&c.token, "token", "", "`token` for the admin API; better given as $"+tokenEnv+", as others see the arguments of commands")
+	f.StringVar(&c.server, "server", os.Getenv(serverEnv), "`URL` of the admin API of another server, such as https://lethe.example.org:9003 (default: $"+serverEnv+", else the server or the data folder here)")
+	f.StringVar(&c.token, "token", "", "`token` for the admin API; prefer $"+tokenEnv+", because other users can see arguments")
 	root.AddCommand(
 		c.serveCommand(), c.statusCommand(), c.explainCommand(), c.checkCommand(), c.reclaimCommand(), c.applyCommand(), c.spoolCommand(), c.reconcileCommand(), c.importCommand(),
 		c.cleanupQueueCommand(), c.pendingObjectsCommand(), c.deadCommand(), c.receiptsCommand(), c.trashCommand(), c.ttlCommand(), c.holdCommand(), c.guardCommand(), c.bucketsCommand(), c.lifecycleCommand(), c.keysCommand(), c.tokenCommand(), c.backendCommand(), c.clockCommand(),

@@ -56,7 +56,7 @@ func TestSealedKeys(t *testing.T) {
 	if text, err := os.ReadFile(copied); err != nil || !strings.Contains(string(text), plain.Secret) || strings.Contains(string(text), later.Secret) {
 		t.Errorf("the backup lacks the secret in clear, or holds the one that is sealed: %v", err)
 	}
-	if out := w.ok("keys", "seal"); out != "1 secrets were sealed\n" {
+	if out := w.ok("keys", "seal"); out != "1 secret was sealed\n" {
 		t.Error(out)
 	}
 	works()

@@ -20,7 +20,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		Short: "Run the store",
 		Long: `Run the store until SIGTERM or SIGINT: the S3 endpoint, pastes, the admin
 socket, metrics, and the engine that reclaims. Without a configuration the data
-lies in ./lethe-data, and the root key is generated there at the first start.`,
+is in ./lethe-data, and the root key is generated there at the first start.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(roles) > 0 {
@@ -45,7 +45,7 @@ func (c *cli) serve(ctx context.Context) (err error) {
 		log.Warn(text)
 	}
 	for _, name := range config.UnknownEnviron(os.Environ()) {
-		log.Warn("a variable of the environment sets nothing", "variable", name)
+		log.Warn("an environment variable sets nothing", "variable", name)
 	}
 	a, err := app.New(ctx, conf, app.Options{Log: log, Level: level, Version: versionText(), Reload: c.load, Command: command})
 	if err != nil {

@@ -67,7 +67,7 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 	case s.Serving:
 		mode = "serving since " + stamp(s.StartedAt)
 	case len(s.Instances) > 0:
-		mode = "asked in the database"
+		mode = "read from the database"
 	}
 	printf(c.out, "store %s, %s\n%s of %s in %s\n\n", s.Store, mode,
 		plural(s.Objects, "object", "objects"), size(s.Bytes), plural(int64(s.Buckets), "bucket", "buckets"))
@@ -84,15 +84,15 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 	printPressure(c.out, s)
 	c.printStops(s)
 	if s.Ledger.Full {
-		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes go on, new objects are refused until there is room again.\n")
+		printf(c.out, "\nTHE LEDGER'S DISK IS FULL: deletes continue, new objects are refused until there is room.\n")
 	}
 	if s.ClockBehind > 0 {
-		printf(c.out, "\nThe machine's clock lies %s behind the ledger's: nothing becomes due until it has caught up.\n"+
+		printf(c.out, "\nThe machine's clock is %s behind the ledger's: nothing becomes due until it has caught up.\n"+
 			"If the machine's clock is right: %s\n",
 			span(time.Duration(s.ClockBehind*float64(time.Second))), c.command("clock", "show"))
 	}
 	if s.ClockAhead > 0 {
-		printf(c.out, "\nTHE CLOCK WAS SET FORWARD BY %s: nothing is removed for its age, and the ledger goes on without the jump.\n"+
+		printf(c.out, "\nTHE CLOCK WAS SET FORWARD BY %s: nothing is removed by age, and the ledger ignores the jump.\n"+
 			"Set it back; or, if it is right now, restart the server.\n", span(time.Duration(s.ClockAhead*float64(time.Second))))
 	}
 	c.printTroubles(s.Backends)
@@ -100,9 +100,9 @@ func (c *cli) status(ctx context.Context, client *admin.Client, asJSON bool) err
 		switch {
 		case b.Misplaced != "":
 			printf(c.out, "\nBACKEND %s IS NOT IN ITS PLACE: %s\n"+
-				"Nothing is read or written there. Mount its disk, and it goes on by itself; if its bytes are lost for good: %s\n", b.ID, b.Misplaced, c.command("backend", "accept", b.ID))
+				"Nothing is read or written there. Mount its disk to continue; if its bytes are lost for good: %s\n", b.ID, b.Misplaced, c.command("backend", "accept", b.ID))
 		case b.Held != "":
-			printf(c.out, "\nDELETES ARE STOPPED on backend %s: %s\nLook into it, then: %s\n", b.ID, b.Held, c.command("backend", "accept", b.ID))
+			printf(c.out, "\nDELETES ARE STOPPED on backend %s: %s\nFind the cause, then: %s\n", b.ID, b.Held, c.command("backend", "accept", b.ID))
 		}
 	}
 	return nil

@@ -11,17 +11,17 @@ import (
 // printStops writes what is held by persons, and what limits have stopped.
 func (c *cli) printStops(s admin.Status) {
 	if s.Holds > 0 {
-		printf(c.out, "\n%s: what they cover is not deleted: %s\n", plural(s.Holds, "hold is set", "holds are set"), c.command("hold", "list"))
+		printf(c.out, "\n%s; list what is not deleted: %s\n", plural(s.Holds, "hold is set", "holds are set"), c.command("hold", "list"))
 	}
 	for _, g := range s.Stops {
 		of := cmp.Or(g.Name, g.Subject)
 		switch {
 		case g.Kind == string(meta.GuardClock):
-			printf(c.out, "\nTHE CLOCKS DIFFER: %s\nSet the wrong one right; it is compared again by the hour.\n", g.Reason)
+			printf(c.out, "\nTHE CLOCKS DIFFER: %s\nCorrect the wrong clock; they are compared again by the hour.\n", g.Reason)
 		case g.Until != 0:
 			printf(c.out, "\nDELETIONS WAIT until %s (%s of %s): %s\n", stamp(g.Until.Time()), g.Kind, cmp.Or(of, "the store"), g.Reason)
 		default:
-			printf(c.out, "\nDELETIONS ARE STOPPED (%s of %s): %s\nLook into it: %s\nThen: %s\n",
+			printf(c.out, "\nDELETIONS ARE STOPPED (%s of %s): %s\nDetails: %s\nThen: %s\n",
 				g.Kind, cmp.Or(of, "the store"), g.Reason, c.command("guard", "show"), c.command(append([]string{"guard", "allow"}, strings.Fields(g.Kind+" "+of)...)...))
 		}
 	}

@@ -22,7 +22,7 @@ func printSurroundings(w io.Writer, s admin.Status) error {
 	if s.Redis != nil && s.Redis.Up {
 		line += "; Redis answers"
 	} else if s.Redis != nil {
-		line += "; REDIS DOES NOT ANSWER, everything goes on without it"
+		line += "; REDIS DOES NOT ANSWER, everything works without it"
 	}
 	printf(w, "%s\n\n", line)
 	if len(s.Instances) == 0 {
@@ -62,10 +62,10 @@ func (c *cli) printBackend(b admin.BackendStatus) {
 		}
 	}
 	if b.Breaker != nil && b.Breaker.Open {
-		printf(c.out, "  DOES NOT WORK (%d outages): %s\n", b.Breaker.Outages, b.Breaker.Error)
+		printf(c.out, "  DOES NOT WORK (%s): %s\n", plural(int64(b.Breaker.Outages), "outage", "outages"), b.Breaker.Error)
 	}
 	if b.Draining {
-		printf(c.out, "  is being drained; once it holds nothing: %s\n", c.command("backend", "remove", b.ID))
+		printf(c.out, "  is being drained; once it is empty: %s\n", c.command("backend", "remove", b.ID))
 	}
 	if b.Held != "" {
 		printf(c.out, "  deletes are stopped: %s\n", b.Held)
@@ -75,13 +75,13 @@ func (c *cli) printBackend(b admin.BackendStatus) {
 // abilities says what a service can do.
 func abilities(f *admin.S3Facts) (list []string) {
 	if !f.Probed {
-		return []string{"not asked yet what it can do"}
+		return []string{"not probed yet"}
 	}
 	deletes := "deletes one by one"
 	if f.BatchDelete {
-		deletes = fmt.Sprintf("deletes %d at once", f.Batch)
+		deletes = fmt.Sprintf("deletes %d per request", f.Batch)
 	}
-	list = append(list, fmt.Sprintf("%s in %d requests side by side", deletes, f.Concurrency))
+	list = append(list, fmt.Sprintf("%s, %d requests in parallel", deletes, f.Concurrency))
 	for _, a := range []struct {
 		has  bool
 		text string

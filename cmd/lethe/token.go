@@ -11,18 +11,18 @@ import (
 
 func (c *cli) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Make, list and remove tokens of the admin API",
-		Long: `Who brings a token may call the admin API as far as its role goes:
+		Use: "token", Short: "Add, list and remove tokens of the admin API",
+		Long: `A token allows calls of the admin API according to its role:
 
   read      see names, sizes, states and settings
-  operate   let work go on or stand still: run routines, hold and drain
-            backends, requeue dead letters, restore from the trash
-  destroy   end objects and bytes, set what ends them, open what a guard has
-            closed, copy the ledger, and give access to others
+  operate   start and stop work: run routines, hold and drain backends,
+            requeue dead letters, restore from the trash
+  destroy   end objects and bytes, change what ends them, allow what a limit
+            has stopped, copy the ledger, and grant access
 
 Each role includes those before it. The owner of the data folder needs no token.
-A token is given to the commands as LETHE_ADMIN_TOKEN or --token, to the API as
-"Authorization: Bearer ...". All instances that share a ledger know it.`,
+Commands read a token from LETHE_ADMIN_TOKEN or --token; the API reads it from
+"Authorization: Bearer ...". It is valid on all instances that share a ledger.`,
 	}
 	cmd.AddCommand(c.tokenAddCommand(), c.tokenListCommand(), c.tokenWhoCommand(), c.tokenRemoveCommand())
 	return cmd
@@ -31,9 +31,9 @@ A token is given to the commands as LETHE_ADMIN_TOKEN or --token, to the API as
 func (c *cli) tokenRemoveCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm name...", Aliases: []string{"remove"}, Short: "Take tokens away, at once", Args: cobra.MinimumNArgs(1),
+		Use: "rm name...", Aliases: []string{"remove"}, Short: "Remove tokens, at once", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.withYes(cmd.Context(), yes, ofNames("Take away", "token", "tokens", names), func(client *admin.Client) error {
+			return c.withYes(cmd.Context(), yes, ofNames("Remove", "token", "tokens", names), func(client *admin.Client) error {
 				for _, name := range names {
 					if _, err := admin.Call[admin.None](cmd.Context(), client, "tokens/remove", admin.TokenName{Name: name}); err != nil {
 						return fmt.Errorf("%s: %w", name, err)
@@ -53,7 +53,7 @@ func (c *cli) tokenAddCommand() *cobra.Command {
 	var role string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "add name", Short: "Make a token; it is shown once", Args: cobra.ExactArgs(1),
+		Use: "add name", Short: "Add a token; it is shown once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Name, req.Role = args[0], admin.Role(role)
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
@@ -75,7 +75,7 @@ func (c *cli) tokenAddCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&role, "role", "read", "what it may do: `read`, operate or destroy")
-	f.StringVar(&req.TTL, "ttl", "", "how long it holds, such as 90d (default: until it is removed)")
+	f.StringVar(&req.TTL, "ttl", "", "how long it is valid, such as 90d (default: until it is removed)")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	return cmd
 }
@@ -83,7 +83,7 @@ func (c *cli) tokenAddCommand() *cobra.Command {
 func (c *cli) tokenListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List tokens, without their texts", Args: cobra.NoArgs,
+		Use: "list", Short: "List tokens, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				list, err := admin.Call[[]admin.Token](cmd.Context(), client, "tokens/list", admin.None{})
@@ -111,7 +111,7 @@ func (c *cli) tokenListCommand() *cobra.Command {
 
 func (c *cli) tokenWhoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "who", Short: "Show as whom the commands ask, and with which role", Args: cobra.NoArgs,
+		Use: "who", Short: "Show the name and role that commands use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withAdmin(cmd.Context(), func(client *admin.Client) error {
 				who, err := admin.Call[admin.Caller](cmd.Context(), client, "whoami", admin.None{})

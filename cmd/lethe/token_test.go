@@ -13,7 +13,7 @@ import (
 func TestCommandsOverTheNetwork(t *testing.T) {
 	w := newWorld(t, "server.admin.listen=127.0.0.1:0").start()
 	server := w.app.Addresses().Admin
-	w.fails("wants a token", "--server", server, "status")
+	w.fails("needs a token", "--server", server, "status")
 	root, err := os.ReadFile(app.TokenPath(w.dir))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestCommandsOverTheNetwork(t *testing.T) {
 	w.fails("has the role read; tokens/remove needs destroy", "token", "rm", "watcher")
 	w.ok("--token", strings.TrimSpace(string(root)), "token", "rm", "watcher")
 	w.fails("wants a token that it knows", "status")
-	w.fails("is no URL", "--server", "lethe.example.org", "status")
+	w.fails("is not a URL", "--server", "lethe.example.org", "status")
 	if strings.Contains(w.log.String(), k.Text) || !strings.Contains(w.log.String(), `"event":"admin_denied"`) {
 		t.Errorf("the log holds the token, or no denial: %s", w.log.String())
 	}

@@ -13,7 +13,7 @@ import (
 
 func (c *cli) trashCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trash", Short: "List, restore or purge what was deleted or replaced",
+		Use: "trash", Short: "List, restore or purge deleted and replaced objects",
 		Long: `Buckets with an undo window (lethe buckets set NAME --undo 7d) keep deleted and
 replaced objects in the trash until it has passed.`,
 	}
@@ -78,7 +78,7 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 					req := admin.RestoreRequest{ID: id, Overwrite: overwrite}
 					_, err := admin.Call[admin.ObjectInfo](cmd.Context(), client, "trash/restore", req)
 					if errors.Is(err, lethe.ErrPreconditionFailed) {
-						return fmt.Errorf("%w; --overwrite replaces what lies there", err)
+						return fmt.Errorf("%w; --overwrite replaces it", err)
 					}
 					if err != nil {
 						return err
@@ -89,7 +89,7 @@ func (c *cli) trashRestoreCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace what lies under the key now")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace the object under the key")
 	yesFlag(cmd, &yes)
 	return cmd
 }
@@ -99,7 +99,7 @@ func (c *cli) trashPurgeCommand() *cobra.Command {
 	var file string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "purge [entry...]", Short: "Give up the undo window of entries: the next purge run removes them",
+		Use: "purge [entry...]", Short: "Purge entries before their undo window ends; the next purge run removes them",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			req.IDs = ids
 			return c.withYes(cmd.Context(), yes || file != "", ofPurge(&req), func(client *admin.Client) error {

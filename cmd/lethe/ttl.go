@@ -13,7 +13,7 @@ func (c *cli) ttlCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "ttl", Short: "Show or change when an object ends"}
 	cmd.AddCommand(c.ttlSetCommand(),
 		&cobra.Command{
-			Use: "clear s3://bucket/key", Short: "Let an object live until it is deleted", Args: cobra.ExactArgs(1),
+			Use: "clear s3://bucket/key", Short: "Remove the time to live of an object", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return c.setTTL(cmd, args[0], admin.TTLRequest{}, true)
 			},
@@ -51,16 +51,16 @@ func (c *cli) ttlSetCommand() *cobra.Command {
 			case len(args) == 1 && at != "":
 				t, err := time.Parse(time.RFC3339, at)
 				if err != nil {
-					return fmt.Errorf("--at is no instant: %w; write 2030-01-31T12:00:00Z", err)
+					return fmt.Errorf("--at is not a time: %w; write 2030-01-31T12:00:00Z", err)
 				}
 				req.At = t
 			default:
-				return fmt.Errorf("say either a time to live, such as 12h, or --at and an instant; \"lethe ttl clear\" takes it away")
+				return fmt.Errorf("give a time to live, such as 12h, or --at and a time; \"lethe ttl clear\" removes it")
 			}
 			return c.setTTL(cmd, args[0], req, yes)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the `instant` at which it ends, in RFC 3339")
+	cmd.Flags().StringVar(&at, "at", "", "the `time` at which it ends, in RFC 3339")
 	yesFlag(cmd, &yes)
 	return cmd
 }

@@ -39,7 +39,7 @@ func TestUploadsThatAreLeftLying(t *testing.T) {
 	w.ok("hold", "add", "bucket", "--key", "kept")
 	w.clock.Advance(2 * time.Hour)
 	out := w.ok("reclaim", "--dry-run", "--only", "multipart")
-	for _, want := range []string{"multipart: 1 upload of 7 B would be due and stay", "stays, as a hold keeps it: untouched for 1h", "4 B"} {
+	for _, want := range []string{"multipart: holds keep 1 upload of 7 B that would be due", "stays, as a hold keeps it: untouched for 1h", "4 B"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in the dry run:\n%s", want, out)
 		}
@@ -90,7 +90,7 @@ func TestSimulationOfHeldUploadsAndLimits(t *testing.T) {
 	}
 	out := w.ok("lifecycle", "simulate", "bucket", file)
 	for _, want := range []string{
-		"held, and staying: 1 object, 5 B", "within 30 days: 0 objects, 0 B; 1 incomplete upload, 4 B",
+		"kept by holds: 1 object, 5 B", "within 30 days: 0 objects, 0 B; 1 incomplete upload, 4 B",
 		`to "up", 4 B, begun`, "3 objects due of 5: the limits would stop all of it", "within the limits",
 	} {
 		if !strings.Contains(out, want) {
