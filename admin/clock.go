@@ -77,12 +77,12 @@ func (s *Service) ResetClock(ctx context.Context, req ClockRequest) (Clock, erro
 	case now.Ahead == 0:
 		return now, fmt.Errorf("%w: the ledger's clock is not ahead of the machine's: there is nothing to reset", ErrBadRequest)
 	case len(now.Others) > 0 && !req.Alone:
-		return now, fmt.Errorf("%w: other instances may be at work, and would go on with the time that they have seen: %v; "+
-			"stop them all, and say so", ErrBadRequest, now.Others)
+		return now, fmt.Errorf("%w: other instances may be running and would keep the time that they have seen: %v; "+
+			"stop them all, and confirm that", ErrBadRequest, now.Others)
 	case (now.Hidden > 0 || now.Longer > 0) && !req.Accept:
-		return now, fmt.Errorf("%w: %d objects that clients do not see any more would be seen again until their time, "+
-			"and %d objects would live up to %s longer than told; set their times first, or accept that",
-			ErrBadRequest, now.Hidden, now.Longer, time.Duration(now.LongerBy*float64(time.Second)).Round(time.Second))
+		return now, fmt.Errorf("%w: %s that clients cannot see any more would be visible again until their time, "+
+			"and %s would live up to %s longer than promised; set their times first, or accept that",
+			ErrBadRequest, plural(now.Hidden, "object", "objects"), plural(now.Longer, "object", "objects"), time.Duration(now.LongerBy*float64(time.Second)).Round(time.Second))
 	}
 	state, err := s.o.Ledger.ResetClock(ctx)
 	if err == nil {

@@ -264,7 +264,7 @@ func (e Explanation) verdict() string {
 	case e.Object == nil && len(e.Trash) == 0:
 		return "not here: it was never stored, or it went before the time for which receipts are kept (receipts.keep)"
 	case e.Object == nil:
-		return fmt.Sprintf("deleted, but %d earlier version(s) lie in the trash: each keeps its bytes until it is restored or purged", len(e.Trash))
+		return fmt.Sprintf("deleted; %s in the trash, and bytes stay until a restore or purge", plural(int64(len(e.Trash)), "earlier version is", "earlier versions are"))
 	case !e.Visible:
 		return fmt.Sprintf("its time to live ended at %s: clients see nothing; the next expire run removes the row", e.Object.DueAt.Format(time.RFC3339))
 	case e.Object.EndedBy == "nothing":

@@ -66,7 +66,7 @@ func (s *Service) bytesOf(ctx context.Context, g *Gone, bytes []receipt.Receipt)
 	id := g.Receipt.Content
 	content, err := s.o.Ledger.ContentByID(ctx, id)
 	if err == nil {
-		g.Fate = fmt.Sprintf("its bytes are shared, and stay for %d other reference(s)", content.Refs)
+		g.Fate = "its bytes are shared, and stay for " + plural(content.Refs, "other reference", "other references")
 		return nil
 	}
 	if !errors.Is(err, lethe.ErrContentGone) {

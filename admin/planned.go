@@ -219,7 +219,7 @@ func (s *Service) ruleItems(ctx context.Context, r PlanRequest, yield func(plan.
 		return err
 	}
 	i := plan.Item{Do: r.Command, Kind: "rules", ID: b.Bucket, Bucket: b.Bucket, Seen: b.Rules.Digest(), With: r.Lifecycle.Rules,
-		Why: fmt.Sprintf("%d rules are removed, and end nothing from now on", len(b.Rules))}
+		Why: fmt.Sprintf("%s removed", plural(int64(len(b.Rules)), "rule is", "rules are"))}
 	if len(rules) > 0 {
 		f := lifecycle.NewForecaster(rules, s.o.Clock.Now(), 30)
 		if err := s.forecast(ctx, b, f, func(Event) {}); err != nil {
@@ -243,12 +243,21 @@ func forecastWords(list []lifecycle.Forecast) (words string, today int64) {
 		uploads.Bytes += f.Uploads.Bytes
 		held.Objects += f.Held.Objects + f.HeldUploads.Objects
 	}
-	words = fmt.Sprintf("%d rules: they end %d objects today, %d within 30 days, and %d incomplete uploads of %d bytes",
-		len(list), now.Objects, days.Objects, uploads.Objects, uploads.Bytes)
+	words = fmt.Sprintf("%s would end %s today, %d within 30 days, and %s of %d bytes",
+		plural(int64(len(list)), "rule", "rules"), plural(now.Objects, "object", "objects"), days.Objects,
+		plural(uploads.Objects, "incomplete upload", "incomplete uploads"), uploads.Bytes)
 	if held.Objects > 0 {
-		words += fmt.Sprintf("; %d more are held", held.Objects)
+		words += "; " + plural(held.Objects, "more is held", "more are held")
 	}
 	return words, now.Bytes
+}
+
+// plural returns a count with the word for it.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // applyRules sets rules where those that were seen are still set.

@@ -137,7 +137,7 @@ func (w *world) worth() (acting map[string][]string, named map[string]string) {
 			"dead requeue": "0 dead letters of 0 B", "dead write-off": "0 dead letters of 0 B",
 			"trash restore": "1 object of 5 B", "trash purge": "2 trash entries of 30 B",
 			"ttl set": "1 object of 10 B", "hold rm": "1 object of 10 B", "guard allow": "0 items of 0 B",
-			"buckets set": "2 objects of 15 B", "lifecycle set": "they end 0 objects today", "lifecycle rm": "0 rules are removed",
+			"buckets set": "2 objects of 15 B", "lifecycle set": "would end 0 objects today", "lifecycle rm": "0 rules are removed",
 			"keys remove": "1 key: alice", "token rm": "1 token: watcher",
 			"backend accept": "4 live of 45 B", "backend drain": "4 live of 45 B", "backend remove": "4 live of 45 B",
 			"clock reset": "0 objects",

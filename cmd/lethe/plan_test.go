@@ -181,7 +181,7 @@ func TestPlansOfCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, end = w.planned("lifecycle", "set", "first", rules)
-	if !strings.Contains(end.Totals.Groups[0].Why, "1 rules: they end 0 objects today") {
+	if !strings.Contains(end.Totals.Groups[0].Why, "1 rule would end 0 objects today") {
 		t.Errorf("planned %+v", end.Totals)
 	}
 	if res := w.applied(path); res.Done.Items != 1 {
