@@ -104,7 +104,7 @@ func TestRestoreInPlace(t *testing.T) {
 	w.ok("check", "--checksums")
 	w.ok("backend", "accept", "main")
 	w.stop()
-	w.fails("no sound backup", "restore", "--replace", filepath.Join(w.dir, "credentials"))
+	w.fails("not a valid backup", "restore", "--replace", filepath.Join(w.dir, "credentials"))
 }
 
 // What a crash left of a backup that was being made goes at the next start.

@@ -237,7 +237,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 	w.fails("cannot be reached", "status")
 	v, log, started := w.beside("database.wait=5m"), newTail(), make(chan error, 1)
 	go func() { started <- v.tryStartOn(log) }()
-	if text, ok := log.await("the start waits for it"); !ok {
+	if text, ok := log.await("waiting for it"); !ok {
 		t.Fatal(text)
 	}
 	pg.Restart()
@@ -256,7 +256,7 @@ func TestInstancesCompareTheirConfiguration(t *testing.T) {
 	if err := v.tryStartOn(log); err != nil {
 		t.Fatal(err)
 	}
-	if text, ok := log.await("differ in their configuration"); !ok || !strings.Contains(text, `"part":"reclaim.grace"`) {
+	if text, ok := log.await("differ in settings that must be the same"); !ok || !strings.Contains(text, `"part":"reclaim.grace"`) {
 		t.Errorf("the log says %s", text)
 	}
 }

@@ -70,7 +70,7 @@ func TestReload(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"log:\n  level: debug\n", `"configuration reloaded","log.level":"debug"`},
 		{"log:\n  level: info\ncache:\n  size: 1MiB\n", `take effect at the next start","log.level":"info","waiting":["cache.size"]`},
-		{"nonsense: true\n", "the one before stays in use"},
+		{"nonsense: true\n", "the previous one stays in use"},
 	} {
 		write(c.text)
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {

@@ -103,13 +103,13 @@ func (a *App) compare(ctx context.Context) {
 	list, err := a.Ledger.Instances(ctx, aliveWithin)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.opt.Log.Debug("this instance could not look at the others", "error", err)
+			a.opt.Log.Debug("this instance could not read the configuration of the others", "error", err)
 		}
 		return
 	}
 	news := a.agreement.news(a.worker, list)
 	for _, part := range slices.Sorted(maps.Keys(news)) {
-		a.opt.Log.Warn("instances that share this ledger differ in their configuration where all need the same; "+
-			"compare what \"lethe config\" prints on each, and give all of them one", "part", part, "others", news[part])
+		a.opt.Log.Warn("instances that share this ledger differ in settings that must be the same; "+
+			"compare the output of \"lethe config print\" on each, and use the same everywhere", "part", part, "others", news[part])
 	}
 }

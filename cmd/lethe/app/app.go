@@ -104,7 +104,7 @@ func (a *App) Run(ctx context.Context) error {
 	work.Go(func() { a.reloadOn(ctx, hup) })
 	<-ctx.Done()
 	a.watch.drain.Store(true)
-	a.opt.Log.Info("stopping: no new requests, those under way may end", "within", a.drainTimeout().String())
+	a.opt.Log.Info("stopping: no new requests; open ones may finish", "within", a.drainTimeout().String())
 	a.drain()
 	served.Wait()
 	work.Wait()
@@ -180,7 +180,7 @@ func (a *App) reload() {
 	}
 	c, err := a.opt.Reload()
 	if err != nil {
-		a.opt.Log.Error("the configuration was not reloaded, the one before stays in use", "error", err)
+		a.opt.Log.Error("the configuration was not reloaded; the previous one stays in use", "error", err)
 		return
 	}
 	SetLevel(a.opt.Level, c.Log.Level)
@@ -194,7 +194,7 @@ func (a *App) reload() {
 		a.opt.Log.Info("configuration reloaded", "log.level", c.Log.Level)
 		return
 	}
-	a.opt.Log.Warn("configuration reloaded: log.level, lifecycle and limits are in use, other changes take effect at the next start",
+	a.opt.Log.Warn("configuration reloaded: log.level, lifecycle and limits are in use; other changes take effect at the next start",
 		"log.level", c.Log.Level, "waiting", waiting)
 }
 

@@ -46,7 +46,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 	}
 	for _, b := range list {
 		if s.Backends[b.ID] == nil {
-			s.opt.Log.Warn("the ledger knows a backend that the configuration does not name: what lies there cannot be read or deleted", "backend", b.ID)
+			s.opt.Log.Warn("the ledger has a backend that is not in the configuration: its contents cannot be read or deleted", "backend", b.ID)
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush, OnPut: failpoint.Putting})
 	switch {
 	case err != nil && known:
-		return fmt.Errorf("backend %s: %w; its bytes lie there: mount the disk, or put the folder back", b.Name, err)
+		return fmt.Errorf("backend %s: %w; its bytes are there: mount the disk, or put the folder back", b.Name, err)
 	case err != nil:
 		return fmt.Errorf("backend %s: %w; make the folder writable, or choose another path", b.Name, err)
 	}

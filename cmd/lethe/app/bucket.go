@@ -30,13 +30,13 @@ func (s *Store) openS3(ctx context.Context, b config.Backend, known bool) error 
 	unfit := st.Capabilities()
 	switch {
 	case known && err != nil:
-		s.opt.Log.Error("a backend does not answer; the store goes on without it until it does", "backend", b.Name, "error", err)
+		s.opt.Log.Error("a backend does not answer; the store continues without it", "backend", b.Name, "error", err)
 	case err != nil:
 		return fmt.Errorf("backend %s is new, and cannot be used: %w; check its endpoint, bucket and keys", b.Name, err)
 	case !known && (unfit.NoPut != "" || unfit.NoDelete != ""):
 		return fmt.Errorf("backend %s: bucket %s: %w: %s", b.Name, b.S3.Bucket, blob.ErrUnfit, cmp.Or(unfit.NoPut, unfit.NoDelete))
 	case unfit.NoPut != "" || unfit.NoDelete != "":
-		s.opt.Log.Error("a backend is not fit: what it says is refused until that has changed", "backend", b.Name,
+		s.opt.Log.Error("a backend is unsuitable: it is refused until this is corrected", "backend", b.Name,
 			"no_writes", unfit.NoPut, "no_deletes", unfit.NoDelete)
 	}
 	s.buckets[b.Name] = st

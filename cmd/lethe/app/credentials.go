@@ -39,7 +39,7 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	}
 	kept, err := s.Ledger.ShareSecret(ctx, admin.RootSecret, cr.text())
 	if err != nil {
-		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret; if the sealing key is lost, \"lethe keys forget-root\" has the instances share that of their data folders anew", err)
+		return Credentials{}, fmt.Errorf("agree on the root key: %w; or set root.access_key and root.secret; if the sealing key is lost, run \"lethe keys forget-root\"", err)
 	}
 	agreed, err := parseCredentials(kept)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) rootCredentials(ctx context.Context) (Credentials, error) {
 	}
 	agreed.Path, agreed.Fresh = cr.Path, cr.Fresh || agreed.Access != cr.Access || agreed.Secret.Reveal() != cr.Secret.Reveal()
 	if agreed.Fresh && !cr.Fresh {
-		s.opt.Log.Warn("the root key in the data folder was not that of the database, which counts; the file has it now", "file", cr.Path)
+		s.opt.Log.Warn("the root key in the data folder differed from the one in the database; the file was replaced", "file", cr.Path)
 	}
 	return agreed, agreed.keep()
 }
@@ -69,10 +69,10 @@ func (s *Store) useSealing(ctx context.Context) error {
 	}
 	plain, err := s.Ledger.CheckSealed(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; if it is lost, take the access key away (lethe keys remove) and make another", err)
+		return fmt.Errorf("%w; if it is lost, remove the access key (lethe keys remove) and add another", err)
 	}
 	if sealing != nil && plain > 0 {
-		s.opt.Log.Warn("secrets of access keys are in the database in clear; \"lethe keys seal\" seals them", "secrets", plain)
+		s.opt.Log.Warn("secrets of access keys are not encrypted in the database; run \"lethe keys seal\"", "secrets", plain)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func readCredentials(path string) (Credentials, error) {
 	}
 	cr, err := parseCredentials(string(text))
 	if err != nil {
-		return Credentials{}, fmt.Errorf("read the root key in %s: %w; repair the file, or remove it to have a new key made", path, err)
+		return Credentials{}, fmt.Errorf("read the root key in %s: %w; repair the file, or remove it to generate a new key", path, err)
 	}
 	cr.Path = path
 	return cr, nil
@@ -173,7 +173,7 @@ func adminToken(dir string) (config.Secret, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return config.Secret{}, fmt.Errorf("the token of the admin API in %s is empty: remove the file to have a new one made", path)
+		return config.Secret{}, fmt.Errorf("the token of the admin API in %s is empty: remove the file to generate a new one", path)
 	}
 	return config.NewSecret(token), nil
 }

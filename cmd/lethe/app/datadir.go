@@ -57,13 +57,13 @@ func LockDataDir(dir string, create bool) (*os.File, error) {
 	f, err := os.OpenFile(path, flags, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w in %s: \"lethe serve\" makes one, --data-dir names another", ErrNoStore, dir)
+		return nil, fmt.Errorf("%w in %s: run \"lethe serve\" to make one, or choose another with --data-dir", ErrNoStore, dir)
 	case err != nil:
 		return nil, fmt.Errorf("the data folder must be writable: %w; check its owner, mode and mount", err)
 	}
 	held, err := tryLock(f)
 	if err == nil && held {
-		err = fmt.Errorf("%w: another lethe%s works on %s; stop that one, or choose another with --data-dir", ErrInUse, holder(f), dir)
+		err = fmt.Errorf("%w: another lethe%s uses %s; stop it, or choose another with --data-dir", ErrInUse, holder(f), dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -100,7 +100,7 @@ func CheckDataDir(dir string) error {
 			continue
 		}
 		if err == nil {
-			err = checkLink(path, info, "put the file itself in its place")
+			err = checkLink(path, info, "replace it with the file itself")
 		}
 		if err == nil {
 			err = checkOwner(path, info, folder)
@@ -126,7 +126,7 @@ func checkWay(dir, path string) error {
 			return nil
 		}
 		if err == nil {
-			err = checkLink(dir, info, "remove it, and set the path in the configuration to the folder that it is to lead to")
+			err = checkLink(dir, info, "remove it, and set the path in the configuration to its target")
 		}
 		if err != nil {
 			return err

@@ -23,10 +23,10 @@ func checkOwner(path string, info, folder fs.FileInfo) error {
 	ours := owner == 0 || owner == self || self == 0 && owner == uid(folder)
 	switch {
 	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("%w: others may write %s (mode %04o); see that nothing there was changed, then run: chmod go-w %[2]s",
+		return fmt.Errorf("%w: others may write %s (mode %04o); check that nothing was changed, then run: chmod go-w %[2]s",
 			ErrUnsafe, path, info.Mode().Perm())
 	case !ours:
-		return fmt.Errorf("%w: %s belongs to user %d, and this is user %d; run it as that user, or see that nothing was changed and run: chown %[4]d %[2]s",
+		return fmt.Errorf("%w: %s belongs to user %d, and this is user %d; run as that user, or check that nothing was changed and run: chown %[4]d %[2]s",
 			ErrUnsafe, path, owner, self)
 	}
 	return nil

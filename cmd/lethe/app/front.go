@@ -103,7 +103,7 @@ func (a *App) mayName(ctx context.Context, b meta.Bucket) error {
 		}
 	}
 	if meant {
-		return fmt.Errorf("bucket %s is meant for other keys: %w", b.Name, lethe.ErrBucketExists)
+		return fmt.Errorf("bucket %s is reserved for other keys: %w", b.Name, lethe.ErrBucketExists)
 	}
 	return err
 }

@@ -31,13 +31,13 @@ func (w *observer) front() s3.Events {
 		Failure: func(f s3.Failure) {
 			w.log.Warn("a request failed", "id", f.ID, "op", f.Operation, "bucket", f.Bucket, "key", f.Key, "error", f.Err)
 		},
-		Limited: func(what, who string) { w.log.Debug("a request was refused for its rate", "by", what, "who", who) },
+		Limited: func(what, who string) { w.log.Debug("a request exceeded its rate limit", "by", what, "who", who) },
 		Certificate: func(file string, err error) {
 			if err != nil {
-				w.log.Error("a certificate could not be loaded, the one before stays in use", "file", file, "error", err)
+				w.log.Error("a certificate could not be loaded; the previous one stays in use", "file", file, "error", err)
 				return
 			}
-			w.log.Info("a certificate was loaded anew", "file", file)
+			w.log.Info("a certificate was reloaded", "file", file)
 		},
 	}
 }
@@ -96,7 +96,7 @@ func (w *observer) pastes() paste.Events {
 		Deleted: func(o meta.Object) {
 			w.audit("paste_deleted", "token", slog.String("bucket", o.Bucket), slog.String("key", o.Key), slog.Int64("bytes", o.Size))
 		},
-		Limited: func(address string) { w.log.Debug("a paste request was refused for its rate", "address", address) },
+		Limited: func(address string) { w.log.Debug("a paste request exceeded its rate limit", "address", address) },
 		Failed:  func(what string, err error) { w.log.Warn("a paste request failed", "what", what, "error", err) },
 	}
 }

@@ -45,7 +45,7 @@ func (a *App) tellHeld(ctx context.Context, w io.Writer) {
 	}
 	for _, b := range list {
 		if b.Held != "" {
-			fmt.Fprintf(w, "deletes are stopped on backend %s: %s; look into it, then: lethe backend accept %s\n", b.ID, b.Held, b.ID)
+			fmt.Fprintf(w, "deletes are stopped on backend %s: %s; find the cause, then: lethe backend accept %s\n", b.ID, b.Held, b.ID)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (a *App) beat(ctx context.Context) error {
 			info.Digests = a.agreement.digests()
 			info.Pace, info.Reclaiming, told = shared.Pace, shared.Reclaiming, now
 			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
-				a.opt.Log.Debug("this instance could not say that it is there", "error", err)
+				a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)
 			}
 			a.compare(ctx)
 		}
@@ -58,7 +58,7 @@ func (a *App) beat(ctx context.Context) error {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 			defer cancel()
 			if err := a.Ledger.RemoveInstance(last, a.worker); err != nil {
-				a.opt.Log.Debug("this instance could not say that it stops", "error", err)
+				a.opt.Log.Debug("this instance could not announce its stop", "error", err)
 			}
 			return nil
 		case <-tick.C:

@@ -66,7 +66,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		s.watch.audit("ledger_strayed", why)
 	}
 	if !s.Config.Store.Flush {
-		s.opt.Log.Warn("store.flush is false: a loss of power loses what was acknowledged; for benchmarks only")
+		s.opt.Log.Warn("store.flush is false: a power loss loses acknowledged writes; for benchmarks only")
 	}
 	s.Ledger.OnMoves(s.moved)
 	s.Ledger.OnTransactions(s.watch.transaction)

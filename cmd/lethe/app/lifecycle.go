@@ -82,7 +82,7 @@ func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rul
 	case errors.Is(err, lethe.ErrNoSuchBucket):
 		if !s.rules.missing[bucket] {
 			s.rules.missing[bucket] = true
-			s.opt.Log.Warn("the configuration has lifecycle rules of a bucket that is not there; they wait for it", "bucket", bucket)
+			s.opt.Log.Warn("the configuration has lifecycle rules for a bucket that does not exist; they wait for it", "bucket", bucket)
 		}
 		return nil
 	case err != nil:
@@ -106,7 +106,7 @@ func (a *App) applyRules(ctx context.Context, again *config.Config) {
 		err = a.configureRules(ctx)
 	}
 	if err != nil {
-		a.opt.Log.Error("the lifecycle rules of the configuration are not set yet; the next pass of lifecycle tries again", "error", err)
+		a.opt.Log.Error("the lifecycle rules of the configuration could not be set; the next pass of lifecycle tries again", "error", err)
 	}
 }
 

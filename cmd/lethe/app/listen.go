@@ -81,7 +81,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("admin socket: %w", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("admin socket: %s exists and is no socket; move it, or set server.admin.listen", path)
+		return nil, fmt.Errorf("admin socket: %s exists and is not a socket; move it, or set server.admin.listen", path)
 	default:
 		if c, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
 			discard(c)

@@ -67,11 +67,11 @@ func (w *observer) objects() object.Events {
 		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
 		Unknown: func(op lethe.ID, what string) {
 			w.metrics.Write("unknown")
-			w.log.Warn("the outcome of an operation is unknown, it is looked up", "op", op, "what", what)
+			w.log.Warn("the outcome of an operation is unknown; it is looked up", "op", op, "what", what)
 		},
 		Failover: func(b meta.Blob, err error) {
 			w.metrics.ReadTrouble("failover")
-			w.log.Warn("a copy could not be read, the next one is tried", "blob", b.ID, "backend", b.Backend, "error", err)
+			w.log.Warn("a copy could not be read; the next one is tried", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
 		Corrupt: func(b meta.Blob, err error) {
 			w.metrics.ReadTrouble("corrupt")
@@ -103,7 +103,7 @@ func (w *observer) engine() *reclaim.Events {
 		},
 		BackendDown: func(backend string, err error) {
 			w.metrics.BackendDown(backend)
-			w.log.Error("a backend is down; its deletes wait and burn no attempts", "backend", backend, "error", err)
+			w.log.Error("a backend is down; its deletes wait and use up no attempts", "backend", backend, "error", err)
 		},
 		IntentResolved: func(b meta.Blob, r reclaim.Resolution) {
 			w.metrics.IntentResolved(r)
@@ -143,12 +143,12 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
 	e.Stopped = func(g meta.Guard) {
 		w.audit("guard_stopped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
-		w.log.Error("deletions are beyond their limit and stopped: see "+w.command("guard", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
+		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("guard", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
 	}
 	e.ClockDoubted = func(backend, why string) {
 		w.audit("clock_doubted", why, slog.String("backend", backend))
 		if why != "" {
-			w.log.Error("clocks differ: what may land late and keys without a row wait", "backend", backend, "reason", why)
+			w.log.Error("clocks differ: late uploads and keys without a row wait", "backend", backend, "reason", why)
 		}
 	}
 	e.Released = func(backend string) {
@@ -164,12 +164,12 @@ func (w *observer) upkeep(e *reclaim.Events) {
 	e.RunEnded = func(r meta.Run, err error) {
 		w.metrics.RunEnded(r)
 		if err != nil {
-			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it is tried again", "routine", r.Routine, "run", r.ID, "error", err)
+			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it will be tried again", "routine", r.Routine, "run", r.ID, "error", err)
 			return
 		}
 		if r.Counts[reclaim.Limited] > 0 {
 			w.audit("run_limited", "reclaim.guards.per_run", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.Any("counts", r.Counts))
-			w.log.Warn("a run has taken as much as one may, and more is due: the rest waits for the next", "routine", r.Routine, "run", r.ID, "counts", r.Counts)
+			w.log.Warn("a run reached its limit and more is due; the rest waits for the next run", "routine", r.Routine, "run", r.ID, "counts", r.Counts)
 		}
 		w.log.Info("run ended", "routine", r.Routine, "run", r.ID, "outcome", r.Outcome, "counts", r.Counts)
 	}

@@ -67,8 +67,8 @@ func (s *Store) tellPact(ctx context.Context, id string, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, lethe.ErrBackendMismatch):
-		s.opt.Log.Warn("DELETES ARE STOPPED on this backend; the store goes on serving. "+
-			"Look into it, then let them go on with: "+s.opt.Command("backend", "accept", id), "backend", id, "error", err)
+		s.opt.Log.Warn("DELETES ARE STOPPED on this backend; the store keeps serving. "+
+			"Find the cause, then resume them with: "+s.opt.Command("backend", "accept", id), "backend", id, "error", err)
 	default:
 		s.opt.Log.Error("the epoch of this backend could not be checked", "backend", id, "error", err)
 	}
@@ -76,6 +76,6 @@ func (s *Store) tellPact(ctx context.Context, id string, err error) {
 
 // quietly waits until nobody else was seen for long enough.
 func (s *Store) quietly(ctx context.Context, d time.Duration) error {
-	s.opt.Log.Warn("before the first deletion it is watched whether another ledger uses the backend (reclaim.grace.heartbeat)", "for", d.Round(time.Second))
+	s.opt.Log.Warn("before the first delete, this instance watches whether another ledger uses the backend (reclaim.grace.heartbeat)", "for", d.Round(time.Second))
 	return lethe.Sleep(ctx, d)
 }

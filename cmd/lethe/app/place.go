@@ -20,18 +20,18 @@ const lookTime = 5 * time.Second
 const placesEvery = 2 * time.Second
 
 // notLookedAt begins the reason of a gate that was shut before the backend answered.
-const notLookedAt = "it could not be looked at yet"
+const notLookedAt = "it could not be read yet"
 
 // place shuts or opens the gate of a backend.
 func (s *Store) place(id, why string) {
 	switch g := s.gates[id]; {
 	case why == "" && g.Open():
-		s.opt.Log.Info("the backend is in its place again, it is read and written", "backend", id)
+		s.opt.Log.Info("the backend is in its place again and is used", "backend", id)
 	case why != "" && g.Shut(why):
 		text := "THE BACKEND IS NOT IN ITS PLACE: nothing is read or written there. " +
-			"Mount its disk, and it goes on by itself; if its bytes are lost for good: " + s.opt.Command("backend", "accept", id)
+			"Mount its disk to continue; if its bytes are lost for good: " + s.opt.Command("backend", "accept", id)
 		if strings.HasPrefix(why, notLookedAt) {
-			text = "the backend does not answer yet: nothing is read or written there before it does"
+			text = "the backend does not answer yet: nothing is read or written there until it does"
 		}
 		s.opt.Log.Error(text, "backend", id, "error", why)
 	}

@@ -17,7 +17,7 @@ func (s *Store) makeRouter(ctx context.Context) error {
 	o := placement.RouterOptions{
 		Strategy: placement.Strategy(s.Config.Placement.Strategy), Ledger: s.rows, Health: s.health,
 		Spacers: map[string]blob.Spacer{},
-		Failed:  func(err error) { s.opt.Log.Debug("how full the backends are could not be read", "error", err) },
+		Failed:  func(err error) { s.opt.Log.Debug("the fill of the backends could not be read", "error", err) },
 	}
 	o.Order = s.order()
 	for _, b := range s.Config.Backends {

@@ -54,7 +54,7 @@ func (s *Store) openPostgres(ctx context.Context, o meta.Options, set ...meta.Se
 			return nil, fmt.Errorf("%w (waited %s for it: database.wait)", err, waited.Round(time.Second))
 		}
 		if !told {
-			s.opt.Log.Warn("the database does not answer; the start waits for it", "at_most", c.Wait.Std().String(), "error", err)
+			s.opt.Log.Warn("the database does not answer; waiting for it", "at_most", c.Wait.Std().String(), "error", err)
 			told = true
 		}
 		select {

@@ -57,7 +57,7 @@ func (p *pulse) beat(ctx context.Context) {
 	switch {
 	case err != nil && p.down == 0:
 		p.down = start
-		p.log.Error("THE DATABASE DOES NOT ANSWER: requests are answered with 503, routines wait; it goes on by itself once it answers", "error", err)
+		p.log.Error("THE DATABASE DOES NOT ANSWER: requests get 503 and routines wait until it answers", "error", err)
 	case err == nil && p.down != 0:
 		p.log.Info("the database answers again", "after", now.Sub(p.down).Round(time.Millisecond).String())
 		p.down = 0

@@ -37,10 +37,10 @@ func (w *observer) reconciling() *reconcile.Events {
 		},
 		Broken: func(backend string, err error) {
 			w.metrics.ReconcileBroken(backend)
-			w.log.Log(context.Background(), w.level(err, slog.LevelWarn), "comparing a backend with the ledger was cut off; it goes on in the next run", "backend", backend, "error", err)
+			w.log.Log(context.Background(), w.level(err, slog.LevelWarn), "comparing a backend with the ledger was interrupted; the next run continues it", "backend", backend, "error", err)
 		},
 		Dangling: func(l reconcile.Loss) {
-			what := "a blob's bytes are missing or damaged; it is healed from another copy"
+			what := "a blob's bytes are missing or damaged; they are restored from another copy"
 			if l.Copies == 0 {
 				what = "a blob's bytes are missing or damaged, and there is no other copy: objects are lost"
 			}

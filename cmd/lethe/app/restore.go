@@ -27,11 +27,11 @@ type Restored struct {
 // lethe.ErrCorrupt.
 func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
 	if c.Database.On() {
-		return out, errors.New("the ledger lies in PostgreSQL, and is restored with its tools (pg_restore, or a base backup); " +
-			"then, before it is served: \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+		return out, errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
+			"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
 	}
 	if err := meta.CheckFile(ctx, file); err != nil {
-		return out, fmt.Errorf("%s is no sound backup: %w", file, err)
+		return out, fmt.Errorf("%s is not a valid backup: %w", file, err)
 	}
 	lock, err := LockDataDir(c.DataDir, true)
 	if err != nil {
@@ -40,7 +40,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	path := LedgerPath(c.DataDir)
 	if exists(path) && !replace {
-		return out, fmt.Errorf("%s has a ledger already: restore into another folder, or keep the old one aside with --replace", c.DataDir)
+		return out, fmt.Errorf("%s has a ledger already: restore into another folder, or add --replace to keep the old one under another name", c.DataDir)
 	}
 	fresh := path + ".restoring"
 	defer func() { err = errors.Join(err, removeLedger(fresh)) }()

@@ -18,7 +18,7 @@ import (
 func (w *observer) breaker(backend string, st breaker.State) {
 	if st.Open {
 		w.metrics.BreakerOpened(backend)
-		w.log.Error("a backend does not work and is spared: reads fail over, writes go elsewhere, deletes wait; it is asked again from time to time",
+		w.log.Error("a backend fails and is not called: reads use other copies, writes go elsewhere, deletes wait; it is probed again",
 			"backend", backend, "outages", st.Outages, "error", st.LastErr)
 		return
 	}
@@ -29,7 +29,7 @@ func (w *observer) breaker(backend string, st breaker.State) {
 func (w *observer) s3blob(backend string) s3blob.Events {
 	return s3blob.Events{
 		Pace: func(batch, concurrency int) {
-			w.log.Debug("deletions on a backend go at another pace", "backend", backend, "batch", batch, "concurrency", concurrency)
+			w.log.Debug("the rate of deletes on a backend changed", "backend", backend, "batch", batch, "concurrency", concurrency)
 		},
 		Throttled: func(op string, wait time.Duration, err error) {
 			w.metrics.BackendThrottled(backend)
@@ -37,7 +37,7 @@ func (w *observer) s3blob(backend string) s3blob.Events {
 		},
 		Protocol: func(op string, err error) {
 			w.metrics.BackendContradicted(backend)
-			w.log.Warn("an answer of a backend contradicts the request; its effect counts as unknown", "backend", backend, "op", op, "error", err)
+			w.log.Warn("a response of a backend contradicts the request; its effect is unknown", "backend", backend, "op", op, "error", err)
 		},
 	}
 }
@@ -47,7 +47,7 @@ func (w *observer) redis() redisconn.Events {
 	return redisconn.Events{
 		Down: func(err error) {
 			w.metrics.RedisDown()
-			w.log.Warn("Redis does not answer; everything goes on without it, only slower", "error", err)
+			w.log.Warn("Redis does not answer; everything works without it, only slower", "error", err)
 		},
 		Up: func() { w.log.Info("Redis answers again") },
 	}
@@ -69,7 +69,7 @@ func (w *observer) placing() *placement.Events {
 		},
 		CopyFailed: func(source meta.Blob, to string, err error) {
 			w.metrics.CopyFailed(to)
-			w.log.Warn("a copy was given up; it is tried again", "source", source.ID, "from", source.Backend, "to", to, "error", err)
+			w.log.Warn("a copy failed; it will be tried again", "source", source.ID, "from", source.Backend, "to", to, "error", err)
 		},
 		Unrecorded: func(copied meta.Blob, err error) {
 			w.enqueueFailed(lost{copied.Backend, "abandon", err, []fate.Bytes{{Blob: copied.ID, Size: copied.Size}}}, slog.Int64("bytes", copied.Size))
@@ -82,7 +82,7 @@ func (w *observer) placing() *placement.Events {
 			w.log.Error("a copy is missing or damaged", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
 		Stuck: func(s meta.Subject, why string, retry lethe.Time) {
-			w.log.Debug("less copies can be made than are wanted", "content", s.ID, "why", why, "again", retry.String())
+			w.log.Debug("fewer copies can be made than configured", "content", s.ID, "why", why, "again", retry.String())
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (a *App) endStops(ctx context.Context) {
 	limits.Deletes = boundOf(a.Config.Reclaim.Guards.Deletes)
 	ended, err := a.Ledger.EndStops(ctx, limits)
 	if err != nil {
-		a.opt.Log.Error("what limits stopped that are switched off now was not let go: see "+a.opt.Command("guard", "show"), "error", err)
+		a.opt.Log.Error("deletions stopped by limits that are off now are still stopped: see "+a.opt.Command("guard", "show"), "error", err)
 	}
 	for _, g := range ended {
 		a.watch.audit("guard_ended", "its limit is gone from the configuration", slog.String("kind", string(g.Kind)),

@@ -195,10 +195,10 @@ func (s *Store) lock(context.Context) error {
 	}
 	s.closing(f.Close)
 	if err := sweepBackups(s.Config.DataDir); err != nil {
-		s.opt.Log.Warn("remains of a backup that was cut off could not be removed", "error", err)
+		s.opt.Log.Warn("remains of an interrupted backup could not be removed", "error", err)
 	}
 	if !s.shared() && !s.opt.Create && !exists(LedgerPath(s.Config.DataDir)) {
-		return fmt.Errorf("%w in %s: \"lethe serve\" makes one, --data-dir names another", ErrNoStore, s.Config.DataDir)
+		return fmt.Errorf("%w in %s: run \"lethe serve\" to make one, or choose another with --data-dir", ErrNoStore, s.Config.DataDir)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func openTracer(ctx context.Context, c config.Tracing, opt Options) (*tracer, er
 		}
 		var err error
 		if exporter, err = otlptracehttp.New(ctx, o...); err != nil {
-			return nil, fmt.Errorf("tracing: %w; correct tracing.endpoint and the variables OTEL_EXPORTER_OTLP_*", err)
+			return nil, fmt.Errorf("tracing: %w; correct tracing.endpoint and the environment variables OTEL_EXPORTER_OTLP_*", err)
 		}
 	}
 	told := &throttle{}

@@ -28,7 +28,7 @@ func (s *Store) makeBus() {
 		Conn: s.redis, Channel: wake.Channel(redisPrefix, s.Identity.ID), Self: s.worker, Gap: wakeGap,
 		Wake: func(routine string) { s.Loop.Wake(routine) },
 		Events: wake.Events{
-			Failed: func(err error) { s.opt.Log.Debug("other instances could not be told that there is work", "error", err) },
+			Failed: func(err error) { s.opt.Log.Debug("other instances could not be woken", "error", err) },
 		},
 	}
 	if s.Config.Has(config.RoleReclaim) {
@@ -76,7 +76,7 @@ func (s *Store) claiming() reclaim.Ledger {
 		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLock,
 		Events: claimlock.Events{
 			Without: func(name string, err error) {
-				s.opt.Log.Debug("a claim went on without the lock", "lock", name, "error", err)
+				s.opt.Log.Debug("a claim continued without the lock", "lock", name, "error", err)
 			},
 		},
 	}))
