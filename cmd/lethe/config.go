@@ -53,9 +53,9 @@ that set nothing.`,
 		},
 		&cobra.Command{
 			Use: "settings [PREFIX]", Short: "List every setting with its type, default, variable and meaning", Args: cobra.MaximumNArgs(1),
-			Long: `List every setting with its type, its default, the variable of the environment that
-sets it, and its meaning. PREFIX is the beginning of names: "lethe config settings cache"
-lists cache.size, cache.max_value and cache.ttl.`,
+			Long: `List every setting with its type, default, environment variable and meaning. PREFIX is
+the beginning of names: "lethe config settings cache" lists cache.size, cache.max_value
+and cache.ttl.`,
 			RunE: func(_ *cobra.Command, args []string) error { return c.listSettings(strings.Join(args, "")) },
 		},
 	)
