@@ -21,7 +21,6 @@ import (
 	_ "github.com/redis/go-redis/v9"
 	_ "github.com/schollz/progressbar/v3"
 	_ "github.com/spf13/cobra"
-	_ "github.com/versity/versitygw/s3api"
 	_ "go.uber.org/goleak"
 	_ "golang.org/x/sync/errgroup"
 	_ "golang.org/x/sys/unix"

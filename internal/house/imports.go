@@ -33,10 +33,20 @@ var rooms = map[string]int{
 	// The suite of ledgers knows the interfaces of those who need them.
 	"meta/metatest": 25,
 	"s3":            30, "paste": 30, "admin": 30,
+	// Who may do what is decided in terms of S3; the gateway serves both.
+	"s3/authz": 31, "s3/gateway": 32,
 	"cmd": 40, "bench": 40, "examples": 40,
 	// Applications of their own, which import nothing of ours: tests in any room may
 	// drive them.
 	"examples/pastebin/paste": 5, "examples/recordings/recording": 5,
+}
+
+// confined are the libraries, by the beginning of their path, that one room alone
+// imports, tests included.
+var confined = map[string]string{
+	"github.com/versity/versitygw": "s3/gateway",
+	"github.com/gofiber/":          "s3/gateway",
+	"github.com/valyala/fasthttp":  "s3/gateway",
 }
 
 // rankInternal is the rank of an internal package that imports nothing of ours;
@@ -97,7 +107,7 @@ func (g graph) refuse(f *File, room, path string) string {
 		if room == "" && !f.IsTest() && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
 			return fmt.Sprintf("the root package imports %s: it imports the standard library only", path)
 		}
-		return ""
+		return refuseLibrary(room, path)
 	}
 	target, ok := roomOf(to)
 	if !ok || target == room || suiteFor(f, to) {
@@ -112,6 +122,16 @@ func (g graph) refuse(f *File, room, path string) string {
 	}
 	return fmt.Sprintf("%s (rank %d) imports %s (rank %d): imports point to lower ranks only; declare the few methods needed as an interface here, or move the code down",
 		title(room), have, title(target), want)
+}
+
+// refuseLibrary returns why the room must not import a library, "" if it may.
+func refuseLibrary(room, path string) string {
+	for library, only := range confined {
+		if strings.HasPrefix(path, library) && room != only {
+			return fmt.Sprintf("%s imports %s: only %s does; translate its types there", title(room), path, only)
+		}
+	}
+	return ""
 }
 
 // suiteFor says that the file is an external test that runs a conformance suite:

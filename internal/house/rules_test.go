@@ -161,6 +161,10 @@ func importSamples() map[string][]sample {
 		at("like a room by name", "metadata/x.go", "package x\n", 1),
 		at("a room drives the application of the examples", "adopt/x_test.go", importing("examples/pastebin/paste"), 0),
 		at("no room drives its command", "adopt/x_test.go", importing("examples/pastebin"), 1),
+		at("another room knows the gateway", "s3/x_test.go", "package x\n\nimport _ \"github.com/versity/versitygw/auth\"\n", 1),
+		at("another room knows the web server", "cmd/x/x.go", "package x\n\nimport (\n\t_ \"github.com/gofiber/fiber/v3\"\n\t_ \"github.com/valyala/fasthttp\"\n)\n", 2),
+		at("one room knows both", "s3/gateway/x.go", "package x\n\nimport (\n\t_ \"github.com/versity/versitygw/auth\"\n\t_ \"github.com/gofiber/fiber/v3\"\n)\n", 0),
+		at("who decides does not know the gateway", "s3/authz/x.go", importing("s3/gateway"), 1),
 		at("command imports internal", "cmd/x/x.go", importing("internal/a", "s3", "reclaim"), 0),
 		at("internal imports a command", "internal/a/x.go", importing("cmd/x"), 1),
 		{"internal stands above what it imports", map[string]string{

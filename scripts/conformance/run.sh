@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh [SUITE...]: runs other people's test suites against Lethe and compares
-# them with the lists in s3/testdata. SUITE: versitygw (also against lethe serve, and
+# them with the lists in s3/gateway/testdata. SUITE: versitygw (also against lethe serve, and
 # against versitygw's own gateway), rclone, minio, terraform, s3tests (as versitygw);
 # default all. S3TESTS names a checkout of github.com/ceph/s3-tests, PROVIDERS a folder with
 # Terraform's provider for AWS; without them those suites are left out. What the others need
@@ -16,11 +16,11 @@ failed=()
 suite() {
 	local log=$PWD/.cache/conformance-$1.log
 	mkdir -p .cache
-	if go test -count=1 -v -timeout 90m -run "^$2\$" ./s3 >"$log" 2>&1; then
+	if go test -count=1 -v -timeout 90m -run "^$2\$" ./s3/gateway >"$log" 2>&1; then
 		grep -E "_test.go:[0-9]+: $1: " "$log" | sed 's/^ *[a-z_]*\.go:[0-9]*: //'
 	else
 		grep -vE '^failure:' "$log" | tail -n 60 >&2
-		echo "run.sh: $1 differs from s3/testdata/$1-failures.txt; the whole log is $log" >&2
+		echo "run.sh: $1 differs from s3/gateway/testdata/$1-failures.txt; the whole log is $log" >&2
 		failed+=("$1")
 	fi
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
 // front is the S3 server, which binds its address when it serves.
 type front struct {
-	server *s3.Server
+	server *gateway.Server
 	ready  func(net.Addr)
 }
 
@@ -38,9 +38,9 @@ func (a *App) openFront(context.Context) (err error) {
 		return nil
 	}
 	c := a.Config.Server
-	o := s3.Options{
+	o := gateway.Options{
 		Store: tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}, Keys: a.keys(),
-		Root:   s3.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
+		Root:   gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
 		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(),
@@ -54,18 +54,18 @@ func (a *App) openFront(context.Context) (err error) {
 		o.Ownership = own
 	}
 	if c.S3.TLS.On() {
-		certificates, err := s3.LoadCertificates(c.S3.TLS.Cert, c.S3.TLS.Key, o.Events)
+		certificates, err := gateway.LoadCertificates(c.S3.TLS.Cert, c.S3.TLS.Key, o.Events)
 		if err != nil {
 			return err
 		}
 		o.GetCertificate = certificates.GetCertificate
 	}
-	a.front.server, err = s3.New(o)
+	a.front.server, err = gateway.New(o)
 	return err
 }
 
 // keys looks access keys up.
-func (a *App) keys() s3.AccessKeys {
+func (a *App) keys() gateway.AccessKeys {
 	if a.reads != nil {
 		return a.reads.Keys(a.Ledger)
 	}

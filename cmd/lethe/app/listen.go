@@ -18,7 +18,7 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/netlimit"
-	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
 // Bounds of the HTTP servers for operators and pastes.
@@ -63,7 +63,7 @@ func (a *App) listen(ctx context.Context, name string, l config.Listener) (net.L
 	if !l.TLS.On() {
 		return ln, nil
 	}
-	certificates, err := s3.LoadCertificates(l.TLS.Cert, l.TLS.Key, a.watch.front())
+	certificates, err := gateway.LoadCertificates(l.TLS.Cert, l.TLS.Key, a.watch.front())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("server.%s.tls: %w", name, err), ln.Close())
 	}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// A key whose list has meta.AccountBuckets is an account: it makes buckets of any
+// name that is free, owns them, and may use what access control lists and policies
+// of other buckets grant it by its id. What it may do in a bucket that is not in its
+// list is decided by versitygw alone, from the bucket's list and policy; here, where
+// the store is touched, it is seen to that versitygw was about to decide on that very
+// bucket, so that a bucket that it has read otherwise out of the request is refused.
+
+// decide notes that versitygw decides on what the request does in a bucket.
+func (r *request) decide(bucket string) {
+	if !slices.Contains(r.deciding, bucket) {
+		r.deciding = append(r.deciding, bucket)
+	}
+}
+
+// decides says so.
+func (r *request) decides(bucket string) bool { return slices.Contains(r.deciding, bucket) }
+
+// decidedOn is the bucket on which was decided that a body may be written into it, for
+// those who are allowed it by the bucket: until they have sent the body its name may be
+// another's. A key with the name in its list may write into whatever has the name.
+func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
+	if _, root := account(ctx); root || b.grantee(ctx, o.req, o.names.bucket) != nil {
+		return "", nil
+	}
+	found, err := b.store.Bucket(o.ctx, o.names.bucket)
+	return found.ID, err
+}
+
+// means notes which bucket it is on whose list, read next and not from the cache, will
+// be decided that the request may change what is said of a bucket: when it does, the
+// name may be another's.
+func (b *Backend) means(ctx context.Context, bucket string) error {
+	req := requestOf(ctx)
+	_, root := account(ctx)
+	if root || !req.setsBucket() || b.grantee(ctx, req, bucket) != nil {
+		return nil
+	}
+	o := &op{req: req, names: names{bucket: bucket}}
+	own, cancel := b.context(req, false)
+	defer cancel()
+	found, err := b.store.Bucket(own, bucket)
+	if err != nil {
+		return b.fail(o, err)
+	}
+	if req.meant == nil {
+		req.meant = map[string]lethe.ID{}
+	}
+	req.meant[bucket] = found.ID
+	b.store.forget(bucket)
+	return nil
+}
+
+// setsBucket says that the request changes what is said of a bucket.
+func (r *request) setsBucket() bool {
+	return r.event.Key == "" && (r.event.Method == http.MethodPut || r.event.Method == http.MethodDelete)
+}
+
+// isAccount says that the request is signed by an account's key.
+func (b *Backend) isAccount(req *request) bool {
+	return b.opt.Keys == nil || (req.key != nil && req.key.Account())
+}
+
+// owner is the account that a bucket made by the request belongs to.
+func (b *Backend) owner(req *request, acct auth.Account) string {
+	if b.opt.Keys == nil || req.key == nil || req.key.Owner == "" {
+		return acct.Access
+	}
+	return req.key.Owner
+}
+
+// newList is the list of a new bucket: as versitygw makes it for who asks, or as it
+// was wished for and versitygw refused it, written for the bucket's owner. What it
+// would grant in vain is refused.
+func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byte, error) {
+	list, err := auth.ParseACL(made)
+	if w := requestOf(ctx).wish; w != nil {
+		list, err = w.list(owner)
+	}
+	if err != nil || list.Owner == "" {
+		return slices.Clone(made), err
+	}
+	for i, g := range list.Grantees {
+		if g.Access == list.Owner {
+			list.Grantees[i].Access = owner
+		}
+	}
+	list.Owner = owner
+	if err := b.holdable(ctx, grantsOf(list), owner); err != nil {
+		return nil, err
+	}
+	return json.Marshal(list)
+}
+
+// policyGrantee returns the key of the request if the bucket is in its list or its
+// own: what the policy does not say of it, it may do all the same.
+func (b *Backend) policyGrantee(ctx context.Context, req *request, bucket string) (*meta.AccessKey, error) {
+	if key := b.grantee(ctx, req, bucket); key != nil {
+		return key, nil
+	}
+	acct, root := account(ctx)
+	if b.opt.Keys == nil || root || acct.Access == "" || !b.isAccount(req) {
+		return nil, nil
+	}
+	owner, err := b.bucketOwner(ctx, bucket)
+	if err != nil || owner != req.key.ID {
+		return nil, err
+	}
+	return req.key, nil
+}
+
+// grantable refuses grants to keys that are no accounts: they are confined to their
+// lists, whatever others grant.
+func (b *Backend) grantable(ctx context.Context, ids []string) error {
+	if b.opt.Keys == nil {
+		return nil
+	}
+	own, cancel := b.context(requestOf(ctx), false)
+	defer cancel()
+	for _, id := range ids {
+		key, err := b.opt.Keys.AccessKey(own, id)
+		switch {
+		case errors.Is(err, lethe.ErrNoSuchAccessKey):
+			// The root, which is no key of the ledger.
+		case err != nil:
+			return b.fail(&op{req: requestOf(ctx)}, err)
+		case !key.Account():
+			return s3err.APIError{
+				Code: "NotImplemented", HTTPStatusCode: http.StatusNotImplemented,
+				Description: "Access key " + key.ID + " may use the buckets that were chosen when it was made, and an access control list cannot widen that: " +
+					"grant to " + allUsers + ", make a key for the bucket, or one for " + meta.AccountBuckets + ", which can be granted something.",
+			}
+		}
+	}
+	return nil
+}
+
+// ofAccount lists the buckets that an account owns or that are in its key's list.
+func (b *Backend) ofAccount(o *op, q meta.BucketQuery, key meta.AccessKey) ([]meta.Bucket, error) {
+	listed, err := b.chosen(o, q, key.Buckets)
+	if err != nil {
+		return nil, err
+	}
+	q.Owner = key.ID
+	out, err := b.store.Buckets(o.ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	byName := func(a, b meta.Bucket) int { return strings.Compare(a.Name, b.Name) }
+	out = append(out, listed...)
+	slices.SortFunc(out, byName)
+	out = slices.CompactFunc(out, func(a, b meta.Bucket) bool { return a.Name == b.Name })
+	return out[:min(len(out), q.Limit)], nil
+}

@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
+)
+
+const (
+	// maxKey is the longest object key in bytes, as S3 has it.
+	maxKey = 1024
+	// maxDelete is the most keys of one DeleteObjects request, as S3 has it.
+	maxDelete = 1000
+	// defaultMinPart is the smallest part but the last, in bytes, as S3 has it.
+	defaultMinPart = 5 << 20
+	// defaultTimeout ends operations that move no body.
+	defaultTimeout = time.Minute
+)
+
+// BackendOptions of a Backend. Store is needed.
+type BackendOptions struct {
+	Store Store
+	// Keys confines access keys to their buckets. Nil: the accounts that were
+	// authenticated are confined by access control lists and policies alone.
+	Keys   AccessKeys
+	Clock  lethe.Clock // reads times to live (default lethe.SystemClock)
+	Region string      // of new buckets
+	// Ownership is that of buckets made without one (default BucketOwnerEnforced).
+	Ownership types.ObjectOwnership
+	// AccountBuckets is how many buckets an account may own; 0: any number. The root
+	// may make any number.
+	AccountBuckets int
+	MinPart        int64         // the store's, for error texts (default 5 MiB)
+	Timeout        time.Duration // of operations that move no body (default 1 min)
+	// Base ends every operation when it is done (default: never).
+	Base context.Context
+	// KeyRate limits requests per access key.
+	KeyRate ratelimit.Rate
+	Events  Events
+}
+
+// Backend is versitygw's backend over a Store. Operations that are not here
+// answer NotImplemented, as S3 does.
+type Backend struct {
+	backend.BackendUnsupported
+	opt   BackendOptions
+	store *documentCache
+	// policies are the buckets', parsed.
+	policies *policies
+	rates    *ratelimit.Limiter
+	// accounts that lists may grant something to; nil: not looked up.
+	accounts auth.IAMService
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// NewBackend makes a backend.
+func NewBackend(o BackendOptions) *Backend {
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	if o.MinPart == 0 {
+		o.MinPart = defaultMinPart
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Base == nil {
+		o.Base = context.Background()
+	}
+	return &Backend{
+		opt: o, store: cacheDocuments(o.Store), policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
+		rates: ratelimit.New(o.KeyRate, nil),
+	}
+}
+
+// String names the backend in versitygw's messages.
+func (*Backend) String() string { return "Lethe" }
+
+// NormalizeObjectKey returns the key as it is: a key is a name, not a path, so
+// that what is authorised and what is acted on are the same bytes.
+func (*Backend) NormalizeObjectKey(_, key string) string { return key }
+
+// op is one operation under way.
+type op struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	req    *request
+	names  names
+}
+
+// need says what an operation wants.
+type need struct {
+	bucket, key, upload string
+	access              access
+	body                bool // moves a body: no deadline but the connection's
+	xml                 bool // the request's body is an XML document
+}
+
+// begin authorises an operation on its bucket and opens its own context. The
+// caller ends it by cancel, also after an error.
+func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
+	o := &op{req: requestOf(rctx), cancel: func() {}}
+	o.names = names{bucket: n.bucket, key: n.key, upload: n.upload}
+	if err := b.allow(rctx, o.req, n.bucket, n.access); err != nil {
+		return o, err
+	}
+	if n.key != "" {
+		if err := checkKey(n.key); err != nil {
+			return o, err
+		}
+	}
+	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && n.xml {
+		if err := wellFormed(rc.Request.Body()); err != nil {
+			return o, err
+		}
+	}
+	acct, _ := account(rctx)
+	o.ctx, o.cancel = b.context(o.req, n.body)
+	o.ctx = lethe.WithCaller(o.ctx, lethe.Caller{Key: strings.Clone(acct.Access), Request: o.req.event.ID})
+	return o, nil
+}
+
+// context begins the context of what is done for a request, which ends with its
+// body, or for one without a body after a while.
+func (b *Backend) context(r *request, body bool) (context.Context, context.CancelFunc) {
+	base := r.base
+	if base == nil {
+		base = b.opt.Base
+	}
+	if body {
+		return context.WithCancel(base)
+	}
+	return context.WithTimeout(base, b.opt.Timeout)
+}
+
+// str clones a string of a request; nil is empty.
+func str(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return strings.Clone(*p)
+}
+
+// num reads an optional number; nil is zero.
+func num[T int32 | int64](p *T) T {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// ptr points to s, nil if it is empty.
+func ptr(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// to points to v.
+func to[T any](v T) *T { return &v }
+
+// cloneMap clones a map of a request with its strings.
+func cloneMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range maps.All(m) {
+		out[strings.Clone(k)] = strings.Clone(v)
+	}
+	return out
+}
+
+// quote puts an ETag in quotes, as HTTP wants it.
+func quote(etag string) string { return `"` + etag + `"` }
+
+// unquote takes the quotes off an ETag.
+func unquote(etag string) string { return strings.Trim(etag, `"`) }

@@ -1,0 +1,257 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// bucketPage is how many buckets are read at once.
+const bucketPage = 1000
+
+// CreateBucket makes a bucket that belongs to who asks for it. A restricted key
+// may make those of its list, an account any.
+func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput, acl []byte) error {
+	requestOf(ctx).decide(str(in.Bucket))
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: setting})
+	defer o.cancel()
+	if err != nil {
+		return err
+	}
+	if !validLabels(o.names.bucket) {
+		return s3err.GetBucketErr(s3err.ErrInvalidBucketName, o.names.bucket)
+	}
+	if in.ObjectLockEnabledForBucket != nil && *in.ObjectLockEnabledForBucket {
+		return notKept(noLock)
+	}
+	var tags map[string]string
+	if in.CreateBucketConfiguration != nil {
+		if tags, err = backend.ParseCreateBucketTags(in.CreateBucketConfiguration.Tags); err != nil {
+			return err
+		}
+		if err := unreserved(tags); err != nil {
+			return err
+		}
+	}
+	acct, _ := account(ctx)
+	if creator, ok := ctx.Value(localOwner).(auth.Account); ok {
+		acct = creator
+	}
+	bucket := meta.Bucket{Name: o.names.bucket, Owner: strings.Clone(b.owner(o.req, acct)), Region: b.opt.Region}
+	if acl, err = b.newList(ctx, acl, bucket.Owner); err != nil {
+		return b.fail(o, err)
+	}
+	bucket.Documents = map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
+	if acl == nil {
+		delete(bucket.Documents, kindACL)
+	}
+	if _, root := account(ctx); !root {
+		bucket.Most = b.opt.AccountBuckets
+	}
+	if len(tags) > 0 {
+		if bucket.Documents[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
+			return b.fail(o, err)
+		}
+	}
+	made, err := b.store.CreateBucket(o.ctx, bucket)
+	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
+		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
+	}
+	o.req.changes(changedOwner, nil)
+	if err != nil {
+		return b.fail(o, err)
+	}
+	o.req.changed(changedOwner, bucket.Owner)
+	for _, kind := range []string{kindACL, kindOwnership, kindTags} {
+		if body := bucket.Documents[kind]; body != nil {
+			o.req.changed(kind, shown(body))
+		}
+	}
+	return nil
+}
+
+// validLabels says that a bucket's name can be part of a host's, beyond what
+// versitygw checks: no label is empty, begins or ends with a hyphen.
+func validLabels(name string) bool {
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// HeadBucket looks whether the bucket is there.
+func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*awss3.HeadBucketOutput, error) {
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket)})
+	defer o.cancel()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.store.Bucket(o.ctx, o.names.bucket); err != nil {
+		return nil, b.fail(o, err)
+	}
+	return &awss3.HeadBucketOutput{}, nil
+}
+
+// DeleteBucket deletes a bucket without objects. Uploads that are still open are
+// given up, as S3 does.
+func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
+	defer o.cancel()
+	if err != nil {
+		return err
+	}
+	b.changesBucket(o)
+	err = b.store.DeleteBucket(o.ctx, o.names.bucket)
+	if errors.Is(err, lethe.ErrBucketNotEmpty) {
+		page, listErr := b.store.List(o.ctx, meta.ListQuery{Bucket: o.names.bucket, Limit: 1})
+		if listErr == nil && len(page.Objects) == 0 {
+			err = b.deleteWithUploads(o)
+		}
+	}
+	if err == nil {
+		o.req.changed(changedOwner, nil)
+	}
+	return b.fail(o, err)
+}
+
+func (b *Backend) deleteWithUploads(o *op) error {
+	for {
+		open, err := b.store.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: maxList})
+		if err != nil {
+			return err
+		}
+		for _, u := range open {
+			if err := b.store.Abort(o.ctx, u.Bucket, u.Key, u.ID); err != nil && !errors.Is(err, lethe.ErrNoSuchUpload) {
+				return err
+			}
+		}
+		if len(open) < maxList {
+			return b.store.DeleteBucket(o.ctx, o.names.bucket)
+		}
+	}
+}
+
+// ListBuckets lists the buckets that the requester may use.
+func (b *Backend) ListBuckets(ctx context.Context, in s3response.ListBucketsInput) (s3response.ListAllMyBucketsResult, error) {
+	owner, prefix := str(&in.Owner), str(&in.Prefix)
+	q := meta.BucketQuery{Prefix: prefix, After: str(&in.ContinuationToken), Limit: int(in.MaxBuckets) + 1}
+	o := &op{req: requestOf(ctx)}
+	o.ctx, o.cancel = b.context(o.req, false)
+	defer o.cancel()
+	found, err := b.visible(ctx, o, q, in.IsAdmin)
+	if err != nil {
+		return s3response.ListAllMyBucketsResult{}, b.fail(o, err)
+	}
+	res := s3response.ListAllMyBucketsResult{Owner: s3response.CanonicalUser{ID: owner}, Prefix: prefix}
+	for _, f := range found {
+		if len(res.Buckets.Bucket) == int(in.MaxBuckets) {
+			res.ContinuationToken = res.Buckets.Bucket[len(res.Buckets.Bucket)-1].Name
+			break
+		}
+		res.Buckets.Bucket = append(res.Buckets.Bucket,
+			s3response.ListAllMyBucketsEntry{Name: f.Name, CreationDate: f.CreatedAt.Time()})
+	}
+	return res, nil
+}
+
+// visible lists buckets for the requester, by name.
+func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bool) ([]meta.Bucket, error) {
+	acct, root := account(ctx)
+	if err := b.count(o.req, acct.Access); err != nil {
+		return nil, err
+	}
+	if b.opt.Keys == nil || root {
+		if !all {
+			q.Owner = strings.Clone(acct.Access)
+		}
+		return b.store.Buckets(o.ctx, q)
+	}
+	if acct.Access == "" {
+		return nil, s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	key, err := b.accessKey(o.req, acct.Access)
+	if err != nil {
+		return nil, err
+	}
+	if permits(key, allBuckets) {
+		return b.store.Buckets(o.ctx, q)
+	}
+	if key.Account() {
+		return b.ofAccount(o, q, key)
+	}
+	return b.chosen(o, q, key.Buckets)
+}
+
+// chosen looks up those of the names that exist.
+func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucket, error) {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	var out []meta.Bucket
+	for _, name := range slices.Compact(list) {
+		if name == meta.AccountBuckets || name <= q.After || !strings.HasPrefix(name, q.Prefix) {
+			continue
+		}
+		found, err := b.store.Bucket(o.ctx, name)
+		if errors.Is(err, lethe.ErrNoSuchBucket) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, found); len(out) == q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// ChangeBucketOwner gives a bucket to another account, with a new access control
+// list and without a policy.
+func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) error {
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
+	defer o.cancel()
+	if err != nil {
+		return err
+	}
+	b.changesBucket(o)
+	if err := b.store.SetBucketOwner(o.ctx, o.names.bucket, str(&owner)); err != nil {
+		return b.fail(o, err)
+	}
+	o.req.changed(changedOwner, str(&owner))
+	return auth.UpdateBucketACLOwner(ctx, b, o.names.bucket, str(&owner))
+}
+
+// ListBucketsAndOwners lists all buckets with their owners.
+func (b *Backend) ListBucketsAndOwners(ctx context.Context) ([]s3response.Bucket, error) {
+	o := &op{req: requestOf(ctx)}
+	o.ctx, o.cancel = b.context(o.req, false)
+	defer o.cancel()
+	if _, root := account(ctx); b.opt.Keys != nil && !root {
+		return nil, s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	var out []s3response.Bucket
+	for after, more := "", true; more; {
+		page, err := b.store.Buckets(o.ctx, meta.BucketQuery{After: after, Limit: bucketPage})
+		if err != nil {
+			return nil, b.fail(o, err)
+		}
+		for _, f := range page {
+			out, after = append(out, s3response.Bucket{Name: f.Name, Owner: f.Owner}), f.Name
+		}
+		more = len(page) == bucketPage
+	}
+	return out, nil
+}

@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/s3api/middlewares"
+	"github.com/versity/versitygw/s3api/utils"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// crc64 is kept of every object for which the client chose no other checksum, as
+// S3 does.
+const crc64 = types.ChecksumAlgorithmCrc64nvme
+
+// smallestRead is the least that is read at once, in bytes: versitygw's readers of
+// chunked bodies make no progress in less than a chunk's header.
+const smallestRead = 4 << 10
+
+// given is the checksums of a request's headers, by algorithm; nil: not given.
+type given [10]struct {
+	algorithm types.ChecksumAlgorithm
+	value     *string
+}
+
+// first returns the one that was given.
+func (g given) first() (types.ChecksumAlgorithm, string) {
+	for _, c := range g {
+		if c.value != nil {
+			return c.algorithm, strings.Clone(*c.value)
+		}
+	}
+	return "", ""
+}
+
+// count tells how many were given, and names them.
+func (g given) count() (n int, text string) {
+	var b strings.Builder
+	for _, c := range g {
+		if c.value != nil && *c.value != "" {
+			n++
+			fmt.Fprintf(&b, "%s:%s;", c.algorithm, *c.value)
+		}
+	}
+	return n, b.String()
+}
+
+// of returns the one of an algorithm.
+func (g given) of(a types.ChecksumAlgorithm) *string {
+	for _, c := range g {
+		if c.algorithm == a {
+			return c.value
+		}
+	}
+	return nil
+}
+
+// sums computes the checksum of a body as it passes.
+type sums struct {
+	algorithm types.ChecksumAlgorithm
+	trailer   middlewares.ChecksumReader // the client sends the value at the end
+	hash      hashed
+	body      *bodyReader
+	reader    io.Reader // what the store reads
+}
+
+// newSums wraps a body. The checksum is that of the trailer if there is one,
+// else that given (which the body has to match), else of the fallback.
+func (r *request) newSums(body io.Reader, g given, fallback types.ChecksumAlgorithm) (*sums, error) {
+	s := &sums{body: &bodyReader{r: bufio.NewReaderSize(body, smallestRead), req: r}}
+	s.reader = s.body
+	if t, ok := body.(middlewares.ChecksumReader); ok && t.Algorithm() != "" {
+		s.trailer, s.algorithm = t, types.ChecksumAlgorithm(strings.ToUpper(t.Algorithm()))
+		return s, nil
+	}
+	algorithm, value := g.first()
+	if algorithm == "" {
+		algorithm = fallback
+	}
+	if algorithm == "" {
+		algorithm = crc64
+	}
+	h, err := newHash(s.reader, algorithm, value)
+	s.hash, s.algorithm, s.reader = h, algorithm, h
+	return s, err
+}
+
+func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (hashed, error) {
+	if a == crc64 {
+		return newCRC64(r, value), nil
+	}
+	h, err := utils.NewHashReader(r, value, utils.HashType(strings.ToLower(string(a))))
+	if err != nil {
+		return nil, fmt.Errorf("s3: checksum %s: %w", a, err)
+	}
+	return h, nil
+}
+
+// sum returns the checksum, or why the body is no good; only after its end.
+func (s *sums) sum() (string, error) {
+	if s.body.err != nil {
+		return "", s.body.err
+	}
+	if s.trailer != nil {
+		return strings.Clone(s.trailer.Checksum()), nil
+	}
+	return s.hash.Sum(), nil
+}
+
+// finish completes an object's attributes with the checksum of its body.
+func (s *sums) finish(a *meta.Attrs) error {
+	sum, err := s.sum()
+	if err != nil {
+		return err
+	}
+	a.Checksums = map[string]string{string(s.algorithm): sum}
+	a.ChecksumType = string(types.ChecksumTypeFullObject)
+	return nil
+}
+
+// errCutOff: the connection ended in the middle of the body.
+var errCutOff = errors.New("s3: the body was cut off")
+
+// bodyReader remembers how a body broke off: versitygw's readers take that for
+// its end.
+type bodyReader struct {
+	r   io.Reader
+	req *request // learns how long the bytes were waited for
+	err error
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	at := lethe.Monotonic{}.Now()
+	n, err := b.read(p)
+	b.req.received.Add(int64(lethe.Monotonic{}.Now().Sub(at)))
+	if err != nil && err != io.EOF {
+		var known s3err.S3Error
+		if !errors.As(err, &known) {
+			err = fmt.Errorf("%w: %w", errCutOff, err)
+		}
+		b.err = err
+	}
+	return n, err
+}
+
+// read keeps a body that versitygw's readers cannot bear, such as a chunk of
+// negative size, from taking the write down that is reading it. It goes on until
+// there is something: a chunk's header that comes in small pieces is none for
+// those who read the body, who would give up.
+func (b *bodyReader) read(p []byte) (n int, err error) {
+	defer func() {
+		if recover() != nil {
+			n, err = 0, s3err.GetAPIError(s3err.ErrIncompleteBody)
+		}
+	}()
+	for n == 0 && err == nil && len(p) > 0 {
+		n, err = b.r.Read(p)
+	}
+	return n, err
+}
+
+// checksumsOf puts stored checksums into versitygw's form.
+func checksumsOf(stored map[string]string, kind string) s3response.Checksum {
+	var c s3response.Checksum
+	for name, value := range stored {
+		c.Algorithm = types.ChecksumAlgorithm(name)
+		if value != "" {
+			setChecksum(&c, c.Algorithm, value)
+		}
+	}
+	if len(stored) > 0 {
+		c.Type = types.ChecksumType(kind)
+	}
+	return c
+}
+
+func setChecksum(c *s3response.Checksum, a types.ChecksumAlgorithm, value string) {
+	for _, f := range []struct {
+		algorithm types.ChecksumAlgorithm
+		field     **string
+	}{
+		{types.ChecksumAlgorithmCrc32, &c.CRC32}, {types.ChecksumAlgorithmCrc32c, &c.CRC32C},
+		{types.ChecksumAlgorithmSha1, &c.SHA1}, {types.ChecksumAlgorithmSha256, &c.SHA256},
+		{crc64, &c.CRC64NVME}, {types.ChecksumAlgorithmSha512, &c.SHA512},
+		{types.ChecksumAlgorithmMd5, &c.MD5}, {types.ChecksumAlgorithmXxhash64, &c.XXHASH64},
+		{types.ChecksumAlgorithmXxhash3, &c.XXHASH3}, {types.ChecksumAlgorithmXxhash128, &c.XXHASH128},
+	} {
+		if f.algorithm == a {
+			*f.field = &value
+		}
+	}
+}
+
+// inAttributes is the form of GetObjectAttributes, where S3 leaves the number of parts
+// out of a checksum of checksums.
+func inAttributes(c s3response.Checksum) *types.Checksum {
+	alone := func(sum *string) *string {
+		if sum == nil {
+			return nil
+		}
+		value, _, _ := strings.Cut(*sum, "-")
+		return &value
+	}
+	return &types.Checksum{
+		ChecksumCRC32: alone(c.CRC32), ChecksumCRC32C: alone(c.CRC32C), ChecksumSHA1: alone(c.SHA1), ChecksumSHA256: alone(c.SHA256),
+		ChecksumCRC64NVME: alone(c.CRC64NVME), ChecksumSHA512: alone(c.SHA512), ChecksumMD5: alone(c.MD5),
+		ChecksumXXHASH64: alone(c.XXHASH64), ChecksumXXHASH3: alone(c.XXHASH3), ChecksumXXHASH128: alone(c.XXHASH128),
+		ChecksumType: c.Type,
+	}
+}

@@ -1,0 +1,258 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// conditional is a statement of a policy of the site's bucket.
+func conditional(effect, who, actions, condition string) string {
+	return fmt.Sprintf(`{"Effect":%q,"Principal":%s,"Action":%s,"Resource":["arn:aws:s3:::BUCKET","arn:aws:s3:::BUCKET/*"],"Condition":%s}`, effect, who, actions, condition)
+}
+
+func (s *site) tagged(key, tags string) {
+	s.t.Helper()
+	_, err := s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader("x"), Tagging: &tags})
+	s.must(err)
+}
+
+// copyAs copies from one place to another, both as bucket/key.
+func copyAs(s *site, c *awss3.Client, from, to string, change func(*awss3.CopyObjectInput)) error {
+	bucket, key, _ := strings.Cut(to, "/")
+	in := &awss3.CopyObjectInput{Bucket: &bucket, Key: &key, CopySource: &from}
+	if change != nil {
+		change(in)
+	}
+	_, err := c.CopyObject(s.ctx, in)
+	return err
+}
+
+// is holds outcomes to those that are allowed; all others are to be AccessDenied.
+func (s *site) is(outcomes map[string]error, allowed ...string) {
+	s.t.Helper()
+	for what, err := range outcomes {
+		status, code := errorOf(err)
+		if ok := slices.Contains(allowed, what); ok != (err == nil) || !ok && (status != 403 || code != "AccessDenied") {
+			s.t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A policy may ask for the tags that an object has: of the one that is read, or copied,
+// wherever the copy goes.
+func TestPoliciesOnExistingTags(t *testing.T) {
+	s := newSite(t)
+	bob, bobs := s.account("tagbob")
+	own := s.makes(bob, s.bucket+"-bobs")
+	s.tagged("public", "security=public&a=b")
+	s.tagged("private", "security=private")
+	s.tagged("other", "Security=public")
+	s.put("none", "x", nil)
+	who := fmt.Sprintf(`{"AWS":%q}`, bobs)
+	reads := func(c *awss3.Client) map[string]error {
+		out := map[string]error{}
+		for _, key := range []string{"public", "private", "other", "none", "gone"} {
+			out["get "+key] = getAs(s, c, s.bucket, key)
+			_, out["tags "+key] = c.GetObjectTagging(s.ctx, &awss3.GetObjectTaggingInput{Bucket: &s.bucket, Key: &key})
+			out["copy "+key] = copyAs(s, c, s.bucket+"/"+key, own+"/public", nil)
+		}
+		return out
+	}
+	s.must(s.policy(conditional("Allow", who, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":"public"}}`)))
+	s.is(reads(bob), "get public", "copy public")
+	s.must(s.policy(conditional("Allow", who, `["s3:GetObject","s3:GetObjectTagging"]`,
+		`{"StringLike":{"s3:existingobjecttag/security":["pub*","x"]},"Null":{"s3:ExistingObjectTag/a":"false"},"IpAddress":{"aws:SourceIp":"127.0.0.0/8"}}`)))
+	s.is(reads(bob), "get public", "copy public", "tags public")
+	s.must(s.policy(conditional("Allow", who, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":"public"},"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}`)))
+	s.is(reads(bob))
+	s.must(s.policy(conditional("Allow", who, `"s3:GetObjectTagging"`, `{"StringNotEqualsIfExists":{"s3:ExistingObjectTag/security":"PRIVATE"},"StringNotEqualsIgnoreCase":{"s3:ExistingObjectTag/security":"PRIVATE"}}`)))
+	outcomes := reads(bob)
+	if status, _ := errorOf(outcomes["tags gone"]); status != 404 {
+		t.Errorf("the tags of what is not there: %v", outcomes["tags gone"])
+	}
+	delete(outcomes, "tags gone")
+	s.is(outcomes, "tags public", "tags other", "tags none")
+	if status := s.anonymously(http.MethodGet, "/public", nil); status != 403 {
+		t.Errorf("unsigned: %d", status)
+	}
+	s.must(s.policy(conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/security":"public"}}`)))
+	for key, want := range map[string]int{"public": 200, "private": 403, "none": 403, "gone": 403} {
+		if status := s.anonymously(http.MethodGet, "/"+key, nil); status != want {
+			t.Errorf("%s, unsigned: %d", key, status)
+		}
+	}
+	// The policy is shown as it was set, and what is tagged anew is another's at once.
+	shown, err := s.GetBucketPolicy(s.ctx, &awss3.GetBucketPolicyInput{Bucket: &s.bucket})
+	s.must(err)
+	if !strings.Contains(*shown.Policy, "s3:ExistingObjectTag/security") || strings.Contains(*shown.Policy, "never") {
+		t.Errorf("the policy is shown as %s", *shown.Policy)
+	}
+	s.tagged("public", "security=private")
+	s.is(reads(bob))
+}
+
+// What a policy denies by a tag it denies the bucket's owner, too, and no query, and no
+// other way to the object, leads past it.
+func TestDeniesByExistingTags(t *testing.T) {
+	s := newSite(t)
+	hers := s.key("tagalice", false, meta.AccountBuckets)
+	alice := client(hers, nil)
+	s.bucket, s.Client = s.makes(alice, s.bucket+"-hers"), alice
+	s.tagged("open", "a=b")
+	s.tagged("shut", "seal=yes")
+	odd := []string{"ä b+c", "%41", "a//b", "a?b#c&d", "trailing/", `back\slash`, "x/../y", "é\u0301"}
+	for _, key := range odd {
+		s.tagged(key, "seal=yes")
+	}
+	s.must(s.policy(conditional("Deny", `"*"`, `["s3:GetObject","s3:GetObjectVersion","s3:PutObjectTagging","s3:DeleteObjectTagging"]`, `{"StringEquals":{"s3:ExistingObjectTag/seal":["no","yes"]}}`)))
+	for _, key := range odd {
+		s.is(map[string]error{key: getAs(s, alice, s.bucket, key)})
+	}
+	for key, want := range map[string]int{"open": 200, "shut": 403} {
+		for _, query := range []string{"", "policy=", "policyStatus=", "versionId=null", "partNumber=1"} {
+			r := s.raw(http.MethodGet, "/"+key+"?"+query, nil)
+			status, _, _ := s.send(signed(r, hers, "UNSIGNED-PAYLOAD"))
+			if status != want && !(want == 200 && query == "partNumber=1" && status == 206) {
+				t.Errorf("%s?%s: %d", key, query, status)
+			}
+		}
+		tags := &types.Tagging{TagSet: []types.Tag{{Key: aws.String("x"), Value: aws.String("y")}}}
+		_, err := alice.PutObjectTagging(s.ctx, &awss3.PutObjectTaggingInput{Bucket: &s.bucket, Key: &key, Tagging: tags})
+		outcomes := map[string]error{"tag": err, "copy": copyAs(s, alice, s.bucket+"/"+key, s.bucket+"/copy of "+key, nil)}
+		if want == 200 {
+			s.is(outcomes, "tag", "copy")
+		} else {
+			s.is(outcomes)
+		}
+	}
+}
+
+// A policy may ask for the tags that a write gives the object, however it gives them.
+func TestPoliciesOnRequestTags(t *testing.T) {
+	s := newSite(t)
+	bob, bobs := s.account("givebob")
+	own := s.makes(bob, s.bucket+"-bobs")
+	s.must(s.policy(conditional("Allow", fmt.Sprintf(`{"AWS":%q}`, bobs), `["s3:PutObject","s3:PutObjectTagging"]`, `{"StringEquals":{"s3:RequestObjectTag/project":"x"}}`)))
+	writes := func(tags url.Values) map[string]error {
+		text, out := tags.Encode(), map[string]error{}
+		set := &types.Tagging{TagSet: []types.Tag{}}
+		for key := range tags {
+			set.TagSet = append(set.TagSet, types.Tag{Key: aws.String(key), Value: aws.String(tags.Get(key))})
+		}
+		_, out["put"] = bob.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), Body: strings.NewReader("x"), Tagging: &text})
+		_, out["create"] = bob.CreateMultipartUpload(s.ctx, &awss3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: aws.String("k"), Tagging: &text})
+		_, out["tag"] = bob.PutObjectTagging(s.ctx, &awss3.PutObjectTaggingInput{Bucket: &s.bucket, Key: aws.String("k"), Tagging: set})
+		out["copy"] = copyAs(s, bob, own+"/k", s.bucket+"/copied", func(in *awss3.CopyObjectInput) {
+			in.Tagging, in.TaggingDirective = &text, types.TaggingDirectiveReplace
+		})
+		out["copy with its own"] = copyAs(s, bob, own+"/k", s.bucket+"/copied", func(in *awss3.CopyObjectInput) { in.Tagging = &text })
+		return out
+	}
+	s.put("k", "x", nil)
+	s.is(writes(url.Values{"project": {"x"}, "a": {"b"}}), "put", "create", "tag", "copy")
+	s.is(writes(url.Values{"project": {"y"}}))
+	s.is(writes(url.Values{"a": {"project=x"}}))
+	s.is(writes(nil))
+	s.must(s.policy(conditional("Deny", `"*"`, `"s3:PutObject"`, `{"StringNotEquals":{"s3:RequestObjectTag/project":"x"}}`),
+		`{"Effect":"Allow","Principal":"*","Action":["s3:PutObject","s3:PutObjectTagging"],"Resource":["arn:aws:s3:::BUCKET","arn:aws:s3:::BUCKET/*"]}`))
+	s.is(writes(url.Values{"project": {"x"}}), "put", "create", "copy", "tag")
+	s.is(writes(url.Values{"project": {"y"}}), "tag")
+	for tags, want := range map[string]int{
+		"": 403, "<Tagging><TagSet><Tag><Key>project</Key><Value>x</Value></Tag></TagSet></Tagging>": 204,
+		"<Tagging><TagSet><Tag><Key>project</Key><Value>y</Value></Tag></TagSet></Tagging>": 403, "project=x": 400,
+	} {
+		fields := map[string]string{"key": "form"}
+		if tags != "" {
+			fields["tagging"] = tags
+		}
+		if status, answer := s.post(form{fields: fields, name: "f", body: "x"}); status != want {
+			t.Errorf("form with %q: %d %s", tags, status, answer)
+		}
+	}
+}
+
+// A policy may ask where a copy comes from, whether it takes the metadata over, and what
+// headers grant.
+func TestPoliciesOnHeaders(t *testing.T) {
+	s := newSite(t)
+	bob, bobs := s.account("headbob")
+	own := s.makes(bob, s.bucket+"-bobs")
+	s.must(putAs(s, bob, own, "public/ä b"))
+	s.must(putAs(s, bob, own, "private/k"))
+	who := fmt.Sprintf(`{"AWS":%q}`, bobs)
+	s.must(s.policy(conditional("Allow", who, `"s3:PutObject"`, fmt.Sprintf(`{"StringLike":{"s3:x-amz-copy-source":"%s/public/?*"}}`, own))))
+	s.is(map[string]error{
+		"public": copyAs(s, bob, own+"/public/"+url.PathEscape("ä b"), s.bucket+"/k", nil), "private": copyAs(s, bob, own+"/private/k", s.bucket+"/k", nil),
+		"slash": copyAs(s, bob, "/"+own+"/public/"+url.PathEscape("ä b"), s.bucket+"/k", nil), "put": putAs(s, bob, s.bucket, "k"),
+	}, "public", "slash")
+	s.must(s.policy(conditional("Allow", who, `"s3:PutObject"`, `{"StringEqualsIgnoreCase":{"s3:x-amz-metadata-directive":"copy"}}`)))
+	directive := func(d types.MetadataDirective) error {
+		return copyAs(s, bob, own+"/private/k", s.bucket+"/k", func(in *awss3.CopyObjectInput) { in.MetadataDirective = d })
+	}
+	s.is(map[string]error{"copy": directive(types.MetadataDirectiveCopy), "replace": directive(types.MetadataDirectiveReplace), "none": directive("")}, "copy")
+	s.bucket = s.makes(s.Client, s.bucket+"-lists")
+	s.must(s.policy(conditional("Allow", who, `["s3:PutObject","s3:PutObjectAcl"]`, fmt.Sprintf(`{"StringEquals":{"s3:x-amz-grant-full-control":"id=%s"}}`, root.Access))))
+	granting := func(grant *string) error {
+		_, err := bob.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), GrantFullControl: grant, Body: strings.NewReader("x")})
+		return err
+	}
+	s.is(map[string]error{"full": granting(aws.String("id=" + root.Access)), "another": granting(aws.String("id=" + bobs)), "none": granting(nil)}, "full")
+}
+
+// With a policy none of whose conditions hold a bucket is not one without a policy, in
+// which its list would count.
+func TestAPolicyThatDoesNotHoldIsOne(t *testing.T) {
+	s := newSite(t)
+	bob, bobs := s.account("listbob")
+	s.bucket = s.makes(s.Client, s.bucket+"-lists")
+	_, err := s.PutBucketAcl(s.ctx, &awss3.PutBucketAclInput{Bucket: &s.bucket, GrantRead: aws.String("id=" + bobs)})
+	s.must(err)
+	s.must(getAs(s, bob, s.bucket, "k"))
+	s.must(s.policy(conditional("Allow", fmt.Sprintf(`{"AWS":%q}`, bobs), `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`)))
+	s.is(map[string]error{"get": getAs(s, bob, s.bucket, "k")})
+}
+
+// Conditions that would be passed over, or that go with other actions, are refused.
+func TestConditionsThatAreNone(t *testing.T) {
+	s := newSite(t)
+	for actions, condition := range map[string]string{
+		`"s3:*"`:                             `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,
+		`"s3:Get*"`:                          `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,
+		`["s3:GetObject","s3:DeleteObject"]`: `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,
+		`"s3:PutObject"`:                     `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,
+		`["s3:GetObjectAcl"]`:                `{"StringEquals":{"s3:RequestObjectTag/a":"b"}}`,
+		`"s3:GetObject"`:                     `{"StringEquals":{"s3:ExistingObjectTag/":"b"}}`,
+		`"s3:GetObject" `:                    `{"StringEquals":{"s3:ExistingObjectTag":"b"}}`,
+		` "s3:GetObject"`:                    `{"NumericEquals":{"s3:ExistingObjectTag/a":"1"}}`,
+		` "s3:GetObject" `:                   `{"ForAllValues:StringEquals":{"s3:ExistingObjectTag/a":"b"}}`,
+		`  "s3:GetObject"`:                   `{"StringEquals":{"s3:ExistingObjectTag/a":1}}`,
+		`"s3:GetObject"  `:                   `{"StringEquals":{"s3:ExistingObjectTag/a":[]}}`,
+		`  "s3:GetObject"  `:                 `{"StringEquals":{"s3:ExistingObjectTag/a":"${aws:username}"}}`,
+		`   "s3:GetObject"`:                  `{"Null":{"s3:ExistingObjectTag/a":"maybe"}}`,
+		`"s3:GetObject"   `:                  `{"NullIfExists":{"s3:ExistingObjectTag/a":"true"}}`,
+		`    "s3:GetObject"`:                 `{"StringEquals":{"s3:ExistingObjectTag/a":"b","s3:existingobjecttag/a":"c"}}`,
+		`"s3:GetObject"    `:                 `{"StringEquals":{"s3:ExistingObjectTag/a":"b","s3:unheard-of":"c"}}`,
+		`"s3:PutObject" `:                    `{"StringEquals":{"s3:RequestObjectTagKeys":"b"}}`,
+		`"s3:GetObject"     `:                `{"stringequals":{"s3:ExistingObjectTag/a":"b"}}`,
+	} {
+		if status, code := errorOf(s.policy(conditional("Deny", `"*"`, actions, condition))); status != 400 || code != "MalformedPolicy" {
+			t.Errorf("%s of %s: %d %s", condition, actions, status, code)
+		}
+	}
+	_, err := s.GetBucketPolicy(s.ctx, &awss3.GetBucketPolicyInput{Bucket: &s.bucket})
+	s.fails(err, 404, "NoSuchBucketPolicy")
+	// Who may not set policies does not by such a one, either.
+	bob, _ := s.account("setbob")
+	policy := conditional("Allow", `"*"`, `"s3:GetObject"`, `{"StringEquals":{"s3:ExistingObjectTag/a":"b"}}`)
+	s.is(map[string]error{"set": putPolicyAs(s, bob, s.bucket, `{"Statement":[`+strings.ReplaceAll(policy, "BUCKET", s.bucket)+`]}`)})
+}

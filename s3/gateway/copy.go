@@ -1,0 +1,250 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// copyAttempts is how often a copy begins anew because its source was replaced
+// meanwhile.
+const copyAttempts = 5
+
+// source names what is copied from.
+type source struct {
+	bucket, key string
+	conditions  readConditions
+}
+
+// source reads a copy source and authorises reading it.
+func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c readConditions) (source, error) {
+	bucket, key, version, err := backend.ParseCopySource(str(header))
+	if err != nil {
+		return source{}, err
+	}
+	if err := checkVersion(version); err != nil {
+		return source{}, err
+	}
+	if err := checkKey(key); err != nil {
+		return source{}, err
+	}
+	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+		return source{}, err
+	}
+	s := source{bucket, key, c}
+	if version != "" {
+		if err := b.maySource(ctx, s); err != nil {
+			return source{}, err
+		}
+	}
+	if want := str(expectedOwner); want != "" {
+		return s, b.checkOwner(ctx, bucket, want)
+	}
+	return s, nil
+}
+
+// maySource asks once more whether the source may be read: versitygw has asked
+// for a key that ends in the version.
+func (b *Backend) maySource(ctx context.Context, s source) error {
+	acct, root := account(ctx)
+	req := requestOf(ctx)
+	if root || req.web == nil {
+		return nil
+	}
+	doc, err := b.GetBucketAcl(ctx, &awss3.GetBucketAclInput{Bucket: &s.bucket})
+	if err != nil {
+		return err
+	}
+	acl, err := auth.ParseACL(doc)
+	if err != nil {
+		return b.fail(&op{req: req, names: names{bucket: s.bucket, key: s.key}}, err)
+	}
+	return auth.VerifyAccess(req.web, b, auth.AccessOptions{
+		Acl: acl, AclPermission: auth.PermissionRead, Acc: acct, Bucket: s.bucket, Object: s.key,
+		Actions: []auth.Action{auth.GetObjectAction}, Iam: b.accounts,
+	})
+}
+
+// checkOwner refuses a bucket that belongs to another than the client thinks.
+func (b *Backend) checkOwner(ctx context.Context, bucket, want string) error {
+	have, err := b.bucketOwner(ctx, bucket)
+	if err == nil && have != want {
+		err = s3err.GetAPIError(s3err.ErrAccessDenied)
+	}
+	return err
+}
+
+// bucketOwner returns the owner that the bucket's access control list names.
+func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error) {
+	acl, err := b.storedACL(ctx, bucket)
+	return acl.Owner, err
+}
+
+// CopyObject copies an object by reference; a copy onto itself changes what
+// describes it, its time to live included.
+func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (out s3response.CopyObjectOutput, err error) {
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
+	defer o.cancel()
+	if err != nil {
+		return out, err
+	}
+	c := readConditions{in.CopySourceIfMatch, in.CopySourceIfNoneMatch, in.CopySourceIfModifiedSince, in.CopySourceIfUnmodifiedSince}
+	src, err := b.source(ctx, in.CopySource, in.ExpectedSourceBucketOwner, c)
+	if err != nil {
+		return out, err
+	}
+	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
+		return out, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
+	}
+	list, err := b.ownACL(ctx, o)
+	if err != nil {
+		return out, err
+	}
+	var res object.PutResult
+	for range copyAttempts {
+		res, err = b.copy(o, src, list, in)
+		if !errors.Is(err, lethe.ErrPreconditionFailed) {
+			break
+		}
+	}
+	if err != nil {
+		if src.bucket != o.names.bucket && errors.Is(err, lethe.ErrNoSuchBucket) {
+			return out, b.missingBucket(o, src)
+		}
+		return out, b.fail(o, err)
+	}
+	o.req.expiresWith(res.Object)
+	sums := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
+	out.CopyObjectResult = &s3response.CopyObjectResult{
+		ETag: to(quote(res.Object.ETag)), LastModified: to(res.Object.ModifiedAt.Time()), ChecksumType: sums.Type,
+		ChecksumCRC32: sums.CRC32, ChecksumCRC32C: sums.CRC32C, ChecksumSHA1: sums.SHA1, ChecksumSHA256: sums.SHA256,
+		ChecksumCRC64NVME: sums.CRC64NVME, ChecksumSHA512: sums.SHA512, ChecksumMD5: sums.MD5,
+		ChecksumXXHASH64: sums.XXHASH64, ChecksumXXHASH3: sums.XXHASH3, ChecksumXXHASH128: sums.XXHASH128,
+	}
+	return out, nil
+}
+
+// missingBucket says which of the two buckets is not there.
+func (b *Backend) missingBucket(o *op, src source) error {
+	if _, err := b.store.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
+		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
+	}
+	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
+}
+
+// copy copies the version of the source that is there now, or fails with
+// ErrPreconditionFailed if it is replaced meanwhile.
+func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
+	from, err := b.store.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
+	if err != nil {
+		return res, err
+	}
+	if err := src.conditions.check(from); err != nil {
+		return res, err
+	}
+	r := object.CopyRequest{
+		SourceBucket: src.bucket, SourceKey: src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
+		Bucket: o.names.bucket, Key: o.names.key,
+	}
+	if err := b.copyAttrs(&r, from, in); err != nil {
+		return res, err
+	}
+	// As on S3, a list is not copied.
+	r.Attrs.ACL = list
+	if in.TaggingDirective == types.TaggingDirectiveReplace {
+		tags, err := tagsOf(in.Tagging)
+		if err != nil {
+			return res, err
+		}
+		r.Tags = &tags
+	}
+	if err := b.copySum(o, from, types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))), r.Attrs); err != nil {
+		return res, err
+	}
+	return b.store.Copy(o.ctx, r)
+}
+
+// copyAttrs sets what describes the copy: the source's, or with the REPLACE
+// directive the request's. Checksums and parts belong to the bytes and stay.
+func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3response.CopyObjectInput) error {
+	attrs := from.Attrs
+	attrs.Redirect = str(in.WebsiteRedirectLocation)
+	r.Attrs = &attrs
+	if in.MetadataDirective != types.MetadataDirectiveReplace {
+		if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
+			return s3err.GetAPIError(s3err.ErrInvalidCopyDest)
+		}
+		r.KeepTTL = true
+		return nil
+	}
+	attrs.ContentType, attrs.ContentEncoding = str(in.ContentType), encoding(str(in.ContentEncoding))
+	attrs.ContentDisposition, attrs.ContentLanguage = str(in.ContentDisposition), str(in.ContentLanguage)
+	attrs.CacheControl, attrs.Expires = str(in.CacheControl), str(in.Expires)
+	attrs.User = cloneMap(in.Metadata)
+	life, err := b.lifetimeOf(attrs.User)
+	r.TTL, r.TTLAt = life.ttl, life.at
+	return err
+}
+
+// copySum gives the copy the checksum that was asked for. As on S3 a copy was not
+// uploaded in parts: where the source has a checksum of its parts' checksums, the copy
+// has one of the whole object. CRCs of parts are put together; for other algorithms the
+// source is read.
+func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+	composite := from.Attrs.ChecksumType == string(types.ChecksumTypeComposite)
+	if asked == "" && composite {
+		for name := range from.Attrs.Checksums {
+			asked = types.ChecksumAlgorithm(name)
+		}
+	}
+	have := from.Attrs.Checksums[string(asked)] != ""
+	if asked == "" || have && !composite {
+		return nil
+	}
+	parts := make([]meta.Part, len(from.Attrs.Parts))
+	attrs.Parts = slices.Clone(attrs.Parts)
+	for i, p := range from.Attrs.Parts {
+		parts[i] = meta.Part{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
+		attrs.Parts[i].Checksums = nil
+	}
+	if have && (asked == types.ChecksumAlgorithmCrc32 || asked == types.ChecksumAlgorithmCrc32c) {
+		sum, err := compose(asked, types.ChecksumTypeFullObject, parts)
+		attrs.Checksums, attrs.ChecksumType = map[string]string{string(asked): sum}, string(types.ChecksumTypeFullObject)
+		return err
+	}
+	return b.checksum(o, from, asked, attrs)
+}
+
+// checksum reads the source to give the copy a checksum of another kind.
+func (b *Backend) checksum(o *op, from meta.Object, a types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+	r, err := b.store.Get(o.ctx, object.GetRequest{
+		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},
+	})
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	h, err := newHash(r.Body, a, "")
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, h); err != nil {
+		return err
+	}
+	attrs.Checksums = map[string]string{string(a): h.Sum()}
+	attrs.ChecksumType = string(types.ChecksumTypeFullObject)
+	return nil
+}

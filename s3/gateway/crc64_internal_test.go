@@ -1,0 +1,47 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/versity/versitygw/s3api/utils"
+	"github.com/versity/versitygw/s3err"
+)
+
+// TestCRC64IsVersitygws: the fast sum is the one that versitygw's reader computes, at
+// every size around where the fast way begins, in whatever pieces.
+func TestCRC64IsVersitygws(t *testing.T) {
+	body := bytes.Repeat([]byte("Lethe forgets. \x00\xff"), 1<<10)
+	for _, n := range []int{0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, len(body)} {
+		theirs, err := utils.NewHashReader(bytes.NewReader(body[:n]), "", utils.HashTypeCRC64NVME)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, theirs); err != nil {
+			t.Fatal(err)
+		}
+		for name, in := range map[string]io.Reader{"whole": bytes.NewReader(body[:n]), "bytes": iotest.OneByteReader(bytes.NewReader(body[:n]))} {
+			ours := newCRC64(in, theirs.Sum())
+			if _, err := io.Copy(io.Discard, ours); err != nil || ours.Sum() != theirs.Sum() {
+				t.Errorf("%d bytes, %s: %s, not %s (%v)", n, name, ours.Sum(), theirs.Sum(), err)
+			}
+		}
+	}
+}
+
+func TestCRC64OfAnotherBody(t *testing.T) {
+	// The check value of the algorithm's definition (AE8B14860A799888) is of these nine digits.
+	const check = "rosUhgp5mIg="
+	if _, err := io.ReadAll(newCRC64(strings.NewReader("123456789"), check)); err != nil {
+		t.Error(err)
+	}
+	_, err := io.ReadAll(newCRC64(strings.NewReader("123456780"), check))
+	var api s3err.S3Error
+	if !errors.As(err, &api) || !strings.Contains(err.Error(), "CRC64NVME") {
+		t.Errorf("answer is %v", err)
+	}
+}

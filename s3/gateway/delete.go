@@ -1,0 +1,229 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// DeleteObject deletes a key; that there is none is no error.
+func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput) (*awss3.DeleteObjectOutput, error) {
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing})
+	defer o.cancel()
+	if err == nil {
+		err = checkVersion(str(in.VersionId))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := deleteCondition{str(in.IfMatch), in.IfMatchLastModifiedTime, in.IfMatchSize}
+	done, err := b.store.Delete(o.ctx, object.DeleteRequest{
+		Bucket: o.names.bucket, Items: []meta.DeleteItem{{Key: o.names.key, If: c.precondition()}},
+	})
+	if err == nil && len(done) == 1 {
+		err = b.deleteError(o, o.names.key, done[0].Err, c)
+	}
+	if err != nil {
+		return nil, b.fail(o, err)
+	}
+	return &awss3.DeleteObjectOutput{}, nil
+}
+
+// DeleteObjects deletes up to 1,000 keys in one transaction, those that the bucket's
+// policy lets the client delete.
+func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInput) (s3response.DeleteResult, error) {
+	refused, err := b.refusedKeys(ctx, in)
+	if err != nil || len(refused) > 0 && len(in.Delete.Objects) == 0 {
+		return s3response.DeleteResult{Error: refused}, err
+	}
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: writing})
+	defer o.cancel()
+	if err != nil {
+		return s3response.DeleteResult{}, err
+	}
+	if in.Delete == nil || len(in.Delete.Objects) == 0 || len(in.Delete.Objects) > maxDelete {
+		return s3response.DeleteResult{}, s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	d := deletion{b: b, o: o, res: s3response.DeleteResult{Error: refused}}
+	for _, id := range in.Delete.Objects {
+		d.add(id)
+	}
+	if err := d.run(); err != nil {
+		return s3response.DeleteResult{}, b.fail(o, err)
+	}
+	if o.req.quiet {
+		d.res.Deleted = nil
+	}
+	return d.res, nil
+}
+
+// refusedKeys takes out of a deletion what the bucket's policy refuses: versitygw is shown
+// one that lets every key pass, since it would read the policy anew for each.
+func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput) (out []types.Error, err error) {
+	bucket := str(in.Bucket)
+	if undecided(ctx) || in.Delete == nil {
+		return nil, nil
+	}
+	policy, err := b.document(ctx, bucket, kindPolicy, 0)
+	if err != nil || policy == nil {
+		return nil, err
+	}
+	if len(policy) > maxPolicy {
+		_, err := b.overlong(ctx, bucket, policy)
+		return nil, err
+	}
+	r, err := b.rulingOf(ctx, bucket, policy)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	var left []types.ObjectIdentifier
+	for _, id := range in.Delete.Objects {
+		action := auth.DeleteObjectAction
+		if str(id.VersionId) != "" {
+			action = auth.DeleteObjectVersionAction
+		}
+		if err := r.refuses(action, str(id.Key)); err != nil {
+			out = append(out, s3err.ObjectDeleteError(id.Key, id.VersionId, err))
+			continue
+		}
+		left = append(left, id)
+	}
+	in.Delete.Objects = left
+	return out, nil
+}
+
+// foreseeDocument looks at the body of a request that is a document, once it is known who
+// sends it, before versitygw reads it: markup of any length costs a hundred times its
+// size there. A deletion it reads strictly. versitygw reads that whole, however many
+// keys it has, and counts those alone that may be deleted; of two keys in one entry it
+// takes the last.
+func (r *request) foreseeDocument(ctx context.Context) error {
+	rc, ok := ctx.(*fasthttp.RequestCtx)
+	if acct, _ := account(ctx); !ok || r.web == nil || acct.Access == "" && !public(ctx) {
+		return nil
+	}
+	q, method := rc.QueryArgs(), r.web.Method()
+	if r.form || streams(r.web, r) || ofPolicyAlone(q) || method != http.MethodPut && method != http.MethodPost {
+		return nil
+	}
+	body := rc.Request.Body()
+	if longMarkup(body) || !q.Has("delete") && unwieldy(body) {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	var err error
+	if method == http.MethodPost && r.event.Key == "" && q.Has("delete") {
+		r.quiet, err = strictDelete(body)
+	}
+	return err
+}
+
+// ofPolicyAlone says that a request is about the bucket's policy, which is no XML, and
+// about no other sub-resource.
+func ofPolicyAlone(q *fasthttp.Args) bool {
+	for name := range q.All() {
+		_, bucket := ofBuckets[string(name)]
+		_, object := ofObjects[string(name)]
+		if (bucket || object || string(name) == "uploadId") && string(name) != "policy" {
+			return false
+		}
+	}
+	return q.Has("policy")
+}
+
+// deletion is a DeleteObjects under way.
+type deletion struct {
+	b     *Backend
+	o     *op
+	items []meta.DeleteItem
+	conds []deleteCondition
+	res   s3response.DeleteResult
+}
+
+// add takes an entry up, or refuses it alone.
+func (d *deletion) add(id types.ObjectIdentifier) {
+	key, version := str(id.Key), str(id.VersionId)
+	err := checkVersion(version)
+	if err == nil {
+		err = checkKey(key)
+	}
+	if err == nil && key == "" {
+		err = s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	if err != nil {
+		d.res.Error = append(d.res.Error, s3err.ObjectDeleteError(&key, ptr(version), err))
+		return
+	}
+	c := deleteCondition{unquote(str(id.ETag)), id.LastModifiedTime, id.Size}
+	d.items = append(d.items, meta.DeleteItem{Key: key, If: c.precondition()})
+	d.conds = append(d.conds, c)
+	// The answer names the version that the request named.
+	d.res.Deleted = append(d.res.Deleted, types.DeletedObject{Key: &key, VersionId: ptr(version)})
+}
+
+func (d *deletion) run() error {
+	if len(d.items) == 0 {
+		return nil
+	}
+	done, err := d.b.store.Delete(d.o.ctx, object.DeleteRequest{Bucket: d.o.names.bucket, Items: d.items})
+	if err != nil {
+		return err
+	}
+	asked := d.res.Deleted
+	d.res.Deleted = nil
+	for i, item := range done {
+		if err := d.b.deleteError(d.o, item.Key, item.Err, d.conds[i]); err != nil {
+			d.res.Error = append(d.res.Error, s3err.ObjectDeleteError(asked[i].Key, asked[i].VersionId, d.b.fail(d.o, err)))
+			continue
+		}
+		d.res.Deleted = append(d.res.Deleted, asked[i])
+	}
+	return nil
+}
+
+// deleteCondition guards a delete; zero: not given.
+type deleteCondition struct {
+	match    string
+	modified *time.Time
+	size     *int64
+}
+
+func (c deleteCondition) precondition() meta.Precondition {
+	p := meta.Precondition{IfMatch: c.match, IfSize: c.size}
+	if c.modified != nil {
+		p.IfModified = lethe.FromTime(*c.modified)
+	}
+	return p
+}
+
+// deleteError names the condition that failed. One on a key that is not there
+// has nothing to guard, as S3 has it.
+func (b *Backend) deleteError(o *op, key string, err error, c deleteCondition) error {
+	if !errors.Is(err, lethe.ErrPreconditionFailed) {
+		return err
+	}
+	obj, headErr := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: key})
+	if errors.Is(headErr, lethe.ErrNoSuchKey) {
+		return nil
+	}
+	if headErr != nil {
+		return headErr
+	}
+	given := backend.ObjectDeletePreconditions{IfMatch: ptr(c.match), IfMatchLastModTime: c.modified, IfMatchSize: c.size}
+	if err := backend.EvaluateObjectDeletePreconditions(obj.ETag, obj.ModifiedAt.Time(), obj.Size, given); err != nil {
+		return err
+	}
+	return s3err.GetPreconditionFailedErr(s3err.ConditionIfMatch)
+}

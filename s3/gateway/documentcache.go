@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+const (
+	// documentsFor is how long a bucket's document is believed without asking the
+	// store again: what another process changes takes effect within it. What is
+	// changed through this front takes effect at once.
+	documentsFor = time.Second
+	// maxDocuments bounds how many are kept.
+	maxDocuments = 10_000
+)
+
+// documentCache is a Store that keeps the documents of buckets for a moment:
+// access control list, policy and rules are asked for before every operation.
+type documentCache struct {
+	Store
+	clock lethe.Clock // monotonic
+
+	mu      sync.Mutex
+	changes int64 // begun or ended here
+	by      map[documentName]cachedDocument
+}
+
+type documentName struct{ bucket, kind string }
+
+// cachedDocument is a document, nil if there is none.
+type cachedDocument struct {
+	body []byte
+	at   lethe.Time
+}
+
+func cacheDocuments(s Store) *documentCache {
+	return &documentCache{Store: s, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
+}
+
+// Document reads a document; callers do not change it.
+func (c *documentCache) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
+	name, now := documentName{bucket, kind}, c.clock.Now()
+	c.mu.Lock()
+	have, ok := c.by[name]
+	seen := c.changes
+	c.mu.Unlock()
+	if ok && now.Sub(have.at) < documentsFor {
+		return have.body, nil
+	}
+	body, err := c.Store.Document(ctx, bucket, kind)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// What was read while something changed may be what was there before.
+	if c.changes == seen {
+		if len(c.by) >= maxDocuments {
+			clear(c.by)
+		}
+		c.by[name] = cachedDocument{body, now}
+	}
+	return body, nil
+}
+
+// changing forgets a bucket's documents before and after a change.
+func (c *documentCache) changing(bucket string, change func() error) error {
+	c.forget(bucket)
+	defer c.forget(bucket)
+	return change()
+}
+
+func (c *documentCache) forget(bucket string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	for _, kind := range kinds {
+		delete(c.by, documentName{bucket, kind})
+	}
+}
+
+// PutDocument writes a document.
+func (c *documentCache) PutDocument(ctx context.Context, d meta.Document) error {
+	return c.changing(d.Bucket, func() error { return c.Store.PutDocument(ctx, d) })
+}
+
+// DeleteDocument removes a document.
+func (c *documentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
+	return c.changing(d.Bucket, func() error { return c.Store.DeleteDocument(ctx, d) })
+}
+
+// SetBucketOwner changes the owner.
+func (c *documentCache) SetBucketOwner(ctx context.Context, bucket, owner string) error {
+	return c.changing(bucket, func() error { return c.Store.SetBucketOwner(ctx, bucket, owner) })
+}
+
+// CreateBucket makes a bucket.
+func (c *documentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made meta.Bucket, err error) {
+	err = c.changing(b.Name, func() error {
+		made, err = c.Store.CreateBucket(ctx, b)
+		return err
+	})
+	return made, err
+}
+
+// DeleteBucket removes a bucket with its documents.
+func (c *documentCache) DeleteBucket(ctx context.Context, name string) error {
+	return c.changing(name, func() error { return c.Store.DeleteBucket(ctx, name) })
+}

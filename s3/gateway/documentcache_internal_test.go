@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// shelf is documents in memory, as another process sees them; while reading is
+// set it is called between looking and answering.
+type shelf struct {
+	Store
+	docs    map[documentName][]byte
+	reads   int
+	reading func()
+}
+
+func (s *shelf) Document(_ context.Context, bucket, kind string) ([]byte, error) {
+	s.reads++
+	body := s.docs[documentName{bucket, kind}]
+	if s.reading != nil {
+		s.reading()
+	}
+	return body, nil
+}
+
+func (s *shelf) PutDocument(_ context.Context, d meta.Document) error {
+	s.docs[documentName{d.Bucket, d.Kind}] = d.Body
+	return nil
+}
+
+func (s *shelf) DeleteBucket(_ context.Context, bucket string) error {
+	for _, kind := range kinds {
+		delete(s.docs, documentName{bucket, kind})
+	}
+	return nil
+}
+
+type cacheTest struct {
+	*testing.T
+	shelf *shelf
+	clock *clocktest.Clock
+	cache *documentCache
+}
+
+func newCacheTest(t *testing.T) *cacheTest {
+	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
+	c.cache = cacheDocuments(c.shelf)
+	c.cache.clock = c.clock
+	return c
+}
+
+func (c *cacheTest) reads(want string, n int) {
+	c.Helper()
+	got, err := c.cache.Document(c.Context(), "b", kindACL)
+	if err != nil || string(got) != want || c.shelf.reads != n {
+		c.Errorf("read %q, %v, asked %d times; want %q, %d times", got, err, c.shelf.reads, want, n)
+	}
+}
+
+func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
+	c := newCacheTest(t)
+	c.reads("", 1)
+	c.reads("", 1)
+	c.shelf.docs[documentName{"b", kindACL}] = []byte("of another process")
+	c.clock.Advance(documentsFor - time.Microsecond)
+	c.reads("", 1)
+	c.clock.Advance(time.Microsecond)
+	c.reads("of another process", 2)
+}
+
+func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
+	c := newCacheTest(t)
+	c.reads("", 1)
+	if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("own")}); err != nil {
+		t.Fatal(err)
+	}
+	c.reads("own", 2)
+	if err := c.cache.DeleteBucket(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	c.reads("", 3)
+}
+
+// What was read before a change, and comes back after it, is not kept.
+func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
+	c := newCacheTest(t)
+	c.shelf.reading = func() {
+		c.shelf.reading = nil
+		if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("new")}); err != nil {
+			t.Error(err)
+		}
+	}
+	c.reads("", 1)
+	c.reads("new", 2)
+}

@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"slices"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// The kinds of a bucket's documents.
+const (
+	kindACL       = "acl"
+	kindPolicy    = "policy"
+	kindCORS      = "cors"
+	kindOwnership = "ownership"
+	kindTags      = "tags"
+
+	kindPublicAccess = "public-access"
+)
+
+// kinds are all of them.
+var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags, kindPublicAccess}
+
+// document reads a document of an existing bucket; missing is the error if there
+// is none (0: none).
+func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
+	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
+	own, cancel := b.context(o.req, false)
+	defer cancel()
+	doc, err := b.store.Document(own, bucket, kind)
+	if err == nil && doc == nil && missing != 0 {
+		err = s3err.GetBucketErr(missing, bucket)
+	}
+	return doc, b.fail(o, err)
+}
+
+// putDocument writes one, nil deletes it.
+func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
+	o, err := b.begin(ctx, need{bucket: bucket, access: setting, xml: body != nil && kind != kindPolicy})
+	defer o.cancel()
+	if err != nil {
+		return err
+	}
+	b.changesDocument(o, kind)
+	d := meta.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
+	if body == nil {
+		err = b.store.DeleteDocument(o.ctx, d)
+	} else {
+		err = b.store.PutDocument(o.ctx, d)
+	}
+	if err == nil {
+		o.req.changed(kind, shown(body))
+	}
+	return b.fail(o, err)
+}
+
+// readable authorises reading a bucket's documents for a signed request. An
+// unsigned one may have them read before it is admitted: they decide on it.
+func (b *Backend) readable(ctx context.Context, bucket string) error {
+	if acct, _ := account(ctx); acct.Access == "" {
+		return nil
+	}
+	return b.allow(ctx, requestOf(ctx), bucket, reading)
+}
+
+// GetBucketAcl returns the access control list that decides on the request, with
+// the grant of the key that asks. versitygw asks for it before every operation.
+func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput) ([]byte, error) {
+	bucket := str(in.Bucket)
+	requestOf(ctx).decide(bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return nil, err
+	}
+	if err := requestOf(ctx).foreseeDocument(ctx); err != nil {
+		return nil, err
+	}
+	expandKey(ctx, requestOf(ctx))
+	if _, root := account(ctx); root && requestOf(ctx).event.Key != "" {
+		return b.rootsACL(ctx, bucket)
+	}
+	if err := b.means(ctx, bucket); err != nil {
+		return nil, err
+	}
+	acl, err := b.storedACL(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	if requestOf(ctx).showsList() {
+		requestOf(ctx).document = bucketListXML(acl)
+	}
+	acct, _ := account(ctx)
+	acl, err = b.deciding(ctx, bucket, admitting(acl, acct.Access))
+	if err == nil {
+		acl, err = b.unignored(ctx, bucket, acl)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if requestOf(ctx).beyondLists() {
+		acl = ownersAlone(acl)
+	}
+	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {
+		acl = grantACL(acl, key)
+	}
+	return json.Marshal(acl)
+}
+
+// rootsACL is what decides on what root does to an object: that the bucket is there,
+// and who owns it if the request says who should. No list does.
+func (b *Backend) rootsACL(ctx context.Context, bucket string) ([]byte, error) {
+	list, err := b.documentACL(ctx, bucket)
+	if web := requestOf(ctx).web; err == nil && web != nil && web.Get("X-Amz-Expected-Bucket-Owner") == "" {
+		return nil, nil
+	}
+	return list, err
+}
+
+// defaultACL is the list of a bucket that was made without: all to its owner.
+func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error) {
+	own, cancel := b.context(requestOf(ctx), false)
+	defer cancel()
+	found, err := b.store.Bucket(own, bucket)
+	if err != nil {
+		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	}
+	return ownerACL(found.Owner)
+}
+
+func ownerACL(owner string) ([]byte, error) {
+	return json.Marshal(auth.ACL{Owner: owner, Grantees: []auth.Grantee{
+		{Permission: auth.PermissionFullControl, Access: owner, Type: types.TypeCanonicalUser},
+	}})
+}
+
+// GetBucketPolicy returns the policy as it was put to who asks for it, and to versitygw,
+// which asks to decide on the request, one that says what was decided.
+func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
+	bucket = str(&bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return nil, err
+	}
+	doc, err := b.document(ctx, bucket, kindPolicy, s3err.ErrNoSuchBucketPolicy)
+	if err != nil {
+		return nil, err
+	}
+	if len(doc) > maxPolicy {
+		return b.overlong(ctx, bucket, doc)
+	}
+	req := requestOf(ctx)
+	if req.policyStatus {
+		if err := b.policyStatus(ctx, bucket, doc); err != nil {
+			return nil, err
+		}
+	}
+	// The first question is versitygw's own, the second the client's.
+	if undecided(ctx) || req.asksForPolicy() && req.decided {
+		return doc, nil
+	}
+	r, err := b.rulingOf(ctx, bucket, doc)
+	if err == nil && r == nil {
+		err = s3err.GetBucketErr(s3err.ErrNoSuchBucketPolicy, bucket)
+	}
+	if err != nil {
+		return nil, err
+	}
+	req.decided = true
+	shown, err := r.shown()
+	return shown, b.fail(&op{req: req, names: names{bucket: bucket}}, err)
+}
+
+// PutBucketPolicy replaces the policy.
+func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []byte) error {
+	if err := strictPolicy(policy); err != nil {
+		return err
+	}
+	if err := b.unblockedPolicy(ctx, str(&bucket), policy); err != nil {
+		return err
+	}
+	return b.putDocument(ctx, str(&bucket), kindPolicy, policy)
+}
+
+// DeleteBucketPolicy removes the policy.
+func (b *Backend) DeleteBucketPolicy(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindPolicy, nil)
+}
+
+// GetBucketCors returns the rules for scripts of other origins. Everybody may
+// know them: a preflight request is not signed.
+func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, error) {
+	rules, err := b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
+	requestOf(ctx).cors = rules
+	return rules, err
+}
+
+// maxCORSRules is how many a bucket may have, as S3 has it.
+const maxCORSRules = 100
+
+// PutBucketCors replaces the rules.
+func (b *Backend) PutBucketCors(ctx context.Context, bucket string, cors []byte) error {
+	var doc struct {
+		Rules []struct{} `xml:"CORSRule"`
+	}
+	if err := xml.Unmarshal(cors, &doc); err != nil || len(doc.Rules) > maxCORSRules {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return b.putDocument(ctx, str(&bucket), kindCORS, cors)
+}
+
+// DeleteBucketCors removes the rules.
+func (b *Backend) DeleteBucketCors(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindCORS, nil)
+}
+
+// GetBucketOwnershipControls tells who owns objects, and so whether access
+// control lists may be set.
+func (b *Backend) GetBucketOwnershipControls(ctx context.Context, bucket string) (types.ObjectOwnership, error) {
+	bucket = str(&bucket)
+	if err := b.readable(ctx, bucket); err != nil {
+		return "", err
+	}
+	doc, err := b.document(ctx, bucket, kindOwnership, s3err.ErrOwnershipControlsNotFound)
+	return types.ObjectOwnership(doc), err
+}
+
+// PutBucketOwnershipControls sets it. Turning access control lists off is refused
+// while the bucket's own grants something to others, as S3 does: it would go on
+// counting unseen.
+func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string, own types.ObjectOwnership) error {
+	bucket = str(&bucket)
+	if own == types.ObjectOwnershipBucketOwnerEnforced {
+		if err := b.unshared(ctx, bucket); err != nil {
+			return err
+		}
+	}
+	return b.putDocument(ctx, bucket, kindOwnership, []byte(own))
+}
+
+// unshared refuses a bucket whose access control list grants something to others
+// than its owner.
+func (b *Backend) unshared(ctx context.Context, bucket string) error {
+	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
+		return err
+	}
+	doc, err := b.document(ctx, bucket, kindACL, 0)
+	if err != nil || doc == nil {
+		return err
+	}
+	acl, err := auth.ParseACL(doc)
+	for _, g := range acl.Grantees {
+		if g.Access != acl.Owner {
+			return s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership)
+		}
+	}
+	return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+}
+
+// DeleteBucketOwnershipControls removes it.
+func (b *Backend) DeleteBucketOwnershipControls(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindOwnership, nil)
+}
+
+// GetBucketTagging returns the bucket's tags.
+func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[string]string, error) {
+	bucket = str(&bucket)
+	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+		return nil, err
+	}
+	doc, err := b.document(ctx, bucket, kindTags, s3err.ErrBucketTaggingNotFound)
+	if err != nil {
+		return nil, err
+	}
+	var tags map[string]string
+	if err := json.Unmarshal(doc, &tags); err != nil {
+		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, fmt.Errorf("s3: read tags: %w", err))
+	}
+	return tags, nil
+}
+
+// PutBucketTagging replaces the bucket's tags.
+func (b *Backend) PutBucketTagging(ctx context.Context, bucket string, tags map[string]string) error {
+	if err := checkTags(ctx, tags); err != nil {
+		return err
+	}
+	doc, err := json.Marshal(tags)
+	if err != nil {
+		return err
+	}
+	return b.putDocument(ctx, str(&bucket), kindTags, doc)
+}
+
+// DeleteBucketTagging removes them.
+func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error {
+	return b.putDocument(ctx, str(&bucket), kindTags, nil)
+}
+
+// GetBucketVersioning answers as a bucket does that never had versions, which is
+// what clients take for "off".
+func (b *Backend) GetBucketVersioning(ctx context.Context, bucket string) (s3response.GetBucketVersioningOutput, error) {
+	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, reading)
+}
+
+// GetObjectLockConfiguration answers that there is none: versitygw and clients
+// take that for "off", where NotImplemented would fail every write.
+func (b *Backend) GetObjectLockConfiguration(ctx context.Context, bucket string) ([]byte, error) {
+	return nil, s3err.GetBucketErr(s3err.ErrObjectLockConfigurationNotFound, str(&bucket))
+}

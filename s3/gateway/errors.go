@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/placement"
+)
+
+// names is what an operation was about, for the texts of its errors.
+type names struct {
+	bucket, key, upload string
+}
+
+// mappings from the store's errors to S3's, in order: the first that matches.
+var mappings = []struct {
+	err error
+	to  func(n names, err error) s3err.S3Error
+}{
+	{lethe.ErrNoSuchBucket, bucketError(s3err.ErrNoSuchBucket)},
+	{lethe.ErrBucketNotEmpty, bucketError(s3err.ErrBucketNotEmpty)},
+	{lethe.ErrBucketExists, bucketError(s3err.ErrBucketAlreadyExists)},
+	{lethe.ErrTooManyBuckets, tooManyBuckets},
+	{lethe.ErrInvalidBucketName, bucketError(s3err.ErrInvalidBucketName)},
+	{lethe.ErrNoSuchKey, apiError(s3err.ErrNoSuchKey)},
+	{lethe.ErrNoSuchUpload, func(n names, _ error) s3err.S3Error { return s3err.GetNoSuchUploadErr(n.upload) }},
+	{lethe.ErrPreconditionFailed, func(names, error) s3err.S3Error {
+		return s3err.GetPreconditionFailedErr(s3err.ConditionIfMatch)
+	}},
+	{lethe.ErrHeld, apiError(s3err.ErrObjectLocked)},
+	{lethe.ErrNotModified, apiError(s3err.ErrNotModified)},
+	{lethe.ErrInvalidRange, apiError(s3err.ErrInvalidRange)},
+	{lethe.ErrInvalidPart, apiError(s3err.ErrInvalidPart)},
+	{lethe.ErrInvalidPartOrder, apiError(s3err.ErrInvalidPartOrder)},
+	{lethe.ErrPartTooSmall, apiError(s3err.ErrEntityTooSmall)},
+	{lethe.ErrInvalidKey, func(n names, err error) s3err.S3Error { return invalidKey(n.key, err.Error()) }},
+	{lethe.ErrInvalidTTL, func(_ names, err error) s3err.S3Error { return invalidTTL("", "", err) }},
+	{lethe.ErrDigestMismatch, apiError(s3err.ErrBadDigest)},
+	{errCutOff, apiError(s3err.ErrIncompleteBody)},
+	{lethe.ErrQuotaExceeded, apiError(s3err.ErrQuotaExceeded)},
+	{lethe.ErrNoRoom, noRoom},
+	{lethe.ErrReaped, unavailable("The upload showed no sign of life for too long and was given up. Please try again.")},
+	{lethe.ErrUnknownOutcome, unavailable("It is not known whether the request was carried out. Please look, and try again.")},
+	{blob.ErrMisplaced, unavailable("What was stored here lies on a disk that is not in its place. Nothing is lost by that. Please tell the operator, and try again later.")},
+	{lethe.ErrUnavailable, func(n names, err error) s3err.S3Error {
+		var why *placement.RefusalError
+		if errors.As(err, &why) {
+			return unavailable(why.Error()+" Please try again.")(n, err)
+		}
+		return unavailable("The store cannot be reached at the moment. Please try again.")(n, err)
+	}},
+	// Before ErrUnexpectedEOF, which it may wrap: the body came to its end, and is
+	// shorter than was said.
+	{lethe.ErrIncompleteBody, apiError(s3err.ErrContentLengthMismatch)},
+	// After ErrUnavailable, since the answer of a backend may break off too.
+	{io.ErrUnexpectedEOF, apiError(s3err.ErrIncompleteBody)},
+	{lethe.ErrTooLarge, apiError(s3err.ErrContentLengthMismatch)},
+	{context.DeadlineExceeded, unavailable("The request took too long. Please try again.")},
+	{context.Canceled, unavailable("The server is shutting down. Please try again.")},
+}
+
+// fail turns an error of the store into S3's. What is not foreseen is reported
+// as an event and answered InternalError.
+func (b *Backend) fail(o *op, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known s3err.S3Error
+	if errors.As(err, &known) {
+		return known
+	}
+	for _, m := range mappings {
+		if errors.Is(err, m.err) {
+			if m.err == blob.ErrMisplaced || m.err == lethe.ErrUnavailable || m.err == lethe.ErrUnknownOutcome {
+				b.opt.Events.failed(o, err)
+			}
+			return m.to(o.names, err)
+		}
+	}
+	b.opt.Events.failed(o, err)
+	return s3err.GetAPIError(s3err.ErrInternalError)
+}
+
+func apiError(code s3err.ErrorCode) func(names, error) s3err.S3Error {
+	return func(names, error) s3err.S3Error { return s3err.GetAPIError(code) }
+}
+
+func bucketError(code s3err.ErrorCode) func(names, error) s3err.S3Error {
+	return func(n names, _ error) s3err.S3Error { return s3err.GetBucketErr(code, n.bucket) }
+}
+
+func unavailable(text string) func(names, error) s3err.S3Error {
+	e := s3err.APIError{Code: "ServiceUnavailable", Description: text, HTTPStatusCode: http.StatusServiceUnavailable}
+	return func(names, error) s3err.S3Error { return e }
+}
+
+// noRoom names each backend and why it takes nothing, where that is known.
+func noRoom(_ names, err error) s3err.S3Error {
+	e := s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice)
+	var why *placement.RefusalError
+	if errors.As(err, &why) {
+		e.Description = why.Error()
+	}
+	return e
+}
+
+// denied says why an access key may not do what it asks for.
+func denied(format string, args ...any) error {
+	return s3err.APIError{
+		Code: "AccessDenied", Description: fmt.Sprintf(format, args...), HTTPStatusCode: http.StatusForbidden,
+	}
+}
+
+func notImplemented() error { return s3err.GetAPIError(s3err.ErrNotImplemented) }
+
+func invalidKey(key, why string) s3err.S3Error {
+	return s3err.InvalidArgumentError{Description: why, ArgumentName: "key", ArgumentValue: fmt.Sprintf("%q", key)}
+}
+
+// checkKey refuses what is not a key in S3: UTF-8 of 1 to 1,024 bytes. A NUL
+// cannot be stored by every ledger.
+func checkKey(key string) error {
+	switch {
+	case len(key) > maxKey:
+		return s3err.GetKeyTooLongErr(int64(len(key)), maxKey)
+	case !utf8.ValidString(key):
+		return invalidKey(key, "An object key has to be UTF-8.")
+	}
+	for i := range len(key) {
+		if key[i] == 0 {
+			return invalidKey(key, "An object key cannot contain a NUL.")
+		}
+	}
+	return nil
+}
+
+// checkVersion refuses versions: there is one of every object, named "null".
+func checkVersion(version string) error {
+	if version == "" || version == "null" {
+		return nil
+	}
+	return s3err.GetInvalidArgumentErr(s3err.InvalidArgVersionId, version)
+}
+
+// tooManyBuckets refuses another bucket to who owns as many as they may.
+func tooManyBuckets(names, error) s3err.S3Error {
+	return s3err.APIError{
+		Code: "TooManyBuckets", HTTPStatusCode: http.StatusBadRequest,
+		Description: "You have as many buckets as you may. Delete one that you do not need, or ask the operator for more.",
+	}
+}

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"time"
+)
+
+// RequestEvent tells of one request, after its last byte was sent.
+type RequestEvent struct {
+	ID        string // the request id that the client was told
+	Method    string
+	Operation string // as S3 names it, such as "PutObject"; empty if unknown
+	Bucket    string
+	Key       string
+	Requester string // access key; empty if unsigned or not admitted
+	Address   string // the client's IP address
+	Status    int
+	Code      string // the S3 error's, empty if there was none
+	BytesIn   int64  // the body's as declared, -1 if it was not
+	BytesOut  int64  // the body's
+	Duration  time.Duration
+	// Served is the part of Duration that does not depend on the client's connection:
+	// without waiting for the bytes of an object's body, and without sending one.
+	Served time.Duration
+	// Change is what the request has changed, or tried to, beside objects and their
+	// bytes; nil: nothing, or it was not let in.
+	Change *Change
+}
+
+// Failure tells of an error that the client was not told in full.
+type Failure struct {
+	ID          string
+	Operation   string
+	Bucket, Key string
+	Err         error
+}
+
+// Events are called from many goroutines at once, and must not block; nil ones
+// are skipped.
+type Events struct {
+	// Begun tells that a request has come, with the headers by which its client
+	// traces it (W3C Trace Context; they may be empty, and may hold anything). It
+	// answers the context of all that is done for the request, made of ctx, and
+	// what is called when that has ended, after Request.
+	Begun   func(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent))
+	Request func(RequestEvent)
+	Failure func(Failure)
+	// Limited tells of a request that was refused for its rate; what is "key" or
+	// "address", who the one that was too fast.
+	Limited func(what, who string)
+	// Certificate tells of a certificate that was loaded anew, or could not be;
+	// then the one before stays in use.
+	Certificate func(file string, err error)
+}
+
+func (e Events) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent)) {
+	if e.Begun == nil {
+		return ctx, func(RequestEvent) {}
+	}
+	return e.Begun(ctx, traceparent, tracestate)
+}
+
+func (e Events) request(r RequestEvent) {
+	if e.Request != nil {
+		e.Request(r)
+	}
+}
+
+func (e Events) failed(o *op, err error) {
+	if e.Failure != nil {
+		e.Failure(Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err})
+	}
+}
+
+func (e Events) limited(what, who string) {
+	if e.Limited != nil {
+		e.Limited(what, who)
+	}
+}
+
+func (e Events) certificate(file string, err error) {
+	if e.Certificate != nil {
+		e.Certificate(file, err)
+	}
+}

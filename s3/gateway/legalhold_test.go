@@ -1,0 +1,63 @@
+package gateway_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+// legalHold sets the legal hold of a key, or ends it.
+func (s *site) legalHold(key string, status types.ObjectLockLegalHoldStatus) error {
+	_, err := s.PutObjectLegalHold(s.ctx, &awss3.PutObjectLegalHoldInput{
+		Bucket: &s.bucket, Key: &key, LegalHold: &types.ObjectLockLegalHold{Status: status},
+	})
+	return err
+}
+
+// denied checks that an error is AccessDenied.
+func (s *site) denied(what string, err error) {
+	s.t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != "AccessDenied" {
+		s.t.Errorf("%s of what is held: %v, want AccessDenied", what, err)
+	}
+}
+
+func TestLegalHold(t *testing.T) {
+	s := newSite(t)
+	s.put("k", "body", nil)
+	s.put("other", "body", nil)
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))
+	got, err := s.GetObjectLegalHold(s.ctx, &awss3.GetObjectLegalHoldInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.must(err)
+	if got.LegalHold.Status != types.ObjectLockLegalHoldStatusOn {
+		t.Errorf("the legal hold is %s", got.LegalHold.Status)
+	}
+	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.denied("delete", err)
+	_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("k"), Body: strings.NewReader("new")})
+	s.denied("overwrite", err)
+	out, err := s.DeleteObjects(s.ctx, &awss3.DeleteObjectsInput{Bucket: &s.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{
+		{Key: aws.String("k")}, {Key: aws.String("other")},
+	}}})
+	s.must(err)
+	if len(out.Deleted) != 1 || len(out.Errors) != 1 || aws.ToString(out.Errors[0].Code) != "AccessDenied" {
+		t.Errorf("a batch delete with a held key: %+v, %+v", out.Deleted, out.Errors)
+	}
+	if body, _ := s.get("k"); body != "body" {
+		t.Errorf("what is held became %q", body)
+	}
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
+	s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOff))
+	_, err = s.GetObjectLegalHold(s.ctx, &awss3.GetObjectLegalHoldInput{Bucket: &s.bucket, Key: aws.String("k")})
+	if err == nil {
+		t.Error("a legal hold that was lifted is still told")
+	}
+	_, err = s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")})
+	s.must(err)
+}

@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/netlimit"
+)
+
+// guard wraps listeners so that no connection can stall for ever, and keeps the
+// open ones, so that they can be closed.
+type guard struct {
+	idle time.Duration // longest wait for one read or write
+	pace netlimit.Pace // of bodies
+	most netlimit.Options
+	mu   sync.Mutex
+	open map[*guardedConn]struct{}
+	// stopping: connections are closed at once.
+	stopping atomic.Bool
+}
+
+func newGuard(o Options) *guard {
+	return &guard{idle: o.IdleTimeout, pace: o.BodyPace, most: netlimit.Options{PerAddress: o.MaxPerAddress, Exempt: o.TrustedProxies}}
+}
+
+const (
+	// lingerIdle and lingerTotal bound how long a connection is read from that was
+	// answered and is to be closed.
+	lingerIdle  = 2 * time.Second
+	lingerTotal = 10 * time.Second
+)
+
+var lingerBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// listen opens all addresses, or none.
+func (g *guard) listen(addresses []string, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) ([]net.Listener, error) {
+	var out []net.Listener
+	for _, a := range addresses {
+		ln, err := net.Listen("tcp", a)
+		if err != nil {
+			for _, ln := range out {
+				err = errors.Join(err, ln.Close())
+			}
+			return nil, fmt.Errorf("s3: listen on %s: %w", a, err)
+		}
+		ln = &guardedListener{netlimit.Listen(ln, g.most), g}
+		if certificate != nil {
+			ln = tls.NewListener(ln, &tls.Config{
+				GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			})
+		}
+		out = append(out, ln)
+	}
+	return out, nil
+}
+
+// closeAll closes what is still open; with unused, only what was never used: the
+// web server knows those connections as idle that have had a request.
+func (g *guard) closeAll(unused bool) {
+	g.stopping.Store(true)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.open {
+		if !unused || !c.used.Load() {
+			// The connection is given up: that it cannot even be closed changes nothing.
+			_ = c.Conn.Close()
+		}
+	}
+}
+
+func (g *guard) add(c *guardedConn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == nil {
+		g.open = map[*guardedConn]struct{}{}
+	}
+	g.open[c] = struct{}{}
+}
+
+func (g *guard) remove(c *guardedConn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.open, c)
+}
+
+type guardedListener struct {
+	net.Listener
+	g *guard
+}
+
+func (l *guardedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	guarded := &guardedConn{Conn: c, g: l.g}
+	l.g.add(guarded)
+	return guarded, nil
+}
+
+// guardedConn ends a read or write that waits longer than idle. A deadline that
+// the web server sets for reading (the whole header, for one) holds as well.
+type guardedConn struct {
+	net.Conn
+	g    *guard
+	hard atomic.Int64 // the web server's read deadline in microseconds; 0: none
+	used atomic.Bool  // something was read from it
+
+	mu   sync.Mutex
+	body *netlimit.Patience // with the body that is read; nil: with none
+}
+
+func (c *guardedConn) Read(p []byte) (int, error) {
+	now := lethe.SystemClock{}.Now()
+	until := now.Add(c.g.idle)
+	if left, ok := c.waits(0, 0); ok {
+		until = min(until, now.Add(left))
+	}
+	if hard := lethe.Time(c.hard.Load()); hard != 0 {
+		until = min(until, hard)
+	}
+	if err := c.Conn.SetReadDeadline(until.Time()); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	c.waits(lethe.SystemClock{}.Now().Sub(now), n)
+	if n > 0 {
+		c.used.Store(true)
+	}
+	return n, err
+}
+
+// waits takes what a read waited for n bytes of a body, and returns how long the next
+// one may; ok is false between bodies.
+func (c *guardedConn) waits(d time.Duration, n int) (left time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.body == nil {
+		return 0, false
+	}
+	c.body.Waited(d, n)
+	return c.body.Left()
+}
+
+// reads begins the patience with a body: the web server tells of one by a deadline that
+// is as far off as longestBody, and of the end of one by another.
+func (c *guardedConn) reads(until time.Time) {
+	var p *netlimit.Patience
+	if !until.IsZero() && lethe.FromTime(until).Sub(lethe.SystemClock{}.Now()) > longestBody/2 {
+		p = new(c.g.pace.Patience())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.body = p
+}
+
+func (c *guardedConn) Write(p []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(lethe.SystemClock{}.Now().Add(c.g.idle).Time()); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// SetReadDeadline takes effect with the next read.
+func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	c.reads(t)
+	if t.IsZero() {
+		c.hard.Store(0)
+		return nil
+	}
+	c.hard.Store(int64(lethe.FromTime(t)))
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline sets that for reading; writes have their own.
+func (c *guardedConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// SetWriteDeadline is left to Write.
+func (*guardedConn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *guardedConn) Close() error {
+	c.linger()
+	c.g.remove(c)
+	return c.Conn.Close()
+}
+
+// linger ends the connection in the direction of the client and throws away what
+// it still sends. If a request was refused before its body was read, closing at
+// once would reset the connection, and most clients would report that instead of
+// the answer.
+func (c *guardedConn) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || !c.used.Load() || c.g.stopping.Load() || half.CloseWrite() != nil {
+		return
+	}
+	buf := lingerBuffers.Get().(*[64 << 10]byte)
+	defer lingerBuffers.Put(buf)
+	clock := lethe.SystemClock{}
+	now := clock.Now()
+	for end := now.Add(lingerTotal); now < end && !c.g.stopping.Load(); now = clock.Now() {
+		if c.Conn.SetReadDeadline(min(end, now.Add(lingerIdle)).Time()) != nil {
+			return
+		}
+		if _, err := c.Conn.Read(buf[:]); err != nil {
+			return
+		}
+	}
+}

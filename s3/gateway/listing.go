@@ -1,0 +1,222 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// maxList is the most keys of a page, as S3 has it.
+const maxList = 1000
+
+// listed is a page of a listing in the form of responses.
+type listed struct {
+	objects  []s3response.Object
+	prefixes []types.CommonPrefix
+	more     bool
+	next     string
+}
+
+// list reads a page.
+func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (listed, error) {
+	o, err := b.begin(ctx, need{bucket: q.Bucket})
+	defer o.cancel()
+	if err != nil {
+		return listed{}, err
+	}
+	if _, err := b.store.Bucket(o.ctx, q.Bucket); err != nil {
+		return listed{}, b.fail(o, err)
+	}
+	if q.Limit == 0 {
+		return listed{}, nil
+	}
+	q.Limit = min(q.Limit, maxList)
+	page, err := b.store.List(o.ctx, q)
+	if err != nil {
+		return listed{}, b.fail(o, err)
+	}
+	var owner *types.Owner
+	if withOwner {
+		id, err := b.bucketOwner(ctx, q.Bucket)
+		if err != nil {
+			return listed{}, err
+		}
+		owner = &types.Owner{ID: &id, DisplayName: &id}
+	}
+	enc := encoderOf(o.req)
+	l := listed{more: page.More, next: page.Next}
+	for i := range page.Objects {
+		l.objects = append(l.objects, listedObject(&page.Objects[i], owner, enc))
+	}
+	for _, p := range page.Prefixes {
+		l.prefixes = append(l.prefixes, types.CommonPrefix{Prefix: to(enc.name(p))})
+	}
+	return l, nil
+}
+
+func listedObject(o *meta.Object, owner *types.Owner, enc encoder) s3response.Object {
+	out := s3response.Object{
+		ETag: to(quote(o.ETag)), Key: to(enc.name(o.Key)), LastModified: to(o.ModifiedAt.Time()),
+		Size: &o.Size, StorageClass: types.ObjectStorageClassStandard, Owner: owner,
+		ChecksumType: types.ChecksumType(o.Attrs.ChecksumType),
+	}
+	for a := range o.Attrs.Checksums {
+		out.ChecksumAlgorithm = append(out.ChecksumAlgorithm, types.ChecksumAlgorithm(a))
+	}
+	return out
+}
+
+// ListObjects lists keys, the older way.
+func (b *Backend) ListObjects(ctx context.Context, in *awss3.ListObjectsInput) (s3response.ListObjectsResult, error) {
+	q := meta.ListQuery{
+		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
+		After: str(in.Marker), Limit: int(num(in.MaxKeys)),
+	}
+	l, err := b.list(ctx, q, true)
+	if err != nil {
+		return s3response.ListObjectsResult{}, err
+	}
+	enc := encoderOf(requestOf(ctx))
+	return s3response.ListObjectsResult{
+		Name: &q.Bucket, Prefix: echo(ctx, "prefix", enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
+		Marker: echo(ctx, "marker", enc.name(q.After)), NextMarker: ptr(enc.name(l.next)), MaxKeys: to(num(in.MaxKeys)),
+		IsTruncated: &l.more, Contents: l.objects, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
+	}, nil
+}
+
+// ListObjectsV2 lists keys.
+func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Input) (s3response.ListObjectsV2Result, error) {
+	token, startAfter := str(in.ContinuationToken), str(in.StartAfter)
+	after, err := tokenKey(token)
+	if err != nil {
+		return s3response.ListObjectsV2Result{}, err
+	}
+	q := meta.ListQuery{
+		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
+		After: max(after, startAfter), Limit: int(num(in.MaxKeys)),
+	}
+	l, err := b.list(ctx, q, in.FetchOwner != nil && *in.FetchOwner)
+	if err != nil {
+		return s3response.ListObjectsV2Result{}, err
+	}
+	enc := encoderOf(requestOf(ctx))
+	return s3response.ListObjectsV2Result{
+		Name: &q.Bucket, Prefix: echo(ctx, "prefix", enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
+		StartAfter: echo(ctx, "start-after", enc.name(startAfter)), ContinuationToken: echo(ctx, "continuation-token", token), NextContinuationToken: ptr(keyToken(l.next)),
+		KeyCount: to(int32(len(l.objects) + len(l.prefixes))), MaxKeys: to(num(in.MaxKeys)),
+		IsTruncated: &l.more, Contents: l.objects, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
+	}, nil
+}
+
+// echo is what a response tells of a parameter of its request: also that it was named
+// and empty, as on S3.
+func echo(ctx context.Context, parameter, value string) *string {
+	if rc, ok := ctx.(*fasthttp.RequestCtx); ok && value == "" && rc.QueryArgs().Has(parameter) {
+		return &value
+	}
+	return ptr(value)
+}
+
+// tokenPrefix marks a continuation token that is not the key itself.
+const tokenPrefix = "base64:"
+
+// keyToken makes a continuation token: the key, or its encoding if XML cannot
+// carry it unchanged.
+func keyToken(key string) string {
+	if !strings.HasPrefix(key, tokenPrefix) && xmlSafe(key) {
+		return key
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(key))
+}
+
+// tokenKey is the inverse.
+func tokenKey(token string) (string, error) {
+	enc, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok {
+		return token, nil
+	}
+	key, err := base64.RawURLEncoding.DecodeString(enc)
+	if err != nil {
+		return "", s3err.InvalidArgumentError{
+			Description: "The continuation token provided is incorrect", ArgumentName: "continuation-token", ArgumentValue: token,
+		}
+	}
+	return string(key), nil
+}
+
+// xmlSafe says that XML 1.0 carries the string unchanged.
+func xmlSafe(s string) bool {
+	for _, r := range s {
+		if r < 0x20 || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// encoder writes names in listings: URL-encoded if the client asked for it, as it
+// has to for names that XML cannot carry, else as they are.
+type encoder struct {
+	url bool
+	req *request
+}
+
+func encoderOf(r *request) encoder { return encoder{r.urlEncode, r} }
+
+func (e encoder) kind() types.EncodingType {
+	if e.url {
+		return types.EncodingTypeUrl
+	}
+	return ""
+}
+
+// name encodes as S3 does, but for the space, which every reader takes as %20 and
+// not every one as a plus sign.
+func (e encoder) name(s string) string {
+	if !e.url {
+		return e.req.refer(s)
+	}
+	s = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	return strings.ReplaceAll(s, "%2F", "/")
+}
+
+// ListObjectVersions lists every object as its one version, "null", which is what
+// a bucket without versions answers.
+func (b *Backend) ListObjectVersions(ctx context.Context, in *awss3.ListObjectVersionsInput) (s3response.ListVersionsResult, error) {
+	q := meta.ListQuery{
+		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
+		After: str(in.KeyMarker), Limit: int(num(in.MaxKeys)),
+	}
+	l, err := b.list(ctx, q, true)
+	if err != nil {
+		return s3response.ListVersionsResult{}, err
+	}
+	enc := encoderOf(requestOf(ctx))
+	out := s3response.ListVersionsResult{
+		Name: &q.Bucket, Prefix: to(enc.name(q.Prefix)), Delimiter: to(enc.name(q.Delimiter)),
+		KeyMarker: to(enc.name(q.After)), NextKeyMarker: ptr(enc.name(l.next)), MaxKeys: to(num(in.MaxKeys)),
+		VersionIdMarker: to(str(in.VersionIdMarker)), IsTruncated: &l.more, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
+	}
+	if l.more {
+		// The page went up to the last key's one version.
+		out.NextVersionIdMarker = to("null")
+	}
+	for _, o := range l.objects {
+		out.Versions = append(out.Versions, s3response.ObjectVersion{
+			Key: o.Key, VersionId: to("null"), IsLatest: to(true), ETag: o.ETag, Size: o.Size, LastModified: o.LastModified,
+			Owner: o.Owner, StorageClass: types.ObjectVersionStorageClassStandard,
+			ChecksumAlgorithm: o.ChecksumAlgorithm, ChecksumType: o.ChecksumType,
+		})
+	}
+	return out, nil
+}

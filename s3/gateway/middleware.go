@@ -1,0 +1,373 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3api/utils"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/forwarded"
+)
+
+// maxDocument bounds bodies that are read into memory: a completion of 10,000
+// parts and a deletion of 1,000 long keys fit.
+const maxDocument = 8 << 20
+
+// rooms are how long the bodies of a query may be that have to be shorter, in bytes.
+var rooms = map[string]int64{
+	"policy": maxPolicy,
+	"acl":    64 << 10, "cors": 64 << 10, "tagging": maxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
+	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
+}
+
+// retryAfter is in how many seconds what is unavailable may be asked for again:
+// most outages end by themselves, and clients double their pauses.
+const retryAfter = "1"
+
+// bodied are the queries with which what is put at a key's address is a document, and
+// not an object: versitygw takes any other for an object's.
+var bodied = []string{"acl", "legal-hold", "retention", "tagging"}
+
+// serve wraps every request: before versitygw looks at it, and after it was
+// answered.
+func (s *Server) serve(ctx fiber.Ctx) (err error) {
+	req, start := &request{web: ctx}, lethe.Monotonic{}.Now()
+	ctx.Locals(requestKey{}, req)
+	s.behindProxy(ctx)
+	s.describe(ctx, req)
+	req.base, req.ended = s.opt.Events.begun(s.backend.opt.Base,
+		strings.Clone(ctx.Get("Traceparent")), strings.Clone(ctx.Get("Tracestate")))
+	defer func() {
+		if p := recover(); p != nil {
+			s.opt.Events.failed(&op{req: req}, fmt.Errorf("s3: panic: %v", p))
+			err = refuse(ctx, s3err.GetAPIError(s3err.ErrInternalError))
+		}
+		s.finish(ctx, req, start)
+	}()
+	if e := s.check(ctx, req); e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	restore, e := s.openForm(ctx, req)
+	defer restore()
+	if e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	readChunks(ctx, req)
+	defer s.charge(ctx, req)()
+	err = s.answer(ctx, req)
+	if req.starved() {
+		// What came of the part that was read is no answer.
+		e := s3err.GetAPIError(s3err.ErrSlowDown)
+		req.event.Code = e.Code
+		return refuse(ctx, e)
+	}
+	return err
+}
+
+// answer has versitygw answer a request, or does what it refuses.
+func (s *Server) answer(ctx fiber.Ctx, req *request) error {
+	if err := ctx.Next(); err != nil {
+		return err
+	}
+	if redated(ctx, req) {
+		if err := s.deleteAgain(ctx, req); err != nil {
+			return err
+		}
+	}
+	if e := misread(ctx, req); e != nil {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	if a, ok := s.ours(ctx, req); ok {
+		return s.act(ctx, req, a)
+	}
+	return s.owned(ctx, req)
+}
+
+// misread names what versitygw calls an invalid request, as S3 does: a deletion
+// that is no XML document.
+func misread(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if req.event.Operation != "DeleteObjects" || req.event.Code != s3err.GetAPIError(s3err.ErrInvalidRequest).Code {
+		return nil
+	}
+	if err := xml.Unmarshal(ctx.BodyRaw(), &s3response.DeleteObjects{}); err != nil {
+		return s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return nil
+}
+
+// describe notes what the request is, with strings of its own.
+func (s *Server) describe(ctx fiber.Ctx, req *request) {
+	id, _ := utils.EnsureRequestIDs(ctx)
+	q := ctx.Request().URI().QueryArgs()
+	bucket, key := s.split(ctx)
+	req.event = RequestEvent{
+		ID: strings.Clone(id), Method: strings.Clone(ctx.Method()), Address: strings.Clone(ctx.IP()),
+		Bucket: bucket, Key: key, BytesIn: int64(ctx.Request().Header.ContentLength()),
+	}
+	get := req.event.Method == http.MethodGet
+	req.policyStatus = get && key == "" && q.Has("policyStatus")
+	req.policyRead = get && (q.Has("policy") || q.Has("policyStatus"))
+	req.urlEncode = get && string(q.Peek("encoding-type")) == "url"
+	kind, _, _ := mime.ParseMediaType(ctx.Get(fiber.HeaderContentType))
+	// Whatever else the query says: versitygw takes for a form what is no deletion.
+	req.form = req.event.Method == http.MethodPost && key == "" && kind == fiber.MIMEMultipartForm && !q.Has("delete")
+}
+
+// split reads bucket and key from path and host, for events and limits;
+// versitygw's own reading decides.
+func (s *Server) split(ctx fiber.Ctx) (bucket, key string) {
+	path := string(ctx.Request().URI().PathOriginal())
+	if plain, err := url.PathUnescape(path); err == nil {
+		path = plain
+	}
+	path = strings.TrimPrefix(path, "/")
+	if s.opt.Domain != "" {
+		if host, _, ok := strings.Cut(string(ctx.Request().Host()), "."+s.opt.Domain); ok && host != "" {
+			return strings.Clone(host), path
+		}
+	}
+	bucket, key, _ = strings.Cut(path, "/")
+	return bucket, key
+}
+
+// methods are those of S3.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
+
+// check refuses what needs no authentication to be refused.
+func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
+	if e := unruly(ctx, req); e != nil {
+		return e
+	}
+	if !slices.Contains(methods, req.event.Method) && !(s.opt.Admin && req.event.Method == http.MethodPatch) {
+		return s3err.GetMethodNotAllowedErr(req.event.Method, s3err.ResourceTypeObject, methods)
+	}
+	path, err := url.PathUnescape(string(ctx.Request().URI().PathOriginal()))
+	if err != nil || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
+		return s3err.GetAPIError(s3err.ErrInvalidURI)
+	}
+	if e := misdirected(ctx, req); e != nil {
+		return e
+	}
+	if e := signedTwice(ctx); e != nil {
+		return e
+	}
+	if e := unkept(ctx, req); e != nil {
+		return e
+	}
+	if source := ctx.Request().Header.PeekAll("X-Amz-Copy-Source"); len(source) > 1 || (len(source) == 1 && len(source[0]) == 0) {
+		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
+	}
+	if _, ok := s.addresses.Allow(limitedBy(req.event.Address)); !ok {
+		s.opt.Events.limited("address", req.event.Address)
+		return s3err.GetAPIError(s3err.ErrSlowDown)
+	}
+	return bodyLength(ctx, req)
+}
+
+// limitedBy is what the rate of a client's address is counted by.
+func limitedBy(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	return forwarded.Group(a).String()
+}
+
+// bodyLength refuses bodies by the length that they say they have. A body whose
+// end nothing tells is none for the web server: an upload without one would make
+// an empty object.
+func bodyLength(ctx fiber.Ctx, req *request) s3err.S3Error {
+	n, object := req.event.BytesIn, streams(ctx, req)
+	switch {
+	case object && n == 0 && !saysLength(ctx.Request().Header.RawHeaders()):
+		return s3err.GetAPIError(s3err.ErrMissingContentLength)
+	case req.form || object:
+		return nil
+	case n > documentRoom(ctx):
+		return s3err.GetMaxMessageLengthExceeded(documentRoom(ctx))
+	case n == -1:
+		return s3err.GetAPIError(s3err.ErrMissingContentLength)
+	}
+	return nil
+}
+
+// documentRoom is how long the request's body may be.
+func documentRoom(ctx fiber.Ctx) int64 {
+	room := int64(maxDocument)
+	for name := range ctx.Request().URI().QueryArgs().All() {
+		if least, ok := rooms[string(name)]; ok {
+			room = min(room, least)
+		}
+	}
+	return room
+}
+
+// onceSigned are the headers of a signature that two readers could take otherwise if
+// they came twice.
+var onceSigned = []string{"Authorization", "X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token", "X-Amz-Decoded-Content-Length"}
+
+// signedTwice refuses a request that has one of them twice, or is signed in its header
+// and in its address.
+func signedTwice(ctx fiber.Ctx) s3err.S3Error {
+	h, q := &ctx.Request().Header, ctx.Request().URI().QueryArgs()
+	for _, name := range onceSigned {
+		if len(h.PeekAll(name)) > 1 {
+			return s3err.InvalidArgumentError{Description: "The header stands there more than once: send it once.", ArgumentName: name}
+		}
+	}
+	if ctx.Get("Authorization") != "" && (q.Has("X-Amz-Signature") || q.Has("X-Amz-Algorithm") || q.Has("Signature")) {
+		return s3err.InvalidArgumentError{
+			Description:  "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified",
+			ArgumentName: "Authorization",
+		}
+	}
+	return nil
+}
+
+// saysLength looks for a Content-Length in a header as it came: the web server
+// puts one where there is none.
+func saysLength(raw []byte) bool {
+	for line := range bytes.Lines(raw) {
+		if name, _, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(name), fiber.HeaderContentLength) {
+			return true
+		}
+	}
+	return false
+}
+
+// streams says that the request's body is an object's or a part's, which is
+// never held in memory.
+func streams(ctx fiber.Ctx, req *request) bool {
+	return req.event.Method == http.MethodPut && req.event.Key != "" && ctx.Get("X-Amz-Copy-Source") == "" &&
+		!slices.ContainsFunc(bodied, ctx.Request().URI().QueryArgs().Has)
+}
+
+// refuse answers an error in S3's form.
+func refuse(ctx fiber.Ctx, e s3err.S3Error) error {
+	id, host := utils.EnsureRequestIDs(ctx)
+	ctx.Response().Reset()
+	ctx.Response().Header.SetContentType(fiber.MIMEApplicationXML)
+	return ctx.Status(e.StatusCode()).Send(e.XMLBody(id, host))
+}
+
+// finish completes the response and reports the request, or has the end of its
+// body report it.
+func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
+	resp := ctx.Response()
+	req.web = nil
+	if req.event.BytesIn == -1 || req.starved() {
+		// What is left of the body must not be read as a request.
+		resp.Header.SetConnectionClose()
+	}
+	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {
+		resp.Header.Set(headerExpiration, req.expires)
+	}
+	if resp.StatusCode() == http.StatusServiceUnavailable && len(resp.Header.Peek(fiber.HeaderRetryAfter)) == 0 {
+		resp.Header.Set(fiber.HeaderRetryAfter, retryAfter)
+	}
+	if acct, ok := utils.ContextKeyAccount.Get(ctx).(auth.Account); ok {
+		req.event.Requester = strings.Clone(acct.Access)
+	}
+	req.event.Status = resp.StatusCode()
+	ready := lethe.Monotonic{}.Now().Sub(start) - time.Duration(req.received.Load())
+	report := func(n int64) {
+		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
+		req.event.Served = ready + req.fetched
+		s.opt.Events.request(req.event)
+		req.ended(req.event)
+	}
+	exposeRuled(ctx, req)
+	req.amend(resp)
+	keepLines(&resp.Header)
+	switch {
+	case req.streaming && resp.IsBodyStream():
+		req.end = report
+	case resp.IsBodyStream():
+		report(-1)
+	default:
+		report(int64(len(resp.Body())))
+	}
+}
+
+// keepLines puts a space for each control character in the header's values, which
+// clients name or have stored: the web server does it for line breaks alone, and
+// with another one in it many readers refuse the whole answer.
+func keepLines(h *fasthttp.ResponseHeader) {
+	var broken [][2][]byte
+	for name, value := range h.All() {
+		if slices.ContainsFunc(value, control) {
+			broken = append(broken, [2][]byte{bytes.Clone(name), bytes.Clone(value)})
+		}
+	}
+	for _, line := range broken {
+		for i, c := range line[1] {
+			if control(c) {
+				line[1][i] = ' '
+			}
+		}
+		h.SetBytesKV(line[0], line[1])
+	}
+}
+
+func control(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
+
+// recorder learns from versitygw what each request was.
+type recorder struct{}
+
+// Send notes the operation and its error.
+func (recorder) Send(ctx fiber.Ctx, err error, action string, _ int64, _ int) {
+	req, ok := ctx.Locals(requestKey{}).(*request)
+	if !ok {
+		return
+	}
+	if op, found := strings.CutPrefix(action, "s3_"); found {
+		req.event.Operation = op
+		req.routed = strings.Clone(ctx.Params("bucket"))
+	}
+	if known, ok := err.(s3err.S3Error); ok {
+		req.event.Code = strings.Clone(known.BaseError().Code)
+	} else if err != nil {
+		req.event.Code = s3err.GetAPIError(s3err.ErrInternalError).Code
+	}
+}
+
+// Close has nothing to end.
+func (recorder) Close() {}
+
+// behindProxy puts the client's address in place of a trusted proxy's.
+func (s *Server) behindProxy(ctx fiber.Ctx) {
+	// The address that an earlier request of this connection came from stays set.
+	ctx.RequestCtx().SetRemoteAddr(nil)
+	peer, err := netip.ParseAddr(ctx.IP())
+	if err != nil || !forwarded.Trusts(s.opt.TrustedProxies, peer) {
+		return
+	}
+	var lines []string
+	for _, line := range ctx.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
+		lines = append(lines, string(line))
+	}
+	client := forwarded.Client(peer, lines, s.opt.TrustedProxies)
+	if client == peer.Unmap() {
+		return
+	}
+	ctx.RequestCtx().SetRemoteAddr(net.TCPAddrFromAddrPort(netip.AddrPortFrom(client, 0)))
+}

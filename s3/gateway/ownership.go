@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/metrics"
+	"github.com/versity/versitygw/s3api/controllers"
+	"github.com/versity/versitygw/s3api/utils"
+	"github.com/versity/versitygw/s3err"
+)
+
+// headerOwnership says who owns a new bucket's objects, and so whether access
+// control lists count.
+const headerOwnership = "X-Amz-Object-Ownership"
+
+// listedRefused says that versitygw refused to make a bucket with an access control
+// list that S3 takes, after it had verified the request: one with grantees by their
+// kind, which are an internal error to it, authenticated-read, or any where the
+// server's default lets lists count.
+func listedRefused(ctx fiber.Ctx, req *request) bool {
+	codes := []string{
+		s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership).Code, s3err.GetAPIError(s3err.ErrInternalError).Code,
+		s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, "").BaseError().Code,
+	}
+	return req.event.Operation == "CreateBucket" && slices.Contains(codes, req.event.Code) && utils.ContextKeyBucketOwner.IsSet(ctx)
+}
+
+// owned makes a bucket that comes with such a list, which the backend reads, by
+// S3's rules, in versitygw's place.
+func (s *Server) owned(ctx fiber.Ctx, req *request) error {
+	if !listedRefused(ctx, req) {
+		return nil
+	}
+	h := &ctx.Request().Header
+	w, err := wished(h)
+	if err == nil && len(w.grants) == 0 && !slices.Contains(bucketCanned, w.canned) {
+		return nil
+	}
+	own := types.ObjectOwnership(cmp.Or(ctx.Get(headerOwnership), string(s.opt.Ownership), string(types.ObjectOwnershipBucketOwnerEnforced)))
+	if err == nil && own == types.ObjectOwnershipBucketOwnerEnforced {
+		err = s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership)
+	}
+	if e, ok := err.(s3err.S3Error); ok {
+		req.event.Code = e.BaseError().Code
+		return refuse(ctx, e)
+	}
+	req.wish = &w
+	h.Set(headerOwnership, string(own))
+	h.Del(headerACL)
+	for _, g := range grantHeaders {
+		h.Del(g.name)
+	}
+	ctx.Response().ResetBody()
+	req.event.Code = ""
+	return controllers.ProcessController(ctx, s.operations.CreateBucket, metrics.ActionCreateBucket,
+		&controllers.Services{MetricsManager: recorder{}})
+}
+
+// bucketCanned are the canned lists of buckets.
+var bucketCanned = []types.ObjectCannedACL{
+	types.ObjectCannedACLPrivate, types.ObjectCannedACLPublicRead, types.ObjectCannedACLPublicReadWrite, types.ObjectCannedACLAuthenticatedRead,
+}
+
+// list is the access control list that a request asks for, for a bucket of owner.
+func (w wish) list(owner string) (auth.ACL, error) {
+	grants, err := w.grants, error(nil)
+	if w.canned != "" {
+		grants, err = canned(w.canned, "", "")
+	}
+	return auth.ACL{Owner: owner, Grantees: bucketGrantees(grants, owner)}, err
+}
+
+// ownership is that of a new bucket: as the request says, or the server's.
+func (b *Backend) ownership(rctx context.Context, chosen string) string {
+	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && len(rc.Request.Header.Peek(headerOwnership)) == 0 {
+		return cmp.Or(string(b.opt.Ownership), chosen)
+	}
+	return chosen
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/object"
+)
+
+// PutObject stores an object. Nothing refers to its bytes before the body ended
+// well and all its digests held.
+func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
+	defer o.cancel()
+	if err != nil {
+		return s3response.PutObjectOutput{}, err
+	}
+	if _, form := formOf(ctx); form {
+		if err := b.mayPost(ctx, o); err != nil {
+			return s3response.PutObjectOutput{}, err
+		}
+	}
+	res, err := b.put(ctx, o, in)
+	if err != nil {
+		return s3response.PutObjectOutput{}, b.putError(o, err, condition{str(in.IfMatch), str(in.IfNoneMatch)})
+	}
+	o.req.expiresWith(res.Object)
+	c := checksumsOf(res.Object.Attrs.Checksums, res.Object.Attrs.ChecksumType)
+	return s3response.PutObjectOutput{
+		ETag: quote(res.Object.ETag), Size: &res.Object.Size, ChecksumType: c.Type,
+		ChecksumCRC32: c.CRC32, ChecksumCRC32C: c.CRC32C, ChecksumSHA1: c.SHA1, ChecksumSHA256: c.SHA256,
+		ChecksumCRC64NVME: c.CRC64NVME, ChecksumSHA512: c.SHA512, ChecksumMD5: c.MD5,
+		ChecksumXXHASH64: c.XXHASH64, ChecksumXXHASH3: c.XXHASH3, ChecksumXXHASH128: c.XXHASH128,
+	}, nil
+}
+
+func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) (res object.PutResult, err error) {
+	if in.ObjectLockMode != "" || in.ObjectLockLegalHoldStatus == types.ObjectLockLegalHoldStatusOn {
+		return res, s3err.GetAPIError(s3err.ErrMissingObjectLockConfigurationNoSpaces)
+	}
+	r := object.PutRequest{Bucket: o.names.bucket, Key: o.names.key, Size: num(in.ContentLength), Send: o.req.confined()}
+	if r.BucketID, err = b.decidedOn(ctx, o); err != nil {
+		return res, err
+	}
+	if _, form := formOf(ctx); form {
+		r.Size = -1
+	}
+	if r.If, err = putCondition(condition{str(in.IfMatch), str(in.IfNoneMatch)}); err != nil {
+		return res, err
+	}
+	if r.Tags, err = tagsOf(in.Tagging); err != nil {
+		return res, err
+	}
+	r.Attrs = putAttrs(in)
+	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
+		return res, err
+	}
+	if strings.HasSuffix(r.Key, "/") && r.Size == 0 && r.Attrs.ContentType == unsaid {
+		r.Attrs.ContentType = backend.DirContentType
+	}
+	life, err := b.lifetimeOf(r.Attrs.User)
+	if err != nil {
+		return res, err
+	}
+	r.TTL, r.TTLAt = life.ttl, life.at
+	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
+	if err != nil {
+		return res, err
+	}
+	r.Body, r.Finish = s.reader, s.finish
+	return b.store.Put(o.ctx, r)
+}
+
+// unsaid is the content type that versitygw puts in when the client said none.
+const unsaid = "binary/octet-stream"
+
+// putAttrs takes over what describes the object.
+func putAttrs(in s3response.PutObjectInput) meta.Attrs {
+	return meta.Attrs{
+		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
+		ContentDisposition: str(in.ContentDisposition), ContentLanguage: str(in.ContentLanguage),
+		CacheControl: str(in.CacheControl), Expires: str(in.Expires),
+		Redirect: str(in.WebsiteRedirectLocation), User: cloneMap(in.Metadata),
+	}
+}
+
+// encoding drops aws-chunked from a content encoding: it was the transfer's.
+func encoding(s string) string {
+	if !strings.Contains(s, "aws-chunked") {
+		return s
+	}
+	var kept []string
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "aws-chunked" && part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ",")
+}
+
+func putGiven(in s3response.PutObjectInput) given {
+	return given{
+		{types.ChecksumAlgorithmCrc32, in.ChecksumCRC32}, {types.ChecksumAlgorithmCrc32c, in.ChecksumCRC32C},
+		{types.ChecksumAlgorithmSha1, in.ChecksumSHA1}, {types.ChecksumAlgorithmSha256, in.ChecksumSHA256},
+		{crc64, in.ChecksumCRC64NVME}, {types.ChecksumAlgorithmSha512, in.ChecksumSHA512},
+		{types.ChecksumAlgorithmMd5, in.ChecksumMD5}, {types.ChecksumAlgorithmXxhash64, in.ChecksumXXHASH64},
+		{types.ChecksumAlgorithmXxhash3, in.ChecksumXXHASH3}, {types.ChecksumAlgorithmXxhash128, in.ChecksumXXHASH128},
+	}
+}
+
+// tagsOf reads URL-encoded tags.
+func tagsOf(tagging *string) (map[string]string, error) {
+	tags, err := backend.ParseObjectTags(str(tagging))
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) > maxTags {
+		return nil, s3err.GetAPIError(s3err.ErrObjectTaggingLimited)
+	}
+	return tags, unreserved(tags)
+}
+
+// condition is If-Match and If-None-Match of a write; empty: not given.
+type condition struct{ match, noneMatch string }
+
+// putCondition guards a write; S3 knows If-None-Match only as "*".
+func putCondition(c condition) (meta.Precondition, error) {
+	switch {
+	case c.noneMatch != "" && c.noneMatch != "*":
+		return meta.Precondition{}, s3err.GetNotImplementedErr("If-None-Match", s3err.NmpAdditionalMessageIfNoneMatch)
+	case c.noneMatch != "" && c.match != "":
+		return meta.Precondition{}, s3err.GetNotImplementedErr("If-Match,If-None-Match", s3err.NmpAdditionalMessageMultipleCondHeaders)
+	}
+	return meta.Precondition{IfMatch: c.match, IfNoneMatch: c.noneMatch}, nil
+}
+
+// putError names the condition that failed; If-Match on a key that is not there
+// is NoSuchKey in S3.
+func (b *Backend) putError(o *op, err error, c condition) error {
+	if !errors.Is(err, lethe.ErrPreconditionFailed) {
+		return b.fail(o, err)
+	}
+	if c.noneMatch != "" {
+		return s3err.GetPreconditionFailedErr(s3err.ConditionIfNoneMatch)
+	}
+	_, headErr := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	if errors.Is(headErr, lethe.ErrNoSuchKey) {
+		return s3err.GetAPIError(s3err.ErrNoSuchKey)
+	}
+	return s3err.GetPreconditionFailedErr(s3err.ConditionIfMatch)
+}

@@ -1,0 +1,137 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3/gateway"
+)
+
+// interposed is a store before which something happens, once, when it was decided that
+// a request may change what is said of a bucket, and not done yet.
+type interposed struct {
+	gateway.Store
+	before *atomic.Pointer[func()]
+}
+
+func (i *interposed) change() {
+	if fn := i.before.Swap(nil); fn != nil {
+		(*fn)()
+	}
+}
+
+func (i *interposed) PutDocument(ctx context.Context, d meta.Document) error {
+	i.change()
+	return i.Store.PutDocument(ctx, d)
+}
+
+func (i *interposed) DeleteDocument(ctx context.Context, d meta.Document) error {
+	i.change()
+	return i.Store.DeleteDocument(ctx, d)
+}
+
+func (i *interposed) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
+	i.change()
+	return i.Store.SetRules(ctx, c)
+}
+
+// What an account was allowed to say of its bucket is not said of another account's,
+// which has got the name between the decision and the change.
+func TestSettingsDoNotEndInABucketMadeAnew(t *testing.T) {
+	s := newSite(t)
+	alice := s.key("alice", false, "@account")
+	hers, his := client(alice, nil), s.restricted("bob", false, "@account")
+	bucket := s.bucket + "-hers"
+	create := awss3.CreateBucketInput{Bucket: &bucket, ObjectOwnership: types.ObjectOwnershipBucketOwnerPreferred}
+	policy := `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:ListBucket","Resource":"arn:aws:s3:::` + bucket + `"}]}`
+	for name, change := range map[string]func() error{
+		"list": func() error {
+			_, err := hers.PutBucketAcl(s.ctx, &awss3.PutBucketAclInput{Bucket: &bucket, ACL: types.BucketCannedACLPublicRead})
+			return err
+		},
+		"policy": func() error {
+			_, err := hers.PutBucketPolicy(s.ctx, &awss3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy})
+			return err
+		},
+		"no policy": func() error {
+			_, err := hers.DeleteBucketPolicy(s.ctx, &awss3.DeleteBucketPolicyInput{Bucket: &bucket})
+			return err
+		},
+		"tags": func() error {
+			_, err := hers.PutBucketTagging(s.ctx, &awss3.PutBucketTaggingInput{
+				Bucket: &bucket, Tagging: &types.Tagging{TagSet: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}},
+			})
+			return err
+		},
+		"rules": func() error {
+			_, err := hers.PutBucketLifecycleConfiguration(s.ctx, &awss3.PutBucketLifecycleConfigurationInput{
+				Bucket: &bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{{
+					ID: aws.String("all"), Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: aws.String("x/")},
+					Expiration: &types.LifecycleExpiration{Days: aws.Int32(1)},
+				}}},
+			})
+			return err
+		},
+	} {
+		_, err := hers.CreateBucket(s.ctx, &create)
+		s.must(err)
+		made := make(chan error, 1)
+		taken := func() {
+			_, gone := hers.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
+			_, err := his.CreateBucket(s.ctx, &create)
+			made <- errors.Join(gone, err)
+		}
+		w.beforeChange.Store(&taken)
+		err = change()
+		if w.beforeChange.Swap(nil) != nil {
+			t.Fatalf("%s: nothing was changed: %v", name, err)
+		}
+		s.must(<-made)
+		t.Run(name, func(t *testing.T) { (&site{t: t, ctx: s.ctx}).fails(err, 404, "NoSuchBucket") })
+		_, err = his.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
+		s.must(err)
+	}
+}
+
+// What an account began to write into a bucket does not come to lie in another
+// account's, which has got the name meanwhile.
+func TestBodiesDoNotEndInABucketMadeAnew(t *testing.T) {
+	s := newSite(t)
+	alice := s.key("alice", false, "@account")
+	hers, his := client(alice, nil), s.restricted("bob", false, "@account")
+	bucket, size := s.bucket+"-hers", 16<<20
+	_, err := hers.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &bucket})
+	s.must(err)
+	in, out := io.Pipe()
+	r := s.raw(http.MethodPut, "-hers/k", nil)
+	r.Body, r.ContentLength = in, int64(size)
+	status := make(chan int, 1)
+	go func() {
+		got, _, _ := s.send(signed(r, alice, "UNSIGNED-PAYLOAD"))
+		status <- got
+	}()
+	// It was decided on what comes to be more than all buffers on the way hold.
+	_, err = io.WriteString(out, strings.Repeat("x", size-1))
+	s.must(err)
+	_, err = hers.DeleteBucket(s.ctx, &awss3.DeleteBucketInput{Bucket: &bucket})
+	s.must(err)
+	_, err = his.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: &bucket})
+	s.must(err)
+	_, err = io.WriteString(out, "x")
+	s.must(err)
+	s.must(out.Close())
+	if got := <-status; got != http.StatusNotFound {
+		t.Errorf("the body of another's bucket: %d", got)
+	}
+	s.fails(getAs(s, his, bucket, "k"), 404, "NoSuchKey")
+}

@@ -1,0 +1,255 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/gofiber/fiber/v3"
+	"github.com/valyala/fasthttp"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/s3api"
+	"github.com/versity/versitygw/s3api/controllers"
+	"github.com/versity/versitygw/s3api/middlewares"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/budget"
+	"github.com/lethe-storage/lethe/internal/netlimit"
+	"github.com/lethe-storage/lethe/internal/ratelimit"
+)
+
+// Options of a Server. Store and Root are needed.
+type Options struct {
+	Store Store
+	// Keys are the access keys beside the root's, each confined to its buckets.
+	Keys AccessKeys
+	// Accounts takes the place of Keys for accounts that are not confined to
+	// chosen buckets, but own those that they make: versitygw's own way.
+	Accounts auth.IAMService
+	// Admin serves versitygw's administration of Accounts beside the S3 API.
+	Admin bool
+	Root  Credentials
+
+	Region string   // default us-east-1
+	Domain string   // of virtual-host addressing; empty: path style only
+	Listen []string // TCP addresses, such as "127.0.0.1:9000"; port 0 picks one
+	// GetCertificate turns TLS on; Certificates serves one from files.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	CORSOrigin     string // allowed where a bucket has no rules; empty: none
+	// Ownership is that of buckets made without one: whether access control lists
+	// count. Default BucketOwnerEnforced, as S3 has it: they do not.
+	Ownership types.ObjectOwnership
+	// AccountBuckets is how many buckets an account may own; 0: any number.
+	AccountBuckets int
+	Health         string // path that answers 200 to GET; empty: none
+
+	MaxConnections int            // default 4,096
+	MaxPerAddress  int            // connections of one address, an IPv6 /64 (0: any number), unless a TrustedProxy
+	BodyPace       netlimit.Pace  // of bodies that are sent; slower ones are cut
+	Documents      int64          // bytes that requests which are documents hold together (default 128 MiB); more are answered SlowDown
+	MaxRequests    int            // at once; more are answered SlowDown (default 1,024)
+	KeyRate        ratelimit.Rate // of requests per access key
+	AddressRate    ratelimit.Rate // of requests per client address, signed or not
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+
+	HeaderTimeout time.Duration // for the whole header (default 30 s)
+	IdleTimeout   time.Duration // for one read or write, and between requests (default 2 min)
+	Drain         time.Duration // for requests under way when the server stops (default 30 s)
+	Timeout       time.Duration // of operations that move no body (default 1 min)
+
+	Clock   lethe.Clock // reads times to live (default lethe.SystemClock)
+	MinPart int64       // the store's (default 5 MiB)
+	Events  Events
+	// Ready is called once, with the bound addresses in the order of Listen.
+	Ready func([]net.Addr)
+}
+
+// Credentials are an access key and its secret.
+type Credentials struct {
+	Access, Secret string
+}
+
+// String hides the secret.
+func (c Credentials) String() string { return "Credentials{" + c.Access + " REDACTED}" }
+
+// GoString hides the secret.
+func (c Credentials) GoString() string { return c.String() }
+
+// Server serves S3. There can be one in a process.
+type Server struct {
+	opt   Options
+	web   *fasthttp.Server
+	guard *guard
+	// operations are versitygw's, as its routes call them.
+	operations controllers.S3ApiController
+	backend    *Backend
+	iam        auth.IAMService
+	addresses  *ratelimit.Limiter
+	documents  *budget.Budget
+	stop       context.CancelFunc // of operations under way
+}
+
+// longestBody bounds the time that one body may take; its progress is watched by
+// IdleTimeout.
+const longestBody = 7 * 24 * time.Hour
+
+// writeBuffer is how many bytes of an answer a connection holds back at most: a
+// small object goes out with its header, in one call of the system.
+const writeBuffer = 8 << 10
+
+// New makes a server; Serve runs it.
+func New(o Options) (*Server, error) {
+	switch {
+	case o.Store == nil:
+		return nil, errors.New("s3: Options.Store is missing")
+	case o.Root.Access == "" || o.Root.Secret == "":
+		return nil, errors.New("s3: Options.Root needs an access key and a secret")
+	case len(o.Listen) == 0:
+		return nil, errors.New("s3: Options.Listen is empty: at least one address is needed")
+	}
+	o = o.withDefaults()
+	base, stop := context.WithCancel(context.Background())
+	s := &Server{opt: o, stop: stop, guard: newGuard(o), addresses: ratelimit.New(o.AddressRate, nil), documents: documentBudget(o.Documents)}
+	gateway, err := s.gateway(base)
+	if err == nil {
+		err = bodySettable()
+	}
+	if err == nil {
+		s.web, err = webServer(gateway)
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s.web.Name, s.web.ErrorHandler = "Lethe", unreadable
+	s.web.WriteBufferSize = writeBuffer
+	// It would read a form whole, before anybody knows who sends it.
+	s.web.DisablePreParseMultipartForm = true
+	s.web.ReadTimeout, s.web.IdleTimeout = o.HeaderTimeout, o.IdleTimeout
+	s.web.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+		return fasthttp.RequestConfig{ReadTimeout: longestBody}
+	}
+	return s, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 1024)
+	o.Documents = cmp.Or(o.Documents, defaultDocuments)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 30*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.Drain = cmp.Or(o.Drain, 30*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MinPart = cmp.Or(o.MinPart, defaultMinPart)
+	return o
+}
+
+// gateway makes versitygw's server over our backend.
+func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
+	o := s.opt
+	b := BackendOptions{
+		Store: o.Store, Keys: o.Keys, Clock: o.Clock, Region: o.Region, MinPart: o.MinPart,
+		Timeout: o.Timeout, Base: base, KeyRate: o.KeyRate, Ownership: o.Ownership, AccountBuckets: o.AccountBuckets, Events: o.Events,
+	}
+	iam := o.Accounts
+	switch {
+	case iam != nil:
+		b.Keys = nil
+	case o.Keys == nil:
+		iam = auth.NewIAMServiceSingle(auth.Account{Access: o.Root.Access, Secret: o.Root.Secret, Role: auth.RoleAdmin})
+	default:
+		iam = &keyring{root: o.Root.Access, keys: o.Keys, base: base, timeout: o.Timeout}
+	}
+	opts := []s3api.Option{
+		s3api.WithQuiet(), s3api.WithKeepAlive(), s3api.WithMiddleware("/", s.serve),
+		s3api.WithConcurrencyLimiter(o.MaxConnections, o.MaxRequests),
+		s3api.WithHealth(o.Health), s3api.WithCORSAllowOrigin(o.CORSOrigin),
+	}
+	if o.Domain != "" {
+		opts = append(opts, s3api.WithHostStyle(o.Domain))
+	}
+	if o.Admin {
+		opts = append(opts, s3api.WithAdminServer())
+	}
+	root := middlewares.RootUserConfig{Access: o.Root.Access, Secret: o.Root.Secret}
+	s.backend, s.iam = NewBackend(b), iam
+	s.backend.accounts = iam
+	gateway, err := s3api.New(s.backend, root, o.Region, iam, nil, nil, nil, recorder{}, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("s3: gateway: %w", err)
+	}
+	s.operations = gateway.Router.Ctrl
+	return gateway, nil
+}
+
+// webServer takes the web server out of versitygw's, which keeps it to itself
+// and can neither set its timeouts nor say which port it was given.
+func webServer(gateway *s3api.S3ApiServer) (*fasthttp.Server, error) {
+	field := reflect.ValueOf(gateway).Elem().FieldByName("app")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*fiber.App]() {
+		return nil, errors.New("s3: this version of versitygw keeps its web server elsewhere: use the one that go.mod names")
+	}
+	app := (*fiber.App)(field.UnsafePointer())
+	// Builds the routes.
+	app.Handler()
+	return app.Server(), nil
+}
+
+// Serve listens and serves until ctx is done; then it stops accepting, lets the
+// requests under way end for up to Drain, and cuts off the rest. It runs once.
+func (s *Server) Serve(ctx context.Context) error {
+	defer s.stop()
+	listeners, err := s.guard.listen(s.opt.Listen, s.opt.GetCertificate)
+	if err != nil {
+		return err
+	}
+	addrs := make([]net.Addr, len(listeners))
+	failed := make(chan error, len(listeners))
+	var served sync.WaitGroup
+	for i, ln := range listeners {
+		addrs[i] = ln.Addr()
+		served.Go(func() {
+			if err := s.web.Serve(ln); err != nil {
+				failed <- fmt.Errorf("s3: serve %s: %w", ln.Addr(), err)
+			}
+		})
+	}
+	if s.opt.Ready != nil {
+		s.opt.Ready(addrs)
+	}
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-failed:
+	}
+	for _, ln := range listeners {
+		// The web server closes them once more.
+		_ = ln.Close()
+	}
+	s.drain()
+	served.Wait()
+	return err
+}
+
+// drain ends the requests under way.
+func (s *Server) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.opt.Drain)
+	defer cancel()
+	s.guard.closeAll(true)
+	if err := s.web.ShutdownWithContext(ctx); err != nil {
+		s.stop()
+		s.guard.closeAll(false)
+	}
+}

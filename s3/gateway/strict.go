@@ -1,0 +1,236 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/versity/versitygw/s3err"
+)
+
+// strictDelete reads the body of a DeleteObjects request and refuses what a
+// lenient reader takes in a way of its own, so that another key would be
+// deleted than the client's library, a proxy or a log shows: two keys in one
+// entry, elements that are not S3's, anything behind the end. It reads no further
+// than to the first entry that is too many.
+func strictDelete(body []byte) (quiet bool, err error) {
+	if longMarkup(body) {
+		return false, s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	s := strictReader{d: xml.NewDecoder(bytes.NewReader(body)), seen: map[string]bool{}}
+	if err = s.run(); err != nil {
+		return false, s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	return s.quiet, nil
+}
+
+// wellFormed refuses a body that is not one XML document: a lenient reader takes
+// what it can from the beginning, and acts on it. No body is well-formed, too.
+func wellFormed(body []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	for depth, roots := 0, 0; ; {
+		token, err := d.Token()
+		if err == io.EOF && depth == 0 && (roots == 1 || len(body) == 0) {
+			return nil
+		}
+		if err != nil {
+			return s3err.GetAPIError(s3err.ErrMalformedXML)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth++; depth == 1 {
+				roots++
+			}
+		case xml.EndElement:
+			depth--
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(t)) > 0 {
+				roots = 2
+			}
+		}
+		if roots > 1 {
+			return s3err.GetAPIError(s3err.ErrMalformedXML)
+		}
+	}
+}
+
+const (
+	// maxDepth is more than the elements within each other of any document of S3's.
+	maxDepth = 16
+	// maxTokens is more than a completion of 10,000 parts has, indented and with every
+	// checksum.
+	maxTokens = 600_000
+)
+
+// unwieldy says that a document has more elements, or more within each other, than any
+// of S3's, so that reading it would cost seconds. One that cannot be read is left to who
+// reads it.
+func unwieldy(body []byte) bool {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	depth := 0
+	for range maxTokens {
+		token, err := d.RawToken()
+		if err != nil {
+			return false
+		}
+		switch token.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+	return true
+}
+
+var errStrict = errors.New("s3: element out of place")
+
+// strictEntry are the elements of an entry.
+var strictEntry = map[string]bool{"Key": true, "VersionId": true, "ETag": true, "LastModifiedTime": true, "Size": true}
+
+// maxDeleteTokens is more than the largest deletion has that S3 takes, indented and
+// with a comment to each of its elements.
+const maxDeleteTokens = 50 * maxDelete
+
+// maxDeleteAttributes is more than the names of namespaces that any client gives.
+const maxDeleteAttributes = maxDelete
+
+// maxMarkup is how many bytes one tag, comment or the like of a document may have. A
+// reader keeps a hundred times as many for a tag that is full of attributes.
+const maxMarkup = 8 << 10
+
+// longMarkup says that a body has a longer one. Where one ends is read as the decoder
+// reads it; the markup that a document's type may have is refused anyway.
+func longMarkup(body []byte) bool {
+	for {
+		begin := bytes.IndexByte(body, '<')
+		if begin < 0 {
+			return false
+		}
+		body = body[begin:]
+		length := markupLength(body[:min(maxMarkup, len(body))])
+		if length < 0 {
+			return len(body) > maxMarkup
+		}
+		body = body[length:]
+	}
+}
+
+// markupLength is the length of the markup with which b begins, -1 if it does not end
+// there.
+func markupLength(b []byte) int {
+	for _, kind := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
+		if rest, ok := bytes.CutPrefix(b, []byte(kind[0])); ok {
+			if end := bytes.Index(rest, []byte(kind[1])); end >= 0 {
+				return len(kind[0]) + end + len(kind[1])
+			}
+			return -1
+		}
+	}
+	var quote byte
+	for i, c := range b {
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+type strictReader struct {
+	d       *xml.Decoder
+	path    []string
+	seen    map[string]bool // in the entry
+	text    strings.Builder // of the Quiet element
+	root    bool            // was there
+	quiet   bool
+	told    bool // Quiet was there
+	entries int
+	attrs   int
+}
+
+func (s *strictReader) run() error {
+	for range maxDeleteTokens {
+		token, err := s.d.Token()
+		if err == io.EOF && s.root && len(s.path) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.take(token); err != nil {
+			return err
+		}
+	}
+	return errStrict
+}
+
+func (s *strictReader) take(token xml.Token) error {
+	switch t := token.(type) {
+	case xml.StartElement:
+		if s.attrs += len(t.Attr); s.attrs > maxDeleteAttributes {
+			return errStrict
+		}
+		return s.start(t.Name.Local)
+	case xml.EndElement:
+		if len(s.path) == 2 && t.Name.Local == "Quiet" {
+			s.quiet = strings.EqualFold(strings.TrimSpace(s.text.String()), "true")
+		}
+		s.path = s.path[:len(s.path)-1]
+	case xml.CharData:
+		return s.chars(string(t))
+	case xml.Directive:
+		return errStrict
+	}
+	return nil
+}
+
+func (s *strictReader) start(name string) error {
+	ok := false
+	switch len(s.path) {
+	case 0:
+		ok = name == "Delete" && !s.root
+		s.root = true
+	case 1:
+		ok = s.member(name)
+	case 2:
+		ok = s.path[1] == "Object" && strictEntry[name] && !s.seen[name]
+		s.seen[name] = true
+	}
+	if !ok {
+		return errStrict
+	}
+	s.path = append(s.path, name)
+	return nil
+}
+
+// member begins an entry, or the one element that is none.
+func (s *strictReader) member(name string) bool {
+	if name == "Quiet" && !s.told {
+		s.told = true
+		return true
+	}
+	s.entries++
+	clear(s.seen)
+	return name == "Object" && s.entries <= maxDelete
+}
+
+func (s *strictReader) chars(text string) error {
+	switch {
+	case len(s.path) == 2 && s.path[1] == "Quiet":
+		s.text.WriteString(text)
+	case len(s.path) < 3 && strings.TrimSpace(text) != "":
+		return errStrict
+	}
+	return nil
+}
