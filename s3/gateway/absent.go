@@ -67,7 +67,7 @@ func (b *Backend) unlocked(ctx context.Context, n need) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.store.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
+	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
 		return b.fail(o, err)
 	}
 	return s3err.GetAPIError(s3err.ErrMissingObjectLockConfiguration)

@@ -39,7 +39,7 @@ func (b *Backend) decidedOn(ctx context.Context, o *op) (lethe.ID, error) {
 	if _, root := account(ctx); root || b.grantee(ctx, o.req, o.names.bucket) != nil {
 		return "", nil
 	}
-	found, err := b.store.Bucket(o.ctx, o.names.bucket)
+	found, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket)
 	return found.ID, err
 }
 
@@ -55,7 +55,7 @@ func (b *Backend) means(ctx context.Context, bucket string) error {
 	o := &op{req: req, names: names{bucket: bucket}}
 	own, cancel := b.context(req, false)
 	defer cancel()
-	found, err := b.store.Bucket(own, bucket)
+	found, err := b.store.Buckets.Bucket(own, bucket)
 	if err != nil {
 		return b.fail(o, err)
 	}
@@ -63,7 +63,7 @@ func (b *Backend) means(ctx context.Context, bucket string) error {
 		req.meant = map[string]lethe.ID{}
 	}
 	req.meant[bucket] = found.ID
-	b.store.forget(bucket)
+	b.cache.forget(bucket)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (b *Backend) ofAccount(o *op, q meta.BucketQuery, key meta.AccessKey) ([]me
 		return nil, err
 	}
 	q.Owner = key.ID
-	out, err := b.store.Buckets(o.ctx, q)
+	out, err := b.store.Buckets.Buckets(o.ctx, q)
 	if err != nil {
 		return nil, err
 	}

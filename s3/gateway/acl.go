@@ -151,10 +151,7 @@ type documentUser struct {
 // documentGrants reads a document; the object's owner cannot be changed by it.
 func documentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	var doc policyDocument
-	if err := wellFormed(body); err != nil {
-		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
-	}
-	if err := xml.Unmarshal(body, &doc); err != nil || doc.List == nil || doc.Owner.ID == "" {
+	if err := xml.Unmarshal(body, &doc); err != nil || !wellFormed(body) || doc.List == nil || doc.Owner.ID == "" {
 		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
 	}
 	if doc.Owner.ID != owner {

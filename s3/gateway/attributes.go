@@ -25,7 +25,7 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 	if err != nil {
 		return out, err
 	}
-	obj, err := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if err != nil {
 		return out, b.fail(o, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
@@ -53,7 +54,8 @@ type BackendOptions struct {
 type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
-	store *documentCache
+	store Store
+	cache *documentCache // stands in the store's place for buckets and their documents
 	// policies are the buckets', parsed.
 	policies *policies
 	rates    *ratelimit.Limiter
@@ -77,8 +79,11 @@ func NewBackend(o BackendOptions) *Backend {
 	if o.Base == nil {
 		o.Base = context.Background()
 	}
+	o.Events = o.Events.WithDefaults()
+	store, cache := o.Store, cacheDocuments(o.Store)
+	store.Buckets, store.Documents = cache, cache
 	return &Backend{
-		opt: o, store: cacheDocuments(o.Store), policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
+		opt: o, store: store, cache: cache, policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
 		rates: ratelimit.New(o.KeyRate, nil),
 	}
 }
@@ -96,6 +101,11 @@ type op struct {
 	cancel context.CancelFunc
 	req    *request
 	names  names
+}
+
+// failure tells of an error that the client is not told in full.
+func (o *op) failure(err error) Failure {
+	return Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err}
 }
 
 // need says what an operation wants.
@@ -119,10 +129,8 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 			return o, err
 		}
 	}
-	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && n.xml {
-		if err := wellFormed(rc.Request.Body()); err != nil {
-			return o, err
-		}
+	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && n.xml && !wellFormed(rc.Request.Body()) {
+		return o, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	acct, _ := account(rctx)
 	o.ctx, o.cancel = b.context(o.req, n.body)

@@ -64,7 +64,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 			return b.fail(o, err)
 		}
 	}
-	made, err := b.store.CreateBucket(o.ctx, bucket)
+	made, err := b.store.Buckets.CreateBucket(o.ctx, bucket)
 	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
 		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
 	}
@@ -99,7 +99,7 @@ func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.store.Bucket(o.ctx, o.names.bucket); err != nil {
+	if _, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket); err != nil {
 		return nil, b.fail(o, err)
 	}
 	return &awss3.HeadBucketOutput{}, nil
@@ -114,9 +114,9 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 		return err
 	}
 	b.changesBucket(o)
-	err = b.store.DeleteBucket(o.ctx, o.names.bucket)
+	err = b.store.Buckets.DeleteBucket(o.ctx, o.names.bucket)
 	if errors.Is(err, lethe.ErrBucketNotEmpty) {
-		page, listErr := b.store.List(o.ctx, meta.ListQuery{Bucket: o.names.bucket, Limit: 1})
+		page, listErr := b.store.Objects.List(o.ctx, meta.ListQuery{Bucket: o.names.bucket, Limit: 1})
 		if listErr == nil && len(page.Objects) == 0 {
 			err = b.deleteWithUploads(o)
 		}
@@ -129,17 +129,17 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 
 func (b *Backend) deleteWithUploads(o *op) error {
 	for {
-		open, err := b.store.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: maxList})
+		open, err := b.store.Uploads.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: maxList})
 		if err != nil {
 			return err
 		}
 		for _, u := range open {
-			if err := b.store.Abort(o.ctx, u.Bucket, u.Key, u.ID); err != nil && !errors.Is(err, lethe.ErrNoSuchUpload) {
+			if err := b.store.Uploads.Abort(o.ctx, u.Bucket, u.Key, u.ID); err != nil && !errors.Is(err, lethe.ErrNoSuchUpload) {
 				return err
 			}
 		}
 		if len(open) < maxList {
-			return b.store.DeleteBucket(o.ctx, o.names.bucket)
+			return b.store.Buckets.DeleteBucket(o.ctx, o.names.bucket)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bo
 		if !all {
 			q.Owner = strings.Clone(acct.Access)
 		}
-		return b.store.Buckets(o.ctx, q)
+		return b.store.Buckets.Buckets(o.ctx, q)
 	}
 	if acct.Access == "" {
 		return nil, s3err.GetAPIError(s3err.ErrAccessDenied)
@@ -187,7 +187,7 @@ func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bo
 		return nil, err
 	}
 	if permits(key, allBuckets) {
-		return b.store.Buckets(o.ctx, q)
+		return b.store.Buckets.Buckets(o.ctx, q)
 	}
 	if key.Account() {
 		return b.ofAccount(o, q, key)
@@ -204,7 +204,7 @@ func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucke
 		if name == meta.AccountBuckets || name <= q.After || !strings.HasPrefix(name, q.Prefix) {
 			continue
 		}
-		found, err := b.store.Bucket(o.ctx, name)
+		found, err := b.store.Buckets.Bucket(o.ctx, name)
 		if errors.Is(err, lethe.ErrNoSuchBucket) {
 			continue
 		}
@@ -227,7 +227,7 @@ func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) e
 		return err
 	}
 	b.changesBucket(o)
-	if err := b.store.SetBucketOwner(o.ctx, o.names.bucket, str(&owner)); err != nil {
+	if err := b.store.Buckets.SetBucketOwner(o.ctx, o.names.bucket, str(&owner)); err != nil {
 		return b.fail(o, err)
 	}
 	o.req.changed(changedOwner, str(&owner))
@@ -244,7 +244,7 @@ func (b *Backend) ListBucketsAndOwners(ctx context.Context) ([]s3response.Bucket
 	}
 	var out []s3response.Bucket
 	for after, more := "", true; more; {
-		page, err := b.store.Buckets(o.ctx, meta.BucketQuery{After: after, Limit: bucketPage})
+		page, err := b.store.Buckets.Buckets(o.ctx, meta.BucketQuery{After: after, Limit: bucketPage})
 		if err != nil {
 			return nil, b.fail(o, err)
 		}

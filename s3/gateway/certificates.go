@@ -34,7 +34,7 @@ type fileStamp struct {
 
 // LoadCertificates loads the pair. events may be the zero value.
 func LoadCertificates(cert, key string, events Events) (*Certificates, error) {
-	c := &Certificates{cert: cert, key: key, changed: events.certificate}
+	c := &Certificates{cert: cert, key: key, changed: events.WithDefaults().Certificate}
 	stamp, err := c.stamps()
 	if err == nil {
 		err = c.load(stamp)

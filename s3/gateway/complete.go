@@ -90,13 +90,13 @@ func (c *completion) run() (res object.PutResult, err error) {
 	up, err := c.b.upload(c.o)
 	if errors.Is(err, lethe.ErrNoSuchUpload) {
 		// The store knows whether it was completed before.
-		return c.b.store.Complete(c.o.ctx, r)
+		return c.b.store.Uploads.Complete(c.o.ctx, r)
 	}
 	if err != nil {
 		return res, err
 	}
 	if err = c.precheck(up); err == nil {
-		res, err = c.b.store.Complete(c.o.ctx, r)
+		res, err = c.b.store.Uploads.Complete(c.o.ctx, r)
 	}
 	if err == nil {
 		return res, nil
@@ -104,7 +104,7 @@ func (c *completion) run() (res object.PutResult, err error) {
 	// Parts may be missing because the upload is being completed by the same
 	// request sent twice.
 	if _, gone := c.b.upload(c.o); errors.Is(gone, lethe.ErrNoSuchUpload) {
-		return c.b.store.Complete(c.o.ctx, r)
+		return c.b.store.Uploads.Complete(c.o.ctx, r)
 	}
 	return res, err
 }
@@ -164,7 +164,7 @@ func (c *completion) precheck(up meta.Upload) error {
 func (c *completion) stored(up meta.Upload) (map[int]meta.Part, error) {
 	all := map[int]meta.Part{}
 	for after := 0; ; {
-		_, parts, err := c.b.store.Parts(c.o.ctx, object.PartQuery{
+		_, parts, err := c.b.store.Uploads.Parts(c.o.ctx, object.PartQuery{
 			Bucket: up.Bucket, Key: up.Key, Upload: up.ID, After: after, Limit: maxList,
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"strings"
@@ -192,7 +191,7 @@ func (v *conditionValues) existingTag(action auth.Action, tag string) (*string, 
 	}
 	ctx, cancel := v.b.context(v.req, false)
 	defer cancel()
-	obj, err := v.b.store.Head(ctx, object.GetRequest{Bucket: v.bucket, Key: key})
+	obj, err := v.b.store.Objects.Head(ctx, object.GetRequest{Bucket: v.bucket, Key: key})
 	if errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, lethe.ErrInvalidKey) || errors.Is(err, lethe.ErrNoSuchBucket) {
 		return nil, nil
 	}
@@ -236,20 +235,12 @@ func documentTag(body []byte, tag string) (*string, error) {
 	if len(body) == 0 {
 		return nil, nil
 	}
-	if len(body) > maxTagDocument {
+	tags, ok := map[string]string{}, false
+	if len(body) <= maxTagDocument {
+		tags, ok = documentTags(body)
+	}
+	if !ok {
 		return nil, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
-	if err := strictTags(body); err != nil {
-		return nil, err
-	}
-	var doc tagDocument
-	if err := xml.Unmarshal(body, &doc); err != nil {
-		return nil, s3err.GetAPIError(s3err.ErrMalformedXML)
-	}
-	for _, t := range doc.Sets[0].Tags {
-		if t.Keys[0] == tag {
-			return to(strings.Join(t.Values, "")), nil
-		}
-	}
-	return nil, nil
+	return tagOf(tags, tag), nil
 }

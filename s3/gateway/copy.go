@@ -139,7 +139,7 @@ func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput)
 
 // missingBucket says which of the two buckets is not there.
 func (b *Backend) missingBucket(o *op, src source) error {
-	if _, err := b.store.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
+	if _, err := b.store.Buckets.Bucket(o.ctx, src.bucket); errors.Is(err, lethe.ErrNoSuchBucket) {
 		return s3err.GetBucketErr(s3err.ErrNoSuchBucket, src.bucket)
 	}
 	return s3err.GetBucketErr(s3err.ErrNoSuchBucket, o.names.bucket)
@@ -148,7 +148,7 @@ func (b *Backend) missingBucket(o *op, src source) error {
 // copy copies the version of the source that is there now, or fails with
 // ErrPreconditionFailed if it is replaced meanwhile.
 func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
-	from, err := b.store.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
+	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
 	if err != nil {
 		return res, err
 	}
@@ -174,7 +174,7 @@ func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObje
 	if err := b.copySum(o, from, types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))), r.Attrs); err != nil {
 		return res, err
 	}
-	return b.store.Copy(o.ctx, r)
+	return b.store.Objects.Copy(o.ctx, r)
 }
 
 // copyAttrs sets what describes the copy: the source's, or with the REPLACE
@@ -230,7 +230,7 @@ func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm
 
 // checksum reads the source to give the copy a checksum of another kind.
 func (b *Backend) checksum(o *op, from meta.Object, a types.ChecksumAlgorithm, attrs *meta.Attrs) error {
-	r, err := b.store.Get(o.ctx, object.GetRequest{
+	r, err := b.store.Objects.Get(o.ctx, object.GetRequest{
 		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},
 	})
 	if err != nil {

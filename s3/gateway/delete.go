@@ -30,7 +30,7 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 		return nil, err
 	}
 	c := deleteCondition{str(in.IfMatch), in.IfMatchLastModifiedTime, in.IfMatchSize}
-	done, err := b.store.Delete(o.ctx, object.DeleteRequest{
+	done, err := b.store.Objects.Delete(o.ctx, object.DeleteRequest{
 		Bucket: o.names.bucket, Items: []meta.DeleteItem{{Key: o.names.key, If: c.precondition()}},
 	})
 	if err == nil && len(done) == 1 {
@@ -123,11 +123,14 @@ func (r *request) foreseeDocument(ctx context.Context) error {
 	if longMarkup(body) || !q.Has("delete") && unwieldy(body) {
 		return s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
-	var err error
 	if method == http.MethodPost && r.event.Key == "" && q.Has("delete") {
-		r.quiet, err = strictDelete(body)
+		quiet, ok := strictDelete(body)
+		if !ok {
+			return s3err.GetAPIError(s3err.ErrMalformedXML)
+		}
+		r.quiet = quiet
 	}
-	return err
+	return nil
 }
 
 // ofPolicyAlone says that a request is about the bucket's policy, which is no XML, and
@@ -177,7 +180,7 @@ func (d *deletion) run() error {
 	if len(d.items) == 0 {
 		return nil
 	}
-	done, err := d.b.store.Delete(d.o.ctx, object.DeleteRequest{Bucket: d.o.names.bucket, Items: d.items})
+	done, err := d.b.store.Objects.Delete(d.o.ctx, object.DeleteRequest{Bucket: d.o.names.bucket, Items: d.items})
 	if err != nil {
 		return err
 	}
@@ -214,7 +217,7 @@ func (b *Backend) deleteError(o *op, key string, err error, c deleteCondition) e
 	if !errors.Is(err, lethe.ErrPreconditionFailed) {
 		return err
 	}
-	obj, headErr := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: key})
+	obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: key})
 	if errors.Is(headErr, lethe.ErrNoSuchKey) {
 		return nil
 	}

@@ -18,10 +18,11 @@ const (
 	maxDocuments = 10_000
 )
 
-// documentCache is a Store that keeps the documents of buckets for a moment:
-// access control list, policy and rules are asked for before every operation.
+// documentCache keeps the documents of buckets for a moment: access control list,
+// policy and rules are asked for before every operation.
 type documentCache struct {
-	Store
+	BucketStore
+	DocumentStore
 	clock lethe.Clock // monotonic
 
 	mu      sync.Mutex
@@ -38,7 +39,7 @@ type cachedDocument struct {
 }
 
 func cacheDocuments(s Store) *documentCache {
-	return &documentCache{Store: s, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
+	return &documentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
 }
 
 // Document reads a document; callers do not change it.
@@ -51,7 +52,7 @@ func (c *documentCache) Document(ctx context.Context, bucket, kind string) ([]by
 	if ok && now.Sub(have.at) < documentsFor {
 		return have.body, nil
 	}
-	body, err := c.Store.Document(ctx, bucket, kind)
+	body, err := c.DocumentStore.Document(ctx, bucket, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -85,23 +86,23 @@ func (c *documentCache) forget(bucket string) {
 
 // PutDocument writes a document.
 func (c *documentCache) PutDocument(ctx context.Context, d meta.Document) error {
-	return c.changing(d.Bucket, func() error { return c.Store.PutDocument(ctx, d) })
+	return c.changing(d.Bucket, func() error { return c.DocumentStore.PutDocument(ctx, d) })
 }
 
 // DeleteDocument removes a document.
 func (c *documentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
-	return c.changing(d.Bucket, func() error { return c.Store.DeleteDocument(ctx, d) })
+	return c.changing(d.Bucket, func() error { return c.DocumentStore.DeleteDocument(ctx, d) })
 }
 
 // SetBucketOwner changes the owner.
 func (c *documentCache) SetBucketOwner(ctx context.Context, bucket, owner string) error {
-	return c.changing(bucket, func() error { return c.Store.SetBucketOwner(ctx, bucket, owner) })
+	return c.changing(bucket, func() error { return c.BucketStore.SetBucketOwner(ctx, bucket, owner) })
 }
 
 // CreateBucket makes a bucket.
 func (c *documentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made meta.Bucket, err error) {
 	err = c.changing(b.Name, func() error {
-		made, err = c.Store.CreateBucket(ctx, b)
+		made, err = c.BucketStore.CreateBucket(ctx, b)
 		return err
 	})
 	return made, err
@@ -109,5 +110,5 @@ func (c *documentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made m
 
 // DeleteBucket removes a bucket with its documents.
 func (c *documentCache) DeleteBucket(ctx context.Context, name string) error {
-	return c.changing(name, func() error { return c.Store.DeleteBucket(ctx, name) })
+	return c.changing(name, func() error { return c.BucketStore.DeleteBucket(ctx, name) })
 }

@@ -12,7 +12,8 @@ import (
 // shelf is documents in memory, as another process sees them; while reading is
 // set it is called between looking and answering.
 type shelf struct {
-	Store
+	BucketStore
+	DocumentStore
 	docs    map[documentName][]byte
 	reads   int
 	reading func()
@@ -48,7 +49,7 @@ type cacheTest struct {
 
 func newCacheTest(t *testing.T) *cacheTest {
 	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
-	c.cache = cacheDocuments(c.shelf)
+	c.cache = cacheDocuments(Store{Buckets: c.shelf, Documents: c.shelf})
 	c.cache.clock = c.clock
 	return c
 }

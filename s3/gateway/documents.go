@@ -16,27 +16,13 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// The kinds of a bucket's documents.
-const (
-	kindACL       = "acl"
-	kindPolicy    = "policy"
-	kindCORS      = "cors"
-	kindOwnership = "ownership"
-	kindTags      = "tags"
-
-	kindPublicAccess = "public-access"
-)
-
-// kinds are all of them.
-var kinds = []string{kindACL, kindPolicy, kindCORS, kindOwnership, kindTags, kindPublicAccess}
-
 // document reads a document of an existing bucket; missing is the error if there
 // is none (0: none).
 func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3err.ErrorCode) ([]byte, error) {
 	o := &op{req: requestOf(ctx), names: names{bucket: bucket}}
 	own, cancel := b.context(o.req, false)
 	defer cancel()
-	doc, err := b.store.Document(own, bucket, kind)
+	doc, err := b.store.Documents.Document(own, bucket, kind)
 	if err == nil && doc == nil && missing != 0 {
 		err = s3err.GetBucketErr(missing, bucket)
 	}
@@ -53,9 +39,9 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 	b.changesDocument(o, kind)
 	d := meta.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
 	if body == nil {
-		err = b.store.DeleteDocument(o.ctx, d)
+		err = b.store.Documents.DeleteDocument(o.ctx, d)
 	} else {
-		err = b.store.PutDocument(o.ctx, d)
+		err = b.store.Documents.PutDocument(o.ctx, d)
 	}
 	if err == nil {
 		o.req.changed(kind, shown(body))
@@ -128,7 +114,7 @@ func (b *Backend) rootsACL(ctx context.Context, bucket string) ([]byte, error) {
 func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error) {
 	own, cancel := b.context(requestOf(ctx), false)
 	defer cancel()
-	found, err := b.store.Bucket(own, bucket)
+	found, err := b.store.Buckets.Bucket(own, bucket)
 	if err != nil {
 		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}

@@ -80,12 +80,12 @@ func (b *Backend) fail(o *op, err error) error {
 	for _, m := range mappings {
 		if errors.Is(err, m.err) {
 			if m.err == blob.ErrMisplaced || m.err == lethe.ErrUnavailable || m.err == lethe.ErrUnknownOutcome {
-				b.opt.Events.failed(o, err)
+				b.opt.Events.Failure(o.failure(err))
 			}
 			return m.to(o.names, err)
 		}
 	}
-	b.opt.Events.failed(o, err)
+	b.opt.Events.Failure(o.failure(err))
 	return s3err.GetAPIError(s3err.ErrInternalError)
 }
 

@@ -35,8 +35,8 @@ type Failure struct {
 	Err         error
 }
 
-// Events are called from many goroutines at once, and must not block; nil ones
-// are skipped.
+// Events are called from many goroutines at once, and must not block. Nil ones are
+// skipped.
 type Events struct {
 	// Begun tells that a request has come, with the headers by which its client
 	// traces it (W3C Trace Context; they may be empty, and may hold anything). It
@@ -53,33 +53,25 @@ type Events struct {
 	Certificate func(file string, err error)
 }
 
-func (e Events) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent)) {
+// WithDefaults returns the events with a function that does nothing for each that is
+// nil.
+func (e Events) WithDefaults() Events {
 	if e.Begun == nil {
-		return ctx, func(RequestEvent) {}
+		e.Begun = func(ctx context.Context, _, _ string) (context.Context, func(RequestEvent)) {
+			return ctx, func(RequestEvent) {}
+		}
 	}
-	return e.Begun(ctx, traceparent, tracestate)
-}
-
-func (e Events) request(r RequestEvent) {
-	if e.Request != nil {
-		e.Request(r)
+	if e.Request == nil {
+		e.Request = func(RequestEvent) {}
 	}
-}
-
-func (e Events) failed(o *op, err error) {
-	if e.Failure != nil {
-		e.Failure(Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err})
+	if e.Failure == nil {
+		e.Failure = func(Failure) {}
 	}
-}
-
-func (e Events) limited(what, who string) {
-	if e.Limited != nil {
-		e.Limited(what, who)
+	if e.Limited == nil {
+		e.Limited = func(string, string) {}
 	}
-}
-
-func (e Events) certificate(file string, err error) {
-	if e.Certificate != nil {
-		e.Certificate(file, err)
+	if e.Certificate == nil {
+		e.Certificate = func(string, error) {}
 	}
+	return e
 }

@@ -72,7 +72,7 @@ func (b *Backend) count(req *request, access string) error {
 	}
 	req.counted = true
 	if _, ok := b.rates.Allow(access); !ok {
-		b.opt.Events.limited("key", access)
+		b.opt.Events.Limited("key", access)
 		return s3err.GetAPIError(s3err.ErrSlowDown)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return err
 	}
-	if _, err := b.store.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
+	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
 		return b.fail(o, err)
 	}
 	was, err := b.legalHold(o.ctx, n.bucket, n.key)
@@ -36,8 +36,8 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	o.req.changes(changedLegalHold, was)
 	h := meta.Hold{Bucket: n.bucket, Scope: meta.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
-		_, err = b.store.AddHold(o.ctx, h)
-	} else if err = b.store.LiftHold(o.ctx, h); errors.Is(err, meta.ErrNoSuchHold) {
+		_, err = b.store.Holds.AddHold(o.ctx, h)
+	} else if err = b.store.Holds.LiftHold(o.ctx, h); errors.Is(err, meta.ErrNoSuchHold) {
 		err = nil
 	}
 	if err == nil {
@@ -58,7 +58,7 @@ func (b *Backend) GetObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.store.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
+	if _, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: n.bucket, Key: n.key}); err != nil {
 		return nil, b.fail(o, err)
 	}
 	on, err := b.legalHold(o.ctx, n.bucket, n.key)

@@ -121,7 +121,7 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 	if err != nil {
 		return &controllers.Response{}, err
 	}
-	found, err := b.store.Rules(o.ctx, bucket)
+	found, err := b.store.Rules.Rules(o.ctx, bucket)
 	if err == nil && len(found.Rules) == 0 {
 		err = s3err.APIError{
 			Code: "NoSuchLifecycleConfiguration", Description: "The lifecycle configuration does not exist", HTTPStatusCode: http.StatusNotFound,

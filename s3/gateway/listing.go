@@ -34,14 +34,14 @@ func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (l
 	if err != nil {
 		return listed{}, err
 	}
-	if _, err := b.store.Bucket(o.ctx, q.Bucket); err != nil {
+	if _, err := b.store.Buckets.Bucket(o.ctx, q.Bucket); err != nil {
 		return listed{}, b.fail(o, err)
 	}
 	if q.Limit == 0 {
 		return listed{}, nil
 	}
 	q.Limit = min(q.Limit, maxList)
-	page, err := b.store.List(o.ctx, q)
+	page, err := b.store.Objects.List(o.ctx, q)
 	if err != nil {
 		return listed{}, b.fail(o, err)
 	}

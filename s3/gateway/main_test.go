@@ -113,10 +113,15 @@ func newWorld(dir string) (*world, error) {
 	return w, err
 }
 
+// storeOf are the parts of a store.
+func storeOf(s *object.Store) gateway.Store {
+	return gateway.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s}
+}
+
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	ready := make(chan string, 1)
 	server, err := gateway.New(gateway.Options{
-		Store: &interposed{Store: w.store, before: &w.beforeChange}, Keys: w.db, Root: root, Region: region, Domain: domain,
+		Store: interpose(storeOf(w.store), &w.beforeChange), Keys: w.db, Root: root, Region: region, Domain: domain,
 		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
 		Events: gateway.Events{Request: w.request, Failure: w.failure},

@@ -51,11 +51,11 @@ func (s *Server) serve(ctx fiber.Ctx) (err error) {
 	ctx.Locals(requestKey{}, req)
 	s.behindProxy(ctx)
 	s.describe(ctx, req)
-	req.base, req.ended = s.opt.Events.begun(s.backend.opt.Base,
+	req.base, req.ended = s.opt.Events.Begun(s.backend.opt.Base,
 		strings.Clone(ctx.Get("Traceparent")), strings.Clone(ctx.Get("Tracestate")))
 	defer func() {
 		if p := recover(); p != nil {
-			s.opt.Events.failed(&op{req: req}, fmt.Errorf("s3: panic: %v", p))
+			s.opt.Events.Failure((&op{req: req}).failure(fmt.Errorf("s3: panic: %v", p)))
 			err = refuse(ctx, s3err.GetAPIError(s3err.ErrInternalError))
 		}
 		s.finish(ctx, req, start)
@@ -177,7 +177,7 @@ func (s *Server) check(ctx fiber.Ctx, req *request) s3err.S3Error {
 		return s3err.GetInvalidArgumentErr(s3err.InvalidArgCopySource, "")
 	}
 	if _, ok := s.addresses.Allow(limitedBy(req.event.Address)); !ok {
-		s.opt.Events.limited("address", req.event.Address)
+		s.opt.Events.Limited("address", req.event.Address)
 		return s3err.GetAPIError(s3err.ErrSlowDown)
 	}
 	return bodyLength(ctx, req)
@@ -292,7 +292,7 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 	report := func(n int64) {
 		req.event.BytesOut, req.event.Duration = n, lethe.Monotonic{}.Now().Sub(start)
 		req.event.Served = ready + req.fetched
-		s.opt.Events.request(req.event)
+		s.opt.Events.Request(req.event)
 		req.ended(req.event)
 	}
 	exposeRuled(ctx, req)

@@ -46,7 +46,7 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 		return out, err
 	}
 	r.TTL, r.TTLAt = life.ttl, life.at
-	up, err := b.store.CreateUpload(o.ctx, r)
+	up, err := b.store.Uploads.CreateUpload(o.ctx, r)
 	if err != nil {
 		return out, b.fail(o, err)
 	}
@@ -88,12 +88,12 @@ func uploadID(s string) (lethe.ID, error) {
 func (b *Backend) upload(o *op) (meta.Upload, error) {
 	id, err := uploadID(o.names.upload)
 	if err != nil {
-		if _, missing := b.store.Bucket(o.ctx, o.names.bucket); missing != nil {
+		if _, missing := b.store.Buckets.Bucket(o.ctx, o.names.bucket); missing != nil {
 			err = missing
 		}
 		return meta.Upload{}, err
 	}
-	up, _, err := b.store.Parts(o.ctx, object.PartQuery{Bucket: o.names.bucket, Key: o.names.key, Upload: id, Limit: 1})
+	up, _, err := b.store.Uploads.Parts(o.ctx, object.PartQuery{Bucket: o.names.bucket, Key: o.names.key, Upload: id, Limit: 1})
 	return up, err
 }
 
@@ -111,7 +111,7 @@ func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMulti
 	if at := in.IfMatchInitiatedTime; at != nil && at.Unix() != up.CreatedAt.Time().Unix() {
 		return s3err.GetPreconditionFailedErr(s3err.ConditionIfMatchInitiatedTime)
 	}
-	return b.fail(o, b.store.Abort(o.ctx, o.names.bucket, o.names.key, up.ID))
+	return b.fail(o, b.store.Uploads.Abort(o.ctx, o.names.bucket, o.names.key, up.ID))
 }
 
 // UploadPart stores a part.
@@ -129,7 +129,7 @@ func (b *Backend) UploadPart(ctx context.Context, in *awss3.UploadPartInput) (*a
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
-	part, err := b.store.PutPart(o.ctx, object.PartRequest{
+	part, err := b.store.Uploads.PutPart(o.ctx, object.PartRequest{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: up.ID, Number: int(num(in.PartNumber)),
 		Body: s.reader, Size: num(in.ContentLength), Finish: s.finish,
 	})
@@ -251,7 +251,7 @@ type copiedPart struct {
 }
 
 func (b *Backend) copyPart(o *op, up meta.Upload, p copiedPart) (part meta.Part, algorithm types.ChecksumAlgorithm, err error) {
-	from, err := b.store.Head(o.ctx, object.GetRequest{Bucket: p.src.bucket, Key: p.src.key})
+	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: p.src.bucket, Key: p.src.key})
 	if err != nil {
 		return part, "", err
 	}
@@ -281,7 +281,7 @@ func (b *Backend) copyPart(o *op, up meta.Upload, p copiedPart) (part meta.Part,
 	if p.rng != "" {
 		r.Range = &object.Range{Offset: start, Length: min(length, from.Size-start)}
 	}
-	part, err = b.store.CopyPart(o.ctx, r)
+	part, err = b.store.Uploads.CopyPart(o.ctx, r)
 	return part, algorithm, err
 }
 
@@ -302,7 +302,7 @@ func (b *Backend) ListParts(ctx context.Context, in *awss3.ListPartsInput) (out 
 		return out, b.fail(o, err)
 	}
 	limit := min(int(num(in.MaxParts)), maxList)
-	up, parts, err := b.store.Parts(o.ctx, object.PartQuery{
+	up, parts, err := b.store.Uploads.Parts(o.ctx, object.PartQuery{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: lethe.ID(o.names.upload), After: after, Limit: limit + 1,
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
@@ -76,7 +76,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 	}
 	if list == nil {
 		// It asks for what the bucket gives anyway.
-		_, err = b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+		_, err = b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 		return b.fail(o, err)
 	}
 	return b.fail(o, b.setObjectList(o, list))
@@ -282,7 +282,7 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (a
 	}
 	own, cancel := b.context(req, false)
 	defer cancel()
-	obj, err := b.store.Head(own, object.GetRequest{Bucket: bucket, Key: key})
+	obj, err := b.store.Objects.Head(own, object.GetRequest{Bucket: bucket, Key: key})
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
 		return auth.ACL{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
 	}

@@ -47,9 +47,9 @@ var publicAccessActions = map[string]bucketAction{
 
 // putPublicAccess replaces the block of a bucket.
 func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	block, err := readPublicAccess(body)
-	if err != nil {
-		return &controllers.Response{}, err
+	block, ok := readPublicAccess(body)
+	if !ok {
+		return &controllers.Response{}, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	doc, err := json.Marshal(block)
 	if err == nil {
@@ -59,13 +59,11 @@ func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byt
 }
 
 // readPublicAccess reads a block; S3's namespace, or none, will do.
-func readPublicAccess(body []byte) (block publicAccess, err error) {
+func readPublicAccess(body []byte) (block publicAccess, ok bool) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.DefaultSpace = namespace
-	if err := d.Decode(&block); err != nil || wellFormed(body) != nil {
-		return block, s3err.GetAPIError(s3err.ErrMalformedXML)
-	}
-	return block, nil
+	err := d.Decode(&block)
+	return block, err == nil && wellFormed(body)
 }
 
 // getPublicAccess answers the block of a bucket.

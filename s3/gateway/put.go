@@ -76,7 +76,7 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 		return res, err
 	}
 	r.Body, r.Finish = s.reader, s.finish
-	return b.store.Put(o.ctx, r)
+	return b.store.Objects.Put(o.ctx, r)
 }
 
 // unsaid is the content type that versitygw puts in when the client said none.
@@ -151,7 +151,7 @@ func (b *Backend) putError(o *op, err error, c condition) error {
 	if c.noneMatch != "" {
 		return s3err.GetPreconditionFailedErr(s3err.ConditionIfNoneMatch)
 	}
-	_, headErr := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	_, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if errors.Is(headErr, lethe.ErrNoSuchKey) {
 		return s3err.GetAPIError(s3err.ErrNoSuchKey)
 	}

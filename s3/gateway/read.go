@@ -68,7 +68,7 @@ func (b *Backend) GetObject(ctx context.Context, in *awss3.GetObjectInput) (*aws
 // that has it already costs no read of bytes, and again of what was opened.
 func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.Reader, error) {
 	if c.any() || get.Part > 0 {
-		obj, err := b.store.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key})
+		obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key})
 		if err != nil {
 			return nil, err
 		}
@@ -83,12 +83,12 @@ func (b *Backend) open(o *op, c readConditions, get object.GetRequest) (*object.
 			return nil, s3err.GetInvalidPartNumberRangeErr(int32(max(1, len(obj.Attrs.Parts))), int32(n))
 		}
 	}
-	r, err := b.store.Get(o.ctx, get)
+	r, err := b.store.Objects.Get(o.ctx, get)
 	if errors.Is(err, lethe.ErrInvalidRange) && get.Range != nil && get.Range.Offset < 0 {
 		// The last bytes of an object without bytes are all of it.
-		if obj, headErr := b.store.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key}); headErr == nil && obj.Size == 0 {
+		if obj, headErr := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: get.Bucket, Key: get.Key}); headErr == nil && obj.Size == 0 {
 			get.Range = nil
-			r, err = b.store.Get(o.ctx, get)
+			r, err = b.store.Objects.Get(o.ctx, get)
 		}
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *Backend) HeadObject(ctx context.Context, in *awss3.HeadObjectInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if err != nil {
 		return nil, b.fail(o, err)
 	}
@@ -199,7 +199,7 @@ func (b *Backend) readError(o *op, err error, a asked) error {
 	}
 	ctx, cancel := b.context(o.req, false)
 	defer cancel()
-	obj, headErr := b.store.Head(ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, headErr := b.store.Objects.Head(ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	if headErr != nil {
 		return b.fail(o, headErr)
 	}

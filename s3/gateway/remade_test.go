@@ -17,11 +17,20 @@ import (
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
-// interposed is a store before which something happens, once, when it was decided that
-// a request may change what is said of a bucket, and not done yet.
+// interposed are the parts of a store before whose changes something happens, once,
+// when it was decided that a request may change what is said of a bucket, and not done
+// yet.
 type interposed struct {
-	gateway.Store
+	gateway.DocumentStore
+	gateway.RuleStore
 	before *atomic.Pointer[func()]
+}
+
+// interpose puts it into a store.
+func interpose(s gateway.Store, before *atomic.Pointer[func()]) gateway.Store {
+	i := &interposed{s.Documents, s.Rules, before}
+	s.Documents, s.Rules = i, i
+	return s
 }
 
 func (i *interposed) change() {
@@ -32,17 +41,17 @@ func (i *interposed) change() {
 
 func (i *interposed) PutDocument(ctx context.Context, d meta.Document) error {
 	i.change()
-	return i.Store.PutDocument(ctx, d)
+	return i.DocumentStore.PutDocument(ctx, d)
 }
 
 func (i *interposed) DeleteDocument(ctx context.Context, d meta.Document) error {
 	i.change()
-	return i.Store.DeleteDocument(ctx, d)
+	return i.DocumentStore.DeleteDocument(ctx, d)
 }
 
 func (i *interposed) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
 	i.change()
-	return i.Store.SetRules(ctx, c)
+	return i.RuleStore.SetRules(ctx, c)
 }
 
 // What an account was allowed to say of its bucket is not said of another account's,

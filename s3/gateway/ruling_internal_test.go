@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -20,13 +21,30 @@ import (
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
+
+	"github.com/lethe-storage/lethe/meta"
 )
 
-// requested is a request to a backend whose documents are on a shelf.
-func requested(t *testing.T, method, target, access string) (*Backend, *shelf, *fasthttp.RequestCtx) {
+// documents are those of one bucket, by kind.
+type documents map[string][]byte
+
+func (d documents) Document(_ context.Context, _, kind string) ([]byte, error) { return d[kind], nil }
+
+func (d documents) PutDocument(_ context.Context, to meta.Document) error {
+	d[to.Kind] = to.Body
+	return nil
+}
+
+func (d documents) DeleteDocument(_ context.Context, of meta.Document) error {
+	delete(d, of.Kind)
+	return nil
+}
+
+// requested is a request to a backend that has but the documents of one bucket.
+func requested(t *testing.T, method, target, access string) (*Backend, documents, *fasthttp.RequestCtx) {
 	t.Helper()
-	docs := &shelf{docs: map[documentName][]byte{{"b", kindACL}: []byte(`{"Owner":"root"}`)}}
-	b := NewBackend(BackendOptions{Store: docs})
+	docs := documents{kindACL: []byte(`{"Owner":"root"}`)}
+	b := NewBackend(BackendOptions{Store: Store{Documents: docs}})
 	rc := &fasthttp.RequestCtx{}
 	rc.Request.Header.SetMethod(method)
 	rc.Request.SetRequestURI(target)
@@ -59,8 +77,8 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 		for i := range 150 {
 			statements = append(statements, fmt.Sprintf(`{"Effect":"Allow","Principal":"*","Action":"s3:%s*","Resource":"arn:aws:s3:::b/k%d*"}`, strings.Repeat("*", i%20), i))
 		}
-		docs.docs[documentName{"b", kindPolicy}] = policyOf(append(statements, `{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b/k"}`)...)
-		if n := len(docs.docs[documentName{"b", kindPolicy}]); n > maxPolicy || n < maxPolicy/2 {
+		docs[kindPolicy] = policyOf(append(statements, `{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b/k"}`)...)
+		if n := len(docs[kindPolicy]); n > maxPolicy || n < maxPolicy/2 {
 			t.Fatalf("a policy of %d bytes", n)
 		}
 		for range 100 {
@@ -79,7 +97,7 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 // its own action, and the others go on.
 func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
 	b, docs, rc := requested(t, http.MethodPost, "/b?delete", "alice")
-	docs.docs[documentName{"b", kindPolicy}] = policyOf(
+	docs[kindPolicy] = policyOf(
 		`{"Effect":"Allow","Principal":{"AWS":["alice"]},"Action":"s3:DeleteObject","Resource":"arn:aws:s3:::b/*"}`,
 		`{"Effect":"Deny","Principal":"*","Action":"s3:Delete*","Resource":"arn:aws:s3:::b/kept/*"}`,
 		`{"Effect":"Allow","Principal":{"AWS":["bob"]},"Action":"s3:*","Resource":"arn:aws:s3:::b/*"}`)
@@ -123,7 +141,7 @@ func TestDecisionsAreVersitygws(t *testing.T) {
 		b, docs, rc := requested(t, http.MethodGet, target, access)
 		rc.Request.Header.SetUserAgent("go-test")
 		policy := policyOf(statements...)
-		docs.docs[documentName{"b", kindPolicy}] = policy
+		docs[kindPolicy] = policy
 		shown, err := b.GetBucketPolicy(rc, "b")
 		if access == "" {
 			rc.RemoveUserValue(localAccount)
@@ -217,7 +235,7 @@ func TestSecurityPatternsInWhatClientsName(t *testing.T) {
 		if c.source != "" {
 			rc.Request.Header.Set("X-Amz-Copy-Source", c.source)
 		}
-		docs.docs[documentName{"b", kindPolicy}] = c.policy
+		docs[kindPolicy] = c.policy
 		shown, err := b.GetBucketPolicy(rc, "b")
 		if err != nil {
 			t.Fatal(err)

@@ -108,7 +108,7 @@ const writeBuffer = 8 << 10
 // New makes a server; Serve runs it.
 func New(o Options) (*Server, error) {
 	switch {
-	case o.Store == nil:
+	case o.Store.Objects == nil:
 		return nil, errors.New("s3: Options.Store is missing")
 	case o.Root.Access == "" || o.Root.Secret == "":
 		return nil, errors.New("s3: Options.Root needs an access key and a secret")
@@ -144,6 +144,7 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
 	}
+	o.Events = o.Events.WithDefaults()
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 1024)

@@ -8,16 +8,14 @@ import (
 	"github.com/lethe-storage/lethe/object"
 )
 
-// Store is what the front serves; *object.Store satisfies it.
-type Store interface {
-	BucketStore
-	DocumentStore
-	RuleStore
-	ObjectReader
-	ObjectWriter
-	UploadStore
-	UploadLister
-	HoldStore
+// Store is what the front serves, by subject. Every part is needed.
+type Store struct {
+	Buckets   BucketStore
+	Documents DocumentStore
+	Rules     RuleStore
+	Objects   ObjectStore
+	Uploads   UploadStore
+	Holds     HoldStore
 }
 
 // BucketStore keeps buckets.
@@ -26,6 +24,7 @@ type BucketStore interface {
 	Bucket(ctx context.Context, name string) (meta.Bucket, error)
 	Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error)
 	DeleteBucket(ctx context.Context, name string) error
+	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
 
 // DocumentStore keeps opaque documents of a bucket.
@@ -33,7 +32,6 @@ type DocumentStore interface {
 	PutDocument(ctx context.Context, d meta.Document) error
 	Document(ctx context.Context, bucket, kind string) ([]byte, error)
 	DeleteDocument(ctx context.Context, d meta.Document) error
-	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
 
 // RuleStore keeps the lifecycle rules of buckets.
@@ -47,6 +45,12 @@ type HoldStore interface {
 	AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error)
 	LiftHold(ctx context.Context, h meta.Hold) error
 	HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error)
+}
+
+// ObjectStore reads and writes objects.
+type ObjectStore interface {
+	ObjectReader
+	ObjectWriter
 }
 
 // ObjectReader reads objects.
@@ -64,8 +68,9 @@ type ObjectWriter interface {
 	Delete(ctx context.Context, r object.DeleteRequest) ([]meta.Deleted, error)
 }
 
-// UploadStore writes multipart uploads.
+// UploadStore keeps multipart uploads.
 type UploadStore interface {
+	UploadLister
 	CreateUpload(ctx context.Context, r object.UploadRequest) (meta.Upload, error)
 	PutPart(ctx context.Context, r object.PartRequest) (meta.Part, error)
 	CopyPart(ctx context.Context, r object.PartCopyRequest) (meta.Part, error)

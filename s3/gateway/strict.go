@@ -6,37 +6,30 @@ import (
 	"errors"
 	"io"
 	"strings"
-
-	"github.com/versity/versitygw/s3err"
 )
 
-// strictDelete reads the body of a DeleteObjects request and refuses what a
-// lenient reader takes in a way of its own, so that another key would be
-// deleted than the client's library, a proxy or a log shows: two keys in one
-// entry, elements that are not S3's, anything behind the end. It reads no further
-// than to the first entry that is too many.
-func strictDelete(body []byte) (quiet bool, err error) {
+// strictDelete reads the body of a DeleteObjects request. It reports false for what a
+// lenient reader takes in a way of its own, so that another key would be deleted than
+// the client's library, a proxy or a log shows: two keys in one entry, elements that
+// are not S3's, anything behind the end. It reads no further than to the first entry
+// that is too many. quiet: the client wants to hear of failures alone.
+func strictDelete(body []byte) (quiet, ok bool) {
 	if longMarkup(body) {
-		return false, s3err.GetAPIError(s3err.ErrMalformedXML)
+		return false, false
 	}
 	s := strictReader{d: xml.NewDecoder(bytes.NewReader(body)), seen: map[string]bool{}}
-	if err = s.run(); err != nil {
-		return false, s3err.GetAPIError(s3err.ErrMalformedXML)
-	}
-	return s.quiet, nil
+	err := s.run()
+	return s.quiet, err == nil
 }
 
-// wellFormed refuses a body that is not one XML document: a lenient reader takes
-// what it can from the beginning, and acts on it. No body is well-formed, too.
-func wellFormed(body []byte) error {
+// wellFormed reports whether a body is one XML document, or empty: of another one a
+// lenient reader takes what it can from the beginning, and acts on it.
+func wellFormed(body []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	for depth, roots := 0, 0; ; {
 		token, err := d.Token()
-		if err == io.EOF && depth == 0 && (roots == 1 || len(body) == 0) {
-			return nil
-		}
 		if err != nil {
-			return s3err.GetAPIError(s3err.ErrMalformedXML)
+			return err == io.EOF && depth == 0 && (roots == 1 || len(body) == 0)
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -51,7 +44,7 @@ func wellFormed(body []byte) error {
 			}
 		}
 		if roots > 1 {
-			return s3err.GetAPIError(s3err.ErrMalformedXML)
+			return false
 		}
 	}
 }

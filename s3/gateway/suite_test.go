@@ -86,7 +86,7 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 		return
 	}
 	server, err := gateway.New(gateway.Options{
-		Store: store, Accounts: accounts, Admin: true, Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
+		Store: storeOf(store), Accounts: accounts, Admin: true, Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
 		Ownership: o.ownership,
 		Events:    gateway.Events{Failure: func(f gateway.Failure) { fmt.Fprintln(os.Stderr, "failure:", f.Operation, f.Bucket, f.Key, f.Err) }},
 		Ready:     o.ready,

@@ -26,7 +26,7 @@ func (b *Backend) GetObjectTagging(ctx context.Context, bucket, key, version str
 	if err != nil {
 		return nil, err
 	}
-	obj, err := b.store.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
+	obj, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: o.names.bucket, Key: o.names.key})
 	return obj.Tags, b.fail(o, err)
 }
 
@@ -45,7 +45,7 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 		return err
 	}
 	tags = cloneMap(tags)
-	_, err = b.store.Update(o.ctx, meta.Update{Bucket: o.names.bucket, Key: o.names.key, Tags: &tags})
+	_, err = b.store.Objects.Update(o.ctx, meta.Update{Bucket: o.names.bucket, Key: o.names.key, Tags: &tags})
 	return b.fail(o, err)
 }
 
@@ -70,41 +70,53 @@ type tagDocument struct {
 // and the last of two keys in one tag for its key.
 func checkTags(ctx context.Context, tags map[string]string) error {
 	if rc, ok := ctx.(*fasthttp.RequestCtx); ok {
-		if err := strictTags(rc.Request.Body()); err != nil {
-			return err
+		if _, ok := documentTags(rc.Request.Body()); !ok {
+			return s3err.GetAPIError(s3err.ErrMalformedXML)
 		}
 	}
 	return unreserved(tags)
 }
 
+// unreserved refuses tags that no client may set, as S3 does.
+func unreserved(tags map[string]string) error {
+	if !reserved(tags) {
+		return nil
+	}
+	return s3err.APIError{
+		Code: "InvalidTag", HTTPStatusCode: http.StatusBadRequest,
+		Description: "Tags whose keys begin with aws: are system tags, which cannot be set by requests.",
+	}
+}
+
+// documentTags reads a body that is one set of tags. Of another one those that are there
+// would go, or be others than the client's library, a proxy or a log shows. Of two tags
+// with one key the first counts.
+func documentTags(body []byte) (tags map[string]string, ok bool) {
+	var doc tagDocument
+	if !wellFormed(body) || xml.Unmarshal(body, &doc) != nil || doc.XMLName.Local != "Tagging" || len(doc.Sets) != 1 {
+		return nil, false
+	}
+	tags = map[string]string{}
+	for _, t := range doc.Sets[0].Tags {
+		if len(t.Keys) != 1 || len(t.Values) > 1 {
+			return nil, false
+		}
+		if _, again := tags[t.Keys[0]]; !again {
+			tags[t.Keys[0]] = strings.Join(t.Values, "")
+		}
+	}
+	return tags, true
+}
+
 // reservedTags begins the keys of tags that S3 itself sets, in letters of any case.
 const reservedTags = "aws:"
 
-// unreserved refuses tags that no client may set, as S3 does.
-func unreserved(tags map[string]string) error {
+// reserved reports whether one of the tags is of those that no client may set.
+func reserved(tags map[string]string) bool {
 	for key := range tags {
 		if len(key) >= len(reservedTags) && strings.EqualFold(key[:len(reservedTags)], reservedTags) {
-			return s3err.APIError{
-				Code: "InvalidTag", HTTPStatusCode: http.StatusBadRequest,
-				Description: "Tags whose keys begin with aws: are system tags, which cannot be set by requests.",
-			}
+			return true
 		}
 	}
-	return nil
-}
-
-// strictTags refuses a body that is not one set of tags: those that are there would
-// go, or be others than the client's library, a proxy or a log shows.
-func strictTags(body []byte) error {
-	var doc tagDocument
-	ok := wellFormed(body) == nil && xml.Unmarshal(body, &doc) == nil && doc.XMLName.Local == "Tagging" && len(doc.Sets) == 1
-	if ok {
-		for _, t := range doc.Sets[0].Tags {
-			ok = ok && len(t.Keys) == 1 && len(t.Values) <= 1
-		}
-	}
-	if !ok {
-		return s3err.GetAPIError(s3err.ErrMalformedXML)
-	}
-	return nil
+	return false
 }

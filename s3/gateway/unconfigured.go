@@ -148,6 +148,6 @@ func setsNothing(body []byte) bool {
 		Text string     `xml:",chardata"`
 		In   []struct{} `xml:",any"`
 	}
-	return wellFormed(body) == nil && xml.NewDecoder(bytes.NewReader(body)).Decode(&root) == nil &&
+	return wellFormed(body) && xml.NewDecoder(bytes.NewReader(body)).Decode(&root) == nil &&
 		len(root.In) == 0 && strings.TrimSpace(root.Text) == ""
 }

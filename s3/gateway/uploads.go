@@ -52,7 +52,7 @@ type uploadLister struct {
 }
 
 func (l *uploadLister) run() error {
-	if _, err := l.b.store.Bucket(l.o.ctx, l.out.Bucket); err != nil {
+	if _, err := l.b.store.Buckets.Bucket(l.o.ctx, l.out.Bucket); err != nil {
 		return err
 	}
 	q := meta.UploadQuery{Bucket: l.out.Bucket, Prefix: l.out.Prefix, AfterKey: l.out.KeyMarker, Limit: maxList}
@@ -65,7 +65,7 @@ func (l *uploadLister) run() error {
 		l.lastPfx = q.AfterKey
 	}
 	for !l.finished && l.limit > 0 {
-		page, err := l.b.store.Uploads(l.o.ctx, q)
+		page, err := l.b.store.Uploads.Uploads(l.o.ctx, q)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *uploadLister) resume(q *meta.UploadQuery) error {
 		q.AfterKey, q.AfterUpload = key, id
 		return nil
 	}
-	next, err := l.b.store.Uploads(l.o.ctx, meta.UploadQuery{Bucket: q.Bucket, Prefix: q.Prefix, AfterKey: q.AfterKey, Limit: 1})
+	next, err := l.b.store.Uploads.Uploads(l.o.ctx, meta.UploadQuery{Bucket: q.Bucket, Prefix: q.Prefix, AfterKey: q.AfterKey, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (l *uploadLister) resume(q *meta.UploadQuery) error {
 func (l *uploadLister) keyOf(id lethe.ID) (string, error) {
 	q := meta.UploadQuery{Bucket: l.out.Bucket, Limit: maxList}
 	for {
-		page, err := l.b.store.Uploads(l.o.ctx, q)
+		page, err := l.b.store.Uploads.Uploads(l.o.ctx, q)
 		if err != nil {
 			return "", err
 		}

@@ -38,9 +38,10 @@ func (a *App) openFront(context.Context) (err error) {
 		return nil
 	}
 	c := a.Config.Server
+	store := tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}
 	o := gateway.Options{
-		Store: tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}, Keys: a.keys(),
-		Root:   gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
+		Store: gateway.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
+		Keys:  a.keys(), Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
 		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(),

@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Errors that S3 has one text for. Who serves S3 knows the text.
+var (
+	ErrMalformedXML    = errors.New("s3: a document that is not of S3's")
+	ErrMalformedList   = errors.New("s3: an access control list that is not of S3's")
+	ErrAccessDenied    = errors.New("s3: access denied")
+	ErrCannedAndGrants = errors.New("s3: a canned access control list, and grants beside it")
+	ErrTooManyTags     = errors.New("s3: too many tags")
+)
+
+// Error is a refusal with a text of its own.
+type Error struct {
+	Code    string // S3's, such as "AccessDenied"
+	Message string // for the client
+	Status  int    // of HTTP
+	// Argument and Value are those that an InvalidArgument is about.
+	Argument, Value string
+}
+
+// Error returns the code and the message.
+func (e *Error) Error() string { return fmt.Sprintf("s3: %s: %s", e.Code, e.Message) }
+
+// Denied returns a refusal that says why an access key may not do what it asks for.
+func Denied(format string, args ...any) error {
+	return &Error{Code: "AccessDenied", Message: fmt.Sprintf(format, args...), Status: http.StatusForbidden}
+}
+
+// InvalidArgument returns a refusal of an argument of a request.
+func InvalidArgument(name, value, why string) error {
+	return &Error{Code: "InvalidArgument", Message: why, Status: http.StatusBadRequest, Argument: name, Value: value}
+}
