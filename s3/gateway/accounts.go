@@ -63,7 +63,7 @@ func (b *Backend) means(ctx context.Context, bucket string) error {
 		req.meant = map[string]lethe.ID{}
 	}
 	req.meant[bucket] = found.ID
-	b.cache.forget(bucket)
+	b.cache.Forget(bucket)
 	return nil
 }
 

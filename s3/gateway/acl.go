@@ -13,6 +13,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // The two groups of S3 that can be granted something: everybody, and everybody
@@ -151,7 +152,7 @@ type documentUser struct {
 // documentGrants reads a document; the object's owner cannot be changed by it.
 func documentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	var doc policyDocument
-	if err := xml.Unmarshal(body, &doc); err != nil || !wellFormed(body) || doc.List == nil || doc.Owner.ID == "" {
+	if err := xml.Unmarshal(body, &doc); err != nil || !s3.WellFormed(body) || doc.List == nil || doc.Owner.ID == "" {
 		return nil, s3err.GetAPIError(s3err.ErrMalformedACL)
 	}
 	if doc.Owner.ID != owner {

@@ -14,6 +14,8 @@ import (
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3api/utils"
+
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // amend puts right in a response what versitygw has no place for.
@@ -127,12 +129,12 @@ var (
 
 // refer marks the characters of a name that XML cannot carry.
 func (r *request) refer(s string) string {
-	if xmlSafe(s) {
+	if s3.XMLSafe(s) {
 		return s
 	}
 	var b strings.Builder
 	for _, c := range s {
-		if unwritable(c) {
+		if s3.Unwritable(c) {
 			r.referred = true
 			fmt.Fprintf(&b, "%s%X;", mark, c)
 			continue
@@ -140,11 +142,6 @@ func (r *request) refer(s string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
-}
-
-// unwritable says that XML 1.0 has no such character.
-func unwritable(c rune) bool {
-	return c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
 }
 
 func tagKey(tag []byte) []byte {

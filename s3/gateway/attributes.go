@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // GetObjectAttributes describes an object and its parts.
@@ -57,9 +58,9 @@ func objectParts(o meta.Object, after int, limit *int32) *s3response.ObjectParts
 	case !showsParts(o):
 		return &s3response.ObjectParts{}
 	}
-	out := &s3response.ObjectParts{PartNumberMarker: after, MaxParts: maxList}
+	out := &s3response.ObjectParts{PartNumberMarker: after, MaxParts: s3.MaxList}
 	if limit != nil && *limit > 0 {
-		out.MaxParts = min(int(*limit), maxList)
+		out.MaxParts = min(int(*limit), s3.MaxList)
 	}
 	for _, p := range o.Attrs.Parts {
 		if p.Number <= after {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -322,11 +323,11 @@ func TestRequestEvents(t *testing.T) {
 	s := newSite(t)
 	s.put("seen", "12345", map[string]string{"ttl": "1h"})
 	s.get("seen")
-	for _, want := range []gateway.RequestEvent{
+	for _, want := range []s3.RequestEvent{
 		{Method: "PUT", Operation: "PutObject", Status: 200, BytesIn: 5},
 		{Method: "GET", Operation: "GetObject", Status: 200, BytesOut: 5},
 	} {
-		e := w.eventOf(t, func(e gateway.RequestEvent) bool {
+		e := w.eventOf(t, func(e s3.RequestEvent) bool {
 			return e.Bucket == s.bucket && e.Key == "seen" && e.Operation == want.Operation
 		})
 		if e.Method != want.Method || e.Status != want.Status || e.Requester != root.Access || e.Address != "127.0.0.1" ||
@@ -336,7 +337,7 @@ func TestRequestEvents(t *testing.T) {
 	}
 	_, err := s.HeadObject(s.ctx, &awss3.HeadObjectInput{Bucket: &s.bucket, Key: aws.String("unseen")})
 	s.fails(err, 404, "NotFound")
-	e := w.eventOf(t, func(e gateway.RequestEvent) bool { return e.Key == "unseen" })
+	e := w.eventOf(t, func(e s3.RequestEvent) bool { return e.Key == "unseen" })
 	if e.Status != 404 || e.Code != "NoSuchKey" {
 		t.Errorf("event: %s", fmt.Sprintf("%+v", e))
 	}

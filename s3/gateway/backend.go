@@ -14,13 +14,12 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 const (
 	// maxKey is the longest object key in bytes, as S3 has it.
 	maxKey = 1024
-	// maxDelete is the most keys of one DeleteObjects request, as S3 has it.
-	maxDelete = 1000
 	// defaultMinPart is the smallest part but the last, in bytes, as S3 has it.
 	defaultMinPart = 5 << 20
 	// defaultTimeout ends operations that move no body.
@@ -29,10 +28,10 @@ const (
 
 // BackendOptions of a Backend. Store is needed.
 type BackendOptions struct {
-	Store Store
+	Store s3.Store
 	// Keys confines access keys to their buckets. Nil: the accounts that were
 	// authenticated are confined by access control lists and policies alone.
-	Keys   AccessKeys
+	Keys   s3.AccessKeys
 	Clock  lethe.Clock // reads times to live (default lethe.SystemClock)
 	Region string      // of new buckets
 	// Ownership is that of buckets made without one (default BucketOwnerEnforced).
@@ -46,7 +45,7 @@ type BackendOptions struct {
 	Base context.Context
 	// KeyRate limits requests per access key.
 	KeyRate ratelimit.Rate
-	Events  Events
+	Events  s3.Events
 }
 
 // Backend is versitygw's backend over a Store. Operations that are not here
@@ -54,8 +53,8 @@ type BackendOptions struct {
 type Backend struct {
 	backend.BackendUnsupported
 	opt   BackendOptions
-	store Store
-	cache *documentCache // stands in the store's place for buckets and their documents
+	store s3.Store
+	cache *s3.DocumentCache // stands in the store's place for buckets and their documents
 	// policies are the buckets', parsed.
 	policies *policies
 	rates    *ratelimit.Limiter
@@ -80,7 +79,7 @@ func NewBackend(o BackendOptions) *Backend {
 		o.Base = context.Background()
 	}
 	o.Events = o.Events.WithDefaults()
-	store, cache := o.Store, cacheDocuments(o.Store)
+	store, cache := o.Store, s3.NewDocumentCache(o.Store)
 	store.Buckets, store.Documents = cache, cache
 	return &Backend{
 		opt: o, store: store, cache: cache, policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
@@ -104,8 +103,8 @@ type op struct {
 }
 
 // failure tells of an error that the client is not told in full.
-func (o *op) failure(err error) Failure {
-	return Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err}
+func (o *op) failure(err error) s3.Failure {
+	return s3.Failure{ID: o.req.event.ID, Operation: o.req.event.Operation, Bucket: o.names.bucket, Key: o.names.key, Err: err}
 }
 
 // need says what an operation wants.
@@ -129,7 +128,7 @@ func (b *Backend) begin(rctx context.Context, n need) (*op, error) {
 			return o, err
 		}
 	}
-	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && n.xml && !wellFormed(rc.Request.Body()) {
+	if rc, ok := rctx.(*fasthttp.RequestCtx); ok && n.xml && !s3.WellFormed(rc.Request.Body()) {
 		return o, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	acct, _ := account(rctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // The groups as versitygw writes them in a bucket's list; it knows the first one.
@@ -54,7 +55,7 @@ func (b *Backend) setBucketList(ctx context.Context, bucket string, list auth.AC
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}
-	return b.putDocument(ctx, bucket, kindACL, data)
+	return b.putDocument(ctx, bucket, s3.KindACL, data)
 }
 
 // bucketLists is what versitygw refuses of an access control list of a bucket and

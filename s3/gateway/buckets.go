@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // bucketPage is how many buckets are read at once.
@@ -52,15 +53,15 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if acl, err = b.newList(ctx, acl, bucket.Owner); err != nil {
 		return b.fail(o, err)
 	}
-	bucket.Documents = map[string][]byte{kindACL: acl, kindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
+	bucket.Documents = map[string][]byte{s3.KindACL: acl, s3.KindOwnership: []byte(b.ownership(ctx, string(in.ObjectOwnership)))}
 	if acl == nil {
-		delete(bucket.Documents, kindACL)
+		delete(bucket.Documents, s3.KindACL)
 	}
 	if _, root := account(ctx); !root {
 		bucket.Most = b.opt.AccountBuckets
 	}
 	if len(tags) > 0 {
-		if bucket.Documents[kindTags], err = json.Marshal(cloneMap(tags)); err != nil {
+		if bucket.Documents[s3.KindTags], err = json.Marshal(cloneMap(tags)); err != nil {
 			return b.fail(o, err)
 		}
 	}
@@ -68,14 +69,14 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if errors.Is(err, lethe.ErrBucketExists) && made.Owner == bucket.Owner {
 		return s3err.GetBucketErr(s3err.ErrBucketAlreadyOwnedByYou, o.names.bucket)
 	}
-	o.req.changes(changedOwner, nil)
+	o.req.changes(s3.ChangedOwner, nil)
 	if err != nil {
 		return b.fail(o, err)
 	}
-	o.req.changed(changedOwner, bucket.Owner)
-	for _, kind := range []string{kindACL, kindOwnership, kindTags} {
+	o.req.changed(s3.ChangedOwner, bucket.Owner)
+	for _, kind := range []string{s3.KindACL, s3.KindOwnership, s3.KindTags} {
 		if body := bucket.Documents[kind]; body != nil {
-			o.req.changed(kind, shown(body))
+			o.req.changed(kind, s3.ShownDocument(body))
 		}
 	}
 	return nil
@@ -122,14 +123,14 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 		}
 	}
 	if err == nil {
-		o.req.changed(changedOwner, nil)
+		o.req.changed(s3.ChangedOwner, nil)
 	}
 	return b.fail(o, err)
 }
 
 func (b *Backend) deleteWithUploads(o *op) error {
 	for {
-		open, err := b.store.Uploads.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: maxList})
+		open, err := b.store.Uploads.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: s3.MaxList})
 		if err != nil {
 			return err
 		}
@@ -138,7 +139,7 @@ func (b *Backend) deleteWithUploads(o *op) error {
 				return err
 			}
 		}
-		if len(open) < maxList {
+		if len(open) < s3.MaxList {
 			return b.store.Buckets.DeleteBucket(o.ctx, o.names.bucket)
 		}
 	}
@@ -230,7 +231,7 @@ func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) e
 	if err := b.store.Buckets.SetBucketOwner(o.ctx, o.names.bucket, str(&owner)); err != nil {
 		return b.fail(o, err)
 	}
-	o.req.changed(changedOwner, str(&owner))
+	o.req.changed(s3.ChangedOwner, str(&owner))
 	return auth.UpdateBucketACLOwner(ctx, b, o.names.bucket, str(&owner))
 }
 

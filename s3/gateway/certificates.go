@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // certificateCheck is how long a look at the files holds.
@@ -33,7 +34,7 @@ type fileStamp struct {
 }
 
 // LoadCertificates loads the pair. events may be the zero value.
-func LoadCertificates(cert, key string, events Events) (*Certificates, error) {
+func LoadCertificates(cert, key string, events s3.Events) (*Certificates, error) {
 	c := &Certificates{cert: cert, key: key, changed: events.WithDefaults().Certificate}
 	stamp, err := c.stamps()
 	if err == nil {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // changes begins the note of a change, once a request is let in; a request that
 // changes one thing more than once has what was there first.
 func (r *request) changes(name string, before any) {
 	if r.event.Change == nil {
-		r.event.Change = &Change{Before: map[string]any{}, After: map[string]any{}}
+		r.event.Change = &s3.Change{Before: map[string]any{}, After: map[string]any{}}
 	}
 	c := r.event.Change
 	if _, noted := c.Before[name]; !noted && before != nil {
@@ -36,7 +37,7 @@ func (r *request) changed(name string, after any) {
 func (b *Backend) changesDocument(o *op, kind string) {
 	// One that cannot be read is not shown; the change itself will say why.
 	before, _ := b.store.Documents.Document(o.ctx, o.names.bucket, kind)
-	o.req.changes(kind, shown(before))
+	o.req.changes(kind, s3.ShownDocument(before))
 }
 
 // changesBucket notes that a bucket is about to go, or to get another owner.
@@ -45,19 +46,19 @@ func (b *Backend) changesBucket(o *op) {
 	if was, err := b.store.Buckets.Bucket(o.ctx, o.names.bucket); err == nil {
 		owner = was.Owner
 	}
-	o.req.changes(changedOwner, owner)
+	o.req.changes(s3.ChangedOwner, owner)
 }
 
 // setRules replaces the lifecycle rules of a bucket.
 func (b *Backend) setRules(o *op, c meta.RulesChange) error {
 	var before any
 	if was, err := b.store.Rules.Rules(o.ctx, c.Bucket); err == nil {
-		before = shownRules(was)
+		before = s3.ShownRules(was)
 	}
-	o.req.changes(changedLifecycle, before)
+	o.req.changes(s3.ChangedLifecycle, before)
 	now, err := b.store.Rules.SetRules(o.ctx, c)
 	if err == nil {
-		o.req.changed(changedLifecycle, shownRules(now))
+		o.req.changed(s3.ChangedLifecycle, s3.ShownRules(now))
 	}
 	return err
 }
@@ -75,10 +76,10 @@ func (b *Backend) setObjectList(o *op, list *meta.ACL) error {
 	if err != nil {
 		return err
 	}
-	o.req.changes(kindACL, shownGrants(was.Attrs.ACL))
+	o.req.changes(s3.KindACL, s3.ShownGrants(was.Attrs.ACL))
 	_, err = b.store.Objects.Update(o.ctx, meta.Update{Bucket: at.Bucket, Key: at.Key, ACL: list})
 	if err == nil {
-		o.req.changed(kindACL, shownGrants(list))
+		o.req.changed(s3.KindACL, s3.ShownGrants(list))
 	}
 	return err
 }

@@ -10,11 +10,11 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // told does something, and answers what was told of the request on the bucket.
-func (s *site) told(do func() error) (e gateway.RequestEvent, err error) {
+func (s *site) told(do func() error) (e s3.RequestEvent, err error) {
 	s.t.Helper()
 	w.mu.Lock()
 	from := len(w.requests)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // crc64 is kept of every object for which the client chose no other checksum, as
@@ -67,7 +68,7 @@ func (g given) of(a types.ChecksumAlgorithm) *string {
 type sums struct {
 	algorithm types.ChecksumAlgorithm
 	trailer   middlewares.ChecksumReader // the client sends the value at the end
-	hash      hashed
+	hash      s3.ChecksumReader
 	body      *bodyReader
 	reader    io.Reader // what the store reads
 }
@@ -93,9 +94,9 @@ func (r *request) newSums(body io.Reader, g given, fallback types.ChecksumAlgori
 	return s, err
 }
 
-func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (hashed, error) {
+func newHash(r io.Reader, a types.ChecksumAlgorithm, value string) (s3.ChecksumReader, error) {
 	if a == crc64 {
-		return newCRC64(r, value), nil
+		return s3.NewCRC64(r, value), nil
 	}
 	h, err := utils.NewHashReader(r, value, utils.HashType(strings.ToLower(string(a))))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // CompleteMultipartUpload makes an object of the parts named. Repeated after a
@@ -165,7 +166,7 @@ func (c *completion) stored(up meta.Upload) (map[int]meta.Part, error) {
 	all := map[int]meta.Part{}
 	for after := 0; ; {
 		_, parts, err := c.b.store.Uploads.Parts(c.o.ctx, object.PartQuery{
-			Bucket: up.Bucket, Key: up.Key, Upload: up.ID, After: after, Limit: maxList,
+			Bucket: up.Bucket, Key: up.Key, Upload: up.ID, After: after, Limit: s3.MaxList,
 		})
 		if err != nil {
 			return nil, err
@@ -173,7 +174,7 @@ func (c *completion) stored(up meta.Upload) (map[int]meta.Part, error) {
 		for _, p := range parts {
 			all[p.Number], after = p, p.Number
 		}
-		if len(parts) < maxList {
+		if len(parts) < s3.MaxList {
 			return all, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // operatorNull asks whether there is a value.
@@ -205,9 +206,6 @@ func tagOf(tags map[string]string, tag string) *string {
 	return nil
 }
 
-// maxTagDocument is longer than any document of tags that is taken.
-const maxTagDocument = 64 << 10
-
 // requestTag is a tag that the request gives the object: by a document, a field of a
 // form, or a header.
 func (v *conditionValues) requestTag(_ auth.Action, tag string) (*string, error) {
@@ -236,8 +234,8 @@ func documentTag(body []byte, tag string) (*string, error) {
 		return nil, nil
 	}
 	tags, ok := map[string]string{}, false
-	if len(body) <= maxTagDocument {
-		tags, ok = documentTags(body)
+	if len(body) <= s3.MaxTagDocument {
+		tags, ok = s3.DocumentTags(body)
 	}
 	if !ok {
 		return nil, s3err.GetAPIError(s3err.ErrMalformedXML)

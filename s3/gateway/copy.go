@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // copyAttempts is how often a copy begins anew because its source was replaced
@@ -194,8 +195,8 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3respon
 	attrs.ContentDisposition, attrs.ContentLanguage = str(in.ContentDisposition), str(in.ContentLanguage)
 	attrs.CacheControl, attrs.Expires = str(in.CacheControl), str(in.Expires)
 	attrs.User = cloneMap(in.Metadata)
-	life, err := b.lifetimeOf(attrs.User)
-	r.TTL, r.TTLAt = life.ttl, life.at
+	life, err := s3.LifetimeOf(attrs.User, b.opt.Clock.Now())
+	r.TTL, r.TTLAt = life.TTL, life.At
 	return err
 }
 

@@ -9,7 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/versity/versitygw/s3api/utils"
-	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // TestCRC64IsVersitygws: the fast sum is the one that versitygw's reader computes, at
@@ -25,7 +26,7 @@ func TestCRC64IsVersitygws(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, in := range map[string]io.Reader{"whole": bytes.NewReader(body[:n]), "bytes": iotest.OneByteReader(bytes.NewReader(body[:n]))} {
-			ours := newCRC64(in, theirs.Sum())
+			ours := s3.NewCRC64(in, theirs.Sum())
 			if _, err := io.Copy(io.Discard, ours); err != nil || ours.Sum() != theirs.Sum() {
 				t.Errorf("%d bytes, %s: %s, not %s (%v)", n, name, ours.Sum(), theirs.Sum(), err)
 			}
@@ -36,12 +37,12 @@ func TestCRC64IsVersitygws(t *testing.T) {
 func TestCRC64OfAnotherBody(t *testing.T) {
 	// The check value of the algorithm's definition (AE8B14860A799888) is of these nine digits.
 	const check = "rosUhgp5mIg="
-	if _, err := io.ReadAll(newCRC64(strings.NewReader("123456789"), check)); err != nil {
+	if _, err := io.ReadAll(s3.NewCRC64(strings.NewReader("123456789"), check)); err != nil {
 		t.Error(err)
 	}
-	_, err := io.ReadAll(newCRC64(strings.NewReader("123456780"), check))
-	var api s3err.S3Error
-	if !errors.As(err, &api) || !strings.Contains(err.Error(), "CRC64NVME") {
+	_, err := io.ReadAll(s3.NewCRC64(strings.NewReader("123456780"), check))
+	var refused *s3.Error
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "CRC64NVME") {
 		t.Errorf("answer is %v", err)
 	}
 }

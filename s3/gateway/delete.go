@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // DeleteObject deletes a key; that there is none is no error.
@@ -54,7 +55,7 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	if err != nil {
 		return s3response.DeleteResult{}, err
 	}
-	if in.Delete == nil || len(in.Delete.Objects) == 0 || len(in.Delete.Objects) > maxDelete {
+	if in.Delete == nil || len(in.Delete.Objects) == 0 || len(in.Delete.Objects) > s3.MaxDelete {
 		return s3response.DeleteResult{}, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	d := deletion{b: b, o: o, res: s3response.DeleteResult{Error: refused}}
@@ -77,7 +78,7 @@ func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput)
 	if undecided(ctx) || in.Delete == nil {
 		return nil, nil
 	}
-	policy, err := b.document(ctx, bucket, kindPolicy, 0)
+	policy, err := b.document(ctx, bucket, s3.KindPolicy, 0)
 	if err != nil || policy == nil {
 		return nil, err
 	}
@@ -120,11 +121,11 @@ func (r *request) foreseeDocument(ctx context.Context) error {
 		return nil
 	}
 	body := rc.Request.Body()
-	if longMarkup(body) || !q.Has("delete") && unwieldy(body) {
+	if s3.LongMarkup(body) || !q.Has("delete") && s3.Unwieldy(body) {
 		return s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
 	if method == http.MethodPost && r.event.Key == "" && q.Has("delete") {
-		quiet, ok := strictDelete(body)
+		quiet, ok := s3.CheckDelete(body)
 		if !ok {
 			return s3err.GetAPIError(s3err.ErrMalformedXML)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // document reads a document of an existing bucket; missing is the error if there
@@ -31,7 +32,7 @@ func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3e
 
 // putDocument writes one, nil deletes it.
 func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	o, err := b.begin(ctx, need{bucket: bucket, access: setting, xml: body != nil && kind != kindPolicy})
+	o, err := b.begin(ctx, need{bucket: bucket, access: setting, xml: body != nil && kind != s3.KindPolicy})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -44,7 +45,7 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 		err = b.store.Documents.PutDocument(o.ctx, d)
 	}
 	if err == nil {
-		o.req.changed(kind, shown(body))
+		o.req.changed(kind, s3.ShownDocument(body))
 	}
 	return b.fail(o, err)
 }
@@ -134,7 +135,7 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	if err := b.readable(ctx, bucket); err != nil {
 		return nil, err
 	}
-	doc, err := b.document(ctx, bucket, kindPolicy, s3err.ErrNoSuchBucketPolicy)
+	doc, err := b.document(ctx, bucket, s3.KindPolicy, s3err.ErrNoSuchBucketPolicy)
 	if err != nil {
 		return nil, err
 	}
@@ -171,18 +172,18 @@ func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []b
 	if err := b.unblockedPolicy(ctx, str(&bucket), policy); err != nil {
 		return err
 	}
-	return b.putDocument(ctx, str(&bucket), kindPolicy, policy)
+	return b.putDocument(ctx, str(&bucket), s3.KindPolicy, policy)
 }
 
 // DeleteBucketPolicy removes the policy.
 func (b *Backend) DeleteBucketPolicy(ctx context.Context, bucket string) error {
-	return b.putDocument(ctx, str(&bucket), kindPolicy, nil)
+	return b.putDocument(ctx, str(&bucket), s3.KindPolicy, nil)
 }
 
 // GetBucketCors returns the rules for scripts of other origins. Everybody may
 // know them: a preflight request is not signed.
 func (b *Backend) GetBucketCors(ctx context.Context, bucket string) ([]byte, error) {
-	rules, err := b.document(ctx, str(&bucket), kindCORS, s3err.ErrNoSuchCORSConfiguration)
+	rules, err := b.document(ctx, str(&bucket), s3.KindCORS, s3err.ErrNoSuchCORSConfiguration)
 	requestOf(ctx).cors = rules
 	return rules, err
 }
@@ -198,12 +199,12 @@ func (b *Backend) PutBucketCors(ctx context.Context, bucket string, cors []byte)
 	if err := xml.Unmarshal(cors, &doc); err != nil || len(doc.Rules) > maxCORSRules {
 		return s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
-	return b.putDocument(ctx, str(&bucket), kindCORS, cors)
+	return b.putDocument(ctx, str(&bucket), s3.KindCORS, cors)
 }
 
 // DeleteBucketCors removes the rules.
 func (b *Backend) DeleteBucketCors(ctx context.Context, bucket string) error {
-	return b.putDocument(ctx, str(&bucket), kindCORS, nil)
+	return b.putDocument(ctx, str(&bucket), s3.KindCORS, nil)
 }
 
 // GetBucketOwnershipControls tells who owns objects, and so whether access
@@ -213,7 +214,7 @@ func (b *Backend) GetBucketOwnershipControls(ctx context.Context, bucket string)
 	if err := b.readable(ctx, bucket); err != nil {
 		return "", err
 	}
-	doc, err := b.document(ctx, bucket, kindOwnership, s3err.ErrOwnershipControlsNotFound)
+	doc, err := b.document(ctx, bucket, s3.KindOwnership, s3err.ErrOwnershipControlsNotFound)
 	return types.ObjectOwnership(doc), err
 }
 
@@ -227,7 +228,7 @@ func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string,
 			return err
 		}
 	}
-	return b.putDocument(ctx, bucket, kindOwnership, []byte(own))
+	return b.putDocument(ctx, bucket, s3.KindOwnership, []byte(own))
 }
 
 // unshared refuses a bucket whose access control list grants something to others
@@ -236,7 +237,7 @@ func (b *Backend) unshared(ctx context.Context, bucket string) error {
 	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
 		return err
 	}
-	doc, err := b.document(ctx, bucket, kindACL, 0)
+	doc, err := b.document(ctx, bucket, s3.KindACL, 0)
 	if err != nil || doc == nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (b *Backend) unshared(ctx context.Context, bucket string) error {
 
 // DeleteBucketOwnershipControls removes it.
 func (b *Backend) DeleteBucketOwnershipControls(ctx context.Context, bucket string) error {
-	return b.putDocument(ctx, str(&bucket), kindOwnership, nil)
+	return b.putDocument(ctx, str(&bucket), s3.KindOwnership, nil)
 }
 
 // GetBucketTagging returns the bucket's tags.
@@ -260,7 +261,7 @@ func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[stri
 	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
 		return nil, err
 	}
-	doc, err := b.document(ctx, bucket, kindTags, s3err.ErrBucketTaggingNotFound)
+	doc, err := b.document(ctx, bucket, s3.KindTags, s3err.ErrBucketTaggingNotFound)
 	if err != nil {
 		return nil, err
 	}
@@ -280,12 +281,12 @@ func (b *Backend) PutBucketTagging(ctx context.Context, bucket string, tags map[
 	if err != nil {
 		return err
 	}
-	return b.putDocument(ctx, str(&bucket), kindTags, doc)
+	return b.putDocument(ctx, str(&bucket), s3.KindTags, doc)
 }
 
 // DeleteBucketTagging removes them.
 func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error {
-	return b.putDocument(ctx, str(&bucket), kindTags, nil)
+	return b.putDocument(ctx, str(&bucket), s3.KindTags, nil)
 }
 
 // GetBucketVersioning answers as a bucket does that never had versions, which is

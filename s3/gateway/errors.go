@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // names is what an operation was about, for the texts of its errors.
@@ -42,7 +43,7 @@ var mappings = []struct {
 	{lethe.ErrInvalidPartOrder, apiError(s3err.ErrInvalidPartOrder)},
 	{lethe.ErrPartTooSmall, apiError(s3err.ErrEntityTooSmall)},
 	{lethe.ErrInvalidKey, func(n names, err error) s3err.S3Error { return invalidKey(n.key, err.Error()) }},
-	{lethe.ErrInvalidTTL, func(_ names, err error) s3err.S3Error { return invalidTTL("", "", err) }},
+	{lethe.ErrInvalidTTL, func(_ names, err error) s3err.S3Error { return gatewayError(s3.InvalidTTL("", "", err)) }},
 	{lethe.ErrDigestMismatch, apiError(s3err.ErrBadDigest)},
 	{errCutOff, apiError(s3err.ErrIncompleteBody)},
 	{lethe.ErrQuotaExceeded, apiError(s3err.ErrQuotaExceeded)},
@@ -77,6 +78,10 @@ func (b *Backend) fail(o *op, err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
+	var own *s3.Error
+	if errors.As(err, &own) {
+		return gatewayError(own)
+	}
 	for _, m := range mappings {
 		if errors.Is(err, m.err) {
 			if m.err == blob.ErrMisplaced || m.err == lethe.ErrUnavailable || m.err == lethe.ErrUnknownOutcome {
@@ -87,6 +92,14 @@ func (b *Backend) fail(o *op, err error) error {
 	}
 	b.opt.Events.Failure(o.failure(err))
 	return s3err.GetAPIError(s3err.ErrInternalError)
+}
+
+// gatewayError writes a refusal as versitygw answers it.
+func gatewayError(e *s3.Error) s3err.S3Error {
+	if e.Code == "InvalidArgument" {
+		return s3err.InvalidArgumentError{Description: e.Message, ArgumentName: e.Argument, ArgumentValue: e.Value}
+	}
+	return s3err.APIError{Code: e.Code, Description: e.Message, HTTPStatusCode: e.Status}
 }
 
 func apiError(code s3err.ErrorCode) func(names, error) s3err.S3Error {

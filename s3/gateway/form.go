@@ -18,6 +18,8 @@ import (
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/middlewares"
 	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // maxForm bounds what precedes the file in an uploaded form, in bytes, as S3 has
@@ -222,7 +224,7 @@ func (b *Backend) mayPost(ctx context.Context, o *op) error {
 		return err
 	}
 	acct, root := account(ctx)
-	policy, err := b.document(ctx, o.names.bucket, kindPolicy, 0)
+	policy, err := b.document(ctx, o.names.bucket, s3.KindPolicy, 0)
 	if root || err != nil || policy == nil || o.req.web == nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // element is any XML document, read without knowing what it means.
@@ -56,7 +57,7 @@ func sameMarkup(t *testing.T, body []byte) {
 		}
 		end := d.InputOffset()
 		if _, text := token.(xml.CharData); !text && end > begin {
-			if n := markupLength(body[begin:]); int64(n) != end-begin {
+			if n := s3.MarkupLength(body[begin:]); int64(n) != end-begin {
 				t.Fatalf("%q: the markup at %d has %d bytes, not %d", body, begin, end-begin, n)
 			}
 		}
@@ -80,7 +81,7 @@ func FuzzStrictDelete(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		quiet, ok := strictDelete(body)
+		quiet, ok := s3.CheckDelete(body)
 		if !ok {
 			return
 		}

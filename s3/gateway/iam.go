@@ -11,13 +11,14 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // keyring lets versitygw authenticate access keys. Root is known to versitygw
 // itself; keys are made and removed elsewhere.
 type keyring struct {
 	root    string
-	keys    AccessKeys
+	keys    s3.AccessKeys
 	base    context.Context
 	timeout time.Duration
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // Legal holds need no lock of the bucket here, which S3 asks for: there are no
@@ -33,7 +34,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 	if err != nil {
 		return b.fail(o, err)
 	}
-	o.req.changes(changedLegalHold, was)
+	o.req.changes(s3.ChangedLegalHold, was)
 	h := meta.Hold{Bucket: n.bucket, Scope: meta.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
 		_, err = b.store.Holds.AddHold(o.ctx, h)
@@ -41,7 +42,7 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 		err = nil
 	}
 	if err == nil {
-		o.req.changed(changedLegalHold, on)
+		o.req.changed(s3.ChangedLegalHold, on)
 	}
 	return b.fail(o, err)
 }

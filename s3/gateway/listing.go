@@ -2,10 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/base64"
-	"net/url"
-	"strings"
-	"unicode/utf8"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -14,10 +10,8 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
-
-// maxList is the most keys of a page, as S3 has it.
-const maxList = 1000
 
 // listed is a page of a listing in the form of responses.
 type listed struct {
@@ -40,7 +34,7 @@ func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (l
 	if q.Limit == 0 {
 		return listed{}, nil
 	}
-	q.Limit = min(q.Limit, maxList)
+	q.Limit = min(q.Limit, s3.MaxList)
 	page, err := b.store.Objects.List(o.ctx, q)
 	if err != nil {
 		return listed{}, b.fail(o, err)
@@ -97,7 +91,7 @@ func (b *Backend) ListObjects(ctx context.Context, in *awss3.ListObjectsInput) (
 // ListObjectsV2 lists keys.
 func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Input) (s3response.ListObjectsV2Result, error) {
 	token, startAfter := str(in.ContinuationToken), str(in.StartAfter)
-	after, err := tokenKey(token)
+	after, err := afterToken(token)
 	if err != nil {
 		return s3response.ListObjectsV2Result{}, err
 	}
@@ -112,7 +106,7 @@ func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Inpu
 	enc := encoderOf(requestOf(ctx))
 	return s3response.ListObjectsV2Result{
 		Name: &q.Bucket, Prefix: echo(ctx, "prefix", enc.name(q.Prefix)), Delimiter: ptr(enc.name(q.Delimiter)),
-		StartAfter: echo(ctx, "start-after", enc.name(startAfter)), ContinuationToken: echo(ctx, "continuation-token", token), NextContinuationToken: ptr(keyToken(l.next)),
+		StartAfter: echo(ctx, "start-after", enc.name(startAfter)), ContinuationToken: echo(ctx, "continuation-token", token), NextContinuationToken: ptr(s3.ListToken(l.next)),
 		KeyCount: to(int32(len(l.objects) + len(l.prefixes))), MaxKeys: to(num(in.MaxKeys)),
 		IsTruncated: &l.more, Contents: l.objects, CommonPrefixes: l.prefixes, EncodingType: enc.kind(),
 	}, nil
@@ -127,41 +121,15 @@ func echo(ctx context.Context, parameter, value string) *string {
 	return ptr(value)
 }
 
-// tokenPrefix marks a continuation token that is not the key itself.
-const tokenPrefix = "base64:"
-
-// keyToken makes a continuation token: the key, or its encoding if XML cannot
-// carry it unchanged.
-func keyToken(key string) string {
-	if !strings.HasPrefix(key, tokenPrefix) && xmlSafe(key) {
-		return key
-	}
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(key))
-}
-
-// tokenKey is the inverse.
-func tokenKey(token string) (string, error) {
-	enc, ok := strings.CutPrefix(token, tokenPrefix)
+// afterToken reads the key that a continuation token stands for.
+func afterToken(token string) (string, error) {
+	key, ok := s3.ListTokenKey(token)
 	if !ok {
-		return token, nil
-	}
-	key, err := base64.RawURLEncoding.DecodeString(enc)
-	if err != nil {
 		return "", s3err.InvalidArgumentError{
 			Description: "The continuation token provided is incorrect", ArgumentName: "continuation-token", ArgumentValue: token,
 		}
 	}
-	return string(key), nil
-}
-
-// xmlSafe says that XML 1.0 carries the string unchanged.
-func xmlSafe(s string) bool {
-	for _, r := range s {
-		if r < 0x20 || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError {
-			return false
-		}
-	}
-	return true
+	return key, nil
 }
 
 // encoder writes names in listings: URL-encoded if the client asked for it, as it
@@ -180,14 +148,11 @@ func (e encoder) kind() types.EncodingType {
 	return ""
 }
 
-// name encodes as S3 does, but for the space, which every reader takes as %20 and
-// not every one as a plus sign.
 func (e encoder) name(s string) string {
 	if !e.url {
 		return e.req.refer(s)
 	}
-	s = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
-	return strings.ReplaceAll(s, "%2F", "/")
+	return s3.URLName(s)
 }
 
 // ListObjectVersions lists every object as its one version, "null", which is what

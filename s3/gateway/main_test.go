@@ -27,6 +27,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -49,8 +50,8 @@ type world struct {
 	addr  string
 
 	mu       sync.Mutex
-	requests []gateway.RequestEvent
-	failures []gateway.Failure
+	requests []s3.RequestEvent
+	failures []s3.Failure
 	rotten   sync.Map // buckets of which bytes are damaged on purpose
 
 	beforeChange atomic.Pointer[func()] // of what is said of a bucket; see interposed
@@ -114,8 +115,8 @@ func newWorld(dir string) (*world, error) {
 }
 
 // storeOf are the parts of a store.
-func storeOf(s *object.Store) gateway.Store {
-	return gateway.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s}
+func storeOf(s *object.Store) s3.Store {
+	return s3.Store{Buckets: s, Documents: s, Rules: s, Objects: s, Uploads: s, Holds: s}
 }
 
 func (w *world) serve(ctx context.Context) (<-chan error, error) {
@@ -124,7 +125,7 @@ func (w *world) serve(ctx context.Context) (<-chan error, error) {
 		Store: interpose(storeOf(w.store), &w.beforeChange), Keys: w.db, Root: root, Region: region, Domain: domain,
 		Listen: []string{"127.0.0.1:0"}, Clock: w.clock, MinPart: minPart, AccountBuckets: accountBuckets,
 		HeaderTimeout: 5 * time.Second, IdleTimeout: 10 * time.Second, Drain: 5 * time.Second,
-		Events: gateway.Events{Request: w.request, Failure: w.failure},
+		Events: s3.Events{Request: w.request, Failure: w.failure},
 		Ready:  func(a []net.Addr) { ready <- a[0].String() },
 	})
 	if err != nil {
@@ -140,13 +141,13 @@ func (w *world) serve(ctx context.Context) (<-chan error, error) {
 	}
 }
 
-func (w *world) request(r gateway.RequestEvent) {
+func (w *world) request(r s3.RequestEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests = append(w.requests, r)
 }
 
-func (w *world) failure(f gateway.Failure) {
+func (w *world) failure(f s3.Failure) {
 	if _, ok := w.rotten.Load(f.Bucket); ok && errors.Is(f.Err, lethe.ErrCorrupt) {
 		return
 	}
@@ -172,9 +173,9 @@ func (w *world) settled() error {
 }
 
 // eventOf waits for the event of the last request to the key that matches.
-func (w *world) eventOf(t *testing.T, matches func(gateway.RequestEvent) bool) gateway.RequestEvent {
+func (w *world) eventOf(t *testing.T, matches func(s3.RequestEvent) bool) s3.RequestEvent {
 	t.Helper()
-	var found gateway.RequestEvent
+	var found s3.RequestEvent
 	eventually(t, "an event", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()

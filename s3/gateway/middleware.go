@@ -23,6 +23,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/forwarded"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // maxDocument bounds bodies that are read into memory: a completion of 10,000
@@ -32,7 +33,7 @@ const maxDocument = 8 << 20
 // rooms are how long the bodies of a query may be that have to be shorter, in bytes.
 var rooms = map[string]int64{
 	"policy": maxPolicy,
-	"acl":    64 << 10, "cors": 64 << 10, "tagging": maxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
+	"acl":    64 << 10, "cors": 64 << 10, "tagging": s3.MaxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
 	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
 }
 
@@ -119,7 +120,7 @@ func (s *Server) describe(ctx fiber.Ctx, req *request) {
 	id, _ := utils.EnsureRequestIDs(ctx)
 	q := ctx.Request().URI().QueryArgs()
 	bucket, key := s.split(ctx)
-	req.event = RequestEvent{
+	req.event = s3.RequestEvent{
 		ID: strings.Clone(id), Method: strings.Clone(ctx.Method()), Address: strings.Clone(ctx.IP()),
 		Bucket: bucket, Key: key, BytesIn: int64(ctx.Request().Header.ContentLength()),
 	}
@@ -279,7 +280,7 @@ func (s *Server) finish(ctx fiber.Ctx, req *request, start lethe.Time) {
 		resp.Header.SetConnectionClose()
 	}
 	if status := resp.StatusCode(); req.expires != "" && status < http.StatusMultipleChoices {
-		resp.Header.Set(headerExpiration, req.expires)
+		resp.Header.Set(s3.HeaderExpiration, req.expires)
 	}
 	if resp.StatusCode() == http.StatusServiceUnavailable && len(resp.Header.Peek(fiber.HeaderRetryAfter)) == 0 {
 		resp.Header.Set(fiber.HeaderRetryAfter, retryAfter)

@@ -17,6 +17,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // An upload keeps the checksum that its client chose in its attributes: the
@@ -41,11 +42,11 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	if r.Attrs.ACL, err = b.ownACL(ctx, o); err != nil {
 		return out, err
 	}
-	life, err := b.lifetimeOf(r.Attrs.User)
+	life, err := s3.LifetimeOf(r.Attrs.User, b.opt.Clock.Now())
 	if err != nil {
-		return out, err
+		return out, b.fail(o, err)
 	}
-	r.TTL, r.TTLAt = life.ttl, life.at
+	r.TTL, r.TTLAt = life.TTL, life.At
 	up, err := b.store.Uploads.CreateUpload(o.ctx, r)
 	if err != nil {
 		return out, b.fail(o, err)
@@ -154,7 +155,7 @@ func setPartOutput(out *awss3.UploadPartOutput, c s3response.Checksum) {
 type partBody struct {
 	*sums
 	kept  types.ChecksumAlgorithm // the one to store
-	inner hashed                  // computes it, if the client sent another
+	inner s3.ChecksumReader       // computes it, if the client sent another
 	value string                  // of the client's, once finished
 }
 
@@ -267,7 +268,7 @@ func (b *Backend) copyPart(o *op, up meta.Upload, p copiedPart) (part meta.Part,
 	if kept == "" {
 		kept = crc64
 	}
-	var h hashed
+	var h s3.ChecksumReader
 	r := object.PartCopyRequest{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: up.ID, Number: p.number,
 		SourceBucket: p.src.bucket, SourceKey: p.src.key, SourceIf: object.ReadCondition{IfMatch: from.ETag},
@@ -301,7 +302,7 @@ func (b *Backend) ListParts(ctx context.Context, in *awss3.ListPartsInput) (out 
 	if _, err := b.upload(o); err != nil {
 		return out, b.fail(o, err)
 	}
-	limit := min(int(num(in.MaxParts)), maxList)
+	limit := min(int(num(in.MaxParts)), s3.MaxList)
 	up, parts, err := b.store.Uploads.Parts(o.ctx, object.PartQuery{
 		Bucket: o.names.bucket, Key: o.names.key, Upload: lethe.ID(o.names.upload), After: after, Limit: limit + 1,
 	})

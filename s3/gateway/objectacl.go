@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // An object without an access control list of its own is under its bucket's. One
@@ -208,7 +209,7 @@ func (b *Backend) holdable(ctx context.Context, grants []meta.Grant, owner strin
 // set a list.
 func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 	acct, root := account(ctx)
-	policy, err := b.document(ctx, o.names.bucket, kindPolicy, 0)
+	policy, err := b.document(ctx, o.names.bucket, s3.KindPolicy, 0)
 	if root || err != nil || policy == nil {
 		return err
 	}
@@ -225,13 +226,13 @@ func (b *Backend) maySetACL(ctx context.Context, o *op) error {
 
 // listsOff says that access control lists do not count in a bucket.
 func (b *Backend) listsOff(ctx context.Context, bucket string) (bool, error) {
-	doc, err := b.document(ctx, bucket, kindOwnership, 0)
+	doc, err := b.document(ctx, bucket, s3.KindOwnership, 0)
 	return types.ObjectOwnership(doc) == types.ObjectOwnershipBucketOwnerEnforced, err
 }
 
 // documentACL is the bucket's list as it was stored, or the one it has without.
 func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error) {
-	doc, err := b.document(ctx, bucket, kindACL, 0)
+	doc, err := b.document(ctx, bucket, s3.KindACL, 0)
 	if err == nil && doc == nil {
 		doc, err = b.defaultACL(ctx, bucket)
 	}

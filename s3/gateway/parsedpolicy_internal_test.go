@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // A bucket's policy is parsed once for all requests, one that is too long never, and
@@ -20,7 +21,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	}
 	put := func(sid string) string {
 		policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Sid":%q,"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b/*"}]}`, sid)
-		if err := b.store.Documents.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindPolicy, Body: []byte(policy)}); err != nil {
+		if err := b.store.Documents.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: s3.KindPolicy, Body: []byte(policy)}); err != nil {
 			t.Fatal(err)
 		}
 		return policy
@@ -28,7 +29,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	for i, sid := range []string{"one", "two", "one"} {
 		policy := put(sid)
 		for range 100 {
-			b.cache.forget("b") // as after a second: the same bytes are read anew
+			b.cache.Forget("b") // as after a second: the same bytes are read anew
 			if got, err := b.GetBucketPolicy(rc, "b"); err != nil || !strings.Contains(string(got), `"s3:GetObject"`) {
 				t.Fatalf("policy %q: %s, %v", policy, got, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // publicAccess is a bucket's public access block: whatever access control lists
@@ -53,7 +54,7 @@ func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byt
 	}
 	doc, err := json.Marshal(block)
 	if err == nil {
-		err = b.putDocument(ctx, bucket, kindPublicAccess, doc)
+		err = b.putDocument(ctx, bucket, s3.KindPublicAccess, doc)
 	}
 	return &controllers.Response{}, err
 }
@@ -63,7 +64,7 @@ func readPublicAccess(body []byte) (block publicAccess, ok bool) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.DefaultSpace = namespace
 	err := d.Decode(&block)
-	return block, err == nil && wellFormed(body)
+	return block, err == nil && s3.WellFormed(body)
 }
 
 // getPublicAccess answers the block of a bucket.
@@ -91,13 +92,13 @@ func (b *Backend) getPublicAccess(ctx context.Context, bucket string, _ []byte) 
 // deletePublicAccess removes the block of a bucket; that there is none is no
 // error.
 func (b *Backend) deletePublicAccess(ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	err := b.putDocument(ctx, bucket, kindPublicAccess, nil)
+	err := b.putDocument(ctx, bucket, s3.KindPublicAccess, nil)
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, err
 }
 
 // publicAccess reads the block of a bucket.
 func (b *Backend) publicAccess(ctx context.Context, bucket string) (block publicAccess, found bool, err error) {
-	doc, err := b.document(ctx, bucket, kindPublicAccess, 0)
+	doc, err := b.document(ctx, bucket, s3.KindPublicAccess, 0)
 	if err != nil || doc == nil {
 		return block, false, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // PutObject stores an object. Nothing refers to its bytes before the body ended
@@ -66,11 +67,11 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 	if strings.HasSuffix(r.Key, "/") && r.Size == 0 && r.Attrs.ContentType == unsaid {
 		r.Attrs.ContentType = backend.DirContentType
 	}
-	life, err := b.lifetimeOf(r.Attrs.User)
+	life, err := s3.LifetimeOf(r.Attrs.User, b.opt.Clock.Now())
 	if err != nil {
 		return res, err
 	}
-	r.TTL, r.TTLAt = life.ttl, life.at
+	r.TTL, r.TTLAt = life.TTL, life.At
 	s, err := o.req.newSums(in.Body, putGiven(in), types.ChecksumAlgorithm(strings.Clone(string(in.ChecksumAlgorithm))))
 	if err != nil {
 		return res, err
@@ -122,7 +123,7 @@ func tagsOf(tagging *string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(tags) > maxTags {
+	if len(tags) > s3.MaxTags {
 		return nil, s3err.GetAPIError(s3err.ErrObjectTaggingLimited)
 	}
 	return tags, unreserved(tags)

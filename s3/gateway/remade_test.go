@@ -14,20 +14,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // interposed are the parts of a store before whose changes something happens, once,
 // when it was decided that a request may change what is said of a bucket, and not done
 // yet.
 type interposed struct {
-	gateway.DocumentStore
-	gateway.RuleStore
+	s3.DocumentStore
+	s3.RuleStore
 	before *atomic.Pointer[func()]
 }
 
 // interpose puts it into a store.
-func interpose(s gateway.Store, before *atomic.Pointer[func()]) gateway.Store {
+func interpose(s s3.Store, before *atomic.Pointer[func()]) s3.Store {
 	i := &interposed{s.Documents, s.Rules, before}
 	s.Documents, s.Rules = i, i
 	return s

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // requestKey is the name under which a request's state travels with it.
@@ -28,11 +29,11 @@ const (
 // request is what one request carries between the web server's middleware, the
 // backend and the access keys. It is used by one goroutine at a time.
 type request struct {
-	event RequestEvent
+	event s3.RequestEvent
 	// base begins the contexts of what is done for the request (nil: as the backend
 	// has it), and ended tells who gave it that the request has ended.
 	base  context.Context
-	ended func(RequestEvent)
+	ended func(s3.RequestEvent)
 	// routed is the bucket as versitygw has read and verified it.
 	routed string
 	// expires is the header that tells of the object's end; empty: none.
@@ -100,3 +101,6 @@ func account(ctx context.Context) (acct auth.Account, root bool) {
 func public(ctx context.Context) bool {
 	return ctx.Value(localPublic) != nil
 }
+
+// expiresWith notes the end of an object for the response's header.
+func (r *request) expiresWith(o meta.Object) { r.expires = s3.Expiration(o) }

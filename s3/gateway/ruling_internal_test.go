@@ -23,6 +23,7 @@ import (
 	"github.com/versity/versitygw/auth"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // documents are those of one bucket, by kind.
@@ -43,8 +44,8 @@ func (d documents) DeleteDocument(_ context.Context, of meta.Document) error {
 // requested is a request to a backend that has but the documents of one bucket.
 func requested(t *testing.T, method, target, access string) (*Backend, documents, *fasthttp.RequestCtx) {
 	t.Helper()
-	docs := documents{kindACL: []byte(`{"Owner":"root"}`)}
-	b := NewBackend(BackendOptions{Store: Store{Documents: docs}})
+	docs := documents{s3.KindACL: []byte(`{"Owner":"root"}`)}
+	b := NewBackend(BackendOptions{Store: s3.Store{Documents: docs}})
 	rc := &fasthttp.RequestCtx{}
 	rc.Request.Header.SetMethod(method)
 	rc.Request.SetRequestURI(target)
@@ -77,8 +78,8 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 		for i := range 150 {
 			statements = append(statements, fmt.Sprintf(`{"Effect":"Allow","Principal":"*","Action":"s3:%s*","Resource":"arn:aws:s3:::b/k%d*"}`, strings.Repeat("*", i%20), i))
 		}
-		docs[kindPolicy] = policyOf(append(statements, `{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b/k"}`)...)
-		if n := len(docs[kindPolicy]); n > maxPolicy || n < maxPolicy/2 {
+		docs[s3.KindPolicy] = policyOf(append(statements, `{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b/k"}`)...)
+		if n := len(docs[s3.KindPolicy]); n > maxPolicy || n < maxPolicy/2 {
 			t.Fatalf("a policy of %d bytes", n)
 		}
 		for range 100 {
@@ -97,7 +98,7 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 // its own action, and the others go on.
 func TestADeletionIsHeldToThePolicyByKey(t *testing.T) {
 	b, docs, rc := requested(t, http.MethodPost, "/b?delete", "alice")
-	docs[kindPolicy] = policyOf(
+	docs[s3.KindPolicy] = policyOf(
 		`{"Effect":"Allow","Principal":{"AWS":["alice"]},"Action":"s3:DeleteObject","Resource":"arn:aws:s3:::b/*"}`,
 		`{"Effect":"Deny","Principal":"*","Action":"s3:Delete*","Resource":"arn:aws:s3:::b/kept/*"}`,
 		`{"Effect":"Allow","Principal":{"AWS":["bob"]},"Action":"s3:*","Resource":"arn:aws:s3:::b/*"}`)
@@ -141,7 +142,7 @@ func TestDecisionsAreVersitygws(t *testing.T) {
 		b, docs, rc := requested(t, http.MethodGet, target, access)
 		rc.Request.Header.SetUserAgent("go-test")
 		policy := policyOf(statements...)
-		docs[kindPolicy] = policy
+		docs[s3.KindPolicy] = policy
 		shown, err := b.GetBucketPolicy(rc, "b")
 		if access == "" {
 			rc.RemoveUserValue(localAccount)
@@ -235,7 +236,7 @@ func TestSecurityPatternsInWhatClientsName(t *testing.T) {
 		if c.source != "" {
 			rc.Request.Header.Set("X-Amz-Copy-Source", c.source)
 		}
-		docs[kindPolicy] = c.policy
+		docs[s3.KindPolicy] = c.policy
 		shown, err := b.GetBucketPolicy(rc, "b")
 		if err != nil {
 			t.Fatal(err)

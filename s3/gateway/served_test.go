@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // TestServedLeavesOutTheConnection: what a client takes to send its bytes, or to read
@@ -39,7 +39,7 @@ func TestServedLeavesOutTheConnection(t *testing.T) {
 		t.Errorf("read %d bytes", len(got))
 	}
 	for _, operation := range []string{"PutObject", "GetObject"} {
-		e := w.eventOf(t, func(e gateway.RequestEvent) bool { return e.Bucket == s.bucket && e.Operation == operation })
+		e := w.eventOf(t, func(e s3.RequestEvent) bool { return e.Bucket == s.bucket && e.Operation == operation })
 		if e.Served <= 0 || e.Served > e.Duration-idle/2 {
 			t.Errorf("%s took %v, of which %v count as the server's", operation, e.Duration, e.Served)
 		}

@@ -24,13 +24,14 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/internal/netlimit"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // Options of a Server. Store and Root are needed.
 type Options struct {
-	Store Store
+	Store s3.Store
 	// Keys are the access keys beside the root's, each confined to its buckets.
-	Keys AccessKeys
+	Keys s3.AccessKeys
 	// Accounts takes the place of Keys for accounts that are not confined to
 	// chosen buckets, but own those that they make: versitygw's own way.
 	Accounts auth.IAMService
@@ -67,7 +68,7 @@ type Options struct {
 
 	Clock   lethe.Clock // reads times to live (default lethe.SystemClock)
 	MinPart int64       // the store's (default 5 MiB)
-	Events  Events
+	Events  s3.Events
 	// Ready is called once, with the bound addresses in the order of Listen.
 	Ready func([]net.Addr)
 }

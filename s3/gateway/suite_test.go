@@ -16,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -88,7 +89,7 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 	server, err := gateway.New(gateway.Options{
 		Store: storeOf(store), Accounts: accounts, Admin: true, Root: suiteRoot, Listen: []string{o.address}, Domain: os.Getenv("LETHE_S3_DOMAIN"),
 		Ownership: o.ownership,
-		Events:    gateway.Events{Failure: func(f gateway.Failure) { fmt.Fprintln(os.Stderr, "failure:", f.Operation, f.Bucket, f.Key, f.Err) }},
+		Events:    s3.Events{Failure: func(f s3.Failure) { fmt.Fprintln(os.Stderr, "failure:", f.Operation, f.Bucket, f.Key, f.Err) }},
 		Ready:     o.ready,
 	})
 	if err == nil {

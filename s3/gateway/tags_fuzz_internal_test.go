@@ -9,12 +9,14 @@ import (
 
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // sound checks what holds for tags of an object wherever they come from.
 func sound(t *testing.T, text string, tags map[string]string) {
 	t.Helper()
-	if len(tags) > maxTags {
+	if len(tags) > s3.MaxTags {
 		t.Fatalf("%q are %d tags", text, len(tags))
 	}
 	for key, value := range tags {
@@ -84,7 +86,7 @@ func FuzzTagDocument(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, ok := documentTags(body); !ok {
+		if _, ok := s3.DocumentTags(body); !ok {
 			return
 		}
 		tags, err := utils.ParseTagging(body, utils.TagLimitObject)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
+	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -130,7 +131,7 @@ func TestCutConnectionsLeaveNothing(t *testing.T) {
 		s.must(c.Close())
 	}
 	// The others broke off before so much came that the request was looked at.
-	w.eventOf(t, func(e gateway.RequestEvent) bool {
+	w.eventOf(t, func(e s3.RequestEvent) bool {
 		return e.Bucket == s.bucket && e.Key == "k3" && e.Status == 400 && e.Code == "IncompleteBody"
 	})
 	for i := range 4 {
@@ -316,11 +317,11 @@ func TestTLSReloads(t *testing.T) {
 	s := newSite(t)
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if _, err := gateway.LoadCertificates(cert, key, gateway.Events{}); err == nil {
+	if _, err := gateway.LoadCertificates(cert, key, s3.Events{}); err == nil {
 		t.Error("files that are not there were loaded")
 	}
 	pool := certify(t, cert, key, 1)
-	loaded, err := gateway.LoadCertificates(cert, key, gateway.Events{})
+	loaded, err := gateway.LoadCertificates(cert, key, s3.Events{})
 	s.must(err)
 	addr, _ := another(t, func(o *gateway.Options) { o.GetCertificate = loaded.GetCertificate })
 	try := func(pool *x509.CertPool) error {

@@ -11,6 +11,8 @@ import (
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/controllers"
 	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // feature is a configuration of buckets that S3 has and that is not here. Reading it
@@ -148,6 +150,6 @@ func setsNothing(body []byte) bool {
 		Text string     `xml:",chardata"`
 		In   []struct{} `xml:",any"`
 	}
-	return wellFormed(body) && xml.NewDecoder(bytes.NewReader(body)).Decode(&root) == nil &&
+	return s3.WellFormed(body) && xml.NewDecoder(bytes.NewReader(body)).Decode(&root) == nil &&
 		len(root.In) == 0 && strings.TrimSpace(root.Text) == ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // ListMultipartUploads lists open uploads by key, then by when they were opened.
@@ -24,7 +25,7 @@ func (b *Backend) ListMultipartUploads(ctx context.Context, in *awss3.ListMultip
 		Bucket: o.names.bucket, Prefix: str(in.Prefix), Delimiter: str(in.Delimiter), KeyMarker: str(in.KeyMarker),
 		UploadIDMarker: str(in.UploadIdMarker), MaxUploads: int(num(in.MaxUploads)),
 	}
-	l := uploadLister{b: b, o: o, out: &out, enc: encoderOf(o.req), limit: min(out.MaxUploads, maxList)}
+	l := uploadLister{b: b, o: o, out: &out, enc: encoderOf(o.req), limit: min(out.MaxUploads, s3.MaxList)}
 	if err := l.run(); err != nil {
 		return out, b.fail(o, err)
 	}
@@ -55,7 +56,7 @@ func (l *uploadLister) run() error {
 	if _, err := l.b.store.Buckets.Bucket(l.o.ctx, l.out.Bucket); err != nil {
 		return err
 	}
-	q := meta.UploadQuery{Bucket: l.out.Bucket, Prefix: l.out.Prefix, AfterKey: l.out.KeyMarker, Limit: maxList}
+	q := meta.UploadQuery{Bucket: l.out.Bucket, Prefix: l.out.Prefix, AfterKey: l.out.KeyMarker, Limit: s3.MaxList}
 	// Without a key, the upload's marker means nothing.
 	if l.out.KeyMarker != "" && l.out.UploadIDMarker != "" {
 		if err := l.resume(&q); err != nil {
@@ -118,7 +119,7 @@ func (l *uploadLister) resume(q *meta.UploadQuery) error {
 
 // keyOf looks for an open upload of the bucket; "" if there is none.
 func (l *uploadLister) keyOf(id lethe.ID) (string, error) {
-	q := meta.UploadQuery{Bucket: l.out.Bucket, Limit: maxList}
+	q := meta.UploadQuery{Bucket: l.out.Bucket, Limit: s3.MaxList}
 	for {
 		page, err := l.b.store.Uploads.Uploads(l.o.ctx, q)
 		if err != nil {

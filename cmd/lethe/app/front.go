@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -40,7 +41,7 @@ func (a *App) openFront(context.Context) (err error) {
 	c := a.Config.Server
 	store := tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}
 	o := gateway.Options{
-		Store: gateway.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
+		Store: s3.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
 		Keys:  a.keys(), Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
@@ -66,7 +67,7 @@ func (a *App) openFront(context.Context) (err error) {
 }
 
 // keys looks access keys up.
-func (a *App) keys() gateway.AccessKeys {
+func (a *App) keys() s3.AccessKeys {
 	if a.reads != nil {
 		return a.reads.Keys(a.Ledger)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/paste"
 	"github.com/lethe-storage/lethe/reclaim"
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // front are the events of package s3.
-func (w *observer) front() gateway.Events {
-	return gateway.Events{
+func (w *observer) front() s3.Events {
+	return s3.Events{
 		Begun: w.begun,
-		Request: func(r gateway.RequestEvent) {
+		Request: func(r s3.RequestEvent) {
 			w.metrics.Requested(metrics.Request{
 				Front: "s3", Operation: cmp.Or(r.Operation, "other"), Status: strconv.Itoa(r.Status), In: r.BytesIn, Out: r.BytesOut, Took: r.Duration,
 			})
@@ -28,7 +28,7 @@ func (w *observer) front() gateway.Events {
 			w.govern(r)
 			w.requested(r)
 		},
-		Failure: func(f gateway.Failure) {
+		Failure: func(f s3.Failure) {
 			w.log.Warn("a request failed", "id", f.ID, "op", f.Operation, "bucket", f.Bucket, "key", f.Key, "error", f.Err)
 		},
 		Limited: func(what, who string) { w.log.Debug("a request exceeded its rate limit", "by", what, "who", who) },
@@ -44,7 +44,7 @@ func (w *observer) front() gateway.Events {
 
 // requested writes a line for a request, if it is wanted: what the line is made of
 // is not put together for nothing.
-func (w *observer) requested(r gateway.RequestEvent) {
+func (w *observer) requested(r s3.RequestEvent) {
 	if !w.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
@@ -57,7 +57,7 @@ func (w *observer) requested(r gateway.RequestEvent) {
 var deletions = []string{"DeleteObject", "DeleteObjects"}
 
 // deleted leaves an audit line for what a client deleted.
-func (w *observer) deleted(r gateway.RequestEvent) {
+func (w *observer) deleted(r s3.RequestEvent) {
 	if r.Status < 300 && slices.Contains(deletions, r.Operation) {
 		w.audit("client_"+r.Operation, "client", slog.String("bucket", r.Bucket), slog.String("key", r.Key),
 			slog.String("requester", r.Requester), slog.String("request", r.ID))
@@ -66,7 +66,7 @@ func (w *observer) deleted(r gateway.RequestEvent) {
 
 // changed leaves an audit line for what a client changed beside objects, of the
 // shape of those of the admin API.
-func (w *observer) changed(r gateway.RequestEvent) {
+func (w *observer) changed(r s3.RequestEvent) {
 	if r.Change == nil {
 		return
 	}
@@ -124,7 +124,7 @@ var judged = map[string]reclaim.Kind{
 
 // govern lets the governor know how long the server took for a small request of an
 // object.
-func (w *observer) govern(r gateway.RequestEvent) {
+func (w *observer) govern(r s3.RequestEvent) {
 	kind, known := judged[r.Operation]
 	if known && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {
 		w.governor.Observe(kind, r.Served)

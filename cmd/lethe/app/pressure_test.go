@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // limited is a store of one backend with a limit, as far as limits go.
@@ -68,32 +68,32 @@ func TestGovernorLearnsOfRequests(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	for _, c := range []struct {
 		name string
-		gateway.RequestEvent
+		s3.RequestEvent
 		want reclaim.Kind
 	}{
-		{"a read", gateway.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: 4096}, reclaim.Reads},
-		{"a description", gateway.RequestEvent{Operation: "HeadObject", Served: slow}, reclaim.Reads},
-		{"a write", gateway.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: 4096}, reclaim.Writes},
-		{"a delete", gateway.RequestEvent{Operation: "DeleteObject", Served: slow}, reclaim.Writes},
-		{"a slow client", gateway.RequestEvent{Operation: "GetObject", Served: time.Millisecond, Duration: time.Hour}, ""},
-		{"a large object", gateway.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: smallRequest + 1}, ""},
-		{"a large body", gateway.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: smallRequest + 1}, ""},
-		{"a refusal", gateway.RequestEvent{Operation: "PutObject", Served: slow, Status: 403}, ""},
-		{"a listing", gateway.RequestEvent{Operation: "ListObjectsV2", Served: slow}, ""},
-		{"a deletion of many", gateway.RequestEvent{Operation: "DeleteObjects", Served: slow}, ""},
-		{"a completion", gateway.RequestEvent{Operation: "CompleteMultipartUpload", Served: slow}, ""},
-		{"a copy", gateway.RequestEvent{Operation: "CopyObject", Served: slow}, ""},
+		{"a read", s3.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: 4096}, reclaim.Reads},
+		{"a description", s3.RequestEvent{Operation: "HeadObject", Served: slow}, reclaim.Reads},
+		{"a write", s3.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: 4096}, reclaim.Writes},
+		{"a delete", s3.RequestEvent{Operation: "DeleteObject", Served: slow}, reclaim.Writes},
+		{"a slow client", s3.RequestEvent{Operation: "GetObject", Served: time.Millisecond, Duration: time.Hour}, ""},
+		{"a large object", s3.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: smallRequest + 1}, ""},
+		{"a large body", s3.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: smallRequest + 1}, ""},
+		{"a refusal", s3.RequestEvent{Operation: "PutObject", Served: slow, Status: 403}, ""},
+		{"a listing", s3.RequestEvent{Operation: "ListObjectsV2", Served: slow}, ""},
+		{"a deletion of many", s3.RequestEvent{Operation: "DeleteObjects", Served: slow}, ""},
+		{"a completion", s3.RequestEvent{Operation: "CompleteMultipartUpload", Served: slow}, ""},
+		{"a copy", s3.RequestEvent{Operation: "CopyObject", Served: slow}, ""},
 	} {
 		clock := clocktest.At(1)
 		w := &observer{governor: &reclaim.Governor{Clock: clock}}
-		requests := func(r gateway.RequestEvent) {
+		requests := func(r s3.RequestEvent) {
 			for range 500 {
 				clock.Advance(10 * time.Millisecond)
 				w.govern(r)
 			}
 		}
 		for _, operation := range []string{"GetObject", "PutObject"} {
-			requests(gateway.RequestEvent{Operation: operation, Served: time.Millisecond, Duration: time.Millisecond})
+			requests(s3.RequestEvent{Operation: operation, Served: time.Millisecond, Duration: time.Millisecond})
 		}
 		w.governor.Heed([]reclaim.Shared{{Reclaiming: true}})
 		requests(c.RequestEvent)

@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
-	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/s3"
 )
 
 // monotonic measures how long things take.
@@ -110,12 +110,12 @@ func (t *tracer) runs() reclaim.Spans {
 }
 
 // begun begins the trace of a request of S3, or goes on with its client's.
-func (w *observer) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(gateway.RequestEvent)) {
+func (w *observer) begun(ctx context.Context, traceparent, tracestate string) (context.Context, func(s3.RequestEvent)) {
 	if w.trace == nil {
-		return ctx, func(gateway.RequestEvent) {}
+		return ctx, func(s3.RequestEvent) {}
 	}
 	ctx, sp := w.trace.root(w.trace.parent(ctx, traceparent, tracestate), "s3", trace.SpanKindServer)
-	return ctx, func(r gateway.RequestEvent) {
+	return ctx, func(r s3.RequestEvent) {
 		sp.SetName("s3 " + cmp.Or(r.Operation, "other"))
 		sp.SetAttributes(attribute.String("http.request.method", r.Method), attribute.Int("http.response.status_code", r.Status),
 			attribute.String("lethe.request", r.ID), attribute.String("lethe.code", r.Code),

@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"context"
@@ -44,19 +44,19 @@ type cacheTest struct {
 	*testing.T
 	shelf *shelf
 	clock *clocktest.Clock
-	cache *documentCache
+	cache *DocumentCache
 }
 
 func newCacheTest(t *testing.T) *cacheTest {
 	c := &cacheTest{T: t, shelf: &shelf{docs: map[documentName][]byte{}}, clock: clocktest.At(1)}
-	c.cache = cacheDocuments(Store{Buckets: c.shelf, Documents: c.shelf})
+	c.cache = NewDocumentCache(Store{Buckets: c.shelf, Documents: c.shelf})
 	c.cache.clock = c.clock
 	return c
 }
 
 func (c *cacheTest) reads(want string, n int) {
 	c.Helper()
-	got, err := c.cache.Document(c.Context(), "b", kindACL)
+	got, err := c.cache.Document(c.Context(), "b", KindACL)
 	if err != nil || string(got) != want || c.shelf.reads != n {
 		c.Errorf("read %q, %v, asked %d times; want %q, %d times", got, err, c.shelf.reads, want, n)
 	}
@@ -66,7 +66,7 @@ func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
 	c := newCacheTest(t)
 	c.reads("", 1)
 	c.reads("", 1)
-	c.shelf.docs[documentName{"b", kindACL}] = []byte("of another process")
+	c.shelf.docs[documentName{"b", KindACL}] = []byte("of another process")
 	c.clock.Advance(documentsFor - time.Microsecond)
 	c.reads("", 1)
 	c.clock.Advance(time.Microsecond)
@@ -76,7 +76,7 @@ func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
 func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
 	c := newCacheTest(t)
 	c.reads("", 1)
-	if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("own")}); err != nil {
+	if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: KindACL, Body: []byte("own")}); err != nil {
 		t.Fatal(err)
 	}
 	c.reads("own", 2)
@@ -91,7 +91,7 @@ func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
 	c := newCacheTest(t)
 	c.shelf.reading = func() {
 		c.shelf.reading = nil
-		if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: kindACL, Body: []byte("new")}); err != nil {
+		if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: KindACL, Body: []byte("new")}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,37 +1,39 @@
-package gateway
+package s3
 
 import (
 	"encoding/base64"
 	"errors"
 	"hash"
 	"io"
+	"net/http"
 
 	"github.com/minio/crc64nvme"
-	"github.com/versity/versitygw/s3err"
 )
 
-// hashed computes a checksum of what is read from it, in base64.
-type hashed interface {
+// ChecksumReader computes a checksum of what is read from it, in base64.
+type ChecksumReader interface {
 	io.Reader
-	// Sum is the checksum of what was read so far.
+	// Sum returns the checksum of what was read so far.
 	Sum() string
 }
 
 // crc64Reader computes the CRC-64/NVME of a body with the instructions that
 // processors have for it: nearly every body is given one, and the table of the
-// standard library, which versitygw's reader uses, takes 50 times as long.
+// standard library takes 50 times as long.
 type crc64Reader struct {
 	r    io.Reader
 	hash hash.Hash64
 	want string // empty: any
 }
 
-func newCRC64(r io.Reader, want string) *crc64Reader {
+// NewCRC64 returns a reader of r that computes its CRC-64/NVME, and fails at the end if
+// that is not the one that is wanted; empty: any will do.
+func NewCRC64(r io.Reader, want string) ChecksumReader {
 	return &crc64Reader{r: r, hash: crc64nvme.New(), want: want}
 }
 
 // Read implements io.Reader: a body that ends with another checksum than is wanted
-// fails with BadDigest. One that was cut off ends here too, as with versitygw's
+// fails with BadDigest, an Error. One that was cut off ends here too, as with other
 // readers.
 func (c *crc64Reader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
@@ -40,10 +42,10 @@ func (c *crc64Reader) Read(p []byte) (int, error) {
 		err = io.EOF
 	}
 	if err == io.EOF && c.want != "" && c.Sum() != c.want {
-		err = s3err.GetChecksumBadDigestErr(crc64)
+		err = &Error{Code: "BadDigest", Message: "The CRC64NVME you specified did not match the calculated checksum.", Status: http.StatusBadRequest}
 	}
 	return n, err
 }
 
-// Sum implements hashed.
+// Sum implements ChecksumReader.
 func (c *crc64Reader) Sum() string { return base64.StdEncoding.EncodeToString(c.hash.Sum(nil)) }

@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"bytes"
@@ -8,13 +8,16 @@ import (
 	"strings"
 )
 
-// strictDelete reads the body of a DeleteObjects request. It reports false for what a
+// MaxDelete is the most keys of one DeleteObjects request, as S3 has it.
+const MaxDelete = 1000
+
+// CheckDelete reads the body of a DeleteObjects request. It reports false for what a
 // lenient reader takes in a way of its own, so that another key would be deleted than
 // the client's library, a proxy or a log shows: two keys in one entry, elements that
 // are not S3's, anything behind the end. It reads no further than to the first entry
 // that is too many. quiet: the client wants to hear of failures alone.
-func strictDelete(body []byte) (quiet, ok bool) {
-	if longMarkup(body) {
+func CheckDelete(body []byte) (quiet, ok bool) {
+	if LongMarkup(body) {
 		return false, false
 	}
 	s := strictReader{d: xml.NewDecoder(bytes.NewReader(body)), seen: map[string]bool{}}
@@ -22,9 +25,9 @@ func strictDelete(body []byte) (quiet, ok bool) {
 	return s.quiet, err == nil
 }
 
-// wellFormed reports whether a body is one XML document, or empty: of another one a
+// WellFormed reports whether a body is one XML document, or empty: of another one a
 // lenient reader takes what it can from the beginning, and acts on it.
-func wellFormed(body []byte) bool {
+func WellFormed(body []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	for depth, roots := 0, 0; ; {
 		token, err := d.Token()
@@ -57,10 +60,10 @@ const (
 	maxTokens = 600_000
 )
 
-// unwieldy says that a document has more elements, or more within each other, than any
+// Unwieldy says that a document has more elements, or more within each other, than any
 // of S3's, so that reading it would cost seconds. One that cannot be read is left to who
 // reads it.
-func unwieldy(body []byte) bool {
+func Unwieldy(body []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	depth := 0
 	for range maxTokens {
@@ -87,25 +90,25 @@ var strictEntry = map[string]bool{"Key": true, "VersionId": true, "ETag": true, 
 
 // maxDeleteTokens is more than the largest deletion has that S3 takes, indented and
 // with a comment to each of its elements.
-const maxDeleteTokens = 50 * maxDelete
+const maxDeleteTokens = 50 * MaxDelete
 
 // maxDeleteAttributes is more than the names of namespaces that any client gives.
-const maxDeleteAttributes = maxDelete
+const maxDeleteAttributes = MaxDelete
 
 // maxMarkup is how many bytes one tag, comment or the like of a document may have. A
 // reader keeps a hundred times as many for a tag that is full of attributes.
 const maxMarkup = 8 << 10
 
-// longMarkup says that a body has a longer one. Where one ends is read as the decoder
+// LongMarkup says that a body has a longer one. Where one ends is read as the decoder
 // reads it; the markup that a document's type may have is refused anyway.
-func longMarkup(body []byte) bool {
+func LongMarkup(body []byte) bool {
 	for {
 		begin := bytes.IndexByte(body, '<')
 		if begin < 0 {
 			return false
 		}
 		body = body[begin:]
-		length := markupLength(body[:min(maxMarkup, len(body))])
+		length := MarkupLength(body[:min(maxMarkup, len(body))])
 		if length < 0 {
 			return len(body) > maxMarkup
 		}
@@ -113,9 +116,9 @@ func longMarkup(body []byte) bool {
 	}
 }
 
-// markupLength is the length of the markup with which b begins, -1 if it does not end
+// MarkupLength is the length of the markup with which b begins, -1 if it does not end
 // there.
-func markupLength(b []byte) int {
+func MarkupLength(b []byte) int {
 	for _, kind := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
 		if rest, ok := bytes.CutPrefix(b, []byte(kind[0])); ok {
 			if end := bytes.Index(rest, []byte(kind[1])); end >= 0 {
@@ -215,7 +218,7 @@ func (s *strictReader) member(name string) bool {
 	}
 	s.entries++
 	clear(s.seen)
-	return name == "Object" && s.entries <= maxDelete
+	return name == "Object" && s.entries <= MaxDelete
 }
 
 func (s *strictReader) chars(text string) error {

@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"encoding/json"
@@ -17,13 +17,13 @@ type Change struct {
 
 // The names of what changes beside the kinds of documents.
 const (
-	changedOwner     = "owner"
-	changedLifecycle = "lifecycle"
-	changedLegalHold = "legal_hold"
+	ChangedOwner     = "owner"
+	ChangedLifecycle = "lifecycle"
+	ChangedLegalHold = "legal_hold"
 )
 
-// shown is a document as a note has it, nil if there is none.
-func shown(doc []byte) any {
+// ShownDocument returns a document as a Change has it, nil if there is none.
+func ShownDocument(doc []byte) any {
 	switch {
 	case len(doc) == 0:
 		return nil
@@ -33,7 +33,8 @@ func shown(doc []byte) any {
 	return string(doc)
 }
 
-func shownRules(r meta.BucketRules) any {
+// ShownRules returns lifecycle rules as a Change has them, nil if there are none.
+func ShownRules(r meta.BucketRules) any {
 	if len(r.Rules) == 0 {
 		return nil
 	}
@@ -41,10 +42,12 @@ func shownRules(r meta.BucketRules) any {
 	if err != nil {
 		return nil
 	}
-	return shown(doc)
+	return ShownDocument(doc)
 }
 
-func shownGrants(list *meta.ACL) any {
+// ShownGrants returns the grants of an object's own list as a Change has them, nil if
+// there is no such list.
+func ShownGrants(list *meta.ACL) any {
 	if list == nil {
 		return nil
 	}

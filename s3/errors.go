@@ -1,18 +1,8 @@
-package gateway
+package s3
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-)
-
-// Errors that S3 has one text for. Who serves S3 knows the text.
-var (
-	ErrMalformedXML    = errors.New("s3: a document that is not of S3's")
-	ErrMalformedList   = errors.New("s3: an access control list that is not of S3's")
-	ErrAccessDenied    = errors.New("s3: access denied")
-	ErrCannedAndGrants = errors.New("s3: a canned access control list, and grants beside it")
-	ErrTooManyTags     = errors.New("s3: too many tags")
 )
 
 // Error is a refusal with a text of its own.

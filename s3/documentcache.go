@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"context"
@@ -18,9 +18,9 @@ const (
 	maxDocuments = 10_000
 )
 
-// documentCache keeps the documents of buckets for a moment: access control list,
+// DocumentCache keeps the documents of buckets for a moment: access control list,
 // policy and rules are asked for before every operation.
-type documentCache struct {
+type DocumentCache struct {
 	BucketStore
 	DocumentStore
 	clock lethe.Clock // monotonic
@@ -38,12 +38,13 @@ type cachedDocument struct {
 	at   lethe.Time
 }
 
-func cacheDocuments(s Store) *documentCache {
-	return &documentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
+// NewDocumentCache returns a cache before the buckets and documents of a store.
+func NewDocumentCache(s Store) *DocumentCache {
+	return &DocumentCache{BucketStore: s.Buckets, DocumentStore: s.Documents, clock: lethe.Monotonic{}, by: map[documentName]cachedDocument{}}
 }
 
 // Document reads a document; callers do not change it.
-func (c *documentCache) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
+func (c *DocumentCache) Document(ctx context.Context, bucket, kind string) ([]byte, error) {
 	name, now := documentName{bucket, kind}, c.clock.Now()
 	c.mu.Lock()
 	have, ok := c.by[name]
@@ -69,13 +70,14 @@ func (c *documentCache) Document(ctx context.Context, bucket, kind string) ([]by
 }
 
 // changing forgets a bucket's documents before and after a change.
-func (c *documentCache) changing(bucket string, change func() error) error {
-	c.forget(bucket)
-	defer c.forget(bucket)
+func (c *DocumentCache) changing(bucket string, change func() error) error {
+	c.Forget(bucket)
+	defer c.Forget(bucket)
 	return change()
 }
 
-func (c *documentCache) forget(bucket string) {
+// Forget has a bucket's documents read anew.
+func (c *DocumentCache) Forget(bucket string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
@@ -85,22 +87,22 @@ func (c *documentCache) forget(bucket string) {
 }
 
 // PutDocument writes a document.
-func (c *documentCache) PutDocument(ctx context.Context, d meta.Document) error {
+func (c *DocumentCache) PutDocument(ctx context.Context, d meta.Document) error {
 	return c.changing(d.Bucket, func() error { return c.DocumentStore.PutDocument(ctx, d) })
 }
 
 // DeleteDocument removes a document.
-func (c *documentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
+func (c *DocumentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
 	return c.changing(d.Bucket, func() error { return c.DocumentStore.DeleteDocument(ctx, d) })
 }
 
 // SetBucketOwner changes the owner.
-func (c *documentCache) SetBucketOwner(ctx context.Context, bucket, owner string) error {
+func (c *DocumentCache) SetBucketOwner(ctx context.Context, bucket, owner string) error {
 	return c.changing(bucket, func() error { return c.BucketStore.SetBucketOwner(ctx, bucket, owner) })
 }
 
 // CreateBucket makes a bucket.
-func (c *documentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made meta.Bucket, err error) {
+func (c *DocumentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made meta.Bucket, err error) {
 	err = c.changing(b.Name, func() error {
 		made, err = c.BucketStore.CreateBucket(ctx, b)
 		return err
@@ -109,6 +111,6 @@ func (c *documentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made m
 }
 
 // DeleteBucket removes a bucket with its documents.
-func (c *documentCache) DeleteBucket(ctx context.Context, name string) error {
+func (c *DocumentCache) DeleteBucket(ctx context.Context, name string) error {
 	return c.changing(name, func() error { return c.BucketStore.DeleteBucket(ctx, name) })
 }

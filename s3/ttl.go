@@ -1,4 +1,4 @@
-package gateway
+package s3
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -22,39 +20,37 @@ const (
 // ruleTTL is what x-amz-expiration names where no lifecycle rule ends the object.
 const ruleTTL = "ttl"
 
-// headerExpiration tells when an object ends.
-const headerExpiration = "x-amz-expiration"
+// HeaderExpiration tells when an object ends.
+const HeaderExpiration = "x-amz-expiration"
 
-// lifetime is the time to live that a request asks for, at most one of the two.
-type lifetime struct {
-	ttl time.Duration
-	at  lethe.Time
+// Lifetime is the time to live that a request asks for, at most one of the two.
+type Lifetime struct {
+	TTL time.Duration
+	At  lethe.Time
 }
 
-// lifetimeOf reads the time to live from user metadata, whose names are in lower
-// case. The metadata stays as it was sent.
-func (b *Backend) lifetimeOf(user map[string]string) (l lifetime, err error) {
+// LifetimeOf reads the time to live from user metadata, whose names are in lower
+// case. The metadata stays as it was sent. It fails with an Error.
+func LifetimeOf(user map[string]string, now lethe.Time) (l Lifetime, err error) {
 	ttl, hasTTL := user[metaTTL]
 	at, hasAt := user[metaExpiresAt]
 	switch {
 	case hasTTL && hasAt:
-		return l, s3err.InvalidArgumentError{
-			Description:  "Give either x-amz-meta-ttl or x-amz-meta-expires-at, not both.",
-			ArgumentName: "x-amz-meta-ttl", ArgumentValue: ttl,
-		}
+		return l, InvalidArgument("x-amz-meta-ttl", ttl, "Give either x-amz-meta-ttl or x-amz-meta-expires-at, not both.")
 	case hasTTL:
-		if l.ttl, err = lethe.ParseTTL(strings.TrimSpace(ttl)); err != nil {
-			return l, invalidTTL("x-amz-meta-ttl", ttl, err)
+		if l.TTL, err = lethe.ParseTTL(strings.TrimSpace(ttl)); err != nil {
+			return l, InvalidTTL("x-amz-meta-ttl", ttl, err)
 		}
 	case hasAt:
-		if l.at, err = lethe.ParseExpiresAt(strings.TrimSpace(at), b.opt.Clock.Now()); err != nil {
-			return l, invalidTTL("x-amz-meta-expires-at", at, err)
+		if l.At, err = lethe.ParseExpiresAt(strings.TrimSpace(at), now); err != nil {
+			return l, InvalidTTL("x-amz-meta-expires-at", at, err)
 		}
 	}
 	return l, nil
 }
 
-func invalidTTL(name, value string, err error) s3err.S3Error {
+// InvalidTTL returns the refusal of a time to live for an ErrInvalidTTL.
+func InvalidTTL(name, value string, err error) *Error {
 	text := err.Error()
 	before, after, _ := strings.Cut(text, lethe.ErrInvalidTTL.Error())
 	switch {
@@ -66,18 +62,13 @@ func invalidTTL(name, value string, err error) s3err.S3Error {
 		text = text[strings.LastIndex(text, ": ")+1:]
 		text = lethe.ErrInvalidTTL.Error() + ": " + strings.TrimSpace(text)
 	}
-	return s3err.InvalidArgumentError{Description: text, ArgumentName: name, ArgumentValue: value}
+	return &Error{Code: "InvalidArgument", Message: text, Status: http.StatusBadRequest, Argument: name, Value: value}
 }
 
-// expires notes the end of an object for the response's header.
-func (r *request) expiresWith(o meta.Object) {
-	r.expires = expiration(o)
-}
-
-// expiration is the header's value in S3's form, empty if the object has no end.
+// Expiration returns the value of HeaderExpiration in S3's form, empty if the object has no end.
 // The date is in whole seconds, rounded down: no client is promised an instant
 // at which the object is gone already.
-func expiration(o meta.Object) string {
+func Expiration(o meta.Object) string {
 	due := o.DueAt()
 	if due == 0 || due == lethe.Forever {
 		return ""

@@ -1,0 +1,55 @@
+package s3
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Unwritable says that XML 1.0 has no such character.
+func Unwritable(c rune) bool {
+	return c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
+}
+
+// MaxList is the most keys of a page, as S3 has it.
+const MaxList = 1000
+
+// tokenPrefix marks a continuation token that is not the key itself.
+const tokenPrefix = "base64:"
+
+// ListToken makes a continuation token: the key, or its encoding if XML cannot
+// carry it unchanged.
+func ListToken(key string) string {
+	if !strings.HasPrefix(key, tokenPrefix) && XMLSafe(key) {
+		return key
+	}
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(key))
+}
+
+// XMLSafe says that XML 1.0 carries the string unchanged.
+func XMLSafe(s string) bool {
+	for _, r := range s {
+		if r < 0x20 || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// ListTokenKey returns the key that a continuation token stands for; false if it is none.
+func ListTokenKey(token string) (string, bool) {
+	enc, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok {
+		return token, true
+	}
+	key, err := base64.RawURLEncoding.DecodeString(enc)
+	return string(key), err == nil
+}
+
+// URLName encodes a name of a listing as S3 does, but for the space, which every reader
+// takes as %20 and not every one as a plus sign.
+func URLName(s string) string {
+	s = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	return strings.ReplaceAll(s, "%2F", "/")
+}
