@@ -13,3 +13,6 @@ const (
 
 // kinds are all of them.
 var kinds = []string{KindACL, KindPolicy, KindCORS, KindOwnership, KindTags, KindPublicAccess}
+
+// Namespace is that of S3's documents in XML.
+const Namespace = "http://s3.amazonaws.com/doc/2006-03-01/"

@@ -108,7 +108,7 @@ func LongMarkup(body []byte) bool {
 			return false
 		}
 		body = body[begin:]
-		length := MarkupLength(body[:min(maxMarkup, len(body))])
+		length := markupLength(body[:min(maxMarkup, len(body))])
 		if length < 0 {
 			return len(body) > maxMarkup
 		}
@@ -116,9 +116,9 @@ func LongMarkup(body []byte) bool {
 	}
 }
 
-// MarkupLength is the length of the markup with which b begins, -1 if it does not end
+// markupLength is the length of the markup with which b begins, -1 if it does not end
 // there.
-func MarkupLength(b []byte) int {
+func markupLength(b []byte) int {
 	for _, kind := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}} {
 		if rest, ok := bytes.CutPrefix(b, []byte(kind[0])); ok {
 			if end := bytes.Index(rest, []byte(kind[1])); end >= 0 {

@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3err"
@@ -16,7 +18,7 @@ import (
 
 // notHere refuses to set what is not here.
 func (b *Backend) notHere(ctx context.Context, bucket, instead string) error {
-	if err := b.allow(ctx, requestOf(ctx), str(&bucket), setting); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), str(&bucket), authz.Setting); err != nil {
 		return err
 	}
 	return notKept("%s", instead)
@@ -48,7 +50,7 @@ func (b *Backend) RestoreObject(ctx context.Context, in *awss3.RestoreObjectInpu
 // GetBucketWebsite answers that there is none.
 func (b *Backend) GetBucketWebsite(ctx context.Context, bucket string) ([]byte, error) {
 	bucket = str(&bucket)
-	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return nil, err
 	}
 	return nil, s3err.GetBucketErr(s3err.ErrNoSuchWebsiteConfiguration, bucket)
@@ -56,7 +58,7 @@ func (b *Backend) GetBucketWebsite(ctx context.Context, bucket string) ([]byte, 
 
 // DeleteBucketWebsite has nothing to delete.
 func (b *Backend) DeleteBucketWebsite(ctx context.Context, bucket string) error {
-	return b.allow(ctx, requestOf(ctx), str(&bucket), setting)
+	return b.allow(ctx, requestOf(ctx), str(&bucket), authz.Setting)
 }
 
 // unlocked answers what is asked about the lock of an object in a bucket without
@@ -75,7 +77,7 @@ func (b *Backend) unlocked(ctx context.Context, n need) error {
 
 // PutObjectRetention is refused: the bucket has no locks.
 func (b *Backend) PutObjectRetention(ctx context.Context, bucket, key, _ string, _ []byte) error {
-	return b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key), access: setting})
+	return b.unlocked(ctx, need{bucket: str(&bucket), key: str(&key), access: authz.Setting})
 }
 
 // GetObjectRetention answers that the bucket has no locks.

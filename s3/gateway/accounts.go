@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/lethe-storage/lethe/s3/authz"
 
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
@@ -89,23 +90,23 @@ func (b *Backend) owner(req *request, acct auth.Account) string {
 // was wished for and versitygw refused it, written for the bucket's owner. What it
 // would grant in vain is refused.
 func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byte, error) {
-	list, err := auth.ParseACL(made)
+	list, err := parseList(made)
 	if w := requestOf(ctx).wish; w != nil {
-		list, err = w.list(owner)
+		list, err = wishedList(*w, owner)
 	}
 	if err != nil || list.Owner == "" {
 		return slices.Clone(made), err
 	}
-	for i, g := range list.Grantees {
-		if g.Access == list.Owner {
-			list.Grantees[i].Access = owner
+	for i, g := range list.Grants {
+		if g.Account == list.Owner {
+			list.Grants[i].Account = owner
 		}
 	}
 	list.Owner = owner
-	if err := b.holdable(ctx, grantsOf(list), owner); err != nil {
+	if err := b.holdable(ctx, list.GroupsFirst(), owner); err != nil {
 		return nil, err
 	}
-	return json.Marshal(list)
+	return writeList(list)
 }
 
 // policyGrantee returns the key of the request if the bucket is in its list or its
@@ -144,7 +145,7 @@ func (b *Backend) grantable(ctx context.Context, ids []string) error {
 			return s3err.APIError{
 				Code: "NotImplemented", HTTPStatusCode: http.StatusNotImplemented,
 				Description: "Access key " + key.ID + " may use the buckets that were chosen when it was made, and an access control list cannot widen that: " +
-					"grant to " + allUsers + ", make a key for the bucket, or one for " + meta.AccountBuckets + ", which can be granted something.",
+					"grant to " + authz.AllUsers + ", make a key for the bucket, or one for " + meta.AccountBuckets + ", which can be granted something.",
 			}
 		}
 	}

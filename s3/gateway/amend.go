@@ -41,7 +41,7 @@ func (r *request) amend(resp *fasthttp.Response) {
 		dateAsHTTP(&resp.Header)
 	}
 	if root := bare[r.event.Operation]; root != "" && resp.StatusCode() == http.StatusOK {
-		resp.SetBodyRaw(bytes.Replace(resp.Body(), []byte("<"+root+">"), []byte("<"+root+` xmlns="`+namespace+`">`), 1))
+		resp.SetBodyRaw(bytes.Replace(resp.Body(), []byte("<"+root+">"), []byte("<"+root+` xmlns="`+s3.Namespace+`">`), 1))
 	}
 	if r.document != nil && resp.StatusCode() == http.StatusOK {
 		resp.Header.SetContentType(fiber.MIMEApplicationXML)
@@ -54,9 +54,6 @@ func (r *request) amend(resp *fasthttp.Response) {
 		resp.SetBodyRaw(countParts(resp.Body(), r.parts))
 	}
 }
-
-// namespace is that of S3's documents.
-const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 // worded puts the texts of errors that clients are known to compare as S3 has them: a
 // bucket that is not there without a full stop, and the condition that a form does not

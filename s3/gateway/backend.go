@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 const (
@@ -56,7 +57,7 @@ type Backend struct {
 	store s3.Store
 	cache *s3.DocumentCache // stands in the store's place for buckets and their documents
 	// policies are the buckets', parsed.
-	policies *policies
+	policies *authz.Policies
 	rates    *ratelimit.Limiter
 	// accounts that lists may grant something to; nil: not looked up.
 	accounts auth.IAMService
@@ -82,7 +83,7 @@ func NewBackend(o BackendOptions) *Backend {
 	store, cache := o.Store, s3.NewDocumentCache(o.Store)
 	store.Buckets, store.Documents = cache, cache
 	return &Backend{
-		opt: o, store: store, cache: cache, policies: &policies{parse: parsePolicy, by: map[string]*parsedPolicy{}},
+		opt: o, store: store, cache: cache, policies: &authz.Policies{Parse: parsePolicy},
 		rates: ratelimit.New(o.KeyRate, nil),
 	}
 }
@@ -110,7 +111,7 @@ func (o *op) failure(err error) s3.Failure {
 // need says what an operation wants.
 type need struct {
 	bucket, key, upload string
-	access              access
+	access              authz.Access
 	body                bool // moves a body: no deadline but the connection's
 	xml                 bool // the request's body is an XML document
 }

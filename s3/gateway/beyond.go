@@ -4,13 +4,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/versity/versitygw/auth"
 )
 
 // What S3's access control lists grant is in its user guide, "Mapping of ACL
-// permissions and access policy permissions": listing a bucket, reading, writing and
+// permissions and access policy permissions": listing a bucket, authz.Reading, authz.Writing and
 // deleting what is in it, and the lists themselves. Its settings, its end and the
 // holds in it are for policies to allow. versitygw asks for READ and WRITE there too,
 // with which whoever may write could make a policy that allows it everything.
@@ -44,12 +41,4 @@ func (r *request) beyondLists() bool {
 		}
 	}
 	return false
-}
-
-// ownersAlone leaves of a list what it grants to its owner.
-func ownersAlone(list auth.ACL) auth.ACL {
-	list.Grantees = slices.DeleteFunc(slices.Clone(list.Grantees), func(g auth.Grantee) bool {
-		return g.Type != types.TypeCanonicalUser || g.Access != list.Owner
-	})
-	return list
 }

@@ -2,10 +2,11 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/lethe-storage/lethe/s3/authz"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
@@ -19,39 +20,25 @@ import (
 	"github.com/lethe-storage/lethe/s3"
 )
 
-// The groups as versitygw writes them in a bucket's list; it knows the first one.
-const (
-	versityAllUsers           = "all-users"
-	versityAuthenticatedUsers = "authenticated-users"
-)
-
 // PutBucketAcl replaces the access control list of a bucket. What nothing would
 // honour is refused.
 func (b *Backend) PutBucketAcl(ctx context.Context, bucket string, data []byte) error {
-	list, err := auth.ParseACL(data)
+	list, err := parseList(data)
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: str(&bucket)}}, err)
 	}
 	// versitygw adds the owner's grant also to a list that has it.
-	once := list.Grantees[:0]
-	for _, g := range list.Grantees {
-		if !slices.Contains(once, g) {
-			once = append(once, g)
-		}
-	}
-	list.Grantees = once
-	return b.setBucketList(ctx, str(&bucket), list)
+	return b.setBucketList(ctx, str(&bucket), list.Once())
 }
 
-func (b *Backend) setBucketList(ctx context.Context, bucket string, list auth.ACL) error {
-	grants := grantsOf(list)
-	if err := b.unblockedGrants(ctx, bucket, grants); err != nil {
+func (b *Backend) setBucketList(ctx context.Context, bucket string, list authz.List) error {
+	if err := b.unblockedGrants(ctx, bucket, list.Grants); err != nil {
 		return err
 	}
-	if err := b.holdable(ctx, grants, list.Owner); err != nil {
+	if err := b.holdable(ctx, list.Grants, list.Owner); err != nil {
 		return err
 	}
-	data, err := json.Marshal(list)
+	data, err := writeList(list)
 	if err != nil {
 		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}
@@ -84,7 +71,7 @@ func (b *Backend) putBucketList(ctx context.Context, bucket string, body []byte)
 	return &controllers.Response{}, err
 }
 
-func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (list auth.ACL, err error) {
+func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (list authz.List, err error) {
 	off, err := b.listsOff(ctx, bucket)
 	if err == nil && off {
 		err = s3err.GetAPIError(s3err.ErrAclNotSupported)
@@ -95,53 +82,21 @@ func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (l
 	if list.Owner, err = b.bucketOwner(ctx, bucket); err != nil {
 		return list, err
 	}
-	var w wish
+	var w authz.Wish
 	if web := requestOf(ctx).web; web != nil {
 		if w, err = wished(&web.Request().Header); err != nil {
 			return list, err
 		}
 	}
 	switch {
-	case w.canned == types.ObjectCannedACLAuthenticatedRead:
-		w.grants = []meta.Grant{{Group: authenticatedUsers, Permission: string(auth.PermissionRead)}}
-	case w.canned != "":
-		return list, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, string(w.canned))
+	case w.Canned == types.ObjectCannedACLAuthenticatedRead:
+		w.Grants = []meta.Grant{{Group: authz.AuthenticatedUsers, Permission: authz.Read}}
+	case w.Canned != "":
+		return list, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, string(w.Canned))
 	case len(body) > 0:
-		w.grants, err = documentGrants(body, list.Owner)
+		w.Grants, err = authz.DocumentGrants(body, list.Owner)
 	}
-	list.Grantees = bucketGrantees(w.grants, list.Owner)
-	return list, err
-}
-
-// bucketGrantees writes grants as versitygw keeps them; the owner's full control
-// is always among them.
-func bucketGrantees(grants []meta.Grant, owner string) []auth.Grantee {
-	out := []auth.Grantee{{Permission: auth.PermissionFullControl, Access: owner, Type: types.TypeCanonicalUser}}
-	for _, g := range grants {
-		to := auth.Grantee{Permission: auth.Permission(g.Permission), Access: g.Account, Type: types.TypeCanonicalUser}
-		switch g.Group {
-		case allUsers:
-			to.Access, to.Type = versityAllUsers, types.TypeGroup
-		case authenticatedUsers:
-			to.Access, to.Type = versityAuthenticatedUsers, types.TypeGroup
-		}
-		if to != out[0] {
-			out = append(out, to)
-		}
-	}
-	return out
-}
-
-// admitting adds to a bucket's list what it grants to everybody who signs, for
-// one who does.
-func admitting(list auth.ACL, requester string) auth.ACL {
-	list.Grantees = slices.Clone(list.Grantees)
-	for _, g := range list.Grantees {
-		if requester != "" && g.Type == types.TypeGroup && g.Access == versityAuthenticatedUsers {
-			list.Grantees = append(list.Grantees, auth.Grantee{Permission: g.Permission, Access: requester, Type: types.TypeCanonicalUser})
-		}
-	}
-	return list
+	return authz.BucketList(list.Owner, w.Grants), refusal(err)
 }
 
 // showsList says that the request asks for the bucket's list itself.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
@@ -25,7 +27,7 @@ const bucketPage = 1000
 // may make those of its list, an account any.
 func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput, acl []byte) error {
 	requestOf(ctx).decide(str(in.Bucket))
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: setting})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*a
 // DeleteBucket deletes a bucket without objects. Uploads that are still open are
 // given up, as S3 does.
 func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
-	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -187,7 +189,7 @@ func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bo
 	if err != nil {
 		return nil, err
 	}
-	if permits(key, allBuckets) {
+	if authz.Permits(key, authz.AllBuckets) {
 		return b.store.Buckets.Buckets(o.ctx, q)
 	}
 	if key.Account() {
@@ -222,7 +224,7 @@ func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucke
 // ChangeBucketOwner gives a bucket to another account, with a new access control
 // list and without a policy.
 func (b *Backend) ChangeBucketOwner(ctx context.Context, bucket, owner string) error {
-	o, err := b.begin(ctx, need{bucket: str(&bucket), access: setting})
+	o, err := b.begin(ctx, need{bucket: str(&bucket), access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3api/utils"
@@ -21,7 +23,7 @@ import (
 // CompleteMultipartUpload makes an object of the parts named. Repeated after a
 // lost answer it answers the same again, as long as the object lies there.
 func (b *Backend) CompleteMultipartUpload(ctx context.Context, in *awss3.CompleteMultipartUploadInput) (out s3response.CompleteMultipartUploadResult, version string, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, xml: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, xml: true})
 	defer o.cancel()
 	if err != nil {
 		return out, "", err

@@ -1,11 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
@@ -14,145 +15,36 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
-
-// operatorNull asks whether there is a value.
-const operatorNull = "Null"
-
-// operator compares a value with one of a policy's.
-type operator struct {
-	same     func(have, want string) bool
-	negated  bool
-	ifExists bool // holds where there is no value
-}
-
-var operators = map[string]operator{
-	"StringEquals":              {same: equal},
-	"StringNotEquals":           {same: equal, negated: true},
-	"StringEqualsIgnoreCase":    {same: strings.EqualFold},
-	"StringNotEqualsIgnoreCase": {same: strings.EqualFold, negated: true},
-	"StringLike":                {same: like},
-	"StringNotLike":             {same: like, negated: true},
-}
-
-func equal(have, want string) bool { return have == want }
-
-// like matches a value with a pattern, in which * is any text and ? any character.
-func like(have, want string) bool { return glob(characters(want)).matches(characters(have)) }
-
-// glob is a pattern, in which * is any text and ? any character.
-type glob []rune
-
-// matches reports whether it is a pattern of a text. A * of the text is a character like
-// any other: it does not use up that of the pattern.
-func (g glob) matches(text []rune) bool {
-	star, from := -1, 0 // where the last * stands, and the text that follows what it takes
-	i, j := 0, 0
-	for i < len(text) {
-		switch {
-		case j < len(g) && g[j] == '*':
-			star, from = j, i
-			j++
-		case j < len(g) && (g[j] == '?' || g[j] == text[i]):
-			i, j = i+1, j+1
-		case star >= 0:
-			from++
-			i, j = from, star+1
-		default:
-			return false
-		}
-	}
-	for j < len(g) && g[j] == '*' {
-		j++
-	}
-	return j == len(g)
-}
-
-// characters are those of a text; bytes that are none stay apart.
-func characters(s string) []rune {
-	out := make([]rune, 0, len(s))
-	for i, r := range s {
-		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
-			r = utf8.MaxRune + 1 + rune(s[i])
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// operatorOf reads the name of an operator.
-func operatorOf(name string) (operator, bool) {
-	if name == operatorNull {
-		return operator{}, true
-	}
-	base, ifExists := strings.CutSuffix(name, "IfExists")
-	o, ok := operators[base]
-	o.ifExists = ifExists
-	return o, ok
-}
-
-// holds says that a condition does; have is nil where there is no value. One that is
-// negated holds then, as AWS has it.
-func (c clause) holds(have *string) bool {
-	o, ok := operatorOf(c.operator)
-	switch {
-	case !ok:
-		return false
-	case c.operator == operatorNull:
-		return len(c.values) == 1 && (c.values[0] == "true") == (have == nil)
-	case have == nil:
-		return o.ifExists || o.negated
-	}
-	for _, want := range c.values {
-		if o.same(*have, want) {
-			return !o.negated
-		}
-	}
-	return o.negated
-}
 
 // conditionValues are what conditions are held against, for one request and a bucket
 // that it names.
 type conditionValues struct {
-	ctx    context.Context
-	b      *Backend
-	req    *request
-	bucket string
+	ctx     context.Context
+	b       *Backend
+	req     *request
+	bucket  string
+	version auth.PolicyVersion // of the policy
 }
 
-// hold says that all conditions of a statement hold for an action.
-func (v *conditionValues) hold(clauses []clause, action auth.Action) (bool, error) {
-	for _, c := range clauses {
-		have, err := c.key.value(v, action, c.tag)
-		if err != nil || !c.holds(have) {
-			return false, err
-		}
+var _ authz.Request = (*conditionValues)(nil)
+
+// Header returns the values of a header.
+func (v *conditionValues) Header(name string) (out []string) {
+	for _, value := range v.req.web.Request().Header.PeekAll(name) {
+		out = append(out, string(value))
 	}
-	return true, nil
+	return out
 }
 
-// header reads a header of the request, nil if it is not there. One that is repeated is
-// refused: of lists of grants all would count, of others the first.
-func header(name string) func(*conditionValues, auth.Action, string) (*string, error) {
-	return func(v *conditionValues, _ auth.Action, _ string) (*string, error) {
-		value := strings.Clone(v.req.web.Get(name))
-		if len(v.req.web.Request().Header.PeekAll(name)) > 1 {
-			return nil, s3err.InvalidArgumentError{
-				Description:  "The bucket's policy has a condition on this header, which the request repeats. Send it once.",
-				ArgumentName: name, ArgumentValue: value,
-			}
-		}
-		return ptr(value), nil
-	}
-}
-
-// copySource is the source of a copy, decoded: bucket/key.
-func (v *conditionValues) copySource(auth.Action, string) (*string, error) {
+// CopySource returns the source of a copy.
+func (v *conditionValues) CopySource() (string, error) {
 	bucket, key, err := v.source()
 	if err != nil || bucket == "" {
-		return nil, err
+		return "", err
 	}
-	return to(bucket + "/" + key), nil
+	return bucket + "/" + key, nil
 }
 
 func (v *conditionValues) source() (bucket, key string, err error) {
@@ -165,12 +57,12 @@ func (v *conditionValues) source() (bucket, key string, err error) {
 }
 
 // key names the object in the bucket that an action is about: a copy gets its source.
-func (v *conditionValues) key(action auth.Action) (string, error) {
+func (v *conditionValues) key(action authz.Action) (string, error) {
 	bucket, key, err := v.source()
 	switch {
 	case err != nil:
 		return "", err
-	case bucket != "" && (action == auth.GetObjectAction || action == auth.GetObjectVersionAction):
+	case bucket != "" && (action == authz.Action(auth.GetObjectAction) || action == authz.Action(auth.GetObjectVersionAction)):
 		if bucket != v.bucket {
 			return "", nil
 		}
@@ -184,8 +76,9 @@ func (v *conditionValues) key(action auth.Action) (string, error) {
 	return key, nil
 }
 
-// existingTag is a tag of the object as it lies there.
-func (v *conditionValues) existingTag(action auth.Action, tag string) (*string, error) {
+// ObjectTags returns the tags of the object that an action is about; none if there is
+// no object.
+func (v *conditionValues) ObjectTags(action authz.Action) (map[string]string, error) {
 	key, err := v.key(action)
 	if err != nil || key == "" {
 		return nil, err
@@ -196,28 +89,21 @@ func (v *conditionValues) existingTag(action auth.Action, tag string) (*string, 
 	if errors.Is(err, lethe.ErrNoSuchKey) || errors.Is(err, lethe.ErrInvalidKey) || errors.Is(err, lethe.ErrNoSuchBucket) {
 		return nil, nil
 	}
-	return tagOf(obj.Tags, tag), err
+	return obj.Tags, err
 }
 
-func tagOf(tags map[string]string, tag string) *string {
-	if value, ok := tags[tag]; ok {
-		return &value
-	}
-	return nil
-}
-
-// requestTag is a tag that the request gives the object: by a document, a field of a
-// form, or a header.
-func (v *conditionValues) requestTag(_ auth.Action, tag string) (*string, error) {
+// GivenTags returns the tags that the request gives the object: by a document, a field
+// of a form, or a header.
+func (v *conditionValues) GivenTags() (map[string]string, error) {
 	web := v.req.web
 	form, isForm := formOf(v.ctx)
 	switch {
 	case web.Method() == http.MethodPut && web.Request().URI().QueryArgs().Has("tagging"):
-		return documentTag(web.Request().Body(), tag)
+		return givenDocument(web.Request().Body())
 	case isForm:
 		for name, value := range form.Fields {
 			if strings.EqualFold(name, "tagging") {
-				return documentTag([]byte(value), tag)
+				return givenDocument([]byte(value))
 			}
 		}
 		return nil, nil
@@ -225,20 +111,55 @@ func (v *conditionValues) requestTag(_ auth.Action, tag string) (*string, error)
 		return nil, nil
 	}
 	text := strings.Clone(web.Get("X-Amz-Tagging"))
-	tags, err := tagsOf(&text)
-	return tagOf(tags, tag), err
+	return tagsOf(&text)
 }
 
-func documentTag(body []byte, tag string) (*string, error) {
+func givenDocument(body []byte) (map[string]string, error) {
 	if len(body) == 0 {
 		return nil, nil
 	}
-	tags, ok := map[string]string{}, false
 	if len(body) <= s3.MaxTagDocument {
-		tags, ok = s3.DocumentTags(body)
+		if tags, ok := s3.DocumentTags(body); ok {
+			return tags, nil
+		}
 	}
-	if !ok {
-		return nil, s3err.GetAPIError(s3err.ErrMalformedXML)
+	return nil, s3err.GetAPIError(s3err.ErrMalformedXML)
+}
+
+// Meets has versitygw say whether a condition holds for the request. Where
+// the condition has a pattern, and the request a * in what it is held against, it cannot:
+// its matcher lets that use up the pattern's.
+func (v *conditionValues) Meets(condition json.RawMessage) (holds, known bool) {
+	if authz.HasPattern(condition) && v.starred() {
+		return false, false
 	}
-	return tagOf(tags, tag), nil
+	everybody := shownStatement{Effect: auth.BucketPolicyAccessTypeAllow, Principal: "*", Action: []authz.Action{authz.Action(auth.GetObjectAction)}, Resource: auth.ResourceArnPrefix + v.bucket}
+	on, unless := everybody, everybody
+	on.Condition, unless.Condition, unless.Effect = condition, condition, auth.BucketPolicyAccessTypeDeny
+	if v.passes(on) {
+		return true, true
+	}
+	return false, v.passes(everybody, unless)
+}
+
+// starred reports whether the request has a * in what versitygw's conditions are held
+// against and a client may choose.
+func (v *conditionValues) starred() bool {
+	for _, name := range []string{"User-Agent", "Referer", "X-Amz-Acl"} {
+		if strings.Contains(v.req.web.Get(name), "*") {
+			return true
+		}
+	}
+	for _, value := range v.req.web.Request().URI().QueryArgs().All() {
+		if bytes.ContainsRune(value, '*') {
+			return true
+		}
+	}
+	return false
+}
+
+// passes says that versitygw lets the request pass by these statements.
+func (v *conditionValues) passes(statements ...shownStatement) bool {
+	policy, err := showPolicy(v.version, statements)
+	return err == nil && auth.VerifyPublicAccess(v.req.web, probe{policy: policy}, auth.GetObjectAction, auth.PermissionRead, v.bucket, "") == nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/auth"
@@ -42,7 +44,7 @@ func (b *Backend) source(ctx context.Context, header, expectedOwner *string, c r
 	if err := checkKey(key); err != nil {
 		return source{}, err
 	}
-	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return source{}, err
 	}
 	s := source{bucket, key, c}
@@ -97,7 +99,7 @@ func (b *Backend) bucketOwner(ctx context.Context, bucket string) (string, error
 // CopyObject copies an object by reference; a copy onto itself changes what
 // describes it, its time to live included.
 func (b *Backend) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (out s3response.CopyObjectOutput, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return out, err

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/valyala/fasthttp"
@@ -22,7 +24,7 @@ import (
 
 // DeleteObject deletes a key; that there is none is no error.
 func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput) (*awss3.DeleteObjectOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing})
 	defer o.cancel()
 	if err == nil {
 		err = checkVersion(str(in.VersionId))
@@ -50,7 +52,7 @@ func (b *Backend) DeleteObjects(ctx context.Context, in *awss3.DeleteObjectsInpu
 	if err != nil || len(refused) > 0 && len(in.Delete.Objects) == 0 {
 		return s3response.DeleteResult{Error: refused}, err
 	}
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: writing})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), access: authz.Writing})
 	defer o.cancel()
 	if err != nil {
 		return s3response.DeleteResult{}, err
@@ -82,7 +84,7 @@ func (b *Backend) refusedKeys(ctx context.Context, in *awss3.DeleteObjectsInput)
 	if err != nil || policy == nil {
 		return nil, err
 	}
-	if len(policy) > maxPolicy {
+	if len(policy) > authz.MaxPolicy {
 		_, err := b.overlong(ctx, bucket, policy)
 		return nil, err
 	}

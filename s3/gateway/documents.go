@@ -6,10 +6,12 @@ import (
 	"encoding/xml"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/s3/authz"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
@@ -32,7 +34,7 @@ func (b *Backend) document(ctx context.Context, bucket, kind string, missing s3e
 
 // putDocument writes one, nil deletes it.
 func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []byte) error {
-	o, err := b.begin(ctx, need{bucket: bucket, access: setting, xml: body != nil && kind != s3.KindPolicy})
+	o, err := b.begin(ctx, need{bucket: bucket, access: authz.Setting, xml: body != nil && kind != s3.KindPolicy})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func (b *Backend) readable(ctx context.Context, bucket string) error {
 	if acct, _ := account(ctx); acct.Access == "" {
 		return nil
 	}
-	return b.allow(ctx, requestOf(ctx), bucket, reading)
+	return b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
 // GetBucketAcl returns the access control list that decides on the request, with
@@ -82,10 +84,10 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		return nil, err
 	}
 	if requestOf(ctx).showsList() {
-		requestOf(ctx).document = bucketListXML(acl)
+		requestOf(ctx).document = authz.BucketListXML(acl, groupID)
 	}
 	acct, _ := account(ctx)
-	acl, err = b.deciding(ctx, bucket, admitting(acl, acct.Access))
+	acl, err = b.deciding(ctx, bucket, acl.Admitting(strings.Clone(acct.Access)))
 	if err == nil {
 		acl, err = b.unignored(ctx, bucket, acl)
 	}
@@ -93,12 +95,12 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 		return nil, err
 	}
 	if requestOf(ctx).beyondLists() {
-		acl = ownersAlone(acl)
+		acl = acl.OwnersAlone()
 	}
 	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {
-		acl = grantACL(acl, key)
+		acl = acl.With(authz.KeyGrants(*key)...)
 	}
-	return json.Marshal(acl)
+	return writeList(acl)
 }
 
 // rootsACL is what decides on what root does to an object: that the bucket is there,
@@ -119,13 +121,7 @@ func (b *Backend) defaultACL(ctx context.Context, bucket string) ([]byte, error)
 	if err != nil {
 		return nil, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 	}
-	return ownerACL(found.Owner)
-}
-
-func ownerACL(owner string) ([]byte, error) {
-	return json.Marshal(auth.ACL{Owner: owner, Grantees: []auth.Grantee{
-		{Permission: auth.PermissionFullControl, Access: owner, Type: types.TypeCanonicalUser},
-	}})
+	return writeList(authz.OwnersOnly(found.Owner))
 }
 
 // GetBucketPolicy returns the policy as it was put to who asks for it, and to versitygw,
@@ -139,7 +135,7 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	if len(doc) > maxPolicy {
+	if len(doc) > authz.MaxPolicy {
 		return b.overlong(ctx, bucket, doc)
 	}
 	req := requestOf(ctx)
@@ -166,8 +162,8 @@ func (b *Backend) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, e
 
 // PutBucketPolicy replaces the policy.
 func (b *Backend) PutBucketPolicy(ctx context.Context, bucket string, policy []byte) error {
-	if err := strictPolicy(policy); err != nil {
-		return err
+	if err := authz.CheckPolicy(policy); err != nil {
+		return b.fail(&op{req: requestOf(ctx), names: names{bucket: str(&bucket)}}, err)
 	}
 	if err := b.unblockedPolicy(ctx, str(&bucket), policy); err != nil {
 		return err
@@ -234,18 +230,16 @@ func (b *Backend) PutBucketOwnershipControls(ctx context.Context, bucket string,
 // unshared refuses a bucket whose access control list grants something to others
 // than its owner.
 func (b *Backend) unshared(ctx context.Context, bucket string) error {
-	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Setting); err != nil {
 		return err
 	}
 	doc, err := b.document(ctx, bucket, s3.KindACL, 0)
 	if err != nil || doc == nil {
 		return err
 	}
-	acl, err := auth.ParseACL(doc)
-	for _, g := range acl.Grantees {
-		if g.Access != acl.Owner {
-			return s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership)
-		}
+	list, err := parseList(doc)
+	if list.Shared() {
+		return s3err.GetAPIError(s3err.ErrInvalidBucketAclWithObjectOwnership)
 	}
 	return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
 }
@@ -258,7 +252,7 @@ func (b *Backend) DeleteBucketOwnershipControls(ctx context.Context, bucket stri
 // GetBucketTagging returns the bucket's tags.
 func (b *Backend) GetBucketTagging(ctx context.Context, bucket string) (map[string]string, error) {
 	bucket = str(&bucket)
-	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return nil, err
 	}
 	doc, err := b.document(ctx, bucket, s3.KindTags, s3err.ErrBucketTaggingNotFound)
@@ -292,7 +286,7 @@ func (b *Backend) DeleteBucketTagging(ctx context.Context, bucket string) error 
 // GetBucketVersioning answers as a bucket does that never had versions, which is
 // what clients take for "off".
 func (b *Backend) GetBucketVersioning(ctx context.Context, bucket string) (s3response.GetBucketVersioningOutput, error) {
-	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, reading)
+	return s3response.GetBucketVersioningOutput{}, b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
 // GetObjectLockConfiguration answers that there is none: versitygw and clients

@@ -94,6 +94,15 @@ func (b *Backend) fail(o *op, err error) error {
 	return s3err.GetAPIError(s3err.ErrInternalError)
 }
 
+// refusal writes an error as versitygw answers it, if it is a refusal of ours.
+func refusal(err error) error {
+	var own *s3.Error
+	if errors.As(err, &own) {
+		return gatewayError(own)
+	}
+	return err
+}
+
 // gatewayError writes a refusal as versitygw answers it.
 func gatewayError(e *s3.Error) s3err.S3Error {
 	if e.Code == "InvalidArgument" {

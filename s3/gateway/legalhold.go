@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
@@ -18,7 +20,7 @@ import (
 // PutObjectLegalHold sets or lifts the legal hold of a key. Holds of the operator
 // stay.
 func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version string, on bool) error {
-	n := need{bucket: str(&bucket), key: str(&key), access: setting}
+	n := need{bucket: str(&bucket), key: str(&key), access: authz.Setting}
 	o, err := b.begin(ctx, n)
 	defer o.cancel()
 	if err == nil {

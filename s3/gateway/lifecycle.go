@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
@@ -91,7 +93,7 @@ func (s *Server) mayRule(ctx fiber.Ctx, bucket string, a bucketAction) error {
 
 // putLifecycle replaces the rules of a bucket.
 func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	o, err := b.begin(rctx, need{bucket: bucket, access: setting})
+	o, err := b.begin(rctx, need{bucket: bucket, access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return &controllers.Response{}, err
@@ -137,7 +139,7 @@ func (b *Backend) getLifecycle(rctx context.Context, bucket string, _ []byte) (*
 
 // deleteLifecycle removes the rules of a bucket; that there are none is no error.
 func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	o, err := b.begin(rctx, need{bucket: bucket, access: setting})
+	o, err := b.begin(rctx, need{bucket: bucket, access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return &controllers.Response{}, err

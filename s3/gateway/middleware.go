@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
@@ -32,7 +34,7 @@ const maxDocument = 8 << 20
 
 // rooms are how long the bodies of a query may be that have to be shorter, in bytes.
 var rooms = map[string]int64{
-	"policy": maxPolicy,
+	"policy": authz.MaxPolicy,
 	"acl":    64 << 10, "cors": 64 << 10, "tagging": s3.MaxTagDocument, "ownershipControls": 4 << 10, "publicAccessBlock": 4 << 10,
 	"lifecycle": 1 << 20, "retention": 4 << 10, "legal-hold": 4 << 10, "versioning": 4 << 10,
 }

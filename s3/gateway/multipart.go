@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/backend"
@@ -26,7 +28,7 @@ import (
 
 // CreateMultipartUpload opens an upload.
 func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (out s3response.InitiateMultipartUploadResult, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing})
 	defer o.cancel()
 	if err != nil {
 		return out, err
@@ -100,7 +102,7 @@ func (b *Backend) upload(o *op) (meta.Upload, error) {
 
 // AbortMultipartUpload gives an upload up.
 func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMultipartUploadInput) error {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -117,7 +119,7 @@ func (b *Backend) AbortMultipartUpload(ctx context.Context, in *awss3.AbortMulti
 
 // UploadPart stores a part.
 func (b *Backend) UploadPart(ctx context.Context, in *awss3.UploadPartInput) (*awss3.UploadPartOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return nil, err
@@ -213,7 +215,7 @@ func partGiven(in *awss3.UploadPartInput) given {
 
 // UploadPartCopy stores a part from an object or a range of it.
 func (b *Backend) UploadPartCopy(ctx context.Context, in *awss3.UploadPartCopyInput) (out s3response.CopyPartResult, err error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: writing, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), upload: str(in.UploadId), access: authz.Writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return out, err

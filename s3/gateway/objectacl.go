@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/valyala/fasthttp"
@@ -48,17 +50,17 @@ func (b *Backend) GetObjectAcl(ctx context.Context, in *awss3.GetObjectAclInput)
 	if err != nil {
 		return nil, err
 	}
-	grants := grantsOf(list)
+	grants := list.GroupsFirst()
 	if own := obj.Attrs.ACL; own != nil && !off {
 		grants = own.Grants
 	}
-	o.req.document = aclXML(list.Owner, grants)
+	o.req.document = authz.ObjectListXML(list.Owner, grants)
 	return &awss3.GetObjectAclOutput{}, nil
 }
 
 // PutObjectAcl replaces the object's own list.
 func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput) error {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: setting})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Setting})
 	defer o.cancel()
 	if err != nil {
 		return err
@@ -85,8 +87,8 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 
 // replacement is the list that a PutObjectAcl asks for, nil if that is what an
 // object has in a bucket without lists.
-func (b *Backend) replacement(ctx context.Context, o *op, w wish, body []byte) (*meta.ACL, error) {
-	switch given := w.canned != "" || len(w.grants) > 0; {
+func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []byte) (*meta.ACL, error) {
+	switch given := !w.Empty(); {
 	case given && len(body) > 0:
 		return nil, s3err.GetAPIError(s3err.ErrUnexpectedContent)
 	case given:
@@ -98,7 +100,7 @@ func (b *Backend) replacement(ctx context.Context, o *op, w wish, body []byte) (
 	if err != nil {
 		return nil, err
 	}
-	if w.grants, err = documentGrants(body, owner); err != nil {
+	if w.Grants, err = authz.DocumentGrants(body, owner); err != nil {
 		return nil, err
 	}
 	return b.granted(ctx, o, w)
@@ -116,7 +118,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 	if form, ok := formOf(ctx); ok {
 		w, err = wishedByForm(&rc.Request.Header, form.Fields)
 	}
-	if err != nil || (w.canned == "" && len(w.grants) == 0) {
+	if err != nil || w.Empty() {
 		return nil, err
 	}
 	list, err := b.granted(ctx, o, w)
@@ -124,8 +126,8 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 		return nil, err
 	}
 	owner, err := b.bucketOwner(ctx, o.names.bucket)
-	if err == nil && !ordinary(w, owner) {
-		err = b.allow(ctx, o.req, o.names.bucket, setting)
+	if err == nil && !w.Ordinary(owner) {
+		err = b.allow(ctx, o.req, o.names.bucket, authz.Setting)
 	}
 	if err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 }
 
 // granted turns a wish into a list. What would not hold is refused.
-func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error) {
+func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*meta.ACL, error) {
 	bucket := o.names.bucket
 	off, err := b.listsOff(ctx, bucket)
 	if err != nil {
@@ -142,12 +144,12 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 	}
 	if off {
 		owner, err := b.bucketOwner(ctx, bucket)
-		if err == nil && !ordinary(w, owner) {
+		if err == nil && !w.Ordinary(owner) {
 			err = s3err.GetAPIError(s3err.ErrAclNotSupported)
 		}
 		return nil, err
 	}
-	if w.canned != "" {
+	if w.Canned != "" {
 		owner, err := b.bucketOwner(ctx, bucket)
 		if err != nil {
 			return nil, err
@@ -157,30 +159,18 @@ func (b *Backend) granted(ctx context.Context, o *op, w wish) (*meta.ACL, error)
 		if !b.isAccount(o.req) {
 			writer = owner
 		}
-		if w.grants, err = canned(w.canned, owner, writer); err != nil {
+		if w.Grants, err = canned(w.Canned, owner, writer); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.unblockedGrants(ctx, bucket, w.grants); err != nil {
+	if err := b.unblockedGrants(ctx, bucket, w.Grants); err != nil {
 		return nil, err
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err == nil {
-		err = b.holdable(ctx, w.grants, owner)
+		err = b.holdable(ctx, w.Grants, owner)
 	}
-	return &meta.ACL{Grants: w.grants}, err
-}
-
-// ordinary says that a wish is for what holds in a bucket without lists, however
-// it is written: clients send back the list that they were shown.
-func ordinary(w wish, owner string) bool {
-	switch w.canned {
-	case "":
-		return len(w.grants) == 1 && w.grants[0] == meta.Grant{Account: owner, Permission: string(auth.PermissionFullControl)}
-	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
-		return len(w.grants) == 0
-	}
-	return false
+	return &meta.ACL{Grants: w.Grants}, err
 }
 
 // holdable refuses grants that nothing would honour: accounts have to exist, and
@@ -200,7 +190,7 @@ func (b *Backend) holdable(ctx context.Context, grants []meta.Grant, owner strin
 		return err
 	}
 	if len(missing) > 0 {
-		return invalidID(missing[0])
+		return refusal(authz.InvalidID(missing[0]))
 	}
 	return b.grantable(ctx, ids)
 }
@@ -240,36 +230,19 @@ func (b *Backend) documentACL(ctx context.Context, bucket string) ([]byte, error
 }
 
 // storedACL is the bucket's list as it was set.
-func (b *Backend) storedACL(ctx context.Context, bucket string) (auth.ACL, error) {
+func (b *Backend) storedACL(ctx context.Context, bucket string) (authz.List, error) {
 	doc, err := b.documentACL(ctx, bucket)
 	if err != nil {
-		return auth.ACL{}, err
+		return authz.List{}, err
 	}
-	list, err := auth.ParseACL(doc)
+	list, err := parseList(doc)
 	return list, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
-}
-
-// grantsOf are the grants of a bucket's list, groups first.
-func grantsOf(list auth.ACL) []meta.Grant {
-	var groups, accounts []meta.Grant
-	for _, g := range list.Grantees {
-		if g.Type == types.TypeGroup {
-			group := allUsers
-			if g.Access == versityAuthenticatedUsers {
-				group = authenticatedUsers
-			}
-			groups = append(groups, meta.Grant{Group: group, Permission: string(g.Permission)})
-		} else {
-			accounts = append(accounts, meta.Grant{Account: g.Access, Permission: string(g.Permission)})
-		}
-	}
-	return append(groups, accounts...)
 }
 
 // deciding returns the list by which versitygw is to decide on the request: the
 // object's own, if it has one and the request reads the object or is about its
 // list; else the bucket's.
-func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (auth.ACL, error) {
+func (b *Backend) deciding(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
 	if _, root := account(ctx); root {
 		return list, nil
 	}
@@ -285,54 +258,21 @@ func (b *Backend) deciding(ctx context.Context, bucket string, list auth.ACL) (a
 	defer cancel()
 	obj, err := b.store.Objects.Head(own, object.GetRequest{Bucket: bucket, Key: key})
 	if err != nil && !errors.Is(err, lethe.ErrNoSuchKey) && !errors.Is(err, lethe.ErrInvalidKey) {
-		return auth.ACL{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
+		return authz.List{}, b.fail(&op{req: req, names: names{bucket: bucket, key: key}}, err)
 	}
 	acct, _ := account(ctx)
 	grants := obj.Attrs.ACL
 	if grants == nil && !settles {
 		return list, nil
 	}
-	out := auth.ACL{Owner: list.Owner, Grantees: []auth.Grantee{
-		{Permission: auth.PermissionFullControl, Access: list.Owner, Type: types.TypeCanonicalUser},
-	}}
+	out := authz.OwnersOnly(list.Owner)
 	if grants != nil {
-		out.Grantees = append(out.Grantees, granteesOf(grants.Grants, acct.Access)...)
+		out = out.With(authz.ForRequester(grants.Grants, strings.Clone(acct.Access))...)
 	}
 	if settles {
-		out.Grantees = settling(out.Grantees)
+		out = out.Settling()
 	}
 	return out, nil
-}
-
-// granteesOf writes grants as versitygw decides by them, for one requester.
-func granteesOf(grants []meta.Grant, requester string) (out []auth.Grantee) {
-	for _, g := range grants {
-		to := auth.Grantee{Permission: auth.Permission(g.Permission), Access: g.Account, Type: types.TypeCanonicalUser}
-		switch {
-		case g.Group == allUsers:
-			to.Access, to.Type = versityAllUsers, types.TypeGroup
-		case g.Group == authenticatedUsers && requester != "":
-			to.Access = requester
-		case g.Account == "":
-			continue
-		}
-		out = append(out, to)
-	}
-	return out
-}
-
-// settling keeps the grants that let somebody set the object's list. versitygw
-// asks for WRITE where S3 wants WRITE_ACP.
-func settling(list []auth.Grantee) []auth.Grantee {
-	list = slices.DeleteFunc(slices.Clone(list), func(g auth.Grantee) bool {
-		return g.Permission != auth.PermissionFullControl && g.Permission != auth.PermissionWriteAcp
-	})
-	for i := range list {
-		if list[i].Permission == auth.PermissionWriteAcp {
-			list[i].Permission = auth.PermissionWrite
-		}
-	}
-	return list
 }
 
 // decidedBy names the object whose own list decides on what the request does in

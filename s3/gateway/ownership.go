@@ -5,10 +5,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
-	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/metrics"
 	"github.com/versity/versitygw/s3api/controllers"
 	"github.com/versity/versitygw/s3api/utils"
@@ -39,7 +40,7 @@ func (s *Server) owned(ctx fiber.Ctx, req *request) error {
 	}
 	h := &ctx.Request().Header
 	w, err := wished(h)
-	if err == nil && len(w.grants) == 0 && !slices.Contains(bucketCanned, w.canned) {
+	if err == nil && len(w.Grants) == 0 && !slices.Contains(bucketCanned, w.Canned) {
 		return nil
 	}
 	own := types.ObjectOwnership(cmp.Or(ctx.Get(headerOwnership), string(s.opt.Ownership), string(types.ObjectOwnershipBucketOwnerEnforced)))
@@ -67,13 +68,13 @@ var bucketCanned = []types.ObjectCannedACL{
 	types.ObjectCannedACLPrivate, types.ObjectCannedACLPublicRead, types.ObjectCannedACLPublicReadWrite, types.ObjectCannedACLAuthenticatedRead,
 }
 
-// list is the access control list that a request asks for, for a bucket of owner.
-func (w wish) list(owner string) (auth.ACL, error) {
-	grants, err := w.grants, error(nil)
-	if w.canned != "" {
-		grants, err = canned(w.canned, "", "")
+// wishedList is the list that a request asks for, for a bucket of owner.
+func wishedList(w authz.Wish, owner string) (authz.List, error) {
+	grants, err := w.Grants, error(nil)
+	if w.Canned != "" {
+		grants, err = canned(w.Canned, "", "")
 	}
-	return auth.ACL{Owner: owner, Grantees: bucketGrantees(grants, owner)}, err
+	return authz.BucketList(owner, grants), err
 }
 
 // ownership is that of a new bucket: as the request says, or the server's.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -15,7 +17,7 @@ import (
 func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	b, _, rc := requested(t, http.MethodGet, "/b/k", "")
 	parsed := 0
-	b.policies.parse = func(body []byte) *parsedPolicy {
+	b.policies.Parse = func(body []byte) *authz.Policy {
 		parsed++
 		return parsePolicy(body)
 	}
@@ -38,7 +40,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 			t.Errorf("after 100 requests under each of %d policies: parsed %d times", i+1, parsed)
 		}
 	}
-	put(strings.Repeat("x", maxPolicy))
+	put(strings.Repeat("x", authz.MaxPolicy))
 	for range 100 {
 		if got, err := b.GetBucketPolicy(rc, "b"); err == nil || !strings.Contains(err.Error(), "put a shorter one") {
 			t.Fatalf("a policy that is too long: %.100s, %v", got, err)
@@ -51,7 +53,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 
 func TestWhatIsNoPolicyIsNotTakenApart(t *testing.T) {
 	for _, broken := range []string{``, `{}`, `{"Statement":[],"statement":[]}`, `{"Statement":{}}`, `[]`} {
-		if p := parsePolicy([]byte(broken)); p.err == nil {
+		if p := parsePolicy([]byte(broken)); p.Err == nil {
 			t.Errorf("%s is a policy", broken)
 		}
 	}

@@ -1,168 +1,20 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/xml"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"slices"
-	"strings"
-
-	"github.com/versity/versitygw/auth"
-	"github.com/versity/versitygw/s3err"
 )
-
-// The elements that a policy and its statements have here; * is needed. versitygw
-// passes over any other, so that a Deny to all but some (NotPrincipal) would deny
-// nothing, and an Allow whose Condition is misspelt would be one without.
-var (
-	policyElements    = []string{"Version", "Id", "Statement*"}
-	statementElements = []string{"Sid", "Effect*", "Principal*", "Action*", "Resource*", "Condition"}
-	principalElements = []string{"AWS*"}
-)
-
-// strictPolicy refuses what a policy has and nothing would honour.
-func strictPolicy(policy []byte) error {
-	doc, err := elements("The policy", policy, policyElements)
-	if err != nil {
-		return err
-	}
-	var statements []json.RawMessage
-	if err := json.Unmarshal(doc["statement"], &statements); err != nil {
-		return malformedPolicy("Statement has to be a list")
-	}
-	for _, s := range statements {
-		parts, err := elements("A statement", s, statementElements)
-		if err != nil {
-			return err
-		}
-		if who := bytes.TrimSpace(parts["principal"]); bytes.HasPrefix(who, []byte("{")) {
-			if _, err := elements("Principal", who, principalElements); err != nil {
-				return err
-			}
-		}
-		if err := strictCondition(parts["condition"]); err != nil {
-			return err
-		}
-		if err := strictResource(parts["resource"], doc["version"]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strictResource refuses variables, which stand for something from this version of
-// policies on: versitygw takes them for the names of objects.
-func strictResource(resource, version json.RawMessage) error {
-	var names, since any
-	if err := json.Unmarshal(resource, &names); err != nil {
-		return malformedPolicy("Resource is no JSON")
-	}
-	if len(version) > 0 && json.Unmarshal(version, &since) != nil {
-		return malformedPolicy("Version is no JSON")
-	}
-	if since == string(auth.PolicyVersion2012) && strings.Contains(fmt.Sprint(names), "${") {
-		return malformedPolicy("Resource has a variable, which is not supported there: nothing of the policy was taken")
-	}
-	return nil
-}
-
-// noRequestHas are the keys of conditions that versitygw takes, in lower case, and
-// does not know of any request: a Deny by them would deny nothing.
-var noRequestHas = []string{"aws:principalarn", "aws:username", "aws:userid"}
-
-// strictCondition refuses conditions that would be passed over: of two of a kind
-// versitygw takes the last.
-func strictCondition(condition []byte) error {
-	if condition == nil {
-		return nil
-	}
-	operators, err := elements("Condition", condition, nil)
-	if err != nil {
-		return err
-	}
-	for name, operator := range operators {
-		keys, err := elements("Condition "+name, operator, nil)
-		if err != nil {
-			return err
-		}
-		for key := range keys {
-			if slices.Contains(noRequestHas, key) {
-				return malformedPolicy("Policy has a condition key that is not known of requests here: " + key + "; name accounts by Principal")
-			}
-		}
-	}
-	return nil
-}
-
-// elements reads an object, by the names of its elements in lower case, which stand
-// in it once each and are among those that are known (nil: any).
-func elements(what string, object []byte, known []string) (map[string]json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, malformedPolicy(what + " has to be an object")
-	}
-	out := map[string]json.RawMessage{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, malformedPolicy(what + " is no JSON")
-		}
-		given := fmt.Sprint(t)
-		name := strings.ToLower(given)
-		if known != nil && !slices.ContainsFunc(known, func(k string) bool { return strings.ToLower(strings.TrimSuffix(k, "*")) == name }) {
-			return nil, malformedPolicy(fmt.Sprintf("%s has an element %.100q, which is not supported: nothing of the policy was taken", what, given))
-		}
-		if _, again := out[name]; again {
-			return nil, malformedPolicy(fmt.Sprintf("%s has %s twice", what, given))
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, malformedPolicy(what + " is no JSON")
-		}
-		out[name] = value
-	}
-	for _, k := range known {
-		if name, needed := strings.CutSuffix(k, "*"); needed && out[strings.ToLower(name)] == nil {
-			return nil, malformedPolicy(what + " lacks " + name)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, malformedPolicy(what + " is no JSON")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, malformedPolicy("something follows " + what)
-	}
-	return out, nil
-}
-
-func malformedPolicy(why string) error {
-	return s3err.APIError{Code: "MalformedPolicy", HTTPStatusCode: http.StatusBadRequest, Description: why + "."}
-}
-
-// isPublic says that a policy allows something to everybody. One that denies them
-// something does not.
-func isPublic(policy *auth.BucketPolicy) bool {
-	return slices.ContainsFunc(policy.Statement, func(s auth.BucketPolicyItem) bool {
-		_, everybody := s.Principals["*"]
-		return everybody && s.Effect == auth.BucketPolicyAccessTypeAllow
-	})
-}
 
 // policyStatus answers whether the policy is public, in versitygw's place.
 func (b *Backend) policyStatus(ctx context.Context, bucket string, policy []byte) error {
-	parsed := b.policies.of(bucket, policy)
-	if parsed.err != nil {
-		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, parsed.err)
+	parsed := b.policies.Of(bucket, policy)
+	if parsed.Err != nil {
+		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, parsed.Err)
 	}
 	status := struct {
 		XMLName  xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ PolicyStatus"`
 		IsPublic bool
-	}{IsPublic: parsed.public}
+	}{IsPublic: parsed.Public()}
 	out, err := xml.Marshal(status)
 	requestOf(ctx).document = append([]byte(xml.Header), out...)
 	return err

@@ -1,14 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
 	"net/http"
-	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/metrics"
@@ -18,21 +17,6 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
 )
-
-// publicAccess is a bucket's public access block: whatever access control lists
-// and policies say, what it names is not public.
-type publicAccess struct {
-	XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ PublicAccessBlockConfiguration" json:"-"`
-	// BlockPublicAcls refuses lists that grant something to a group.
-	BlockPublicAcls bool `xml:"BlockPublicAcls" json:"blockAcls,omitempty"`
-	// IgnorePublicAcls does not count what lists grant to groups.
-	IgnorePublicAcls bool `xml:"IgnorePublicAcls" json:"ignoreAcls,omitempty"`
-	// BlockPublicPolicy refuses policies that allow something to everybody.
-	BlockPublicPolicy bool `xml:"BlockPublicPolicy" json:"blockPolicy,omitempty"`
-	// RestrictPublicBuckets does not count what such a policy allows to others
-	// than the bucket's owner.
-	RestrictPublicBuckets bool `xml:"RestrictPublicBuckets" json:"restrict,omitempty"`
-}
 
 var publicAccessActions = map[string]bucketAction{
 	"PutPublicAccessBlock": {
@@ -48,7 +32,7 @@ var publicAccessActions = map[string]bucketAction{
 
 // putPublicAccess replaces the block of a bucket.
 func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	block, ok := readPublicAccess(body)
+	block, ok := authz.ParsePublicAccess(body)
 	if !ok {
 		return &controllers.Response{}, s3err.GetAPIError(s3err.ErrMalformedXML)
 	}
@@ -57,14 +41,6 @@ func (b *Backend) putPublicAccess(ctx context.Context, bucket string, body []byt
 		err = b.putDocument(ctx, bucket, s3.KindPublicAccess, doc)
 	}
 	return &controllers.Response{}, err
-}
-
-// readPublicAccess reads a block; S3's namespace, or none, will do.
-func readPublicAccess(body []byte) (block publicAccess, ok bool) {
-	d := xml.NewDecoder(bytes.NewReader(body))
-	d.DefaultSpace = namespace
-	err := d.Decode(&block)
-	return block, err == nil && s3.WellFormed(body)
 }
 
 // getPublicAccess answers the block of a bucket.
@@ -97,7 +73,7 @@ func (b *Backend) deletePublicAccess(ctx context.Context, bucket string, _ []byt
 }
 
 // publicAccess reads the block of a bucket.
-func (b *Backend) publicAccess(ctx context.Context, bucket string) (block publicAccess, found bool, err error) {
+func (b *Backend) publicAccess(ctx context.Context, bucket string) (block authz.PublicAccess, found bool, err error) {
 	doc, err := b.document(ctx, bucket, s3.KindPublicAccess, 0)
 	if err != nil || doc == nil {
 		return block, false, err
@@ -110,7 +86,7 @@ func (b *Backend) publicAccess(ctx context.Context, bucket string) (block public
 
 // unblockedGrants refuses grants to groups where the bucket blocks them.
 func (b *Backend) unblockedGrants(ctx context.Context, bucket string, grants []meta.Grant) error {
-	if !slices.ContainsFunc(grants, func(g meta.Grant) bool { return g.Group != "" }) {
+	if !authz.ToGroups(grants) {
 		return nil
 	}
 	block, _, err := b.publicAccess(ctx, bucket)
@@ -126,11 +102,11 @@ func (b *Backend) unblockedPolicy(ctx context.Context, bucket string, policy []b
 	if err != nil || !block.BlockPublicPolicy {
 		return err
 	}
-	doc, err := auth.ParsePolicyDocument(policy)
-	if err != nil {
-		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	parsed := parsePolicy(policy)
+	if parsed.Err != nil {
+		return b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, parsed.Err)
 	}
-	if isPublic(doc) {
+	if parsed.Public() {
 		return denied("The public access block of bucket %q refuses policies that allow something to everybody.", bucket)
 	}
 	return nil
@@ -138,31 +114,30 @@ func (b *Backend) unblockedPolicy(ctx context.Context, bucket string, policy []b
 
 // unignored leaves out of a list what is granted to groups, where the bucket does
 // not count it.
-func (b *Backend) unignored(ctx context.Context, bucket string, list auth.ACL) (auth.ACL, error) {
-	isGroup := func(g auth.Grantee) bool { return g.Type == types.TypeGroup }
-	if !slices.ContainsFunc(list.Grantees, isGroup) {
+func (b *Backend) unignored(ctx context.Context, bucket string, list authz.List) (authz.List, error) {
+	if !authz.ToGroups(list.Grants) {
 		return list, nil
 	}
 	block, _, err := b.publicAccess(ctx, bucket)
 	if err == nil && block.IgnorePublicAcls {
-		list.Grantees = slices.DeleteFunc(slices.Clone(list.Grantees), isGroup)
+		list = list.WithoutGroups()
 	}
 	return list, err
 }
 
 // restricted are a policy's statements, or, where it is public and the bucket restricts
 // it to its owner, those that deny something.
-func (b *Backend) restricted(ctx context.Context, bucket string, p *parsedPolicy) ([]rule, error) {
+func (b *Backend) restricted(ctx context.Context, bucket string, p *authz.Policy) ([]authz.Rule, error) {
 	block, _, err := b.publicAccess(ctx, bucket)
-	if err != nil || !block.RestrictPublicBuckets || !p.public {
-		return p.rules, err
+	if err != nil || !block.RestrictPublicBuckets || !p.Public() {
+		return p.Rules, err
 	}
 	owner, err := b.bucketOwner(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}
 	if acct, root := account(ctx); root || (acct.Access != "" && acct.Access == owner) {
-		return p.rules, nil
+		return p.Rules, nil
 	}
-	return slices.DeleteFunc(slices.Clone(p.rules), func(r rule) bool { return r.allow }), nil
+	return p.Denials(), nil
 }

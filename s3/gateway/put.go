@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
@@ -19,7 +21,7 @@ import (
 // PutObject stores an object. Nothing refers to its bytes before the body ended
 // well and all its digests held.
 func (b *Backend) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
-	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: writing, body: true})
+	o, err := b.begin(ctx, need{bucket: str(in.Bucket), key: str(in.Key), access: authz.Writing, body: true})
 	defer o.cancel()
 	if err != nil {
 		return s3response.PutObjectOutput{}, err

@@ -34,7 +34,7 @@ func TestRefusalsReachClients(t *testing.T) {
 		if err := r.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		answer := (&Backend{}).fail(&op{}, fmt.Errorf("object: put b/k: %w", r.Refuse(20)))
+		answer := NewBackend(BackendOptions{}).fail(&op{req: &request{}}, fmt.Errorf("object: put b/k: %w", r.Refuse(20)))
 		text, err := xml.Marshal(answer)
 		if err != nil || !strings.Contains(fmt.Sprintf("%+v %s", answer, text), c.want) {
 			t.Errorf("the answer is %+v (%v), want %q in it", answer, err, c.want)
@@ -50,7 +50,7 @@ func TestBrokenBackendIsNotTheClientsFault(t *testing.T) {
 		cut: 503, io.ErrUnexpectedEOF: 400, fmt.Errorf("%w: %w", lethe.ErrIncompleteBody, io.ErrUnexpectedEOF): 400,
 	} {
 		var answer interface{ StatusCode() int }
-		if got := (&Backend{}).fail(&op{}, err); !errors.As(got, &answer) || answer.StatusCode() != want {
+		if got := NewBackend(BackendOptions{}).fail(&op{req: &request{}}, err); !errors.As(got, &answer) || answer.StatusCode() != want {
 			t.Errorf("%v is answered %v, want %d", err, got, want)
 		}
 	}

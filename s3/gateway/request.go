@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 
@@ -45,7 +47,7 @@ type request struct {
 	// document takes the place of the response's body.
 	document []byte
 	// wish is the access control list of a new bucket that versitygw refused.
-	wish *wish
+	wish *authz.Wish
 	// referred: the response has marks in place of characters.
 	referred bool
 	// parts is how many parts the object has whose attributes are answered.

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
@@ -70,7 +72,7 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 		method, uri, _ := strings.Cut(target, " ")
 		b, docs, rc := requested(t, method, uri, "alice")
 		parsed := 0
-		b.policies.parse = func(body []byte) *parsedPolicy {
+		b.policies.Parse = func(body []byte) *authz.Policy {
 			parsed++
 			return parsePolicy(body)
 		}
@@ -79,7 +81,7 @@ func TestSecurityVersitygwReadsNoPolicy(t *testing.T) {
 			statements = append(statements, fmt.Sprintf(`{"Effect":"Allow","Principal":"*","Action":"s3:%s*","Resource":"arn:aws:s3:::b/k%d*"}`, strings.Repeat("*", i%20), i))
 		}
 		docs[s3.KindPolicy] = policyOf(append(statements, `{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b/k"}`)...)
-		if n := len(docs[s3.KindPolicy]); n > maxPolicy || n < maxPolicy/2 {
+		if n := len(docs[s3.KindPolicy]); n > authz.MaxPolicy || n < authz.MaxPolicy/2 {
 			t.Fatalf("a policy of %d bytes", n)
 		}
 		for range 100 {
@@ -154,7 +156,8 @@ func TestDecisionsAreVersitygws(t *testing.T) {
 		web := requestOf(rc).web
 		_, key, _ := strings.Cut(strings.TrimPrefix(web.Path(), "/"), "/")
 		for _, object := range slices.Compact([]string{"", key}) {
-			for _, action := range policyActions {
+			for _, known := range authz.Actions {
+				action := auth.Action(known)
 				decide := func(policy []byte) error {
 					if access == "" {
 						return auth.VerifyPublicAccess(web, probe{policy: policy}, action, auth.PermissionRead, "b", object)
@@ -193,7 +196,8 @@ func TestPolicyActionsAreVersitygws(t *testing.T) {
 	// These are asked of no bucket's policy.
 	delete(want, auth.AllActions)
 	delete(want, auth.ListAllMyBucketsAction)
-	for _, a := range policyActions {
+	for _, known := range authz.Actions {
+		a := auth.Action(known)
 		if !want[a] {
 			t.Errorf("%s is none of versitygw's", a)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3err"
 
@@ -29,7 +31,7 @@ func (b *Backend) GetObjectTagging(ctx context.Context, bucket, key, version str
 // PutObjectTagging replaces an object's tags, nil for none. Its content, time to
 // live and date stay.
 func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version string, tags map[string]string) error {
-	o, err := b.begin(ctx, need{bucket: str(&bucket), key: str(&key), access: writing, xml: tags != nil})
+	o, err := b.begin(ctx, need{bucket: str(&bucket), key: str(&key), access: authz.Writing, xml: tags != nil})
 	defer o.cancel()
 	if err == nil {
 		err = checkVersion(str(&version))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lethe-storage/lethe/internal/xmltest"
+
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
 
@@ -95,13 +97,13 @@ func FuzzTagDocument(f *testing.F) {
 			return // refused by versitygw, which reads it first
 		}
 		sound(t, string(body), tags)
-		want, doc := map[string]string{}, one(t, body)
-		if doc.XMLName.Local != "Tagging" || len(doc.texts("TagSet")) != 1 {
+		want, doc := map[string]string{}, xmltest.One(t, body)
+		if doc.XMLName.Local != "Tagging" || len(doc.Texts("TagSet")) != 1 {
 			t.Fatalf("%q was taken", body)
 		}
 		for _, set := range doc.Inner {
 			for _, tag := range set.Inner {
-				if keys, values := tag.texts("Key"), tag.texts("Value"); set.XMLName.Local == "TagSet" && tag.XMLName.Local == "Tag" {
+				if keys, values := tag.Texts("Key"), tag.Texts("Value"); set.XMLName.Local == "TagSet" && tag.XMLName.Local == "Tag" {
 					want[strings.Join(keys, "\n")] = strings.Join(values, "\n")
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/lethe-storage/lethe/s3/authz"
+
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/controllers"
@@ -103,7 +105,7 @@ var unconfiguredActions = func() map[string]bucketAction {
 
 // answer is what a bucket without it says.
 func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	if err := b.allow(ctx, requestOf(ctx), bucket, reading); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Reading); err != nil {
 		return &controllers.Response{}, err
 	}
 	if f.empty == "" {
@@ -114,19 +116,19 @@ func (f feature) answer(b *Backend, ctx context.Context, bucket string, _ []byte
 
 // listNone lists none of a bucket's.
 func (f feature) listNone(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	return document(f.list, "<IsTruncated>false</IsTruncated>"), b.allow(ctx, requestOf(ctx), bucket, reading)
+	return document(f.list, "<IsTruncated>false</IsTruncated>"), b.allow(ctx, requestOf(ctx), bucket, authz.Reading)
 }
 
 // document is a document of S3's with what is in it.
 func document(root, content string) *controllers.Response {
 	kind := fiber.MIMEApplicationXML
-	data := xml.Header + "<" + root + ` xmlns="` + namespace + `">` + content + "</" + root + ">"
+	data := xml.Header + "<" + root + ` xmlns="` + s3.Namespace + `">` + content + "</" + root + ">"
 	return &controllers.Response{Data: []byte(data), Headers: map[string]*string{fiber.HeaderContentType: &kind}}
 }
 
 // refuse says that it is not here, unless the document sets nothing.
 func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
-	if err := b.allow(ctx, requestOf(ctx), bucket, setting); err != nil {
+	if err := b.allow(ctx, requestOf(ctx), bucket, authz.Setting); err != nil {
 		return &controllers.Response{}, err
 	}
 	if f.clears && setsNothing(body) {
@@ -137,7 +139,7 @@ func (f feature) refuse(b *Backend, ctx context.Context, bucket string, body []b
 
 // remove has nothing to remove; one that has an ID is not there.
 func (f feature) remove(b *Backend, ctx context.Context, bucket string, _ []byte) (*controllers.Response, error) {
-	err := b.allow(ctx, requestOf(ctx), bucket, setting)
+	err := b.allow(ctx, requestOf(ctx), bucket, authz.Setting)
 	if err == nil && f.code == noConfiguration {
 		err = s3err.APIError{Code: f.code, Description: f.text, HTTPStatusCode: http.StatusNotFound}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package authz
 
 import (
 	"path"
@@ -44,13 +44,13 @@ func TestConditionsWithoutAValue(t *testing.T) {
 		"StringEqualsIgnoreCase": {false, true}, "StringNotEqualsIgnoreCase": {true, false}, "StringLike": {false, true}, "StringNotLike": {true, false},
 		"Unheard": {false, false},
 	} {
-		c := clause{operator: operator, values: []string{"w", "v"}}
+		c := Clause{operator: operator, values: []string{"w", "v"}}
 		if c.holds(nil) != want[0] || c.holds(&value) != want[1] {
 			t.Errorf("%s of nothing is %v, of v %v", operator, c.holds(nil), c.holds(&value))
 		}
 	}
 	for want, none := range map[string]bool{"true": true, "false": false} {
-		c := clause{operator: operatorNull, values: []string{want}}
+		c := Clause{operator: operatorNull, values: []string{want}}
 		if c.holds(nil) != none || c.holds(&value) == none {
 			t.Errorf("Null %s is wrong", want)
 		}

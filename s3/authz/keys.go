@@ -1,0 +1,67 @@
+package authz
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
+)
+
+// AllBuckets in a key's list stands for every bucket.
+const AllBuckets = "*"
+
+// Access is what an operation does in its bucket.
+type Access int
+
+// Reading is of anything in the bucket, Writing of its objects. Setting is of what is
+// said of the bucket or decides on its objects, and of the bucket itself.
+const (
+	Reading Access = iota
+	Writing
+	Setting
+)
+
+// Permits reports whether the key's list has the bucket.
+func Permits(k meta.AccessKey, bucket string) bool {
+	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, AllBuckets)
+}
+
+// KeyMay refuses what the list of a key's buckets does not allow. A key that is an
+// account may use further buckets where it is decided on by the bucket's own list and
+// policy. It fails with an s3.Error.
+func KeyMay(k meta.AccessKey, bucket string, decided bool, what Access) error {
+	switch {
+	case !Permits(k, bucket) && !(k.Account() && decided):
+		return s3.Denied("Access key %s may not use bucket %q. Its buckets are chosen when the key is made.", k.ID, bucket)
+	case what != Reading && k.ReadOnly:
+		return s3.Denied("Access key %s may only read.", k.ID)
+	case what == Setting && !k.Settings && Permits(k, bucket):
+		return s3.Denied("Access key %s was made without the right to change settings of bucket %q, to make or to delete it.", k.ID, bucket)
+	}
+	return nil
+}
+
+// KeyGrants returns what a key may do in the buckets of its list, as grants.
+func KeyGrants(k meta.AccessKey) (out []meta.Grant) {
+	permissions := []string{FullControl}
+	if k.ReadOnly {
+		permissions = []string{Read, ReadACP}
+	}
+	for _, p := range permissions {
+		out = append(out, meta.Grant{Account: k.ID, Permission: p})
+	}
+	return out
+}
+
+// KeyRule returns what a key may do on a bucket of its list, as a statement of the
+// bucket's policy: where there is a policy, grants do not count.
+func KeyRule(bucket string, k meta.AccessKey) Rule {
+	return Rule{
+		Allow: true, Principals: map[string]struct{}{k.ID: {}},
+		Actions: ActionsThat(func(a Action) bool {
+			return !k.ReadOnly || strings.HasPrefix(string(a), "s3:Get") || strings.HasPrefix(string(a), "s3:List")
+		}),
+		Resources: []Pattern{PatternOf(bucket), PatternOf(bucket + "/*")},
+	}
+}

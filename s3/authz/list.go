@@ -1,0 +1,141 @@
+package authz
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/lethe-storage/lethe/meta"
+)
+
+// List is an access control list. Its methods return other lists and leave it as it is.
+type List struct {
+	Owner  string
+	Grants []meta.Grant
+}
+
+// OwnersOnly returns a list that grants all to its owner, and nothing else.
+func OwnersOnly(owner string) List {
+	return List{Owner: owner, Grants: []meta.Grant{{Account: owner, Permission: FullControl}}}
+}
+
+// BucketList returns the list of a bucket: its owner's full control is always in it.
+func BucketList(owner string, grants []meta.Grant) List {
+	out := OwnersOnly(owner)
+	for _, g := range grants {
+		if g != out.Grants[0] {
+			out.Grants = append(out.Grants, g)
+		}
+	}
+	return out
+}
+
+// Once returns the list with each grant once.
+func (l List) Once() List {
+	var once []meta.Grant
+	for _, g := range l.Grants {
+		if !slices.Contains(once, g) {
+			once = append(once, g)
+		}
+	}
+	l.Grants = once
+	return l
+}
+
+// With returns the list with further grants.
+func (l List) With(grants ...meta.Grant) List {
+	l.Grants = append(slices.Clone(l.Grants), grants...)
+	return l
+}
+
+// Admitting returns the list with what it grants to everybody who signs granted to a
+// requester, too, who does; empty: who did not sign.
+func (l List) Admitting(requester string) List {
+	out := l.With()
+	for _, g := range l.Grants {
+		if requester != "" && g.Group == AuthenticatedUsers {
+			out.Grants = append(out.Grants, meta.Grant{Account: requester, Permission: g.Permission})
+		}
+	}
+	return out
+}
+
+// OwnersAlone returns what the list grants to its owner.
+func (l List) OwnersAlone() List {
+	return l.without(func(g meta.Grant) bool { return g.Group != "" || g.Account != l.Owner })
+}
+
+// Shared reports whether the list grants something to others than its owner.
+func (l List) Shared() bool { return len(l.OwnersAlone().Grants) < len(l.Grants) }
+
+// WithoutGroups returns what the list grants to accounts.
+func (l List) WithoutGroups() List {
+	return l.without(func(g meta.Grant) bool { return g.Group != "" })
+}
+
+// Settling returns the grants that let somebody set an object's list, as WRITE: the
+// gateway's library asks for that where S3 wants WRITE_ACP.
+func (l List) Settling() List {
+	l = l.without(func(g meta.Grant) bool { return g.Permission != FullControl && g.Permission != WriteACP })
+	for i := range l.Grants {
+		if l.Grants[i].Permission == WriteACP {
+			l.Grants[i].Permission = Write
+		}
+	}
+	return l
+}
+
+func (l List) without(gone func(meta.Grant) bool) List {
+	l.Grants = slices.DeleteFunc(slices.Clone(l.Grants), gone)
+	return l
+}
+
+// GroupsFirst returns the grants of the list, those to groups first.
+func (l List) GroupsFirst() []meta.Grant {
+	out := slices.Clone(l.Grants)
+	slices.SortStableFunc(out, func(a, b meta.Grant) int {
+		switch {
+		case a.Group != "" && b.Group == "":
+			return -1
+		case a.Group == "" && b.Group != "":
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// ForRequester returns an object's grants as they are for one requester, empty for who
+// did not sign: what everybody who signs is granted, the requester is.
+func ForRequester(grants []meta.Grant, requester string) (out []meta.Grant) {
+	for _, g := range grants {
+		switch {
+		case g.Group == AuthenticatedUsers && requester != "":
+			out = append(out, meta.Grant{Account: requester, Permission: g.Permission})
+		case g.Group == AllUsers || g.Account != "":
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Wish is the access control list that a request asks for, in headers or a form.
+type Wish struct {
+	Canned types.ObjectCannedACL
+	Grants []meta.Grant // of headers
+}
+
+// Empty reports whether the request asks for none.
+func (w Wish) Empty() bool { return w.Canned == "" && len(w.Grants) == 0 }
+
+// Ordinary reports whether a wish is for what holds in a bucket without lists, however
+// it is written: clients send back the list that they were shown.
+func (w Wish) Ordinary(owner string) bool {
+	switch w.Canned {
+	case "":
+		return len(w.Grants) == 1 && w.Grants[0] == meta.Grant{Account: owner, Permission: FullControl}
+	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
+		return len(w.Grants) == 0
+	}
+	return false
+}

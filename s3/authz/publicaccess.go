@@ -1,0 +1,38 @@
+package authz
+
+import (
+	"bytes"
+	"encoding/xml"
+	"slices"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3"
+)
+
+// PublicAccess is a bucket's public access block: whatever access control lists
+// and policies say, what it names is not public.
+type PublicAccess struct {
+	XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ PublicAccessBlockConfiguration" json:"-"`
+	// BlockPublicAcls refuses lists that grant something to a group.
+	BlockPublicAcls bool `xml:"BlockPublicAcls" json:"blockAcls,omitempty"`
+	// IgnorePublicAcls does not count what lists grant to groups.
+	IgnorePublicAcls bool `xml:"IgnorePublicAcls" json:"ignoreAcls,omitempty"`
+	// BlockPublicPolicy refuses policies that allow something to everybody.
+	BlockPublicPolicy bool `xml:"BlockPublicPolicy" json:"blockPolicy,omitempty"`
+	// RestrictPublicBuckets does not count what such a policy allows to others
+	// than the bucket's owner.
+	RestrictPublicBuckets bool `xml:"RestrictPublicBuckets" json:"restrict,omitempty"`
+}
+
+// ParsePublicAccess reads a block; S3's namespace, or none, will do.
+func ParsePublicAccess(body []byte) (block PublicAccess, ok bool) {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.DefaultSpace = s3.Namespace
+	err := d.Decode(&block)
+	return block, err == nil && s3.WellFormed(body)
+}
+
+// ToGroups reports whether one of the grants is to a group.
+func ToGroups(grants []meta.Grant) bool {
+	return slices.ContainsFunc(grants, func(g meta.Grant) bool { return g.Group != "" })
+}
