@@ -32,7 +32,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if err != nil {
 		return err
 	}
-	if !validLabels(o.names.bucket) {
+	if !s3.ValidLabels(o.names.bucket) {
 		return s3err.GetBucketErr(s3err.ErrInvalidBucketName, o.names.bucket)
 	}
 	if in.ObjectLockEnabledForBucket != nil && *in.ObjectLockEnabledForBucket {
@@ -84,17 +84,6 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	return nil
 }
 
-// validLabels says that a bucket's name can be part of a host's, beyond what
-// versitygw checks: no label is empty, begins or ends with a hyphen.
-func validLabels(name string) bool {
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
-			return false
-		}
-	}
-	return true
-}
-
 // HeadBucket looks whether the bucket is there.
 func (b *Backend) HeadBucket(ctx context.Context, in *awss3.HeadBucketInput) (*awss3.HeadBucketOutput, error) {
 	o, err := b.begin(ctx, need{bucket: str(in.Bucket)})
@@ -117,34 +106,11 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 		return err
 	}
 	b.changesBucket(o)
-	err = b.store.Buckets.DeleteBucket(o.ctx, o.names.bucket)
-	if errors.Is(err, lethe.ErrBucketNotEmpty) {
-		page, listErr := b.store.Objects.List(o.ctx, meta.ListQuery{Bucket: o.names.bucket, Limit: 1})
-		if listErr == nil && len(page.Objects) == 0 {
-			err = b.deleteWithUploads(o)
-		}
-	}
+	err = s3.DeleteBucket(o.ctx, b.store, o.names.bucket)
 	if err == nil {
 		o.req.changed(s3.ChangedOwner, nil)
 	}
 	return b.fail(o, err)
-}
-
-func (b *Backend) deleteWithUploads(o *op) error {
-	for {
-		open, err := b.store.Uploads.Uploads(o.ctx, meta.UploadQuery{Bucket: o.names.bucket, Limit: s3.MaxList})
-		if err != nil {
-			return err
-		}
-		for _, u := range open {
-			if err := b.store.Uploads.Abort(o.ctx, u.Bucket, u.Key, u.ID); err != nil && !errors.Is(err, lethe.ErrNoSuchUpload) {
-				return err
-			}
-		}
-		if len(open) < s3.MaxList {
-			return b.store.Buckets.DeleteBucket(o.ctx, o.names.bucket)
-		}
-	}
 }
 
 // ListBuckets lists the buckets that the requester may use.
