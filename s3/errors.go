@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Error is a refusal with a text of its own.
+// Error is a refusal in S3's terms. The client is told all of it.
 type Error struct {
 	Code    string // S3's, such as "AccessDenied"
 	Message string // for the client
@@ -17,7 +17,7 @@ type Error struct {
 // Error returns the code and the message.
 func (e *Error) Error() string { return fmt.Sprintf("s3: %s: %s", e.Code, e.Message) }
 
-// Denied returns a refusal that says why an access key may not do what it asks for.
+// Denied returns the refusal of what an access key may not do, with the reason.
 func Denied(format string, args ...any) error {
 	return &Error{Code: "AccessDenied", Message: fmt.Sprintf(format, args...), Status: http.StatusForbidden}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RequestEvent tells of one request, after its last byte was sent.
+// RequestEvent describes one request, after its last byte was sent.
 type RequestEvent struct {
 	ID        string // the request id that the client was told
 	Method    string
@@ -27,7 +27,7 @@ type RequestEvent struct {
 	Change *Change
 }
 
-// Failure tells of an error that the client was not told in full.
+// Failure is an error of which the client was told less.
 type Failure struct {
 	ID          string
 	Operation   string
@@ -38,17 +38,17 @@ type Failure struct {
 // Events are called from many goroutines at once, and must not block. Nil ones are
 // skipped.
 type Events struct {
-	// Begun tells that a request has come, with the headers by which its client
+	// Begun is called when a request has come, with the headers by which its client
 	// traces it (W3C Trace Context; they may be empty, and may hold anything). It
-	// answers the context of all that is done for the request, made of ctx, and
+	// returns the context of all that is done for the request, made of ctx, and
 	// what is called when that has ended, after Request.
 	Begun   func(ctx context.Context, traceparent, tracestate string) (context.Context, func(RequestEvent))
 	Request func(RequestEvent)
 	Failure func(Failure)
-	// Limited tells of a request that was refused for its rate; what is "key" or
+	// Limited is called for a request that was refused for its rate; what is "key" or
 	// "address", who the one that was too fast.
 	Limited func(what, who string)
-	// Certificate tells of a certificate that was loaded anew, or could not be;
+	// Certificate is called for a certificate that was loaded anew, or could not be;
 	// then the one before stays in use.
 	Certificate func(file string, err error)
 }

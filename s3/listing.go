@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Unwritable says that XML 1.0 has no such character.
+// Unwritable reports whether XML 1.0 lacks a character.
 func Unwritable(c rune) bool {
 	return c < 0x20 && c != '\t' && c != '\n' && c != '\r' || c == 0xFFFE || c == 0xFFFF
 }
@@ -18,8 +18,8 @@ const MaxList = 1000
 // tokenPrefix marks a continuation token that is not the key itself.
 const tokenPrefix = "base64:"
 
-// ListToken makes a continuation token: the key, or its encoding if XML cannot
-// carry it unchanged.
+// ListToken returns the continuation token of a listing that goes on behind a key: the
+// key, or its encoding if XML cannot carry it unchanged.
 func ListToken(key string) string {
 	if !strings.HasPrefix(key, tokenPrefix) && XMLSafe(key) {
 		return key
@@ -27,7 +27,7 @@ func ListToken(key string) string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(key))
 }
 
-// XMLSafe says that XML 1.0 carries the string unchanged.
+// XMLSafe reports whether XML 1.0 carries a string unchanged.
 func XMLSafe(s string) bool {
 	for _, r := range s {
 		if r < 0x20 || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError {
@@ -37,7 +37,7 @@ func XMLSafe(s string) bool {
 	return true
 }
 
-// ListTokenKey returns the key that a continuation token stands for; false if it is none.
+// ListTokenKey returns the key of a continuation token; false if it is none.
 func ListTokenKey(token string) (string, bool) {
 	enc, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {

@@ -60,7 +60,7 @@ const (
 	maxTokens = 600_000
 )
 
-// Unwieldy says that a document has more elements, or more within each other, than any
+// Unwieldy reports whether a document has more elements, or more within each other, than any
 // of S3's, so that reading it would cost seconds. One that cannot be read is left to who
 // reads it.
 func Unwieldy(body []byte) bool {
@@ -99,7 +99,8 @@ const maxDeleteAttributes = MaxDelete
 // reader keeps a hundred times as many for a tag that is full of attributes.
 const maxMarkup = 8 << 10
 
-// LongMarkup says that a body has a longer one. Where one ends is read as the decoder
+// LongMarkup reports whether a body has a tag, comment or the like of more than 8 KiB.
+// Where one ends is read as the decoder
 // reads it; the markup that a document's type may have is refused anyway.
 func LongMarkup(body []byte) bool {
 	for {

@@ -20,7 +20,7 @@ const (
 // ruleTTL is what x-amz-expiration names where no lifecycle rule ends the object.
 const ruleTTL = "ttl"
 
-// HeaderExpiration tells when an object ends.
+// HeaderExpiration is the header that names the end of an object.
 const HeaderExpiration = "x-amz-expiration"
 
 // Lifetime is the time to live that a request asks for, at most one of the two.

@@ -33,7 +33,7 @@ var Actions = []Action{
 	"s3:GetBucketPolicyStatus", "s3:GetBucketLocation",
 }
 
-// ActionSet says of each of Actions whether it is in it.
+// ActionSet has for each of Actions whether it is in the set.
 type ActionSet []bool
 
 // ActionsThat returns the actions for which has is true.

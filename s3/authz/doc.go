@@ -5,5 +5,5 @@
 //
 // It knows neither requests nor responses: what a condition is held against it asks of a
 // Request. Looking documents up, and telling the gateway's library what was decided, is
-// package gateway's part. A refusal is an s3.Error, unless a function says otherwise.
+// package gateway's part. A refusal is an s3.Error.
 package authz

@@ -73,7 +73,7 @@ func DocumentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	return out, nil
 }
 
-// granteeOf says how a grantee is named; one of no kind has no name.
+// granteeOf returns how a grantee is named; one of no kind has no name.
 func granteeOf(u documentUser) (kind, who string) {
 	switch types.Type(u.Type) {
 	case types.TypeGroup:

@@ -83,7 +83,7 @@ func operatorOf(name string) (operator, bool) {
 	return o, ok
 }
 
-// holds says that a condition does; have is nil where there is no value. One that is
+// holds reports whether a condition does; have is nil where there is no value. One that is
 // negated holds then, as AWS has it.
 func (c Clause) holds(have *string) bool {
 	o, ok := operatorOf(c.operator)

@@ -68,7 +68,7 @@ type Request interface {
 	Meets(condition json.RawMessage) (holds, known bool)
 }
 
-// Ruling is what a policy says about one request. One goroutine uses it at a time.
+// Ruling is what a policy allows and denies to one request. One goroutine uses it at a time.
 type Ruling struct {
 	req   Request
 	rules []Rule

@@ -1,0 +1,73 @@
+package authz_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/lethe-storage/lethe/s3/authz"
+)
+
+// asked is a request that conditions are held against.
+type asked struct {
+	headers map[string][]string
+	tags    map[string]string // of the object
+	err     error             // of looking at them
+	known   bool              // whether it can be said that it meets a condition
+}
+
+func (a asked) Header(name string) []string                        { return a.headers[name] }
+func (asked) CopySource() (string, error)                          { return "", nil }
+func (a asked) ObjectTags(authz.Action) (map[string]string, error) { return a.tags, a.err }
+func (asked) GivenTags() (map[string]string, error)                { return nil, nil }
+func (a asked) Meets(json.RawMessage) (holds, known bool)          { return true, a.known }
+
+// rule reads one statement about everything in a bucket.
+func rule(t *testing.T, allow bool, who, condition string) authz.Rule {
+	t.Helper()
+	s, err := authz.ReadStatement(json.RawMessage(`{"Action":"s3:GetObject"` + condition + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authz.Rule{
+		Allow: allow, Principals: map[string]struct{}{who: {}}, Clauses: s.Clauses, Condition: s.Condition(),
+		Actions:   authz.ActionsThat(func(a authz.Action) bool { return a == "s3:GetObject" }),
+		Resources: []authz.Pattern{authz.PatternOf("b/*")},
+	}
+}
+
+// TestRulings: a Deny counts more than an Allow, wherever it stands, and a statement
+// that cannot be looked at denies.
+func TestRulings(t *testing.T) {
+	const (
+		none   = ``
+		tagged = `,"Condition":{"StringEquals":{"s3:ExistingObjectTag/class":"secret"}}`
+		other  = `,"Condition":{"Bool":{"aws:SecureTransport":"true"}}`
+	)
+	secret := asked{tags: map[string]string{"class": "secret"}}
+	for name, c := range map[string]struct {
+		req             asked
+		access          string
+		rules           []authz.Rule
+		allowed, denied bool
+	}{
+		"nothing":                    {rules: nil},
+		"everybody":                  {rules: []authz.Rule{rule(t, true, "*", none)}, allowed: true},
+		"another":                    {access: "bob", rules: []authz.Rule{rule(t, true, "alice", none)}},
+		"a Deny behind":              {access: "bob", rules: []authz.Rule{rule(t, true, "*", none), rule(t, false, "bob", none)}, denied: true},
+		"a Deny before":              {access: "bob", rules: []authz.Rule{rule(t, false, "bob", none), rule(t, true, "*", none)}, denied: true},
+		"a tag that it has":          {req: secret, rules: []authz.Rule{rule(t, true, "*", tagged)}, allowed: true},
+		"a tag that it lacks":        {rules: []authz.Rule{rule(t, true, "*", tagged)}},
+		"a condition that is met":    {req: asked{known: true}, rules: []authz.Rule{rule(t, true, "*", other)}, allowed: true},
+		"an Allow that is not known": {rules: []authz.Rule{rule(t, true, "*", other)}, denied: true},
+	} {
+		allowed, denied, err := authz.NewRuling(c.req, c.access, c.rules).Decides("s3:GetObject", "b/k")
+		if err != nil || allowed != c.allowed || denied != c.denied {
+			t.Errorf("%s: allowed %v, denied %v, %v", name, allowed, denied, err)
+		}
+	}
+	broken := asked{err: errors.New("no answer")}
+	if _, _, err := authz.NewRuling(broken, "", []authz.Rule{rule(t, true, "*", tagged)}).Decides("s3:GetObject", "b/k"); !errors.Is(err, broken.err) {
+		t.Errorf("tags that cannot be looked up: %v", err)
+	}
+}
