@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // A key whose list has meta.AccountBuckets is an account: it makes buckets of any

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // PutBucketAcl replaces the access control list of a bucket. What nothing would

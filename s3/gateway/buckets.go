@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend"
@@ -18,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // bucketPage is how many buckets are read at once.

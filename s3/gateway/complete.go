@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3api/utils"
@@ -18,6 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // CompleteMultipartUpload makes an object of the parts named. Repeated after a

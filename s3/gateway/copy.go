@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/auth"
@@ -20,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // copyAttempts is how often a copy begins anew because its source was replaced

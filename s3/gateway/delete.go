@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/valyala/fasthttp"
@@ -20,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // DeleteObject deletes a key; that there is none is no error.

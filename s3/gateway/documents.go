@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3err"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // document reads a document of an existing bucket; missing is the error if there
@@ -94,7 +93,7 @@ func (b *Backend) GetBucketAcl(ctx context.Context, in *awss3.GetBucketAclInput)
 	if err != nil {
 		return nil, err
 	}
-	if requestOf(ctx).beyondLists() {
+	if requestOf(ctx).ungrantable() {
 		acl = acl.OwnersAlone()
 	}
 	if key := b.grantee(ctx, requestOf(ctx), bucket); key != nil {

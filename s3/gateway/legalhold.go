@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // Legal holds need no lock of the bucket here, which S3 asks for: there are no

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // byS3 is who set rules that were put here.

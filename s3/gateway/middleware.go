@@ -14,8 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
@@ -26,6 +24,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/forwarded"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // maxDocument bounds bodies that are read into memory: a completion of 10,000
@@ -90,7 +89,7 @@ func (s *Server) answer(ctx fiber.Ctx, req *request) error {
 	if err := ctx.Next(); err != nil {
 		return err
 	}
-	if redated(ctx, req) {
+	if withISODates(ctx, req) {
 		if err := s.deleteAgain(ctx, req); err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
@@ -14,6 +12,8 @@ import (
 	"github.com/versity/versitygw/s3api/controllers"
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
+
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // headerOwnership says who owns a new bucket's objects, and so whether access

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // A bucket's policy is parsed once for all requests, one that is too long never, and

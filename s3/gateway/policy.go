@@ -3,7 +3,49 @@ package gateway
 import (
 	"context"
 	"encoding/xml"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/metrics"
+	"github.com/versity/versitygw/s3api/controllers"
+	"github.com/versity/versitygw/s3api/utils"
+
+	"github.com/lethe-storage/lethe/s3/authz"
 )
+
+// asksForPolicy says that the request asks for the bucket's policy itself.
+func (r *request) asksForPolicy() bool {
+	return r.policyRead && r.web != nil && strings.Trim(r.web.Path(), "/") == r.web.Params("bucket")
+}
+
+// taggedPolicies are the policies that versitygw refuses for conditions of ours.
+var taggedPolicies = bucketAction{
+	metrics.ActionPutBucketPolicy, auth.PutBucketPolicyAction, auth.PermissionWrite, (*Backend).putConditioned,
+}
+
+// policyRefused says that versitygw refused a policy, after it had verified the
+// request.
+func (s *Server) policyRefused(ctx fiber.Ctx, req *request) bool {
+	return req.event.Operation == "PutBucketPolicy" && req.routed != "" && req.event.Code == "MalformedPolicy" && utils.ContextKeyParsedAcl.IsSet(ctx)
+}
+
+// putConditioned has versitygw look at a policy without the conditions that are ours,
+// which are looked at here, and stores it.
+func (b *Backend) putConditioned(ctx context.Context, bucket string, body []byte) (*controllers.Response, error) {
+	plain, err := authz.WithoutClauses(body)
+	if err == nil {
+		err = auth.ValidatePolicyDocument(plain, bucket, b.accounts)
+	}
+	if err == nil {
+		err = b.PutBucketPolicy(ctx, bucket, body)
+	}
+	if err != nil {
+		return &controllers.Response{}, b.fail(&op{req: requestOf(ctx), names: names{bucket: bucket}}, err)
+	}
+	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, nil
+}
 
 // policyStatus answers whether the policy is public, in versitygw's place.
 func (b *Backend) policyStatus(ctx context.Context, bucket string, policy []byte) error {

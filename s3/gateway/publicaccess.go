@@ -6,8 +6,6 @@ import (
 	"encoding/xml"
 	"net/http"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/metrics"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 var publicAccessActions = map[string]bucketAction{

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
@@ -16,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // PutObject stores an object. Nothing refers to its bytes before the body ended

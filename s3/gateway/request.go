@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // requestKey is the name under which a request's state travels with it.

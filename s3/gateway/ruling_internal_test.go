@@ -16,8 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/gofiber/fiber/v3"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // documents are those of one bucket, by kind.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // GetObjectTagging returns an object's tags.

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/internal/xmltest"
-
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
 
+	"github.com/lethe-storage/lethe/internal/xmltest"
 	"github.com/lethe-storage/lethe/s3"
 )
 

@@ -7,14 +7,13 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/gofiber/fiber/v3"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/controllers"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // feature is a configuration of buckets that S3 has and that is not here. Reading it

@@ -13,8 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 )
 
-// beyondLists asks for what no access control list grants.
-func (s *site) beyondLists(c *awss3.Client) map[string]error {
+// ungrantable asks for what no access control list grants.
+func (s *site) ungrantable(c *awss3.Client) map[string]error {
 	errs, bucket, key := map[string]error{}, &s.bucket, aws.String("k")
 	policy := strings.ReplaceAll(`{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::BUCKET","arn:aws:s3:::BUCKET/*"]}]}`, "BUCKET", s.bucket)
 	rules := types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{{
@@ -61,7 +61,7 @@ func TestListsGrantNoSettings(t *testing.T) {
 		s.must(deleteAll(s, bob, s.bucket))
 		s.put("k", "x", nil)
 		s.must(s.legalHold("k", types.ObjectLockLegalHoldStatusOn))
-		s.refused("who may write", s.beyondLists(bob))
+		s.refused("who may write", s.ungrantable(bob))
 		if _, err := s.DeleteObject(s.ctx, &awss3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("k")}); err == nil {
 			t.Error("the hold was lifted")
 		}
@@ -91,5 +91,5 @@ func TestListsGrantNoSettings(t *testing.T) {
 	hers := withLists(t)
 	alice, _ := hers.account("alice")
 	hers.bucket = hers.makes(alice, hers.bucket+"-hers")
-	hers.allowed("the owner", hers.beyondLists(alice))
+	hers.allowed("the owner", hers.ungrantable(alice))
 }

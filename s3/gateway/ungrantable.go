@@ -19,9 +19,9 @@ var listedQueries = map[string][]string{
 	http.MethodPost: {"delete"},
 }
 
-// beyondLists says that the request wants what no list can grant, of the bucket that
+// ungrantable says that the request wants what no list can grant, of the bucket that
 // it is addressed to; what a copy wants of its source is to read it.
-func (r *request) beyondLists() bool {
+func (r *request) ungrantable() bool {
 	if r.web == nil {
 		return false
 	}

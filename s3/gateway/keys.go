@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // An access key is confined in two places that both have to let it pass. Here,

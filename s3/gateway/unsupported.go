@@ -3,21 +3,20 @@ package gateway
 import (
 	"context"
 
-	"github.com/lethe-storage/lethe/s3/authz"
-
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // What we do not have is NotImplemented when it is asked for, with its name and what
 // there is instead. Whether a bucket has it is answered as by a bucket that does not,
 // for clients ask that of any store: no versions, no locks, no website.
 
-// notHere refuses to set what is not here.
-func (b *Backend) notHere(ctx context.Context, bucket, instead string) error {
+// unsupported refuses to set what is not here.
+func (b *Backend) unsupported(ctx context.Context, bucket, instead string) error {
 	if err := b.allow(ctx, requestOf(ctx), str(&bucket), authz.Setting); err != nil {
 		return err
 	}
@@ -29,22 +28,22 @@ const noLock = "Object lock is not here. A legal hold (PutObjectLegalHold, lethe
 
 // PutBucketVersioning is refused.
 func (b *Backend) PutBucketVersioning(ctx context.Context, bucket string, _ types.BucketVersioningStatus) error {
-	return b.notHere(ctx, bucket, "Versions are not kept. Deleted and replaced objects can be brought back within the undo window (lethe buckets set --undo, lethe trash restore).")
+	return b.unsupported(ctx, bucket, "Versions are not kept. Deleted and replaced objects can be brought back within the undo window (lethe buckets set --undo, lethe trash restore).")
 }
 
 // PutObjectLockConfiguration is refused.
 func (b *Backend) PutObjectLockConfiguration(ctx context.Context, bucket string, _ []byte) error {
-	return b.notHere(ctx, bucket, noLock)
+	return b.unsupported(ctx, bucket, noLock)
 }
 
 // PutBucketWebsite is refused.
 func (b *Backend) PutBucketWebsite(ctx context.Context, bucket string, _ []byte) error {
-	return b.notHere(ctx, bucket, "Websites are not served. Objects can be opened to everybody by a policy of the bucket or an access control list.")
+	return b.unsupported(ctx, bucket, "Websites are not served. Objects can be opened to everybody by a policy of the bucket or an access control list.")
 }
 
 // RestoreObject is refused.
 func (b *Backend) RestoreObject(ctx context.Context, in *awss3.RestoreObjectInput) error {
-	return b.notHere(ctx, str(in.Bucket), "Nothing is archived: there is one storage class, and every object can be read.")
+	return b.unsupported(ctx, str(in.Bucket), "Nothing is archived: there is one storage class, and every object can be read.")
 }
 
 // GetBucketWebsite answers that there is none.

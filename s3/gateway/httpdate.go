@@ -19,9 +19,9 @@ import (
 // form of HTTP's headers, which versitygw cannot read.
 var webDate = regexp.MustCompile(`(<LastModifiedTime>)\s*([^<]*?)\s*(</LastModifiedTime>)`)
 
-// redated writes the dates of a DeleteObjects request that versitygw could not read,
+// withISODates writes the dates of a DeleteObjects request that versitygw could not read,
 // after it had verified it, as versitygw reads them.
-func redated(ctx fiber.Ctx, req *request) bool {
+func withISODates(ctx fiber.Ctx, req *request) bool {
 	refused := s3err.GetAPIError(s3err.ErrInvalidRequest).Code
 	if req.event.Operation != "DeleteObjects" || req.event.Code != refused || !utils.ContextKeyParsedAcl.IsSet(ctx) {
 		return false

@@ -17,18 +17,18 @@ const (
 	unsignedChunks = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// unended is a body in signed chunks that never ends by itself. Its last chunk
+// truncationReader is a body in signed chunks that never ends by itself. Its last chunk
 // ends it, which says so and is signed: versitygw's reader stops there. Where the
 // bytes end before, that reader would take what it has for the whole, and the
 // signature of the chunk before, which it looks at with the next one's header, for
 // good.
-type unended struct {
+type truncationReader struct {
 	r    io.Reader
 	over bool
 }
 
 // readChunks has versitygw read a body in chunks through chunked, and one whose chunks
-// are signed through unended.
+// are signed through truncationReader.
 func readChunks(ctx fiber.Ctx, req *request) {
 	payload, body := ctx.Get("X-Amz-Content-Sha256"), ctx.Request().BodyStream()
 	signed := strings.HasPrefix(payload, signedChunks)
@@ -37,13 +37,13 @@ func readChunks(ctx fiber.Ctx, req *request) {
 	}
 	body = &chunked{r: body, trailer: payload != signedChunks, feeds: payload == signedChunks+"-TRAILER"}
 	if signed {
-		body = &unended{r: body}
+		body = &truncationReader{r: body}
 	}
 	utils.ContextKeyBodyReader.Set(ctx, body)
 }
 
 // Read implements io.Reader; after the last byte it fails.
-func (u *unended) Read(p []byte) (n int, err error) {
+func (u *truncationReader) Read(p []byte) (n int, err error) {
 	if !u.over {
 		n, err = u.r.Read(p)
 		u.over = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
