@@ -36,9 +36,12 @@ type search struct {
 	after string
 }
 
-// findMost is how many batches a pass looks at for contents that lost their references
-// by other hands: where nothing counts references each content has to be looked up.
-const findMost = 10
+// A pass looks at so many contents, in so many steps at most, for some that lost their
+// references by other hands: where nothing counts references each has to be looked up.
+const (
+	findMost  = 10 * defaultBatch
+	findSteps = 100
+)
 
 // Name returns the routine's name in runs and metrics.
 func (c *Clean) Name() string { return "clean " + c.Collection }
@@ -57,7 +60,8 @@ func (c *Clean) Pass(string) func(ctx context.Context, add func(string, int64)) 
 type cleaning struct {
 	*Clean
 	unmarked bool
-	looked   int
+	looked   int // steps
+	found    bool
 }
 
 func (p *cleaning) step(ctx context.Context, add func(string, int64)) (more bool, err error) {
@@ -67,7 +71,7 @@ func (p *cleaning) step(ctx context.Context, add func(string, int64)) (more bool
 		add("unmarked", int64(n))
 		p.unmarked = n < p.Batch
 		return err == nil, err
-	case p.looked < findMost:
+	case !p.found:
 		return p.find(ctx, add)
 	}
 	return p.batch(ctx, add)
@@ -83,9 +87,7 @@ func (p *cleaning) find(ctx context.Context, add func(string, int64)) (more bool
 	}
 	add("found", int64(n))
 	p.looked++
-	if next == "" {
-		p.looked = findMost
-	}
+	p.found = next == "" || p.looked >= findSteps || p.looked*p.Batch >= findMost
 	p.search.mu.Lock()
 	p.search.after = next
 	p.search.mu.Unlock()

@@ -29,19 +29,22 @@ func (m *many) Find(_ context.Context, after string, limit int, _ time.Duration)
 
 func (*many) Mark(context.Context, MarkRequest) (Marked, error) { return Marked{}, nil }
 
-// A pass looks at so many contents at most, and the next one goes on from there.
+// A pass looks at so many contents at most, in so many steps, and the next one goes on
+// from there.
 func TestCleanLooksOn(t *testing.T) {
-	m := &many{}
-	c := &Clean{Contents: m, Batch: 100, Boot: lethe.Monotonic{}}
-	for pass := range 3 {
-		step := c.Pass("")
-		for more, err := true, error(nil); more; {
-			if more, err = step(t.Context(), func(string, int64) {}); err != nil {
-				t.Fatal(err)
+	for batch, most := range map[int]int{2500: 10_000, 1000: 10_000, 100: 10_000, 5: 500} {
+		m := &many{}
+		c := &Clean{Contents: m, Batch: batch, Boot: lethe.Monotonic{}}
+		for pass := range 3 {
+			step := c.Pass("")
+			for more, err := true, error(nil); more; {
+				if more, err = step(t.Context(), func(string, int64) {}); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if want := (pass + 1) * findMost * 100; m.looked != want {
-			t.Fatalf("after pass %d, %d contents were looked at, want %d", pass, m.looked, want)
+			if want := (pass + 1) * most; m.looked != want {
+				t.Fatalf("batches of %d: after pass %d, %d contents were looked at, want %d", batch, pass, m.looked, want)
+			}
 		}
 	}
 }

@@ -106,15 +106,19 @@ func (c Collection) Cleans() bool {
 // defaultBatch is as many keys as S3 deletes with one request.
 const defaultBatch = 1000
 
-// BatchSize returns how many rows a transaction takes. With a rate it is at most a
-// quarter of a second's, so that the application meets no long ones.
+// BatchSize returns how many rows a transaction takes. With a rate it is what the rate
+// gives in 25 ms, so that the application meets no long ones; few rows take a quarter of a
+// second's, as statements for a handful cost more than they spare.
 func (c Collection) BatchSize() int {
 	size := cmp.Or(c.Batch, defaultBatch)
 	if c.RatePerSecond > 0 {
-		size = min(size, max(c.RatePerSecond/4, 1))
+		size = min(size, max(c.RatePerSecond/40, min(c.RatePerSecond/4, fewRows), 1))
 	}
 	return size
 }
+
+// fewRows are so few that the database has a batch of them done in some 10 ms.
+const fewRows = 50
 
 // HasObjects reports whether the rows of a collection have objects.
 func (c Collection) HasObjects() bool { return c.Contents != nil || len(c.Rows.Objects) > 0 }

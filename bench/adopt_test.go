@@ -264,7 +264,8 @@ func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error)
 	expire := &adopt.Expire{Collection: "pastes", Records: rows, Holds: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
 	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: c.BatchSize(), Boot: lethe.Monotonic{}}
 	expire.Clean, expire.Ender = clean, rows
-	g := gang{workers, func() func(context.Context, int) error { return reclaim.Throttle(rate, c.BatchSize()) }}
+	gangOf := func() gang { return gang{workers, reclaim.Throttle(rate, c.BatchSize())} }
+	expirers, cleaners := gangOf(), gangOf() // each routine has the rate
 	return func(ctx context.Context) (int64, error) {
 		var n atomic.Int64
 		count := func(name string, k int64) {
@@ -283,10 +284,10 @@ func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error)
 					last = true
 				case <-time.After(cleanPause):
 				}
-				cleaned = g.pass(ctx, clean.Pass, count)
+				cleaned = cleaners.pass(ctx, clean.Pass, count)
 			}
 		})
-		err := g.pass(ctx, expire.Pass, count)
+		err := expirers.pass(ctx, expire.Pass, count)
 		close(expired)
 		cleaning.Wait()
 		return n.Load(), errors.Join(err, cleaned)
@@ -299,14 +300,13 @@ const cleanPause = 500 * time.Millisecond
 // gang is the workers of a routine, which share a rate.
 type gang struct {
 	workers  int
-	throttle func() func(context.Context, int) error
+	throttle func(context.Context, int) error // nil: no limit
 }
 
 // pass makes a pass with all of them.
 func (g gang) pass(ctx context.Context, pass func(string) func(context.Context, func(string, int64)) (bool, error), count func(string, int64)) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, g.workers)
-	throttle := g.throttle()
 	for i := range g.workers {
 		step := pass(fmt.Sprint("worker", i))
 		wg.Go(func() {
@@ -319,8 +319,8 @@ func (g gang) pass(ctx context.Context, pass func(string) func(context.Context, 
 						items += n
 					}
 				})
-				if err == nil && throttle != nil && items > 0 {
-					err = throttle(ctx, int(items))
+				if err == nil && g.throttle != nil && items > 0 {
+					err = g.throttle(ctx, int(items))
 				}
 				if err != nil {
 					errs <- err

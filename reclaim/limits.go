@@ -35,13 +35,14 @@ type Limits struct {
 	shares int
 }
 
-// Throttle bounds the items that a routine does in a second, for Scheduled; a step does
-// batch at most. Nil where perSecond is 0: no limit.
+// Throttle bounds the items that a routine does in a second, for Scheduled, and spreads
+// them over it: what a slow step left of its time can be made up for a tenth of a second.
+// A step does batch at most. Nil where perSecond is 0: no limit.
 func Throttle(perSecond, batch int) func(ctx context.Context, items int) error {
 	if perSecond <= 0 {
 		return nil
 	}
-	limit := rate.NewLimiter(rate.Limit(perSecond), max(batch, perSecond))
+	limit := rate.NewLimiter(rate.Limit(perSecond), max(batch, perSecond/10))
 	return func(ctx context.Context, items int) error { return limit.WaitN(ctx, min(items, limit.Burst())) }
 }
 
