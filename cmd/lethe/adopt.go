@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ same database.`,
 			if !once && !dry {
 				log = app.NewLogger(config.Default().Log, c.err, new(slog.LevelVar))
 			}
-			return c.withAdoption(cmd.Context(), args[0], log, func(a *adoption.Adoption) error {
+			run := func(a *adoption.Adoption) error {
 				switch {
 				case dry:
 					return c.adoptDry(cmd.Context(), a, args[0])
@@ -133,7 +134,12 @@ same database.`,
 					return c.adoptOnce(cmd.Context(), a)
 				}
 				return a.Run(cmd.Context(), metrics)
-			})
+			}
+			err := c.withAdoption(cmd.Context(), args[0], log, run)
+			for errors.Is(err, adoption.ErrFits) {
+				err = c.withAdoption(cmd.Context(), args[0], log, run)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "reclaim what is due now, and end")
@@ -152,7 +158,11 @@ func (c *cli) adoptOnce(ctx context.Context, a *adoption.Adoption) error {
 			printf(c.out, "%-24s %s\n", r.Routine.Name(), counts(n))
 		}
 	}
-	return errors.Join(err, c.adoptStatus(ctx, a))
+	err = errors.Join(err, c.adoptStatus(ctx, a))
+	if idle := a.Idle(); err == nil && len(idle) > 0 {
+		err = &exitError{code: exitProblems, err: fmt.Errorf("%s: not worked on, for the reason above", strings.Join(idle, ", "))}
+	}
+	return err
 }
 
 func (c *cli) adoptGuardCommand() *cobra.Command {
@@ -213,6 +223,9 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 	return c.withAdoption(ctx, args[0], c.adoptLog(), func(a *adoption.Adoption) error {
 		names := args[1:]
 		for _, name := range names {
+			if err := a.Unusable[name]; err != nil {
+				return err
+			}
 			if !slices.Contains(a.Description.Names(), name) {
 				return fmt.Errorf("%s describes no collection %q", args[0], name)
 			}
@@ -227,7 +240,11 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 				}
 			}
 		}
-		if len(names) == 0 {
+		var unusable error
+		if len(args) == 1 {
+			unusable = errors.Join(slices.Collect(maps.Values(a.Unusable))...)
+		}
+		if len(names) == 0 && unusable == nil {
 			return fmt.Errorf("no collection of %s asks for a guard (guard: trigger)", args[0])
 		}
 		for _, name := range names {
@@ -235,7 +252,7 @@ func (c *cli) withGuarded(ctx context.Context, args []string, fn func(context.Co
 				return err
 			}
 		}
-		return nil
+		return unusable
 	})
 }
 

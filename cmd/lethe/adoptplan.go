@@ -28,6 +28,9 @@ are not in it: they wait for grace.unreferenced first.`,
 			return c.withAdoption(cmd.Context(), args[0], nil, func(a *adoption.Adoption) error {
 				return c.keepPlan(out, "lethe adopt apply "+args[0]+" "+out, func(w io.Writer) error {
 					_, err := a.WritePlan(cmd.Context(), args[1:], versionText(), w)
+					for name, why := range a.Unusable {
+						printf(c.err, "nothing of %s is in the plan: %v\n", name, why)
+					}
 					return err
 				})
 			})

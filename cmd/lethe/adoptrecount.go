@@ -41,6 +41,9 @@ time, under a lock on each that is wrong.`,
 
 func (c *cli) adoptRecount(ctx context.Context, a *adoption.Adoption, name string, repair bool) error {
 	rows := a.Collection(name)
+	if err := a.Unusable[name]; err != nil {
+		return err
+	}
 	if rows == nil {
 		return fmt.Errorf("there is no collection of records %q", name)
 	}

@@ -40,6 +40,7 @@ type Options struct {
 // Adoption is a description with everything that it names opened.
 type Adoption struct {
 	Description *adopt.Description // without collections that cannot be opened
+	whole       *adopt.Description
 	DB          *sqladopt.DB
 	Loop        *reclaim.Loop
 	// Unusable are collections that do not fit the database, with the reason: the others
@@ -59,8 +60,7 @@ type Adoption struct {
 }
 
 // Open opens the database and looks at every collection's tables. It changes
-// nothing, and fails if it can use no collection. Buckets and cache are reached when
-// they are first needed.
+// nothing. Buckets and cache are reached when they are first needed.
 func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Clock = cmp.Or[lethe.Clock](o.Clock, lethe.SystemClock{})
@@ -70,7 +70,7 @@ func Open(ctx context.Context, d *adopt.Description, o Options) (_ *Adoption, er
 		host, _ := os.Hostname() // empty is as good
 		o.Worker = fmt.Sprintf("%s-%d", cmp.Or(host, "host"), os.Getpid())
 	}
-	a := &Adoption{Description: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
+	a := &Adoption{Description: d, whole: d, o: o, since: o.Clock.Now(), Unusable: map[string]error{}, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}, quarantines: map[string]*adopt.Quarantine{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -104,9 +104,6 @@ func (a *Adoption) openAll(ctx context.Context) error {
 			return err
 		}
 		a.Unusable[name] = err
-	}
-	if len(a.Unusable) == len(a.Description.Collections) {
-		return errors.Join(slices.Collect(maps.Values(a.Unusable))...)
 	}
 	rest := *a.Description
 	rest.Collections = maps.Clone(rest.Collections)

@@ -3,6 +3,8 @@ package adoption
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
@@ -34,9 +36,12 @@ func (a *Adoption) Unknown(names []string, key string) error {
 		asked[name] = true
 	}
 	said := fmt.Sprintf("nothing is known of %q: no row, content, object or folder on record has this key, and no receipt names it", key)
+	for _, name := range slices.Sorted(maps.Keys(a.Unusable)) {
+		said += fmt.Sprintf("; %s could not be asked (%v)", name, a.Unusable[name])
+	}
 	var prefixes []string
-	for _, name := range a.Description.Names() {
-		c := a.Description.Collections[name]
+	for _, name := range a.whole.Names() {
+		c := a.whole.Collections[name]
 		if c.Prefix == "" {
 			continue
 		}

@@ -12,6 +12,9 @@ import (
 // and changes nothing.
 func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 	rows, ok := a.keys[name]
+	if err := a.Unusable[name]; err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("there is no collection of keys %q", name)
 	}

@@ -28,6 +28,9 @@ func (a *Adoption) moved(name string) *sqladopt.Quarantine {
 
 // Quarantine returns the quarantine of a collection, whatever its mode.
 func (a *Adoption) Quarantine(ctx context.Context, name string) (*adopt.Quarantine, error) {
+	if err := a.Unusable[name]; err != nil {
+		return nil, err
+	}
 	c := a.Description.Collections[name]
 	if c.Quarantine == nil {
 		return nil, fmt.Errorf("collection %q has no quarantine", name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -105,8 +106,11 @@ func (a *Adoption) backlog(ctx context.Context, b *Backlog, s standing) error {
 }
 
 // Prepare makes Lethe's tables and checks the collections. Those with a problem only
-// report; Run takes them up once it is mended.
+// report; Run takes them up once it is mended. It fails if no collection can be used.
 func (a *Adoption) Prepare(ctx context.Context) error {
+	if len(a.Description.Collections) == 0 {
+		return errors.Join(slices.Collect(maps.Values(a.Unusable))...)
+	}
 	if err := errors.Join(a.openAudit(), a.DB.Install(ctx)); err != nil {
 		return err
 	}
@@ -138,10 +142,12 @@ func (a *Adoption) Prepare(ctx context.Context) error {
 
 // Remove takes Lethe's tables and triggers out of the database, after rows that are
 // claimed were made live again. It refuses where keys of objects would be forgotten that
-// are yet to be deleted, unless it is told to.
+// are yet to be deleted, or rows be left in progress, unless it is told to.
 func (a *Adoption) Remove(ctx context.Context, forget bool) error {
-	for name, err := range a.Unusable {
-		return fmt.Errorf("collection %s cannot be used, and its guard not be removed; correct it first: %w", name, err)
+	if !forget {
+		for _, err := range a.Unusable {
+			return fmt.Errorf("%w: correct that first, or leave behind with --forget what lethe has begun with it: objects stay in the bucket, and rows in progress stay so", err)
+		}
 	}
 	if err := a.nothingMoved(ctx); err != nil {
 		return err
@@ -195,11 +201,13 @@ func (a *Adoption) nothingLeft(ctx context.Context) error {
 
 // Run works by the timetables until ctx ends, and answers scrapes on the address if
 // there is one.
+//
+// It ends with ErrFits once a collection fits the database that did not.
 func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	if err := a.Prepare(ctx); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.Description.Names(), func(name string) bool { return a.Description.Collections[name].Mode == adopt.Reclaim }) {
+	if !slices.ContainsFunc(a.whole.Names(), func(name string) bool { return a.whole.Collections[name].Mode == adopt.Reclaim }) {
 		return fmt.Errorf("no collection reclaims: set mode: reclaim once \"lethe adopt check\" finds no problem")
 	}
 	a.o.Log.Info("reclaiming", "collections", len(a.Description.Collections), "worker", a.o.Worker)
@@ -217,8 +225,18 @@ func (a *Adoption) Run(ctx context.Context, metrics string) error {
 	}()
 	var resumed sync.WaitGroup
 	resumed.Go(func() { a.resume(ctx, &resumed) })
+	var fits bool
+	resumed.Go(func() {
+		if fits = a.awaitFit(ctx); fits {
+			stop()
+		}
+	})
 	a.Loop.Run(ctx)
 	resumed.Wait()
 	stop()
-	return <-served
+	err := <-served
+	if err == nil && fits {
+		return ErrFits
+	}
+	return err
 }

@@ -2,12 +2,14 @@ package adoption
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -67,6 +69,41 @@ func (a *Adoption) suspend(name string) {
 		}
 	}
 	a.Loop.Routines = slices.DeleteFunc(a.Loop.Routines, out)
+}
+
+// ErrFits says that a collection can be used which could not when the database was opened.
+var ErrFits = errors.New("a collection fits the database now: open it again")
+
+// awaitFit looks at collections that cannot be used now and then, and reports whether one
+// fits the database before ctx ends.
+func (a *Adoption) awaitFit(ctx context.Context) bool {
+	for len(a.Unusable) > 0 && lethe.Sleep(ctx, a.o.Recheck) == nil {
+		for name := range a.Unusable {
+			if a.fits(ctx, name) {
+				a.o.Log.Info("a collection can be used now: starting anew", "collection", name)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fits reports whether a collection can be used.
+func (a *Adoption) fits(ctx context.Context, name string) bool {
+	probe := Adoption{DB: a.DB, collections: map[string]*sqladopt.Collection{}, folders: map[string]*sqladopt.Folders{}, keys: map[string]*sqladopt.Keys{}}
+	return probe.open(ctx, name, a.whole.Collections[name]) == nil
+}
+
+// Idle are the collections that are to reclaim and that this process does not work on.
+func (a *Adoption) Idle() []string {
+	idle := a.suspended.names()
+	for name := range a.Unusable {
+		if a.whole.Collections[name].Mode == adopt.Reclaim {
+			idle = append(idle, name)
+		}
+	}
+	slices.Sort(idle)
+	return idle
 }
 
 // resume checks suspended collections again now and then until ctx ends, and runs the

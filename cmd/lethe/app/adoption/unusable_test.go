@@ -1,6 +1,9 @@
 package adoption
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +54,46 @@ func TestUnusableCollections(t *testing.T) {
 			t.Errorf("of %s it is known: %q", b.Collection, b.Problem)
 		}
 	}
-	if err := a.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "cannot be used") {
-		t.Errorf("all was removed, though a guard may be left: %v", err)
+	if idle := a.Idle(); !slices.Equal(idle, []string{"ghosts", "links"}) {
+		t.Errorf("%v are not worked on", idle)
+	}
+	if err := a.Unknown(a.Description.Names(), "links/x"); !strings.Contains(err.Error(), "no_column") || !strings.Contains(err.Error(), "belong to collection links") {
+		t.Errorf("of a key that a collection may have that could not be asked: %v", err)
+	}
+	if err := a.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "--forget") {
+		t.Errorf("all was removed, though objects may be left: %v", err)
 	}
 	delete(d.Collections, "pastes")
-	if _, err := Open(t.Context(), d, Options{}); err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Errorf("nothing can be used, and it opens: %v", err)
+	none, err := Open(t.Context(), d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = none.Close() })
+	if err := none.Run(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("nothing can be used, and it runs: %v", err)
+	}
+}
+
+// A collection whose table is made later is noticed while others are worked on.
+func TestUnusableIsTakenUp(t *testing.T) {
+	s := newLiteSite(t)
+	s.Description.Collections["late"] = adopt.Collection{Mode: adopt.Reclaim, Rows: adopt.Rows{Table: "late", Key: "id", End: "ends", Zone: "UTC"}}
+	a, err := Open(t.Context(), s.Description, Options{Recheck: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(context.WithoutCancel(t.Context()), "") }()
+	select {
+	case err := <-ran:
+		t.Fatalf("it ended while the table is not there: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := s.app.Exec(`CREATE TABLE late (id integer PRIMARY KEY, ends text)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ran; !errors.Is(err, ErrFits) {
+		t.Errorf("once the table is there it ends with %v", err)
 	}
 }
