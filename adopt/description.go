@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/yamlfile"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
 
@@ -23,6 +24,17 @@ type Description struct {
 	Redis       string                `yaml:"redis"`
 	Buckets     map[string]BucketSpec `yaml:"buckets"`
 	Collections map[string]Collection `yaml:"collections"`
+
+	file *yamlfile.File // nil: it was not read from one
+}
+
+// Place returns file, line and column at which a collection is described; empty if that is
+// not known.
+func (d *Description) Place(collection string) string {
+	if d.file == nil {
+		return ""
+	}
+	return d.file.Place("collections." + collection)
 }
 
 // TracingSpec is where traces of runs go (OpenTelemetry, OTLP over HTTP).

@@ -51,6 +51,7 @@ func read(file *yamlfile.File, lookup func(string) (string, bool)) (*Description
 	if len(wrong) > 0 {
 		return nil, errors.New(strings.Join(file.Locate(wrong), "\n"))
 	}
+	d.file = file
 	return &d, nil
 }
 

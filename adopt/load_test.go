@@ -67,6 +67,7 @@ func TestErrorsNameTheirPlace(t *testing.T) {
 		{"buckets:", "buckets: [main]\nbucket:", `buckets: is not a section`},
 		{"collections:", "collections: none\nmore:", `collections: is not a section`},
 		{"contents:", "contents: content\n    more:", `collections.pastes.contents: is not a section`},
+		{"collections:", "x: 1\ncollections:", "x: there is no such key; possible here: database, schema, receipts, audit, tracing, redis, buckets, collections\n"},
 		{"  links:", "  pastes:", `mapping key "pastes" already defined`},
 	} {
 		path := filepath.Join(t.TempDir(), "adopt.yaml")

@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml/token"
@@ -35,6 +36,16 @@ func (d *File) place(key string) *token.Token {
 		}
 	}
 	return nil
+}
+
+// Place returns file, line and column of a key, or of what it is left out of; empty if the
+// file says neither.
+func (d *File) Place(key string) string {
+	tok := d.place(key)
+	if tok == nil || tok.Position == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", d.name, tok.Position.Line, tok.Position.Column)
 }
 
 // Forget forgets the place of a key that has another value than the file's.

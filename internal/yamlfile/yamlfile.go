@@ -201,6 +201,9 @@ func (d *File) section(node ast.Node, v reflect.Value, path string) {
 	var names []string
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
 		names = append(names, name)
 		fields[name] = v.Field(i)
 	}

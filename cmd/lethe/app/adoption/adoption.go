@@ -103,6 +103,9 @@ func (a *Adoption) openAll(ctx context.Context) error {
 		if _, down := a.DB.Now(ctx); down != nil {
 			return err
 		}
+		if at := a.Description.Place(name); at != "" {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
 		a.Unusable[name] = err
 	}
 	rest := *a.Description
