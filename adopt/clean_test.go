@@ -48,3 +48,14 @@ func TestCleanLooksOn(t *testing.T) {
 		}
 	}
 }
+
+// A row whose key is empty has no object: none is told of as one outside of the prefix.
+func TestEmptyKeysAreNotOutside(t *testing.T) {
+	var told []string
+	e := &Events{Outside: func(_ string, keys []string) { told = append(told, keys...) }}
+	e.outside("photos", []string{""})
+	e.outside("photos", []string{"", "elsewhere/x"})
+	if len(told) != 1 || told[0] != "elsewhere/x" {
+		t.Errorf("told of %q", told)
+	}
+}

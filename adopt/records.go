@@ -3,6 +3,7 @@ package adopt
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/lethe-storage/lethe"
@@ -239,6 +240,7 @@ func (e *Events) broken(collection string, contents []string) {
 }
 
 func (e *Events) outside(collection string, keys []string) {
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" }) // which names none
 	if e != nil && e.Outside != nil && len(keys) > 0 {
 		e.Outside(collection, keys)
 	}
