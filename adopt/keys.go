@@ -81,7 +81,10 @@ type Keys struct {
 	Remove     Deleter // of orphans, by their whole keys: deletes them, or moves them
 	Batch      int
 	// Only, if set, are the orphans that may go: no others are remembered or deleted.
-	Only   map[string]bool
+	Only map[string]bool
+	// Hook is told of keys without an object in each pass that is not for Only, a batch at
+	// a time. Nil: nobody is. What it fails of is counted, and told again by the next pass.
+	Hook   func(ctx context.Context, keys []string) error
 	Boot   lethe.Clock
 	Events *Events
 }
@@ -96,6 +99,9 @@ func (k *Keys) Plan(ctx context.Context) (Backlog, error) { return k.Rows.Known(
 func (k *Keys) Pass(string) func(ctx context.Context, add func(string, int64)) (bool, error) {
 	return func(ctx context.Context, add func(string, int64)) (bool, error) {
 		c := &comparison{Keys: k, add: add, orphans: k.reclaim, left: k.Rules.Most}
+		if k.Only == nil {
+			c.hook = k.Hook
+		}
 		return false, c.run(ctx, k.Only == nil)
 	}
 }
@@ -178,6 +184,7 @@ type comparison struct {
 	add     func(string, int64)
 	orphans func(context.Context, *comparison, []OrphanObject) error
 	missed  func([]string)
+	hook    func(context.Context, []string) error
 	left    int // that may be deleted
 
 	at      lethe.Time // when the rows were read
@@ -297,6 +304,13 @@ func (c *comparison) flushMissing(ctx context.Context) error {
 		c.missed(missing)
 	}
 	c.Events.missing(c.Collection, missing)
+	if c.hook == nil || len(missing) == 0 {
+		return nil
+	}
+	if err := c.hook(ctx, missing); err != nil {
+		c.add("untold", int64(len(missing)))
+		c.Events.untold(c.Collection, err)
+	}
 	return nil
 }
 

@@ -24,6 +24,8 @@ type KeySpec struct {
 	// Least is the part of the rows of the last run that have to be there still
 	// (default 0.5).
 	Least *float64 `yaml:"least"`
+	// Hook is a program, and its arguments, that is told of keys without an object.
+	Hook []string `yaml:"hook"`
 }
 
 // KeyRules are a KeySpec, what it leaves out by default.
@@ -63,6 +65,9 @@ func (c Collection) checkKeys(d *Description) (wrong problems) {
 	s := *c.Keys
 	if strings.TrimSpace(s.Query) == "" || strings.Contains(s.Query, ";") || parameter.MatchString(s.Query) {
 		wrong.add("keys.query", "write one SELECT that returns the whole keys that rows name, without a semicolon or parameters")
+	}
+	if len(s.Hook) > 0 && s.Hook[0] == "" {
+		wrong.add("keys.hook", "names no program: write one, and its arguments, such as [/usr/local/bin/missing]")
 	}
 	times := passTimes{s.MinAge, s.Retention, s.Interval, 10 * time.Minute, "10m at least"}
 	return slices.Concat(wrong, times.check().below("keys"), checkPass(s.Most, s.Rules().Least).below("keys"), c.Graces().check(), c.checkBucket(d), c.checkQuarantine())

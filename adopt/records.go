@@ -179,6 +179,8 @@ type Events struct {
 	Refused func(collection, key, why string)
 	// Missing: rows name keys that have no object.
 	Missing func(collection string, keys []string)
+	// Untold: a hook was not told of all keys that have no object.
+	Untold func(collection string, err error)
 	// Outside: objects do not lie below the prefix, and are left alone.
 	Outside func(collection string, keys []string)
 	// Restored: objects were copied back from quarantine.
@@ -243,6 +245,12 @@ func (e *Events) outside(collection string, keys []string) {
 	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" }) // which names none
 	if e != nil && e.Outside != nil && len(keys) > 0 {
 		e.Outside(collection, keys)
+	}
+}
+
+func (e *Events) untold(collection string, err error) {
+	if e != nil && e.Untold != nil {
+		e.Untold(collection, err)
 	}
 }
 

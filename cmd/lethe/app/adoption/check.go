@@ -84,7 +84,7 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		if err != nil {
 			return nil, err
 		}
-		out[name] = slices.Concat(out[name], found, database)
+		out[name] = slices.Concat(out[name], found, database, checkHook(a.Description.Collections[name]))
 	}
 	for name, folders := range a.folders {
 		found, err := a.checkNames(ctx, name, folders.Rights, a.sampledFolders(name))

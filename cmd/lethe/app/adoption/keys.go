@@ -29,7 +29,7 @@ func (a *Adoption) Keys(ctx context.Context, name string) (*adopt.Keys, error) {
 	}
 	return &adopt.Keys{
 		Collection: name, Prefix: c.Prefix, Rules: c.Keys.Rules(), Rows: rows, Store: bucket, Remove: remover, Batch: defaultBatch,
-		Boot: a.o.Boot, Events: a.adoptEvents(),
+		Hook: hookOf(name, c), Boot: a.o.Boot, Events: a.adoptEvents(),
 	}, nil
 }
 
