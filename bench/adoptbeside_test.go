@@ -84,10 +84,21 @@ func serve(ctx context.Context, t *testing.T, store *paste.Store) (took []time.D
 	return took
 }
 
+// phaseOf ends after the time of a phase. It tells nobody when: a limit of rates would
+// refuse to wait until then.
+func phaseOf(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	end := time.AfterFunc(*besideTime, cancel)
+	return ctx, func() {
+		end.Stop()
+		cancel()
+	}
+}
+
 // beside lets the application work for the time of a phase, beside a job if there is one.
 func (p *pastes) beside(store *paste.Store, job func(context.Context) (int64, error)) (p99 time.Duration, rate float64) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), *besideTime)
+	ctx, cancel := phaseOf(p.t)
 	defer cancel()
 	var took []time.Duration
 	var wg sync.WaitGroup
@@ -125,7 +136,7 @@ func TestAdoptBeside(t *testing.T) {
 		return p.beside(store, job)
 	}
 	alone := func() float64 {
-		ctx, cancel := context.WithTimeout(t.Context(), *besideTime)
+		ctx, cancel := phaseOf(t)
 		defer cancel()
 		return p.run(func(context.Context) (int64, error) {
 			n, err := p.adopted(1, 0)(ctx)
