@@ -130,17 +130,23 @@ func (a *Adoption) checkBucket(ctx context.Context, name string, compare compare
 		more, err = a.checkQuarantine(ctx, name)
 		found = append(found, more...)
 	}
-	found, err = denied(ctx, found, err)
 	return append(out, found...), err
 }
 
-// denied adds to findings what a bucket does not let one look at: that is a problem of its
-// collection, and of no other.
-func denied(ctx context.Context, found []adopt.Finding, err error) ([]adopt.Finding, error) {
-	if !errors.Is(err, blob.ErrDown) || ctx.Err() != nil {
+// isolated adds to the findings of a collection what bucket or database do not let one look
+// at: that is a problem of this collection, and of no other, unless the database does not
+// answer at all.
+func (a *Adoption) isolated(ctx context.Context, found []adopt.Finding, err error) ([]adopt.Finding, error) {
+	if err == nil || ctx.Err() != nil {
 		return found, err
 	}
-	return append(found, adopt.Finding{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}), nil
+	if errors.Is(err, blob.ErrDown) {
+		return append(found, adopt.Finding{Problem: true, What: err.Error(), Do: "correct the bucket's address and keys, or what its key may do"}), nil
+	}
+	if _, down := a.DB.Now(ctx); down != nil {
+		return found, err
+	}
+	return append(found, adopt.Finding{Problem: true, What: "it could not be checked: " + err.Error(), Do: "correct the description or the table, or let the statement be quicker"}), nil
 }
 
 // sampled compares keys below a prefix that sample returns.

@@ -32,7 +32,7 @@ func (a *Adoption) Check(ctx context.Context) (map[string][]adopt.Finding, error
 			continue
 		}
 		found, err := a.reportFolders(ctx, name)
-		found, err = denied(ctx, found, err)
+		found, err = a.isolated(ctx, found, err)
 		if err != nil {
 			return nil, err
 		}
@@ -59,41 +59,50 @@ func (a *Adoption) check(ctx context.Context) (map[string][]adopt.Finding, error
 		out[h.Collection] = append(out[h.Collection], adopt.Finding{What: h.Why()})
 	}
 	for name, rows := range a.collections {
-		c := a.Description.Collections[name]
-		found, err := rows.Check(ctx)
-		if err != nil {
+		found, err := a.checkRecords(ctx, name, rows, database)
+		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err
-		}
-		found = append(found, database...)
-		if c.HasObjects() {
-			more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, more...)
-		}
-		if len(c.Cache) > 0 {
-			if err := a.copies().Drop(ctx, []string{"lethe:check"}); err != nil {
-				found = append(found, adopt.Finding{Problem: true, What: "the cache does not answer: " + err.Error(), Do: "correct redis, or start it"})
-			}
 		}
 		out[name] = append(out[name], found...)
 	}
 	for name, keys := range a.keys {
 		found, err := a.checkNames(ctx, name, keys.Rights, sampled(a.Description.Collections[name].Prefix, keys.Sample))
-		if err != nil {
+		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database, checkHook(a.Description.Collections[name]))
 	}
 	for name, folders := range a.folders {
 		found, err := a.checkNames(ctx, name, folders.Rights, a.sampledFolders(name))
-		if err != nil {
+		if found, err = a.isolated(ctx, found, err); err != nil {
 			return nil, err
 		}
 		out[name] = slices.Concat(out[name], found, database)
 	}
 	return out, nil
+}
+
+// checkRecords checks a collection of records; what is found in the database stands behind
+// what is found in its tables.
+func (a *Adoption) checkRecords(ctx context.Context, name string, rows *sqladopt.Collection, database []adopt.Finding) ([]adopt.Finding, error) {
+	c := a.Description.Collections[name]
+	found, err := rows.Check(ctx)
+	if err != nil {
+		return found, err
+	}
+	found = append(found, database...)
+	if c.HasObjects() {
+		more, err := a.checkBucket(ctx, name, sampled(c.Prefix, rows.Sample))
+		if found = append(found, more...); err != nil {
+			return found, err
+		}
+	}
+	if len(c.Cache) > 0 {
+		if err := a.copies().Drop(ctx, []string{"lethe:check"}); err != nil {
+			found = append(found, adopt.Finding{Problem: true, What: "the cache does not answer: " + err.Error(), Do: "correct redis, or start it"})
+		}
+	}
+	return found, nil
 }
 
 // checkNames checks a collection of keys or folders.

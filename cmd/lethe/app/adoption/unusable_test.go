@@ -3,6 +3,7 @@ package adoption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,23 @@ func TestUnusableCollections(t *testing.T) {
 	t.Cleanup(func() { _ = none.Close() })
 	if err := none.Run(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("nothing can be used, and it runs: %v", err)
+	}
+}
+
+// A query that cannot be run is a problem of its collection, and keeps no other from working.
+func TestQueriesThatFail(t *testing.T) {
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Query = "SELECT object_key || 1 / (id - id) FROM files" })
+	f.put("a")
+	f.row("a")
+	if err := f.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := f.Check(t.Context())
+	if err != nil || !strings.Contains(fmt.Sprint(found["files"]), "division by zero") || !adopt.Problems(found["files"]) {
+		t.Errorf("a check finds %v, %v", found, err)
+	}
+	if idle := f.Idle(); !slices.Equal(idle, []string{"files"}) {
+		t.Errorf("%v are not worked on", idle)
 	}
 }
 
