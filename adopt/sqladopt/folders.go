@@ -23,7 +23,7 @@ var _ adopt.FolderRows = (*Folders)(nil)
 
 // {live} is the query of live folders, of one column: live(name).
 const (
-	oneColumn = `SELECT * FROM {live query} LIMIT 0`
+	noFolders = `SELECT * FROM {live query} LIMIT 0`
 	liveNames = `SELECT {live name} FROM {live}`
 	// lookLive counts rows, those without a name, and names those of a list that live.
 	lookLive = `SELECT count(*), count(*) FILTER (WHERE live.name IS NULL),
@@ -74,17 +74,23 @@ func (db *DB) Folders(ctx context.Context, name string, c adopt.Collection) (*Fo
 // try demands that the query of live folders works and has one column.
 func (f *Folders) try(ctx context.Context) error {
 	return f.read(ctx, "try folders.live", func(t *tx) error {
-		rows, err := t.s.Ask(t.ctx, oneColumn, nil)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		columns, err := rows.Columns()
-		if err == nil && len(columns) != 1 {
-			err = fmt.Errorf("the query has %d columns: it has to return one, the names of folders below the prefix", len(columns))
-		}
-		return errors.Join(err, rows.Err())
+		return t.oneColumn(noFolders, "the names of folders below the prefix")
 	})
+}
+
+// oneColumn demands that a query works and has one column: PostgreSQL would take the first
+// of several.
+func (t *tx) oneColumn(query, of string) error {
+	rows, err := t.s.Ask(t.ctx, query, nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err == nil && len(columns) != 1 {
+		err = fmt.Errorf("the query has %d columns: it has to return one, %s", len(columns), of)
+	}
+	return errors.Join(err, rows.Err())
 }
 
 // Look implements adopt.FolderMarks. Where Lethe's tables are not made yet nothing is

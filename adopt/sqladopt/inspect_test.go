@@ -225,3 +225,24 @@ func TestUnfitObjects(t *testing.T) {
 		t.Errorf("a date in a key: %v", err)
 	}
 }
+
+// A query that would change or lock rows is refused, and said to: it is not taken for a
+// server that may only be read.
+func TestQueriesThatWrite(t *testing.T) {
+	for _, url := range []string{servers.Postgres(t), servers.MariaDB(t)} {
+		db := openDB(t, url)
+		if _, err := db.runner.Pool.Exec(`CREATE TABLE files (name varchar(100) PRIMARY KEY)`); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]string{
+			"SELECT name FROM files FOR UPDATE": "a query must not write or lock rows",
+			"DELETE FROM files":                 "has to be a SELECT of one column",
+			"SELECT name, 1 FROM files":         "has to be a SELECT of one column",
+		} {
+			_, err := db.Keys(t.Context(), "files", adopt.Collection{Keys: &adopt.KeySpec{Query: query}})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", query, err, want)
+			}
+		}
+	}
+}

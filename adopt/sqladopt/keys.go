@@ -45,8 +45,7 @@ const (
 func (db *DB) Keys(ctx context.Context, name string, c adopt.Collection) (*Keys, error) {
 	k := &Keys{db.scope(name, c, words{"{named}": source(c.Keys.Query, "named", "key"), "{named key}": db.engine.text("named.key", column{})})}
 	err := k.read(ctx, "try the query", func(t *tx) error {
-		_, err := all(t, text, noNames)
-		return err
+		return t.oneColumn(noNames, "the whole keys (of several columns UNION ALL makes one)")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("collection %s: keys.query has to be a SELECT of one column: %w", name, err)

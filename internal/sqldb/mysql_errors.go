@@ -61,7 +61,7 @@ var mysqlAdvice = []struct {
 	{mysqlDenied, lethe.ErrUnavailable, "the user of the database lacks a privilege"},
 	{[]uint16{1418, 1419}, lethe.ErrUnavailable, "the server logs changes, and takes triggers and functions only with log_bin_trust_function_creators = 1, or from who has SUPER"},
 	{[]uint16{mysqlNoTable}, lethe.ErrUnavailable, "a table is not there: was it dropped?"},
-	{[]uint16{1290, 1792, 1836}, lethe.ErrUnavailable, "this server is read-only: a replica? give the URL of the primary"},
+	{[]uint16{1290, 1792, 1836}, lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows, and of a replica give the URL of the primary"},
 	{[]uint16{1021, 1114}, lethe.ErrUnavailable, "the disk of the server is full: free some space there"},
 	{[]uint16{mysqlLockWait}, lethe.ErrUnavailable, "another transaction held the rows for too long"},
 	{mysqlContended, lethe.ErrUnavailable, "other transactions were faster each time"},

@@ -99,7 +99,7 @@ var serverAdvice = map[string]struct {
 	"22021":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
 	"22P05":         {lethe.ErrInvalidKey, "PostgreSQL stores no text with a NUL or that is not UTF-8"},
 	"23":            {lethe.ErrCorrupt, "rows contradict each other"},
-	"25006":         {lethe.ErrUnavailable, "this PostgreSQL is read-only: a standby? give the URL of the primary"},
+	"25006":         {lethe.ErrUnavailable, "this connection may only read: a query must not write or lock rows, and of a standby give the URL of the primary"},
 	unknownStatement: {lethe.ErrUnavailable, "prepared statements get lost: a pooler in transaction mode lies between; " +
 		"say so in the configuration"},
 	statementExists: {lethe.ErrUnavailable, "prepared statements get mixed up: a pooler in transaction mode lies between; " +
