@@ -137,7 +137,7 @@ func TestAdoptCommands(t *testing.T) {
 	if n := a.count(lethesOwn); n != 0 {
 		t.Fatalf("a check left %d things of lethe's", n)
 	}
-	if code, out := a.run("run", a.file, "--once"); code != 0 || a.count(pastesLeft) != 1 {
+	if code, out := a.run("run", a.file, "--once"); code != exitProblems || !strings.Contains(out, "pastes: not worked on") || a.count(pastesLeft) != 1 {
 		t.Fatalf("a collection with a problem was worked on: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{"CREATE TRIGGER"}, "guard", "show", a.file)

@@ -72,7 +72,9 @@ func TestAdoptStatusTellsWhatIsWrong(t *testing.T) {
 	}
 	a.sql(`UPDATE pastes SET deletion_status = 'DELETION_IN_PROGRESS', deletion_initiated_at = now() - INTERVAL '3 hours'`)
 	a.ok([]string{"WRONG pastes: 1 row has been in progress for longer than grace.watchdog"}, "status", a.file)
-	a.ok(nil, "run", a.file, "--once")
+	if code, out := a.run("run", a.file, "--once"); code != exitProblems {
+		t.Errorf("a run without a guard: exit code %d\n%s", code, out)
+	}
 	a.ok([]string{"WRONG pastes: not worked on, by the instance that looked last, at 2", "its guard is not installed"}, "status", a.file)
 	a.ok(nil, "guard", "install", a.file, "--yes")
 	a.ok(nil, "run", a.file, "--once")

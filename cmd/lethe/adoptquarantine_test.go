@@ -30,7 +30,10 @@ func TestAdoptQuarantine(t *testing.T) {
 		INSERT INTO pastes (short_code, content_hash) VALUES ($2, $1)`, p.Hash, p.Code); err != nil {
 		t.Fatal(err)
 	}
-	a.ok([]string{"restored 1"}, "run", a.file, "--once")
+	// Its check misses the very object; what is in quarantine comes back all the same.
+	if code, out := a.run("run", a.file, "--once"); code != exitProblems || !strings.Contains(out, "restored 1") {
+		t.Errorf("a run that copies back: exit code %d\n%s", code, out)
+	}
 	if _, body, err := a.store.Read(t.Context(), p.Code); err != nil || string(body) != "short" {
 		t.Errorf("the paste that came back reads %q, %v", body, err)
 	}
