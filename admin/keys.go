@@ -160,9 +160,6 @@ func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
 // RemoveKey takes a key away: ErrNoSuchAccessKey. Its buckets and objects stay.
 func (s *Service) RemoveKey(ctx context.Context, req KeyName) (None, error) {
 	err := s.o.Ledger.RemoveAccessKey(ctx, req.ID)
-	if s.o.KeyRemoved != nil {
-		s.o.KeyRemoved(req.ID) // whatever came of it
-	}
 	if err == nil {
 		s.audit(ctx, "key_removed", "operator", slog.String("key", req.ID))
 	}

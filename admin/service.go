@@ -47,8 +47,6 @@ type Options struct {
 	Stopwatch lethe.Clock
 	// Spool holds results that the ledger may not have recorded; nil: there is none.
 	Spool Spool
-	// KeyRemoved is told of an access key that was taken away; nil: nobody asks.
-	KeyRemoved func(id string)
 	// RootKey is the id of the root key, which no other key may have; nil: not known.
 	RootKey func() string
 	// Audit records a destructive decision.

@@ -32,7 +32,7 @@ type Metrics struct {
 	breakers, takenOver          *prometheus.CounterVec
 	throttled, contradicted      *prometheus.CounterVec
 	copies, copyBytes, noCopies  *prometheus.CounterVec
-	redisDown, staleReads        prometheus.Counter
+	redisDown                    prometheus.Counter
 	runs, intents, problems      *prometheus.CounterVec
 	limited                      *prometheus.CounterVec
 	uploads                      prometheus.Counter
@@ -102,7 +102,6 @@ func (m *Metrics) engine() {
 	m.noCopies = m.counter("copies_failed_total", "Copies to a backend that were given up.", "backend")
 	m.takenOver = m.counter("stale_runs_taken_over_total", "Runs without a sign of life that were ended, so that others could go on.", "routine")
 	m.redisDown = m.plain("redis_down_total", "Times that Redis ceased to answer.")
-	m.staleReads = m.plain("stale_reads_total", "Reads of the ledger that were answered from memory while it did not answer.")
 	m.runs = m.counter("runs_total", "Runs that did something or failed.", "routine", "outcome")
 	m.limited = m.counter("runs_limited_total", "Runs that ended as they had taken as much as one run may, and more was due.", "routine")
 	for _, routine := range []string{"expire", "purge", "clean", "reap", "multipart", "lifecycle"} {
@@ -198,9 +197,6 @@ func (m *Metrics) RunTakenOver(r meta.Run) { m.takenOver.WithLabelValues(r.Routi
 
 // RedisDown counts a time that Redis ceased to answer.
 func (m *Metrics) RedisDown() { m.redisDown.Inc() }
-
-// StaleRead counts a read that was answered from memory.
-func (m *Metrics) StaleRead() { m.staleReads.Inc() }
 
 // Recovered counts claims that were taken back.
 func (m *Metrics) Recovered(r meta.Recovered) {

@@ -58,7 +58,6 @@ type Server struct {
 	MaxPerAddress  int       `yaml:"max_connections_per_address"` // per listener; 0: any number
 	MinBodyRate    Size      `yaml:"min_body_rate"`               // bytes a second; 0: none
 	DrainTimeout   Duration  `yaml:"drain_timeout"`
-	StaleReads     Duration  `yaml:"stale_reads"` // 0: none
 	CORS           CORS      `yaml:"cors"`
 	Ownership      string    `yaml:"object_ownership"` // of buckets made without one, in S3's words
 	AccountBuckets int       `yaml:"account_buckets"`  // that one may own; 0: any number

@@ -99,7 +99,7 @@ func TestValidateAccepts(t *testing.T) {
 		{"server.cors.default_origin=*"}, {"server.cors.default_origin=https://x.org:8443"},
 		{"paste.default_ttl=none"}, {"paste.max_ttl=none"}, {"store.new_buckets.default_ttl=30d"}, {"store.undo=7d"},
 		{"roles=reclaim", "database.url=postgres://u:p@h:5432/d?sslmode=disable", shared}, {"database.url=postgresql:///d?host=/run/pg", shared}, {"database.wait=none"},
-		{"redis.url=rediss://:p@h"}, {"redis.url=redis://h:6379/1", "redis.password_file=p"}, {"server.stale_reads=30s"},
+		{"redis.url=rediss://:p@h"}, {"redis.url=redis://h:6379/1", "redis.password_file=p"},
 		{"placement.replicas=2", "backends=[{name: a, kind: dir, path: a},{name: b, kind: s3, s3: {bucket: bbb, prefix: a/b/}}]"},
 		{"backends=[{name: a, kind: s3, s3: {endpoint: 'http://127.0.0.1:7070', bucket: bbb, access_key: a, secret_key_file: f}},{name: b, kind: s3, s3: {bucket: bbb}}]"},
 		{"reclaim.verify.schedule=every 1ms"}, {"store.min_part_size=1B"}, {"backends=[{name: a, kind: dir, path: a},{name: b, kind: dir, path: ab}]"},

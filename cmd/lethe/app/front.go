@@ -42,7 +42,7 @@ func (a *App) openFront(context.Context) (err error) {
 	store := tracedObjects{newBuckets{a.Objects, settingsOf(a.Config.Store), a.mayName}, a.watch.trace}
 	o := gateway.Options{
 		Store: s3.Store{Buckets: store, Documents: store, Rules: store, Objects: store, Uploads: store, Holds: store},
-		Keys:  a.keys(), Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
+		Keys:  a.Ledger, Root: gateway.Credentials{Access: a.Root.Access, Secret: a.Root.Secret.Reveal()},
 		Region: c.Region, Domain: c.Domain, Listen: []string{c.S3.Listen}, CORSOrigin: c.CORS.DefaultOrigin,
 		MaxConnections: c.MaxConnections, Drain: a.drainTimeout(), Clock: a.opt.Clock, MinPart: int64(a.Config.Store.MinPartSize),
 		AccountBuckets: c.AccountBuckets, MaxPerAddress: c.MaxPerAddress, BodyPace: a.bodyPace(),
@@ -64,21 +64,6 @@ func (a *App) openFront(context.Context) (err error) {
 	}
 	a.front.server, err = gateway.New(o)
 	return err
-}
-
-// keys looks access keys up.
-func (a *App) keys() s3.AccessKeys {
-	if a.reads != nil {
-		return a.reads.Keys(a.Ledger)
-	}
-	return a.Ledger
-}
-
-// keyRemoved has a key that was taken away forgotten, too.
-func (s *Store) keyRemoved(id string) {
-	if s.reads != nil {
-		s.reads.ForgetKey(id)
-	}
 }
 
 // newBuckets gives new buckets the settings of the configuration.

@@ -8,7 +8,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/failpoint"
-	"github.com/lethe-storage/lethe/internal/stale"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -51,15 +50,6 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 		return err
 	}}
 	s.watch.pulse = s.pulse
-	if window := s.Config.Server.StaleReads.Std(); window > 0 {
-		s.reads, err = stale.New(stale.Options{
-			Window: window, Down: func() bool { return !s.pulse.answers() }, Answered: s.watch.metrics.StaleRead,
-		})
-		if err != nil {
-			return err
-		}
-		s.rows = s.reads.Engine(s.rows)
-	}
 	s.Identity, err = s.Ledger.Identity(ctx)
 	s.watch.store = s.Identity.ID
 	if why := s.Ledger.Strayed(); why != "" {

@@ -25,7 +25,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/spool"
-	"github.com/lethe-storage/lethe/internal/stale"
 	"github.com/lethe-storage/lethe/internal/wake"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
@@ -112,7 +111,6 @@ type Store struct {
 	gates    map[string]*gate.Store    // before breakers
 	buckets  map[string]*s3blob.Store  // those of raw that lie in S3
 	rows     failpoint.Ledger          // Ledger, as objects and the engine's routines see it
-	reads    *stale.Reads              // nil: none are remembered
 	redis    *redisconn.Conn           // nil: none
 	limits   *reclaim.Limits
 	strain   *reclaim.Strain            // of the ledger; nil: nobody watches it
@@ -206,13 +204,9 @@ func (s *Store) lock(context.Context) error {
 func (s *Store) makeObjects(context.Context) (err error) {
 	events := s.watch.objects()
 	events.Begun = s.router.Wrote
-	var rows object.Ledger = s.rows
-	if s.reads != nil {
-		rows = s.reads.Ledger(s.rows)
-	}
 	s.Objects, err = object.New(object.Options{
 		Pick: s.router.Pick, Refuse: s.router.Refuse,
-		Ledger: rows, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
+		Ledger: s.rows, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
 		Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
 		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
 		Background: true, Events: events,
