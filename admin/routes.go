@@ -11,7 +11,7 @@ import (
 // served; a new topic adds a list of its own. Tests hold each route to a role, an
 // entry in openapi.json, and an audit line if it changes something.
 func Routes() []Route {
-	all := slices.Concat(storeRoutes(), planRoutes(), spoolRoutes(), bucketRoutes(), backendRoutes(), queueRoutes(), accessRoutes(), openAPIRoutes())
+	all := slices.Concat(storeRoutes(), planRoutes(), bucketRoutes(), backendRoutes(), queueRoutes(), accessRoutes(), openAPIRoutes())
 	slices.SortFunc(all, func(a, b Route) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }

@@ -45,8 +45,6 @@ type Options struct {
 	// Stopwatch says when what takes long to count is counted anew (default:
 	// lethe.Monotonic).
 	Stopwatch lethe.Clock
-	// Spool holds results that the ledger may not have recorded; nil: there is none.
-	Spool Spool
 	// RootKey is the id of the root key, which no other key may have; nil: not known.
 	RootKey func() string
 	// Audit records a destructive decision.

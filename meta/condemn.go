@@ -15,27 +15,6 @@ type death struct {
 	silent bool       // pending, and condemned behind its writer's back: it may be at work
 }
 
-// Doomed is a blob that a transaction was to condemn.
-type Doomed struct {
-	ID      lethe.ID
-	Backend string
-	Size    int64 // bytes
-}
-
-// CondemnError is the failure of a transaction that had moved blobs to the queue
-// before it failed, or whose outcome is unknown. Where it certainly failed they are
-// what they were.
-type CondemnError struct {
-	Blobs []Doomed
-	Err   error
-}
-
-// Error implements error.
-func (e *CondemnError) Error() string { return e.Err.Error() }
-
-// Unwrap answers the failure.
-func (e *CondemnError) Unwrap() error { return e.Err }
-
 // condemned counts what was moved to the queue.
 type condemned struct {
 	blobs int
@@ -100,7 +79,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 // condemnBy runs a statement that condemns blobs in state from and answers their
 // ids, backends, sizes and reasons.
 func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemned, err error) {
-	list, err := all(t, func(r *sql.Rows) (d Doomed, err error) {
+	list, err := all(t, func(r *sql.Rows) (d CondemnedBlob, err error) {
 		var reason lethe.Reason
 		if err = r.Scan(&d.ID, &d.Backend, &d.Size, &reason); err == nil {
 			t.counts.move(Move{d.Backend, from, lethe.Condemned, reason, 1, d.Size})

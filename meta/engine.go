@@ -71,19 +71,12 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 		return fmt.Errorf("meta: %s: %w", what, err)
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Write: true}, fn)
-	var last *tx // the engine has answered before it is read
-	err := db.engine.run(ctx, k, job{what: what, fn: func(t *tx) error {
-		last = t
-		return fn(t)
-	}, by: lethe.CallerOf(ctx)})
+	err := db.engine.run(ctx, k, job{what: what, fn: fn, by: lethe.CallerOf(ctx)})
+	if err != nil {
+		err = fmt.Errorf("meta: %s: %w", what, err)
+	}
 	ended(err)
-	if err == nil {
-		return nil
-	}
-	if last != nil && len(last.doomed) > 0 {
-		err = &CondemnError{last.doomed, err}
-	}
-	return fmt.Errorf("meta: %s: %w", what, err)
+	return err
 }
 
 // read runs fn in a read-only transaction on one snapshot. It ends with ctx.
@@ -99,11 +92,11 @@ func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error) error {
 	ctx, fn, ended := db.watched(ctx, Transaction{}, fn)
 	err := db.engine.view(ctx, k, fn)
-	ended(err)
 	if err != nil {
-		return fmt.Errorf("meta: %s: %w", what, err)
+		err = fmt.Errorf("meta: %s: %w", what, err)
 	}
-	return nil
+	ended(err)
+	return err
 }
 
 // glance runs fn, which asks for a few rows by their keys, one statement at a time:
@@ -116,11 +109,11 @@ func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	}
 	ctx, fn, ended := db.watched(ctx, Transaction{Name: g.method}, fn)
 	err := db.file.glance(ctx, fn)
-	ended(err)
 	if err != nil {
-		return fmt.Errorf("meta: %s %s: %w", g.what, g.of, err)
+		err = fmt.Errorf("meta: %s %s: %w", g.what, g.of, err)
 	}
-	return nil
+	ended(err)
+	return err
 }
 
 // glimpse says whose look it is and at what: known beforehand, and put together only

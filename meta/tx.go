@@ -31,7 +31,7 @@ type tx struct {
 	by     lethe.Caller
 	op     lethe.ID          // the operation that it records, if it does
 	held   map[lethe.ID]bool // contents that are locked
-	doomed []Doomed          // what it condemned
+	doomed []CondemnedBlob   // what it condemned
 }
 
 // ready says that a statement may run, and sees what others of the group did.

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Transaction is what a transaction was, once it ended.
@@ -17,21 +19,47 @@ type Transaction struct {
 	// Tries is how often its statements were run: 0 if its turn never came, more
 	// than 1 after it lost a race or its connection.
 	Tries int
-	Err   error
+	// Op is the operation that it records, if it came so far.
+	Op lethe.ID
+	// Condemned are the blobs that its last try condemned. If Err is set they are
+	// what they were, unless its outcome is unknown.
+	Condemned []CondemnedBlob
+	Err       error
+}
+
+// CondemnedBlob is a blob that a transaction condemned.
+type CondemnedBlob struct {
+	ID      lethe.ID
+	Backend string
+	Size    int64 // bytes
 }
 
 // Watch is called before a transaction waits for its turn, in its caller's
-// goroutine, with the name that Transaction.Name has; what it returns is the
-// context of the transaction, and is called when that has ended. Both return fast
-// and may be called from any number of goroutines at once.
+// goroutine, with the name that Transaction.Name has. It returns the context of the
+// transaction and a function, which is called when the transaction has ended. Both
+// return fast and may be called from any number of goroutines at once.
 type Watch func(ctx context.Context, name string) (context.Context, func(Transaction))
 
-// OnTransactions sets who watches transactions. To be set before the ledger is
-// used.
-func (db *DB) OnTransactions(w Watch) { db.watch = w }
+// OnTransactions adds one who watches transactions. Of several, the last one added is
+// called next to the transaction. To be called before the ledger is used.
+func (db *DB) OnTransactions(w Watch) {
+	outer := db.watch
+	if outer == nil {
+		db.watch = w
+		return
+	}
+	db.watch = func(ctx context.Context, name string) (context.Context, func(Transaction)) {
+		ctx, last := outer(ctx, name)
+		ctx, first := w(ctx, name)
+		return ctx, func(t Transaction) {
+			first(t)
+			last(t)
+		}
+	}
+}
 
 // watched makes a transaction known to who watches, if anybody does. The caller
-// runs the fn that it answers, and calls ended with the outcome. A transaction
+// runs the fn that it returns, and calls ended with the outcome. A transaction
 // without a name gets its caller's.
 func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
 	if db.watch == nil {
@@ -45,12 +73,18 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 		t.Engine = "postgres"
 	}
 	ctx, ended := db.watch(ctx, t.Name)
-	// Whoever runs fn answers before run returns: tries is never written meanwhile.
+	// Whoever runs fn answers before run returns: tries and last are never written
+	// meanwhile.
+	var last *tx
 	counted := func(x *tx) error {
 		t.Tries++
+		last = x
 		return fn(x)
 	}
 	return ctx, counted, func(err error) {
+		if last != nil {
+			t.Op, t.Condemned = last.op, last.doomed
+		}
 		t.Err = err
 		ended(t)
 	}

@@ -86,3 +86,49 @@ func TestTriesAreCounted(t *testing.T) {
 		t.Errorf("%+v", w.list)
 	}
 }
+
+// Several may watch; the last one added is next to the transaction.
+func TestSeveralWatch(t *testing.T) {
+	db := openMemory(t)
+	var order []string
+	watch := func(who string) Watch {
+		return func(ctx context.Context, name string) (context.Context, func(Transaction)) {
+			order = append(order, who+" before "+name)
+			return ctx, func(t Transaction) { order = append(order, who+" after "+t.Name) }
+		}
+	}
+	db.OnTransactions(watch("outer"))
+	db.OnTransactions(watch("inner"))
+	if _, err := db.AddBackend(context.Background(), Backend{ID: "disk"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"outer before AddBackend", "inner before AddBackend", "inner after AddBackend", "outer after AddBackend"}
+	if !slices.Equal(order, want) {
+		t.Errorf("called were %q, want %q", order, want)
+	}
+}
+
+// A transaction names the operation that it records and the blobs that it condemns,
+// whether it succeeds or not.
+func TestATransactionNamesWhatItIsAbout(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db *DB, _ string) {
+		w := &watching{}
+		db.OnTransactions(w.watch)
+		moveThroughAll(t, db)
+		recorded, condemned := 0, 0
+		for _, x := range w.list {
+			if x.Name == "Commit" && x.Op != "" {
+				recorded++
+			}
+			for _, b := range x.Condemned {
+				condemned++
+				if b.ID == "" || b.Backend == "" {
+					t.Errorf("%s condemned %+v", x.Name, b)
+				}
+			}
+		}
+		if recorded == 0 || condemned == 0 {
+			t.Errorf("%d commits with an operation, %d blobs condemned: %+v", recorded, condemned, w.list)
+		}
+	})
+}

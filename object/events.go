@@ -21,8 +21,9 @@ type Events struct {
 	Deduped func(o meta.Object, saved int64, uploaded bool)
 	// Unrecorded: bytes may lie on a backend, and the ledger was told neither what they
 	// are for nor that they were given up, or may not have been. It is told once for
-	// each blob, whether the ledger did not answer or certainly did nothing. The row
-	// of their intent is there; the reaper sees to it.
+	// each blob and stage, whether the ledger did not answer or certainly did nothing.
+	// The row of their intent is there, and the reaper sees to it; but at stage "late"
+	// there may be none, and reconcile finds the bytes.
 	Unrecorded func(u Unrecorded)
 	// Unknown: a transaction answered that its outcome is unknown.
 	Unknown func(op lethe.ID, what string)
@@ -42,7 +43,7 @@ type Unrecorded struct {
 	Blob    lethe.ID
 	Backend string
 	Size    int64  // bytes
-	Stage   string // the transaction: "commit" or "abandon"
+	Stage   string // the transaction: "commit", "abandon" or "late"
 	Err     error
 }
 

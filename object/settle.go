@@ -156,13 +156,17 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 
 // condemnLate sees to it that bytes have a row whose intent may have been reaped: they
 // may have been sent when its row had gone (docs/protocol.md, rule 19).
-// If the ledger does not answer, whoever watches its failures looks after it.
+// If the ledger does not answer, reconcile finds them.
 func (s *Store) condemnLate(ctx context.Context, b meta.LateBytes) {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
+	var err error
 	for range 2 {
-		if err := s.ledger.CondemnLate(ctx, b); !unknown(err) {
-			return
+		if err = s.ledger.CondemnLate(ctx, b); !unknown(err) {
+			break
 		}
+	}
+	if err != nil {
+		s.events.unrecorded(Unrecorded{b.Blob, b.Backend, b.Size, "late", err})
 	}
 }

@@ -129,8 +129,9 @@ type Events struct {
 	// CopyFailed: a copy was given up.
 	CopyFailed func(source meta.Blob, to string, err error)
 	// Unrecorded: bytes of a copy may lie on its backend, and the ledger was told
-	// neither that it is one nor that it was given up. The reaper will see to it.
-	Unrecorded func(copied meta.Blob, err error)
+	// neither that it is one nor that it was given up (stage "abandon"), which the
+	// reaper sees to, or could not give them a row ("late"), so that reconcile finds them.
+	Unrecorded func(copied meta.Blob, stage string, err error)
 	// Trimmed: copies of a content were condemned.
 	Trimmed func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason)
 	// Suspect: a copy was found missing or damaged.

@@ -236,7 +236,7 @@ func TestUnrecordedCopies(t *testing.T) {
 			w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb})
 			w.put("a", "k", 3000)
 			var told []meta.Blob
-			w.opt.Events.Unrecorded = func(b meta.Blob, err error) { told = append(told, b) }
+			w.opt.Events.Unrecorded = func(b meta.Blob, _ string, err error) { told = append(told, b) }
 			c.ledger.Ledger = w.books
 			w.opt.Ledger = &c.ledger
 			w.replicate()

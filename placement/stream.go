@@ -60,8 +60,8 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 		if overslept && lost != nil {
 			c.condemnLate(ctx, b)
 		}
-		if lost != nil && !errors.Is(lost, lethe.ErrReaped) && c.o.Events.Unrecorded != nil {
-			c.o.Events.Unrecorded(b, lost)
+		if !errors.Is(lost, lethe.ErrReaped) {
+			c.unrecorded(b, "abandon", lost)
 		}
 		return meta.Blob{}, err
 	}
@@ -98,14 +98,24 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 }
 
 // condemnLate sees to it that a copy has a row whose intent may have been reaped while
-// its bytes were on their way (docs/protocol.md, rule 19). If the ledger does not answer, whoever
-// watches its failures looks after it.
+// its bytes were on their way (docs/protocol.md, rule 19). If the ledger does not answer, reconcile
+// finds them.
 func (c *copier) condemnLate(ctx context.Context, b meta.Blob) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
 	late := meta.LateBytes{Blob: b.ID, Backend: b.Backend, Size: b.Size}
-	if err := c.o.Ledger.CondemnLate(ctx, late); errors.Is(err, lethe.ErrUnknownOutcome) {
-		_ = c.o.Ledger.CondemnLate(ctx, late)
+	err := c.o.Ledger.CondemnLate(ctx, late)
+	if errors.Is(err, lethe.ErrUnknownOutcome) {
+		err = c.o.Ledger.CondemnLate(ctx, late)
+	}
+	c.unrecorded(b, "late", err)
+}
+
+// unrecorded reports that the ledger could not note what became of a copy, unless err
+// is nil.
+func (c *copier) unrecorded(b meta.Blob, stage string, err error) {
+	if err != nil && c.o.Events.Unrecorded != nil {
+		c.o.Events.Unrecorded(b, stage, err)
 	}
 }
 

@@ -43,7 +43,6 @@ type Metrics struct {
 	traffic                      *prometheus.CounterVec
 	calls                        calls
 	reconcile                    reconciling
-	spool                        spooling
 }
 
 // New makes the metrics of a process.
@@ -54,7 +53,6 @@ func New() *Metrics {
 	m.clients()
 	m.calling()
 	m.reconciles()
-	m.spools()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

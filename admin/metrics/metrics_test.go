@@ -66,8 +66,6 @@ func used() *Metrics {
 	m.Moved([]meta.Move{{Backend: "main", From: lethe.Condemned, To: lethe.Dead, Reason: "attempts", Blobs: 3}, {Backend: "main", From: lethe.Pending, To: lethe.Live, Blobs: 6}})
 	m.IntentAbandoned()
 	m.EnqueueFailed("main", "unknown", "commit")
-	m.SpoolReplayed(map[string]int64{"live": 1}, 2)
-	m.SpoolLost("torn", 1)
 	m.Audited("blobs_deleted")
 	m.Routine("expire", 1000, 5*time.Second)
 	m.Backend("main")

@@ -33,7 +33,6 @@ var classes = map[string]class{
 	"status": reads, "explain": reads, "check": reads, "backup": reads,
 	"config init": reads, "config validate": reads, "config print": reads,
 	"reclaim": asks, "apply": asks, "reconcile": asks, "import": asks,
-	"spool list": reads, "spool replay": harmless,
 	"cleanup-queue list": reads, "pending-objects list": reads,
 	"dead list": reads, "dead show": reads, "dead export": reads, "dead requeue": asks, "dead write-off": asks,
 	"receipts export": reads, "receipts verify": reads,

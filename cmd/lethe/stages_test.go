@@ -59,33 +59,25 @@ func eachLiteral(t *testing.T, folder string, fn func(*ast.CompositeLit)) {
 	}
 }
 
-// stages are those that the sources count: of fate's failures all that are not left
-// to those who give up, and what those say.
+// stages are those that the sources count: of transactions that fail, and of what objects,
+// placement and the cleaner report once they have given up.
 func stages(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
-	eachLiteral(t, "../../internal/fate", func(c *ast.CompositeLit) {
-		for _, e := range c.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok && typeName(c.Type) == "Failure" && typeName(kv.Key) == "Stage" {
-				if text, ok := literal(kv.Value); ok {
-					found[text] = true
-				}
-			}
-		}
-	})
-	source, err := os.ReadFile("app/fate.go")
+	source, err := os.ReadFile("app/lost.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, ok := strings.Cut(string(source), "var counted = []string{")
-	list, _, _ = strings.Cut(list, "}")
+	_, list, ok := strings.Cut(string(source), "var stages = map[string]string{")
+	list, _, _ = strings.Cut(list, "\n}")
 	if !ok {
-		t.Fatal("app/fate.go has no list of stages that others count")
+		t.Fatal("app/lost.go has no list of stages")
 	}
-	for name := range strings.SplitSeq(list, ", ") {
-		delete(found, strings.Trim(name, `"`))
+	for pair := range strings.SplitSeq(list, ",") {
+		if _, name, ok := strings.Cut(pair, ": "); ok {
+			found[strings.Trim(name, `"`)] = true
+		}
 	}
-	// What has given up says its stage by a literal.
 	for folder, types := range map[string][]string{"../../object": {"Unrecorded"}, "app": {"lost"}} {
 		eachLiteral(t, folder, func(c *ast.CompositeLit) {
 			if !slices.Contains(types, typeName(c.Type)) {
@@ -129,39 +121,17 @@ func TestStagesAreExplained(t *testing.T) {
 	if len(want) < 8 || !slices.Equal(have, want) {
 		t.Errorf("the runbook explains the stages %q, the sources have %q", have, want)
 	}
-	reasons := rows(section, "reason")
-	source, err := os.ReadFile("../../internal/fate/fate.go")
+	want = []string{"canceled", "corrupt", "error", "timeout", "unavailable", "unknown"}
+	if reasons := rows(section, "reason"); !slices.Equal(reasons, want) {
+		t.Errorf("the runbook explains the reasons %q, want %q", reasons, want)
+	}
+	source, err := os.ReadFile("app/outcome.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(source), "\nfunc reason(err error) string {")
-	text, _, _ = strings.Cut(text, "\n}")
-	// What fate calls so has these labels.
-	labels := map[string][]string{"cut off": {"canceled", "timeout"}, "other": {"error"}}
-	explained := map[string]bool{}
-	for line := range strings.Lines(text) {
-		_, quoted, returns := strings.Cut(strings.TrimSpace(line), "return ")
-		name, err := strconv.Unquote(quoted)
-		if !returns || err != nil || name == "" {
-			continue
-		}
-		for _, label := range labelsOf(labels, name) {
-			explained[label] = true
-			if !slices.Contains(reasons, label) {
-				t.Errorf("the runbook does not explain the reason %q, which fate calls %q", label, name)
-			}
+	for _, name := range want {
+		if !strings.Contains(string(source), strconv.Quote(name)) {
+			t.Errorf("app/outcome.go has no outcome %q", name)
 		}
 	}
-	for _, r := range reasons {
-		if !explained[r] {
-			t.Errorf("the runbook explains the reason %q, which is none", r)
-		}
-	}
-}
-
-func labelsOf(labels map[string][]string, name string) []string {
-	if l, ok := labels[name]; ok {
-		return l
-	}
-	return []string{name}
 }

@@ -18,7 +18,7 @@ func (s *Store) AdminHandler(serving bool, access admin.Access) http.Handler {
 		Verify:    func(checksums bool) *reclaim.Verify { return s.Verifier(verifyBatch, checksums) },
 		Reconcile: s.Reconciler, Importer: s.importers(),
 		Safety: s.safety, Limits: s.bounds(), Clock: s.opt.Clock, Scratch: s.Config.DataDir, Version: s.opt.Version, Serving: serving, Audit: s.watch.audit,
-		Around: s.surroundings(), Spool: s.spoolOf(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
+		Around: s.surroundings(), Stopwatch: s.opt.Stopwatch, RootKey: s.rootKey,
 	})
 	s.watch.metrics.Ask(service, s.opt.Clock, s.opt.Stopwatch)
 	return s.watch.tracedWeb("admin", adminCalls(), admin.Handler(service, access))

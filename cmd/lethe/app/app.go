@@ -121,7 +121,6 @@ func (a *App) atWork(ctx context.Context, work *sync.WaitGroup, failed func(erro
 	}
 	work.Go(func() { a.router.Run(ctx) })
 	work.Go(func() { a.pulse.run(ctx) })
-	work.Go(func() { a.replaySpool(ctx) })
 	if a.bus != nil {
 		work.Go(func() { a.bus.Run(ctx) })
 	}

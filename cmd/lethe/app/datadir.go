@@ -15,7 +15,6 @@ const (
 	ledgerName      = "ledger.db"
 	credentialsName = "credentials"
 	tokenName       = "admin.token"
-	spoolName       = "spool"
 )
 
 // ErrInUse is wrapped when another process works on the data folder.
@@ -89,7 +88,7 @@ func CheckDataDir(dir string) error {
 	if err := checkOwner(dir, folder, folder); err != nil {
 		return err
 	}
-	names := []string{lockName, credentialsName, tokenName, spoolName, ledgerName + "-journal"}
+	names := []string{lockName, credentialsName, tokenName, ledgerName + "-journal"}
 	for _, suffix := range ledgerFiles {
 		names = append(names, ledgerName+suffix)
 	}

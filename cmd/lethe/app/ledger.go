@@ -44,7 +44,7 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	if err := s.useSealing(ctx); err != nil {
 		return err
 	}
-	s.rows = s.fates().Ledger(failpoint.WrapLedger(s.Ledger))
+	s.rows = failpoint.WrapLedger(s.Ledger)
 	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
-	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/receipt"
@@ -62,7 +61,7 @@ func (w *observer) objects() object.Events {
 			w.audit("write_abandoned", cause.Error(), slog.String("blob", string(blob)), slog.Bool("late", late), slog.Bool("sure", sure))
 		},
 		Unrecorded: func(u object.Unrecorded) {
-			w.enqueueFailed(lost{u.Backend, u.Stage, u.Err, []fate.Bytes{{Blob: u.Blob, Size: u.Size}}}, slog.Int64("bytes", u.Size))
+			w.enqueueFailed(lost{u.Backend, u.Stage, u.Err, []lostBlob{{u.Blob, u.Size}}})
 		},
 		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
 		Unknown: func(op lethe.ID, what string) {
@@ -115,12 +114,11 @@ func (w *observer) engine() *reclaim.Events {
 		},
 	}
 	e.Unsettled = func(backend string, blobs []meta.Blob, err error) {
-		list, bytes := make([]fate.Bytes, len(blobs)), int64(0)
+		list := make([]lostBlob, len(blobs))
 		for i, b := range blobs {
-			list[i] = fate.Bytes{Blob: b.ID, Size: b.Size}
-			bytes += b.Size
+			list[i] = lostBlob{b.ID, b.Size}
 		}
-		w.enqueueFailed(lost{backend, "settle", err, list}, slog.Int64("bytes", bytes))
+		w.enqueueFailed(lost{backend, "settle", err, list})
 	}
 	w.upkeep(e)
 	return e

@@ -41,7 +41,7 @@ func (s *Store) order() (names []string) {
 func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 	p := s.Config.Placement
 	o := placement.Options{
-		Ledger: s.fates().Copies(s.Ledger), Stores: s.Backends, Store: s.Identity.ID, Order: s.order(),
+		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Order: s.order(),
 		Strategy: placement.Strategy(p.Strategy), Replicas: p.Replicas, Health: s.health,
 		Threshold: p.Threshold, MaxMove: int64(p.MaxMove), Limit: c.Batch, Lease: s.safety.ClaimGrace, Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge,
 		Throttle: s.throttle(), Clock: lethe.Monotonic{}, NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },

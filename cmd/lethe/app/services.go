@@ -8,7 +8,6 @@ import (
 	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/cache/rediscache"
-	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/placement"
@@ -71,8 +70,8 @@ func (w *observer) placing() *placement.Events {
 			w.metrics.CopyFailed(to)
 			w.log.Warn("a copy failed; it will be tried again", "source", source.ID, "from", source.Backend, "to", to, "error", err)
 		},
-		Unrecorded: func(copied meta.Blob, err error) {
-			w.enqueueFailed(lost{copied.Backend, "abandon", err, []fate.Bytes{{Blob: copied.ID, Size: copied.Size}}}, slog.Int64("bytes", copied.Size))
+		Unrecorded: func(copied meta.Blob, stage string, err error) {
+			w.enqueueFailed(lost{copied.Backend, stage, err, []lostBlob{{copied.ID, copied.Size}}})
 		},
 		Trimmed: func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason) {
 			w.audit("copies_trimmed", string(reason), slog.String("content", string(content)), w.ids("blobs", blobs))

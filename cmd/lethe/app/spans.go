@@ -37,6 +37,7 @@ func (w *observer) transaction(ctx context.Context, name string) (context.Contex
 		w.metrics.Transaction(metrics.Transaction{
 			Name: t.Name, Engine: t.Engine, Write: t.Write, Tries: t.Tries, Outcome: outcomeOf(t.Err), Took: monotonic.Now().Sub(start),
 		})
+		w.unrecorded(t)
 		sp.end(t.Err, attribute.String("db.system.name", t.Engine), attribute.String("lethe.transition", t.Name),
 			attribute.Bool("lethe.write", t.Write), attribute.Int("lethe.tries", t.Tries))
 	}

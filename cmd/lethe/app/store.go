@@ -22,9 +22,7 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/failpoint"
-	"github.com/lethe-storage/lethe/internal/fate"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/internal/spool"
 	"github.com/lethe-storage/lethe/internal/wake"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
@@ -122,8 +120,6 @@ type Store struct {
 	pulse    *pulse // the ledger's
 	opt      Options
 	watch    *observer
-	fate     *fate.Watch
-	spool    *spool.Spool // nil: this process has the data folder not for itself
 	safety   reclaim.Safety
 	pactTold sync.Map              // what was last logged of the epoch of each backend
 	unswept  map[string]lethe.Time // before when unfinished uploads on a backend were begun
