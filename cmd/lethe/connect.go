@@ -108,7 +108,7 @@ func (c *cli) running(ctx context.Context, conf *config.Config) (*admin.Client, 
 
 // offline opens the data folder in this process.
 func (c *cli) offline(ctx context.Context, conf *config.Config, fn func(*admin.Client) error) (err error) {
-	s, err := app.OpenStore(ctx, conf, app.Options{Log: c.log(conf), Version: versionText()})
+	s, err := app.OpenStore(ctx, conf, hooked(app.Options{Log: c.log(conf), Version: versionText()}))
 	if errors.Is(err, app.ErrInUse) {
 		return fmt.Errorf("%w (its admin API does not answer on %s)", err, conf.Server.Admin.Listen)
 	}

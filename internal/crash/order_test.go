@@ -18,7 +18,6 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/fsblob/strictfs"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -76,7 +75,7 @@ func newLab(t *testing.T, f flaw) *lab {
 	_, err = l.db.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "o", Domain: "o"})
 	must(t, err)
 	var seen blob.Store = disk
-	var ledger failpoint.Ledger = watched{l.db, l}
+	var ledger rows = watched{l.db, l}
 	switch f {
 	case behind:
 		late := &writeBehind{Store: disk, held: map[string][]byte{}}
@@ -163,10 +162,16 @@ func (l *lab) stateOnDisk(id lethe.ID) (state string, err error) {
 	return rows[0].State.String(), nil
 }
 
+// rows is what objects and the cleaner need of the ledger.
+type rows interface {
+	object.Ledger
+	reclaim.CleanLedger
+}
+
 // watched is the ledger, with a look at the disk before every transition that
 // refers to bytes or forgets them.
 type watched struct {
-	failpoint.Ledger
+	rows
 	lab *lab
 }
 
@@ -174,12 +179,12 @@ func (w watched) Commit(ctx context.Context, c meta.Commit) (meta.Committed, err
 	for _, b := range c.Blobs {
 		w.lab.refer(b.Blob, b.Size)
 	}
-	return w.Ledger.Commit(ctx, c)
+	return w.rows.Commit(ctx, c)
 }
 
 func (w watched) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
 	w.lab.refer(c.Part.BlobID, c.Part.Size)
-	return w.Ledger.CommitPart(ctx, c)
+	return w.rows.CommitPart(ctx, c)
 }
 
 func (w watched) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
@@ -193,7 +198,7 @@ func (w watched) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, e
 			w.lab.violate("blob %s is forgotten, and lies on the disk: %v", item.ID, err)
 		}
 	}
-	return w.Ledger.Settle(ctx, s)
+	return w.rows.Settle(ctx, s)
 }
 
 // writeBehind acknowledges what it has not written yet.
@@ -211,12 +216,12 @@ func (w *writeBehind) Put(_ context.Context, key string, r io.Reader, _ int64) e
 
 // flushing writes what was acknowledged, after the commit.
 type flushing struct {
-	failpoint.Ledger
+	rows
 	store *writeBehind
 }
 
 func (f flushing) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
-	out, err := f.Ledger.Commit(ctx, c)
+	out, err := f.rows.Commit(ctx, c)
 	for key, data := range f.store.held {
 		delete(f.store.held, key)
 		err = errors.Join(err, f.store.Store.Put(ctx, key, bytes.NewReader(data), int64(len(data))))
@@ -226,7 +231,7 @@ func (f flushing) Commit(ctx context.Context, c meta.Commit) (meta.Committed, er
 
 // hastening unlinks what a deletion is about to condemn.
 type hastening struct {
-	failpoint.Ledger
+	rows
 	lab *lab
 }
 
@@ -242,7 +247,7 @@ func (h hastening) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions,
 			}
 		}
 	}
-	return h.Ledger.Delete(ctx, d)
+	return h.rows.Delete(ctx, d)
 }
 
 // unlinkBehind acknowledges deletes that it has not made yet.
@@ -263,12 +268,12 @@ func (u *unlinkBehind) Delete(_ context.Context, keys []string) ([]blob.Result, 
 
 // unlinking makes the deletes after the rows are gone.
 type unlinking struct {
-	failpoint.Ledger
+	rows
 	store *unlinkBehind
 }
 
 func (u unlinking) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
-	out, err := u.Ledger.Settle(ctx, s)
+	out, err := u.rows.Settle(ctx, s)
 	_, derr := u.store.Store.Delete(ctx, u.store.held)
 	return out, errors.Join(err, derr)
 }

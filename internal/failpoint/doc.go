@@ -1,6 +1,6 @@
-// Package failpoint lets a process built with the tag failpoints kill itself, as
-// kill -9 does, right before or right after a chosen effect on ledger or
-// backend. Built without the tag it does nothing and costs nothing.
+// Package failpoint lets a process kill itself, as kill -9 does, right before or right
+// after a chosen effect on ledger or backend. Only cmd/lethe built with the tag
+// failpoints sets its hooks.
 //
 // The environment variable LETHE_FAILPOINT names the point and, after a colon,
 // which time it counts: "commit/after:3" dies after the third commit is durable
@@ -10,17 +10,6 @@
 // LETHE_CLOCK_AHEAD names a file with a duration by which the machine's clock counts as
 // set forward, from the moment on at which it is written.
 package failpoint
-
-import (
-	"github.com/lethe-storage/lethe/object"
-	"github.com/lethe-storage/lethe/reclaim"
-)
-
-// Ledger is what objects and the engine need of the ledger.
-type Ledger interface {
-	object.Ledger
-	reclaim.Ledger
-}
 
 // steps are the effects between which a process may die: those of opening a
 // data folder, the ledger's transitions, then those of backend and cache.
@@ -32,6 +21,20 @@ var steps = []string{
 	"claim-intents", "promote", "condemn-intent", "release-intent", "abort-stale", "purge", "prune",
 	"add-backend", "set-epoch", "begin-run", "start-run", "beat-run", "finish-run", "interrupt-runs",
 	"put", "unlink", "epoch-put", "epoch-unlink", "sweep", "cache-drop",
+}
+
+// transitions are the methods of the ledger that have points around each of their
+// transactions, with their steps.
+var transitions = map[string]string{
+	"Begin": "begin", "Beat": "beat", "ExtendGrace": "extend-grace", "Abandon": "abandon", "Commit": "commit",
+	"Delete": "delete", "Update": "update", "CreateUpload": "create-upload", "CommitPart": "commit-part",
+	"Complete": "complete", "AbortUpload": "abort", "Restore": "restore", "PurgeTrash": "purge-trash",
+	"CreateBucket": "create-bucket", "ConfigureBucket": "configure-bucket", "DeleteBucket": "delete-bucket",
+	"Unpark": "unpark", "Foresee": "foresee", "Expire": "expire", "ClaimCondemned": "claim", "Settle": "settle",
+	"RecoverClaims": "recover", "ClaimIntents": "claim-intents", "Promote": "promote", "CondemnIntent": "condemn-intent",
+	"ReleaseIntent": "release-intent", "AbortStale": "abort-stale", "Purge": "purge", "Prune": "prune",
+	"AddBackend": "add-backend", "SetEpoch": "set-epoch", "BeginRun": "begin-run", "StartRun": "start-run",
+	"BeatRun": "beat-run", "FinishRun": "finish-run", "InterruptRuns": "interrupt-runs",
 }
 
 // within are points in the middle of an effect: of a body half of which was

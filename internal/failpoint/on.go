@@ -3,6 +3,7 @@
 package failpoint
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,10 +14,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/meta"
 )
-
-// Enabled says that the process can be made to kill itself.
-const Enabled = true
 
 // BeatEvery is how often a run shows that it lives: short ones do, too.
 const BeatEvery = 20 * time.Millisecond
@@ -101,3 +100,13 @@ func alone(step string, effect func() error) error {
 
 // Step runs a step of opening a data folder between its two points.
 func Step(name string, effect func() error) error { return alone("open-"+name, effect) }
+
+// Transactions is a meta.Watch that has the points of the ledger's transitions.
+func Transactions(ctx context.Context, name string) (context.Context, func(meta.Transaction)) {
+	step, ok := transitions[name]
+	if !ok {
+		return ctx, func(meta.Transaction) {}
+	}
+	at(step + "/before")
+	return ctx, func(meta.Transaction) { at(step + "/after") }
+}

@@ -51,7 +51,7 @@ func New(ctx context.Context, c *config.Config, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{Store: s, ready: make(chan struct{})}
-	err = inOrder(ctx, []step{
+	err = s.inOrder(ctx, []step{
 		{"settle", a.settle}, {"admin", a.openAdmin}, {"metrics", a.openMetrics}, {"paste", a.openPaste}, {"front", a.openFront},
 	})
 	if err != nil {

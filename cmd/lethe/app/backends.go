@@ -14,7 +14,6 @@ import (
 	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -40,7 +39,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 		if err := open(ctx, b, known[b.Name]); err != nil {
 			return err
 		}
-		if _, err := s.rows.AddBackend(ctx, meta.Backend{ID: b.Name, Quota: int64(b.Quota)}); err != nil {
+		if _, err := s.Ledger.AddBackend(ctx, meta.Backend{ID: b.Name, Quota: int64(b.Quota)}); err != nil {
 			return err
 		}
 	}
@@ -59,7 +58,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 	if err := checkWay(s.Config.DataDir, path); err != nil {
 		return fmt.Errorf("backend %s: %w", b.Name, err)
 	}
-	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush, OnPut: failpoint.Putting})
+	st, err := fsblob.Open(fsblob.Options{Root: path, Create: !known, NoSync: !s.Config.Store.Flush, OnPut: s.opt.Hooks.Put})
 	switch {
 	case err != nil && known:
 		return fmt.Errorf("backend %s: %w; its bytes are there: mount the disk, or put the folder back", b.Name, err)
@@ -74,7 +73,7 @@ func (s *Store) openDir(_ context.Context, b config.Backend, known bool) error {
 // addBackend puts a breaker before a backend, and a gate before that. The guard
 // alone goes around them.
 func (s *Store) addBackend(id string, st blob.Store) {
-	raw := failpoint.WrapStore(observed.New(st, s.watch.calls(id), s.opt.Stopwatch))
+	raw := s.opt.Hooks.Backend(observed.New(st, s.watch.calls(id), s.opt.Stopwatch))
 	s.watch.metrics.Backend(id)
 	b := breaker.New(raw, breaker.Options{Changed: func(st breaker.State) { s.watch.breaker(id, st) }})
 	g := gate.New(b)

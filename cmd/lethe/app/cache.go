@@ -9,7 +9,6 @@ import (
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/cache/tiered"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 )
 
@@ -37,7 +36,7 @@ func (s *Store) openRedis(context.Context) (err error) {
 // openCache makes the cache in this process, before the one in Redis if that
 // holds contents.
 func (s *Store) openCache(context.Context) (err error) {
-	defer func() { s.Cache = failpoint.WrapCache(s.Cache) }()
+	defer func() { s.Cache = s.opt.Hooks.Cache(s.Cache) }()
 	s.Cache = cache.Null{}
 	if s.Config.Cache.Size > 0 {
 		s.Cache, err = memcache.New(memcache.Options{

@@ -9,7 +9,6 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
@@ -38,14 +37,14 @@ var takes = map[string]string{"clean": "gone", "lifecycle": "aborted"}
 func (s *Store) makeEngine(context.Context) error {
 	events := s.watch.engine()
 	s.Guard = &reclaim.Guard{
-		Ledger: s.rows, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
+		Ledger: s.Ledger, Stores: s.raw, Clock: s.opt.Clock, Events: events, Place: s.place, Beat: s.safety.Beat, Boot: s.opt.Boot,
 	}
 	if !s.opt.Create {
 		s.Guard.Sleep = s.quietly // a command of its own
 	}
 	s.Loop = &reclaim.Loop{
-		Ledger: s.rows, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
-		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(failpoint.BeatEvery, s.safety.RunBeat()),
+		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
+		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(s.opt.Hooks.RunBeat, s.safety.RunBeat()),
 	}
 	s.makePressure()
 	s.engine = s.claiming()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -44,7 +43,6 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	if err := s.useSealing(ctx); err != nil {
 		return err
 	}
-	s.rows = failpoint.WrapLedger(s.Ledger)
 	s.pulse = &pulse{log: s.opt.Log, ask: func(ctx context.Context) error {
 		_, err := s.Ledger.Identity(ctx)
 		return err
@@ -60,6 +58,9 @@ func (s *Store) openLedger(ctx context.Context) (err error) {
 	}
 	s.Ledger.OnMoves(s.moved)
 	s.Ledger.OnTransactions(s.watch.transaction)
+	if s.opt.Hooks.Transactions != nil {
+		s.Ledger.OnTransactions(s.opt.Hooks.Transactions)
+	}
 	return err
 }
 
@@ -97,7 +98,7 @@ func (s *Store) interruptRuns(ctx context.Context) error {
 		if r.FinishedAt != 0 || r.Worker == s.worker {
 			continue
 		}
-		n, err := s.rows.InterruptRuns(ctx, r.Worker)
+		n, err := s.Ledger.InterruptRuns(ctx, r.Worker)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (s *Store) readRules(c *config.Config) error {
 func (s *Store) configureRules(ctx context.Context) error {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
-	list, err := s.rows.RuledBuckets(ctx)
+	list, err := s.Ledger.RuledBuckets(ctx)
 	if err != nil {
 		return fmt.Errorf("lifecycle rules of the configuration: %w", err)
 	}
@@ -77,7 +77,7 @@ func (s *Store) configureRules(ctx context.Context) error {
 }
 
 func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rules) error {
-	_, err := s.rows.SetRules(ctx, meta.RulesChange{Bucket: bucket, Rules: rules, By: meta.ByConfig})
+	_, err := s.Ledger.SetRules(ctx, meta.RulesChange{Bucket: bucket, Rules: rules, By: meta.ByConfig})
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchBucket):
 		if !s.rules.missing[bucket] {

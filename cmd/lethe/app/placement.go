@@ -15,7 +15,7 @@ import (
 // makeRouter decides by room, strategy and health which backend takes a write.
 func (s *Store) makeRouter(ctx context.Context) error {
 	o := placement.RouterOptions{
-		Strategy: placement.Strategy(s.Config.Placement.Strategy), Ledger: s.rows, Health: s.health,
+		Strategy: placement.Strategy(s.Config.Placement.Strategy), Ledger: s.Ledger, Health: s.health,
 		Spacers: map[string]blob.Spacer{},
 		Failed:  func(err error) { s.opt.Log.Debug("the fill of the backends could not be read", "error", err) },
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/failpoint"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/wake"
 	"github.com/lethe-storage/lethe/meta"
@@ -53,6 +52,7 @@ type Options struct {
 	// Command writes a command of lethe that asks this store, as it can be pasted into
 	// a shell. Nil: without options.
 	Command func(args ...string) string
+	Hooks   Hooks // of tests
 }
 
 func (o Options) withDefaults() Options {
@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Clock == nil {
-		o.Clock = failpoint.Clock(lethe.SystemClock{})
+		o.Clock = lethe.SystemClock{}
 	}
 	if o.Stopwatch == nil {
 		o.Stopwatch = lethe.Monotonic{}
@@ -77,6 +77,7 @@ func (o Options) withDefaults() Options {
 	if o.Command == nil {
 		o.Command = func(args ...string) string { return "lethe " + strings.Join(args, " ") }
 	}
+	o.Hooks = o.Hooks.withDefaults()
 	return o
 }
 
@@ -108,12 +109,11 @@ type Store struct {
 	breakers map[string]*breaker.Store // before raw
 	gates    map[string]*gate.Store    // before breakers
 	buckets  map[string]*s3blob.Store  // those of raw that lie in S3
-	rows     failpoint.Ledger          // Ledger, as objects and the engine's routines see it
 	redis    *redisconn.Conn           // nil: none
 	limits   *reclaim.Limits
 	strain   *reclaim.Strain            // of the ledger; nil: nobody watches it
 	strains  map[string]*reclaim.Strain // of the backends
-	engine   reclaim.Ledger             // rows, as claims go to it
+	engine   reclaim.Ledger             // Ledger, as claims go to it
 	bus      *wake.Bus                  // tells routines that there is work
 	copying  *rate.Limiter              // of placement's copies; nil: no limit
 	router   *placement.Router
@@ -136,7 +136,7 @@ func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error)
 	if err := s.readRules(c); err != nil {
 		return nil, err
 	}
-	err := inOrder(ctx, []step{
+	err := s.inOrder(ctx, []step{
 		{"lock", s.lock}, {"ledger", s.openLedger}, {"tracing", s.openTracing}, {"backends", s.openBackends},
 		{"redis", s.openRedis}, {"cache", s.openCache},
 		{"router", s.makeRouter}, {"objects", s.makeObjects}, {"engine", s.makeEngine}, {"places", s.lookAtPlaces},
@@ -149,14 +149,14 @@ func OpenStore(ctx context.Context, c *config.Config, o Options) (*Store, error)
 
 // step is one step of opening.
 type step struct {
-	name string // of its failpoints
+	name string // for hooks
 	do   func(context.Context) error
 }
 
 // inOrder takes the steps one after the other until one fails.
-func inOrder(ctx context.Context, steps []step) error {
+func (s *Store) inOrder(ctx context.Context, steps []step) error {
 	for _, st := range steps {
-		if err := failpoint.Step(st.name, func() error { return st.do(ctx) }); err != nil {
+		if err := s.opt.Hooks.Step(st.name, func() error { return st.do(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (s *Store) makeObjects(context.Context) (err error) {
 	events.Begun = s.router.Wrote
 	s.Objects, err = object.New(object.Options{
 		Pick: s.router.Pick, Refuse: s.router.Refuse,
-		Ledger: s.rows, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
+		Ledger: s.Ledger, Backends: s.Backends, Cache: s.Cache, StoreID: s.Identity.ID, Clock: s.opt.Clock,
 		Small: int64(s.Config.Store.MemoryBody), MinPart: int64(s.Config.Store.MinPartSize), CacheTTL: s.Config.Cache.TTL.Std(),
 		Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge, ReadGrace: s.safety.ReadGrace, OpsKept: s.safety.OpsKept,
 		Background: true, Events: events,

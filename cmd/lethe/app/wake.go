@@ -70,9 +70,9 @@ func (s *Store) moved(list []meta.Move) {
 // those who want it.
 func (s *Store) claiming() reclaim.Ledger {
 	if s.redis == nil || !s.Config.Redis.Lock {
-		return s.rows
+		return s.Ledger
 	}
-	return claimlock.Wrap(s.rows, claimlock.New(claimlock.Options{
+	return claimlock.Wrap(s.Ledger, claimlock.New(claimlock.Options{
 		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLock,
 		Events: claimlock.Events{
 			Without: func(name string, err error) {

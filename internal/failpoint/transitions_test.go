@@ -4,12 +4,15 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // withoutPoints are the transitions around which no process is killed, and why.
@@ -29,11 +32,17 @@ const (
 	receipts  = "a segment stands in the ledger alone; its own tests cut the chain off"
 )
 
-// A transition of the ledger that nobody wraps is one that no process dies at.
+// ledger is what objects and the engine need of the ledger.
+type ledger interface {
+	object.Ledger
+	reclaim.Ledger
+}
+
+// A transition of the ledger without points is one that no process dies at.
 func TestEveryTransitionHasPoints(t *testing.T) {
-	wrapped, writes := wrappers(t), writers(t)
-	for m := range reflect.TypeFor[Ledger]().Methods() {
-		step, ok := wrapped[m.Name]
+	left, writes := maps.Clone(transitions), writers(t)
+	for m := range reflect.TypeFor[ledger]().Methods() {
+		step, ok := transitions[m.Name]
 		reason := withoutPoints[m.Name]
 		switch {
 		case ok && reason != "":
@@ -43,16 +52,14 @@ func TestEveryTransitionHasPoints(t *testing.T) {
 		case ok && !slices.Contains(steps, step):
 			t.Errorf("%s runs under %q, which is no step", m.Name, step)
 		case !ok && writes[m.Name] && reason == "":
-			t.Errorf("%s writes, and has no points: wrap it, or list why not", m.Name)
+			t.Errorf("%s writes, and has no points: add it to transitions, or list why not", m.Name)
 		case reason != "" && !writes[m.Name]:
 			t.Errorf("%s is listed as one that writes, and does not", m.Name)
 		}
-		delete(wrapped, m.Name)
+		delete(left, m.Name)
 	}
-	delete(wrapped, "ClockBehind") // passed on
-	delete(wrapped, "ClockAhead")
-	if len(wrapped) > 0 {
-		t.Errorf("these wrap nothing of the ledger: %v", wrapped)
+	if len(left) > 0 {
+		t.Errorf("these are no transitions of the ledger: %v", left)
 	}
 }
 
@@ -91,29 +98,6 @@ func receiver(fn *ast.FuncDecl) string {
 		return ""
 	}
 	return name.Name
-}
-
-// wrappers are the methods of the ledger with points, with their steps.
-func wrappers(t *testing.T) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for name, fn := range methods(t, "*.go", "ledger") {
-		step := ""
-		ast.Inspect(fn, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			if by, ok := call.Fun.(*ast.Ident); ok && (by.Name == "around" || by.Name == "alone") {
-				if text, ok := call.Args[0].(*ast.BasicLit); ok {
-					step, _ = strconv.Unquote(text.Value) // an odd one is no step
-				}
-			}
-			return true
-		})
-		out[name] = step
-	}
-	return out
 }
 
 // writers are the methods of the ledger that write, themselves or by others.

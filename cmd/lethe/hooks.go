@@ -1,0 +1,9 @@
+//go:build !failpoints
+
+package main
+
+import "github.com/lethe-storage/lethe/cmd/lethe/app"
+
+// hooked returns the options of a store as they are. The build for kill tests (tag
+// failpoints) adds hooks.
+func hooked(o app.Options) app.Options { return o }
