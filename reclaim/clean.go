@@ -51,6 +51,7 @@ type Clean struct {
 	// is asked before each batch, and again before bytes are recorded as absent: what
 	// cannot be told is refused (docs/protocol.md, rule 13).
 	Admit  func(ctx context.Context, backend string) error
+	Lock   ClaimLock  // of claims, for each backend
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
 
@@ -205,7 +206,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 		}
 	}
 	ended := k.Database.Time("claim")
-	claimed, err = k.Ledger.ClaimCondemned(ctx, r)
+	claimed, err = locked(k.Lock, "clean:"+backend, k.Ledger.ClaimCondemned)(ctx, r)
 	ended(len(claimed.Blobs))
 	if errors.Is(err, lethe.ErrBackendMismatch) {
 		q.empty = true

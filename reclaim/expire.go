@@ -21,6 +21,7 @@ type Expire struct {
 	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
+	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
 	// Database learns how long transactions take. Nil: nobody asks.
@@ -58,7 +59,7 @@ func (e *Expire) fair() reclaimer {
 			return out, err
 		}
 		ended := e.Database.Time("expire")
-		if out, err = e.Ledger.Expire(ctx, b); err != nil {
+		if out, err = e.batch(ctx, b); err != nil {
 			return out, err
 		}
 		ended(out.Objects)
@@ -69,6 +70,11 @@ func (e *Expire) fair() reclaimer {
 		}
 		return out, nil
 	}
+}
+
+// batch expires one batch, under the lock.
+func (e *Expire) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return locked(e.Lock, "expire", e.Ledger.Expire)(ctx, b)
 }
 
 // reclaimer is a transition that removes a batch of what is due.

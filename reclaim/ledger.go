@@ -28,8 +28,19 @@ type Ledger interface {
 	ReceiptLedger
 }
 
+// AgeLedger knows whether its clock is in doubt, so that nothing may go for its age.
+type AgeLedger interface {
+	// ClockBehind is by how much the machine's clock lies behind the latest time in the
+	// ledger, 0 if by no more than a minute.
+	ClockBehind() time.Duration
+	// ClockAhead is by how much the clock was set forward since the ledger was opened, 0
+	// if by no more than clocks are corrected by.
+	ClockAhead() time.Duration
+}
+
 // ExpireLedger removes objects past their time.
 type ExpireLedger interface {
+	AgeLedger
 	TurnLedger
 	// Expire removes up to a batch of due objects, oldest first or by turns: rows deleted,
 	// references counted down by content, contents without references dropped and
@@ -88,6 +99,7 @@ type CleanLedger interface {
 
 // ReapLedger resolves intents whose writer went silent.
 type ReapLedger interface {
+	AgeLedger
 	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
 	// MinAge, so that their writer fails (ErrReaped) from now on.
 	ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error)
@@ -105,6 +117,7 @@ type ReapLedger interface {
 
 // UploadLedger finds and aborts stale multipart uploads.
 type UploadLedger interface {
+	AgeLedger
 	// StaleUploads lists uploads that were left lying, AbortStale aborts one by the
 	// same decision in its own transaction: ErrNoSuchUpload if it is not, or gone, and
 	// ErrHeld while a hold keeps it.
@@ -116,6 +129,7 @@ type UploadLedger interface {
 // LifecycleLedger acts on the lifecycle rules of buckets. What they end is stamped
 // on objects, and goes by Expire.
 type LifecycleLedger interface {
+	AgeLedger
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
 	RuledBuckets(ctx context.Context) ([]meta.BucketRules, error)
 	// Restamp stamps up to limit objects of one bucket whose rules changed, and
@@ -131,6 +145,7 @@ type LifecycleLedger interface {
 
 // PurgeLedger empties the trash and drops what bookkeeping keeps for a while.
 type PurgeLedger interface {
+	AgeLedger
 	// Purge removes up to a batch of trash entries that are due.
 	Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
 	PurgeBacklog(ctx context.Context) (meta.Backlog, error)

@@ -188,7 +188,7 @@ func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
 func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, r.Ledger, func(ctx context.Context) error {
-		claimed, err := r.Ledger.ClaimIntents(ctx, meta.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
+		claimed, err := r.claim(ctx, meta.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
 		if err != nil {
 			return fmt.Errorf("reclaim: claim intents: %w", err)
 		}

@@ -17,6 +17,7 @@ type Purge struct {
 	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
+	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
 }
@@ -34,12 +35,17 @@ func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
 func (p *Purge) Pass(string) Step { return p.Rounds.of(p.round) }
 
 func (p *Purge) round() Step {
-	trash := sweep(sized(p.Ledger.Purge, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	trash := sweep(sized(p.batch, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.reclaimed(lethe.ReasonPurge, r)
 		p.Events.stopped(r.Stopped)
 	})
 	return inTurn(p.prune, p.shrink, unlessBehind(p.Ledger, trash))
+}
+
+// batch purges one batch, under the lock.
+func (p *Purge) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return locked(p.Lock, "purge", p.Ledger.Purge)(ctx, b)
 }
 
 func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
@@ -50,6 +56,13 @@ func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
 	}
 	c.Add("pruned", int64(n))
 	return limit > 0 && n >= limit, nil
+}
+
+// shrinking is a ledger with a file that can be made smaller.
+type shrinking interface {
+	// Vacuum gives up to so many unused pages back to the disk. A ledger without a
+	// file of its own returns errors.ErrUnsupported.
+	Vacuum(ctx context.Context, pages int) (freed int, err error)
 }
 
 // shrinkStep is how many pages of the ledger's file a step gives back at full speed.

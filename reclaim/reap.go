@@ -35,6 +35,7 @@ type Reap struct {
 	Safety Safety
 	Limit  int // intents per claim
 	Events *Events
+	Lock   ClaimLock  // of claims
 	Plans  PlanLedger // of plans only
 }
 
@@ -46,13 +47,18 @@ func (r *Reap) Plan(ctx context.Context) (meta.Backlog, error) {
 	return r.Ledger.ReapBacklog(ctx, r.Safety.MinAge)
 }
 
+// claim takes silent intents, under the lock.
+func (r *Reap) claim(ctx context.Context, q meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	return locked(r.Lock, "reap", r.Ledger.ClaimIntents)(ctx, q)
+}
+
 // Pass claims silent intents batch by batch, the longest silent first, and
 // resolves each. What it gives back as ambiguous waits for the next pass: this one
 // goes on behind it, so that a backend that is down holds up no others.
 func (r *Reap) Pass(worker string) Step {
 	q := meta.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
 	return unlessBehind(r.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
-		claimed, err := r.Ledger.ClaimIntents(ctx, q)
+		claimed, err := r.claim(ctx, q)
 		if err != nil {
 			return false, fmt.Errorf("reclaim: claim intents: %w", err)
 		}

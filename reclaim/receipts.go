@@ -42,7 +42,9 @@ type ReceiptReader interface {
 // that are past their time. It runs once at a time: the chain has one end.
 type Receipts struct {
 	Ledger ReceiptLedger
-	Store  lethe.ID
+	// Age says whether the ledger's clock is in doubt; nil: it never is.
+	Age   AgeLedger
+	Store lethe.ID
 	// Keep is how long receipts are kept after what they tell of.
 	Keep   time.Duration
 	Safety Safety
@@ -68,7 +70,7 @@ func (r *Receipts) Plan(ctx context.Context) (meta.Backlog, error) {
 }
 
 // Pass seals what there is, then drops what is past its time.
-func (r *Receipts) Pass(string) Step { return inTurn(r.seal, unlessBehind(r.Ledger, r.drop)) }
+func (r *Receipts) Pass(string) Step { return inTurn(r.seal, unlessBehind(r.Age, r.drop)) }
 
 // seal seals one segment, if there is enough for one or it has waited long enough.
 func (r *Receipts) seal(ctx context.Context, c *Counts) (bool, error) {

@@ -162,7 +162,7 @@ func TestNoReceiptIsDroppedByAClockInDoubt(t *testing.T) {
 	w.put("k", "")
 	w.remove("k")
 	w.clock.Advance(month)
-	step := (&reclaim.Receipts{Ledger: behind{w.ledger}, Store: w.store, Keep: time.Hour, Safety: w.safety}).Pass("w")
+	step := (&reclaim.Receipts{Ledger: w.ledger, Age: behind{w.ledger}, Store: w.store, Keep: time.Hour, Safety: w.safety}).Pass("w")
 	var err error
 	for more := true; more && err == nil; {
 		more, err = step(w.ctx, &reclaim.Counts{})

@@ -14,9 +14,6 @@ import (
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
-	"github.com/lethe-storage/lethe/reclaim"
 )
 
 func open(t *testing.T, addr string, o claimlock.Options) *claimlock.Lock {
@@ -173,82 +170,6 @@ func TestWaitingEnds(t *testing.T) {
 	err := lock.Around(ctx, "expire", func(context.Context) error { t.Error("claimed after the end"); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v, want that of the context", err)
-	}
-}
-
-// watched counts what reaches the ledger while the lock is held.
-type watched struct {
-	reclaim.Ledger
-	held func() string
-	got  []string
-}
-
-func (w *watched) note() { w.got = append(w.got, w.held()) }
-
-func (w *watched) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	w.note()
-	return w.Ledger.Expire(ctx, b)
-}
-
-func (w *watched) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	w.note()
-	return w.Ledger.Purge(ctx, b)
-}
-
-func (w *watched) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
-	w.note()
-	return w.Ledger.ClaimCondemned(ctx, r)
-}
-
-func (w *watched) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
-	w.note()
-	return w.Ledger.ClaimIntents(ctx, r)
-}
-
-func TestLedgerClaimsUnderTheLock(t *testing.T) {
-	s := servers.NewRedis(t)
-	c, ctx := client(t, s.Addr), t.Context()
-	books := memmeta.New(meta.Options{})
-	if _, err := books.AddBackend(ctx, meta.Backend{ID: "disk"}); err != nil {
-		t.Fatal(err)
-	}
-	inner := &watched{Ledger: books, held: func() string { return c.Keys(ctx, "*").Val()[0] }}
-	ledger := claimlock.Wrap(inner, open(t, s.Addr, claimlock.Options{}))
-	_, e1 := ledger.Expire(ctx, meta.Batch{Limit: 1})
-	_, e2 := ledger.Purge(ctx, meta.Batch{Limit: 1})
-	_, e3 := ledger.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 1})
-	_, e4 := ledger.ClaimIntents(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 1})
-	if err := errors.Join(e1, e2, e3, e4); err != nil {
-		t.Error(err)
-	}
-	want := []string{"lethe:lock:store:expire", "lethe:lock:store:purge", "lethe:lock:store:clean:disk", "lethe:lock:store:reap"}
-	for i, key := range want {
-		if i >= len(inner.got) || inner.got[i] != key {
-			t.Fatalf("the locks held were %q, want %q", inner.got, want)
-		}
-	}
-	if ledger.ClockBehind() != 0 {
-		t.Error("the clock lies behind")
-	}
-}
-
-// filed is a ledger with a file.
-type filed struct{ *memmeta.DB }
-
-func (filed) Vacuum(context.Context, int) (int, error) { return 7, nil }
-
-// A ledger behind the lock still shrinks its file.
-func TestWhatALedgerCanDoPassesTheLock(t *testing.T) {
-	purge := &reclaim.Purge{Ledger: claimlock.Wrap(filed{memmeta.New(meta.Options{})}, nil)}
-	step := purge.Pass("w")
-	var n reclaim.Counts
-	for range 2 { // it prunes, then shrinks
-		if _, err := step(t.Context(), &n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := n.Get("pages"); got != 7 {
-		t.Errorf("%d pages were given back, want 7", got)
 	}
 }
 

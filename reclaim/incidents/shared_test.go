@@ -173,7 +173,7 @@ func TestQuay10909_TheLockInRedisLapses(t *testing.T) {
 		}
 		claimer := func() *reclaim.Clean {
 			c := w.clean()
-			c.Ledger = claimlock.Wrap(w.ledger, lock())
+			c.Lock = lock().Around
 			return c
 		}
 		w.condemnSome(4 * limit)

@@ -21,7 +21,8 @@ const receiptsKept = 3 * time.Hour
 func (w *World) sealing() bool { return hash2(w.cfg.Seed, 39)%8 == 0 }
 
 func (w *World) sealer() *reclaim.Receipts {
-	return &reclaim.Receipts{Ledger: &seam{w: w, in: w.ledger}, Store: w.store, Keep: receiptsKept, Safety: safety}
+	l := &seam{w: w, in: w.ledger}
+	return &reclaim.Receipts{Ledger: l, Age: l, Store: w.store, Keep: receiptsKept, Safety: safety}
 }
 
 // sealer seals receipts, and drops old ones.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
@@ -18,8 +17,6 @@ type Ledger interface {
 	reclaim.Ledger
 	placement.Ledger
 	reconcile.Ledger
-	ClockBehind() time.Duration
-	ClockAhead() time.Duration
 	// Inspect fills v with every row, in a fixed order.
 	Inspect(v *View) error
 	Close() error

@@ -47,7 +47,7 @@ func (s *Store) makeEngine(context.Context) error {
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(s.opt.Hooks.RunBeat, s.safety.RunBeat()),
 	}
 	s.makePressure()
-	s.engine = s.claiming()
+	s.locks = s.claimLock()
 	s.makeBus()
 	for _, r := range s.Config.Reclaim.Routines() {
 		if slices.Contains(placing, r.Name) && len(s.Config.Backends) < 2 {
@@ -90,39 +90,39 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	switch c.Name {
 	case "expire":
 		return &reclaim.Expire{
-			Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine, Database: s.strain,
+			Ledger: s.Ledger, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger, Database: s.strain,
 			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "clean":
 		return &reclaim.Clean{
-			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
+			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
 			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
-			InFlight: s.inFlight(c), Services: s.services(), Plans: s.engine, Limits: s.limits, Strain: s.strains, Database: s.strain,
+			InFlight: s.inFlight(c), Services: s.services(), Lock: s.locks, Plans: s.Ledger, Limits: s.limits, Strain: s.strains, Database: s.strain,
 			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reap":
 		return &reclaim.Reap{
-			Ledger: s.engine, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Plans: s.engine,
+			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety, Limit: c.Batch, Events: events, Lock: s.locks, Plans: s.Ledger,
 		}
 	case "multipart":
-		return &reclaim.Uploads{Ledger: s.engine, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
+		return &reclaim.Uploads{Ledger: s.Ledger, Safety: s.safety, StaleOn: s.staleOn(), Limit: c.Batch, Events: events}
 	case "recount":
 		return &reclaim.Recount{Ledger: s.Ledger, Events: events}
 	case "lifecycle":
 		return s.lifecycle(c, events)
 	case "purge":
 		return &reclaim.Purge{
-			Ledger: s.engine, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Plans: s.engine,
+			Ledger: s.Ledger, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reconcile":
 		return s.Reconciler(nil, false, nil)
 	case "receipts":
 		return &reclaim.Receipts{
-			Ledger: s.engine, Store: s.Identity.ID, Keep: s.Config.Receipts.Keep.Std(), Safety: s.safety, Events: events,
+			Ledger: s.Ledger, Age: s.Ledger, Store: s.Identity.ID, Keep: s.Config.Receipts.Keep.Std(), Safety: s.safety, Events: events,
 		}
 	case "watch":
-		return &reclaim.Watch{Ledger: s.engine, Safety: s.safety, Limit: c.Batch, Events: events}
+		return &reclaim.Watch{Ledger: s.Ledger, Safety: s.safety, Limit: c.Batch, Events: events}
 	}
 	if slices.Contains(placing, c.Name) {
 		return s.placer(c)

@@ -113,7 +113,7 @@ type Store struct {
 	limits   *reclaim.Limits
 	strain   *reclaim.Strain            // of the ledger; nil: nobody watches it
 	strains  map[string]*reclaim.Strain // of the backends
-	engine   reclaim.Ledger             // Ledger, as claims go to it
+	locks    reclaim.ClaimLock          // of the routines' claims; nil: none
 	bus      *wake.Bus                  // tells routines that there is work
 	copying  *rate.Limiter              // of placement's copies; nil: no limit
 	router   *placement.Router

@@ -66,21 +66,21 @@ func (s *Store) moved(list []meta.Move) {
 	}
 }
 
-// claiming is the ledger as the routines claim from it: one claimer at a time, for
-// those who want it.
-func (s *Store) claiming() reclaim.Ledger {
+// claimLock lets routines claim one at a time, for those who want it; nil: they do not
+// wait for each other.
+func (s *Store) claimLock() reclaim.ClaimLock {
 	if s.redis == nil || !s.Config.Redis.Lock {
-		return s.Ledger
+		return nil
 	}
-	return claimlock.Wrap(s.Ledger, claimlock.New(claimlock.Options{
-		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLock,
+	return claimlock.New(claimlock.Options{
+		Conn: s.redis, Prefix: redisPrefix, Store: s.Identity.ID, TTL: claimLockTime,
 		Events: claimlock.Events{
 			Without: func(name string, err error) {
 				s.opt.Log.Debug("a claim continued without the lock", "lock", name, "error", err)
 			},
 		},
-	}))
+	}).Around
 }
 
-// claimLock is how long a claim's lock is held at most.
-const claimLock = 30 * time.Second
+// claimLockTime is how long a claim's lock is held at most.
+const claimLockTime = 30 * time.Second

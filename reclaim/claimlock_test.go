@@ -1,0 +1,69 @@
+package reclaim_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim"
+)
+
+// underLock notes the claims that reach the ledger, with the lock that is held.
+type underLock struct {
+	reclaim.Ledger
+	held   string
+	claims []string
+}
+
+func (u *underLock) lock(ctx context.Context, name string, claim func(context.Context) error) error {
+	u.held = name
+	defer func() { u.held = "" }()
+	return claim(ctx)
+}
+
+func (u *underLock) note(claim string) { u.claims = append(u.claims, claim+" under "+u.held) }
+
+func (u *underLock) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	u.note("expire")
+	return u.Ledger.Expire(ctx, b)
+}
+
+func (u *underLock) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	u.note("purge")
+	return u.Ledger.Purge(ctx, b)
+}
+
+func (u *underLock) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+	u.note("clean")
+	return u.Ledger.ClaimCondemned(ctx, r)
+}
+
+func (u *underLock) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+	u.note("reap")
+	return u.Ledger.ClaimIntents(ctx, r)
+}
+
+// Routines claim under the lock of their name, which the cleaner has for each backend.
+func TestClaimsAreMadeUnderTheLock(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", "bytes of a")
+	w.remove("a")
+	w.clock.Advance(24 * time.Hour)
+	l := &underLock{Ledger: w.ledger}
+	k := w.clean()
+	k.Ledger, k.Lock = l, l.lock
+	batch := meta.Batch{Limit: 10}
+	for _, r := range []reclaim.Routine{
+		&reclaim.Expire{Ledger: l, Batch: batch, Lock: l.lock}, &reclaim.Purge{Ledger: l, Batch: batch, Lock: l.lock}, k,
+		&reclaim.Reap{Ledger: l, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10, Lock: l.lock},
+	} {
+		w.must(walk(w.ctx, r))
+	}
+	slices.Sort(l.claims)
+	want := []string{"clean under clean:main", "expire under expire", "purge under purge", "reap under reap"}
+	if got := slices.Compact(l.claims); !slices.Equal(got, want) {
+		t.Errorf("claimed were %q, want %q", got, want)
+	}
+}
