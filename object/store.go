@@ -69,6 +69,12 @@ type Options struct {
 // Store puts the ledger and the backends together. It is safe for concurrent
 // use.
 type Store struct {
+	// Buckets, their documents, rules and holds are the ledger's alone.
+	BucketLedger
+	DocumentLedger
+	RuleLedger
+	HoldLedger
+
 	opt    Options
 	ledger Ledger
 	events Events
@@ -91,6 +97,7 @@ func New(o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	return &Store{
+		BucketLedger: o.Ledger, DocumentLedger: o.Ledger, RuleLedger: o.Ledger, HoldLedger: o.Ledger,
 		opt: o, ledger: o.Ledger, events: o.Events, held: budget.New(o.Held, o.Held), learners: semaphore.NewWeighted(learnMost),
 	}, nil
 }

@@ -50,7 +50,6 @@ type Options struct {
 	Ownership types.ObjectOwnership
 	// AccountBuckets is how many buckets an account may own; 0: any number.
 	AccountBuckets int
-	Health         string // path that answers 200 to GET; empty: none
 
 	MaxConnections int            // default 4,096
 	MaxPerAddress  int            // connections of one address, an IPv6 /64 (0: any number), unless a TrustedProxy
@@ -177,7 +176,7 @@ func (s *Server) gateway(base context.Context) (*s3api.S3ApiServer, error) {
 	opts := []s3api.Option{
 		s3api.WithQuiet(), s3api.WithKeepAlive(), s3api.WithMiddleware("/", s.serve),
 		s3api.WithConcurrencyLimiter(o.MaxConnections, o.MaxRequests),
-		s3api.WithHealth(o.Health), s3api.WithCORSAllowOrigin(o.CORSOrigin),
+		s3api.WithCORSAllowOrigin(o.CORSOrigin),
 	}
 	if o.Domain != "" {
 		opts = append(opts, s3api.WithHostStyle(o.Domain))
