@@ -59,6 +59,7 @@ var Rules = []Rule{
 	{"package docs", PackageDocs},
 	{"exported docs", ExportedDocs},
 	{"imports", Imports},
+	{"equipment", Equipment},
 	{"clock", Clock},
 	{"randomness", Randomness},
 	{"suppressions", Suppressions},

@@ -143,7 +143,13 @@ func importSamples() map[string][]sample {
 	at := func(name, path, src string, want int) sample {
 		return sample{name, map[string]string{path: src}, want}
 	}
-	return map[string][]sample{"imports": {
+	return map[string][]sample{"equipment": {
+		at("the product", "object/x.go", importing("internal/failpoint", "blob/blobtest", "reclaim/sim"), 3),
+		at("its tests", "object/x_test.go", importing("internal/failpoint"), 0),
+		at("other equipment", "bench/x.go", importing("internal/servers", "reclaim/sim/x"), 0),
+		at("a build for tests", "cmd/x/x.go", "//go:build failpoints\n\n"+importing("internal/failpoint"), 0),
+		at("a build without them", "cmd/x/x.go", "//go:build !failpoints && linux\n\n"+importing("internal/failpoint"), 1),
+	}, "imports": {
 		at("down", "object/x.go", importing("meta", "blob", ""), 0),
 		at("within the room", "blob/memblob/x.go", importing("blob", "blob/blobtest"), 0),
 		at("up", "meta/x.go", importing("object"), 1),
