@@ -74,7 +74,7 @@ func (s *Service) alone(r reclaim.Routine) *reclaim.Loop {
 	one := reclaim.Scheduled{Routine: r, Workers: 1}
 	for _, other := range l.Routines {
 		if other.Routine.Name() == r.Name() {
-			one.Governor = other.Governor // clients wait for it as for the one by its timetable
+			one.Controller = other.Controller // clients wait for it as for the one by its timetable
 		}
 	}
 	return l.With(one)

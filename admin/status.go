@@ -42,8 +42,8 @@ type Status struct {
 	// Limits what all instances together may delete, in words.
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Limits   string `json:"limits,omitempty"`
-	// Pace is by how many steps it is slowed: 0 at full speed, 4 at the slowest.
-	Pace int `json:"pace,omitempty"`
+	// BackoffLevel is 0 at full speed and 4 at the slowest.
+	BackoffLevel int `json:"backoff_level,omitempty"`
 	// ClockBehind is how far the machine's clock lies behind the ledger's.
 	ClockBehind float64 `json:"clock_behind_seconds,omitempty"`
 	// ClockAhead is by how much the ledger's clock was set forward while the process ran.

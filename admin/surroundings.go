@@ -21,8 +21,8 @@ type Surroundings struct {
 	// SlowedBy says why this process reclaims more slowly than it could; empty: it
 	// does not. Limits are those of all backends together, in words.
 	SlowedBy, Limits func() string
-	// Pace is by how many steps this process is slowed: 0 to 4.
-	Pace func() int
+	// BackoffLevel is how many levels this process backs off: 0 to 4.
+	BackoffLevel func() int
 	// Backend tells of one backend.
 	Backend func(id string) BackendFacts
 }
@@ -40,10 +40,10 @@ type BackendFacts struct {
 	// may ask of the backend, in words.
 	SlowedBy string `json:"slowed_by,omitempty"`
 	Limits   string `json:"limits,omitempty"`
-	// Pace is by how many steps the backend's own slowness slows deleting there: 0 to
-	// 4. Limited: its limits do as well.
-	Pace    int  `json:"pace,omitempty"`
-	Limited bool `json:"limited,omitempty"`
+	// BackoffLevel is how many levels deletes there back off for the backend's load: 0
+	// to 4. Limited: its limits hold them back.
+	BackoffLevel int  `json:"backoff_level,omitempty"`
+	Limited      bool `json:"limited,omitempty"`
 }
 
 // S3Facts are what a service and a bucket can do, and how fast is deleted there.
@@ -107,8 +107,8 @@ func (s *Service) surround(ctx context.Context, out *Status) error {
 	if a.SlowedBy != nil {
 		out.SlowedBy, out.Limits = a.SlowedBy(), a.Limits()
 	}
-	if a.Pace != nil {
-		out.Pace = a.Pace()
+	if a.BackoffLevel != nil {
+		out.BackoffLevel = a.BackoffLevel()
 	}
 	if a.Redis != nil {
 		if on, up := a.Redis(); on {

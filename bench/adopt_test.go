@@ -25,7 +25,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 var (
@@ -264,7 +264,7 @@ func (p *pastes) adopted(workers, rate int) func(context.Context) (int64, error)
 	expire := &adopt.Expire{Collection: "pastes", Records: rows, Holds: rows, Copies: rediskeys.Copies{Conn: p.conn}, Grace: c.Graces(), Batch: c.BatchSize()}
 	clean := &adopt.Clean{Collection: "pastes", Contents: rows, Bucket: p.bucket, Grace: c.Graces(), Batch: c.BatchSize(), Boot: lethe.Monotonic{}}
 	expire.Clean, expire.Ender = clean, rows
-	gangOf := func() gang { return gang{workers, reclaim.Throttle(rate, c.BatchSize())} }
+	gangOf := func() gang { return gang{workers, throttle.PerSecond[int](rate, c.BatchSize())} }
 	expirers, cleaners := gangOf(), gangOf() // each routine has the rate
 	return func(ctx context.Context) (int64, error) {
 		var n atomic.Int64

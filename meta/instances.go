@@ -29,10 +29,10 @@ type InstanceInfo struct {
 	// Digests are those of the parts of its configuration that all instances need
 	// alike, by part; an older instance says none.
 	Digests map[string]string `json:"digests,omitempty"`
-	// Pace is how much slower its clients want others to reclaim, 0 to 4, and
+	// BackoffLevel is how much slower its clients want others to reclaim, 0 to 4, and
 	// Reclaiming that it has reclaimed something since its last sign of life.
-	Pace       int  `json:"pace,omitempty"`
-	Reclaiming bool `json:"reclaiming,omitempty"`
+	BackoffLevel int  `json:"backoff_level,omitempty"`
+	Reclaiming   bool `json:"reclaiming,omitempty"`
 }
 
 var (

@@ -99,8 +99,8 @@ func (l *Loop) applyAll(ctx context.Context, s Scheduled, p Planner, run *record
 			return err
 		}
 		run.note(ctx)
-		if s.Throttle != nil {
-			if err := s.Throttle(ctx, int(run.counts.Get(Items)-before)); err != nil {
+		if s.Rate != nil {
+			if err := s.Rate(ctx, int(run.counts.Get(Items)-before)); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 func bucket(t testing.TB, at servers.S3) *s3blob.Store {
@@ -99,7 +100,7 @@ func BenchmarkCleanOnABucket(b *testing.B) {
 					clock.Advance(24 * time.Hour)
 					k := &reclaim.Clean{
 						Ledger: db, Stores: map[string]blob.Store{"main": s}, Store: store, Limit: 1000, Clock: clock,
-						Safety: reclaim.Safety{}.WithDefaults(), InFlight: map[string]int{"main": inFlight},
+						Safety: reclaim.Safety{}.WithDefaults(), Controller: &throttle.Controller{Clock: clock, Backends: map[string]throttle.Backend{"main": {Parallel: inFlight}}},
 					}
 					counts := &reclaim.Counts{}
 					step := k.Pass("bench")

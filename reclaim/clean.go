@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // settleTime bounds the recording of results after a stop was asked for: what
@@ -29,24 +30,13 @@ type Clean struct {
 	Limit  int // blobs per claim and delete call
 	// Deletes bounds what is deleted on each backend.
 	Deletes meta.Limit
-	Size    Size
 	Clock   lethe.Clock
 	// Boot measures how long a batch's deletes last (default lethe.Monotonic).
 	Boot   lethe.Clock
 	Events *Events
-	// InFlight is how many batches of a backend a pass has under way at once, while
-	// it claims the next; by backend id, and one after the other for others. A pass
-	// that works for clients' sake by smaller batches (Size) takes one at a time.
-	InFlight map[string]int
-	// Services are the backends on which a call costs a request, whatever its size: at
-	// the slowest pace their batches are larger than those of others. By backend id.
-	Services map[string]bool
-	// Strain makes batches on a backend smaller, and rests between them, while it is
-	// slow; by backend id. Limits is what the operator allows. Database learns how
-	// long transactions take. All may be nil.
-	Strain   map[string]*Strain
-	Limits   *Limits
-	Database *Strain
+	// Controller decides how many blobs of a backend a batch has, and how many batches
+	// are under way while the next one is claimed.
+	Controller *throttle.Controller
 	// Admit, if set, says whether ledger and backend belong together (Guard.Admit). It
 	// is asked before each batch, and again before bytes are recorded as absent: what
 	// cannot be told is refused (docs/protocol.md, rule 13).
@@ -96,27 +86,15 @@ func (k *Clean) round(worker string) Step {
 		next %= len(todo)
 		id := todo[next]
 		q := queues[id]
-		q.request.Limit = k.limit(id)
-		if err := k.batches(ctx, q, c); err != nil || q.empty {
+		limit, parallel := k.Controller.Deletes(id, k.Limit)
+		q.request.Limit = limit
+		if err := k.batches(ctx, q, parallel, c); err != nil || q.empty {
 			todo = slices.Delete(todo, next, next+1)
 			return len(todo) > 0 && ctx.Err() == nil, err
 		}
 		next++
 		return ctx.Err() == nil, nil
 	}
-}
-
-// limit is how many blobs of a backend a batch may have now.
-func (k *Clean) limit(backend string) int {
-	divisor := smallestBatch
-	if k.Services[backend] {
-		divisor = smallestCall
-	}
-	size := k.Size.of(k.Limit, divisor)
-	if slow := Size(k.Strain[backend].now().size).of(k.Limit, smallestBatch); slow > 0 {
-		size = min(size, slow)
-	}
-	return k.Limits.Size(backend, size)
 }
 
 func (k *Clean) backends() []string {
@@ -149,15 +127,15 @@ func (k *Clean) ring(backend string) *ring {
 }
 
 // batches claims, deletes and settles: once, or several times side by side.
-func (k *Clean) batches(ctx context.Context, q *queue, c *Counts) error {
-	if n := k.InFlight[q.request.Backend]; n > 1 && q.request.Limit == k.Limit {
-		return k.overlap(ctx, q, n, c)
+func (k *Clean) batches(ctx context.Context, q *queue, parallel int, c *Counts) error {
+	if parallel > 1 {
+		return k.overlap(ctx, q, parallel, c)
 	}
 	b, err := k.next(ctx, q, c)
 	if err != nil || len(b.Blobs) == 0 {
 		return err
 	}
-	return k.Strain[q.request.Backend].around(ctx, func() error { return k.finish(ctx, q.request.Backend, b, c) })
+	return k.Controller.Batch(ctx, q.request.Backend, func() error { return k.finish(ctx, q.request.Backend, b, c) })
 }
 
 // batch is what was claimed to be deleted by one call.
@@ -167,9 +145,19 @@ type batch struct {
 	at    lethe.Time // when it was asked whether it may be, by the monotonic clock
 }
 
-// next claims a batch as soon as the limits allow a call; see claim.
+// next claims a batch as soon as the limits allow a call, or none if nothing is due or
+// the backend is down or must not be deleted on.
 func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
-	ended, err := k.Limits.Begin(ctx, q.request.Backend)
+	backend := q.request.Backend
+	due, err := !k.resting(backend), error(nil)
+	if due {
+		due, err = k.Ledger.CondemnedDue(ctx, backend, q.request.After)
+	}
+	if err != nil || !due {
+		q.empty = true
+		return batch{}, err
+	}
+	ended, err := k.Controller.Call(ctx, backend)
 	if err != nil {
 		return batch{}, err
 	}
@@ -181,19 +169,10 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 	return batch{claimed, ended, at}, err
 }
 
-// claim takes a batch, or none if there is nothing due or the backend must not be
-// deleted on now. Only where something is due the backend is compared with the ledger,
-// which costs a request.
+// claim takes a batch, or none if the backend must not be deleted on now. It compares
+// the backend with the ledger first, which costs a request.
 func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Claimed, err error) {
 	backend := q.request.Backend
-	due := !k.resting(backend)
-	if due {
-		due, err = k.Ledger.CondemnedDue(ctx, backend, q.request.After)
-	}
-	if err != nil || !due {
-		q.empty = true
-		return claimed, err
-	}
 	if err := k.admit(ctx, backend); err != nil {
 		q.empty = true
 		return claimed, waits(err, c)
@@ -205,7 +184,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 			return claimed, fmt.Errorf("reclaim: look for work on %s: %w", backend, err)
 		}
 	}
-	ended := k.Database.Time("claim")
+	ended := k.Controller.Time(throttle.Database, "claim")
 	claimed, err = locked(k.Lock, "clean:"+backend, k.Ledger.ClaimCondemned)(ctx, r)
 	ended(len(claimed.Blobs))
 	if errors.Is(err, lethe.ErrBackendMismatch) {
@@ -244,7 +223,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 	}
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	ended := k.Database.Time("settle")
+	ended := k.Controller.Time(throttle.Database, "settle")
 	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: b.Fence, Items: items})
 	if err != nil {
 		k.Events.unsettled(backend, b.Blobs, err)
@@ -309,7 +288,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 		keys[i] = lethe.BlobKey(k.Store, b.ID)
 	}
 	k.Events.deleting(backend, len(keys))
-	ended := k.Strain[backend].Time("delete")
+	ended := k.Controller.Time(backend, "delete")
 	results, err := k.Stores[backend].Delete(ctx, keys)
 	ended(len(keys))
 	c.Add("calls", 1)

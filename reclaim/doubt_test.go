@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // ranBack is a ledger whose clock is in doubt.
@@ -112,8 +113,9 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts, ledger := &reclaim.Counts{}, &slight{DB: db}
-	quarter := func(full int) int { return full / 4 }
-	step := (&reclaim.Purge{Ledger: ledger, Batch: meta.Batch{Limit: 12}, Size: quarter}).Pass("worker")
+	quarter := &throttle.Controller{ClientLatency: 1.2, Clock: lethe.Monotonic{}}
+	quarter.SetPeers([]throttle.Peer{{Level: 2}})
+	step := (&reclaim.Purge{Ledger: ledger, Batch: meta.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
 	for more := true; more; {
 		if more, err = step(t.Context(), counts); err != nil {
 			t.Fatal(err)
@@ -123,6 +125,6 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 		t.Errorf("%d pages of some 2,048 were given back", n)
 	}
 	if ledger.pruned != 3 || ledger.given != 256 {
-		t.Errorf("at a quarter of the pace it prunes %d rows and gives back %d pages at once, want 3 and 256", ledger.pruned, ledger.given)
+		t.Errorf("with batches of a quarter it prunes %d rows and gives back %d pages at once, want 3 and 256", ledger.pruned, ledger.given)
 	}
 }

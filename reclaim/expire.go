@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // Drop tells the cache that contents lost their last reference. It is a hint:
@@ -18,14 +19,13 @@ type Drop func(ctx context.Context, contents []lethe.ID)
 type Expire struct {
 	Ledger ExpireLedger
 	Batch  meta.Batch
-	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
 	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
-	// Database learns how long transactions take. Nil: nobody asks.
-	Database *Strain
+	// Controller decides the size of batches.
+	Controller *throttle.Controller
 
 	ring ring
 }
@@ -43,7 +43,7 @@ func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
 func (e *Expire) Pass(string) Step { return e.Rounds.of(e.round) }
 
 func (e *Expire) round() Step {
-	due := sweep(sized(e.fair(), e.Size), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	due := sweep(sized(e.fair(), e.Controller), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.reclaimed(lethe.ReasonExpiry, r)
 		e.Events.stopped(r.Stopped)
@@ -58,7 +58,7 @@ func (e *Expire) fair() reclaimer {
 		if b.Turns, err = t.look(ctx, e.Ledger, &e.ring, ""); err != nil {
 			return out, err
 		}
-		ended := e.Database.Time("expire")
+		ended := e.Controller.Time(throttle.Database, "expire")
 		if out, err = e.batch(ctx, b); err != nil {
 			return out, err
 		}
@@ -81,19 +81,12 @@ func (e *Expire) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error
 type reclaimer func(context.Context, meta.Batch) (meta.Reclaimed, error)
 
 // sized makes batches as large as they may be now.
-func sized(batch reclaimer, size Size) reclaimer {
+func sized(batch reclaimer, t *throttle.Controller) reclaimer {
 	return func(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-		b.Limit, b.MaxBlobs = size.of(b.Limit, smallestBatch), size.of(b.MaxBlobs, smallestBatch)
+		b.Limit, b.MaxBlobs = t.Size(b.Limit), t.Size(b.MaxBlobs)
 		return batch(ctx, b)
 	}
 }
-
-// smallestBatch divides a full batch at the slowest pace, smallestCall one whose
-// deletes are a request to a service.
-const (
-	smallestBatch = 1 << slowestPace
-	smallestCall  = 2
-)
 
 // sweep walks due rows batch by batch, resuming from the last due time instead
 // of rescanning what earlier batches left dead in the index.

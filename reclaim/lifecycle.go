@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // Lifecycle brings objects up to the rules of their buckets: where rules have
@@ -12,12 +13,13 @@ import (
 // rule says is over. What rules end goes by Expire, which asks them again.
 type Lifecycle struct {
 	Ledger LifecycleLedger
-	Limit  int  // objects, or uploads, per step
-	Size   Size // of each batch
+	Limit  int // objects, or uploads, per step
 	Events *Events
 	// Configure sets the rules that the configuration has, before anything else.
 	// Nil: there are none.
 	Configure func(ctx context.Context) error
+	// Controller decides how many objects a step takes.
+	Controller *throttle.Controller
 }
 
 // Name returns "lifecycle".
@@ -43,7 +45,7 @@ func (l *Lifecycle) configure(ctx context.Context, _ *Counts) (bool, error) {
 
 // restamp stamps one batch of one bucket.
 func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
-	r, err := l.Ledger.Restamp(ctx, l.Size.of(l.Limit, smallestBatch))
+	r, err := l.Ledger.Restamp(ctx, l.Controller.Size(l.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: stamp objects with the rules of their bucket: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // Timetable says when a routine runs; schedule.Schedule is one.
@@ -40,11 +41,11 @@ type Scheduled struct {
 	// not Limited.
 	Most  int64
 	Takes string
-	// Throttle is called after each step with the items done; it waits as long as
+	// Rate is called after each step with the items done; it waits as long as
 	// a rate limit asks. Nil: no limit.
-	Throttle func(ctx context.Context, items int) error
-	// Governor lets the routine rest between steps while clients wait. Nil: never.
-	Governor *Governor
+	Rate func(ctx context.Context, items int) error
+	// Controller decides how long the routine rests between steps. Nil: it does not.
+	Controller *throttle.Controller
 }
 
 // Loop drives all routines by their timetables, and on demand. A routine never
@@ -453,15 +454,18 @@ func (l *Loop) pass(ctx context.Context, s Scheduled, run *recorder, worker stri
 		}
 		before := own.Get(Items)
 		var err error
-		if more, err = s.Governor.run(ctx, step, own); err != nil && ctx.Err() != nil {
+		if more, err = s.Controller.Run(ctx, func() (did, more bool, err error) {
+			more, err = step(ctx, own)
+			return own.Get(Items) > before, more, err
+		}); err != nil && ctx.Err() != nil {
 			return nil // the window closed, or the process stops: interrupted, not failed
 		}
 		if err != nil {
 			return err
 		}
 		run.note(ctx)
-		if s.Throttle != nil {
-			if err := s.Throttle(ctx, int(own.Get(Items)-before)); err != nil && ctx.Err() == nil {
+		if s.Rate != nil {
+			if err := s.Rate(ctx, int(own.Get(Items)-before)); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

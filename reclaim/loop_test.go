@@ -235,10 +235,10 @@ func TestAStoppedRunIsInterrupted(t *testing.T) {
 }
 
 // The rate limit is asked after each step, with what the step did.
-func TestThrottle(t *testing.T) {
+func TestRate(t *testing.T) {
 	w := newWorld(t)
 	var asked []int
-	l := w.loop(reclaim.Scheduled{Routine: steps("a", 3), Timetable: never{}, Throttle: func(_ context.Context, n int) error {
+	l := w.loop(reclaim.Scheduled{Routine: steps("a", 3), Timetable: never{}, Rate: func(_ context.Context, n int) error {
 		asked = append(asked, n)
 		return nil
 	}})
@@ -249,7 +249,7 @@ func TestThrottle(t *testing.T) {
 
 // Each worker is asked about its own steps only: together they are held to the
 // rate, and not to a part of it.
-func TestThrottleOfWorkers(t *testing.T) {
+func TestRateOfWorkers(t *testing.T) {
 	const workers, each = 4, 5
 	w := newWorld(t)
 	var asked atomic.Int64
@@ -267,7 +267,7 @@ func TestThrottleOfWorkers(t *testing.T) {
 			return left > 0, nil
 		}
 	}}
-	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}, Workers: workers, Throttle: func(_ context.Context, n int) error {
+	l := w.loop(reclaim.Scheduled{Routine: r, Timetable: never{}, Workers: workers, Rate: func(_ context.Context, n int) error {
 		asked.Add(int64(n))
 		return nil
 	}})

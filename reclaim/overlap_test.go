@@ -12,6 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // together is a backend whose first deletes answer only once so many of them are
@@ -49,6 +50,13 @@ func (d *together) Delete(ctx context.Context, keys []string) ([]blob.Result, er
 	return d.Store.Delete(ctx, keys)
 }
 
+// backingOff is a controller at a level, for the clients of another instance.
+func backingOff(w *world, l throttle.Level, main throttle.Backend) *throttle.Controller {
+	c := &throttle.Controller{ClientLatency: 1.2, Clock: w.clock, Backends: map[string]throttle.Backend{"main": main}}
+	c.SetPeers([]throttle.Peer{{Level: l}})
+	return c
+}
+
 // condemned makes a world with so many blobs to delete.
 func condemned(t *testing.T, n int) *world {
 	w := newWorld(t)
@@ -68,7 +76,7 @@ func TestCleanOverlaps(t *testing.T) {
 	d := &together{Store: w.stores["main"], wanted: 3, met: make(chan struct{})}
 	w.stores["main"] = d
 	k := w.clean()
-	k.InFlight = map[string]int{"main": 3}
+	k.Controller = backingOff(w, 0, throttle.Backend{Parallel: 3})
 	got := w.pass(k)
 	want(w, "gone", got["gone"], 405)
 	want(w, "calls", got["calls"], 41)
@@ -84,21 +92,19 @@ func TestCleanDoesNotOverlapWhileClientsWait(t *testing.T) {
 	d := &together{Store: w.stores["main"], wanted: 1, met: make(chan struct{})}
 	w.stores["main"] = d
 	k := w.clean()
-	k.InFlight = map[string]int{"main": 3}
-	k.Size = func(full int) int { return full / 2 }
+	k.Controller = backingOff(w, 1, throttle.Backend{Parallel: 3})
 	want(w, "gone", w.pass(k)["gone"], 40)
 	want(w, "deletes at once", d.most, 1)
 }
 
-// At the slowest pace a folder is asked for a few files at a time, a service for as
-// many as make a request worth it.
+// At the slowest backoff level a folder is asked for a few files at a time, a service
+// for as many as make a request worth it.
 func TestCleanBatchesWhileClientsWait(t *testing.T) {
 	for _, c := range []struct{ service, calls int64 }{{0, 32}, {1, 4}} {
 		w := condemned(t, 64)
 		k := w.clean()
 		k.Limit = 32
-		k.Services = map[string]bool{"main": c.service == 1}
-		k.Size = func(full int) int { return full / 16 }
+		k.Controller = backingOff(w, throttle.Slowest, throttle.Backend{Requests: c.service == 1})
 		got := w.pass(k)
 		want(w, "gone", got["gone"], 64)
 		want(w, "calls", got["calls"], c.calls)
@@ -110,7 +116,7 @@ func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
 	w := condemned(t, 300)
 	w.faults(blobtest.Fault{Kind: blobtest.Down})
 	k := w.clean()
-	k.InFlight = map[string]int{"main": 3}
+	k.Controller = backingOff(w, 0, throttle.Backend{Parallel: 3})
 	got := w.pass(k)
 	want(w, "gone", got["gone"], 0)
 	if got["calls"] > 4 || got["calls"] != got["retried"]/10 {
@@ -133,7 +139,7 @@ func (refusing) Settle(context.Context, meta.Settlement) (meta.Settled, error) {
 func TestOverlapStopsWhereTheLedgerFails(t *testing.T) {
 	w := condemned(t, 300)
 	k := w.clean()
-	k.InFlight = map[string]int{"main": 3}
+	k.Controller = backingOff(w, 0, throttle.Backend{Parallel: 3})
 	k.Ledger = refusing{w.ledger}
 	counts := &reclaim.Counts{}
 	if _, err := k.Pass("worker")(w.ctx, counts); err == nil || counts.Get("calls") > 6 {
@@ -158,7 +164,7 @@ func TestOverlapIsCutOff(t *testing.T) {
 		return blobtest.Fault{}
 	}
 	k := w.clean()
-	k.InFlight = map[string]int{"main": 3}
+	k.Controller = backingOff(w, 0, throttle.Backend{Parallel: 3})
 	counts := &reclaim.Counts{}
 	if _, err := k.Pass("worker")(ctx, counts); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)

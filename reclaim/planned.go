@@ -95,7 +95,7 @@ func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
 func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
-		return a.reclaim(ctx, sized(e.batch, e.Size), e.Batch, func(r meta.Reclaimed) {
+		return a.reclaim(ctx, sized(e.batch, e.Controller), e.Batch, func(r meta.Reclaimed) {
 			countReclaimed(c, r)
 			drop(ctx, e.Drop, r.Dropped)
 			e.Events.reclaimed(lethe.ReasonExpiry, r)
@@ -118,7 +118,7 @@ func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
 func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, p.Ledger, func(ctx context.Context) error {
-		return a.reclaim(ctx, sized(p.batch, p.Size), p.Batch, func(r meta.Reclaimed) {
+		return a.reclaim(ctx, sized(p.batch, p.Controller), p.Batch, func(r meta.Reclaimed) {
 			countReclaimed(c, r)
 			drop(ctx, p.Drop, r.Dropped)
 			p.Events.reclaimed(lethe.ReasonPurge, r)

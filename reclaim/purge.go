@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // Purge empties the trash of entries whose undo window has passed, prunes what
@@ -14,12 +15,13 @@ import (
 type Purge struct {
 	Ledger PurgeLedger
 	Batch  meta.Batch
-	Size   Size // of each batch
 	Drop   Drop
 	Events *Events
 	Lock   ClaimLock  // of batches
 	Plans  PlanLedger // of plans only
 	Rounds Rounds
+	// Controller decides the size of batches.
+	Controller *throttle.Controller
 }
 
 // Name returns "purge".
@@ -35,7 +37,7 @@ func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
 func (p *Purge) Pass(string) Step { return p.Rounds.of(p.round) }
 
 func (p *Purge) round() Step {
-	trash := sweep(sized(p.batch, p.Size), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	trash := sweep(sized(p.batch, p.Controller), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.reclaimed(lethe.ReasonPurge, r)
 		p.Events.stopped(r.Stopped)
@@ -49,7 +51,7 @@ func (p *Purge) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
 }
 
 func (p *Purge) prune(ctx context.Context, c *Counts) (bool, error) {
-	limit := p.Size.of(p.Batch.Limit, smallestBatch)
+	limit := p.Controller.Size(p.Batch.Limit)
 	n, err := p.Ledger.Prune(ctx, limit)
 	if err != nil {
 		return false, fmt.Errorf("reclaim: prune: %w", err)
@@ -74,7 +76,7 @@ func (p *Purge) shrink(ctx context.Context, c *Counts) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	pages := p.Size.of(shrinkStep, smallestBatch)
+	pages := p.Controller.Size(shrinkStep)
 	n, err := file.Vacuum(ctx, pages)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false, nil // PostgreSQL looks after its files itself

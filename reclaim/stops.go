@@ -11,7 +11,7 @@ import (
 
 // unpark returns what a hold or a limit kept to its due index, once that is over.
 func (e *Expire) unpark(ctx context.Context, c *Counts) (bool, error) {
-	u, err := e.Ledger.Unpark(ctx, e.Size.of(e.Batch.Limit, smallestBatch))
+	u, err := e.Ledger.Unpark(ctx, e.Controller.Size(e.Batch.Limit))
 	if err != nil {
 		return false, fmt.Errorf("reclaim: let go what was held: %w", err)
 	}

@@ -113,7 +113,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	tellGuards(tell, s)
 	for _, b := range s.Backends {
 		tellBackend(tell, b)
-		tellPace(tell, b)
+		tellBackendBackoff(tell, b)
 		tellWalk(tell, b)
 	}
 	for _, r := range s.Routines {

@@ -6,11 +6,11 @@ import (
 )
 
 var (
-	holds       = gauge("holds", "Holds on buckets, prefixes and objects: what they cover is not deleted.")
-	stops       = gauge("stops", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
-	pace        = gauge("reclaim_pace", "By how many steps this process reclaims more slowly than it could, for its clients, those of others, or the database: 0 at full speed, 4 at the slowest.")
-	backendPace = gauge("backend_pace", "By how many steps deleting on the backend is slowed because it takes longer than usual: 0 to 4.", "backend")
-	limited     = gauge("backend_limited", "1 while limits hold deleting on the backend back.", "backend")
+	holds          = gauge("holds", "Holds on buckets, prefixes and objects: what they cover is not deleted.")
+	stops          = gauge("stops", "Buckets or backends of which a limit on deletions, or a clock in doubt, has stopped something.", "kind")
+	backoffLevel   = gauge("reclaim_backoff_level", "By how many levels this process backs off, for the latency of its clients or those of others, or the load of the database: 0 at full speed, 4 at the slowest.")
+	backendBackoff = gauge("backend_backoff_level", "By how many levels deletes on the backend back off for its load: 0 to 4.", "backend")
+	limited        = gauge("backend_limited", "1 while limits hold deleting on the backend back.", "backend")
 )
 
 // kinds are those of what can stop.
@@ -18,7 +18,7 @@ var kinds = []meta.GuardKind{meta.GuardRules, meta.GuardTTL, meta.GuardPurge, me
 
 func tellGuards(tell teller, s admin.Status) {
 	tell(holds, float64(s.Holds))
-	tell(pace, float64(s.Pace))
+	tell(backoffLevel, float64(s.BackoffLevel))
 	n := map[string]int{}
 	for _, g := range s.Stops {
 		n[g.Kind]++
@@ -28,7 +28,7 @@ func tellGuards(tell teller, s admin.Status) {
 	}
 }
 
-func tellPace(tell teller, b admin.BackendStatus) {
-	tell(backendPace, float64(b.Pace), b.ID)
+func tellBackendBackoff(tell teller, b admin.BackendStatus) {
+	tell(backendBackoff, float64(b.BackoffLevel), b.ID)
 	tell(limited, truth(b.Limited), b.ID)
 }

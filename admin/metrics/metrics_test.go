@@ -32,9 +32,9 @@ func (a *asker) Glance(context.Context) (admin.Status, error) {
 	a.asked++
 	free := int64(5)
 	return admin.Status{
-		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &admin.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: admin.BackendFacts{Pace: 3, Limited: true}, States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
+		Backends: []admin.BackendStatus{{ID: "main", Free: &free, Held: "why", Compared: &admin.Walk{Counts: map[string]int64{"lost": 2}}, BackendFacts: admin.BackendFacts{BackoffLevel: 3, Limited: true}, States: []admin.StateTotal{{State: "condemned", Blobs: 3}, {State: "dead"}}}},
 		Routines: []admin.RoutineStatus{{Name: "expire", LookedAt: time.Unix(1, 0), LastGood: &admin.Run{}, Counts: map[string]int64{"items": 5}}}, Cache: &cache.Stats{},
-		Holds: 2, Stops: []admin.GuardInfo{{Kind: "ttl", Held: true}}, Pace: 4,
+		Holds: 2, Stops: []admin.GuardInfo{{Kind: "ttl", Held: true}}, BackoffLevel: 4,
 		Redis: &admin.RedisStatus{Up: true}, Instances: []admin.Instance{{ID: "a"}, {ID: "b", Silent: true}},
 	}, a.err
 }

@@ -58,8 +58,8 @@ func (w *world) shed(n int) {
 	w.ok("reclaim", "--once", "--only", "clean")
 }
 
-// strained has deletes take so long for a while.
-func (s *service) strained(w *world, takes time.Duration) {
+// overloaded has deletes take so long for a while.
+func (s *service) overloaded(w *world, takes time.Duration) {
 	s.takes.Store(int64(takes))
 	for range 6 {
 		w.shed(6)
@@ -108,10 +108,10 @@ func slowness() []trial {
 			w.bucket("first")
 			broken(w)
 		}, again: broken, mend: func(w *world) { w.shed(20) }},
-		{alert: "LetheBackendStrained", services: s.start, samples: 40, provoke: func(w *world) {
+		{alert: "LetheBackendOverloaded", services: s.start, samples: 40, provoke: func(w *world) {
 			w.bucket("first")
-			s.strained(w, 0)
-			s.strained(w, 30*time.Millisecond)
+			s.overloaded(w, 0)
+			s.overloaded(w, 30*time.Millisecond)
 		}, mend: func(w *world) { w.stopwatch.Advance(time.Minute) }},
 		{alert: "LetheLimitsTooTight", settings: []string{limited}, samples: 60, provoke: func(w *world) {
 			w.bucket("first")
@@ -127,7 +127,7 @@ func slowness() []trial {
 		}},
 		{alert: "LetheReclaimSlowed", services: func(w *world) []string { return shared(w.t, servers.Postgres(w.t), "cloud") }, samples: 70,
 			provoke: func(w *world) {
-				w.instance(meta.InstanceInfo{Host: "serves", Roles: []string{"serve"}, Pace: 4})
+				w.instance(meta.InstanceInfo{Host: "serves", Roles: []string{"serve"}, BackoffLevel: 4})
 				w.await(`"by":"clients elsewhere"`)
 			}, mend: func(w *world) {
 				w.stop()

@@ -185,7 +185,7 @@ type Reclaim struct {
 	Recount   Routine `yaml:"recount"`
 	Orphans   Orphans `yaml:"orphans"`
 	Yield     float64 `yaml:"yield"`  // 0: never slow down for clients
-	Strain    float64 `yaml:"strain"` // 0: never slow down for database or backends
+	Load      float64 `yaml:"load"`   // 0: never slow down for database or backends
 	Limits    Limits  `yaml:"limits"` // of all backends and instances together
 	Guards    Guards  `yaml:"guards"`
 	Grace     Grace   `yaml:"grace"`

@@ -68,7 +68,7 @@ func defaultReclaim() Reclaim {
 		Recount:   every(time.Hour, 1000, 1),
 		Orphans:   Orphans{Most: 10_000, MostShare: 0.1},
 		Yield:     1.2,
-		Strain:    3,
+		Load:      3,
 		Guards:    defaultGuards(),
 		Grace: Grace{
 			MinAge:         Duration(5 * time.Minute),

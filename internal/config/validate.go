@@ -199,7 +199,7 @@ func (r *Reclaim) validate(p *Problems) {
 	p.check(g.BackoffMin <= g.BackoffMax, "reclaim.grace.backoff_min",
 		"%s is longer than backoff_max, %s; make it shorter, or backoff_max longer", g.BackoffMin, g.BackoffMax)
 	p.check(r.Yield == 0 || r.Yield >= 1 && r.Yield <= 1000, "reclaim.yield", "is %g; use 0, or 1 to 1000", r.Yield)
-	p.check(r.Strain == 0 || r.Strain >= 1 && r.Strain <= 1000, "reclaim.strain", "is %g; use 0, or 1 to 1000", r.Strain)
+	p.check(r.Load == 0 || r.Load >= 1 && r.Load <= 1000, "reclaim.load", "is %g; use 0, or 1 to 1000", r.Load)
 	r.Limits.validate(p, "reclaim.limits")
 	p.check(g.Attempts >= 1, "reclaim.grace.attempts", "is %d; use at least 1", g.Attempts)
 }

@@ -28,6 +28,8 @@ var rooms = map[string]int{
 	"reclaim/plan": 5,
 	// So is a schedule.
 	"reclaim/schedule": 5,
+	// The engine asks how fast it may go.
+	"reclaim/throttle": 5,
 	// So do the incidents of others, replayed.
 	"reclaim/incidents": 25,
 	// The suite of ledgers knows the interfaces of those who need them.

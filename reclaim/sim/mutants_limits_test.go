@@ -39,19 +39,19 @@ var limitMutants = []mutant{
 var rateMutants = []mutant{
 	{
 		name: "rates: what a call deleted is not owed", rule: "no more is deleted a second than is allowed", within: 2000, known: 115, in: sim.Rated,
-		file: "reclaim/limits.go", old: "		if a.deletes -= float64(deleted); deleted == 0 {", new: "		if deleted == 0 {",
+		file: "reclaim/throttle/limits.go", old: "		take(l.deletes, c.Clock.Now().Time(), deleted)\n", new: "",
 	}, {
 		name: "rates: calls are not counted", rule: "no more is deleted a second than is allowed", within: 2000, known: 225, in: sim.Rated,
-		file: "reclaim/limits.go", old: "		a.underWay++\n		a.calls--\n", new: "		a.underWay++\n",
+		file: "reclaim/throttle/limits.go", old: "		take(l.calls, now, 1)\n", new: "",
 	}, {
 		name: "rates: each instance takes the whole", rule: "no more is deleted a second than is allowed", within: 4000, known: 340, in: sim.Rated,
-		file: "reclaim/limits.go", old: "	n := float64(max(l.shares, 1))\n", new: "	n := 1.0\n",
+		file: "reclaim/throttle/limits.go", old: "	n := float64(l.instances)\n", new: "	n := 1.0\n",
 	}, {
 		name: "rates: what is not used is kept", rule: "no more is deleted a second than is allowed", within: 4000, in: sim.Rated,
-		file: "reclaim/limits.go", old: "*x.left = min(*x.left+passed*x.rate, max(x.rate, 1))", new: "*x.left += passed * x.rate",
+		file: "reclaim/throttle/limits.go", old: "	l.SetBurstAt(now, max(int(perSecond), 1))", new: "	l.SetBurstAt(now, 1<<20)",
 	}, {
 		name: "rates: any number of calls at once", rule: "no more is deleted a second than is allowed", within: 2000, in: sim.Rated,
-		file: "reclaim/limits.go", old: "s.InFlight > 0 && a.underWay >= s.InFlight {", new: "s.InFlight > 0 && a.underWay < 0 {",
+		file: "reclaim/throttle/limits.go", old: "x.share.InFlight > 0 && x.running >= x.share.InFlight {", new: "x.share.InFlight > 0 && x.running < 0 {",
 	},
 }
 

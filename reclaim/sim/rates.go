@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // rated says that an operator allows only so many deletes, and calls, a second in this
@@ -13,7 +13,7 @@ func (w *World) rated() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 44)%8 ==
 
 // allowed is what is allowed on a backend, or on all together if none is named, before it
 // is divided among the processes.
-func (w *World) allowed(backend string) (l reclaim.Limit) {
+func (w *World) allowed(backend string) (l throttle.Limit) {
 	h := draw(w.cfg.Seed, 45, uint64(len(backend)), uint64(append([]byte(backend), 0)[0]))
 	if h%4 > 0 {
 		l.Deletes = []float64{0.02, 0.1, 1, 0}[h>>8%4]
@@ -28,18 +28,18 @@ func (w *World) allowed(backend string) (l reclaim.Limit) {
 }
 
 // throttle is what holds the deletes of a node back.
-func (w *World) throttle() *reclaim.Limits {
+func (w *World) throttle() *throttle.Controller {
 	if !w.rated() {
 		return nil
 	}
-	l := &reclaim.Limits{Clock: w, Sleep: w.sleep}
-	of := map[string]reclaim.Limit{}
+	c := &throttle.Controller{Clock: w, Sleep: w.sleep}
+	of := map[string]throttle.Limit{}
 	for _, id := range w.backends() {
 		of[id] = w.allowed(id)
 	}
-	l.Set(w.allowed(""), of)
-	l.Share(processCount)
-	return l
+	c.SetLimits(w.allowed(""), of)
+	c.SetPeers(slices.Repeat([]throttle.Peer{{Reclaims: true}}, processCount-1))
+	return c
 }
 
 // asked is a call that deletes, by when it was sent.

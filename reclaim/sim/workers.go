@@ -163,7 +163,7 @@ func (w *World) newNode() *node {
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: expire, Drop: drop, Plans: l},
-		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Limits: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
+		&reclaim.Clean{Ledger: l, Stores: stores, Store: w.store, Safety: w.giveUp(), Limit: w.atOnce("clean"), Deletes: w.limits.Deletes, Controller: w.throttle(), Clock: w, Admit: p.admit(), Plans: l},
 		&reclaim.Reap{Ledger: l, Stores: stores, Store: w.store, Safety: safety, Limit: w.atOnce("reap"), Plans: l},
 		&reclaim.Uploads{Ledger: l, Safety: safety, Limit: w.atOnce("multipart")},
 		&reclaim.Lifecycle{Ledger: l, Limit: w.atOnce("lifecycle")},

@@ -55,30 +55,10 @@ func (s *Store) probe(ctx context.Context, st *s3blob.Store, known bool) error {
 	return st.Probe(ctx)
 }
 
-// deletesInFlight is how many batches of deletes a worker has under way on a bucket:
+// deletesInFlight is how many batches of deletes a worker has under way on a bucket
+// at full speed:
 // the service is far away, and does several at once.
 const deletesInFlight = 4
-
-// inFlight is how many batches of deletes a worker has under way, by backend. With
-// a rate to be kept they go one after the other.
-func (s *Store) inFlight(c config.NamedRoutine) map[string]int {
-	if c.RatePerSecond > 0 {
-		return nil
-	}
-	return perBucket(s, deletesInFlight)
-}
-
-// services are the backends that are asked by requests.
-func (s *Store) services() map[string]bool { return perBucket(s, true) }
-
-// perBucket says v of each backend that is a bucket of a service.
-func perBucket[V any](s *Store, v V) map[string]V {
-	out := make(map[string]V, len(s.buckets))
-	for name := range s.buckets {
-		out[name] = v
-	}
-	return out
-}
 
 // partsHeld is how many parts of blobs on their way to a service are held in
 // memory at once.

@@ -12,16 +12,17 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // blobsPerObject bounds the blobs of one batch of expire and purge, in multiples
 // of its objects: an object of many parts has many.
 const blobsPerObject = 4
 
-// ungoverned are the routines that do not go slower while clients wait or the
+// unthrottled are the routines that do not go slower while clients wait or the
 // database is busy: watch gives back what dead workers held, in a few short
 // transactions, and what it is late with keeps all others waiting.
-var ungoverned = []string{"watch"}
+var unthrottled = []string{"watch"}
 
 // solo are the routines that walk over everything: of all instances one does.
 var solo = []string{"lifecycle", "receipts", "verify", "checksums", "drain", "rebalance", "survey", "reconcile", "recount"}
@@ -46,7 +47,7 @@ func (s *Store) makeEngine(context.Context) error {
 		Ledger: s.Ledger, Clock: s.opt.Clock, Worker: s.worker, Events: events, Ready: s.pulse.answers, Confirmed: s.Guard.Confirmed, Spans: s.watch.trace.runs(),
 		NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) }, BeatEvery: cmp.Or(s.opt.Hooks.RunBeat, s.safety.RunBeat()),
 	}
-	s.makePressure()
+	s.makeThrottle()
 	s.locks = s.claimLock()
 	s.makeBus()
 	for _, r := range s.Config.Reclaim.Routines() {
@@ -61,10 +62,10 @@ func (s *Store) makeEngine(context.Context) error {
 		out.Most, out.Takes = most, takes[r.Name]
 		if r.Name == "reconcile" {
 			// Its rate and its workers are those of its calls to backends.
-			out.Workers, out.Throttle = 1, nil
+			out.Workers, out.Rate = 1, nil
 		}
-		if !slices.Contains(ungoverned, r.Name) {
-			out.Governor = s.watch.governor
+		if !slices.Contains(unthrottled, r.Name) {
+			out.Controller = s.watch.throttle
 		}
 		out.Solo = slices.Contains(solo, r.Name)
 		if r.Enabled && s.Config.Has(config.RoleReclaim) {
@@ -90,14 +91,14 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 	switch c.Name {
 	case "expire":
 		return &reclaim.Expire{
-			Ledger: s.Ledger, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger, Database: s.strain,
+			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "clean":
 		return &reclaim.Clean{
 			Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Safety: s.safety,
-			Limit: c.Batch, Size: s.watch.governor.Size, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
-			InFlight: s.inFlight(c), Services: s.services(), Lock: s.locks, Plans: s.Ledger, Limits: s.limits, Strain: s.strains, Database: s.strain,
+			Limit: c.Batch, Controller: s.watch.throttle, Clock: s.opt.Clock, Events: events, Admit: s.Guard.Admit,
+			Lock: s.locks, Plans: s.Ledger,
 			Deletes: boundOf(s.Config.Reclaim.Guards.Deletes), Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reap":
@@ -112,7 +113,7 @@ func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.R
 		return s.lifecycle(c, events)
 	case "purge":
 		return &reclaim.Purge{
-			Ledger: s.Ledger, Batch: batch, Size: s.watch.governor.Size, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
+			Ledger: s.Ledger, Batch: batch, Controller: s.watch.throttle, Drop: s.drop, Events: events, Lock: s.locks, Plans: s.Ledger,
 			Rounds: reclaim.Rounds{Time: s.safety.PassTime},
 		}
 	case "reconcile":
@@ -166,7 +167,7 @@ func scheduled(r reclaim.Routine, c config.NamedRoutine) reclaim.Scheduled {
 	if c.Enabled {
 		out.Timetable = c.Schedule.Schedule
 	}
-	out.Throttle = reclaim.Throttle(c.RatePerSecond, c.Batch)
+	out.Rate = throttle.PerSecond[int](c.RatePerSecond, c.Batch)
 	return out
 }
 

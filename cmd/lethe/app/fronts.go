@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/paste"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -25,7 +25,7 @@ func (w *observer) front() s3.Events {
 			})
 			w.deleted(r)
 			w.changed(r)
-			w.govern(r)
+			w.noteLatency(r)
 			w.requested(r)
 		},
 		Failure: func(f s3.Failure) {
@@ -110,23 +110,22 @@ func method(name string) string {
 	return "other"
 }
 
-// smallRequest bounds the bytes of requests that the governor watches: larger ones
+// smallRequest bounds the bytes of requests that count as client latency: larger ones
 // take as long as their bytes do.
 const smallRequest = 256 << 10
 
-// judged are the operations that the governor watches: each is about one object or
+// judged are the operations that count as client latency: each is about one object or
 // part, so that one takes as long as another. What copies, completes, lists or deletes
 // many takes as long as there is to do.
-var judged = map[string]reclaim.Kind{
-	"GetObject": reclaim.Reads, "HeadObject": reclaim.Reads,
-	"PutObject": reclaim.Writes, "UploadPart": reclaim.Writes, "DeleteObject": reclaim.Writes,
+var judged = map[string]throttle.Kind{
+	"GetObject": throttle.Reads, "HeadObject": throttle.Reads,
+	"PutObject": throttle.Writes, "UploadPart": throttle.Writes, "DeleteObject": throttle.Writes,
 }
 
-// govern lets the governor know how long the server took for a small request of an
-// object.
-func (w *observer) govern(r s3.RequestEvent) {
+// noteLatency notes how long the server took for a small request of an object.
+func (w *observer) noteLatency(r s3.RequestEvent) {
 	kind, known := judged[r.Operation]
 	if known && r.Status < 400 && max(r.BytesIn, r.BytesOut) <= smallRequest {
-		w.governor.Observe(kind, r.Served)
+		w.throttle.Request(kind, r.Served)
 	}
 }

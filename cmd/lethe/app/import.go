@@ -11,7 +11,7 @@ import (
 // all imports.
 func (s *Store) importers() func(backend string) (*importer.Importer, error) {
 	c := s.Config.Reclaim.Reconcile
-	o := importer.Options{Objects: s.Objects, Store: s.Identity.ID, Workers: c.Workers, Bytes: s.throttle()}
+	o := importer.Options{Objects: s.Objects, Store: s.Identity.ID, Workers: c.Workers, Bytes: s.copyRate}
 	if c.RatePerSecond > 0 {
 		o.Call = rate.NewLimiter(rate.Limit(c.RatePerSecond), c.RatePerSecond).Wait
 	}

@@ -39,11 +39,11 @@ func (a *App) beat(ctx context.Context) error {
 	defer tick.Stop()
 	clock, told := lethe.Monotonic{}, lethe.Time(0)
 	for {
-		shared := a.watch.governor.Share()
-		news := shared.Pace != info.Pace || shared.Reclaiming && !info.Reclaiming
+		self := a.watch.throttle.Self()
+		news := int(self.Level) != info.BackoffLevel || self.Reclaiming && !info.Reclaiming
 		if now := clock.Now(); news || told == 0 || now.Sub(told) >= instanceBeat {
 			info.Digests = a.agreement.digests()
-			info.Pace, info.Reclaiming, told = shared.Pace, shared.Reclaiming, now
+			info.BackoffLevel, info.Reclaiming, told = int(self.Level), self.Reclaiming, now
 			if err := a.Ledger.BeatInstance(ctx, a.worker, info); err != nil && ctx.Err() == nil {
 				a.opt.Log.Debug("this instance could not send its heartbeat", "error", err)
 			}
@@ -75,6 +75,6 @@ func (a *App) hear(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, instanceLook)
 	defer cancel()
 	if list, err := a.Ledger.Instances(ctx, instanceGone); err == nil {
-		a.heed(list)
+		a.setPeers(list)
 	}
 }

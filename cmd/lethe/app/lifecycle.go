@@ -27,7 +27,7 @@ type ruleBook struct {
 // lifecycle makes the routine that brings objects up to the rules.
 func (s *Store) lifecycle(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
 	return &reclaim.Lifecycle{
-		Ledger: s.Ledger, Limit: c.Batch, Size: s.watch.governor.Size, Events: events, Configure: s.configureRules,
+		Ledger: s.Ledger, Limit: c.Batch, Controller: s.watch.throttle, Events: events, Configure: s.configureRules,
 	}
 }
 

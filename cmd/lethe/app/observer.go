@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
@@ -12,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // auditIDs is how many ids an audit line names; with debug logs it is all.
@@ -19,21 +23,23 @@ const auditIDs = 20
 
 // observer makes log lines, audit lines and metrics of what the rooms below tell.
 type observer struct {
-	log     *slog.Logger
-	command func(args ...string) string // of lethe, as it can be pasted
-	metrics *metrics.Metrics
-	store   lethe.ID // begins the keys of blobs
-	// governor slows the engine down by what requests take; nil: it does not.
-	governor *reclaim.Governor
-	slowedBy atomic.Pointer[string] // as told last
+	log      *slog.Logger
+	command  func(args ...string) string // of lethe, as it can be pasted
+	metrics  *metrics.Metrics
+	store    lethe.ID // begins the keys of blobs
+	throttle *throttle.Controller
+	slowedBy atomic.Pointer[string] // as logged last
 	pulse    *pulse                 // the ledger's
 	drain    atomic.Bool            // set once the process stops; then it is not ready
-	slow     throttle               // of what many readers tell at once
+	slow     rate.Sometimes         // limits log lines of what many readers run into at once
 	trace    *tracer                // nil: none
 }
 
+// repeatAfter is how long after a log line the same trouble is logged again.
+const repeatAfter = time.Minute
+
 func newObserver(o Options) *observer {
-	return &observer{log: o.Log, command: o.Command, metrics: metrics.New()}
+	return &observer{log: o.Log, command: o.Command, metrics: metrics.New(), slow: rate.Sometimes{Interval: repeatAfter}}
 }
 
 // audit writes one line for a destructive decision: what was decided and why.
@@ -81,9 +87,7 @@ func (w *observer) objects() object.Events {
 			if err == nil {
 				return
 			}
-			if more, tell := w.slow.tell(); tell {
-				w.log.Warn("a slow reader's grace could not be extended", "content", content, "more_untold", more, "error", err)
-			}
+			w.slow.Do(func() { w.log.Warn("a slow reader's grace could not be extended", "content", content, "error", err) })
 		},
 	}
 }

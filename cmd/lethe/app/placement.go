@@ -3,13 +3,12 @@ package app
 import (
 	"context"
 
-	"golang.org/x/time/rate"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // makeRouter decides by room, strategy and health which backend takes a write.
@@ -25,6 +24,7 @@ func (s *Store) makeRouter(ctx context.Context) error {
 			o.Spacers[b.Name] = sp
 		}
 	}
+	s.copyRate = throttle.PerSecond[int64](int(s.Config.Placement.Rate), int(s.Config.Placement.Rate))
 	s.router = placement.NewRouter(o)
 	return s.router.Refresh(ctx)
 }
@@ -44,7 +44,7 @@ func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 		Ledger: s.Ledger, Stores: s.Backends, Store: s.Identity.ID, Order: s.order(),
 		Strategy: placement.Strategy(p.Strategy), Replicas: p.Replicas, Health: s.health,
 		Threshold: p.Threshold, MaxMove: int64(p.MaxMove), Limit: c.Batch, Lease: s.safety.ClaimGrace, Beat: s.safety.MinAge / 10, MinAge: s.safety.MinAge,
-		Throttle: s.throttle(), Clock: lethe.Monotonic{}, NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
+		Throttle: s.copyRate, Clock: lethe.Monotonic{}, NewID: func() lethe.ID { return lethe.RandomID(s.opt.Clock.Now()) },
 		Events: s.watch.placing(),
 	}
 	switch c.Name {
@@ -56,26 +56,4 @@ func (s *Store) placer(c config.NamedRoutine) reclaim.Routine {
 		return reclaim.Borrow(placement.NewRebalance(o))
 	}
 	return reclaim.Borrow(placement.NewSurvey(o))
-}
-
-// throttle bounds the bytes that are copied per second; nil: it does not.
-func (s *Store) throttle() func(context.Context, int64) error {
-	perSecond := int(s.Config.Placement.Rate)
-	if perSecond == 0 {
-		return nil
-	}
-	if s.copying == nil {
-		s.copying = rate.NewLimiter(rate.Limit(perSecond), perSecond)
-	}
-	limit := s.copying
-	return func(ctx context.Context, bytes int64) error {
-		for bytes > 0 {
-			n := min(bytes, int64(limit.Burst()))
-			if err := limit.WaitN(ctx, int(n)); err != nil {
-				return err
-			}
-			bytes -= n
-		}
-		return nil
-	}
 }

@@ -11,9 +11,6 @@ import (
 	"sync"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"golang.org/x/time/rate"
-
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/breaker"
@@ -27,6 +24,7 @@ import (
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Options of a Store and an App. The zero value takes the defaults.
@@ -105,17 +103,14 @@ type Store struct {
 	Loop     *reclaim.Loop
 	Guard    *reclaim.Guard
 
-	raw      map[string]blob.Store     // Backends as they are: the guard's
-	breakers map[string]*breaker.Store // before raw
-	gates    map[string]*gate.Store    // before breakers
-	buckets  map[string]*s3blob.Store  // those of raw that lie in S3
-	redis    *redisconn.Conn           // nil: none
-	limits   *reclaim.Limits
-	strain   *reclaim.Strain            // of the ledger; nil: nobody watches it
-	strains  map[string]*reclaim.Strain // of the backends
-	locks    reclaim.ClaimLock          // of the routines' claims; nil: none
-	bus      *wake.Bus                  // tells routines that there is work
-	copying  *rate.Limiter              // of placement's copies; nil: no limit
+	raw      map[string]blob.Store                        // Backends as they are: the guard's
+	breakers map[string]*breaker.Store                    // before raw
+	gates    map[string]*gate.Store                       // before breakers
+	buckets  map[string]*s3blob.Store                     // those of raw that lie in S3
+	redis    *redisconn.Conn                              // nil: none
+	locks    reclaim.ClaimLock                            // of the routines' claims; nil: none
+	bus      *wake.Bus                                    // tells routines that there is work
+	copyRate func(ctx context.Context, bytes int64) error // of all copies and imports; nil: no limit
 	router   *placement.Router
 	pulse    *pulse // the ledger's
 	opt      Options

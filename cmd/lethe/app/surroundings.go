@@ -15,8 +15,8 @@ func (s *Store) surroundings() admin.Surroundings {
 	return admin.Surroundings{
 		Roles: s.Config.Roles, Ledger: kind, Latency: s.pulse.latency, Backend: s.facts,
 		SlowedBy: s.slowedBy, Limits: func() string { return s.limitsOn("") },
-		Pace:  func() int { return s.watch.governor.Pressure().Pace },
-		Redis: func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
+		BackoffLevel: func() int { return int(s.watch.throttle.Slowed().Level) },
+		Redis:        func() (configured, up bool) { return s.redis != nil, s.redis != nil && s.redis.Up() },
 	}
 }
 
@@ -33,7 +33,7 @@ func (s *Store) facts(id string) admin.BackendFacts {
 		}
 	}
 	f.SlowedBy, f.Limits = s.slowOn(id), s.limitsOn(id)
-	f.Pace, f.Limited = s.strains[id].Pace(), s.limits.Owed(id)
+	f.BackoffLevel, f.Limited = int(s.watch.throttle.LoadLevel(id)), s.watch.throttle.Limited(id)
 	if st := s.buckets[id]; st != nil {
 		c := st.Capabilities()
 		f.S3 = &admin.S3Facts{

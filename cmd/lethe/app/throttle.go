@@ -1,38 +1,129 @@
 package app
 
 import (
-	"sync"
-	"time"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
-// throttleFor is how often the same trouble is told at most.
-const throttleFor = time.Minute
-
-// throttle lets one of many log lines of a kind through. The zero value is ready.
-type throttle struct {
-	clock lethe.Clock // default lethe.Monotonic
-
-	mu     sync.Mutex
-	told   lethe.Time
-	untold int
+// makeThrottle makes what decides how fast the engine may go.
+func (s *Store) makeThrottle() {
+	r := s.Config.Reclaim
+	backends := make(map[string]throttle.Backend)
+	for name := range s.buckets {
+		b := throttle.Backend{Parallel: deletesInFlight, Requests: true}
+		if r.Clean.RatePerSecond > 0 {
+			b.Parallel = 1
+		}
+		backends[name] = b
+	}
+	s.watch.throttle = &throttle.Controller{
+		ClientLatency: r.Yield, Load: r.Load, Clock: s.opt.Stopwatch, Backends: backends, Changed: s.watch.slowed,
+	}
+	s.watch.throttle.SetLimits(limitsOf(s.Config))
 }
 
-// tell says whether to tell now, and how often it was not told since the last
-// time.
-func (t *throttle) tell() (untold int, ok bool) {
-	clock := t.clock
-	if clock == nil {
-		clock = lethe.Monotonic{}
+// slowed logs a change of how much reclaiming is slowed.
+func (w *observer) slowed(s throttle.Slowed) {
+	level := slog.LevelDebug
+	if was := w.slowedBy.Swap(&s.By); was == nil && s.By != "" || was != nil && *was != s.By {
+		level = slog.LevelInfo
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := clock.Now()
-	if t.told != 0 && now.Sub(t.told) < throttleFor {
-		t.untold++
-		return 0, false
+	if s.By == "" {
+		w.log.Log(context.Background(), level, "reclaiming goes at full speed again")
+		return
 	}
-	untold, t.untold, t.told = t.untold, 0, now
-	return untold, true
+	w.log.Log(context.Background(), level, "reclaiming backs off", "by", s.By, "requests", string(s.Requests), "backoff_level", int(s.Level))
+}
+
+// limitsOf reads the limits of the configuration.
+func limitsOf(c *config.Config) (all throttle.Limit, of map[string]throttle.Limit) {
+	of = make(map[string]throttle.Limit)
+	for _, b := range c.Backends {
+		of[b.Name] = limitOf(b.Limits)
+	}
+	return limitOf(c.Reclaim.Limits), of
+}
+
+func limitOf(l config.Limits) throttle.Limit {
+	return throttle.Limit{Deletes: float64(l.DeletesPerSecond), Calls: float64(l.CallsPerSecond), InFlight: l.Concurrency}
+}
+
+// applyLimits takes the limits of a new configuration into use, and out of what
+// waits for the next start.
+func (s *Store) applyLimits(c, rest *config.Config) {
+	s.watch.throttle.SetLimits(limitsOf(c))
+	rest.Reclaim.Limits = s.Config.Reclaim.Limits
+	rest.Backends = slices.Clone(rest.Backends)
+	for i, b := range rest.Backends {
+		for _, own := range s.Config.Backends {
+			if own.Name == b.Name {
+				rest.Backends[i].Limits = own.Limits
+			}
+		}
+	}
+}
+
+// setPeers passes on what the other instances told: the latency of their clients, and
+// how many share the limits.
+func (s *Store) setPeers(list []meta.Instance) {
+	var peers []throttle.Peer
+	for _, i := range list {
+		if i.ID != s.worker {
+			peers = append(peers, throttle.Peer{
+				Level: throttle.Level(i.Info.BackoffLevel), Reclaiming: i.Info.Reclaiming,
+				Reclaims: slices.Contains(i.Info.Roles, config.RoleReclaim),
+			})
+		}
+	}
+	s.watch.throttle.SetPeers(peers)
+}
+
+// slowedBy returns why reclaiming is slower than it could be; empty: it is not.
+func (s *Store) slowedBy() string {
+	p := s.watch.throttle.Slowed()
+	switch {
+	case p.By == "":
+		return ""
+	case p.Requests != "":
+		return fmt.Sprintf("%s of %s (%s)", p.By, p.Requests, levelText(p.Level))
+	}
+	return fmt.Sprintf("%s (%s)", p.By, levelText(p.Level))
+}
+
+func levelText(l throttle.Level) string {
+	return fmt.Sprintf("backoff level %d of %d", l, throttle.Slowest)
+}
+
+// slowOn returns why deleting on a backend is slower than it could be.
+func (s *Store) slowOn(id string) string {
+	var why []string
+	if l := s.watch.throttle.LoadLevel(id); l > 0 {
+		why = append(why, fmt.Sprintf("its load (%s)", levelText(l)))
+	}
+	if s.watch.throttle.Limited(id) {
+		why = append(why, "its limits")
+	}
+	return strings.Join(why, ", ")
+}
+
+// limitsOn are the limits in use on a backend, in words; empty if there are none.
+func (s *Store) limitsOn(id string) string {
+	l := s.watch.throttle.Limit(id)
+	var list []string
+	for _, n := range []struct {
+		value float64
+		text  string
+	}{{l.Deletes, "deletes/s"}, {l.Calls, "calls/s"}, {float64(l.InFlight), "calls at once"}} {
+		if n.value > 0 {
+			list = append(list, fmt.Sprintf("%g %s", n.value, n.text))
+		}
+	}
+	return strings.Join(list, ", ")
 }

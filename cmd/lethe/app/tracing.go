@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
 	"github.com/lethe-storage/lethe/internal/config"
@@ -76,11 +77,9 @@ func openTracer(ctx context.Context, c config.Tracing, opt Options) (*tracer, er
 			return nil, fmt.Errorf("tracing: %w; correct tracing.endpoint and the environment variables OTEL_EXPORTER_OTLP_*", err)
 		}
 	}
-	told := &throttle{}
+	sometimes := rate.Sometimes{Interval: repeatAfter}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		if more, tell := told.tell(); tell {
-			opt.Log.Warn("spans could not be sent", "more_untold", more, "error", err)
-		}
+		sometimes.Do(func() { opt.Log.Warn("spans could not be sent", "error", err) })
 	}))
 	t, err := newTracer(ctx, c, exporter, opt.Version)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // Options of an Adoption. The zero value takes the defaults.
@@ -225,7 +226,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	expire := a.expire(name, rows)
 	out := []reclaim.Scheduled{{
 		Routine:   borrow(name, expire),
-		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
+		Timetable: main, Workers: max(1, c.Workers), Most: c.Limit, Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
 	}}
 	if c.Rows.Status != nil {
 		out = append(out, reclaim.Scheduled{
@@ -256,7 +257,7 @@ func (a *Adoption) routines(ctx context.Context, name string, c adopt.Collection
 	}
 	out = append(out, reclaim.Scheduled{
 		Routine:   borrow(name, clean),
-		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Throttle: reclaim.Throttle(c.RatePerSecond, batch),
+		Timetable: every(cleanEvery), Workers: max(1, c.Workers), Most: c.Limit, Rate: throttle.PerSecond[int](c.RatePerSecond, batch),
 	})
 	more, err := a.quarantineRoutines(ctx, name)
 	return append(out, more...), err

@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // kind is what differs between the kinds of collections.
@@ -83,7 +84,7 @@ func (k ofRecords) items(ctx context.Context, yield func(plan.Item) error) error
 
 func (k ofRecords) applied(ctx context.Context, name string, items *itemGroups) (reclaim.Scheduled, error) {
 	next := func() ([]string, error) { return items.ids(k.c.BatchSize()) }
-	s := reclaim.Scheduled{Workers: 1, Most: k.c.Limit, Throttle: reclaim.Throttle(k.c.RatePerSecond, k.c.BatchSize())}
+	s := reclaim.Scheduled{Workers: 1, Most: k.c.Limit, Rate: throttle.PerSecond[int](k.c.RatePerSecond, k.c.BatchSize())}
 	whole := k.a.expire(k.name, k.rows)
 	of := func(keys []string) routine { return k.a.expire(k.name, k.rows.Only(keys)) }
 	if name != whole.Name() {

@@ -1,4 +1,4 @@
-package reclaim_test
+package throttle_test
 
 import (
 	"testing"
@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // A rate holds in each tenth of a second, also in the first and after a rest, and all of
 // it is used.
-func TestThrottleSpreads(t *testing.T) {
+func TestRateIsSpread(t *testing.T) {
 	const rate, batch = 4000, 100
 	synctest.Test(t, func(t *testing.T) {
-		wait := reclaim.Throttle(rate, batch)
+		wait := throttle.PerSecond[int](rate, batch)
 		for range 2 {
 			done, began := 0, lethe.SystemClock{}.Now()
 			for {
