@@ -44,9 +44,9 @@ var boundMutants = []mutant{
 		file: "meta/memmeta/clean.go", old: "	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
 		new: "	if remote, ok := ctx.Value(\"remote\").(func()); ok {\n		remote()\n	}\n	out.Now = db.now\n	for _, item := range s.Items {\n		if b := db.held(item.ID",
 		elsewhere: map[string][]edit{"reclaim/clean.go": {{
-			"	ended := k.Database.Time(\"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
+			"	ended := k.Controller.Time(throttle.Database, \"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
 			"	settleCtx = context.WithValue(settleCtx, \"remote\", func() {\n		_, _ = k.Stores[backend].Delete(ctx, []string{lethe.BlobKey(k.Store, b.Blobs[0].ID)})\n	})\n" +
-				"	ended := k.Database.Time(\"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
+				"	ended := k.Controller.Time(throttle.Database, \"settle\")\n	settled, err := k.Ledger.Settle(settleCtx,",
 		}}},
 	}, {
 		name: "what a write replaces is counted down before its own reference is counted up", rule: "16: the net change of each content", within: 2000,
