@@ -128,7 +128,7 @@ func slowness() []trial {
 		{alert: "LetheReclaimSlowed", services: func(w *world) []string { return shared(w.t, servers.Postgres(w.t), "cloud") }, samples: 70,
 			provoke: func(w *world) {
 				w.instance(meta.InstanceInfo{Host: "serves", Roles: []string{"serve"}, BackoffLevel: 4})
-				w.await(`"by":"clients elsewhere"`)
+				w.await(`"by":"client latency elsewhere"`)
 			}, mend: func(w *world) {
 				w.stop()
 				w.settings = append(w.settings, "reclaim.yield=0")

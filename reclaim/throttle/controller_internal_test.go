@@ -147,6 +147,10 @@ func TestLoad(t *testing.T) {
 	if l := c.LoadLevel("main"); l != 0 {
 		t.Errorf("level %d although nothing was asked for %v", l, workGone)
 	}
+	worked(c, clock, "instant", 1, 0)
+	if worked(c, clock, "instant", 1, 30*ms); c.LoadLevel("instant") != Slowest {
+		t.Errorf("level %d for what took no time and takes 30 ms", c.LoadLevel("instant"))
+	}
 	worked(c, clock, "quick", 1, ms/10)
 	if worked(c, clock, "quick", 1, ms); c.LoadLevel("quick") != 0 {
 		t.Errorf("level %d for what takes a millisecond", c.LoadLevel("quick"))

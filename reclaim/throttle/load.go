@@ -40,7 +40,8 @@ type work struct {
 
 // usual is what a kind of work usually takes.
 type usual struct {
-	median time.Duration   // 0: not known
+	known  bool
+	median time.Duration
 	took   []time.Duration // since it was learnt
 	since  lethe.Time
 }
@@ -58,7 +59,7 @@ func (l *load) note(now lethe.Time, kind string, n int, took time.Duration, limi
 		u = &usual{since: now}
 		l.usual[k] = u
 	}
-	if u.median > 0 {
+	if u.known {
 		l.count(took > max(time.Duration(limit*float64(u.median)), u.median+workSlack), slowWork)
 		l.decide(now, workHold)
 	}
@@ -72,10 +73,10 @@ func (l *load) note(now lethe.Time, kind string, n int, took time.Duration, limi
 // learn takes the lowest median, which rises slowly.
 func (u *usual) learn() {
 	median := quantile(u.took, 50)
-	if u.median > 0 && median > u.median {
+	if u.known && median > u.median {
 		median = u.median + (min(median, 4*u.median)-u.median)/workMemory
 	}
-	u.median, u.took = median, u.took[:0]
+	u.known, u.median, u.took = true, median, u.took[:0]
 }
 
 // advance ends the backoff if nothing was asked for a while.
