@@ -25,9 +25,6 @@ const (
 	// minSQLite is the first version without the corruption that two connections
 	// could cause when the write-ahead log was reset.
 	minSQLite = "3.51.3"
-	// bootVersion is the first schema that says when the machine had started whose clock
-	// was saved.
-	bootVersion = 26
 )
 
 // migration is one step of the schema.
@@ -77,35 +74,37 @@ func after(steps []migration, have int) []migration {
 	return steps[i:]
 }
 
+// begunAs refuses a ledger whose first step has another name than ours: it was made
+// before there was a release, by steps that are gone.
+func begunAs(first string, steps []migration) error {
+	if first == steps[0].name {
+		return nil
+	}
+	return fmt.Errorf("the ledger was made before the first release (by %s), and this lethe cannot read it: copy the objects out with the lethe that made it, and begin a new ledger on empty backends", first)
+}
+
 // migrate brings the file to this version's schema and reads who it is. It
 // changes nothing before it is sure that the file is ours.
 func (db *DB) migrate(ctx context.Context, s *sqldb.Session) error {
 	if err := checkSQLite(ctx, s); err != nil {
 		return err
 	}
-	have, err := db.schemaVersion(ctx, s)
-	if err != nil {
-		return err
-	}
 	steps, err := migrations(db.dialect.Name)
 	if err != nil {
 		return err
 	}
-	if have > newest(steps) {
-		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, newest(steps))
+	return db.migrateBy(ctx, s, steps)
+}
+
+func (db *DB) migrateBy(ctx context.Context, s *sqldb.Session, steps []migration) error {
+	have, err := schemaVersion(ctx, s)
+	if err != nil {
+		return err
 	}
 	if have > 0 {
-		if err := db.identify(ctx, s); err != nil {
+		if err := db.resume(ctx, s, have, steps); err != nil {
 			return err
 		}
-	}
-	if have >= bootVersion { // before the clock is looked at
-		var id string
-		var offset lethe.Time
-		if err := s.Conn.QueryRowContext(ctx, getBoot).Scan(&id, &offset); err != nil {
-			return sqldb.MapError(err)
-		}
-		db.clock.jump.resume(id, offset)
 	}
 	if err := setPragmas(ctx, s, db.writing()); err != nil {
 		return err
@@ -116,6 +115,31 @@ func (db *DB) migrate(ctx context.Context, s *sqldb.Session) error {
 		}
 	}
 	return db.identify(ctx, s)
+}
+
+// resume checks that a ledger that is there is one of ours, and takes up its clock, before
+// anything looks at the time.
+func (db *DB) resume(ctx context.Context, s *sqldb.Session, have int, steps []migration) error {
+	var first string
+	if err := s.Conn.QueryRowContext(ctx, firstMigration).Scan(&first); err != nil {
+		return sqldb.MapError(err)
+	}
+	if err := begunAs(first, steps); err != nil {
+		return err
+	}
+	if have > newest(steps) {
+		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, newest(steps))
+	}
+	if err := db.identify(ctx, s); err != nil {
+		return err
+	}
+	var id string
+	var offset lethe.Time
+	if err := s.Conn.QueryRowContext(ctx, getBoot).Scan(&id, &offset); err != nil {
+		return sqldb.MapError(err)
+	}
+	db.clock.jump.resume(id, offset)
+	return nil
 }
 
 func checkSQLite(ctx context.Context, s *sqldb.Session) error {
@@ -143,7 +167,7 @@ func olderVersion(a, b string) bool {
 
 // schemaVersion returns the version of the file's schema, 0 for an empty file,
 // and refuses a file that something else has written.
-func (db *DB) schemaVersion(ctx context.Context, s *sqldb.Session) (int, error) {
+func schemaVersion(ctx context.Context, s *sqldb.Session) (int, error) {
 	var app, tables, version int
 	err := errors.Join(
 		s.Conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
@@ -196,5 +220,6 @@ func (db *DB) apply(ctx context.Context, s *sqldb.Session, m migration) error {
 
 var (
 	recordMigration = register(`INSERT INTO migrations (version, name, applied_at) VALUES (?1, ?2, ?3)`)
+	firstMigration  = register(`SELECT coalesce(min(name), '') FROM migrations WHERE version = 1`)
 	createStore     = register(`INSERT INTO store (one, id, db, created_at, clock_high, fence) VALUES (1, ?1, ?2, ?3, ?3, 0)`)
 )

@@ -68,12 +68,20 @@ var (
 // migrate brings the schema to this version's, all steps in one transaction.
 // Instances that start at once take turns by a lock of the transaction.
 func (e *server) migrate(ctx context.Context) error {
+	steps, err := migrations(sqldb.PostgresName)
+	if err != nil {
+		return err
+	}
+	return e.migrateBy(ctx, steps)
+}
+
+func (e *server) migrateBy(ctx context.Context, steps []migration) error {
 	s, err := e.runners[batch].Session(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Give()
-	if err := e.migrateOn(ctx, s); err != nil {
+	if err := e.migrateOn(ctx, s, steps); err != nil {
 		s.Undo()
 		return sqldb.MapServerError(err)
 	}
@@ -81,7 +89,7 @@ func (e *server) migrate(ctx context.Context) error {
 	return sqldb.MapServerError(err)
 }
 
-func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
+func (e *server) migrateOn(ctx context.Context, s *sqldb.Session, steps []migration) error {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("lethe migrations " + e.o.Schema))
 	begin := fmt.Sprintf("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL search_path = %s; SELECT pg_advisory_xact_lock(%d)",
@@ -93,9 +101,14 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session) error {
 	if err != nil {
 		return err
 	}
-	steps, err := migrations(sqldb.PostgresName)
-	if err != nil {
-		return err
+	if have > 0 {
+		var first string
+		if err := s.AskOne(ctx, firstMigration, nil).Scan(&first); err != nil {
+			return err
+		}
+		if err := begunAs(first, steps); err != nil {
+			return err
+		}
 	}
 	if err := understood(have, least, newest(steps)); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -64,23 +63,6 @@ func TestMigrationsRace(t *testing.T) {
 	}
 }
 
-// TestSameMigrations: each step exists for both databases.
-func TestSameMigrations(t *testing.T) {
-	lite, err := migrations("sqlite")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := migrations(sqldb.PostgresName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range max(len(lite), len(server)) {
-		if i >= len(lite) || i >= len(server) || lite[i].name != server[i].name {
-			t.Fatalf("migration %d is not there for both, under one name", i+1)
-		}
-	}
-}
-
 // TestNewerSchema: an older lethe goes on working on a newer ledger, unless that
 // says that it must not.
 func TestNewerSchema(t *testing.T) {
@@ -103,39 +85,6 @@ func TestNewerSchema(t *testing.T) {
 	}
 	if err := older.Understood(t.Context()); !errors.Is(err, ErrOutdated) {
 		t.Errorf("one that had it open is told %v, want %v", err, ErrOutdated)
-	}
-}
-
-// adds is a statement that a program which does not know of it may leave out.
-var adds = regexp.MustCompile(`(?s)^(CREATE (TABLE|VIEW|(UNIQUE )?INDEX) |ALTER TABLE \w+ ADD COLUMN .* NOT NULL DEFAULT |ALTER TABLE \w+ SET \()`)
-
-var setsOne = regexp.MustCompile(`(?s)^UPDATE (\w+) SET (\w+) = [^,]*$`)
-
-// fills says that a statement gives a column its first values that its own step adds.
-func fills(text, step string) bool {
-	m := setsOne.FindStringSubmatch(text)
-	return m != nil && strings.Contains(step, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s ", m[1], m[2]))
-}
-
-// TestMigrationsOnlyAdd: what a step changes otherwise, older instances that run
-// beside it would not understand; it has to say from which version on they do.
-func TestMigrationsOnlyAdd(t *testing.T) {
-	comment := regexp.MustCompile(`--[^\n]*`)
-	for _, dialect := range []string{"sqlite", sqldb.PostgresName} {
-		steps, err := migrations(dialect)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range steps[1:] {
-			if needs.MatchString(m.text) {
-				continue
-			}
-			for text := range strings.SplitSeq(comment.ReplaceAllString(m.text, ""), ";") {
-				if text = strings.TrimSpace(text); text != "" && !adds.MatchString(text) && !fills(text, m.text) {
-					t.Errorf("%s, %s: older instances may not understand %q", dialect, m.name, text)
-				}
-			}
-		}
 	}
 }
 
