@@ -10,25 +10,25 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, held_of, draining, created_at`
+const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, draining, created_at`
 
 var (
 	selectStore   = register(`SELECT id, db, created_at FROM store`)
 	selectLife    = registerFor(sqldb.PostgresName, `SELECT CAST(pg_postmaster_start_time() AS text)`)
 	upsertBackend = register(`INSERT INTO backends (` + backendColumns + `)
-		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?5, ?7, ?8)
+		VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7, ?8)
 		ON CONFLICT (id) DO UPDATE SET quota = excluded.quota
 		RETURNING ` + backendColumns)
 	listBackends  = register(`SELECT ` + backendColumns + ` FROM backends ORDER BY id`)
 	selectBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1`)
 	advanceEpoch  = register(`UPDATE backends SET intended = ?2, epoch = ?3
 		WHERE id = ?1 AND (intended = ?2 OR intended = epoch AND intended < ?2) AND epoch <= ?3 AND ?3 <= ?2`)
-	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = '', held_of = ''
+	acceptEpoch = register(`UPDATE backends SET intended = ?2, epoch = ?2, accepted = ?2, held = '', held_kind = ''
 		WHERE id = ?1 AND intended < ?2`)
-	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3, held_of = ?2 WHERE id = ?1`)
-	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6, held_of = ?5
+	holdBackend = register(`UPDATE backends SET held = ?2, held_kind = ?3 WHERE id = ?1`)
+	rehold      = register(`UPDATE backends SET held = ?5, held_kind = ?6
 		WHERE id = ?1 AND held = ?2 AND intended = ?3 AND epoch = ?4`)
-	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2, held_of = ?1`)
+	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2`)
 )
 
 // Identity says which store and which database this ledger is.
@@ -169,13 +169,6 @@ func noBackend(id string) error {
 }
 
 func scanBackend(r sqldb.Scanner) (b Backend, err error) {
-	var of string
-	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &of, &b.Draining, &b.CreatedAt)
-	switch {
-	case b.Held == "":
-		b.HeldFor = ""
-	case of != b.Held || b.HeldFor == "":
-		b.HeldFor = HeldUnknown
-	}
+	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.Draining, &b.CreatedAt)
 	return b, err
 }

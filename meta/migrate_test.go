@@ -24,7 +24,7 @@ func mustMigrations(t *testing.T, dialect string) []migration {
 }
 
 // made are the tables, columns, indexes and views that a step makes.
-var made = regexp.MustCompile(`(?m)^(?:CREATE (?:UNIQUE )?(?:TABLE|INDEX|VIEW) (\w+)|  (\w+) +(?:TEXT|BIGINT|INTEGER|SMALLINT|BLOB|BYTEA)\b|ALTER TABLE (\w+ ADD COLUMN \w+))`)
+var made = regexp.MustCompile(`(?m)^(?:CREATE (?:UNIQUE )?(?:TABLE|INDEX|VIEW) (\w+)|  (\w+) +(?:TEXT|BIGINT|INTEGER|BLOB|BYTEA)\b|ALTER TABLE (\w+ ADD COLUMN \w+))`)
 
 // TestSameMigrations: each step exists for both databases, and makes the same in the
 // same order.

@@ -37,9 +37,6 @@ const (
 	HeldForLedger  HeldFor = "ledger"  // the ledger may not be the one that the backend belongs to
 	HeldForBackend HeldFor = "backend" // what lies there is older than the ledger, or cannot be read
 	HeldForAbsence HeldFor = "absence" // it carries no epoch; ends once it does again
-	// HeldUnknown: an older program that runs beside this one has held it, and notes
-	// the reason alone. It may be about the ledger.
-	HeldUnknown HeldFor = "unknown"
 )
 
 // BackendHold is why the deletes on a backend are to be stopped, and what that is about; the

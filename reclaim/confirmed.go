@@ -33,11 +33,9 @@ func (*Recount) SparedAs() string { return "it reads" }
 // SparedAs implements Spared.
 func (*Watch) SparedAs() string { return "it takes back claims, and removes nothing" }
 
-// ledgerInDoubt says that a backend is held because the ledger may not be the one
-// that it belongs to, or that nobody knows, and not for what is wrong with the backend.
-func ledgerInDoubt(b meta.Backend) bool {
-	return b.HeldFor == meta.HeldForLedger || b.HeldFor == meta.HeldUnknown
-}
+// ledgerInDoubt reports whether a backend is held because the ledger may not be the one
+// that it belongs to, and not for what is wrong with the backend.
+func ledgerInDoubt(b meta.Backend) bool { return b.HeldFor == meta.HeldForLedger }
 
 // Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
 // one of the backends is held because the ledger was restored, or is a copy, until

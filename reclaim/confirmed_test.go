@@ -63,7 +63,6 @@ func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
 		{For: meta.HeldForLedger, Reason: "whatever it says"}: true,
 		{For: meta.HeldForAbsence, Reason: "not mounted"}:     false,
 		{For: meta.HeldForBackend, Reason: "an older copy"}:   false,
-		{For: meta.HeldUnknown, Reason: "by an older lethe"}:  true,
 		// What is read is for people to read.
 		{For: meta.HeldByPerson, Reason: meta.Restored}:                     false,
 		{For: meta.HeldForBackend, Reason: "this ledger is an older copy"}:  false,

@@ -1,6 +1,6 @@
 -- The ledger. Times are microseconds since 1970, sizes are bytes, flags are 0/1,
--- ids are 26 characters of base32hex. Text compares bytewise. ../../schema.md shows how
--- the tables point to each other.
+-- ids are 26 characters of base32hex. Text compares bytewise. The page schema.md shows
+-- how the tables point to each other.
 
 -- 1. Bytes: what is stored, and where.
 
@@ -14,10 +14,8 @@ CREATE TABLE backends (
   created_at    BIGINT NOT NULL,
   draining      BIGINT NOT NULL DEFAULT 0,
   held_kind     TEXT   NOT NULL DEFAULT '', -- what held is about: person, ledger, backend, absence
-  held_of       TEXT   NOT NULL DEFAULT '', -- the held that held_kind was written with
   trusted_since BIGINT NOT NULL DEFAULT 0, -- copies verified before count as unverified
-  accepted      INTEGER NOT NULL DEFAULT 0, -- epoch under which a person last gave it to this ledger
-  contested     INTEGER NOT NULL DEFAULT 0  -- 1: the ledger that goes on with it has been told
+  accepted      BIGINT NOT NULL DEFAULT 0 -- epoch under which a person last gave it to this ledger
 );
 
 -- One row per content: the bytes that any number of objects share.
@@ -339,7 +337,7 @@ CREATE TABLE store (
   fence       BIGINT NOT NULL, -- highest given to a claim
   place       TEXT   NOT NULL DEFAULT '', -- where the ledger lies, found anew at every start: a copy lies elsewhere
   boot        TEXT   NOT NULL DEFAULT '', -- the start of the machine under which clock_high was saved
-  boot_offset INTEGER NOT NULL DEFAULT 0   -- the clock less the time since that start (docs/protocol.md, rule 13)
+  boot_offset BIGINT NOT NULL DEFAULT 0   -- the clock less the time since that start (docs/protocol.md, rule 13)
 );
 
 -- One row per instance that works on the ledger.
@@ -426,7 +424,7 @@ CREATE TABLE access_keys (
   buckets    TEXT   NOT NULL,
   read_only  BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
-  settings   BIGINT NOT NULL DEFAULT 1 -- 1: it may change settings of its buckets, make and delete them
+  settings   BIGINT NOT NULL -- 1: it may change settings of its buckets, make and delete them
 ) WITHOUT ROWID;
 
 -- One row per token of the admin API.
