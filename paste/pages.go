@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"html/template"
 	"io"
 	"net/http"
 	"strconv"
@@ -22,11 +21,10 @@ import (
 // away.
 const maxShown = 256 << 10
 
-//go:embed pages.html pages.css help.txt
+//go:embed pages.css help.txt
 var files embed.FS
 
 var (
-	pages = template.Must(template.ParseFS(files, "pages.html"))
 	help  = text("help.txt")
 	style = text("pages.css")
 	// policyPage allows our own style and forms, and nothing else.
@@ -47,56 +45,15 @@ func digest(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// page is what the templates show.
-type page struct {
-	Title string
-	Home  string // link to the form
-	Text  string
-
-	Paste *shown
-	Help  *advice
-	Style template.CSS
-}
-
-// shown is a paste on its page.
-type shown struct {
-	Code          string
-	URL, Page     string // in full, and within the site
-	Size, Type    string
-	Expires, Left string // empty: never
-	ExpiresISO    string
-	Lines         []line
-	Binary, Cut   bool
-	Shown         string
-	Token         string // known only to the browser that made the paste
-}
-
-type line struct {
-	N    int
-	Text string
-}
-
-// advice is what the help page knows.
-type advice struct {
-	Base, Size, Default, Longest string
-}
-
 // render writes a page.
-func (h *Handler) render(w http.ResponseWriter, status int, name string, p page) {
-	var out bytes.Buffer
-	p.Style = template.CSS(style)
-	if err := pages.ExecuteTemplate(&out, name, p); err != nil {
-		h.opt.Events.failed("page "+name, err)
-		writeText(w, http.StatusInternalServerError, "error: the page cannot be shown\n")
-		return
-	}
+func render(w http.ResponseWriter, status int, page []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy", policyPage)
-	header.Set("Content-Length", strconv.Itoa(out.Len()))
+	header.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(status)
 	// That the client has gone is its own affair.
-	_, _ = w.Write(out.Bytes())
+	_, _ = w.Write(page)
 }
 
 // help says how pastes are made.
@@ -108,7 +65,7 @@ func (h *Handler) help(w http.ResponseWriter, v *visit) error {
 		a.Longest = spoken(h.opt.MaxTTL)
 	}
 	if v.browser {
-		h.render(w, http.StatusOK, "help", page{Title: "Paste", Home: v.root + "/", Help: a})
+		render(w, http.StatusOK, helpPage(v.root+"/", a))
 		return nil
 	}
 	writeText(w, http.StatusOK, strings.NewReplacer(
@@ -142,7 +99,7 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 	// The page may show the delete token.
 	w.Header().Set("Cache-Control", "no-store")
 	sunset(w, o)
-	h.render(w, http.StatusOK, "paste", page{Title: o.Key, Home: v.root + "/", Paste: s})
+	render(w, http.StatusOK, pastePage(v.root+"/", s))
 	return nil
 }
 
@@ -198,11 +155,11 @@ func (h *Handler) beginning(v *visit, o meta.Object) ([]byte, error) {
 }
 
 // lines splits a text; an end of line at its end begins no further one.
-func lines(data []byte) []line {
+func lines(data []byte) []string {
 	data = bytes.TrimSuffix(data, []byte("\n"))
-	var out []line
+	var out []string
 	for part := range bytes.SplitSeq(data, []byte("\n")) {
-		out = append(out, line{len(out) + 1, string(bytes.TrimSuffix(part, []byte("\r")))})
+		out = append(out, string(bytes.TrimSuffix(part, []byte("\r"))))
 	}
 	return out
 }

@@ -59,6 +59,21 @@ func TestPageTellsWhenItGoes(t *testing.T) {
 	}
 }
 
+func TestPageEscapesWhatClientsSay(t *testing.T) {
+	s := newSite(t, nil)
+	const said = `"'><img src=x onerror=alert(1)>&amp;%s`
+	m := s.paste(said+"\n", "X-Type", said)
+	a := s.wants(s.ask("GET", "/"+m.Code, "", "Accept", browser), http.StatusOK)
+	if strings.Contains(a.body, "<img") || strings.Count(a.body, html.EscapeString(said)) != 2 {
+		t.Errorf("the page of text and type %s is %s", said, a.body)
+	}
+	body, kind := form(t, "content", "typed", "ttl", said)
+	a = s.wants(s.ask("POST", "/", body, "Content-Type", kind, "Accept", browser), http.StatusBadRequest)
+	if strings.Contains(a.body, "<img") || !strings.Contains(a.body, "&lt;img") {
+		t.Errorf("the page about the time to live %s is %s", said, a.body)
+	}
+}
+
 func TestPageOfALongTextShowsItsBeginning(t *testing.T) {
 	s := newSite(t, nil)
 	var b strings.Builder

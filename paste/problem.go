@@ -92,8 +92,7 @@ func (h *Handler) fail(w http.ResponseWriter, v *visit, err error) {
 	}
 	switch {
 	case v.browser:
-		title := http.StatusText(p.status)
-		h.render(w, p.status, "problem", page{Title: title, Text: sentence(p.text), Home: v.root + "/"})
+		render(w, p.status, messagePage(http.StatusText(p.status), sentence(p.text), v.root+"/"))
 	case v.json:
 		writeJSON(w, p.status, map[string]string{"error": p.text})
 	default:

@@ -35,9 +35,8 @@ func (h *Handler) removeByForm(w http.ResponseWriter, v *visit) error {
 		writeText(w, http.StatusOK, "deleted\n")
 		return nil
 	}
-	h.render(w, http.StatusOK, "problem", page{
-		Title: "Deleted", Home: v.root + "/", Text: "The paste is gone, for everybody and at once. Its bytes follow with the next cleanup.",
-	})
+	render(w, http.StatusOK, messagePage("Deleted",
+		"The paste is gone, for everybody and at once. Its bytes follow with the next cleanup.", v.root+"/"))
 	return nil
 }
 
