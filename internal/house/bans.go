@@ -51,6 +51,23 @@ func Randomness(files []*File) []Finding {
 	return out
 }
 
+// Templates reports imports of template packages outside of tests. They call methods by
+// name, after which the linker drops no exported method of any type: lethe grows by a third.
+func Templates(files []*File) []Finding {
+	var out []Finding
+	for _, f := range goFiles(files) {
+		if f.IsTest() {
+			continue
+		}
+		for _, spec := range f.Go.Imports {
+			if path := spec.Path.Value; path == `"text/template"` || path == `"html/template"` {
+				out = append(out, f.at(spec, "imports %s: the linker then keeps every exported method; write the text with fmt or html.EscapeString", path))
+			}
+		}
+	}
+	return out
+}
+
 // selectors applies complain to each name that the file selects from one of the
 // packages, and reports what is not "". A dot import of them is reported too.
 func selectors(f *File, paths []string, complain func(name string) string) []Finding {

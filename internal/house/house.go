@@ -62,6 +62,7 @@ var Rules = []Rule{
 	{"equipment", Equipment},
 	{"clock", Clock},
 	{"randomness", Randomness},
+	{"templates", Templates},
 	{"suppressions", Suppressions},
 	{"banners", Banners},
 	{"reminders", Reminders},

@@ -195,6 +195,12 @@ func banSamples() map[string][]sample {
 			{"an example's own clock", map[string]string{"examples/pastebin/paste/clock.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
 			{"beside an example's clock", map[string]string{"examples/pastebin/paste/x.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
 		},
+		"templates": {
+			one("text", "package x\n\nimport _ \"text/template\"\n", 1),
+			one("html, by another name", "package x\n\nimport page \"html/template\"\n\nvar _ page.HTML\n", 1),
+			one("escaping", "package x\n\nimport _ \"html\"\n", 0),
+			{"tests may", map[string]string{"meta/x_test.go": "package x\n\nimport _ \"text/template\"\n"}, 0},
+		},
 		"randomness": {
 			one("global", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n", 1),
 			one("old global", "package x\n\nimport \"math/rand\"\n\nvar a = rand.Intn(3)\n", 1),
