@@ -10,6 +10,9 @@ import (
 // version is set by the build of a release.
 var version = ""
 
+// unreleased is the version of a program that was built from a folder without history.
+const unreleased = "0.1.0-dev"
+
 func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
@@ -20,20 +23,27 @@ func (c *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// versionText is the release's version, or what the build knows of its sources.
+// versionText returns the version that the build set, else what Go knows of the sources.
 func versionText() string {
 	if version != "" {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return unreleased
 	}
-	text := info.Main.Version
+	return versionOf(info)
+}
+
+// versionOf returns the version of the main module: a tag, or a date and a commit.
+func versionOf(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && text == "(devel)" && len(s.Value) >= 12 {
-			text += " " + s.Value[:12]
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return unreleased + "+" + s.Value[:12]
 		}
 	}
-	return text
+	return unreleased
 }
