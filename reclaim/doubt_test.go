@@ -112,10 +112,10 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, ledger := &reclaim.Counts{}, &slight{DB: db}
+	counts, counted := &reclaim.Counts{}, &slight{DB: db}
 	quarter := &throttle.Controller{ClientLatency: 1.2, Clock: lethe.Monotonic{}}
 	quarter.SetPeers([]throttle.Peer{{Level: 2}})
-	step := (&reclaim.Purge{Ledger: ledger, Batch: meta.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
+	step := (&reclaim.Purge{Ledger: counted, Batch: meta.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
 	for more := true; more; {
 		if more, err = step(t.Context(), counts); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	if n := counts.Get("pages"); n < 1500 {
 		t.Errorf("%d pages of some 2,048 were given back", n)
 	}
-	if ledger.pruned != 3 || ledger.given != 256 {
-		t.Errorf("with batches of a quarter it prunes %d rows and gives back %d pages at once, want 3 and 256", ledger.pruned, ledger.given)
+	if counted.pruned != 3 || counted.given != 256 {
+		t.Errorf("with batches of a quarter it prunes %d rows and gives back %d pages at once, want 3 and 256", counted.pruned, counted.given)
 	}
 }
