@@ -53,7 +53,7 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 	o := Options{Clock: newTestClock(), ReadGrace: 1}
 	db := openTest(t, path, o, Ballast(4*mib))
 	setUp(t, db)
-	l := &ledger{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
+	l := &fixture{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
 	var keys []DeleteItem
 	for i := range 2000 {
 		key := lethe.ID(string(l.id()) + string(rune('a'+i%26)))
@@ -82,7 +82,7 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 }
 
 // fillTheLog writes until the log of writes can take no more.
-func (l *ledger) fillTheLog() {
+func (l *fixture) fillTheLog() {
 	l.t.Helper()
 	for range 10_000 {
 		if _, err := l.Begin(l.ctx, Intent{ID: l.id(), Backend: "disk", Size: 1}); err != nil {

@@ -67,7 +67,7 @@ const mib = 1 << 20
 func TestBallastOnAFullDisk(t *testing.T) {
 	db := openTest(t, filePath(t), Options{}, Ballast(mib))
 	setUp(t, db)
-	l := &ledger{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
+	l := &fixture{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
 	id := l.begin(10)
 	if got := ballastOf(t, db); got != mib {
 		t.Fatalf("the ballast has %d bytes", got)
@@ -90,7 +90,7 @@ func TestBallastOnAFullDisk(t *testing.T) {
 }
 
 // refusesGrowth fails unless what needs room is refused.
-func (l *ledger) refusesGrowth() {
+func (l *fixture) refusesGrowth() {
 	l.t.Helper()
 	_, err := l.Begin(l.ctx, Intent{ID: l.id(), Backend: "disk", Size: 1})
 	l.refused(err, lethe.ErrNoRoom)

@@ -62,7 +62,7 @@ func (db *DB) CreateBucket(ctx context.Context, b Bucket) (Bucket, error) {
 }
 
 func (t *tx) createBucket(b Bucket) (Bucket, error) {
-	if err := either(t.needsRoom(), b.BucketSettings.check()); err != nil {
+	if err := either(t.needsRoom(), b.BucketSettings.Check()); err != nil {
 		return b, err
 	}
 	if err := t.mayOwn(b.Owner, b.Most); err != nil {
@@ -104,7 +104,7 @@ func (t *tx) mayOwn(owner string, most int) error {
 }
 
 // check refuses settings that make no sense.
-func (s BucketSettings) check() error {
+func (s BucketSettings) Check() error {
 	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
 		return errors.New("a bucket's times and quotas must not be negative")
 	}
@@ -136,7 +136,7 @@ func (db *DB) Buckets(ctx context.Context, q BucketQuery) (out []Bucket, err err
 // the time to live that they have.
 func (db *DB) ConfigureBucket(ctx context.Context, name string, s BucketSettings) (b Bucket, err error) {
 	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			return err
 		}
 		if err := t.closeBucket(name); err != nil {

@@ -27,7 +27,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	const ahead = 10 * 24 * time.Hour
 	clock := newTestClock()
 	o := Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}
-	l := &ledger{DB: open(o), t: t, ctx: context.Background(), clock: clock}
+	l := &fixture{DB: open(o), t: t, ctx: context.Background(), clock: clock}
 	setUp(t, l.DB)
 	l.putTTL("before", "aa", time.Hour)
 	l.putTTL("gone", "bb", 0)
@@ -62,7 +62,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	}
 	guards, err := l.Guards(l.ctx)
 	l.ok(err)
-	if g := guards[0]; g.Hour > hour(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
+	if g := guards[0]; g.Hour > HourOf(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
 		t.Errorf("the hour's limit: %+v", g)
 	}
 	clock.Advance(lateWindow)
@@ -78,7 +78,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 }
 
 // hidden checks whether clients see an object.
-func (l *ledger) hidden(key string, want bool) {
+func (l *fixture) hidden(key string, want bool) {
 	l.t.Helper()
 	if _, err := l.Resolve(l.ctx, "b", key); (err != nil) != want {
 		l.t.Errorf("%s: %v", key, err)
@@ -87,7 +87,7 @@ func (l *ledger) hidden(key string, want bool) {
 
 // dies checks that nothing waits for the time that the clock had shown: claims go
 // stale, condemned blobs are due, and the writer is silent.
-func (l *ledger) dies(silent lethe.ID) {
+func (l *fixture) dies(silent lethe.ID) {
 	l.t.Helper()
 	_, err := l.RecoverClaims(l.ctx, 5*time.Minute, 10)
 	l.ok(err)
@@ -108,7 +108,7 @@ func (l *ledger) dies(silent lethe.ID) {
 func TestReceiptsOfAResetClock(t *testing.T) {
 	const ahead, keep = 90 * 24 * time.Hour, 24 * time.Hour
 	clock := newTestClock()
-	l := &ledger{DB: openTest(t, Memory, Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}), t: t, ctx: context.Background(), clock: clock}
+	l := &fixture{DB: openTest(t, Memory, Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}), t: t, ctx: context.Background(), clock: clock}
 	setUp(t, l.DB)
 	clock.Advance(ahead)
 	l.putTTL("sealed", "aa", 0)
@@ -140,7 +140,7 @@ func TestReceiptsOfAResetClock(t *testing.T) {
 func errorOf(_ ClockState, err error) error { return err }
 
 // seal seals what there is.
-func (l *ledger) seal() {
+func (l *fixture) seal() {
 	l.t.Helper()
 	u, err := l.UnsealedReceipts(l.ctx, 10)
 	l.ok(err)

@@ -30,7 +30,7 @@ func (t *tx) commit(c Commit, fence int64) (Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.by = c.By
 	}
-	if err := either(checkKey(c.Object.Key), c.CheckBlocks()); err != nil {
+	if err := either(CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
 		return Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
@@ -65,7 +65,7 @@ func (t *tx) replay(c Commit, err error) (Committed, error) {
 	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
 		have, err := t.object(b, o.Key)
 		if err == nil && have != nil && have.ID == c.Op {
-			have.name(rules)
+			have.NameRule(rules)
 			return Committed{Object: *have}, nil
 		}
 		if err != nil {
@@ -131,13 +131,13 @@ func (t *tx) takeKey(c Commit) (*write, error) {
 			return nil, err
 		}
 	}
-	w.end, err = b.ends(t.now, TTLChange{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(t.now, TTLChange{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
 	return w, err
 }
 
 // seen is what clients saw under the key.
 func (w *write) seen() *Object {
-	if w.old.visible(w.t.now) {
+	if w.old.VisibleAt(w.t.now) {
 		return w.old
 	}
 	return nil
@@ -216,7 +216,7 @@ func (w *write) put() (Committed, error) {
 	o := &out.Object
 	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.now, w.end
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
-	o.stamp(w.rules)
+	o.ApplyRules(w.rules)
 	if err := w.quota(); err != nil {
 		return out, err
 	}

@@ -176,7 +176,7 @@ func TestEndings(t *testing.T) {
 		{BucketSettings{MaxTTL: time.Minute, DefaultTTL: time.Hour}, TTLChange{}, at(time.Minute), nil},
 	} {
 		b := Bucket{BucketSettings: c.settings}
-		if got, err := b.ends(now, c.wish, b.DefaultTTL); got != c.want || !errors.Is(err, c.err) {
+		if got, err := b.EndOf(now, c.wish, b.DefaultTTL); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%+v: %v %v", c, got, err)
 		}
 	}

@@ -45,11 +45,11 @@ func (t *tx) complete(c Completion) (Committed, error) {
 	if err != nil {
 		return Committed{}, err
 	}
-	parts, err := c.choose(stored)
+	parts, err := c.Choose(stored)
 	if err != nil {
 		return Committed{}, err
 	}
-	commit, err := c.compose(u, parts)
+	commit, err := c.Compose(u, parts)
 	if err != nil {
 		return Committed{}, err
 	}
@@ -80,15 +80,15 @@ func (t *tx) completed(c Completion, gone error) (Committed, error) {
 		return Committed{}, err
 	}
 	o, err := t.object(b, c.Key)
-	if err != nil || !o.visible(t.now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
+	if err != nil || !o.VisibleAt(t.now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
 		return Committed{}, either(err, gone)
 	}
-	o.name(rules)
+	o.NameRule(rules)
 	return Committed{Object: *o}, nil
 }
 
 // choose finds the parts named among those that are stored.
-func (c Completion) choose(stored []Part) ([]Part, error) {
+func (c Completion) Choose(stored []Part) ([]Part, error) {
 	if len(c.Parts) == 0 {
 		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
 	}
@@ -129,7 +129,7 @@ func segmentsOf(parts []Part) []Part {
 }
 
 // compose makes the commit of an object from the upload and its parts.
-func (c Completion) compose(u Upload, parts []Part) (Commit, error) {
+func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
 	commit := c.Commit
 	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil
 	o := &commit.Object

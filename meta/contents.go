@@ -50,7 +50,7 @@ func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 // losing is the content that the replaced object gives its reference to up; empty
 // if the trash keeps it.
 func (w *write) losing() lethe.ID {
-	if w.old == nil || w.old.visible(w.t.now) && w.bucket.Undo > 0 {
+	if w.old == nil || w.old.VisibleAt(w.t.now) && w.bucket.Undo > 0 {
 		return ""
 	}
 	return w.old.ContentID

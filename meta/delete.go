@@ -92,7 +92,7 @@ func (p *deleting) choose(items []DeleteItem) error {
 	for i, item := range items {
 		answer := &p.out.Items[i]
 		answer.Key = item.Key
-		if answer.Err = checkKey(item.Key); answer.Err != nil {
+		if answer.Err = CheckKey(item.Key); answer.Err != nil {
 			continue
 		}
 		o := lies[item.Key]
@@ -100,7 +100,7 @@ func (p *deleting) choose(items []DeleteItem) error {
 			continue
 		}
 		if h, found := held[item.Key]; found && o != nil {
-			answer.Err = h.refusal(item.Key)
+			answer.Err = h.Refusal(item.Key)
 			continue
 		}
 		p.clear = append(p.clear, item.Key)
@@ -135,7 +135,7 @@ func (p *deleting) held(lies map[string]*Object) (map[string]Hold, error) {
 func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
 	keys := make([]string, 0, len(items))
 	for _, item := range items {
-		if checkKey(item.Key) == nil {
+		if CheckKey(item.Key) == nil {
 			keys = append(keys, item.Key)
 		}
 	}

@@ -70,7 +70,7 @@ func (db *DB) Depths(ctx context.Context, q DepthQuery) (out Depths, err error) 
 			if err != nil {
 				return err
 			}
-			b.postpone(x.age)
+			b.CountLater(x.age)
 			out.Routines[x.routine] = b
 		}
 		return t.cleanDepths(q, &out)
@@ -90,14 +90,14 @@ func (t *tx) cleanDepths(q DepthQuery, out *Depths) error {
 		sum.Count += b.Count
 		sum.Bytes += b.Bytes
 		sum.Scheduled += b.Scheduled
-		sum.Oldest, sum.NextDue = earlier(sum.Oldest, b.Oldest), earlier(sum.NextDue, b.NextDue)
+		sum.Oldest, sum.NextDue = Earlier(sum.Oldest, b.Oldest), Earlier(sum.NextDue, b.NextDue)
 	}
 	out.Routines["clean"] = sum
 	return nil
 }
 
 // postpone turns the times of last signs of life into due times.
-func (b *Backlog) postpone(age time.Duration) {
+func (b *Backlog) CountLater(age time.Duration) {
 	if b.Oldest != 0 {
 		b.Oldest = b.Oldest.Add(age)
 	}
@@ -107,7 +107,7 @@ func (b *Backlog) postpone(age time.Duration) {
 }
 
 // earlier is the earlier of two optional instants.
-func earlier(a, b lethe.Time) lethe.Time {
+func Earlier(a, b lethe.Time) lethe.Time {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -106,10 +106,10 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed)
 		if r := rules[g.bucket].rules.InForce(g.rule); r != nil {
 			gone[i].reason = lethe.ReasonLifecycle
 			gone[i].ruleID = r.ID
-			out.byRule(rules[g.bucket].name, r.ID, g.size)
+			out.CountRule(rules[g.bucket].name, r.ID, g.size)
 		}
 	}
-	out.sortRules()
+	out.SortRules()
 	t.goneByAge(gone, rules)
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }

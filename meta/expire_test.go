@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-func (l *ledger) expire(b Batch) Reclaimed {
+func (l *fixture) expire(b Batch) Reclaimed {
 	l.t.Helper()
 	r, err := l.Expire(l.ctx, b)
 	l.ok(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // ledger is a ledger under test, with a clock set by hand.
-type ledger struct {
+type fixture struct {
 	*DB
 	t     testing.TB
 	ctx   context.Context
@@ -27,20 +27,20 @@ const (
 
 // newLedger opens a ledger in memory with the backend "disk" and the bucket "b".
 // The books are recounted at the end of the test.
-func newLedger(t testing.TB) *ledger {
+func newLedger(t testing.TB) *fixture {
 	t.Helper()
 	clock := newTestClock()
 	db := openTest(t, Memory, Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow})
 	setUp(t, db)
 	t.Cleanup(func() { sound(t, db) })
-	return &ledger{DB: db, t: t, ctx: context.Background(), clock: clock}
+	return &fixture{DB: db, t: t, ctx: context.Background(), clock: clock}
 }
 
-func (l *ledger) now() lethe.Time { return l.clock.Now() }
-func (l *ledger) id() lethe.ID    { return lethe.RandomID(l.now()) }
+func (l *fixture) now() lethe.Time { return l.clock.Now() }
+func (l *fixture) id() lethe.ID    { return lethe.RandomID(l.now()) }
 
 // ok fails the test on an error.
-func (l *ledger) ok(err error) {
+func (l *fixture) ok(err error) {
 	l.t.Helper()
 	if err != nil {
 		l.t.Fatal(err)
@@ -48,7 +48,7 @@ func (l *ledger) ok(err error) {
 }
 
 // refused fails the test unless err is want.
-func (l *ledger) refused(err, want error) {
+func (l *fixture) refused(err, want error) {
 	l.t.Helper()
 	if !errors.Is(err, want) {
 		l.t.Fatalf("error %v, want %v", err, want)
@@ -56,7 +56,7 @@ func (l *ledger) refused(err, want error) {
 }
 
 // begin makes an intent of size bytes.
-func (l *ledger) begin(size int64) lethe.ID {
+func (l *fixture) begin(size int64) lethe.ID {
 	l.t.Helper()
 	id := l.id()
 	_, err := l.Begin(l.ctx, Intent{ID: id, Backend: "disk", Size: size})
@@ -65,7 +65,7 @@ func (l *ledger) begin(size int64) lethe.ID {
 }
 
 // putTTL stores 100 bytes that live so long; 0: for ever.
-func (l *ledger) putTTL(key, digest string, ttl time.Duration) Committed {
+func (l *fixture) putTTL(key, digest string, ttl time.Duration) Committed {
 	l.t.Helper()
 	c := commitOf(l.DB, key, Uploaded{Blob: l.begin(100), Size: 100, Digest: digest})
 	c.TTL = ttl
@@ -75,7 +75,7 @@ func (l *ledger) putTTL(key, digest string, ttl time.Duration) Committed {
 }
 
 // remove deletes an object.
-func (l *ledger) remove(key string) Deletions {
+func (l *fixture) remove(key string) Deletions {
 	l.t.Helper()
 	out, err := l.Delete(l.ctx, Deletion{Op: l.id(), Bucket: "b", Items: []DeleteItem{{Key: key}}})
 	l.ok(err)
@@ -83,7 +83,7 @@ func (l *ledger) remove(key string) Deletions {
 }
 
 // condemned stores an object, deletes it, and answers its blob once it is due.
-func (l *ledger) condemnOne(key string) Blob {
+func (l *fixture) condemnOne(key string) Blob {
 	l.t.Helper()
 	o := l.putTTL(key, "digest of "+key, 0)
 	l.remove(key)
@@ -97,7 +97,7 @@ func (l *ledger) condemnOne(key string) Blob {
 }
 
 // blob reads a row; ok is false if it is gone.
-func (l *ledger) blob(id lethe.ID) (Blob, bool) {
+func (l *fixture) blob(id lethe.ID) (Blob, bool) {
 	l.t.Helper()
 	list, err := l.BlobsByID(l.ctx, []lethe.ID{id})
 	l.ok(err)
@@ -108,14 +108,14 @@ func (l *ledger) blob(id lethe.ID) (Blob, bool) {
 }
 
 // claim takes up to limit due blobs of "disk".
-func (l *ledger) claim(limit int) Claimed {
+func (l *fixture) claim(limit int) Claimed {
 	l.t.Helper()
 	c, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "w", Backend: "disk", Limit: limit})
 	l.ok(err)
 	return c
 }
 
-func (l *ledger) settle(fence int64, items ...SettleItem) Settled {
+func (l *fixture) settle(fence int64, items ...SettleItem) Settled {
 	l.t.Helper()
 	s, err := l.Settle(l.ctx, Settlement{Fence: fence, Items: items})
 	l.ok(err)
@@ -123,7 +123,7 @@ func (l *ledger) settle(fence int64, items ...SettleItem) Settled {
 }
 
 // total answers the counters of a state on "disk".
-func (l *ledger) total(s lethe.State) (n, bytes int64) {
+func (l *fixture) total(s lethe.State) (n, bytes int64) {
 	l.t.Helper()
 	totals, err := l.Totals(l.ctx)
 	l.ok(err)

@@ -83,7 +83,7 @@ func (t *tx) beyond(l Limits) (out []bound, err error) {
 		return nil, err
 	}
 	for _, b := range list {
-		limit, n := l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)])
+		limit, n := l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)])
 		if !limit.On() || n == 0 {
 			continue
 		}
@@ -118,7 +118,7 @@ func (t *tx) foresee(list []bound, l Limits) (stopped []Guard, err error) {
 		if err != nil {
 			return nil, err
 		}
-		stops, err := t.stop(&g, l.of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
+		stops, err := t.stop(&g, l.Of(b.kind), due[b].sum(rules[lethe.ID(b.subject)]))
 		if err != nil {
 			return nil, err
 		}

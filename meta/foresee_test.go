@@ -10,10 +10,10 @@ import (
 // What is not due beyond its limit any more when Foresee comes to stop it, or was
 // allowed since it looked, is not stopped.
 func TestForeseeDecidesWhereItStops(t *testing.T) {
-	for name, meanwhile := range map[string]func(*ledger) error{
-		"nothing":          func(*ledger) error { return nil },
-		"others remove it": func(l *ledger) error { _, err := l.Expire(l.ctx, Batch{Limit: 2}); return err },
-		"it is allowed": func(l *ledger) error {
+	for name, meanwhile := range map[string]func(*fixture) error{
+		"nothing":          func(*fixture) error { return nil },
+		"others remove it": func(l *fixture) error { _, err := l.Expire(l.ctx, Batch{Limit: 2}); return err },
+		"it is allowed": func(l *fixture) error {
 			b, err := l.Bucket(l.ctx, "b")
 			l.ok(err)
 			return l.AllowGuard(l.ctx, Allowance{Kind: GuardTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})

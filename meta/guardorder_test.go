@@ -15,17 +15,17 @@ import (
 // Whoever waits for a bucket holds no guard and nothing that is let go (docs/protocol.md, rule
 // 16): who has the bucket may want them.
 func TestGuardsAreTakenAfterBuckets(t *testing.T) {
-	for name, end := range map[string]func(*ledger, Guard) error{
-		"Unpark": func(l *ledger, _ Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
-		"AllowGuard": func(l *ledger, g Guard) error {
+	for name, end := range map[string]func(*fixture, Guard) error{
+		"Unpark": func(l *fixture, _ Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
+		"AllowGuard": func(l *fixture, g Guard) error {
 			return l.AllowGuard(l.ctx, Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
 		},
-		"EndStops": func(l *ledger, _ Guard) error { _, err := l.EndStops(l.ctx, Limits{}); return err },
+		"EndStops": func(l *fixture, _ Guard) error { _, err := l.EndStops(l.ctx, Limits{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newTestClock()
 			url := servers.Postgres(t)
-			l := &ledger{DB: openServerAt(t, url, Options{Clock: clock}), t: t, ctx: context.Background(), clock: clock}
+			l := &fixture{DB: openServerAt(t, url, Options{Clock: clock}), t: t, ctx: context.Background(), clock: clock}
 			setUp(t, l.DB)
 			for i := range 2 {
 				l.putTTL(fmt.Sprint("k", i), fmt.Sprint("digest ", i), time.Minute)
@@ -41,7 +41,7 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 
 // waitsEmptyHanded holds the bucket of a guard until fn waits for it, and tries what
 // fn might hold meanwhile.
-func (l *ledger) waitsEmptyHanded(g Guard, fn func() error) {
+func (l *fixture) waitsEmptyHanded(g Guard, fn func() error) {
 	l.t.Helper()
 	tx, err := l.pg.runners[request].Pool.BeginTx(l.ctx, nil)
 	l.ok(err)

@@ -103,7 +103,7 @@ func boundOf(d dueRow) bound {
 }
 
 // of returns the limit on what the guard counts.
-func (l Limits) of(k GuardKind) Limit {
+func (l Limits) Of(k GuardKind) Limit {
 	switch k {
 	case GuardRules:
 		return l.Rules
@@ -129,7 +129,7 @@ func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, e
 	}
 	may := map[bound]int64{}
 	for _, b := range slices.SortedFunc(maps.Keys(want), compareBounds) {
-		n, stopped, err := t.spend(b.kind, b.subject, l.of(b.kind), want[b])
+		n, stopped, err := t.spend(b.kind, b.subject, l.Of(b.kind), want[b])
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (t *tx) endGuards(passed []Guard) error {
 		if g.HeldAt == 0 || t.now < g.HeldUntil {
 			return false
 		}
-		g.end()
+		g.Clear()
 		return true
 	})
 	return err

@@ -84,7 +84,7 @@ var (
 // ended before, or sees it (docs/protocol.md, rule 21).
 func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
 	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
-		if err := h.check(); err != nil {
+		if err := h.Check(); err != nil {
 			return err
 		}
 		b, err := t.holdBucket(h.Bucket)
@@ -98,7 +98,7 @@ func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
 }
 
 // check refuses what can be no hold.
-func (h Hold) check() error {
+func (h Hold) Check() error {
 	switch h.Scope {
 	case HoldPrefix:
 		if h.Key == "" {
@@ -108,7 +108,7 @@ func (h Hold) check() error {
 	default:
 		return fmt.Errorf("a hold is on an object or on a prefix, not on %s", h.Scope)
 	}
-	return checkKey(h.Key)
+	return CheckKey(h.Key)
 }
 
 func (t *tx) addHold(b Bucket, h Hold) (Hold, error) {
@@ -146,7 +146,7 @@ func (db *DB) LiftHold(ctx context.Context, h Hold) error {
 		if err != nil {
 			return err
 		}
-		if h.check() != nil {
+		if h.Check() != nil {
 			return ErrNoSuchHold // what can be none is not asked for: PostgreSQL has no text for some keys
 		}
 		if err := t.must(1, ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
@@ -246,11 +246,11 @@ func (t *tx) refuseHeld(b Bucket, key string) error {
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	return held[spot{b.ID, key}].refusal(key)
+	return held[spot{b.ID, key}].Refusal(key)
 }
 
 // refusal is the error of who is refused by a hold.
-func (h Hold) refusal(key string) error {
+func (h Hold) Refusal(key string) error {
 	why := ""
 	if h.Reason != "" {
 		why = " (" + h.Reason + ")"

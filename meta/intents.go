@@ -26,7 +26,7 @@ var (
 // does not know, ErrNoSuchUpload, and ErrNoSuchBucket and ErrInvalidKey of a promotion.
 func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
 	if in.Promotion != nil {
-		if err := checkKey(in.Promotion.Commit.Object.Key); err != nil {
+		if err := CheckKey(in.Promotion.Commit.Object.Key); err != nil {
 			return b, fmt.Errorf("meta: begin blob %s: %w", in.ID, err)
 		}
 	}
@@ -39,7 +39,7 @@ func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
 
 func (t *tx) begin(in Intent) (Blob, error) {
 	b := Blob{
-		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.digest(),
+		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.FixedDigest(),
 		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.now, BeatAt: t.now,
 	}
 	if in.Unknown && in.Promotion != nil {
@@ -71,7 +71,7 @@ func (t *tx) begin(in Intent) (Blob, error) {
 }
 
 // digest is the blob's own, if it is fixed before the upload.
-func (in Intent) digest() string {
+func (in Intent) FixedDigest() string {
 	if in.Promotion != nil {
 		for _, u := range in.Promotion.Commit.Blobs {
 			if u.Blob == in.ID {

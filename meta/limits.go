@@ -64,11 +64,11 @@ func (g Guard) Held(now lethe.Time) bool { return g.HeldAt != 0 && now < g.HeldU
 const hourMicros = int64(time.Hour / time.Microsecond)
 
 // hour is the hour of an instant, since 1970.
-func hour(at lethe.Time) int64 { return int64(at) / hourMicros }
+func HourOf(at lethe.Time) int64 { return int64(at) / hourMicros }
 
 // hour is the hour to count in: of a transaction that waited for another, which
 // began later and has counted in the next hour, that one. It does not go back.
-func (g Guard) hour(now lethe.Time) int64 { return max(g.Hour, hour(now)) }
+func (g Guard) hour(now lethe.Time) int64 { return max(g.Hour, HourOf(now)) }
 
 // taken is how many went within the hour.
 func (g Guard) taken(now lethe.Time) int64 {

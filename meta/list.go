@@ -154,7 +154,7 @@ func (l *listing) step(rows *sql.Rows) (key string, err error) {
 	case common != "" && common == l.within:
 		l.walked++
 		return o.Key, nil
-	case !o.visible(l.t.now):
+	case !o.VisibleAt(l.t.now):
 		if common != o.Key {
 			l.last = o.Key
 		}

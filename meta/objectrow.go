@@ -35,7 +35,7 @@ func (t *tx) insertObject(o *Object) error {
 func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
-	case !o.visible(t.now):
+	case !o.VisibleAt(t.now):
 		r.lose(o.ContentID, end{o.DueAt(), lethe.ReasonExpiry, b.ID})
 		t.gone(b.Name, o, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
 	case b.Undo > 0:

@@ -31,7 +31,7 @@ func (s Stale) Of(backends []string) (age time.Duration, by string) {
 }
 
 // shortest is how long an upload may lie untouched wherever its parts are.
-func (s Stale) shortest() time.Duration {
+func (s Stale) Shortest() time.Duration {
 	age := s.Age
 	for _, on := range s.On {
 		age = min(age, on)
@@ -75,7 +75,7 @@ var (
 func (db *DB) StaleUploads(ctx context.Context, q OverdueQuery) (list []OverdueUpload, err error) {
 	err = db.read(ctx, "stale uploads", func(t *tx) error {
 		list = nil
-		return t.untouched(q.Stale, t.now.Add(-q.Stale.shortest()), func(u OverdueUpload) bool {
+		return t.untouched(q.Stale, t.now.Add(-q.Stale.Shortest()), func(u OverdueUpload) bool {
 			if u.At <= t.now && (q.Held || !u.Held) {
 				list = append(list, u)
 			}
@@ -90,15 +90,15 @@ func (db *DB) StaleUploads(ctx context.Context, q OverdueQuery) (list []OverdueU
 func (db *DB) UploadBacklog(ctx context.Context, s Stale) (b Backlog, err error) {
 	err = db.read(ctx, "upload backlog", func(t *tx) error {
 		b = Backlog{}
-		may, older, first := t.now.Add(-s.shortest()), int64(0), lethe.Time(0)
+		may, older, first := t.now.Add(-s.Shortest()), int64(0), lethe.Time(0)
 		err := t.untouched(s, lethe.Forever, func(u OverdueUpload) bool {
-			b.upload(u, t.now)
+			b.CountUpload(u, t.now)
 			if u.Upload.TouchedAt <= may {
 				older++
 				return true
 			}
 			// What was touched later is neither due, nor due before the next one.
-			return u.Upload.TouchedAt.Add(s.shortest()) < b.NextDue
+			return u.Upload.TouchedAt.Add(s.Shortest()) < b.NextDue
 		})
 		if err != nil {
 			return err
@@ -111,17 +111,17 @@ func (db *DB) UploadBacklog(ctx context.Context, s Stale) (b Backlog, err error)
 }
 
 // upload counts an upload, all but that it waits.
-func (b *Backlog) upload(u OverdueUpload, now lethe.Time) {
+func (b *Backlog) CountUpload(u OverdueUpload, now lethe.Time) {
 	switch {
 	case u.At > now:
-		b.NextDue = earlier(b.NextDue, u.At)
+		b.NextDue = Earlier(b.NextDue, u.At)
 	case u.Held:
 		b.Held++
 		b.HeldBytes += u.Bytes
 	default:
 		b.Count++
 		b.Bytes += u.Bytes
-		b.Oldest = earlier(b.Oldest, u.At)
+		b.Oldest = Earlier(b.Oldest, u.At)
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *tx) untouched(s Stale, since lethe.Time, fn func(OverdueUpload) (more b
 			return err
 		}
 		for i := range list {
-			if list[i].stale(s); !fn(list[i]) {
+			if list[i].SetStale(s); !fn(list[i]) {
 				return nil
 			}
 		}
@@ -150,7 +150,7 @@ func (t *tx) untouched(s Stale, since lethe.Time, fn func(OverdueUpload) (more b
 }
 
 // stale says since when the upload counts as left lying.
-func (u *OverdueUpload) stale(s Stale) {
+func (u *OverdueUpload) SetStale(s Stale) {
 	u.Stale, u.By = s.Of(u.Backends)
 	u.At = u.Upload.TouchedAt.Add(u.Stale)
 }
@@ -228,7 +228,7 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {
 		if err != nil {
 			return err
 		}
-		if list[0].stale(s); list[0].At > t.now {
+		if list[0].SetStale(s); list[0].At > t.now {
 			return fmt.Errorf("its time is over at %s: %w", list[0].At, lethe.ErrNoSuchUpload)
 		}
 		return t.abortOpen(u)
@@ -262,7 +262,7 @@ func (t *tx) abortOpen(u Upload) error {
 		return err
 	}
 	if h, is := held[spot{u.BucketID, u.Key}]; is {
-		return h.refusal(u.Key)
+		return h.Refusal(u.Key)
 	}
 	return t.endUpload(u.ID, nil)
 }

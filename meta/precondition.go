@@ -9,7 +9,7 @@ import (
 )
 
 // visible says that readers see the object at the instant now.
-func (o *Object) visible(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
+func (o *Object) VisibleAt(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
 
 // needsObject says that the precondition fails where nothing lies.
 func (p Precondition) needsObject() bool {
@@ -48,7 +48,7 @@ func matches(list, etag string) bool {
 // ends computes when what is written now comes to its end: by the wish (counted
 // from now, or absolute), else by the default, and by the bucket's longest life
 // in any case. A wish beyond that is refused with ErrInvalidTTL.
-func (b *Bucket) ends(now lethe.Time, wish TTLChange, byDefault time.Duration) (lethe.Time, error) {
+func (b *Bucket) EndOf(now lethe.Time, wish TTLChange, byDefault time.Duration) (lethe.Time, error) {
 	if wish.TTL < 0 || wish.At < 0 {
 		return 0, fmt.Errorf("a time to live is not negative: %w", lethe.ErrInvalidTTL)
 	}

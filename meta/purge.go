@@ -80,7 +80,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		gone := make([]loss, len(went))
 		for i, e := range went {
 			gone[i] = loss{bucket: buckets[i], content: e.Object.ContentID, size: e.Object.Size, died: e.PurgeAt}
-			t.gone(e.Object.Bucket, e.Object, receipt.Receipt{Reason: lethe.ReasonPurge, Due: receipt.Instant(e.PurgeAt), Trash: e.receipt("")})
+			t.gone(e.Object.Bucket, e.Object, receipt.Receipt{Reason: lethe.ReasonPurge, Due: receipt.Instant(e.PurgeAt), Trash: e.Receipt("")})
 		}
 		return t.reclaim(gone, lethe.ReasonPurge, &out)
 	})

@@ -134,7 +134,7 @@ func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) err
 func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b Backlog, err error) {
 	err = db.read(ctx, "reap backlog", func(t *tx) error {
 		b, err = t.backlog(reapDue, reapLater, t.now.Add(-minAge))
-		b.postpone(minAge)
+		b.CountLater(minAge)
 		return err
 	})
 	return b, err

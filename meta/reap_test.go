@@ -8,7 +8,7 @@ import (
 )
 
 // promise begins a write whose size and digest are fixed beforehand.
-func (l *ledger) promise(key, digest string) (Commit, lethe.ID) {
+func (l *fixture) promise(key, digest string) (Commit, lethe.ID) {
 	l.t.Helper()
 	blob := l.id()
 	c := commitOf(l.DB, key, Uploaded{Blob: blob, Size: 100, Digest: digest})
@@ -18,7 +18,7 @@ func (l *ledger) promise(key, digest string) (Commit, lethe.ID) {
 }
 
 // silent claims all intents that had no heartbeat for an hour.
-func (l *ledger) silent() ClaimedIntents {
+func (l *fixture) silent() ClaimedIntents {
 	l.t.Helper()
 	c, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "w", Limit: 10, MinAge: time.Hour})
 	l.ok(err)
@@ -106,9 +106,9 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteSuperseded: what wrote, removed or expired the key since wins.
 func TestPromoteSuperseded(t *testing.T) {
-	for name, since := range map[string]func(*ledger){
-		"written": func(l *ledger) { l.putTTL("k", "newer", 0) },
-		"removed": func(l *ledger) { l.remove("k") },
+	for name, since := range map[string]func(*fixture){
+		"written": func(l *fixture) { l.putTTL("k", "newer", 0) },
+		"removed": func(l *fixture) { l.remove("k") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger(t)

@@ -49,7 +49,7 @@ func (t *tx) goneBytes(b Blob, how string) {
 }
 
 // receipt is how the entry came into the trash.
-func (e TrashEntry) receipt(as lethe.ID) *receipt.Trash {
+func (e TrashEntry) Receipt(as lethe.ID) *receipt.Trash {
 	return &receipt.Trash{At: receipt.Instant(e.DeletedAt), Reason: e.Reason, Op: e.Op, By: e.By, EndedBy: e.EndedBy, As: as}
 }
 

@@ -58,7 +58,7 @@ func TestRecountFinds(t *testing.T) {
 // recountAfter fills a ledger with a row of every kind, damages it, and answers
 // the rules that are found broken.
 func recountAfter(t *testing.T, damage string) []string {
-	l := &ledger{t: t, ctx: context.Background(), clock: newTestClock()}
+	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
 	l.DB = openTest(t, Memory, Options{Clock: l.clock})
 	l.DB.recountPage = 1
 	setUp(t, l.DB)
@@ -111,7 +111,7 @@ func TestRecountDigests(t *testing.T) {
 // TestRecountBesideWriters: the books are right in every page, whatever is
 // written between two of them.
 func TestRecountBesideWriters(t *testing.T) {
-	l := &ledger{t: t, ctx: context.Background(), clock: newTestClock()}
+	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
 	l.DB = openTest(t, filePath(t), Options{Clock: l.clock}, NoSync())
 	l.DB.recountPage = 2
 	setUp(t, l.DB)

@@ -271,7 +271,7 @@ type RuleLoss struct {
 }
 
 // byRule counts an object that a rule ended.
-func (r *Reclaimed) byRule(bucket, rule string, size int64) {
+func (r *Reclaimed) CountRule(bucket, rule string, size int64) {
 	i := slices.IndexFunc(r.Rules, func(l RuleLoss) bool { return l.Bucket == bucket && l.Rule == rule })
 	if i < 0 {
 		i, r.Rules = len(r.Rules), append(r.Rules, RuleLoss{Bucket: bucket, Rule: rule})
@@ -281,7 +281,7 @@ func (r *Reclaimed) byRule(bucket, rule string, size int64) {
 }
 
 // sortRules brings what rules ended into the order of buckets and rules.
-func (r *Reclaimed) sortRules() {
+func (r *Reclaimed) SortRules() {
 	slices.SortFunc(r.Rules, func(a, b RuleLoss) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Rule, b.Rule))
 	})

@@ -107,7 +107,7 @@ func resetAhead(t *testing.T, open func(Options) *DB) {
 	const ahead = 300 * 24 * time.Hour
 	clock := newTestClock()
 	right := clock.Now()
-	l := &ledger{DB: open(Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow, Replicas: 2}), t: t, ctx: context.Background(), clock: clock}
+	l := &fixture{DB: open(Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow, Replicas: 2}), t: t, ctx: context.Background(), clock: clock}
 	setUp(t, l.DB)
 	l.undo()
 	trim, kept := l.twoCopies("k", "aa")
@@ -152,7 +152,7 @@ func resetAhead(t *testing.T, open func(Options) *DB) {
 
 // twoCopies stores an object with a copy on "disk" and one on "tape", and answers how
 // the latter is trimmed beside the former.
-func (l *ledger) twoCopies(key, digest string) (trim Trim, kept lethe.ID) {
+func (l *fixture) twoCopies(key, digest string) (trim Trim, kept lethe.ID) {
 	l.t.Helper()
 	_, err := l.AddBackend(l.ctx, Backend{ID: "tape"})
 	l.ok(err)
@@ -167,7 +167,7 @@ func (l *ledger) twoCopies(key, digest string) (trim Trim, kept lethe.ID) {
 }
 
 // doubt holds a backend for an older copy of it, and lets it go on.
-func (l *ledger) doubt(backend string) {
+func (l *fixture) doubt(backend string) {
 	l.t.Helper()
 	list, err := l.Backends(l.ctx)
 	l.ok(err)
@@ -177,7 +177,7 @@ func (l *ledger) doubt(backend string) {
 }
 
 // purges checks how many entries of the trash are purged now.
-func (l *ledger) purges(want int) {
+func (l *fixture) purges(want int) {
 	l.t.Helper()
 	before := len(l.trash(TrashQuery{}))
 	_, err := l.Purge(l.ctx, Batch{Limit: 10})

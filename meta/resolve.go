@@ -57,7 +57,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, er
 		out, found, err = t.resolve(bucket, key)
 		return err
 	})
-	if err != nil || found && out.covered() {
+	if err != nil || found && out.Covered() {
 		return out, err
 	}
 	err = db.read(ctx, "resolve "+bucket+"/"+key, func(t *tx) error {
@@ -86,7 +86,7 @@ func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
 		found = true
 		return none, err
 	}, resolveObject, bucket, key)
-	if err != nil || !found || !out.Object.visible(t.now) {
+	if err != nil || !found || !out.Object.VisibleAt(t.now) {
 		return Resolved{}, false, err
 	}
 	out.Object.Bucket, out.Now = bucket, t.now
@@ -95,7 +95,7 @@ func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
 }
 
 // covered says that the segments are all of the object.
-func (r Resolved) covered() bool {
+func (r Resolved) Covered() bool {
 	size := int64(0)
 	for _, s := range r.Segments {
 		size += s.Size
@@ -119,7 +119,7 @@ func (t *tx) nameRule(o *Object, text string) error {
 		return nil
 	}
 	rules, err := t.db.rules.decode(text)
-	o.name(rules)
+	o.NameRule(rules)
 	return err
 }
 
@@ -170,7 +170,7 @@ func (t *tx) segments(o Object) ([]Segment, error) {
 		return nil, err
 	}
 	r := Resolved{Object: o, Segments: bySegment(blobs, o.ContentID)}
-	if !r.covered() {
+	if !r.Covered() {
 		return nil, fmt.Errorf("content %s has segments that do not make up its %d bytes: %w", o.ContentID, o.Size, lethe.ErrCorrupt)
 	}
 	return r.Segments, nil

@@ -118,7 +118,7 @@ func (t *tx) restamp(list []Object, rules func(bucket lethe.ID) lifecycle.Rules)
 	var changed []restampRow
 	for _, o := range list {
 		at, number := o.RuleAt, o.RuleNumber
-		if o.stamp(rules(o.BucketID)); o.RuleAt == at && o.RuleNumber == number {
+		if o.ApplyRules(rules(o.BucketID)); o.RuleAt == at && o.RuleNumber == number {
 			continue
 		}
 		changed = append(changed, restampRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
@@ -225,7 +225,7 @@ func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bo
 		err = fmt.Errorf("%d of %d objects with stamps of rules that are gone changed: %w", n, len(stale), lethe.ErrFenced)
 	}
 	for _, o := range list {
-		o.stamp(of(o.BucketID))
+		o.ApplyRules(of(o.BucketID))
 		if due := o.DueAt(); due != 0 && due <= t.now {
 			again = true
 		}

@@ -106,10 +106,10 @@ func (t *tx) ruledBucket(name string) (b Bucket, rs lifecycle.Rules, err error) 
 
 // stamp gives the object the end that rules give it, and no other. The client's
 // own time to live is not touched.
-func (o *Object) stamp(rs lifecycle.Rules) {
+func (o *Object) ApplyRules(rs lifecycle.Rules) {
 	s := rs.Stamp(o.facts())
 	o.RuleAt, o.RuleNumber = s.At, s.Rule
-	o.name(rs)
+	o.NameRule(rs)
 }
 
 func (o *Object) facts() lifecycle.Facts {
@@ -118,7 +118,7 @@ func (o *Object) facts() lifecycle.Facts {
 
 // name shows a reader the rule that ends the object. A stamp of a rule that is
 // not in force any more is none.
-func (o *Object) name(rs lifecycle.Rules) {
+func (o *Object) NameRule(rs lifecycle.Rules) {
 	o.Rule = ""
 	if r := rs.InForce(o.RuleNumber); r != nil {
 		o.Rule = r.ID

@@ -9,7 +9,7 @@ import (
 )
 
 // run records a pass of a routine that ended with the outcome.
-func (l *ledger) run(routine, outcome string) lethe.ID {
+func (l *fixture) run(routine, outcome string) lethe.ID {
 	l.t.Helper()
 	l.clock.Advance(time.Second)
 	id := l.id()

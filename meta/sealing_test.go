@@ -23,7 +23,7 @@ func sealingOf(t *testing.T, keys ...byte) *SealingKeys {
 }
 
 // kept are the secrets as the database has them.
-func (l *ledger) kept() (out []keptSecret) {
+func (l *fixture) kept() (out []keptSecret) {
 	l.t.Helper()
 	l.ok(l.read(l.ctx, "kept", func(t *tx) error {
 		out = nil
@@ -40,7 +40,7 @@ func (l *ledger) kept() (out []keptSecret) {
 }
 
 // opens fails the test unless the secrets can be had.
-func (l *ledger) opens() {
+func (l *fixture) opens() {
 	l.t.Helper()
 	for _, id := range []string{"plain", "sealed"} {
 		if k, err := l.AccessKey(l.ctx, id); err != nil || k.Secret != "secret of "+id {
@@ -55,7 +55,7 @@ func (l *ledger) opens() {
 	}
 }
 
-func (l *ledger) sealed(want int) {
+func (l *fixture) sealed(want int) {
 	l.t.Helper()
 	if n, err := l.SealAll(l.ctx); err != nil || n != want {
 		l.t.Errorf("%d were sealed, want %d: %v", n, want, err)
@@ -64,7 +64,7 @@ func (l *ledger) sealed(want int) {
 
 // withSecrets has a key from before there was a sealing key, one from after, and a
 // root pair.
-func withSecrets(t *testing.T) *ledger {
+func withSecrets(t *testing.T) *fixture {
 	t.Helper()
 	l := newLedger(t)
 	_, err := l.AddAccessKey(l.ctx, AccessKey{ID: "plain", Secret: "secret of plain"})

@@ -18,7 +18,7 @@ func (db *DB) EndStops(ctx context.Context, l Limits) (ended []Guard, err error)
 	var list []Guard
 	err = db.read(ctx, "look for stops without a limit", func(t *tx) error {
 		found, err := all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, stoppedGuards)
-		list = slices.DeleteFunc(found, func(g Guard) bool { return l.of(g.Kind).Upholds(g) })
+		list = slices.DeleteFunc(found, func(g Guard) bool { return l.Of(g.Kind).Upholds(g) })
 		return err
 	})
 	if err != nil || len(list) == 0 {
@@ -26,10 +26,10 @@ func (db *DB) EndStops(ctx context.Context, l Limits) (ended []Guard, err error)
 	}
 	err = db.write(ctx, "end stops without a limit", func(t *tx) error {
 		ended, err = t.freeGuards(list, func(g *Guard) bool {
-			if g.HeldAt == 0 || l.of(g.Kind).Upholds(*g) {
+			if g.HeldAt == 0 || l.Of(g.Kind).Upholds(*g) {
 				return false
 			}
-			g.end()
+			g.Clear()
 			return true
 		})
 		return err
@@ -38,10 +38,10 @@ func (db *DB) EndStops(ctx context.Context, l Limits) (ended []Guard, err error)
 }
 
 // end makes a guard one that stops nothing.
-func (g *Guard) end() { g.HeldAt, g.HeldUntil, g.Reason = 0, 0, "" }
+func (g *Guard) Clear() { g.HeldAt, g.HeldUntil, g.Reason = 0, 0, "" }
 
 // parks says that a guard parks what it stops: what is its subject's own.
-func (g Guard) parks() bool { return g.Kind == GuardRules || g.Kind == GuardTTL }
+func (g Guard) Defers() bool { return g.Kind == GuardRules || g.Kind == GuardTTL }
 
 // freeGuards changes guards, and has looked through what those parked that were
 // changed; it answers these as they were. In the lock order (docs/protocol.md, rule 16): the
@@ -78,7 +78,7 @@ func (t *tx) freeGuards(list []Guard, change func(*Guard) bool) (changed []Guard
 // parkedBy are the buckets of guards that park, each once, sorted.
 func parkedBy(list []Guard) (ids []lethe.ID) {
 	for _, g := range list {
-		if g.parks() {
+		if g.Defers() {
 			ids = append(ids, lethe.ID(g.Subject))
 		}
 	}

@@ -68,12 +68,12 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
 	if err := t.recordOnce(op, "restore", op); err != nil {
 		return o, err
 	}
-	t.gone(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.receipt(op)})
+	t.gone(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.Receipt(op)})
 	old, err := t.oneObject(b, takeObject, b.ID, o.Key)
 	if err != nil {
 		return o, err
 	}
-	if old.visible(t.now) && !overwrite {
+	if old.VisibleAt(t.now) && !overwrite {
 		return o, fmt.Errorf("version %s lies under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
 	}
 	if old != nil {
@@ -84,7 +84,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
 	if err := t.roomFor(b, o.Size, old); err != nil {
 		return o, err
 	}
-	o.stamp(rules)
+	o.ApplyRules(rules)
 	if err := t.insertObject(&o); err != nil {
 		return o, err
 	}

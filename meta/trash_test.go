@@ -10,13 +10,13 @@ import (
 )
 
 // undo gives "b" an undo window of an hour.
-func (l *ledger) undo() {
+func (l *fixture) undo() {
 	l.t.Helper()
 	_, err := l.ConfigureBucket(l.ctx, "b", BucketSettings{Undo: time.Hour})
 	l.ok(err)
 }
 
-func (l *ledger) trash(q TrashQuery) []TrashEntry {
+func (l *fixture) trash(q TrashQuery) []TrashEntry {
 	l.t.Helper()
 	list, err := l.Trash(l.ctx, q)
 	l.ok(err)

@@ -41,15 +41,15 @@ func (t *tx) update(u Update) (Object, error) {
 		return Object{}, err
 	}
 	was := *o
-	if err := u.apply(o, b, t.now); err != nil {
+	if err := u.Apply(o, b, t.now); err != nil {
 		return Object{}, err
 	}
-	if u.sooner(was.TTLAt, o.TTLAt) {
+	if u.Shortens(was.TTLAt, o.TTLAt) {
 		if err := t.refuseHeld(b, o.Key); err != nil {
 			return Object{}, err
 		}
 	}
-	o.stamp(rules)
+	o.ApplyRules(rules)
 	err = t.must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
 		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
 		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
@@ -63,14 +63,14 @@ func (t *tx) update(u Update) (Object, error) {
 // absent, unless a hold keeps it: it is seen again with a new time to live. What
 // clients sent with the object is part of it, and held with it.
 func (t *tx) mayUpdate(u Update, b Bucket, o *Object) error {
-	if o.visible(t.now) && u.Attrs == nil {
+	if o.VisibleAt(t.now) && u.Attrs == nil {
 		return nil
 	}
 	held := t.refuseHeld(b, o.Key)
 	switch {
 	case held != nil && !errors.Is(held, lethe.ErrHeld):
 		return held
-	case !o.visible(t.now) && (held == nil || u.TTL == nil):
+	case !o.VisibleAt(t.now) && (held == nil || u.TTL == nil):
 		return lethe.ErrNoSuchKey
 	case u.Attrs != nil:
 		return held
@@ -79,12 +79,12 @@ func (t *tx) mayUpdate(u Update, b Bucket, o *Object) error {
 }
 
 // sooner says that the update ends the object before its time.
-func (u Update) sooner(was, is lethe.Time) bool {
+func (u Update) Shortens(was, is lethe.Time) bool {
 	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }
 
 // apply makes the object what the update asks for, if its precondition holds.
-func (u Update) apply(o *Object, b Bucket, now lethe.Time) (err error) {
+func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	if err := u.If.Holds(o); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (u Update) apply(o *Object, b Bucket, now lethe.Time) (err error) {
 		}
 	}
 	if u.TTL != nil {
-		o.TTLAt, err = b.ends(now, *u.TTL, 0)
+		o.TTLAt, err = b.EndOf(now, *u.TTL, 0)
 	}
 	return err
 }

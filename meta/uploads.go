@@ -36,14 +36,14 @@ func (db *DB) CreateUpload(ctx context.Context, u Upload) (Upload, error) {
 }
 
 func (t *tx) createUpload(u Upload) (Upload, error) {
-	if err := either(t.needsRoom(), checkKey(u.Key)); err != nil {
+	if err := either(t.needsRoom(), CheckKey(u.Key)); err != nil {
 		return u, err
 	}
 	b, err := t.bucket(u.Bucket)
 	if err != nil {
 		return u, err
 	}
-	if _, err := b.ends(t.now, TTLChange{u.TTL, u.TTLAt}, b.DefaultTTL); err != nil {
+	if _, err := b.EndOf(t.now, TTLChange{u.TTL, u.TTLAt}, b.DefaultTTL); err != nil {
 		return u, err
 	}
 	if u.ID == "" {

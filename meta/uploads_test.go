@@ -10,7 +10,7 @@ import (
 )
 
 // upload opens an upload to a key of "b".
-func (l *ledger) upload(key string, ttl time.Duration) Upload {
+func (l *fixture) upload(key string, ttl time.Duration) Upload {
 	l.t.Helper()
 	u, err := l.CreateUpload(l.ctx, Upload{Bucket: "b", Key: key, Owner: "alice", TTL: ttl, Tags: map[string]string{"a": "b"}})
 	l.ok(err)
@@ -18,7 +18,7 @@ func (l *ledger) upload(key string, ttl time.Duration) Upload {
 }
 
 // part stores a part of size bytes; what tells equal parts from others.
-func (l *ledger) part(u lethe.ID, number int, size int64, what string) Part {
+func (l *fixture) part(u lethe.ID, number int, size int64, what string) Part {
 	l.t.Helper()
 	p := Part{UploadID: u, Number: number, Size: size, ETag: hexSum(what)[:32], Digest: hexSum(what)}
 	if size > 0 {
@@ -32,7 +32,7 @@ func (l *ledger) part(u lethe.ID, number int, size int64, what string) Part {
 }
 
 // completion names parts of an upload.
-func (l *ledger) completion(u Upload, parts ...Part) Completion {
+func (l *fixture) completion(u Upload, parts ...Part) Completion {
 	c := Completion{Op: l.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: Commit{Object: Object{ETag: "etag-n"}}}
 	for _, p := range parts {
 		c.Parts = append(c.Parts, PartName{p.Number, p.ETag})
@@ -41,7 +41,7 @@ func (l *ledger) completion(u Upload, parts ...Part) Completion {
 }
 
 // parts stores n parts and names them.
-func (l *ledger) parts(u Upload, n int) Completion {
+func (l *fixture) parts(u Upload, n int) Completion {
 	l.t.Helper()
 	var parts []Part
 	for i := range n {
@@ -50,7 +50,7 @@ func (l *ledger) parts(u Upload, n int) Completion {
 	return l.completion(u, parts...)
 }
 
-func (l *ledger) want(id lethe.ID, s lethe.State, why lethe.Reason) Blob {
+func (l *fixture) want(id lethe.ID, s lethe.State, why lethe.Reason) Blob {
 	l.t.Helper()
 	b, found := l.blob(id)
 	if !found || b.State != s || b.Reason != why {

@@ -129,7 +129,7 @@ func (w *queuePage) take(rows []Blob) {
 		} else {
 			w.at.Fence, w.at.ID = b.Claim.Fence, b.ID
 		}
-		if w.q.wants(b) {
+		if w.q.Matches(b) {
 			w.found = append(w.found, b)
 		}
 	}
@@ -163,7 +163,7 @@ func (w *queuePage) next() {
 }
 
 // wants says that a row meets all filters.
-func (q WaitingQuery) wants(b Blob) bool {
+func (q WaitingQuery) Matches(b Blob) bool {
 	since := b.DiedAt
 	if q.State == lethe.Pending {
 		since = b.BeatAt

@@ -103,7 +103,7 @@ func (w *world) engine() (failed error) {
 // blobs lists the ledger's rows in the states, all if none is named.
 func (w *world) blobs(states ...lethe.State) []meta.Blob {
 	w.Helper()
-	rows, err := w.ledger.ledger.Blobs(w.ctx, meta.BlobQuery{States: states, Limit: 10_000})
+	rows, err := w.ledger.wholeLedger.Blobs(w.ctx, meta.BlobQuery{States: states, Limit: 10_000})
 	w.must(err)
 	return rows
 }

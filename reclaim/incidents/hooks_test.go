@@ -14,7 +14,7 @@ import (
 )
 
 // ledger is a whole ledger: the one in memory, SQLite, or PostgreSQL.
-type ledger interface {
+type wholeLedger interface {
 	object.Ledger
 	reclaim.Ledger
 	placement.Ledger
@@ -23,7 +23,7 @@ type ledger interface {
 
 // hooked lets a test stand around the ledger's methods.
 type hooked struct {
-	ledger
+	wholeLedger
 	// around, if set, is called in place of a method; do is the method.
 	around func(method string, do func() error) error
 	// What was asked last, to be asked again.
@@ -45,25 +45,25 @@ func hook[T any](h *hooked, method string, do func() (T, error)) (T, error) {
 }
 
 func (h *hooked) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
-	return hook(h, "begin", func() (meta.Blob, error) { return h.ledger.Begin(ctx, in) })
+	return hook(h, "begin", func() (meta.Blob, error) { return h.wholeLedger.Begin(ctx, in) })
 }
 
 func (h *hooked) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
 	h.commit = c
-	return hook(h, "commit", func() (meta.Committed, error) { return h.ledger.Commit(ctx, c) })
+	return hook(h, "commit", func() (meta.Committed, error) { return h.wholeLedger.Commit(ctx, c) })
 }
 
 func (h *hooked) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
-	return hook(h, "complete", func() (meta.Committed, error) { return h.ledger.Complete(ctx, c) })
+	return hook(h, "complete", func() (meta.Committed, error) { return h.wholeLedger.Complete(ctx, c) })
 }
 
 func (h *hooked) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
-	return hook(h, "commit part", func() (meta.Part, error) { return h.ledger.CommitPart(ctx, c) })
+	return hook(h, "commit part", func() (meta.Part, error) { return h.wholeLedger.CommitPart(ctx, c) })
 }
 
 func (h *hooked) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
 	h.deletion = d
-	return hook(h, "delete", func() (meta.Deletions, error) { return h.ledger.Delete(ctx, d) })
+	return hook(h, "delete", func() (meta.Deletions, error) { return h.wholeLedger.Delete(ctx, d) })
 }
 
 type found struct {
@@ -73,60 +73,60 @@ type found struct {
 
 func (h *hooked) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
 	f, err := hook(h, "outcome", func() (f found, err error) {
-		f.out, f.found, err = h.ledger.Outcome(ctx, op)
+		f.out, f.found, err = h.wholeLedger.Outcome(ctx, op)
 		return f, err
 	})
 	return f.out, f.found, err
 }
 
 func (h *hooked) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return hook(h, "expire", func() (meta.Reclaimed, error) { return h.ledger.Expire(ctx, b) })
+	return hook(h, "expire", func() (meta.Reclaimed, error) { return h.wholeLedger.Expire(ctx, b) })
 }
 
 func (h *hooked) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return hook(h, "purge", func() (meta.Reclaimed, error) { return h.ledger.Purge(ctx, b) })
+	return hook(h, "purge", func() (meta.Reclaimed, error) { return h.wholeLedger.Purge(ctx, b) })
 }
 
 func (h *hooked) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
-	return hook(h, "claim", func() (meta.Claimed, error) { return h.ledger.ClaimCondemned(ctx, r) })
+	return hook(h, "claim", func() (meta.Claimed, error) { return h.wholeLedger.ClaimCondemned(ctx, r) })
 }
 
 func (h *hooked) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
 	h.settlement = s
-	return hook(h, "settle", func() (meta.Settled, error) { return h.ledger.Settle(ctx, s) })
+	return hook(h, "settle", func() (meta.Settled, error) { return h.wholeLedger.Settle(ctx, s) })
 }
 
 func (h *hooked) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
-	return hook(h, "recover", func() ([]meta.Recovered, error) { return h.ledger.RecoverClaims(ctx, grace, limit) })
+	return hook(h, "recover", func() ([]meta.Recovered, error) { return h.wholeLedger.RecoverClaims(ctx, grace, limit) })
 }
 
 func (h *hooked) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
-	return hook(h, "claim intents", func() (meta.ClaimedIntents, error) { return h.ledger.ClaimIntents(ctx, r) })
+	return hook(h, "claim intents", func() (meta.ClaimedIntents, error) { return h.wholeLedger.ClaimIntents(ctx, r) })
 }
 
 func (h *hooked) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
-	return hook(h, "stale uploads", func() ([]meta.OverdueUpload, error) { return h.ledger.StaleUploads(ctx, q) })
+	return hook(h, "stale uploads", func() ([]meta.OverdueUpload, error) { return h.wholeLedger.StaleUploads(ctx, q) })
 }
 
 func (h *hooked) Recount(ctx context.Context) ([]meta.Discrepancy, error) {
-	return hook(h, "recount", func() ([]meta.Discrepancy, error) { return h.ledger.Recount(ctx) })
+	return hook(h, "recount", func() ([]meta.Discrepancy, error) { return h.wholeLedger.Recount(ctx) })
 }
 
 func (h *hooked) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
-	return hook(h, "blobs", func() ([]meta.Blob, error) { return h.ledger.Blobs(ctx, q) })
+	return hook(h, "blobs", func() ([]meta.Blob, error) { return h.wholeLedger.Blobs(ctx, q) })
 }
 
 func (h *hooked) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
-	return hook(h, "blobs by id", func() ([]meta.Blob, error) { return h.ledger.BlobsByID(ctx, ids) })
+	return hook(h, "blobs by id", func() ([]meta.Blob, error) { return h.wholeLedger.BlobsByID(ctx, ids) })
 }
 
 func (h *hooked) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
-	_, err := hook(h, "commit copy", func() (struct{}, error) { return struct{}{}, h.ledger.CommitCopy(ctx, c) })
+	_, err := hook(h, "commit copy", func() (struct{}, error) { return struct{}{}, h.wholeLedger.CommitCopy(ctx, c) })
 	return err
 }
 
 func (h *hooked) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
-	return hook(h, "trim", func() (int, error) { return h.ledger.TrimCopies(ctx, r) })
+	return hook(h, "trim", func() (int, error) { return h.wholeLedger.TrimCopies(ctx, r) })
 }
 
 // during calls fn once, before the next call of the ledger's method.

@@ -246,19 +246,19 @@ func TestSeaweedFS9944_ALateDuplicateCommit(t *testing.T) {
 		w.put("b/k", "live since")
 		deleted := w.blobs(lethe.Condemned)
 		equal(w, "condemned", len(deleted), 1)
-		_, err := w.ledger.ledger.Commit(w.ctx, commit)
+		_, err := w.ledger.wholeLedger.Commit(w.ctx, commit)
 		w.must(err)
 		w.has("b/k", "live since")
 
 		w.delete("b/k")
 		deletion := w.ledger.deletion
 		w.put("b/k", "live again")
-		if _, err := w.ledger.ledger.Delete(w.ctx, deletion); err == nil {
+		if _, err := w.ledger.wholeLedger.Delete(w.ctx, deletion); err == nil {
 			w.Error("a deletion was applied twice")
 		}
 		w.clock.Advance(w.safety.ReadGrace)
 		w.pass(w.clean())
-		again, err := w.ledger.ledger.Settle(w.ctx, w.ledger.settlement)
+		again, err := w.ledger.wholeLedger.Settle(w.ctx, w.ledger.settlement)
 		w.must(err)
 		equal(w, "settled twice", again.Gone, 0)
 		w.ends(map[string]string{"b/k": "live again"})

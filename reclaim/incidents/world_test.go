@@ -48,9 +48,9 @@ type world struct {
 	down   string   // the backend that placement knows to be down
 }
 
-func newWorld(t *testing.T, s setting, c *clocktest.Clock, db ledger, place func() blob.Store) *world {
+func newWorld(t *testing.T, s setting, c *clocktest.Clock, db wholeLedger, place func() blob.Store) *world {
 	w := &world{
-		T: t, setting: s, ctx: t.Context(), clock: c, ledger: &hooked{ledger: db}, safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
+		T: t, setting: s, ctx: t.Context(), clock: c, ledger: &hooked{wholeLedger: db}, safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
 		order: []string{backend, "second", "third"}[:max(s.backends, 1)],
 		lies:  map[string]blob.Store{}, disks: map[string]blob.Store{}, faults: map[string]func(blobtest.Call) blobtest.Fault{},
 	}
@@ -93,7 +93,7 @@ func (w *world) addBackend(id string, bytes blob.Store) {
 }
 
 // instance is a front door of its own on the world's backends.
-func (w *world) instance(l ledger) *object.Store {
+func (w *world) instance(l wholeLedger) *object.Store {
 	w.Helper()
 	o := object.Options{
 		Ledger: l, Backends: w.disks, StoreID: w.store,
