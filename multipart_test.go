@@ -12,7 +12,7 @@ func TestMultipartDigest(t *testing.T) {
 	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
 	seen := map[string]int{}
 	for i, segments := range [][]lethe.SegmentSum{
-		{{a, 1}}, {{a, 2}}, {{b, 1}}, {{a, 1}, {b, 1}}, {{b, 1}, {a, 1}},
+		{{Digest: a, Size: 1}}, {{Digest: a, Size: 2}}, {{Digest: b, Size: 1}}, {{Digest: a, Size: 1}, {Digest: b, Size: 1}}, {{Digest: b, Size: 1}, {Digest: a, Size: 1}},
 	} {
 		d, err := lethe.MultipartDigest(segments)
 		if err != nil || len(d) != 64 {
@@ -25,10 +25,10 @@ func TestMultipartDigest(t *testing.T) {
 	}
 	// The stored digests depend on it: it must never change.
 	const want = "bfd5504e041446d3d80e7a1ea94ae41902622f99999020ba70dd7c4c6591a80e"
-	if d, _ := lethe.MultipartDigest([]lethe.SegmentSum{{a, 1}, {b, 2}}); d != want {
+	if d, _ := lethe.MultipartDigest([]lethe.SegmentSum{{Digest: a, Size: 1}, {Digest: b, Size: 2}}); d != want {
 		t.Errorf("digest is %s, was %s", d, want)
 	}
-	if _, err := lethe.MultipartDigest([]lethe.SegmentSum{{"xy", 1}}); !errors.Is(err, lethe.ErrCorrupt) {
+	if _, err := lethe.MultipartDigest([]lethe.SegmentSum{{Digest: "xy", Size: 1}}); !errors.Is(err, lethe.ErrCorrupt) {
 		t.Errorf("bad digest: %v", err)
 	}
 }

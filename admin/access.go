@@ -21,7 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/budget"
 	"github.com/lethe-storage/lethe/internal/forwarded"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Access says who gets in beside the bearers of tokens in the ledger.
@@ -186,7 +186,7 @@ func (g *gate) bearer(ctx context.Context, c caller, given string) (caller, *den
 		return c, unauthorized(notAToken)
 	}
 	k, err := g.s.o.Ledger.AdminToken(ctx, id)
-	missing := errors.Is(err, meta.ErrNoSuchToken)
+	missing := errors.Is(err, ledger.ErrNoSuchToken)
 	if err != nil && !missing {
 		e, status := told(err)
 		return c, &denial{status, Error{e.Code, "the token cannot be looked up now: " + e.Message}, "the ledger does not answer", 0}

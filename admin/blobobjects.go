@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // BlobObjectsRequest asks for what needs a blob.
@@ -62,8 +62,8 @@ func (s *Service) BlobObjects(ctx context.Context, req BlobObjectsRequest) (Blob
 	out.Blob = blobInfo(store.ID, rows[0])
 	switch b := rows[0]; {
 	case b.ContentID != "":
-		after := meta.Sharer{Trash: req.AfterTrash, ID: lethe.ID(req.AfterID)}
-		err = s.referring(ctx, meta.SharerQuery{Content: b.ContentID, After: after, Limit: limit}, &out)
+		after := ledger.Sharer{Trash: req.AfterTrash, ID: lethe.ID(req.AfterID)}
+		err = s.referring(ctx, ledger.SharerQuery{Content: b.ContentID, After: after, Limit: limit}, &out)
 	case b.UploadID != "" && req.AfterID == "":
 		err = s.uploadOf(ctx, b.UploadID, &out)
 	}
@@ -83,7 +83,7 @@ func (s *Service) uploadOf(ctx context.Context, id lethe.ID, out *BlobObjects) e
 }
 
 // referring are the objects and trash entries that refer to a content.
-func (s *Service) referring(ctx context.Context, q meta.SharerQuery, out *BlobObjects) (err error) {
+func (s *Service) referring(ctx context.Context, q ledger.SharerQuery, out *BlobObjects) (err error) {
 	if out.Objects, out.More, err = s.sharers(ctx, q); err != nil || len(out.Objects) == 0 {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Service) referring(ctx context.Context, q meta.SharerQuery, out *BlobOb
 }
 
 // sharers answers a page of what refers to a content, and whether there is more.
-func (s *Service) sharers(ctx context.Context, q meta.SharerQuery) (list []Sharer, more bool, err error) {
+func (s *Service) sharers(ctx context.Context, q ledger.SharerQuery) (list []Sharer, more bool, err error) {
 	limit := q.Limit
 	q.Limit++
 	found, err := s.o.Ledger.Sharers(ctx, q)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Bucket is a bucket with its settings and exact totals. Durations are written
@@ -28,14 +28,14 @@ type Bucket struct {
 // Buckets lists all buckets by name.
 func (s *Service) Buckets(ctx context.Context, _ None) ([]Bucket, error) {
 	out := []Bucket{}
-	err := s.eachBucket(ctx, func(b meta.Bucket) error {
+	err := s.eachBucket(ctx, func(b ledger.Bucket) error {
 		out = append(out, bucketOf(b))
 		return nil
 	})
 	return out, err
 }
 
-func bucketOf(b meta.Bucket) Bucket {
+func bucketOf(b ledger.Bucket) Bucket {
 	return Bucket{
 		Name: b.Name, Owner: b.Owner, CreatedAt: at(b.CreatedAt), Objects: b.Objects, Bytes: b.Bytes,
 		DefaultTTL: ttlText(b.DefaultTTL), MaxTTL: ttlText(b.MaxTTL), Undo: ttlText(b.Undo),

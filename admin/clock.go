@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Clock is how the ledger's clock stands; see meta.ClockState.
@@ -45,7 +45,7 @@ func (s *Service) ShowClock(ctx context.Context, _ None) (Clock, error) {
 	return out, err
 }
 
-func clockOf(s meta.ClockState) Clock {
+func clockOf(s ledger.ClockState) Clock {
 	return Clock{
 		Ledger: at(s.Ledger), Wall: at(s.Wall), Ahead: s.Ahead.Seconds(),
 		Hidden: s.Hidden, Longer: s.Longer, LongerBy: s.LongerBy.Seconds(),

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // DeadRequest chooses dead letters: by their ids, or those that meet all filters
@@ -108,8 +108,8 @@ func (s *Service) Dead(ctx context.Context, req DeadRequest) (DeadList, error) {
 
 // deadQuery is a page of what a request's filters choose: ErrBadRequest,
 // ErrNoSuchBucket.
-func (s *Service) deadQuery(ctx context.Context, r DeadRequest) (meta.DeadQuery, error) {
-	q := meta.DeadQuery{
+func (s *Service) deadQuery(ctx context.Context, r DeadRequest) (ledger.DeadQuery, error) {
+	q := ledger.DeadQuery{
 		Backend: r.Backend, Reason: lethe.Reason(r.Reason), Bucket: r.Bucket, MinSize: r.MinSize, Error: r.Error,
 		After: lethe.ID(r.After), Limit: r.Limit,
 	}
@@ -134,7 +134,7 @@ func (s *Service) deadQuery(ctx context.Context, r DeadRequest) (meta.DeadQuery,
 	return q, nil
 }
 
-func deadInfo(store lethe.ID, d meta.DeadLetter) DeadInfo {
+func deadInfo(store lethe.ID, d ledger.DeadLetter) DeadInfo {
 	return DeadInfo{
 		BlobInfo: blobInfo(store, d.Blob), Bucket: d.Bucket, BucketID: string(d.BucketID), Content: string(d.ContentID),
 		Upload: string(d.UploadID), Part: d.Part, SHA256: d.Digest,
@@ -194,7 +194,7 @@ func (s *Service) notDead(ctx context.Context, id lethe.ID) error {
 
 // Requeue condemns dead letters again: due now, attempts at zero.
 func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
-	return s.changeDead(ctx, req, "dead_requeued", func(_ []meta.DeadLetter, ids []lethe.ID) (int, error) {
+	return s.changeDead(ctx, req, "dead_requeued", func(_ []ledger.DeadLetter, ids []lethe.ID) (int, error) {
 		return s.o.Ledger.Requeue(ctx, ids)
 	})
 }
@@ -205,7 +205,7 @@ func (s *Service) Requeue(ctx context.Context, req DeadRequest) (Count, error) {
 // stay, and are counted.
 func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) {
 	var late Count
-	out, err := s.changeDead(ctx, req, "dead_written_off", func(list []meta.DeadLetter, ids []lethe.ID) (int, error) {
+	out, err := s.changeDead(ctx, req, "dead_written_off", func(list []ledger.DeadLetter, ids []lethe.ID) (int, error) {
 		for _, d := range list {
 			if s.mayLand(d) {
 				late.Late++
@@ -219,13 +219,13 @@ func (s *Service) WriteOff(ctx context.Context, req DeadRequest) (Count, error) 
 }
 
 // mayLand says that the upload of a dead letter may still put bytes there.
-func (s *Service) mayLand(d meta.DeadLetter) bool { return d.LateUntil > s.o.Clock.Now() }
+func (s *Service) mayLand(d ledger.DeadLetter) bool { return d.LateUntil > s.o.Clock.Now() }
 
 // changeDead applies act to the dead letters that were chosen, and their ids, page by page, and
 // leaves an audit line for each page.
-func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func([]meta.DeadLetter, []lethe.ID) (int, error)) (Count, error) {
+func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string, act func([]ledger.DeadLetter, []lethe.ID) (int, error)) (Count, error) {
 	var out Count
-	err := s.eachDead(ctx, req, func(list []meta.DeadLetter) error {
+	err := s.eachDead(ctx, req, func(list []ledger.DeadLetter) error {
 		ids := make([]lethe.ID, len(list))
 		for i, d := range list {
 			ids[i] = d.ID
@@ -242,7 +242,7 @@ func (s *Service) changeDead(ctx context.Context, req DeadRequest, event string,
 
 // eachDead gives the dead letters that a command chose to fn, page by page. Ids that
 // name none are passed over.
-func (s *Service) eachDead(ctx context.Context, req DeadRequest, fn func([]meta.DeadLetter) error) error {
+func (s *Service) eachDead(ctx context.Context, req DeadRequest, fn func([]ledger.DeadLetter) error) error {
 	if err := req.chooses(); err != nil {
 		return err
 	}

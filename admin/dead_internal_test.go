@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -28,14 +29,14 @@ func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
 			t.Fatal(err)
 		}
 	}
-	_, err = db.AddBackend(t.Context(), meta.Backend{ID: "main"})
+	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	do(err)
-	_, err = db.Begin(t.Context(), meta.Intent{ID: id, Backend: "main", Size: 4})
+	_, err = db.Begin(t.Context(), ledger.Intent{ID: id, Backend: "main", Size: 4})
 	do(err)
 	do(db.Abandon(t.Context(), id, true))
-	c, err := db.ClaimCondemned(t.Context(), meta.ClaimRequest{Worker: "w", Backend: "main", Limit: 1})
+	c, err := db.ClaimCondemned(t.Context(), ledger.ClaimRequest{Worker: "w", Backend: "main", Limit: 1})
 	do(err)
-	_, err = db.Settle(t.Context(), meta.Settlement{Fence: c.Fence, Items: []meta.SettleItem{{ID: id, Result: meta.Failed, Dead: true}}})
+	_, err = db.Settle(t.Context(), ledger.Settlement{Fence: c.Fence, Items: []ledger.SettleItem{{ID: id, Result: ledger.Failed, Dead: true}}})
 	do(err)
 	return New(Options{Ledger: db, Clock: clock, Audit: func(string, string, ...slog.Attr) {}}), clock, id
 }

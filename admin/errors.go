@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -46,11 +47,11 @@ var kinds = []struct {
 	{lethe.ErrNoSuchKey, "no_such_key", http.StatusNotFound},
 	{lethe.ErrNoSuchAccessKey, "no_such_access_key", http.StatusNotFound},
 	{lethe.ErrHeld, "held", http.StatusConflict},
-	{meta.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
+	{ledger.ErrNoSuchHold, "no_such_hold", http.StatusNotFound},
 	{lethe.ErrTrashNotFound, "no_such_trash_entry", http.StatusNotFound},
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
-	{meta.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
-	{meta.ErrTokenExists, "token_exists", http.StatusConflict},
+	{ledger.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
+	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},
 	{meta.ErrNoSealing, "no_sealing_key", http.StatusConflict},
 	{meta.ErrSealed, "sealed", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // maxSharers bounds the sharers that an explanation lists.
@@ -168,7 +168,7 @@ func (s *Service) holdsOn(ctx context.Context, n ObjectName) (out []HoldInfo, er
 	return out, err
 }
 
-func objectInfo(o meta.Object) *ObjectInfo {
+func objectInfo(o ledger.Object) *ObjectInfo {
 	i := &ObjectInfo{
 		ID: string(o.ID), Size: o.Size, ETag: o.ETag, ModifiedAt: at(o.ModifiedAt), TTLAt: at(o.TTLAt), RuleAt: at(o.RuleAt), Rule: o.Rule,
 		DueAt: at(o.DueAt()), EndedBy: "nothing", Content: string(o.ContentID),
@@ -212,7 +212,7 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error)
 	out := ContentInfo{
 		ID: string(c.ID), Domain: c.Domain, Kind: string(c.Kind), Digest: c.Digest, Size: c.Size, Refs: c.Refs, CreatedAt: at(c.CreatedAt),
 	}
-	if out.Sharers, out.More, err = s.sharers(ctx, meta.SharerQuery{Content: id, Limit: maxSharers}); err != nil {
+	if out.Sharers, out.More, err = s.sharers(ctx, ledger.SharerQuery{Content: id, Limit: maxSharers}); err != nil {
 		return out, err
 	}
 	blobs, err := s.o.Ledger.ContentBlobs(ctx, id)
@@ -226,7 +226,7 @@ func (s *Service) content(ctx context.Context, id lethe.ID) (ContentInfo, error)
 	return out, err
 }
 
-func blobInfo(store lethe.ID, b meta.Blob) BlobInfo {
+func blobInfo(store lethe.ID, b ledger.Blob) BlobInfo {
 	return BlobInfo{
 		ID: string(b.ID), Backend: b.Backend, Name: lethe.BlobKey(store, b.ID), State: b.State.String(), Size: b.Size,
 		Segment: b.Segment, Replica: b.Replica, Reason: string(b.Reason), CreatedAt: at(b.CreatedAt), DiedAt: at(b.DiedAt),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // How long what is not read from counters or the front of an index is told again:
@@ -34,7 +34,7 @@ var remembered = []string{"multipart"}
 // exactly is the length of a long queue when it was last counted.
 type exactly struct {
 	at      lethe.Time
-	backlog meta.Backlog
+	backlog ledger.Backlog
 }
 
 // Glance is Status for those who ask every few seconds: what is due is counted up
@@ -73,11 +73,11 @@ func (s *Service) Glance(ctx context.Context) (Status, error) {
 }
 
 // depths asks for the queues of this store.
-func (s *Service) depths(ctx context.Context) (meta.Depths, error) {
-	q := meta.DepthQuery{MinAge: s.o.Safety.MinAge}
+func (s *Service) depths(ctx context.Context) (ledger.Depths, error) {
+	q := ledger.DepthQuery{MinAge: s.o.Safety.MinAge}
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
-		return meta.Depths{}, err
+		return ledger.Depths{}, err
 	}
 	for _, b := range list {
 		q.Backends = append(q.Backends, b.ID)
@@ -101,8 +101,8 @@ func (s *Service) glanceBuckets(ctx context.Context, out *Status) error {
 
 // glancePlan is what the routines have to do, exactly where that was counted within
 // the last minute.
-func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]meta.Backlog, error) {
-	plan := make(map[string]meta.Backlog, len(d.Routines))
+func (s *Service) glancePlan(ctx context.Context, d ledger.Depths) (map[string]ledger.Backlog, error) {
+	plan := make(map[string]ledger.Backlog, len(d.Routines))
 	for _, r := range s.o.Loop.Routines {
 		name := r.Routine.Name()
 		b, queued, err := s.glanceQueue(ctx, d, name)
@@ -125,7 +125,7 @@ func (s *Service) glancePlan(ctx context.Context, d meta.Depths) (map[string]met
 }
 
 // glanceQueue is the queue of a routine, if it has one.
-func (s *Service) glanceQueue(ctx context.Context, d meta.Depths, routine string) (b meta.Backlog, queued bool, err error) {
+func (s *Service) glanceQueue(ctx context.Context, d ledger.Depths, routine string) (b ledger.Backlog, queued bool, err error) {
 	switch {
 	case slices.Contains(counted, routine):
 		all, err := s.o.Loop.Plan(ctx, []string{routine})
@@ -140,7 +140,7 @@ func (s *Service) glanceQueue(ctx context.Context, d meta.Depths, routine string
 
 // glanceExact is the length of a long queue, as it was counted within the last
 // minute.
-func (s *Service) glanceExact(ctx context.Context, routine string) (meta.Backlog, error) {
+func (s *Service) glanceExact(ctx context.Context, routine string) (ledger.Backlog, error) {
 	g := &s.glance
 	now := s.o.Stopwatch.Now()
 	if seen, known := g.exact[routine]; known && now.Sub(seen.at) < glanceFresh {
@@ -148,7 +148,7 @@ func (s *Service) glanceExact(ctx context.Context, routine string) (meta.Backlog
 	}
 	plan, err := s.o.Loop.Plan(ctx, []string{routine})
 	if err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	if g.exact == nil {
 		g.exact = map[string]exactly{}

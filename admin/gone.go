@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -89,7 +89,7 @@ func (s *Service) bytesOf(ctx context.Context, g *Gone, bytes []receipt.Receipt)
 	return err
 }
 
-func fateOf(blobs []meta.Blob, confirmed []receipt.Receipt) string {
+func fateOf(blobs []ledger.Blob, confirmed []receipt.Receipt) string {
 	dead, off := 0, 0
 	var last receipt.Instant
 	for _, b := range blobs {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // GuardInfo is what a limit has counted, and whether it has stopped anything.
@@ -53,7 +53,7 @@ func (s *Service) stops(ctx context.Context) (out []GuardInfo, err error) {
 	return out, err
 }
 
-func guardInfo(g meta.Guard, now lethe.Time) GuardInfo {
+func guardInfo(g ledger.Guard, now lethe.Time) GuardInfo {
 	out := GuardInfo{Kind: string(g.Kind), Subject: g.Subject, Name: g.Name, Count: g.N, Held: g.Held(now), Reason: g.Reason, Since: g.HeldAt}
 	if out.Held && g.HeldUntil != lethe.Forever {
 		out.Until = g.HeldUntil
@@ -103,12 +103,12 @@ func (s *Service) AllowGuard(ctx context.Context, req AllowRequest) (GuardInfo, 
 
 // choose finds the one guard that is meant, by its id or by the name of its bucket;
 // otherwise the error says what there is.
-func (r AllowRequest) choose(list []meta.Guard) (meta.Guard, error) {
-	var found []meta.Guard
+func (r AllowRequest) choose(list []ledger.Guard) (ledger.Guard, error) {
+	var found []ledger.Guard
 	var others []string
 	for _, g := range list {
 		switch {
-		case string(g.Kind) != r.Kind || g.Kind == meta.GuardClock:
+		case string(g.Kind) != r.Kind || g.Kind == ledger.GuardClock:
 		case r.Subject == g.Subject || r.Subject != "" && r.Subject == g.Name:
 			found = append(found, g)
 		default:
@@ -119,17 +119,17 @@ func (r AllowRequest) choose(list []meta.Guard) (meta.Guard, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return meta.Guard{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids that lethe guard show --json tells", ErrBadRequest, r.Subject)
+		return ledger.Guard{}, fmt.Errorf("%w: %q is the name of one bucket and the id of another: choose by the ids that lethe guard show --json tells", ErrBadRequest, r.Subject)
 	case r.Subject == "" && len(others) > 0:
-		return meta.Guard{}, fmt.Errorf("%w: say which %s to allow: %s", ErrBadRequest, r.Kind, strings.Join(others, ", "))
+		return ledger.Guard{}, fmt.Errorf("%w: say which %s to allow: %s", ErrBadRequest, r.Kind, strings.Join(others, ", "))
 	case len(others) > 0:
-		return meta.Guard{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
+		return ledger.Guard{}, fmt.Errorf("%w: the kind %s was not counted for %q, but for %s", ErrBadRequest, r.Kind, r.Subject, strings.Join(others, ", "))
 	}
-	return meta.Guard{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe guard show", ErrBadRequest, r.Kind)
+	return ledger.Guard{}, fmt.Errorf("%w: nothing of the kind %q was counted or stopped: see lethe guard show", ErrBadRequest, r.Kind)
 }
 
-func (r AllowRequest) allowance(g meta.Guard, now lethe.Time) (meta.Allowance, error) {
-	a := meta.Allowance{Kind: g.Kind, Subject: g.Subject}
+func (r AllowRequest) allowance(g ledger.Guard, now lethe.Time) (ledger.Allowance, error) {
+	a := ledger.Allowance{Kind: g.Kind, Subject: g.Subject}
 	if r.Again {
 		return a, nil
 	}

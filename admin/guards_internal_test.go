@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // What is allowed is what was named, and nothing that only comes first.
 func TestAllowChoosesExactly(t *testing.T) {
-	list := []meta.Guard{
-		{Kind: meta.GuardClock, Subject: "east"},
-		{Kind: meta.GuardDeletes, Subject: "east"}, {Kind: meta.GuardDeletes, Subject: "west"},
-		{Kind: meta.GuardPurge},
-		{Kind: meta.GuardRules, Subject: "id1"}, // of a bucket that was deleted
-		{Kind: meta.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: meta.GuardTTL, Subject: "id3", Name: "id2"},
+	list := []ledger.Guard{
+		{Kind: ledger.GuardClock, Subject: "east"},
+		{Kind: ledger.GuardDeletes, Subject: "east"}, {Kind: ledger.GuardDeletes, Subject: "west"},
+		{Kind: ledger.GuardPurge},
+		{Kind: ledger.GuardRules, Subject: "id1"}, // of a bucket that was deleted
+		{Kind: ledger.GuardTTL, Subject: "id2", Name: "invoices"}, {Kind: ledger.GuardTTL, Subject: "id3", Name: "id2"},
 	}
 	for _, c := range []struct{ kind, subject, want, says string }{
 		{"deletes", "west", "west", ""},

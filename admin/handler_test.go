@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -42,7 +43,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.AddBackend(ctx, meta.Backend{ID: "main"}); err != nil {
+	if _, err := db.AddBackend(ctx, ledger.Backend{ID: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	backends := map[string]blob.Store{"main": memblob.New(memblob.Options{})}
@@ -57,7 +58,7 @@ func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog
 		Ledger: db, Clock: lethe.SystemClock{}, Worker: "test",
 		NewID: func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) },
 		Routines: []reclaim.Scheduled{
-			{Routine: &reclaim.Expire{Ledger: db, Batch: meta.Batch{Limit: 10}}, Timetable: schedule.Schedule{}},
+			{Routine: &reclaim.Expire{Ledger: db, Batch: ledger.Batch{Limit: 10}}, Timetable: schedule.Schedule{}},
 			{Routine: verify(false), Timetable: schedule.Schedule{}},
 		},
 	}

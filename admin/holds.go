@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // HoldRequest names a hold: of one key, of all keys with a prefix, or, if both are
@@ -21,15 +21,15 @@ type HoldRequest struct {
 	Legal bool `json:"legal,omitempty"`
 }
 
-func (r HoldRequest) hold() (meta.Hold, error) {
-	h := meta.Hold{Bucket: r.Bucket, Scope: meta.HoldPrefix, Key: r.Prefix, Reason: r.Reason}
+func (r HoldRequest) hold() (ledger.Hold, error) {
+	h := ledger.Hold{Bucket: r.Bucket, Scope: ledger.HoldPrefix, Key: r.Prefix, Reason: r.Reason}
 	switch {
 	case r.Bucket == "" || r.Key != "" && r.Prefix != "" || r.Legal && r.Key == "":
 		return h, fmt.Errorf("%w: a hold is on a bucket, and there on one key, on one prefix, or on all", ErrBadRequest)
 	case r.Legal:
-		h.Scope, h.Key = meta.HoldLegal, r.Key
+		h.Scope, h.Key = ledger.HoldLegal, r.Key
 	case r.Key != "":
-		h.Scope, h.Key = meta.HoldObject, r.Key
+		h.Scope, h.Key = ledger.HoldObject, r.Key
 	}
 	return h, nil
 }
@@ -65,8 +65,8 @@ func (s *Service) ListHolds(ctx context.Context, req HoldList) (Holds, error) {
 	if limit <= 0 || limit > maxHolds {
 		limit = maxHolds
 	}
-	q := meta.HoldQuery{Bucket: req.Bucket, After: meta.Hold{Bucket: req.After.Bucket, Key: req.After.Key}, Limit: limit + 1}
-	for _, scope := range []meta.HoldScope{meta.HoldObject, meta.HoldPrefix, meta.HoldLegal} {
+	q := ledger.HoldQuery{Bucket: req.Bucket, After: ledger.Hold{Bucket: req.After.Bucket, Key: req.After.Key}, Limit: limit + 1}
+	for _, scope := range []ledger.HoldScope{ledger.HoldObject, ledger.HoldPrefix, ledger.HoldLegal} {
 		if scope.String() == req.After.Scope {
 			q.After.Scope = scope
 		}
@@ -82,7 +82,7 @@ func (s *Service) ListHolds(ctx context.Context, req HoldList) (Holds, error) {
 	return out, nil
 }
 
-func holdInfo(h meta.Hold) HoldInfo {
+func holdInfo(h ledger.Hold) HoldInfo {
 	return HoldInfo{h.Bucket, h.Scope.String(), h.Key, h.Reason, h.By, h.At}
 }
 
@@ -111,7 +111,7 @@ func (s *Service) RemoveHold(ctx context.Context, req HoldRequest) (None, error)
 		return None{}, err
 	}
 	err = s.o.Ledger.LiftHold(ctx, h)
-	if errors.Is(err, meta.ErrNoSuchHold) && h.Scope == meta.HoldObject {
+	if errors.Is(err, ledger.ErrNoSuchHold) && h.Scope == ledger.HoldObject {
 		err = fmt.Errorf("%w (a legal hold of a client is another one: --legal)", err)
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object/importer"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -115,7 +115,7 @@ type importing struct {
 func (importing) Name() string { return importName }
 
 // Plan implements reclaim.Routine: what there is to import only a listing tells.
-func (importing) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (importing) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass implements reclaim.Routine.
 func (m importing) Pass(string) reclaim.Step {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) Keys(ctx context.Context, _ None) ([]Key, error) {
 	return out, err
 }
 
-func keyOf(k meta.AccessKey) Key {
+func keyOf(k ledger.AccessKey) Key {
 	return Key{ID: k.ID, Owner: k.Owner, Buckets: k.Buckets, ReadOnly: k.ReadOnly, Settings: k.Settings, CreatedAt: at(k.CreatedAt)}
 }
 
@@ -75,9 +76,9 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 		return NewKey{}, fmt.Errorf("%w: a key that may only read cannot change settings: leave one of the two out", ErrBadRequest)
 	}
 	for _, b := range req.Buckets {
-		if b != "*" && b != meta.AccountBuckets && !bucketForm.MatchString(b) {
+		if b != "*" && b != ledger.AccountBuckets && !bucketForm.MatchString(b) {
 			return NewKey{}, fmt.Errorf("%w: %q is no name of a bucket; use one such as photos, * for all, or %s for those that the key makes or is granted",
-				ErrBadRequest, b, meta.AccountBuckets)
+				ErrBadRequest, b, ledger.AccountBuckets)
 		}
 	}
 	if req.ID == "" {
@@ -91,7 +92,7 @@ func (s *Service) AddKey(ctx context.Context, req KeyRequest) (NewKey, error) {
 	}
 	var raw [30]byte
 	rand.Read(raw[:])
-	k, err := s.o.Ledger.AddAccessKey(ctx, meta.AccessKey{
+	k, err := s.o.Ledger.AddAccessKey(ctx, ledger.AccessKey{
 		ID: req.ID, Secret: base64.RawURLEncoding.EncodeToString(raw[:]), Owner: req.Owner, Buckets: req.Buckets, ReadOnly: req.ReadOnly, Settings: req.Settings,
 	})
 	if err != nil {
@@ -123,8 +124,8 @@ func (s *Service) checkName(req KeyRequest) error {
 	switch {
 	case s.o.RootKey != nil && req.ID == s.o.RootKey():
 		return fmt.Errorf("%w: %q is the root key: choose another id", ErrBadRequest, req.ID)
-	case slices.Contains(req.Buckets, meta.AccountBuckets) && req.Owner != "" && req.Owner != req.ID:
-		return fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, meta.AccountBuckets)
+	case slices.Contains(req.Buckets, ledger.AccountBuckets) && req.Owner != "" && req.Owner != req.ID:
+		return fmt.Errorf("%w: a key for %s is an account of its own, named by its id: leave the owner out", ErrBadRequest, ledger.AccountBuckets)
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (s *Service) checkTaken(ctx context.Context, req KeyRequest) error {
 			return err
 		}
 		meant := b.Owner == cmp.Or(req.Owner, req.ID) || s.o.RootKey != nil && b.Owner == s.o.RootKey()
-		taken := slices.ContainsFunc(keys, func(k meta.AccessKey) bool {
+		taken := slices.ContainsFunc(keys, func(k ledger.AccessKey) bool {
 			return k.ID == b.Owner && k.Account() && !slices.Contains(k.Buckets, name)
 		})
 		if taken && !meant {

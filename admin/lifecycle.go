@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 // byOperator is who set rules that were set here.
@@ -41,7 +41,7 @@ type LifecycleRequest struct {
 	Days   int    `json:"days,omitempty"` // of a simulation; default 30
 }
 
-func lifecycleOf(b meta.BucketRules) (Lifecycle, error) {
+func lifecycleOf(b ledger.BucketRules) (Lifecycle, error) {
 	out := Lifecycle{Bucket: b.Bucket, By: b.By, Rules: []Rule{}}
 	for _, r := range b.Rules {
 		out.Rules = append(out.Rules, Rule{r.ID, r.Disabled, r.String()})
@@ -93,8 +93,8 @@ func (s *Service) setLifecycle(ctx context.Context, r LifecycleRequest, seen str
 	if err != nil {
 		return Lifecycle{}, err
 	}
-	b, err := s.o.Ledger.SetRules(ctx, meta.RulesChange{Bucket: r.Bucket, Rules: rules, By: byOperator, Seen: seen})
-	if errors.Is(err, meta.ErrRulesConfigured) {
+	b, err := s.o.Ledger.SetRules(ctx, ledger.RulesChange{Bucket: r.Bucket, Rules: rules, By: byOperator, Seen: seen})
+	if errors.Is(err, ledger.ErrRulesConfigured) {
 		return Lifecycle{}, fmt.Errorf("%w: the rules of bucket %s stand in the configuration: change them there and send SIGHUP", ErrBadRequest, r.Bucket)
 	}
 	if err != nil {

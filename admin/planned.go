@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -31,7 +31,7 @@ func (s *Service) trashItems(ctx context.Context, r PlanRequest, yield func(plan
 	if r.Trash == nil {
 		r.Trash = &TrashRequest{}
 	}
-	return s.eachTrash(ctx, *r.Trash, func(list []meta.TrashEntry) error {
+	return s.eachTrash(ctx, *r.Trash, func(list []ledger.TrashEntry) error {
 		for _, e := range list {
 			i := plan.Item{Do: r.Command, Kind: "trash", ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size,
 				Why: "its undo window is given up", Due: e.PurgeAt.Time()}
@@ -65,17 +65,17 @@ func (s *Service) applyTrash(ctx context.Context, items []plan.Item) (out []plan
 }
 
 // trashEntry finds an entry by its id.
-func (s *Service) trashEntry(ctx context.Context, id lethe.ID) (meta.TrashEntry, bool, error) {
+func (s *Service) trashEntry(ctx context.Context, id lethe.ID) (ledger.TrashEntry, bool, error) {
 	if len(id) < 2 {
-		return meta.TrashEntry{}, false, nil
+		return ledger.TrashEntry{}, false, nil
 	}
-	list, err := s.o.Objects.Trash(ctx, meta.TrashQuery{After: id[:len(id)-1], Limit: 64})
+	list, err := s.o.Objects.Trash(ctx, ledger.TrashQuery{After: id[:len(id)-1], Limit: 64})
 	for _, e := range list {
 		if e.ID == id {
 			return e, true, err
 		}
 	}
-	return meta.TrashEntry{}, false, err
+	return ledger.TrashEntry{}, false, err
 }
 
 // writeOff is the command that takes dead letters off the books.
@@ -86,7 +86,7 @@ func (s *Service) deadItems(ctx context.Context, r PlanRequest, yield func(plan.
 	if r.Dead == nil {
 		r.Dead = &DeadRequest{}
 	}
-	return s.eachDead(ctx, *r.Dead, func(list []meta.DeadLetter) error {
+	return s.eachDead(ctx, *r.Dead, func(list []ledger.DeadLetter) error {
 		for _, d := range list {
 			if r.Command == writeOff && s.mayLand(d) {
 				continue // it would be left
@@ -107,7 +107,7 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 	if err != nil {
 		return nil, err
 	}
-	row := map[lethe.ID]meta.Blob{}
+	row := map[lethe.ID]ledger.Blob{}
 	for _, b := range rows {
 		row[b.ID] = b
 	}
@@ -123,7 +123,7 @@ func (s *Service) applyDead(ctx context.Context, items []plan.Item) (out []plan.
 		case b.State != lethe.Dead:
 			out = append(out, result(i, plan.Changed, "it is "+b.State.String()+" now"))
 			continue
-		case i.Do == writeOff && s.mayLand(meta.DeadLetter{Blob: b}):
+		case i.Do == writeOff && s.mayLand(ledger.DeadLetter{Blob: b}):
 			out = append(out, result(i, plan.Changed, "its upload may still land until "+at(b.LateUntil).Format(time.RFC3339)))
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // QueueRequest chooses from the cleanup queue, or from the pending objects, those
@@ -90,8 +90,8 @@ func (s *Service) PendingObjects(ctx context.Context, r QueueRequest) (QueueList
 }
 
 // queueQuery is what a request's filters choose: ErrBadRequest.
-func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time) (q meta.WaitingQuery, err error) {
-	q = meta.WaitingQuery{Claimed: r.State == "claimed", ClaimedBy: r.ClaimedBy, MinAttempts: r.MinAttempts, Reason: lethe.Reason(r.Reason), Limit: r.Limit}
+func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time) (q ledger.WaitingQuery, err error) {
+	q = ledger.WaitingQuery{Claimed: r.State == "claimed", ClaimedBy: r.ClaimedBy, MinAttempts: r.MinAttempts, Reason: lethe.Reason(r.Reason), Limit: r.Limit}
 	if r.MinAge != "" {
 		age, err := lethe.ParseTTL(r.MinAge)
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) queueQuery(ctx context.Context, r QueueRequest, now lethe.Time
 	return q, err
 }
 
-func (s *Service) queue(ctx context.Context, q meta.WaitingQuery) (QueueList, error) {
+func (s *Service) queue(ctx context.Context, q ledger.WaitingQuery) (QueueList, error) {
 	out := QueueList{Blobs: []QueuedInfo{}}
 	store, err := s.o.Ledger.Identity(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Service) queue(ctx context.Context, q meta.WaitingQuery) (QueueList, er
 }
 
 // nextOf is the token by which a page says where the next begins.
-func nextOf(at meta.WaitingMark) (string, error) {
+func nextOf(at ledger.WaitingMark) (string, error) {
 	text, err := json.Marshal(at)
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
@@ -156,7 +156,7 @@ func nextOf(at meta.WaitingMark) (string, error) {
 // markOf is the inverse; the beginning for none. ErrBadRequest for what nextOf has
 // not made of a place that there can be: anybody may write a token, and databases
 // do not take every text.
-func markOf(token string) (at meta.WaitingMark, err error) {
+func markOf(token string) (at ledger.WaitingMark, err error) {
 	if token == "" {
 		return at, nil
 	}
@@ -174,7 +174,7 @@ func markOf(token string) (at meta.WaitingMark, err error) {
 		}
 	}
 	if err != nil || again != token {
-		return meta.WaitingMark{}, fmt.Errorf("%w: after is not what a page said as its next", ErrBadRequest)
+		return ledger.WaitingMark{}, fmt.Errorf("%w: after is not what a page said as its next", ErrBadRequest)
 	}
 	return at, nil
 }

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // FuzzQueueToken: where a page of a queue begins is a place that a page before has
 // named, or refused as a bad request; each place has one token.
 func FuzzQueueToken(f *testing.F) {
 	id := lethe.RandomID(1)
-	for _, at := range []meta.WaitingMark{
-		{}, {Fence: 7, ID: id}, {Free: true}, {Free: true, Backend: "main"}, {Fence: math.MinInt64}, {ID: "\x00"}, {Due: meta.DueMark{Name: "'--"}},
-		{Free: true, Backend: "main", Due: meta.DueMark{Due: lethe.Forever, Size: math.MaxInt64, Name: string(id)}}, {Due: meta.DueMark{Bucket: "x"}},
+	for _, at := range []ledger.WaitingMark{
+		{}, {Fence: 7, ID: id}, {Free: true}, {Free: true, Backend: "main"}, {Fence: math.MinInt64}, {ID: "\x00"}, {Due: ledger.DueMark{Name: "'--"}},
+		{Free: true, Backend: "main", Due: ledger.DueMark{Due: lethe.Forever, Size: math.MaxInt64, Name: string(id)}}, {Due: ledger.DueMark{Bucket: "x"}},
 	} {
 		token, err := nextOf(at)
 		if err != nil {
@@ -31,7 +31,7 @@ func FuzzQueueToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		at, err := markOf(token)
 		if err != nil {
-			if !errors.Is(err, ErrBadRequest) || at != (meta.WaitingMark{}) {
+			if !errors.Is(err, ErrBadRequest) || at != (ledger.WaitingMark{}) {
 				t.Fatalf("%q: %+v, %v", token, at, err)
 			}
 			return

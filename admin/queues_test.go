@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A page goes on where one of the same kind ended, and nowhere else.
 func TestPagesOfAnotherKind(t *testing.T) {
 	s := newService(t)
-	for _, at := range []meta.WaitingMark{
+	for _, at := range []ledger.WaitingMark{
 		{Free: true}, {Free: true, Backend: "main"}, // of what is not claimed
-		{Backend: "other"}, {ID: "\x00"}, {Due: meta.DueMark{Name: "\x00"}}, {Due: meta.DueMark{Bucket: "x"}},
+		{Backend: "other"}, {ID: "\x00"}, {Due: ledger.DueMark{Name: "\x00"}}, {Due: ledger.DueMark{Bucket: "x"}},
 	} {
 		text, err := json.Marshal(at)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -137,8 +137,8 @@ func VerifyChain(ctx context.Context, chain reclaim.ReceiptLedger, store lethe.I
 	}
 	out.Segments, out.Receipts, out.DroppedUntil = c.Segments, c.Receipts, at(lethe.Time(c.Until))
 	if err == nil {
-		var b meta.Backlog
-		b, err = chain.ReceiptBacklog(ctx, meta.Sealing{})
+		var b ledger.Backlog
+		b, err = chain.ReceiptBacklog(ctx, ledger.Sealing{})
 		out.Unsealed = b.Count
 	}
 	return out, err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -88,7 +88,7 @@ func (s *Service) Reconcile(ctx context.Context, req ReconcileRequest, emit func
 	if err != nil {
 		return ReconcileResult{}, err
 	}
-	r := s.o.Reconcile(only, req.DryRun, func(f meta.Finding) {
+	r := s.o.Reconcile(only, req.DryRun, func(f ledger.Finding) {
 		emit(Event{Problem: &Problem{string(f.Kind), f.Backend, f.Key, f.Detail}})
 	})
 	loop := s.alone(r)
@@ -160,8 +160,8 @@ func (s *Service) LastReconcile(ctx context.Context, req LastReconcileRequest) (
 			out.Walks = append(out.Walks, walkOf(w))
 		}
 	}
-	found, err := s.o.Ledger.Findings(ctx, meta.FindingQuery{
-		Backend: req.Backend, Kind: meta.FindingKind(req.Kind), AfterBackend: req.AfterBackend, AfterKey: req.AfterKey, Limit: limit + 1,
+	found, err := s.o.Ledger.Findings(ctx, ledger.FindingQuery{
+		Backend: req.Backend, Kind: ledger.FindingKind(req.Kind), AfterBackend: req.AfterBackend, AfterKey: req.AfterKey, Limit: limit + 1,
 	})
 	if err != nil {
 		return out, err
@@ -200,9 +200,9 @@ func (s *Service) lastWalks(ctx context.Context, backend string) (last, compared
 	return last, nil, nil
 }
 
-func walkOf(w meta.Walk) Walk {
+func walkOf(w ledger.Walk) Walk {
 	return Walk{
 		ID: string(w.ID), Backend: w.Backend, Started: at(w.StartedAt), Saved: at(w.SavedAt), Finished: at(w.FinishedAt),
-		Outcome: w.Outcome, Compared: w.Place == meta.WalkDone, Counts: w.Counts,
+		Outcome: w.Outcome, Compared: w.Place == ledger.WalkDone, Counts: w.Counts,
 	}
 }

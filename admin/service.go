@@ -7,6 +7,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/object/importer"
@@ -25,12 +26,12 @@ type Options struct {
 	// Verify makes a pass of the store's fsck.
 	Verify func(checksums bool) *reclaim.Verify
 	// Reconcile makes a walk over the named backends; nil: there is none.
-	Reconcile func(only []string, dryRun bool, report func(meta.Finding)) *reconcile.Routine
+	Reconcile func(only []string, dryRun bool, report func(ledger.Finding)) *reconcile.Routine
 	// Importer makes objects of the foreign keys of a backend; nil: there is none.
 	Importer func(backend string) (*importer.Importer, error)
 	Safety   reclaim.Safety
 	// Limits are those of what expires by itself.
-	Limits meta.Limits
+	Limits ledger.Limits
 	Clock  lethe.Clock
 	// Scratch is a folder for backups that are being made.
 	Scratch string

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 // Simulation is what rules would end, each for itself, and what the limits would say
@@ -105,15 +105,15 @@ func (s *Service) SimulateLifecycle(ctx context.Context, r LifecycleRequest, eac
 }
 
 // forecast gives a forecaster all objects and incomplete uploads of a bucket.
-func (s *Service) forecast(ctx context.Context, b meta.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
+func (s *Service) forecast(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
 	if err := s.forecastObjects(ctx, b, f, each); err != nil {
 		return err
 	}
 	return s.forecastUploads(ctx, b.Bucket, f)
 }
 
-func (s *Service) forecastObjects(ctx context.Context, b meta.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
-	q, done := meta.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
+func (s *Service) forecastObjects(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster, each func(Event)) error {
+	q, done := ledger.ListQuery{Bucket: b.Bucket, Limit: 1000}, int64(0)
 	for {
 		page, err := s.o.Ledger.List(ctx, q)
 		if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) forecastObjects(ctx context.Context, b meta.BucketRules, f *li
 }
 
 func (s *Service) forecastUploads(ctx context.Context, bucket string, f *lifecycle.Forecaster) error {
-	q := meta.UploadQuery{Bucket: bucket, Limit: 1000}
+	q := ledger.UploadQuery{Bucket: bucket, Limit: 1000}
 	for {
 		list, err := s.o.Ledger.OpenUploads(ctx, q)
 		if err != nil {
@@ -178,7 +178,7 @@ func uploadsOf(a lifecycle.Amount) UploadAmount { return UploadAmount{a.Objects,
 
 // verdicts ask the limit of what rules end, as it is set and as far as it has
 // counted, by the code that stops.
-func (s *Service) verdicts(ctx context.Context, b meta.BucketRules, f *lifecycle.Forecaster) ([]Verdict, error) {
+func (s *Service) verdicts(ctx context.Context, b ledger.BucketRules, f *lifecycle.Forecaster) ([]Verdict, error) {
 	out := []Verdict{}
 	bucket, err := s.o.Objects.Bucket(ctx, b.Bucket)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Service) verdicts(ctx context.Context, b meta.BucketRules, f *lifecycle
 	if err != nil {
 		return out, err
 	}
-	guard := meta.Guard{Kind: meta.GuardRules, Subject: string(bucket.ID)}
+	guard := ledger.Guard{Kind: ledger.GuardRules, Subject: string(bucket.ID)}
 	for _, g := range list {
 		if g.Kind == guard.Kind && g.Subject == guard.Subject {
 			guard = g
@@ -210,7 +210,7 @@ func (s *Service) verdicts(ctx context.Context, b meta.BucketRules, f *lifecycle
 	return out, nil
 }
 
-func (s *Service) verdict(g meta.Guard, when lethe.Time, v Verdict) Verdict {
+func (s *Service) verdict(g ledger.Guard, when lethe.Time, v Verdict) Verdict {
 	v.Goes, v.Why = g.Foretell(when, s.o.Limits.Rules, v.Has, v.Due)
 	return v
 }

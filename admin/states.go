@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // What audit lines show of the things that a request is about, before and after.
@@ -43,7 +43,7 @@ func (s *Service) backendState(ctx context.Context, r BackendRequest) (any, erro
 // deadState is what waits and what is dead on each backend, or on the one named.
 func (s *Service) deadState(ctx context.Context, r DeadRequest) (any, error) {
 	totals, err := s.o.Ledger.Totals(ctx)
-	out := []meta.Total{}
+	out := []ledger.Total{}
 	for _, t := range totals {
 		if (t.State == lethe.Dead || t.State == lethe.Condemned) && (r.Backend == "" || r.Backend == t.Backend) {
 			out = append(out, t)

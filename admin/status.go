@@ -8,6 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -174,7 +175,7 @@ func (s *Service) cacheStats() *cache.Stats {
 
 // sumBuckets adds up what lies in all buckets.
 func (s *Service) sumBuckets(ctx context.Context, out *Status) error {
-	return s.eachBucket(ctx, func(b meta.Bucket) error {
+	return s.eachBucket(ctx, func(b ledger.Bucket) error {
 		out.Buckets++
 		out.Objects += b.Objects
 		out.Bytes += b.Bytes
@@ -183,7 +184,7 @@ func (s *Service) sumBuckets(ctx context.Context, out *Status) error {
 	})
 }
 
-func (s *Service) backendStatus(ctx context.Context, d meta.Depths) ([]BackendStatus, error) {
+func (s *Service) backendStatus(ctx context.Context, d ledger.Depths) ([]BackendStatus, error) {
 	list, err := s.o.Ledger.Backends(ctx)
 	if err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (s *Service) backendStatus(ctx context.Context, d meta.Depths) ([]BackendSt
 }
 
 // statesOf answers all four states, zeros included.
-func statesOf(backend string, totals []meta.Total) []StateTotal {
+func statesOf(backend string, totals []ledger.Total) []StateTotal {
 	var out []StateTotal
 	for _, state := range lethe.States {
 		st := StateTotal{State: state.String()}
@@ -237,9 +238,9 @@ func statesOf(backend string, totals []meta.Total) []StateTotal {
 }
 
 // ages fills in how old the oldest of what should go is.
-func (s *Service) ages(ctx context.Context, backend string, queue meta.Backlog, states []StateTotal) error {
+func (s *Service) ages(ctx context.Context, backend string, queue ledger.Backlog, states []StateTotal) error {
 	now := s.o.Clock.Now()
-	dead, err := s.o.Ledger.Dead(ctx, meta.DeadQuery{Backend: backend, Limit: 1})
+	dead, err := s.o.Ledger.Dead(ctx, ledger.DeadQuery{Backend: backend, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (s *Service) ages(ctx context.Context, backend string, queue meta.Backlog, 
 	return nil
 }
 
-func (s *Service) routineStatus(ctx context.Context, plan map[string]meta.Backlog) ([]RoutineStatus, error) {
+func (s *Service) routineStatus(ctx context.Context, plan map[string]ledger.Backlog) ([]RoutineStatus, error) {
 	last, good, err := s.o.Ledger.LastRuns(ctx)
 	if err != nil {
 		return nil, err
@@ -278,7 +279,7 @@ func (s *Service) routineStatus(ctx context.Context, plan map[string]meta.Backlo
 	return out, nil
 }
 
-func backlogOf(b meta.Backlog, now lethe.Time) Backlog {
+func backlogOf(b ledger.Backlog, now lethe.Time) Backlog {
 	out := Backlog{Due: b.Count, Bytes: b.Bytes, Oldest: at(b.Oldest), Scheduled: b.Scheduled, NextDue: at(b.NextDue), Held: b.Held, HeldBytes: b.HeldBytes}
 	if b.Oldest != 0 {
 		out.Age = max(now.Sub(b.Oldest), 0).Seconds()
@@ -286,7 +287,7 @@ func backlogOf(b meta.Backlog, now lethe.Time) Backlog {
 	return out
 }
 
-func runOf(runs map[string]meta.Run, name string) *Run {
+func runOf(runs map[string]ledger.Run, name string) *Run {
 	r, ok := runs[name]
 	if !ok {
 		return nil
@@ -301,8 +302,8 @@ func runOf(runs map[string]meta.Run, name string) *Run {
 const page = 1000
 
 // eachBucket calls fn for every bucket by name.
-func (s *Service) eachBucket(ctx context.Context, fn func(meta.Bucket) error) error {
-	q := meta.BucketQuery{Limit: page}
+func (s *Service) eachBucket(ctx context.Context, fn func(ledger.Bucket) error) error {
+	q := ledger.BucketQuery{Limit: page}
 	for {
 		list, err := s.o.Ledger.Buckets(ctx, q)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Surroundings say what the store works with and what works beside it. Any of the
@@ -122,7 +122,7 @@ func (s *Service) surround(ctx context.Context, out *Status) error {
 	return err
 }
 
-func (s *Service) instance(i meta.Instance) Instance {
+func (s *Service) instance(i ledger.Instance) Instance {
 	return Instance{
 		ID: i.ID, Host: i.Info.Host, PID: i.Info.PID, Version: i.Info.Version, Roles: i.Info.Roles, S3: i.Info.S3,
 		Started: at(i.StartedAt), Seen: at(i.BeatAt), Silent: s.o.Clock.Now().Sub(i.BeatAt) > silentAfter,

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Token is a token of this API, without its text.
@@ -99,7 +99,7 @@ func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, err
 		}
 	}
 	id, text := newTokenText()
-	k, err := s.o.Ledger.AddAdminToken(ctx, meta.AdminToken{
+	k, err := s.o.Ledger.AddAdminToken(ctx, ledger.AdminToken{
 		ID: id, Name: req.Name, Role: string(req.Role), Hash: hashOfToken(text), CreatedBy: callerOf(ctx).name,
 	}, life)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, err
 	return NewToken{tokenOf(k), text}, nil
 }
 
-func tokenOf(k meta.AdminToken) Token {
+func tokenOf(k ledger.AdminToken) Token {
 	return Token{
 		Name: k.Name, Role: Role(k.Role), CreatedAt: at(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: at(k.ExpiresAt), Expired: k.Expired,
 	}
@@ -147,5 +147,5 @@ func (s *Service) tokenState(ctx context.Context, req TokenName) (any, error) {
 			return k, nil
 		}
 	}
-	return nil, errors.Join(err, meta.ErrNoSuchToken)
+	return nil, errors.Join(err, ledger.ErrNoSuchToken)
 }

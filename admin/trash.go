@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TrashRequest chooses trash entries: by their ids, or by bucket and prefix, or
@@ -38,7 +38,7 @@ type TrashEntry struct {
 	PurgeAt   time.Time `json:"purge_at"`
 }
 
-func trashEntry(e meta.TrashEntry) TrashEntry {
+func trashEntry(e ledger.TrashEntry) TrashEntry {
 	return TrashEntry{
 		ID: string(e.ID), Bucket: e.Object.Bucket, Key: e.Object.Key, Size: e.Object.Size, Reason: string(e.Reason),
 		DeletedAt: at(e.DeletedAt), PurgeAt: at(e.PurgeAt),
@@ -51,7 +51,7 @@ func (s *Service) Trash(ctx context.Context, req TrashRequest) (TrashList, error
 	if limit <= 0 || limit > page {
 		limit = page
 	}
-	list, err := s.o.Objects.Trash(ctx, meta.TrashQuery{
+	list, err := s.o.Objects.Trash(ctx, ledger.TrashQuery{
 		Bucket: req.Bucket, Prefix: req.Prefix, After: lethe.ID(req.After), Limit: limit,
 	})
 	out := TrashList{Entries: []TrashEntry{}}
@@ -96,7 +96,7 @@ func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, erro
 		}
 		return err
 	}
-	return out, s.eachTrash(ctx, req, func(list []meta.TrashEntry) error {
+	return out, s.eachTrash(ctx, req, func(list []ledger.TrashEntry) error {
 		ids := make([]lethe.ID, len(list))
 		for i, e := range list {
 			ids[i] = e.ID
@@ -107,14 +107,14 @@ func (s *Service) PurgeTrash(ctx context.Context, req TrashRequest) (Count, erro
 
 // eachTrash gives the entries that were chosen to fn, page by page. Ids that name
 // no entry are passed over.
-func (s *Service) eachTrash(ctx context.Context, req TrashRequest, fn func([]meta.TrashEntry) error) error {
+func (s *Service) eachTrash(ctx context.Context, req TrashRequest, fn func([]ledger.TrashEntry) error) error {
 	if len(req.IDs) > 0 {
 		return s.trashNamed(ctx, req.IDs, fn)
 	}
 	if !req.All && req.Bucket == "" {
 		return fmt.Errorf("%w: name trash entries by id, or choose them by bucket and prefix, or all of them", ErrBadRequest)
 	}
-	q := meta.TrashQuery{Bucket: req.Bucket, Prefix: req.Prefix, Limit: page}
+	q := ledger.TrashQuery{Bucket: req.Bucket, Prefix: req.Prefix, Limit: page}
 	for {
 		list, err := s.o.Objects.Trash(ctx, q)
 		if err != nil || len(list) == 0 {
@@ -127,12 +127,12 @@ func (s *Service) eachTrash(ctx context.Context, req TrashRequest, fn func([]met
 	}
 }
 
-func (s *Service) trashNamed(ctx context.Context, texts []string, fn func([]meta.TrashEntry) error) error {
+func (s *Service) trashNamed(ctx context.Context, texts []string, fn func([]ledger.TrashEntry) error) error {
 	ids, err := parseIDs(texts)
 	if err != nil {
 		return err
 	}
-	var list []meta.TrashEntry
+	var list []ledger.TrashEntry
 	for _, id := range ids {
 		e, found, err := s.trashEntry(ctx, id)
 		if err != nil {

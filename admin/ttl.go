@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -25,7 +25,7 @@ func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error
 	if err := req.check(); err != nil {
 		return ObjectInfo{}, err
 	}
-	change := &meta.TTLChange{}
+	change := &ledger.TTLChange{}
 	if req.TTL != "" {
 		d, err := lethe.ParseTTL(req.TTL)
 		if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) SetTTL(ctx context.Context, req TTLRequest) (ObjectInfo, error
 		}
 		change.At = lethe.FromTime(req.At)
 	}
-	o, err := s.o.Objects.Update(ctx, meta.Update{Bucket: req.Bucket, Key: req.Key, TTL: change})
+	o, err := s.o.Objects.Update(ctx, ledger.Update{Bucket: req.Bucket, Key: req.Key, TTL: change})
 	if err != nil {
 		return ObjectInfo{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -113,11 +114,11 @@ func blobPath(dir string) string { return filepath.Join(dir, "blobs") }
 func (f *filler) create(ctx context.Context, db *meta.DB) error {
 	id, err := db.Identity(ctx)
 	if err == nil {
-		_, err = db.AddBackend(ctx, meta.Backend{ID: backendID})
+		_, err = db.AddBackend(ctx, ledger.Backend{ID: backendID})
 	}
-	var b meta.Bucket
+	var b ledger.Bucket
 	if err == nil {
-		b, err = db.CreateBucket(ctx, meta.Bucket{Name: "bench", Owner: "bench"})
+		b, err = db.CreateBucket(ctx, ledger.Bucket{Name: "bench", Owner: "bench"})
 	}
 	f.store, f.bucket = id.ID, b.ID
 	return errors.Join(err, db.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -49,8 +50,8 @@ func putDuplicates(t *testing.T, window, later time.Duration, small int64) dupli
 			t.Fatal(err)
 		}
 	}
-	must(db.AddBackend(ctx, meta.Backend{ID: "disk"}))
-	must(db.CreateBucket(ctx, meta.Bucket{Name: "bucket", Owner: "owner"}))
+	must(db.AddBackend(ctx, ledger.Backend{ID: "disk"}))
+	must(db.CreateBucket(ctx, ledger.Bucket{Name: "bucket", Owner: "owner"}))
 	id, err := db.Identity(ctx)
 	must(id, err)
 	calls := blobtest.NewCounting(memblob.New(memblob.Options{}))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -99,7 +100,7 @@ func (c IntentCost) puts(ctx context.Context, s *store, early bool) (w IntentWor
 	if err != nil {
 		return w, err
 	}
-	if _, err = objects.CreateBucket(ctx, meta.Bucket{Name: "bench", Owner: "bench"}); err != nil {
+	if _, err = objects.CreateBucket(ctx, ledger.Bucket{Name: "bench", Owner: "bench"}); err != nil {
 		return w, err
 	}
 	if err := e.begin(ctx, c.Puts, int64(c.Size)); err != nil {
@@ -121,7 +122,7 @@ func (c IntentCost) open(ctx context.Context, dir, url string) (*store, error) {
 	id, err := s.db.Identity(ctx)
 	if err == nil {
 		s.id = id.ID
-		_, err = s.db.AddBackend(ctx, meta.Backend{ID: backendID})
+		_, err = s.db.AddBackend(ctx, ledger.Backend{ID: backendID})
 	}
 	return s, err
 }
@@ -168,7 +169,7 @@ func (e *earlyIntents) begin(ctx context.Context, n int, size int64) error {
 	begun := Load{Clients: 16, Objects: n}
 	_, err := begun.each(ctx, func(ctx context.Context, _ int64) error {
 		id := lethe.RandomID(lethe.SystemClock{}.Now())
-		_, err := e.DB.Begin(ctx, meta.Intent{ID: id, Backend: backendID, Size: size})
+		_, err := e.DB.Begin(ctx, ledger.Intent{ID: id, Backend: backendID, Size: size})
 		e.spare <- id
 		return err
 	})
@@ -176,17 +177,17 @@ func (e *earlyIntents) begin(ctx context.Context, n int, size int64) error {
 }
 
 // Begin takes an intent that was begun.
-func (e *earlyIntents) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+func (e *earlyIntents) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
 	if !e.early {
 		return e.DB.Begin(ctx, in)
 	}
 	id := <-e.spare
 	e.names.Store(in.ID, id)
-	return meta.Blob{ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size}, nil
+	return ledger.Blob{ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size}, nil
 }
 
 // Commit commits under the name of the intent that was begun.
-func (e *earlyIntents) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+func (e *earlyIntents) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	for i, b := range c.Blobs {
 		if id, ok := e.names.LoadAndDelete(b.Blob); ok {
 			c.Blobs[i].Blob = id.(lethe.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/bench"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -42,7 +43,7 @@ func reclaimRows(b *testing.B, db *meta.DB, objects int) {
 		began = now
 	}
 	for more, after := true, lethe.Time(0); more; {
-		r, err := db.Expire(b.Context(), meta.Batch{Limit: batch, MaxBlobs: 4 * batch, After: after})
+		r, err := db.Expire(b.Context(), ledger.Batch{Limit: batch, MaxBlobs: 4 * batch, After: after})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -52,9 +53,9 @@ func reclaimRows(b *testing.B, db *meta.DB, objects int) {
 	claims := claimAll(b, db, batch)
 	step("claim")
 	for _, c := range claims {
-		s := meta.Settlement{Fence: c.Fence}
+		s := ledger.Settlement{Fence: c.Fence}
 		for _, blob := range c.Blobs {
-			s.Items = append(s.Items, meta.SettleItem{ID: blob.ID, Result: meta.Gone})
+			s.Items = append(s.Items, ledger.SettleItem{ID: blob.ID, Result: ledger.Gone})
 		}
 		if got, err := db.Settle(b.Context(), s); err != nil || got.Gone != len(s.Items) {
 			b.Fatalf("settled %+v: %v", got, err)
@@ -63,9 +64,9 @@ func reclaimRows(b *testing.B, db *meta.DB, objects int) {
 	step("settle")
 }
 
-func claimAll(b *testing.B, db *meta.DB, batch int) (claims []meta.Claimed) {
+func claimAll(b *testing.B, db *meta.DB, batch int) (claims []ledger.Claimed) {
 	for after := lethe.Time(0); ; {
-		c, err := db.ClaimCondemned(b.Context(), meta.ClaimRequest{Worker: "bench", Backend: "main", Limit: batch, After: after})
+		c, err := db.ClaimCondemned(b.Context(), ledger.ClaimRequest{Worker: "bench", Backend: "main", Limit: batch, After: after})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 )
@@ -109,7 +109,7 @@ func (e Engine) reclaim(ctx context.Context, s *store) (w Work, err error) {
 
 func (e Engine) loop(s *store, admit func(context.Context, string) error) *reclaim.Loop {
 	safety := reclaim.Safety{ReadGrace: e.ReadGrace}.WithDefaults()
-	expire := &reclaim.Expire{Ledger: s.ledger(), Batch: meta.Batch{Limit: e.Batch, MaxBlobs: 4 * e.Batch}, Drop: s.drop()}
+	expire := &reclaim.Expire{Ledger: s.ledger(), Batch: ledger.Batch{Limit: e.Batch, MaxBlobs: 4 * e.Batch}, Drop: s.drop()}
 	clean := &reclaim.Clean{
 		Ledger: s.ledger(), Stores: s.stores(), Store: s.id, Safety: safety, Limit: e.Batch, Clock: &s.clock, Admit: admit,
 	}
@@ -157,7 +157,7 @@ func (e Engine) drive(ctx context.Context, s *store, loop *reclaim.Loop) (object
 // due is how many blobs are to be deleted, a batch of them at most: clean does not begin
 // for less as long as more comes, as it does not when it is woken now and then.
 func (e Engine) due(ctx context.Context, s *store) (int64, error) {
-	depths, err := s.db.Depths(ctx, meta.DepthQuery{Backends: []string{backendID}, Limit: e.Batch})
+	depths, err := s.db.Depths(ctx, ledger.DepthQuery{Backends: []string{backendID}, Limit: e.Batch})
 	return depths.Clean[backendID].Count, err
 }
 
@@ -195,7 +195,7 @@ func singly(ctx context.Context, s *store, n int) (w Work, err error) {
 	counts := &reclaim.Counts{}
 	began := lethe.Monotonic{}.Now()
 	for range n {
-		r, err := s.db.Expire(ctx, meta.Batch{Limit: 1})
+		r, err := s.db.Expire(ctx, ledger.Batch{Limit: 1})
 		if drop != nil && len(r.Dropped) > 0 {
 			drop(ctx, r.Dropped)
 		}

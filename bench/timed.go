@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -38,17 +39,17 @@ type timedLedger struct {
 	watch *stopwatch
 }
 
-func (l timedLedger) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (l timedLedger) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	defer l.watch.began("expire")()
 	return l.DB.Expire(ctx, b)
 }
 
-func (l timedLedger) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+func (l timedLedger) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	defer l.watch.began("claim")()
 	return l.DB.ClaimCondemned(ctx, r)
 }
 
-func (l timedLedger) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+func (l timedLedger) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
 	defer l.watch.began("settle")()
 	out, err := l.DB.Settle(ctx, s)
 	l.watch.settled(int64(out.Gone))

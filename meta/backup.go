@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Restored is the reason for which Accept holds the deletes on all backends.
@@ -156,35 +157,35 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 // Restored, until a person has looked (docs/protocol.md, rule 13): the backends may be
 // newer than the copy. No server may have the file open. It answers who the
 // store is now.
-func Accept(ctx context.Context, path string, o Options) (Store, error) {
+func Accept(ctx context.Context, path string, o Options) (ledger.Store, error) {
 	if err := CheckFile(ctx, path); err != nil {
-		return Store{}, fmt.Errorf("meta: accept ledger %s: %w", path, err)
+		return ledger.Store{}, fmt.Errorf("meta: accept ledger %s: %w", path, err)
 	}
 	// The file moves to another name; what lies beside it under this one would stay.
 	db, err := Open(ctx, path, o, Ballast(-1))
 	if err != nil {
-		return Store{}, err
+		return ledger.Store{}, err
 	}
 	return db.accept(ctx)
 }
 
 // AcceptPostgres is Accept for a ledger that was restored into the database of the
 // URL. No server may be working on it.
-func AcceptPostgres(ctx context.Context, url string, o Options, set ...Setting) (Store, error) {
+func AcceptPostgres(ctx context.Context, url string, o Options, set ...Setting) (ledger.Store, error) {
 	db, err := openPostgres(ctx, url, o, settingsOf(set), true)
 	if err != nil {
-		return Store{}, err
+		return ledger.Store{}, err
 	}
 	return db.accept(ctx)
 }
 
 // accept gives the ledger a new identity, holds all deletes, and closes it.
-func (db *DB) accept(ctx context.Context) (Store, error) {
+func (db *DB) accept(ctx context.Context) (ledger.Store, error) {
 	err := db.write(ctx, "accept the ledger", func(t *tx) error {
 		return t.anew(Restored)
 	})
 	if err != nil {
-		return Store{}, errors.Join(err, db.Close())
+		return ledger.Store{}, errors.Join(err, db.Close())
 	}
 	s, err := db.Identity(ctx)
 	return s, errors.Join(err, db.Close())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestBackupWhileServing: the copy is the state of one instant, whatever is
@@ -72,10 +73,10 @@ func TestAccept(t *testing.T) {
 	if s, err := db.Identity(l.ctx); err != nil || s != is {
 		t.Errorf("identity %+v, %v", s, err)
 	}
-	_, err = db.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Limit: 1})
+	_, err = db.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", Limit: 1})
 	l.refused(err, lethe.ErrBackendMismatch)
 	l.ok(db.HoldBackend(l.ctx, "disk", ""))
-	if c, err := db.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Limit: 1}); err != nil || len(c.Blobs) != 1 {
+	if c, err := db.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", Limit: 1}); err != nil || len(c.Blobs) != 1 {
 		t.Errorf("claimed %+v, %v", c, err)
 	}
 	if s, err := l.Identity(l.ctx); err != nil || s != was {

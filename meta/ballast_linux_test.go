@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // disk mounts a file system of that many bytes. Only root can.
@@ -54,16 +55,16 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 	db := openTest(t, path, o, Ballast(4*mib))
 	setUp(t, db)
 	l := &fixture{DB: db, t: t, ctx: t.Context(), clock: newTestClock()}
-	var keys []DeleteItem
+	var keys []ledger.DeleteItem
 	for i := range 2000 {
 		key := lethe.ID(string(l.id()) + string(rune('a'+i%26)))
 		l.putTTL(string(key), hexSum(string(key)), 0)
-		keys = append(keys, DeleteItem{Key: string(key)})
+		keys = append(keys, ledger.DeleteItem{Key: string(key)})
 	}
 	stuff(t, dir)
 	l.fillTheLog()
 	for len(keys) > 0 {
-		_, err := db.Delete(context.Background(), Deletion{Op: l.id(), Bucket: "b", Items: keys[:100]})
+		_, err := db.Delete(context.Background(), ledger.Deletion{Op: l.id(), Bucket: "b", Items: keys[:100]})
 		l.ok(err)
 		keys = keys[100:]
 		if len(keys) == 1000 {
@@ -85,7 +86,7 @@ func TestForgettingNeedsNoRoom(t *testing.T) {
 func (l *fixture) fillTheLog() {
 	l.t.Helper()
 	for range 10_000 {
-		if _, err := l.Begin(l.ctx, Intent{ID: l.id(), Backend: "disk", Size: 1}); err != nil {
+		if _, err := l.Begin(l.ctx, ledger.Intent{ID: l.id(), Backend: "disk", Size: 1}); err != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ballastOf is the size of a ledger's ballast, -1 if there is none.
@@ -92,13 +93,13 @@ func TestBallastOnAFullDisk(t *testing.T) {
 // refusesGrowth fails unless what needs room is refused.
 func (l *fixture) refusesGrowth() {
 	l.t.Helper()
-	_, err := l.Begin(l.ctx, Intent{ID: l.id(), Backend: "disk", Size: 1})
+	_, err := l.Begin(l.ctx, ledger.Intent{ID: l.id(), Backend: "disk", Size: 1})
 	l.refused(err, lethe.ErrNoRoom)
-	_, err = l.CreateBucket(l.ctx, Bucket{Name: "more", Owner: "o"})
+	_, err = l.CreateBucket(l.ctx, ledger.Bucket{Name: "more", Owner: "o"})
 	l.refused(err, lethe.ErrNoRoom)
-	_, err = l.CreateUpload(l.ctx, Upload{Bucket: "b", Key: "k"})
+	_, err = l.CreateUpload(l.ctx, ledger.Upload{Bucket: "b", Key: "k"})
 	l.refused(err, lethe.ErrNoRoom)
-	_, err = l.Commit(l.ctx, Commit{Op: l.id(), Object: Object{Bucket: "b", Key: "empty"}})
+	_, err = l.Commit(l.ctx, ledger.Commit{Op: l.id(), Object: ledger.Object{Bucket: "b", Key: "empty"}})
 	l.refused(err, lethe.ErrNoRoom)
 }
 

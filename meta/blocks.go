@@ -94,29 +94,6 @@ func (t *tx) keepBlocks(blob lethe.ID, sums lethe.BlockSums) error {
 	return nil
 }
 
-// CheckBlocks refuses sums that are not those of the bytes that were uploaded.
-func (c Commit) CheckBlocks() error {
-	for _, u := range c.Blobs {
-		if err := u.Blocks.Check(u.Size); err != nil {
-			return fmt.Errorf("blob %s: %w", u.Blob, err)
-		}
-	}
-	return nil
-}
-
-// Proven completes the commit of a blob that was read to its end in its writer's
-// place: what the writer still has under way may land any time, and it has the sums
-// given if it has none.
-func (c Commit) Proven(sums lethe.BlockSums) {
-	for i := range c.Blobs {
-		u := &c.Blobs[i]
-		u.Late = true
-		if u.Blocks.Size == 0 {
-			u.Blocks = sums
-		}
-	}
-}
-
 // dropBlocks forgets the sums of blobs whose rows go.
 func (t *tx) dropBlocks(blobs []lethe.ID) error {
 	if len(blobs) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
@@ -44,7 +45,7 @@ var (
 // CreateBucket makes a bucket; ID and Domain get defaults (a new id, the owner).
 // If the name is taken it answers that bucket and ErrBucketExists; ErrTooManyBuckets
 // if the owner has Most already.
-func (db *DB) CreateBucket(ctx context.Context, b Bucket) (Bucket, error) {
+func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	asked := b
 	err := db.write(ctx, "create bucket "+b.Name, func(t *tx) error {
 		have, err := t.countedBucket(asked.Name)
@@ -61,7 +62,7 @@ func (db *DB) CreateBucket(ctx context.Context, b Bucket) (Bucket, error) {
 	return b, err
 }
 
-func (t *tx) createBucket(b Bucket) (Bucket, error) {
+func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
 	if err := either(t.needsRoom(), b.BucketSettings.Check()); err != nil {
 		return b, err
 	}
@@ -103,16 +104,8 @@ func (t *tx) mayOwn(owner string, most int) error {
 	return fmt.Errorf("%s owns %d: %w", owner, have, lethe.ErrTooManyBuckets)
 }
 
-// check refuses settings that make no sense.
-func (s BucketSettings) Check() error {
-	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
-		return errors.New("a bucket's times and quotas must not be negative")
-	}
-	return nil
-}
-
 // Bucket reads a bucket with its totals: ErrNoSuchBucket.
-func (db *DB) Bucket(ctx context.Context, name string) (b Bucket, err error) {
+func (db *DB) Bucket(ctx context.Context, name string) (b ledger.Bucket, err error) {
 	err = db.read(ctx, "bucket "+name, func(t *tx) error {
 		b, err = t.countedBucket(name)
 		return err
@@ -121,9 +114,9 @@ func (db *DB) Bucket(ctx context.Context, name string) (b Bucket, err error) {
 }
 
 // Buckets lists buckets with their totals, in order of their names.
-func (db *DB) Buckets(ctx context.Context, q BucketQuery) (out []Bucket, err error) {
+func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) (out []ledger.Bucket, err error) {
 	err = db.read(ctx, "buckets", func(t *tx) error {
-		out, err = all(t, func(r *sql.Rows) (b Bucket, err error) {
+		out, err = all(t, func(r *sql.Rows) (b ledger.Bucket, err error) {
 			err = scanBucket(r, &b, &b.Objects, &b.Bytes)
 			return b, err
 		}, listBuckets, q.After, q.Prefix, following(q.Prefix), q.Owner, bounded(q.Limit))
@@ -134,7 +127,7 @@ func (db *DB) Buckets(ctx context.Context, q BucketQuery) (out []Bucket, err err
 
 // ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket. Objects keep
 // the time to live that they have.
-func (db *DB) ConfigureBucket(ctx context.Context, name string, s BucketSettings) (b Bucket, err error) {
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (b ledger.Bucket, err error) {
 	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
 		if err := s.Check(); err != nil {
 			return err
@@ -188,7 +181,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 }
 
 // empty refuses a bucket that clients still see something in.
-func (t *tx) empty(b Bucket) error {
+func (t *tx) empty(b ledger.Bucket) error {
 	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.now)
 	if err == nil && len(keys) > 0 {
 		return fmt.Errorf("it has the object %q: %w", keys[0], lethe.ErrBucketNotEmpty)
@@ -205,7 +198,7 @@ func (t *tx) empty(b Bucket) error {
 
 // bucket reads a bucket without its totals, which does not change before a
 // transaction ends that writes: ErrNoSuchBucket.
-func (t *tx) bucket(name string) (b Bucket, err error) {
+func (t *tx) bucket(name string) (b ledger.Bucket, err error) {
 	if t.crowded() {
 		b, _, err = t.ruledBucket(name)
 		return b, err
@@ -214,7 +207,7 @@ func (t *tx) bucket(name string) (b Bucket, err error) {
 	return b, t.bucketError(name, err)
 }
 
-func (t *tx) countedBucket(name string) (b Bucket, err error) {
+func (t *tx) countedBucket(name string) (b ledger.Bucket, err error) {
 	err = scanBucket(t.row(countBucket, name), &b, &b.Objects, &b.Bytes)
 	return b, t.bucketError(name, err)
 }
@@ -228,7 +221,7 @@ func (t *tx) bucketError(name string, err error) error {
 
 func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket) }
 
-func scanBucket(r sqldb.Scanner, b *Bucket, more ...any) error {
+func scanBucket(r sqldb.Scanner, b *ledger.Bucket, more ...any) error {
 	var deflt, longest, undo int64
 	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
 		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds}, more...)...)
@@ -238,7 +231,7 @@ func scanBucket(r sqldb.Scanner, b *Bucket, more ...any) error {
 
 // room refuses what would take a bucket beyond its quota: ErrQuotaExceeded. What
 // makes it smaller is never refused.
-func (t *tx) room(b Bucket, objects, bytes int64) error {
+func (t *tx) room(b ledger.Bucket, objects, bytes int64) error {
 	grows := b.QuotaObjects > 0 && objects > 0 || b.QuotaBytes > 0 && bytes > 0
 	if !grows {
 		return nil

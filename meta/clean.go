@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -37,16 +38,16 @@ var (
 // may be as many as there are objects alive, so the count ends somewhere.
 func countLater(at, rows string) string {
 	return fmt.Sprintf(`SELECT count(*), coalesce(min(at), 0) FROM (
-		SELECT %s AS at FROM %s ORDER BY %s LIMIT %d) AS later`, at, rows, at, MaxScheduled)
+		SELECT %s AS at FROM %s ORDER BY %s LIMIT %d) AS later`, at, rows, at, ledger.MaxScheduled)
 }
 
 // ClaimCondemned stamps condemned blobs of one backend that are due and not
 // claimed, oldest first or of some buckets by turns, with a new fence.
 // ErrBackendMismatch while deletes on the backend are held, or if the ledger knows no such backend. While the clocks
 // are in doubt what may land late waits: when that is over is told by them.
-func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, err error) {
+func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out ledger.Claimed, err error) {
 	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
-		out = Claimed{Now: t.now, LastDue: r.After}
+		out = ledger.Claimed{Now: t.now, LastDue: r.After}
 		b, err := t.backend(r.Backend)
 		if err != nil {
 			return err
@@ -72,10 +73,10 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 		if err != nil || len(out.Blobs) == 0 {
 			return err
 		}
-		if _, _, err := t.spend(GuardDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
+		if _, _, err := t.spend(ledger.GuardDeletes, r.Backend, r.Deletes, int64(len(out.Blobs))); err != nil {
 			return err
 		}
-		sortBlobs(out.Blobs, func(b Blob) lethe.Time { return b.DueAt })
+		sortBlobs(out.Blobs, func(b ledger.Blob) lethe.Time { return b.DueAt })
 		if len(r.Turns) == 0 {
 			out.LastDue = out.Blobs[len(out.Blobs)-1].DueAt
 		}
@@ -84,7 +85,7 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ClaimRequest) (out Claimed, 
 	return out, err
 }
 
-func (t *tx) claimDue(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
+func (t *tx) claimDue(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]ledger.Blob, error) {
 	if r.Only != nil {
 		return all(t, scanBlob, claimNamed, r.Backend, sqldb.JSON(r.Only), t.now, limit, r.Worker, fence, flag(doubt))
 	}
@@ -95,12 +96,12 @@ func (t *tx) claimDue(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, e
 }
 
 // mayClaim is how many blobs may be handed out; if none, it says so in the answer.
-func (t *tx) mayClaim(r ClaimRequest, out *Claimed) (int64, error) {
+func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error) {
 	limit := bounded(r.Limit)
 	if !r.Deletes.On() {
 		return limit, nil
 	}
-	g, err := t.guard(GuardDeletes, r.Backend)
+	g, err := t.guard(ledger.GuardDeletes, r.Backend)
 	if err != nil {
 		return 0, err
 	}
@@ -118,13 +119,13 @@ func (t *tx) mayClaim(r ClaimRequest, out *Claimed) (int64, error) {
 }
 
 // sortBlobs puts blobs in the order of a time, then of their ids.
-func sortBlobs(blobs []Blob, at func(Blob) lethe.Time) {
-	slices.SortFunc(blobs, func(a, b Blob) int {
+func sortBlobs(blobs []ledger.Blob, at func(ledger.Blob) lethe.Time) {
+	slices.SortFunc(blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.ID, b.ID))
 	})
 }
 
-func idsOf(blobs []Blob) []lethe.ID {
+func idsOf(blobs []ledger.Blob) []lethe.ID {
 	out := make([]lethe.ID, len(blobs))
 	for i, b := range blobs {
 		out[i] = b.ID
@@ -146,10 +147,10 @@ func (t *tx) exists(query string, args ...any) (bool, error) {
 
 // RecoverClaims takes back up to limit claims, of condemned and of pending rows,
 // that were stamped at least grace ago. Who held them is fenced from now on.
-func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]Recovered, error) {
-	var rows []Recovered
+func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
+	var rows []ledger.Recovered
 	err := db.batch(ctx, "recover claims", func(t *tx) (err error) {
-		rows, err = all(t, func(r *sql.Rows) (x Recovered, err error) {
+		rows, err = all(t, func(r *sql.Rows) (x ledger.Recovered, err error) {
 			err = r.Scan(&x.Backend, &x.State)
 			x.Claims = 1
 			return x, err
@@ -160,8 +161,8 @@ func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int)
 }
 
 // sumRecovered adds the rows up by backend and state, in that order.
-func sumRecovered(rows []Recovered) (out []Recovered) {
-	slices.SortFunc(rows, func(a, b Recovered) int {
+func sumRecovered(rows []ledger.Recovered) (out []ledger.Recovered) {
+	slices.SortFunc(rows, func(a, b ledger.Recovered) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.State, b.State))
 	})
 	for _, r := range rows {
@@ -185,7 +186,7 @@ func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time
 }
 
 // CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
-func (db *DB) CleanBacklog(ctx context.Context, backend string) (b Backlog, err error) {
+func (db *DB) CleanBacklog(ctx context.Context, backend string) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "clean backlog of "+backend, func(t *tx) error {
 		b, err = t.backlog(cleanDue, cleanLater, backend, t.now)
 		return err
@@ -195,7 +196,7 @@ func (db *DB) CleanBacklog(ctx context.Context, backend string) (b Backlog, err 
 
 // backlog runs the two counts of a routine's plan: what is due (count, bytes,
 // oldest), and what comes later (count, next).
-func (t *tx) backlog(due, later string, args ...any) (b Backlog, err error) {
+func (t *tx) backlog(due, later string, args ...any) (b ledger.Backlog, err error) {
 	if err = t.row(due, args...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
 		return b, t.failed(err)
 	}

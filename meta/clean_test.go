@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func TestClaimCondemned(t *testing.T) {
@@ -19,7 +20,7 @@ func TestClaimCondemned(t *testing.T) {
 	if len(c.Blobs) != 1 || c.Blobs[0].ID != first.ID || c.LastDue != first.DueAt {
 		t.Fatalf("oldest first: %+v", c)
 	}
-	if b := c.Blobs[0]; b.Claim != (Claim{"w", c.Fence, l.now()}) {
+	if b := c.Blobs[0]; b.Claim != (ledger.Claim{Worker: "w", Fence: c.Fence, At: l.now()}) {
 		t.Errorf("claim %+v", b.Claim)
 	}
 	next := l.claim(10)
@@ -27,9 +28,9 @@ func TestClaimCondemned(t *testing.T) {
 		t.Fatalf("what is claimed is not handed out: %+v", next)
 	}
 	l.ok(l.HoldBackend(l.ctx, "disk", "clock ran back"))
-	_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Limit: 1})
+	_, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", Limit: 1})
 	l.refused(err, lethe.ErrBackendMismatch)
-	_, err = l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "nowhere", Limit: 1})
+	_, err = l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "nowhere", Limit: 1})
 	l.refused(err, lethe.ErrBackendMismatch)
 }
 
@@ -38,7 +39,7 @@ func TestClaimResumes(t *testing.T) {
 	l := newLedger(t)
 	first := l.condemnOne("a")
 	second := l.condemnOne("b")
-	c, err := l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", After: first.DueAt + 1})
+	c, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", After: first.DueAt + 1})
 	l.ok(err)
 	if len(c.Blobs) != 1 || c.Blobs[0].ID != second.ID {
 		t.Errorf("claimed %+v", c.Blobs)
@@ -50,7 +51,7 @@ func TestSettleGone(t *testing.T) {
 	l := newLedger(t)
 	a, b := l.condemnOne("a"), l.condemnOne("b")
 	c := l.claim(10)
-	s := l.settle(c.Fence, SettleItem{ID: a.ID, Result: Gone}, SettleItem{ID: b.ID, Result: Absent}, SettleItem{ID: a.ID, Result: Gone})
+	s := l.settle(c.Fence, ledger.SettleItem{ID: a.ID, Result: ledger.Gone}, ledger.SettleItem{ID: b.ID, Result: ledger.Absent}, ledger.SettleItem{ID: a.ID, Result: ledger.Gone})
 	if s.Gone != 2 || s.GoneBytes != 200 || s.Fenced != 1 || len(s.DiedAt) != 2 || s.DiedAt[0] != a.DiedAt || s.Now != l.now() {
 		t.Errorf("settled %+v", s)
 	}
@@ -66,20 +67,20 @@ func TestSettleFailure(t *testing.T) {
 	l := newLedger(t)
 	id := l.condemnOne("a").ID
 	retry := l.now().Add(time.Minute)
-	s := l.settle(l.claim(1).Fence, SettleItem{ID: id, Result: Waits, Error: "down", RetryAt: retry})
+	s := l.settle(l.claim(1).Fence, ledger.SettleItem{ID: id, Result: ledger.Waits, Error: "down", RetryAt: retry})
 	b, _ := l.blob(id)
-	if s.Retried != 1 || b.Attempts != 0 || b.DueAt != retry || b.LastError != "down" || b.Claim != (Claim{}) {
+	if s.Retried != 1 || b.Attempts != 0 || b.DueAt != retry || b.LastError != "down" || b.Claim != (ledger.Claim{}) {
 		t.Fatalf("an outage burns no attempt: %+v, %+v", s, b)
 	}
 	if c := l.claim(1); len(c.Blobs) != 0 {
 		t.Fatal("claimed before its time")
 	}
 	l.clock.Advance(time.Minute)
-	s = l.settle(l.claim(1).Fence, SettleItem{ID: id, Result: Failed, Error: "denied", RetryAt: l.now()})
+	s = l.settle(l.claim(1).Fence, ledger.SettleItem{ID: id, Result: ledger.Failed, Error: "denied", RetryAt: l.now()})
 	if b, _ = l.blob(id); s.Retried != 1 || b.Attempts != 1 || b.State != lethe.Condemned {
 		t.Fatalf("a failure burns one: %+v, %+v", s, b)
 	}
-	s = l.settle(l.claim(1).Fence, SettleItem{ID: id, Result: Failed, Error: "denied again", Dead: true})
+	s = l.settle(l.claim(1).Fence, ledger.SettleItem{ID: id, Result: ledger.Failed, Error: "denied again", Dead: true})
 	b, _ = l.blob(id)
 	if s.Dead != 1 || b.Attempts != 2 || b.State != lethe.Dead || b.LastError != "denied again" || b.Reason != lethe.ReasonDelete {
 		t.Fatalf("the last one is final: %+v, %+v", s, b)
@@ -98,15 +99,15 @@ func TestSettleLate(t *testing.T) {
 	until := l.now().Add(lateWindow)
 	c := l.claim(1)
 	l.clock.Advance(2 * lateWindow) // the worker was asleep: its delete is older
-	s := l.settle(c.Fence, SettleItem{ID: id, Result: Gone})
+	s := l.settle(c.Fence, ledger.SettleItem{ID: id, Result: ledger.Gone})
 	b, _ := l.blob(id)
-	if s.Kept != 1 || s.Gone != 0 || b.DueAt != until || b.Claim != (Claim{}) || b.Attempts != 0 {
+	if s.Kept != 1 || s.Gone != 0 || b.DueAt != until || b.Claim != (ledger.Claim{}) || b.Attempts != 0 {
 		t.Fatalf("settled %+v, blob %+v", s, b)
 	}
 	if n, _ := l.total(lethe.Condemned); n != 1 {
 		t.Errorf("%d condemned", n)
 	}
-	if s := l.settle(l.claim(1).Fence, SettleItem{ID: id, Result: Absent}); s.Gone != 1 {
+	if s := l.settle(l.claim(1).Fence, ledger.SettleItem{ID: id, Result: ledger.Absent}); s.Gone != 1 {
 		t.Errorf("settled %+v", s)
 	}
 }
@@ -122,13 +123,13 @@ func TestSettleFenced(t *testing.T) {
 	}
 	r, err := l.RecoverClaims(l.ctx, time.Minute, 10)
 	l.ok(err)
-	if len(r) != 1 || r[0] != (Recovered{"disk", lethe.Condemned, 1}) {
+	if len(r) != 1 || r[0] != (ledger.Recovered{Backend: "disk", State: lethe.Condemned, Claims: 1}) {
 		t.Fatalf("recovered %+v", r)
 	}
-	if s := l.settle(c.Fence, SettleItem{ID: id, Result: Gone}); s.Fenced != 1 || s.Gone != 0 {
+	if s := l.settle(c.Fence, ledger.SettleItem{ID: id, Result: ledger.Gone}); s.Fenced != 1 || s.Gone != 0 {
 		t.Fatalf("settled %+v", s)
 	}
-	if s := l.settle(0, SettleItem{ID: id, Result: Gone}); s.Fenced != 1 {
+	if s := l.settle(0, ledger.SettleItem{ID: id, Result: ledger.Gone}); s.Fenced != 1 {
 		t.Fatalf("no claim is no fence: %+v", s)
 	}
 	if again := l.claim(1); len(again.Blobs) != 1 || again.Fence <= c.Fence {
@@ -149,7 +150,7 @@ func TestConcurrentClaims(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for {
-				c, err := l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Limit: 3})
+				c, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", Limit: 3})
 				if err != nil || len(c.Blobs) == 0 {
 					return
 				}
@@ -179,7 +180,7 @@ func TestCleanBacklog(t *testing.T) {
 	l.remove("c")
 	b, err := l.CleanBacklog(l.ctx, "disk")
 	l.ok(err)
-	want := Backlog{Count: 1, Bytes: 100, Oldest: first.DueAt.Add(readGrace), NextDue: l.now().Add(readGrace), Scheduled: 1}
+	want := ledger.Backlog{Count: 1, Bytes: 100, Oldest: first.DueAt.Add(readGrace), NextDue: l.now().Add(readGrace), Scheduled: 1}
 	if b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}

@@ -7,25 +7,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// ClockState says how the ledger's clock stands to the machine's, or on
-// PostgreSQL to the server's.
-type ClockState struct {
-	Ledger lethe.Time // the ledger's now
-	Wall   lethe.Time
-	// Ahead is by how much the ledger's lies ahead; 0 if by no more than a minute.
-	// It stands still meanwhile, and nothing is removed for its age.
-	Ahead time.Duration
-	// Hidden counts objects whose time ends between the two: clients do not see
-	// them now, and would again once the clock is reset, until their time.
-	Hidden int64
-	// Longer counts objects with a time to live, or under a lifecycle rule, that
-	// were written while the clock was ahead: what counts from then ends up to
-	// LongerBy later than it should.
-	Longer   int64
-	LongerBy time.Duration
-}
 
 var (
 	countHidden = register(`SELECT count(*) FROM objects WHERE due_at > ?1 AND due_at <= ?2`)
@@ -83,7 +66,7 @@ var (
 )
 
 // Clock says how the clock stands.
-func (db *DB) Clock(ctx context.Context) (s ClockState, err error) {
+func (db *DB) Clock(ctx context.Context) (s ledger.ClockState, err error) {
 	err = db.walk(ctx, "look at the clock", func(t *tx) error {
 		s, err = t.clock(db.engine.behind())
 		return err
@@ -91,8 +74,8 @@ func (db *DB) Clock(ctx context.Context) (s ClockState, err error) {
 	return s, err
 }
 
-func (t *tx) clock(ahead time.Duration) (ClockState, error) {
-	s := ClockState{Ledger: t.now, Wall: t.now.Add(-ahead), Ahead: ahead}
+func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
+	s := ledger.ClockState{Ledger: t.now, Wall: t.now.Add(-ahead), Ahead: ahead}
 	if ahead == 0 {
 		return s, nil
 	}
@@ -111,7 +94,7 @@ func (t *tx) clock(ahead time.Duration) (ClockState, error) {
 // found to be right: it answers how it stood before. Nothing expires by it. It is
 // for one process that works on the ledger alone: others go on with the time that
 // they have seen. An error if the clock is not ahead.
-func (db *DB) ResetClock(ctx context.Context) (s ClockState, err error) {
+func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
 	before := db.highest().Load()
 	err = db.batch(ctx, "reset the clock", func(t *tx) error {
 		if s, err = t.clock(db.engine.behind()); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -37,7 +38,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	l.remove("claimed")
 	clock.Advance(readGrace)
 	for range 2 { // the second is beyond the hour's limit
-		_, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10, Deletes: Limit{PerHour: 1}})
+		_, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10, Deletes: ledger.Limit{PerHour: 1}})
 		l.ok(err)
 		l.condemnOne("another")
 	}
@@ -62,7 +63,7 @@ func resetClock(t *testing.T, open func(Options) *DB) {
 	}
 	guards, err := l.Guards(l.ctx)
 	l.ok(err)
-	if g := guards[0]; g.Hour > HourOf(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
+	if g := guards[0]; g.Hour > ledger.HourOf(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
 		t.Errorf("the hour's limit: %+v", g)
 	}
 	clock.Advance(lateWindow)
@@ -91,12 +92,12 @@ func (l *fixture) dies(silent lethe.ID) {
 	l.t.Helper()
 	_, err := l.RecoverClaims(l.ctx, 5*time.Minute, 10)
 	l.ok(err)
-	got, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10})
+	got, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10})
 	l.ok(err)
 	if len(got.Blobs) != 4 {
 		l.t.Errorf("%d condemned blobs are due", len(got.Blobs))
 	}
-	intents, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10, MinAge: 5 * time.Minute})
+	intents, err := l.ClaimIntents(l.ctx, ledger.ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10, MinAge: 5 * time.Minute})
 	l.ok(err)
 	if len(intents.Intents) != 1 || intents.Intents[0].Blob.ID != silent {
 		l.t.Errorf("silent writers: %+v", intents.Intents)
@@ -137,7 +138,7 @@ func TestReceiptsOfAResetClock(t *testing.T) {
 	}
 }
 
-func errorOf(_ ClockState, err error) error { return err }
+func errorOf(_ ledger.ClockState, err error) error { return err }
 
 // seal seals what there is.
 func (l *fixture) seal() {

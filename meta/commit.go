@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -16,7 +17,7 @@ var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE buc
 // ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone,
 // ErrNoSuchKey (Source), ErrInvalidTTL. An operation that is recorded already is
 // not applied again: the answer is then the object that it made.
-func (db *DB) Commit(ctx context.Context, c Commit) (out Committed, err error) {
+func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed, err error) {
 	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
 		out, err = t.commit(c, 0)
 		return err
@@ -26,12 +27,12 @@ func (db *DB) Commit(ctx context.Context, c Commit) (out Committed, err error) {
 
 // commit makes an object of uploaded blobs that carry the fence: 0, or that of
 // the reaper who finishes the write.
-func (t *tx) commit(c Commit, fence int64) (Committed, error) {
+func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.by = c.By
 	}
-	if err := either(CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
-		return Committed{}, err
+	if err := either(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+		return ledger.Committed{}, err
 	}
 	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
 		return t.replay(c, err)
@@ -39,51 +40,51 @@ func (t *tx) commit(c Commit, fence int64) (Committed, error) {
 	if len(c.Blobs) == 0 {
 		// What has stored its bytes already may end.
 		if err := t.needsRoom(); err != nil {
-			return Committed{}, err
+			return ledger.Committed{}, err
 		}
 	}
 	w, err := t.takeKey(c)
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := t.stillPromised(c.Blobs, fence); err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := w.refer(fence); err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	return w.put()
 }
 
 // replay answers a commit whose operation is recorded: with the object if it is
 // still there, else with what it was.
-func (t *tx) replay(c Commit, err error) (Committed, error) {
+func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	o := c.Object
 	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
 		have, err := t.object(b, o.Key)
 		if err == nil && have != nil && have.ID == c.Op {
 			have.NameRule(rules)
-			return Committed{Object: *have}, nil
+			return ledger.Committed{Object: *have}, nil
 		}
 		if err != nil {
-			return Committed{}, err
+			return ledger.Committed{}, err
 		}
 		o.BucketID = b.ID
 	}
 	out, _, err := t.outcome(c.Op)
 	o.ID, o.ModifiedAt = c.Op, out.At
-	return Committed{Object: o}, err
+	return ledger.Committed{Object: o}, err
 }
 
 // object reads the row under a key, past its time or not; nil if there is none.
-func (t *tx) object(b Bucket, key string) (*Object, error) {
+func (t *tx) object(b ledger.Bucket, key string) (*ledger.Object, error) {
 	return t.oneObject(b, selectObject, b.ID, key)
 }
 
-func (t *tx) oneObject(b Bucket, query string, args ...any) (*Object, error) {
+func (t *tx) oneObject(b ledger.Bucket, query string, args ...any) (*ledger.Object, error) {
 	o, err := scanObject(t.row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -98,10 +99,10 @@ func (t *tx) oneObject(b Bucket, query string, args ...any) (*Object, error) {
 // write is a commit in progress: its key is free, and what lay there is in hand.
 type write struct {
 	t      *tx
-	c      Commit
-	bucket Bucket
+	c      ledger.Commit
+	bucket ledger.Bucket
 	rules  lifecycle.Rules
-	old    *Object // the row that lay there, past its time or not
+	old    *ledger.Object // the row that lay there, past its time or not
 	end    lethe.Time
 	refs   refs
 
@@ -111,7 +112,7 @@ type write struct {
 
 // takeKey frees the key of a commit, if its precondition holds for what lies
 // there now.
-func (t *tx) takeKey(c Commit) (*write, error) {
+func (t *tx) takeKey(c ledger.Commit) (*write, error) {
 	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
 	if err == nil {
 		err = isMeant(c.Object.Bucket, b.ID, c.Into)
@@ -131,12 +132,12 @@ func (t *tx) takeKey(c Commit) (*write, error) {
 			return nil, err
 		}
 	}
-	w.end, err = b.EndOf(t.now, TTLChange{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
+	w.end, err = b.EndOf(t.now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
 	return w, err
 }
 
 // seen is what clients saw under the key.
-func (w *write) seen() *Object {
+func (w *write) seen() *ledger.Object {
 	if w.old.VisibleAt(w.t.now) {
 		return w.old
 	}
@@ -165,7 +166,7 @@ func (w *write) refer(fence int64) error {
 }
 
 // key is the identity of the content: its domain is the bucket's.
-func (w *write) key() ContentKey {
+func (w *write) key() ledger.ContentKey {
 	k := w.c.Content
 	k.Domain = w.bucket.Domain
 	return k
@@ -210,9 +211,9 @@ func (w *write) referUploaded(fence int64) error {
 }
 
 // put puts the object under its key and settles what that changes.
-func (w *write) put() (Committed, error) {
+func (w *write) put() (ledger.Committed, error) {
 	t := w.t
-	out := Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
+	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
 	o := &out.Object
 	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.now, w.end
 	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
@@ -241,7 +242,7 @@ func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.
 
 // roomFor refuses an object in place of the row that lay there, if any, that would
 // take a bucket beyond its quota: ErrQuotaExceeded.
-func (t *tx) roomFor(b Bucket, size int64, old *Object) error {
+func (t *tx) roomFor(b ledger.Bucket, size int64, old *ledger.Object) error {
 	if old != nil {
 		return t.room(b, 0, size-old.Size)
 	}

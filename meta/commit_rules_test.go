@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func TestFullContentClosesAndASiblingOpens(t *testing.T) {
@@ -16,8 +17,8 @@ func TestFullContentClosesAndASiblingOpens(t *testing.T) {
 	if one.Object.ContentID != two.Object.ContentID || three.Object.ContentID == one.Object.ContentID || three.Duplicate {
 		t.Errorf("%+v %+v %+v", one, two, three)
 	}
-	_, err := db.Commit(context.Background(), Commit{
-		Op: "copy", Object: Object{Bucket: "b", Key: "4", Size: 100}, Source: &Source{"b", "1", one.Object.ID},
+	_, err := db.Commit(context.Background(), ledger.Commit{
+		Op: "copy", Object: ledger.Object{Bucket: "b", Key: "4", Size: 100}, Source: &ledger.Source{Bucket: "b", Key: "1", ID: one.Object.ID},
 	})
 	if !errors.Is(err, lethe.ErrContentGone) {
 		t.Error("a closed content was referenced:", err)
@@ -36,7 +37,7 @@ func TestSuspectContentIsRepaired(t *testing.T) {
 	if n, err := db.MarkSuspect(ctx, []lethe.ID{blobs[0].ID}, "missing"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	bare := commitOf(db, "2", Uploaded{Size: 100, Digest: "d"})
+	bare := commitOf(db, "2", ledger.Uploaded{Size: 100, Digest: "d"})
 	bare.Blobs = nil
 	if _, err := db.Commit(ctx, bare); !errors.Is(err, lethe.ErrContentGone) {
 		t.Error(err)
@@ -54,7 +55,7 @@ func TestSuspectContentIsRepaired(t *testing.T) {
 	sound(t, db)
 }
 
-func segmentBlobs(t *testing.T, db *DB, key string) []Blob {
+func segmentBlobs(t *testing.T, db *DB, key string) []ledger.Blob {
 	t.Helper()
 	r, err := db.Resolve(context.Background(), "b", key)
 	if err != nil || len(r.Segments) != 1 {
@@ -73,18 +74,18 @@ func TestReapedIntentCannotCommit(t *testing.T) {
 	for name, take := range map[string]func(lethe.ID) error{
 		"abandoned": func(id lethe.ID) error { return db.Abandon(ctx, id, true) },
 		"claimed": func(lethe.ID) error {
-			_, err := db.ClaimIntents(ctx, ClaimRequest{Worker: "w", Limit: 10, MinAge: -time.Hour})
+			_, err := db.ClaimIntents(ctx, ledger.ClaimRequest{Worker: "w", Limit: 10, MinAge: -time.Hour})
 			return err
 		},
 	} {
 		blob := lethe.RandomID(db.clock.now())
-		if _, err := db.Begin(ctx, Intent{ID: blob, Backend: "disk", Size: 5}); err != nil {
+		if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 5}); err != nil {
 			t.Fatal(err)
 		}
 		if err := take(blob); err != nil {
 			t.Fatal(err)
 		}
-		c := commitOf(db, "k", Uploaded{Blob: blob, Size: 5, Digest: "d2"})
+		c := commitOf(db, "k", ledger.Uploaded{Blob: blob, Size: 5, Digest: "d2"})
 		_, err := db.Commit(ctx, c)
 		_, found, lookup := db.Outcome(ctx, c.Op)
 		if !errors.Is(err, lethe.ErrReaped) || found || lookup != nil {
@@ -105,11 +106,11 @@ func TestReapedIntentCannotCommit(t *testing.T) {
 func TestRoomIsReserved(t *testing.T) {
 	ctx := context.Background()
 	db := openTest(t, Memory, Options{})
-	if _, err := db.AddBackend(ctx, Backend{ID: "small", Quota: 100}); err != nil {
+	if _, err := db.AddBackend(ctx, ledger.Backend{ID: "small", Quota: 100}); err != nil {
 		t.Fatal(err)
 	}
 	begin := func(id lethe.ID, size int64) error {
-		_, err := db.Begin(ctx, Intent{ID: id, Backend: "small", Size: size})
+		_, err := db.Begin(ctx, ledger.Intent{ID: id, Backend: "small", Size: size})
 		return err
 	}
 	for _, c := range []struct {
@@ -118,7 +119,7 @@ func TestRoomIsReserved(t *testing.T) {
 		{begin("a", 60), nil}, {begin("b", 50), lethe.ErrNoRoom}, {begin("c", 40), nil},
 		{db.Beat(ctx, "a", 61), lethe.ErrNoRoom}, {db.Beat(ctx, "a", 10), nil},
 		{db.Abandon(ctx, "c", false), nil}, {begin("d", 1), lethe.ErrNoRoom},
-		{func() error { _, err := db.Begin(ctx, Intent{ID: "e", Backend: "none"}); return err }(), lethe.ErrBackendMismatch},
+		{func() error { _, err := db.Begin(ctx, ledger.Intent{ID: "e", Backend: "none"}); return err }(), lethe.ErrBackendMismatch},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("got %v, want %v", c.got, c.want)
@@ -132,16 +133,16 @@ func TestBucketQuota(t *testing.T) {
 	db := openTest(t, Memory, Options{})
 	setUp(t, db)
 	for _, c := range []struct {
-		settings BucketSettings
+		settings ledger.BucketSettings
 		key      string
 		want     error
 	}{
-		{BucketSettings{QuotaBytes: 150}, "1", nil},
-		{BucketSettings{QuotaBytes: 150}, "2", lethe.ErrQuotaExceeded},
-		{BucketSettings{QuotaBytes: 150}, "1", nil},
-		{BucketSettings{QuotaBytes: 50}, "1", nil}, // no more than before
-		{BucketSettings{QuotaObjects: 1}, "2", lethe.ErrQuotaExceeded},
-		{BucketSettings{QuotaObjects: 2}, "2", nil},
+		{ledger.BucketSettings{QuotaBytes: 150}, "1", nil},
+		{ledger.BucketSettings{QuotaBytes: 150}, "2", lethe.ErrQuotaExceeded},
+		{ledger.BucketSettings{QuotaBytes: 150}, "1", nil},
+		{ledger.BucketSettings{QuotaBytes: 50}, "1", nil}, // no more than before
+		{ledger.BucketSettings{QuotaObjects: 1}, "2", lethe.ErrQuotaExceeded},
+		{ledger.BucketSettings{QuotaObjects: 2}, "2", nil},
 	} {
 		if _, err := db.ConfigureBucket(ctx, "b", c.settings); err != nil {
 			t.Fatal(err)
@@ -157,25 +158,25 @@ func TestEndings(t *testing.T) {
 	now := lethe.Time(1_000_000)
 	at := now.Add
 	for _, c := range []struct {
-		settings BucketSettings
-		wish     TTLChange
+		settings ledger.BucketSettings
+		wish     ledger.TTLChange
 		want     lethe.Time
 		err      error
 	}{
-		{BucketSettings{}, TTLChange{}, 0, nil},
-		{BucketSettings{}, TTLChange{TTL: time.Hour}, at(time.Hour), nil},
-		{BucketSettings{}, TTLChange{At: at(time.Hour)}, at(time.Hour), nil},
-		{BucketSettings{}, TTLChange{TTL: -1}, 0, lethe.ErrInvalidTTL},
-		{BucketSettings{DefaultTTL: time.Hour}, TTLChange{}, at(time.Hour), nil},
-		{BucketSettings{DefaultTTL: time.Hour}, TTLChange{TTL: time.Minute}, at(time.Minute), nil},
-		{BucketSettings{MaxTTL: time.Hour}, TTLChange{}, at(time.Hour), nil},
-		{BucketSettings{MaxTTL: time.Hour}, TTLChange{TTL: time.Hour}, at(time.Hour), nil},
-		{BucketSettings{MaxTTL: time.Hour}, TTLChange{TTL: time.Hour + time.Microsecond}, 0, lethe.ErrInvalidTTL},
-		{BucketSettings{MaxTTL: time.Hour}, TTLChange{At: lethe.Forever}, 0, lethe.ErrInvalidTTL},
-		{BucketSettings{MaxTTL: time.Hour, DefaultTTL: time.Minute}, TTLChange{}, at(time.Minute), nil},
-		{BucketSettings{MaxTTL: time.Minute, DefaultTTL: time.Hour}, TTLChange{}, at(time.Minute), nil},
+		{ledger.BucketSettings{}, ledger.TTLChange{}, 0, nil},
+		{ledger.BucketSettings{}, ledger.TTLChange{TTL: time.Hour}, at(time.Hour), nil},
+		{ledger.BucketSettings{}, ledger.TTLChange{At: at(time.Hour)}, at(time.Hour), nil},
+		{ledger.BucketSettings{}, ledger.TTLChange{TTL: -1}, 0, lethe.ErrInvalidTTL},
+		{ledger.BucketSettings{DefaultTTL: time.Hour}, ledger.TTLChange{}, at(time.Hour), nil},
+		{ledger.BucketSettings{DefaultTTL: time.Hour}, ledger.TTLChange{TTL: time.Minute}, at(time.Minute), nil},
+		{ledger.BucketSettings{MaxTTL: time.Hour}, ledger.TTLChange{}, at(time.Hour), nil},
+		{ledger.BucketSettings{MaxTTL: time.Hour}, ledger.TTLChange{TTL: time.Hour}, at(time.Hour), nil},
+		{ledger.BucketSettings{MaxTTL: time.Hour}, ledger.TTLChange{TTL: time.Hour + time.Microsecond}, 0, lethe.ErrInvalidTTL},
+		{ledger.BucketSettings{MaxTTL: time.Hour}, ledger.TTLChange{At: lethe.Forever}, 0, lethe.ErrInvalidTTL},
+		{ledger.BucketSettings{MaxTTL: time.Hour, DefaultTTL: time.Minute}, ledger.TTLChange{}, at(time.Minute), nil},
+		{ledger.BucketSettings{MaxTTL: time.Minute, DefaultTTL: time.Hour}, ledger.TTLChange{}, at(time.Minute), nil},
 	} {
-		b := Bucket{BucketSettings: c.settings}
+		b := ledger.Bucket{BucketSettings: c.settings}
 		if got, err := b.EndOf(now, c.wish, b.DefaultTTL); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%+v: %v %v", c, got, err)
 		}

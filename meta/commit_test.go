@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func TestPutDeduplicatesAndDrops(t *testing.T) {
@@ -17,7 +18,7 @@ func TestPutDeduplicatesAndDrops(t *testing.T) {
 	if one.Duplicate || !two.Duplicate || one.Object.ContentID != two.Object.ContentID {
 		t.Fatalf("%+v\n%+v", one, two)
 	}
-	out, err := db.Delete(ctx, Deletion{Op: "op1", Bucket: "b", Items: []DeleteItem{{Key: "one"}, {Key: "none"}, {Key: "one"}, {Key: ""}}})
+	out, err := db.Delete(ctx, ledger.Deletion{Op: "op1", Bucket: "b", Items: []ledger.DeleteItem{{Key: "one"}, {Key: "none"}, {Key: "one"}, {Key: ""}}})
 	if err != nil || len(out.Dropped) != 0 || !out.Items[0].Existed || out.Items[1].Existed || out.Items[2].Existed {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -44,10 +45,10 @@ func TestCommitAgainAnswersTheSame(t *testing.T) {
 	db := openTest(t, Memory, Options{})
 	setUp(t, db)
 	blob := lethe.RandomID(1)
-	if _, err := db.Begin(ctx, Intent{ID: blob, Backend: "disk", Size: 7}); err != nil {
+	if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 7}); err != nil {
 		t.Fatal(err)
 	}
-	c := commitOf(db, "k", Uploaded{Blob: blob, Size: 7, Digest: "d"})
+	c := commitOf(db, "k", ledger.Uploaded{Blob: blob, Size: 7, Digest: "d"})
 	first, err := db.Commit(ctx, c)
 	if err != nil {
 		t.Fatal(err)
@@ -87,16 +88,16 @@ func BenchmarkDelete1000(b *testing.B) {
 	setUp(b, db)
 	for b.Loop() {
 		b.StopTimer()
-		var items []DeleteItem
+		var items []ledger.DeleteItem
 		for range 1000 {
 			id := string(lethe.RandomID(db.clock.now()))
 			if _, err := put(db, id, id); err != nil {
 				b.Fatal(err)
 			}
-			items = append(items, DeleteItem{Key: id})
+			items = append(items, ledger.DeleteItem{Key: id})
 		}
 		b.StartTimer()
-		out, err := db.Delete(context.Background(), Deletion{Bucket: "b", Items: items})
+		out, err := db.Delete(context.Background(), ledger.Deletion{Bucket: "b", Items: items})
 		if err != nil || len(out.Dropped) != 1000 {
 			b.Fatal(len(out.Dropped), err)
 		}

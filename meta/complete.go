@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, content_id = ?2, replica = ?3, segment = t.segment
@@ -22,7 +23,7 @@ var suspectParts = register(`SELECT count(*) FROM blobs
 // ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
 // same operation, it answers the object as long as that lies under its key. The number of statements does not depend on
 // the number of parts.
-func (db *DB) Complete(ctx context.Context, c Completion) (out Committed, err error) {
+func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Committed, err error) {
 	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
 		out, err = t.complete(c)
 		return err
@@ -30,124 +31,66 @@ func (db *DB) Complete(ctx context.Context, c Completion) (out Committed, err er
 	return out, err
 }
 
-func (t *tx) complete(c Completion) (Committed, error) {
+func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
 	if err := t.holdUpload(c.UploadID); err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	u, err := t.upload(c.UploadID, c.Bucket, c.Key)
 	if errors.Is(err, lethe.ErrNoSuchUpload) {
 		return t.completed(c, err)
 	}
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	stored, err := all(t, scanPart, pageParts, c.UploadID, 0, bounded(0))
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	parts, err := c.Choose(stored)
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	commit, err := c.Compose(u, parts)
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := t.recordOnce(c.Op, "complete", c.Op); err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	w, err := t.takeKey(commit)
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
-	if err := w.referParts(c.UploadID, segmentsOf(parts)); err != nil {
-		return Committed{}, err
+	if err := w.referParts(c.UploadID, ledger.SegmentsOf(parts)); err != nil {
+		return ledger.Committed{}, err
 	}
 	return w.put()
 }
 
 // completed answers for an upload that is gone: if this very operation completed
 // it, with the object.
-func (t *tx) completed(c Completion, gone error) (Committed, error) {
+func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if c.Op == "" {
-		return Committed{}, gone
+		return ledger.Committed{}, gone
 	}
 	if out, found, err := t.outcome(c.Op); err != nil || !found || out.What != "complete" {
-		return Committed{}, either(err, gone)
+		return ledger.Committed{}, either(err, gone)
 	}
 	b, rules, err := t.ruledBucket(c.Bucket)
 	if err != nil {
-		return Committed{}, err
+		return ledger.Committed{}, err
 	}
 	o, err := t.object(b, c.Key)
 	if err != nil || !o.VisibleAt(t.now) || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
-		return Committed{}, either(err, gone)
+		return ledger.Committed{}, either(err, gone)
 	}
 	o.NameRule(rules)
-	return Committed{Object: *o}, nil
-}
-
-// choose finds the parts named among those that are stored.
-func (c Completion) Choose(stored []Part) ([]Part, error) {
-	if len(c.Parts) == 0 {
-		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
-	}
-	for i, name := range c.Parts[1:] {
-		if name.Number <= c.Parts[i].Number {
-			return nil, fmt.Errorf("part %d after part %d: %w", name.Number, c.Parts[i].Number, lethe.ErrInvalidPartOrder)
-		}
-	}
-	byNumber := make(map[int]Part, len(stored))
-	for _, p := range stored {
-		byNumber[p.Number] = p
-	}
-	parts := make([]Part, len(c.Parts))
-	for i, name := range c.Parts {
-		p, found := byNumber[name.Number]
-		if !found || p.ETag != name.ETag {
-			return nil, fmt.Errorf("part %d with ETag %q: %w", name.Number, name.ETag, lethe.ErrInvalidPart)
-		}
-		parts[i] = p
-	}
-	for _, p := range parts[:len(parts)-1] {
-		if p.Size < c.MinPart {
-			return nil, fmt.Errorf("part %d has %d bytes, at least %d are needed: %w", p.Number, p.Size, c.MinPart, lethe.ErrPartTooSmall)
-		}
-	}
-	return parts, nil
-}
-
-// segmentsOf are the parts that are segments of the content: those with bytes.
-func segmentsOf(parts []Part) []Part {
-	var out []Part
-	for _, p := range parts {
-		if p.Size > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// compose makes the commit of an object from the upload and its parts.
-func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
-	commit := c.Commit
-	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil
-	o := &commit.Object
-	o.Bucket, o.Key, o.Tags, o.Size = u.Bucket, u.Key, u.Tags, 0
-	commit.TTL, o.TTLAt = u.TTL, u.TTLAt
-	var sums []lethe.SegmentSum
-	for _, p := range segmentsOf(parts) {
-		o.Size += p.Size
-		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
-	}
-	digest, err := lethe.MultipartDigest(sums)
-	commit.Content = ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
-	return commit, err
+	return ledger.Committed{Object: *o}, nil
 }
 
 // referParts references the content that the parts are, as referUploaded does
 // with uploads, and ends the upload.
-func (w *write) referParts(upload lethe.ID, segments []Part) error {
+func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	if len(segments) == 0 {
 		return w.t.endUpload(upload, nil)
 	}

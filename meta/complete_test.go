@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestComplete: exactly the parts named become the object, in order, without a
@@ -101,9 +102,9 @@ func TestCompleteRefusals(t *testing.T) {
 	elsewhere := l.completion(u, one)
 	elsewhere.Key = "other"
 	guarded := l.completion(u, one)
-	guarded.Commit.If = Precondition{IfMatch: "*"}
+	guarded.Commit.If = ledger.Precondition{IfMatch: "*"}
 	for name, c := range map[string]struct {
-		c    Completion
+		c    ledger.Completion
 		want error
 	}{
 		"none":      {l.completion(u), lethe.ErrInvalidPart},
@@ -187,7 +188,7 @@ func TestCompleteTenThousand(t *testing.T) {
 	made, err := l.Complete(l.ctx, c)
 	l.ok(err)
 	l.clock.Advance(time.Hour)
-	r := l.expire(Batch{Limit: 1000, MaxBlobs: 1000})
+	r := l.expire(ledger.Batch{Limit: 1000, MaxBlobs: 1000})
 	if made.Object.Size == 0 || r.Blobs != 10_000 {
 		t.Fatalf("made %+v, reclaimed %d", made, r.Blobs)
 	}

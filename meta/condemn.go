@@ -5,6 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // death says why and when blobs were condemned.
@@ -82,7 +83,7 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 	list, err := all(t, func(r *sql.Rows) (d CondemnedBlob, err error) {
 		var reason lethe.Reason
 		if err = r.Scan(&d.ID, &d.Backend, &d.Size, &reason); err == nil {
-			t.counts.move(Move{d.Backend, from, lethe.Condemned, reason, 1, d.Size})
+			t.counts.move(ledger.Move{Backend: d.Backend, From: from, To: lethe.Condemned, Reason: reason, Blobs: 1, Bytes: d.Size})
 			out.add(condemned{1, d.Size})
 		}
 		return d, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -58,7 +59,7 @@ func (w *write) losing() lethe.ID {
 
 // unknown refuses what can be referenced in its bucket without its bytes, by a hint
 // that locks nothing: ErrContentKnown, ErrNoSuchBucket.
-func (t *tx) unknown(c Commit) error {
+func (t *tx) unknown(c ledger.Commit) error {
 	var id sql.Null[lethe.ID]
 	k := c.Content
 	err := t.row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
@@ -82,7 +83,7 @@ func (t *tx) replica(content lethe.ID) (n int, err error) {
 }
 
 // createContent inserts a content with its first reference.
-func (t *tx) createContent(k ContentKey) (lethe.ID, error) {
+func (t *tx) createContent(k ledger.ContentKey) (lethe.ID, error) {
 	id := lethe.NewID(t.now, t.random)
 	closed := flag(t.db.o.MaxRefs <= 1)
 	_, err := t.exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.now)
@@ -99,7 +100,7 @@ type place struct {
 // makeLive makes uploaded blobs the segments, in order, of one copy of a
 // content: ErrReaped if one of them is not pending any more, ErrNoRoom if it is
 // larger than what was reserved and the backend is full.
-func (t *tx) makeLive(up []Uploaded, p place) error {
+func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 	for i, u := range up {
 		backend, size, err := t.pending(u.Blob, p.fence)
 		if err != nil {
@@ -141,12 +142,12 @@ func (t *tx) arrived(backend string, reserved, size int64, how lethe.Reason) err
 			return err
 		}
 	}
-	t.counts.move(Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Reason: how, Blobs: 1, Bytes: reserved})
+	t.counts.move(ledger.Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Reason: how, Blobs: 1, Bytes: reserved})
 	t.counts.blob(backend, lethe.Live, 0, size-reserved)
 	return nil
 }
 
-func blobsOf(up []Uploaded) []lethe.ID {
+func blobsOf(up []ledger.Uploaded) []lethe.ID {
 	out := make([]lethe.ID, len(up))
 	for i, u := range up {
 		out[i] = u.Blob
@@ -165,7 +166,7 @@ func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err 
 }
 
 // condemnDuplicates condemns uploads whose bytes turned out to be there already.
-func (t *tx) condemnDuplicates(up []Uploaded, fence int64) error {
+func (t *tx) condemnDuplicates(up []ledger.Uploaded, fence int64) error {
 	for _, u := range up {
 		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.now, late: u.Late})
 		if err == nil && c.blobs != 1 {

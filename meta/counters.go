@@ -2,6 +2,7 @@ package meta
 
 import (
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -16,7 +17,7 @@ type counters struct {
 }
 
 // move takes blobs from one state to another.
-func (c *counters) move(m Move) {
+func (c *counters) move(m ledger.Move) {
 	c.blob(m.Backend, m.From, -m.Blobs, -m.Bytes)
 	c.blob(m.Backend, m.To, m.Blobs, m.Bytes)
 	c.moves.add(m)

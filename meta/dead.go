@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -32,14 +33,14 @@ var (
 // deadColumns are those of scanDead, of blobs b and buckets k.
 var deadColumns = qualified("b", blobColumns) + `, b.bucket_id, coalesce(k.name, '')`
 
-func scanDead(r *sql.Rows) (d DeadLetter, err error) {
+func scanDead(r *sql.Rows) (d ledger.DeadLetter, err error) {
 	d.Blob, err = scanBlobRow(r, &d.BucketID, &d.Bucket)
 	return d, err
 }
 
 // Dead lists dead letters in the order in which their blobs were made. A page
 // reads no more rows than there are dead letters.
-func (db *DB) Dead(ctx context.Context, q DeadQuery) (letters []DeadLetter, err error) {
+func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) (letters []ledger.DeadLetter, err error) {
 	diedBy := cmp.Or(q.DiedBy, lethe.Forever)
 	err = db.read(ctx, "dead letters", func(t *tx) error {
 		letters, err = all(t, scanDead, selectDead, q.After, q.Backend, q.Reason, q.Bucket, diedBy, q.MinSize, q.Error, bounded(q.Limit))
@@ -49,7 +50,7 @@ func (db *DB) Dead(ctx context.Context, q DeadQuery) (letters []DeadLetter, err 
 }
 
 // DeadByID answers those of the rows that are dead letters, in any order.
-func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []DeadLetter, err error) {
+func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []ledger.DeadLetter, err error) {
 	err = db.read(ctx, "dead letters by id", func(t *tx) error {
 		letters, err = all(t, scanDead, deadByID, sqldb.JSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
 		return err
@@ -82,7 +83,7 @@ func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error)
 // leaveDead runs a statement that takes rows out of the dead letters and moves
 // the counters by exactly those; to 0 means out of the books.
 func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
-	rows, err := all(t, func(r *sql.Rows) (b Blob, err error) {
+	rows, err := all(t, func(r *sql.Rows) (b ledger.Blob, err error) {
 		err = r.Scan(&b.ID, &b.Backend, &b.Size, &b.ContentID, &b.Reason, &b.Block)
 		return b, err
 	}, query, args...)
@@ -97,14 +98,14 @@ func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 				sums = append(sums, r.ID)
 			}
 		}
-		t.counts.move(Move{r.Backend, lethe.Dead, to, how, 1, r.Size})
+		t.counts.move(ledger.Move{Backend: r.Backend, From: lethe.Dead, To: to, Reason: how, Blobs: 1, Bytes: r.Size})
 	}
 	return len(rows), either(err, t.dropBlocks(sums))
 }
 
 // Totals answers the exact numbers of blobs and bytes by backend and state, those
 // that are not zero.
-func (db *DB) Totals(ctx context.Context) (totals []Total, err error) {
+func (db *DB) Totals(ctx context.Context) (totals []ledger.Total, err error) {
 	err = db.read(ctx, "totals", func(t *tx) error {
 		totals, err = all(t, scanTotal, selectTotals)
 		return err
@@ -112,7 +113,7 @@ func (db *DB) Totals(ctx context.Context) (totals []Total, err error) {
 	return totals, err
 }
 
-func scanTotal(r *sql.Rows) (x Total, err error) {
+func scanTotal(r *sql.Rows) (x ledger.Total, err error) {
 	err = r.Scan(&x.Backend, &x.State, &x.Blobs, &x.Bytes)
 	return x, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -33,7 +34,7 @@ var (
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
 // whose precondition fails, or that is held (ErrHeld), is answered in its item.
-func (db *DB) Delete(ctx context.Context, d Deletion) (out Deletions, err error) {
+func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletions, err error) {
 	if len(d.Items) > maxDeletion {
 		return out, fmt.Errorf("meta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
 	}
@@ -47,13 +48,13 @@ func (db *DB) Delete(ctx context.Context, d Deletion) (out Deletions, err error)
 
 // delete also answers the keys that it has lost to others so far: they are to be held
 // when it is run again. To hold all from the first would be too many locks.
-func (t *tx) delete(d Deletion, lost []string) (Deletions, []string, error) {
-	p := deleting{t: t, out: Deletions{Items: make([]Deleted, len(d.Items))}, lost: lost}
+func (t *tx) delete(d ledger.Deletion, lost []string) (ledger.Deletions, []string, error) {
+	p := deleting{t: t, out: ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}, lost: lost}
 	err := p.run(d)
 	return p.out, p.lost, err
 }
 
-func (p *deleting) run(d Deletion) (err error) {
+func (p *deleting) run(d ledger.Deletion) (err error) {
 	if p.bucket, err = p.t.bucket(d.Bucket); err != nil {
 		return err
 	}
@@ -72,15 +73,15 @@ func (p *deleting) run(d Deletion) (err error) {
 // deleting is a deletion in progress.
 type deleting struct {
 	t      *tx
-	bucket Bucket
-	out    Deletions
-	take   []Object // rows to delete
-	clear  []string // keys that are removed, there or not
-	lost   []string // keys that others replaced while this waited for them
+	bucket ledger.Bucket
+	out    ledger.Deletions
+	take   []ledger.Object // rows to delete
+	clear  []string        // keys that are removed, there or not
+	lost   []string        // keys that others replaced while this waited for them
 }
 
 // choose looks at what lies under the keys and decides which rows go.
-func (p *deleting) choose(items []DeleteItem) error {
+func (p *deleting) choose(items []ledger.DeleteItem) error {
 	lies, err := p.find(items)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (p *deleting) choose(items []DeleteItem) error {
 	for i, item := range items {
 		answer := &p.out.Items[i]
 		answer.Key = item.Key
-		if answer.Err = CheckKey(item.Key); answer.Err != nil {
+		if answer.Err = ledger.CheckKey(item.Key); answer.Err != nil {
 			continue
 		}
 		o := lies[item.Key]
@@ -114,7 +115,7 @@ func (p *deleting) choose(items []DeleteItem) error {
 }
 
 // held answers which of the keys are held.
-func (p *deleting) held(lies map[string]*Object) (map[string]Hold, error) {
+func (p *deleting) held(lies map[string]*ledger.Object) (map[string]ledger.Hold, error) {
 	if p.bucket.Holds == 0 {
 		return nil, nil
 	}
@@ -123,7 +124,7 @@ func (p *deleting) held(lies map[string]*Object) (map[string]Hold, error) {
 		list = append(list, dueRow{Bucket: p.bucket.ID, Key: key})
 	}
 	bySpot, err := p.t.heldBy(list)
-	held := make(map[string]Hold, len(bySpot))
+	held := make(map[string]ledger.Hold, len(bySpot))
 	for at, h := range bySpot {
 		held[at.key] = h
 	}
@@ -132,21 +133,21 @@ func (p *deleting) held(lies map[string]*Object) (map[string]Hold, error) {
 
 // find reads what clients see under the keys. A key past its time is left to
 // expiry.
-func (p *deleting) find(items []DeleteItem) (map[string]*Object, error) {
+func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, error) {
 	keys := make([]string, 0, len(items))
 	for _, item := range items {
-		if CheckKey(item.Key) == nil {
+		if ledger.CheckKey(item.Key) == nil {
 			keys = append(keys, item.Key)
 		}
 	}
-	list, err := all(p.t, func(r *sql.Rows) (*Object, error) {
-		var o Object
+	list, err := all(p.t, func(r *sql.Rows) (*ledger.Object, error) {
+		var o ledger.Object
 		var content sql.NullString
 		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
 		o.ContentID = lethe.ID(content.String)
 		return &o, err
 	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.now)
-	lies := make(map[string]*Object, len(list))
+	lies := make(map[string]*ledger.Object, len(list))
 	for _, o := range list {
 		lies[o.Key] = o
 	}

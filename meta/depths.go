@@ -5,28 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// MaxDepth is how far Depths counts a queue.
-const MaxDepth = 10_000
-
-// DepthQuery asks for the depths of the queues.
-type DepthQuery struct {
-	Backends []string      // whose cleanup queues
-	MinAge   time.Duration // silence that makes an intent one to be reaped
-	Limit    int           // count up to here (default MaxDepth)
-}
-
-// Depths are the queues of the routines, read from the front ends of their
-// indexes: what that costs does not grow with them. Count and Bytes of a Backlog
-// end at the query's limit, Scheduled at MaxScheduled.
-type Depths struct {
-	Now      lethe.Time
-	Limit    int64
-	Routines map[string]Backlog // by the name of the routine
-	Clean    map[string]Backlog // of the routine clean, by backend
-}
 
 // depth counts what is due in one queue, oldest first, up to a limit.
 func depth(at, size, rows string) string {
@@ -44,7 +24,7 @@ var (
 
 // queues returns the routines whose work lies in one queue, with how old a row has to
 // be to count; what comes later is counted by the statement of their backlogs.
-func queues(q DepthQuery) []struct {
+func queues(q ledger.DepthQuery) []struct {
 	routine, due, later string
 	age                 time.Duration
 } {
@@ -58,12 +38,12 @@ func queues(q DepthQuery) []struct {
 }
 
 // Depths answers how much the routines have to do, for those who ask often.
-func (db *DB) Depths(ctx context.Context, q DepthQuery) (out Depths, err error) {
+func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depths, err error) {
 	if q.Limit <= 0 {
-		q.Limit = MaxDepth
+		q.Limit = ledger.MaxDepth
 	}
 	err = db.read(ctx, "depths", func(t *tx) error {
-		out = Depths{Now: t.now, Limit: int64(q.Limit), Routines: map[string]Backlog{}, Clean: map[string]Backlog{}}
+		out = ledger.Depths{Now: t.now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{}}
 		for _, x := range queues(q) {
 			until := t.now.Add(-x.age)
 			b, err := t.depth(x.due, x.later, []any{q.Limit, until}, []any{until})
@@ -79,8 +59,8 @@ func (db *DB) Depths(ctx context.Context, q DepthQuery) (out Depths, err error) 
 }
 
 // cleanDepths adds the cleanup queues, and their sum.
-func (t *tx) cleanDepths(q DepthQuery, out *Depths) error {
-	var sum Backlog
+func (t *tx) cleanDepths(q ledger.DepthQuery, out *ledger.Depths) error {
+	var sum ledger.Backlog
 	for _, id := range q.Backends {
 		b, err := t.depth(cleanDepth, cleanLater, []any{q.Limit, t.now, id}, []any{id, t.now})
 		if err != nil {
@@ -90,31 +70,13 @@ func (t *tx) cleanDepths(q DepthQuery, out *Depths) error {
 		sum.Count += b.Count
 		sum.Bytes += b.Bytes
 		sum.Scheduled += b.Scheduled
-		sum.Oldest, sum.NextDue = Earlier(sum.Oldest, b.Oldest), Earlier(sum.NextDue, b.NextDue)
+		sum.Oldest, sum.NextDue = ledger.Earlier(sum.Oldest, b.Oldest), ledger.Earlier(sum.NextDue, b.NextDue)
 	}
 	out.Routines["clean"] = sum
 	return nil
 }
 
-// postpone turns the times of last signs of life into due times.
-func (b *Backlog) CountLater(age time.Duration) {
-	if b.Oldest != 0 {
-		b.Oldest = b.Oldest.Add(age)
-	}
-	if b.NextDue != 0 {
-		b.NextDue = b.NextDue.Add(age)
-	}
-}
-
-// earlier is the earlier of two optional instants.
-func Earlier(a, b lethe.Time) lethe.Time {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
-
-func (t *tx) depth(due, later string, dueArgs, laterArgs []any) (b Backlog, err error) {
+func (t *tx) depth(due, later string, dueArgs, laterArgs []any) (b ledger.Backlog, err error) {
 	if err = t.row(due, dueArgs...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
 		return b, t.failed(err)
 	}

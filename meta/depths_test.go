@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Depths are the backlogs of the routines, as far as they are counted.
@@ -20,32 +21,32 @@ func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := db.AddBackend(ctx, Backend{ID: "main"})
+		_, err := db.AddBackend(ctx, ledger.Backend{ID: "main"})
 		must(err)
-		_, err = db.CreateBucket(ctx, Bucket{Name: "bucket", Owner: "me"})
+		_, err = db.CreateBucket(ctx, ledger.Bucket{Name: "bucket", Owner: "me"})
 		must(err)
 		id := func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) }
 		for i := range 5 {
 			lost, blob := id(), id()
 			for _, b := range []lethe.ID{lost, blob, id()} {
-				_, err = db.Begin(ctx, Intent{ID: b, Backend: "main", Size: 10})
+				_, err = db.Begin(ctx, ledger.Intent{ID: b, Backend: "main", Size: 10})
 				must(err)
 			}
 			must(db.Abandon(ctx, lost, false))
 			digest := fmt.Sprintf("a%d", i)
-			_, err = db.Commit(ctx, Commit{
-				Op: id(), What: "put", Object: Object{Bucket: "bucket", Key: digest, Size: 7, TTLAt: lethe.SystemClock{}.Now().Add(time.Microsecond)},
-				Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []Uploaded{{Blob: blob, Size: 7, Digest: digest}},
+			_, err = db.Commit(ctx, ledger.Commit{
+				Op: id(), What: "put", Object: ledger.Object{Bucket: "bucket", Key: digest, Size: 7, TTLAt: lethe.SystemClock{}.Now().Add(time.Microsecond)},
+				Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []ledger.Uploaded{{Blob: blob, Size: 7, Digest: digest}},
 			})
 			must(err)
 		}
 		for _, limit := range []int{0, 3} {
-			d, err := db.Depths(ctx, DepthQuery{Backends: []string{"main", "none"}, MinAge: time.Nanosecond, Limit: limit})
+			d, err := db.Depths(ctx, ledger.DepthQuery{Backends: []string{"main", "none"}, MinAge: time.Nanosecond, Limit: limit})
 			must(err)
-			for routine, ask := range map[string]func(context.Context) (Backlog, error){
+			for routine, ask := range map[string]func(context.Context) (ledger.Backlog, error){
 				"expire": db.ExpireBacklog, "purge": db.PurgeBacklog, "replicate": db.PlaceBacklog,
-				"clean": func(ctx context.Context) (Backlog, error) { return db.CleanBacklog(ctx, "main") },
-				"reap":  func(ctx context.Context) (Backlog, error) { return db.ReapBacklog(ctx, time.Nanosecond) },
+				"clean": func(ctx context.Context) (ledger.Backlog, error) { return db.CleanBacklog(ctx, "main") },
+				"reap":  func(ctx context.Context) (ledger.Backlog, error) { return db.ReapBacklog(ctx, time.Nanosecond) },
 			} {
 				want, err := ask(ctx)
 				must(err)
@@ -57,7 +58,7 @@ func TestDepthsAreBacklogsUpToALimit(t *testing.T) {
 					t.Errorf("limit %d: %s is %+v, want %+v", limit, routine, got, want)
 				}
 			}
-			if n := min(5, d.Limit); d.Routines["expire"].Count != n || d.Clean["main"].Count != n || d.Clean["none"] != (Backlog{}) {
+			if n := min(5, d.Limit); d.Routines["expire"].Count != n || d.Clean["main"].Count != n || d.Clean["none"] != (ledger.Backlog{}) {
 				t.Errorf("limit %d: %+v", limit, d)
 			}
 		}

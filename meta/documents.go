@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -17,19 +18,9 @@ var (
 	deleteDocument = register(`DELETE FROM documents WHERE bucket_id = ?1 AND kind = ?2`)
 )
 
-// Document is an opaque document of a bucket.
-type Document struct {
-	Bucket string
-	// Into, if set, is the bucket that is meant: ErrNoSuchBucket if another has got the
-	// name meanwhile.
-	Into lethe.ID
-	Kind string
-	Body []byte // nil is an empty one
-}
-
 // PutDocument stores a document of a bucket, in place of the one of that kind:
 // ErrNoSuchBucket.
-func (db *DB) PutDocument(ctx context.Context, d Document) error {
+func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "put "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
 		b, err := t.holdBucketMeant(d.Bucket, d.Into)
 		if err == nil {
@@ -40,7 +31,7 @@ func (db *DB) PutDocument(ctx context.Context, d Document) error {
 }
 
 // holdBucketMeant is holdBucket of the bucket that is meant, if one is.
-func (t *tx) holdBucketMeant(name string, meant lethe.ID) (Bucket, error) {
+func (t *tx) holdBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
 	b, err := t.holdBucket(name)
 	if err == nil {
 		err = isMeant(name, b.ID, meant)
@@ -84,7 +75,7 @@ func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, e
 
 // DeleteDocument removes the document of a bucket and kind, whatever its body, if it is
 // there: ErrNoSuchBucket.
-func (db *DB) DeleteDocument(ctx context.Context, d Document) error {
+func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
 		b, err := t.holdBucketMeant(d.Bucket, d.Into)
 		if err == nil {

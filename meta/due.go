@@ -4,60 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Named is a row that a plan names: an object by bucket, key and the version that
-// was seen there, or a trash entry by its id alone, as ID and Key.
-type Named struct {
-	Bucket lethe.ID `json:"bucket_id"`
-	Key    string   `json:"key"`
-	ID     lethe.ID `json:"id"`
-}
-
-// DueQuery pages through what a routine would take now, in the order in which it
-// would: by due time, size and name. Reading changes nothing.
-type DueQuery struct {
-	State   lethe.State   // of blobs: Condemned, or Pending
-	Backend string        // of blobs; of intents, empty for all
-	MinAge  time.Duration // of intents: silent for so long
-	After   DueMark       // the last row of the page before
-	Limit   int           // rows read; not above zero: all
-}
-
-// DueMark is a place in the order of what is due.
-type DueMark struct {
-	Due    lethe.Time
-	Size   int64
-	Bucket lethe.ID // objects
-	Name   string   // key of an object, id of a trash entry or blob
-}
-
-// Due is an object or a trash entry that is due.
-type Due struct {
-	Named
-	BucketName string // as it is called; empty if it was deleted
-	ObjectKey  string // of a trash entry
-	Size       int64
-	At         lethe.Time // due
-	Rule       string     // the lifecycle rule that alone ends it
-	Refs       int64      // of its content: whoever takes the last one frees the bytes
-	Blobs      int64      // live blobs of its content
-	BlobBytes  int64
-	Held       bool // a hold keeps it: whoever comes to it puts it aside
-}
-
-// DuePage is a page of what is due. Objects that only a rule ends which is not in
-// force any more are passed over, so a page may be shorter than its limit, and
-// empty; Next is where to go on if More.
-type DuePage struct {
-	Rows []Due
-	Next DueMark
-	More bool
-}
 
 const (
 	// ownBlobs and ownBytes are what goes with the last reference to a content.
@@ -111,7 +62,7 @@ var (
 
 // namedOf returns the rows that were taken, as the batch names them; nil if it names
 // none.
-func namedOf(b Batch, taken []dueRow) (out []Named) {
+func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
 	if b.Only == nil {
 		return nil
 	}
@@ -119,7 +70,7 @@ func namedOf(b Batch, taken []dueRow) (out []Named) {
 		if d.version == "" { // a trash entry
 			d.version = lethe.ID(d.Key)
 		}
-		out = append(out, Named{d.Bucket, d.Key, d.version})
+		out = append(out, ledger.Named{Bucket: d.Bucket, Key: d.Key, ID: d.version})
 	}
 	return out
 }
@@ -133,7 +84,7 @@ func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 }
 
 // DueObjects pages through the objects that Expire would remove now.
-func (db *DB) DueObjects(ctx context.Context, q DueQuery) (out DuePage, err error) {
+func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "objects that are due", func(t *tx) error {
 		found, err := all(t, t.scanDue, pageDueObjects, t.now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
 		if err != nil {
@@ -149,7 +100,7 @@ func (db *DB) DueObjects(ctx context.Context, q DueQuery) (out DuePage, err erro
 }
 
 // DueTrash pages through the trash entries that Purge would remove now.
-func (db *DB) DueTrash(ctx context.Context, q DueQuery) (out DuePage, err error) {
+func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
 		found, err := all(t, t.scanDue, pageDueTrash, t.now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
 		if err != nil {
@@ -174,7 +125,7 @@ func (db *DB) DueTrash(ctx context.Context, q DueQuery) (out DuePage, err error)
 
 // DueBlobs pages through the blobs that ClaimCondemned would hand out now of a
 // backend, or, if the state asked for is Pending, ClaimIntents.
-func (db *DB) DueBlobs(ctx context.Context, q DueQuery) (out []Blob, err error) {
+func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs that are due", func(t *tx) error {
 		a := q.After
 		if q.State == lethe.Pending {
@@ -189,7 +140,7 @@ func (db *DB) DueBlobs(ctx context.Context, q DueQuery) (out []Blob, err error) 
 
 // ObjectsNamed reads what lies now under the keys of objects that are named: the
 // version in ID, and in At when it is due, 0 for never.
-func (db *DB) ObjectsNamed(ctx context.Context, names []Named) (out []Due, err error) {
+func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
 	err = db.read(ctx, "objects by name", func(t *tx) error {
 		found, err := all(t, t.scanDue, objectsNamed, sqldb.JSON(names))
 		out = nil
@@ -203,7 +154,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []Named) (out []Due, err e
 
 // foundDue is a row that is due, with the number of the rule that alone ends it.
 type foundDue struct {
-	Due
+	ledger.Due
 	rule  int64
 	under spot // where holds may keep it; without a bucket: none does
 }
@@ -222,7 +173,7 @@ func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
 
 // duePage makes a page of rows, without those that only a rule ends which is not
 // in force.
-func (t *tx) duePage(q DueQuery, found []foundDue, rules map[lethe.ID]namedRules) (out DuePage, err error) {
+func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]namedRules) (out ledger.DuePage, err error) {
 	if out.More = q.Limit > 0 && len(found) > q.Limit; out.More {
 		found = found[:q.Limit]
 	}
@@ -238,7 +189,7 @@ func (t *tx) duePage(q DueQuery, found []foundDue, rules map[lethe.ID]namedRules
 	}
 	for _, d := range found {
 		_, d.Due.Held = held[d.under]
-		out.Next = DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
+		out.Next = ledger.DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
 		if d.rule != 0 {
 			r := rules[d.Bucket].rules.InForce(d.rule)
 			if r == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // DB is the ledger: in a SQLite file (Open) or in a PostgreSQL database
@@ -18,7 +19,7 @@ type DB struct {
 	random  io.Reader
 	dialect sqldb.Dialect
 	engine  engine
-	moved   func([]Move)
+	moved   func([]ledger.Move)
 	watch   Watch
 	rules   ruleCache
 	sealing *SealingKeys // of secrets; nil: they are kept in clear

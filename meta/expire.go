@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -34,9 +35,9 @@ var (
 // The blobs of what lost its last reference died when the object was due. What
 // only a lifecycle rule ends goes if that rule is in force in this transaction,
 // and is stamped anew otherwise. What is held, or beyond the limits, is parked.
-func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
+func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 	err = db.batch(ctx, "expire", func(t *tx) error {
-		out = Reclaimed{LastDue: b.After}
+		out = ledger.Reclaimed{LastDue: b.After}
 		found, err := t.dueNow(b)
 		if err != nil || len(found) == 0 {
 			return err
@@ -66,7 +67,7 @@ func (db *DB) Expire(ctx context.Context, b Batch) (out Reclaimed, err error) {
 }
 
 // dueNow finds the objects that a batch may take, and one more.
-func (t *tx) dueNow(b Batch) ([]dueRow, error) {
+func (t *tx) dueNow(b ledger.Batch) ([]dueRow, error) {
 	if b.Only != nil {
 		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.now)
 	}
@@ -86,7 +87,7 @@ func lastDue(found, taken []dueRow, s sifted) lethe.Time {
 }
 
 // expire deletes the rows and counts down what they referred to.
-func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *Reclaimed) error {
+func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Reclaimed) error {
 	if len(due) == 0 {
 		return nil
 	}
@@ -145,7 +146,7 @@ func scanLoss(r *sql.Rows) (l loss, err error) {
 
 // reclaim counts references down by the rows that were really deleted (docs/protocol.md,
 // rule 3) and writes down what went with them.
-func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *Reclaimed) error {
+func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *ledger.Reclaimed) error {
 	lost := refs{}
 	for _, g := range gone {
 		lost.lose(g.content, end{g.died, cmp.Or(g.reason, reason), g.bucket})
@@ -196,7 +197,7 @@ func oneMore(limit int) int64 {
 
 // weigh cuts rows to the batch: to its limit, and to the blobs that would be
 // condemned with them. It takes one row at least.
-func (t *tx) weigh(found []dueRow, b Batch) ([]dueRow, error) {
+func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
 	if b.Limit > 0 && len(found) > b.Limit {
 		found = found[:b.Limit]
 	}
@@ -248,7 +249,7 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 }
 
 // ExpireBacklog counts objects that have an end, by whether it is due.
-func (db *DB) ExpireBacklog(ctx context.Context) (b Backlog, err error) {
+func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
 		b, err = t.backlog(expireDue, expireLater, t.now)
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -31,9 +32,9 @@ func ruledLedger(t *testing.T, objects, due int) string {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := Open(t.Context(), path, Options{}, NoSync())
 	check(t, err)
-	b, err := db.CreateBucket(t.Context(), Bucket{Name: "bucket", Owner: "o"})
+	b, err := db.CreateBucket(t.Context(), ledger.Bucket{Name: "bucket", Owner: "o"})
 	check(t, err)
-	_, err = db.SetRules(t.Context(), RulesChange{Bucket: "bucket", By: "operator", Rules: lifecycle.Rules{
+	_, err = db.SetRules(t.Context(), ledger.RulesChange{Bucket: "bucket", By: "operator", Rules: lifecycle.Rules{
 		{ID: "tmp", Prefix: "tmp/", Days: 1}, {ID: "live", Prefix: "live/", Days: 400},
 	}})
 	check(t, err)
@@ -84,7 +85,7 @@ func expireAll(t *testing.T, path string, want int) int64 {
 	check(t, err)
 	defer db.Close()
 	before, began, done := readSoFar(t), lethe.Monotonic{}.Now(), 0
-	for b := (Batch{Limit: 1000}); ; {
+	for b := (ledger.Batch{Limit: 1000}); ; {
 		r, err := db.Expire(t.Context(), b)
 		check(t, err)
 		if r.Restamped != 0 || r.ByRules() != r.Objects {

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
-func (l *fixture) expire(b Batch) Reclaimed {
+func (l *fixture) expire(b ledger.Batch) ledger.Reclaimed {
 	l.t.Helper()
 	r, err := l.Expire(l.ctx, b)
 	l.ok(err)
@@ -24,12 +25,12 @@ func TestExpireLastReference(t *testing.T) {
 	second := l.putTTL("b", "same", time.Hour).Object
 	l.putTTL("stays", "other", 0)
 	l.clock.Advance(time.Minute)
-	r := l.expire(Batch{Limit: 10})
+	r := l.expire(ledger.Batch{Limit: 10})
 	if r.Objects != 1 || r.Bytes != 100 || r.Blobs != 0 || len(r.Dropped) != 0 || r.More || r.LastDue != first.TTLAt {
 		t.Fatalf("first pass: %+v", r)
 	}
 	l.clock.Advance(3 * time.Hour)
-	r = l.expire(Batch{Limit: 10, After: r.LastDue})
+	r = l.expire(ledger.Batch{Limit: 10, After: r.LastDue})
 	if r.Objects != 1 || r.Blobs != 1 || r.BlobBytes != 100 || !slices.Equal(r.Dropped, []lethe.ID{second.ContentID}) {
 		t.Fatalf("second pass: %+v", r)
 	}
@@ -47,7 +48,7 @@ func TestExpireLastReference(t *testing.T) {
 	if bucket.Objects != 1 || bucket.Bytes != 100 {
 		t.Errorf("bucket %+v", bucket)
 	}
-	if r := l.expire(Batch{Limit: 10}); r.Objects != 0 || r.More {
+	if r := l.expire(ledger.Batch{Limit: 10}); r.Objects != 0 || r.More {
 		t.Errorf("nothing is due: %+v", r)
 	}
 }
@@ -60,16 +61,16 @@ func TestExpireBounds(t *testing.T) {
 		l.putTTL(fmt.Sprint("k", i), fmt.Sprint("d", i/2), time.Minute+time.Duration(i)*time.Second)
 	}
 	l.clock.Advance(time.Hour)
-	r := l.expire(Batch{Limit: 2, MaxBlobs: 10})
+	r := l.expire(ledger.Batch{Limit: 2, MaxBlobs: 10})
 	if r.Objects != 2 || r.Blobs != 1 || !r.More {
 		t.Fatalf("by rows: %+v", r)
 	}
 	// d1 (k2, k3) fits; k4 does not end d2, k5 would.
-	r = l.expire(Batch{Limit: 10, MaxBlobs: 1, After: r.LastDue})
+	r = l.expire(ledger.Batch{Limit: 10, MaxBlobs: 1, After: r.LastDue})
 	if r.Objects != 3 || r.Blobs != 1 || !r.More {
 		t.Fatalf("by blobs: %+v", r)
 	}
-	r = l.expire(Batch{Limit: 2, After: r.LastDue})
+	r = l.expire(ledger.Batch{Limit: 2, After: r.LastDue})
 	if r.Objects != 2 || r.Blobs != 2 || r.More {
 		t.Fatalf("the rest: %+v", r)
 	}
@@ -83,10 +84,10 @@ func TestExpireTakesLargeObject(t *testing.T) {
 	o, err := l.Complete(l.ctx, l.parts(u, 5))
 	l.ok(err)
 	l.clock.Advance(2 * time.Hour)
-	if r := l.expire(Batch{Limit: 10, MaxBlobs: 3}); r.Objects != 1 || r.Blobs != 1 || !r.More {
+	if r := l.expire(ledger.Batch{Limit: 10, MaxBlobs: 3}); r.Objects != 1 || r.Blobs != 1 || !r.More {
 		t.Fatalf("the small one alone: %+v", r)
 	}
-	r := l.expire(Batch{Limit: 10, MaxBlobs: 3})
+	r := l.expire(ledger.Batch{Limit: 10, MaxBlobs: 3})
 	if r.Objects != 1 || r.Blobs != 5 || r.More || !slices.Equal(r.Dropped, []lethe.ID{o.Object.ContentID}) {
 		t.Fatalf("the large one: %+v", r)
 	}
@@ -99,8 +100,8 @@ func TestExpireSupersedes(t *testing.T) {
 	l.putTTL("k", "old", time.Minute)
 	_, blob := l.promise("k", "new")
 	l.clock.Advance(time.Minute)
-	l.expire(Batch{Limit: 10})
-	c, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "w"})
+	l.expire(ledger.Batch{Limit: 10})
+	c, err := l.ClaimIntents(l.ctx, ledger.ClaimRequest{Worker: "w"})
 	l.ok(err)
 	if len(c.Intents) != 1 || c.Intents[0].Promotion != nil {
 		t.Fatalf("%+v", c)
@@ -118,7 +119,7 @@ func TestExpireBacklog(t *testing.T) {
 	l.clock.Advance(2 * time.Minute)
 	b, err := l.ExpireBacklog(l.ctx)
 	l.ok(err)
-	if want := (Backlog{Count: 2, Bytes: 200, Oldest: ends[1], NextDue: ends[3], Scheduled: 1}); b != want {
+	if want := (ledger.Backlog{Count: 2, Bytes: 200, Oldest: ends[1], NextDue: ends[3], Scheduled: 1}); b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Fate is what the ledger knows of a key: for one who asks why it is here, or
@@ -14,12 +15,12 @@ import (
 type Fate struct {
 	// Object is the row under the key, nil if there is none. It may be past its
 	// time to live and wait to be reclaimed: then readers do not see it.
-	Object *Object
+	Object *ledger.Object
 	// Trash are the entries under the key that can still be restored or wait to be
 	// purged, oldest first.
-	Trash []TrashEntry
+	Trash []ledger.TrashEntry
 	// Ops are the operations that wrote what was found, as long as they are kept.
-	Ops []Outcome
+	Ops []ledger.Outcome
 	Now lethe.Time
 }
 
@@ -44,7 +45,7 @@ var (
 
 // ContentByID answers a content's row: ErrContentGone if nothing refers to it any
 // more.
-func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c Content, err error) {
+func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
 	err = db.read(ctx, "content "+string(id), func(t *tx) error {
 		err := t.row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -57,7 +58,7 @@ func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c Content, err erro
 
 // ContentBlobs answers all blobs that hold or held bytes of a content, in any
 // state, by segment and replica. They keep the content's id after it is gone.
-func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []Blob, err error) {
+func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs of content "+string(content), func(t *tx) error {
 		blobs, err = all(t, scanBlob, explainBlobs, content)
 		return err
@@ -67,13 +68,13 @@ func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []Blob,
 
 // Sharers answers a page of the objects that refer to a content, then of the trash
 // entries, each by their ids. The bucket is empty if it was deleted.
-func (db *DB) Sharers(ctx context.Context, q SharerQuery) (sharers []Sharer, err error) {
+func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledger.Sharer, err error) {
 	trash := 0
 	if q.After.Trash {
 		trash = 1
 	}
 	err = db.read(ctx, "sharers of content "+string(q.Content), func(t *tx) error {
-		sharers, err = all(t, func(r *sql.Rows) (s Sharer, err error) {
+		sharers, err = all(t, func(r *sql.Rows) (s ledger.Sharer, err error) {
 			err = r.Scan(&s.Bucket, &s.Key, &s.Trash, &s.ID)
 			return s, err
 		}, explainSharers, q.Content, trash, q.After.ID, bounded(q.Limit))
@@ -93,7 +94,7 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
 			return err
 		}
-		f.Ops, err = all(t, func(r *sql.Rows) (o Outcome, err error) {
+		f.Ops, err = all(t, func(r *sql.Rows) (o ledger.Outcome, err error) {
 			err = r.Scan(&o.Op, &o.What, &o.ObjectID, &o.At)
 			return o, err
 		}, explainOps, sqldb.JSON(f.versions()))
@@ -115,7 +116,7 @@ func (f Fate) versions() []lethe.ID {
 	return out
 }
 
-func (t *tx) fateObject(bucket, key string) (*Object, error) {
+func (t *tx) fateObject(bucket, key string) (*ledger.Object, error) {
 	var rules string
 	o, err := scanObject(t.row(ruledObject, bucket, key), &rules)
 	if errors.Is(err, sql.ErrNoRows) {

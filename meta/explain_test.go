@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func TestFate(t *testing.T) {
@@ -48,8 +49,8 @@ func TestExplainContent(t *testing.T) {
 	l.putTTL("c", "d", 0)
 	l.putTTL("e", "d", 0)
 	l.remove("e")
-	var list []Sharer
-	q := SharerQuery{Content: id, Limit: 1}
+	var list []ledger.Sharer
+	q := ledger.SharerQuery{Content: id, Limit: 1}
 	for {
 		page, err := l.Sharers(l.ctx, q)
 		l.ok(err)

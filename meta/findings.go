@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const findingColumns = `backend, key, kind, size, detail, content_id, segment, first_at, last_at, first_walk, last_walk`
@@ -42,18 +43,18 @@ var findingRows = sqldb.Rows(1, "key text", "kind text", "size bigint", "detail 
 
 // findingRow is a finding as a parameter.
 type findingRow struct {
-	Key     string      `json:"key"`
-	Kind    FindingKind `json:"kind"`
-	Size    int64       `json:"size"`
-	Detail  string      `json:"detail"`
-	Content lethe.ID    `json:"content_id"`
-	Segment int         `json:"segment"`
+	Key     string             `json:"key"`
+	Kind    ledger.FindingKind `json:"kind"`
+	Size    int64              `json:"size"`
+	Detail  string             `json:"detail"`
+	Content lethe.ID           `json:"content_id"`
+	Segment int                `json:"segment"`
 }
 
 // Sight records what a walk found; what is known already was seen once more. It
 // returns how many are recorded: beyond the limit nothing new is. ErrFenced if the
 // walk has ended.
-func (db *DB) Sight(ctx context.Context, s Sighting) (recorded int, err error) {
+func (db *DB) Sight(ctx context.Context, s ledger.Sighting) (recorded int, err error) {
 	byKey := make(map[string]findingRow, len(s.Findings))
 	for _, f := range s.Findings {
 		key := cleanText(f.Key)
@@ -71,7 +72,7 @@ func (db *DB) Sight(ctx context.Context, s Sighting) (recorded int, err error) {
 	return recorded, err
 }
 
-func (t *tx) sight(w *Walk, byKey map[string]findingRow, s Sighting) (int, error) {
+func (t *tx) sight(w *ledger.Walk, byKey map[string]findingRow, s ledger.Sighting) (int, error) {
 	if len(s.Findings) == 0 {
 		return 0, nil
 	}
@@ -106,7 +107,7 @@ func (t *tx) sight(w *Walk, byKey map[string]findingRow, s Sighting) (int, error
 }
 
 // Findings answers a page of what walks have found.
-func (db *DB) Findings(ctx context.Context, q FindingQuery) (out []Finding, err error) {
+func (db *DB) Findings(ctx context.Context, q ledger.FindingQuery) (out []ledger.Finding, err error) {
 	err = db.read(ctx, "findings", func(t *tx) error {
 		out, err = all(t, scanFinding, pageFindings, q.AfterBackend, q.AfterKey, q.Backend, q.Kind, bounded(q.Limit))
 		return err
@@ -114,7 +115,7 @@ func (db *DB) Findings(ctx context.Context, q FindingQuery) (out []Finding, err 
 	return out, err
 }
 
-func scanFinding(r *sql.Rows) (f Finding, err error) {
+func scanFinding(r *sql.Rows) (f ledger.Finding, err error) {
 	err = r.Scan(&f.Backend, &f.Key, &f.Kind, &f.Size, &f.Detail, &f.Content, &f.Segment,
 		&f.FirstAt, &f.LastAt, &f.FirstWalk, &f.LastWalk)
 	return f, err
@@ -122,14 +123,14 @@ func scanFinding(r *sql.Rows) (f Finding, err error) {
 
 // FinishWalk ends a walk. If it compared everything, what it did not come upon
 // again is forgotten: ErrFenced if it has ended already.
-func (db *DB) FinishWalk(ctx context.Context, e WalkEnd) (out WalkEnded, err error) {
+func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.WalkEnded, err error) {
 	err = db.write(ctx, "finish walk "+string(e.ID), func(t *tx) error {
-		out = WalkEnded{}
+		out = ledger.WalkEnded{}
 		w, err := t.holdWalk(e.ID)
 		if err != nil {
 			return err
 		}
-		if w.Place == WalkDone {
+		if w.Place == ledger.WalkDone {
 			if err := t.row(unseenSound, w.Backend, w.ID).Scan(&out.Healed); err != nil {
 				return t.failed(err)
 			}
@@ -177,7 +178,7 @@ var (
 
 // Standings answers, for those of the blobs that are live, what depends on them:
 // at most limit objects each.
-func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out []Standing, err error) {
+func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out []ledger.Standing, err error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("meta: standings: the limit must be above zero, not %d", limit)
 	}
@@ -186,7 +187,7 @@ func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out [
 		if err != nil {
 			return err
 		}
-		sortBlobs(list, func(Blob) lethe.Time { return 0 })
+		sortBlobs(list, func(ledger.Blob) lethe.Time { return 0 })
 		out = nil
 		for _, b := range list {
 			if b.State != lethe.Live {
@@ -203,8 +204,8 @@ func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out [
 	return out, err
 }
 
-func (t *tx) standing(b Blob, limit int) (Standing, error) {
-	s := Standing{Blob: b}
+func (t *tx) standing(b ledger.Blob, limit int) (ledger.Standing, error) {
+	s := ledger.Standing{Blob: b}
 	queries, id := []string{standingUpload}, b.UploadID
 	if b.ContentID != "" {
 		queries, id = []string{standingObjects, standingTrash}, b.ContentID

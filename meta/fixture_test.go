@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ledger is a ledger under test, with a clock set by hand.
@@ -59,15 +60,15 @@ func (l *fixture) refused(err, want error) {
 func (l *fixture) begin(size int64) lethe.ID {
 	l.t.Helper()
 	id := l.id()
-	_, err := l.Begin(l.ctx, Intent{ID: id, Backend: "disk", Size: size})
+	_, err := l.Begin(l.ctx, ledger.Intent{ID: id, Backend: "disk", Size: size})
 	l.ok(err)
 	return id
 }
 
 // putTTL stores 100 bytes that live so long; 0: for ever.
-func (l *fixture) putTTL(key, digest string, ttl time.Duration) Committed {
+func (l *fixture) putTTL(key, digest string, ttl time.Duration) ledger.Committed {
 	l.t.Helper()
-	c := commitOf(l.DB, key, Uploaded{Blob: l.begin(100), Size: 100, Digest: digest})
+	c := commitOf(l.DB, key, ledger.Uploaded{Blob: l.begin(100), Size: 100, Digest: digest})
 	c.TTL = ttl
 	out, err := l.Commit(l.ctx, c)
 	l.ok(err)
@@ -75,15 +76,15 @@ func (l *fixture) putTTL(key, digest string, ttl time.Duration) Committed {
 }
 
 // remove deletes an object.
-func (l *fixture) remove(key string) Deletions {
+func (l *fixture) remove(key string) ledger.Deletions {
 	l.t.Helper()
-	out, err := l.Delete(l.ctx, Deletion{Op: l.id(), Bucket: "b", Items: []DeleteItem{{Key: key}}})
+	out, err := l.Delete(l.ctx, ledger.Deletion{Op: l.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: key}}})
 	l.ok(err)
 	return out
 }
 
 // condemned stores an object, deletes it, and answers its blob once it is due.
-func (l *fixture) condemnOne(key string) Blob {
+func (l *fixture) condemnOne(key string) ledger.Blob {
 	l.t.Helper()
 	o := l.putTTL(key, "digest of "+key, 0)
 	l.remove(key)
@@ -97,27 +98,27 @@ func (l *fixture) condemnOne(key string) Blob {
 }
 
 // blob reads a row; ok is false if it is gone.
-func (l *fixture) blob(id lethe.ID) (Blob, bool) {
+func (l *fixture) blob(id lethe.ID) (ledger.Blob, bool) {
 	l.t.Helper()
 	list, err := l.BlobsByID(l.ctx, []lethe.ID{id})
 	l.ok(err)
 	if len(list) == 0 {
-		return Blob{}, false
+		return ledger.Blob{}, false
 	}
 	return list[0], true
 }
 
 // claim takes up to limit due blobs of "disk".
-func (l *fixture) claim(limit int) Claimed {
+func (l *fixture) claim(limit int) ledger.Claimed {
 	l.t.Helper()
-	c, err := l.ClaimCondemned(l.ctx, ClaimRequest{Worker: "w", Backend: "disk", Limit: limit})
+	c, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk", Limit: limit})
 	l.ok(err)
 	return c
 }
 
-func (l *fixture) settle(fence int64, items ...SettleItem) Settled {
+func (l *fixture) settle(fence int64, items ...ledger.SettleItem) ledger.Settled {
 	l.t.Helper()
-	s, err := l.Settle(l.ctx, Settlement{Fence: fence, Items: items})
+	s, err := l.Settle(l.ctx, ledger.Settlement{Fence: fence, Items: items})
 	l.ok(err)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // foreseen is how many due rows Foresee looks at.
@@ -51,7 +52,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 // million that are due, and answers what it stopped. What it lets pass is counted
 // as it goes, all the same. A stop is decided in the transaction that makes it, by
 // what is due then; what a person has allowed is left to be used up.
-func (db *DB) Foresee(ctx context.Context, l Limits) (stopped []Guard, err error) {
+func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Guard, err error) {
 	var beyond []bound
 	err = db.read(ctx, "look ahead", func(t *tx) error {
 		ruled, err := t.exists(anyRules)
@@ -72,7 +73,7 @@ func (db *DB) Foresee(ctx context.Context, l Limits) (stopped []Guard, err error
 }
 
 // beyond answers what seems to be due beyond its limit.
-func (t *tx) beyond(l Limits) (out []bound, err error) {
+func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 	due, err := t.countDue(dueByBucket, t.now, foreseen)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (t *tx) beyond(l Limits) (out []bound, err error) {
 
 // foresee counts once more, and stops what is beyond its limit. The rules stand
 // still, and so do the guards: who counts there has committed what went, or waits.
-func (t *tx) foresee(list []bound, l Limits) (stopped []Guard, err error) {
+func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err error) {
 	rules, err := t.rulesByID(subjects(list))
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (t *tx) foresee(list []bound, l Limits) (stopped []Guard, err error) {
 
 // stop makes a guard one that stops, if the limit does not let so many go that are
 // due, and answers whether it does.
-func (t *tx) stop(g *Guard, l Limit, due int64) (stops bool, err error) {
+func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err error) {
 	has, err := t.has(*g, l)
 	if err != nil || !g.Foresees(t.now, l, has, due) {
 		return false, err

@@ -3,6 +3,7 @@ package meta
 import (
 	"context"
 	"fmt"
+	"github.com/lethe-storage/lethe/ledger"
 	"testing"
 	"time"
 )
@@ -12,11 +13,11 @@ import (
 func TestForeseeDecidesWhereItStops(t *testing.T) {
 	for name, meanwhile := range map[string]func(*fixture) error{
 		"nothing":          func(*fixture) error { return nil },
-		"others remove it": func(l *fixture) error { _, err := l.Expire(l.ctx, Batch{Limit: 2}); return err },
+		"others remove it": func(l *fixture) error { _, err := l.Expire(l.ctx, ledger.Batch{Limit: 2}); return err },
 		"it is allowed": func(l *fixture) error {
 			b, err := l.Bucket(l.ctx, "b")
 			l.ok(err)
-			return l.AllowGuard(l.ctx, Allowance{Kind: GuardTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})
+			return l.AllowGuard(l.ctx, ledger.Allowance{Kind: ledger.GuardTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +35,7 @@ func TestForeseeDecidesWhereItStops(t *testing.T) {
 					}
 				}
 			})
-			stopped, err := l.Foresee(l.ctx, Limits{TTL: Limit{Ask: 2}})
+			stopped, err := l.Foresee(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
 			l.ok(err)
 			if want := name == "nothing"; (len(stopped) > 0) != want || !done {
 				t.Errorf("stopped %+v, want any: %v", stopped, want)

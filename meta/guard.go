@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const backendColumns = `id, quota, epoch, intended, accepted, held, held_kind, draining, created_at`
@@ -32,7 +33,7 @@ var (
 )
 
 // Identity says which store and which database this ledger is.
-func (db *DB) Identity(ctx context.Context) (s Store, err error) {
+func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
 	err = db.read(ctx, "identity", func(t *tx) error {
 		if err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.pg == nil {
 			return err
@@ -44,7 +45,7 @@ func (db *DB) Identity(ctx context.Context) (s Store, err error) {
 
 // AddBackend registers a backend. If it is known already, its quota is updated
 // and nothing else.
-func (db *DB) AddBackend(ctx context.Context, b Backend) (Backend, error) {
+func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error) {
 	if b.ID == "" || b.Quota < 0 {
 		return b, fmt.Errorf("meta: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
 	}
@@ -59,9 +60,9 @@ func (db *DB) AddBackend(ctx context.Context, b Backend) (Backend, error) {
 }
 
 // Backends lists all backends by name.
-func (db *DB) Backends(ctx context.Context) (out []Backend, err error) {
+func (db *DB) Backends(ctx context.Context) (out []ledger.Backend, err error) {
 	err = db.read(ctx, "backends", func(t *tx) error {
-		out, err = all(t, func(r *sql.Rows) (Backend, error) { return scanBackend(r) }, listBackends)
+		out, err = all(t, func(r *sql.Rows) (ledger.Backend, error) { return scanBackend(r) }, listBackends)
 		return err
 	})
 	return out, err
@@ -99,29 +100,15 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 		if err := t.closeBackend(backend); err != nil {
 			return err
 		}
-		s := ByPerson(reason)
+		s := ledger.ByPerson(reason)
 		return t.must(1, noBackend(backend), holdBackend, backend, s.Reason, s.For)
 	})
-}
-
-// Doubts says that the hold is about what lies on the backend: copies that were
-// trusted before it may be gone, or others.
-func (s BackendHold) Doubts() bool {
-	return s.For == HeldForLedger || s.For == HeldForBackend || s.For == HeldForAbsence
-}
-
-// ByPerson is what a person stops for a reason, nothing if there is none.
-func ByPerson(reason string) BackendHold {
-	if reason == "" {
-		return BackendHold{}
-	}
-	return BackendHold{For: HeldByPerson, Reason: reason}
 }
 
 // ChangeHold stops the deletes on a backend for who has looked, or with the zero hold
 // lets them go on: ErrFenced unless the backend's hold and epoch still are what was
 // seen, so that nobody undoes what another decided meanwhile.
-func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error {
+func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
 	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
 		if _, err := t.holdBackend(seen.ID); err != nil {
 			return err
@@ -136,7 +123,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen Backend, s BackendHold) error
 
 // backend reads one backend's row, which does not change before a transaction
 // ends that writes: ErrBackendMismatch if there is none.
-func (t *tx) backend(id string) (Backend, error) {
+func (t *tx) backend(id string) (ledger.Backend, error) {
 	switch {
 	case t.crowded():
 		return t.oneBackend(id, gatedBackend, id, gateOf("backend", id))
@@ -148,15 +135,15 @@ func (t *tx) backend(id string) (Backend, error) {
 
 // holdBackend reads a backend's row and keeps all others from using it until the
 // transaction ends.
-func (t *tx) holdBackend(id string) (Backend, error) {
+func (t *tx) holdBackend(id string) (ledger.Backend, error) {
 	if err := t.closeBackend(id); err != nil {
-		return Backend{}, err
+		return ledger.Backend{}, err
 	}
 	return t.oneBackend(id, heldBackend, id)
 }
 
 // oneBackend reads one backend's row by a query that may lock it.
-func (t *tx) oneBackend(id, query string, args ...any) (Backend, error) {
+func (t *tx) oneBackend(id, query string, args ...any) (ledger.Backend, error) {
 	b, err := scanBackend(t.row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, noBackend(id)
@@ -168,7 +155,7 @@ func noBackend(id string) error {
 	return fmt.Errorf("the ledger knows no backend %q: %w", id, lethe.ErrBackendMismatch)
 }
 
-func scanBackend(r sqldb.Scanner) (b Backend, err error) {
+func scanBackend(r sqldb.Scanner) (b ledger.Backend, err error) {
 	err = r.Scan(&b.ID, &b.Quota, &b.Epoch, &b.Intended, &b.Accepted, &b.Held, &b.HeldFor, &b.Draining, &b.CreatedAt)
 	return b, err
 }

@@ -10,17 +10,18 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Whoever waits for a bucket holds no guard and nothing that is let go (docs/protocol.md, rule
 // 16): who has the bucket may want them.
 func TestGuardsAreTakenAfterBuckets(t *testing.T) {
-	for name, end := range map[string]func(*fixture, Guard) error{
-		"Unpark": func(l *fixture, _ Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
-		"AllowGuard": func(l *fixture, g Guard) error {
-			return l.AllowGuard(l.ctx, Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
+	for name, end := range map[string]func(*fixture, ledger.Guard) error{
+		"Unpark": func(l *fixture, _ ledger.Guard) error { _, err := l.Unpark(l.ctx, 10); return err },
+		"AllowGuard": func(l *fixture, g ledger.Guard) error {
+			return l.AllowGuard(l.ctx, ledger.Allowance{Kind: g.Kind, Subject: g.Subject, Until: lethe.Forever, N: -1})
 		},
-		"EndStops": func(l *fixture, _ Guard) error { _, err := l.EndStops(l.ctx, Limits{}); return err },
+		"EndStops": func(l *fixture, _ ledger.Guard) error { _, err := l.EndStops(l.ctx, ledger.Limits{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newTestClock()
@@ -31,7 +32,7 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 				l.putTTL(fmt.Sprint("k", i), fmt.Sprint("digest ", i), time.Minute)
 			}
 			clock.Advance(time.Minute)
-			r, err := l.Expire(l.ctx, Batch{Limits: Limits{TTL: Limit{PerHour: 1}}})
+			r, err := l.Expire(l.ctx, ledger.Batch{Limits: ledger.Limits{TTL: ledger.Limit{PerHour: 1}}})
 			l.ok(err)
 			clock.Advance(time.Hour) // the stop ends by itself
 			l.waitsEmptyHanded(r.Stopped[0], func() error { return end(l, r.Stopped[0]) })
@@ -41,7 +42,7 @@ func TestGuardsAreTakenAfterBuckets(t *testing.T) {
 
 // waitsEmptyHanded holds the bucket of a guard until fn waits for it, and tries what
 // fn might hold meanwhile.
-func (l *fixture) waitsEmptyHanded(g Guard, fn func() error) {
+func (l *fixture) waitsEmptyHanded(g ledger.Guard, fn func() error) {
 	l.t.Helper()
 	tx, err := l.pg.runners[request].Pool.BeginTx(l.ctx, nil)
 	l.ok(err)

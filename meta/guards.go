@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const guardColumns = `kind, subject, hour, n, held_at, held_until, reason, free_until, free_n`
@@ -31,7 +32,7 @@ var (
 // guard reads a guard, and keeps all others from it until the transaction ends: what
 // it counts is exact, also while many count. The zero guard if it never counted. In
 // the lock order guards come after objects and before contents, sorted.
-func (t *tx) guard(kind GuardKind, subject string) (g Guard, err error) {
+func (t *tx) guard(kind ledger.GuardKind, subject string) (g ledger.Guard, err error) {
 	if t.crowded() {
 		if _, err := t.exists(closeGate, gateOf("guard", string(kind)+"\x00"+subject)); err != nil {
 			return g, err
@@ -39,28 +40,28 @@ func (t *tx) guard(kind GuardKind, subject string) (g Guard, err error) {
 	}
 	g, err = scanGuard(t.row(selectGuard, kind, subject))
 	if errors.Is(err, sql.ErrNoRows) {
-		return Guard{Kind: kind, Subject: subject}, nil
+		return ledger.Guard{Kind: kind, Subject: subject}, nil
 	}
 	return g, t.failed(err)
 }
 
-func (t *tx) saveGuard(g Guard) error {
+func (t *tx) saveGuard(g ledger.Guard) error {
 	_, err := t.exec(saveGuard, g.Kind, g.Subject, g.Hour, g.N, g.HeldAt, g.HeldUntil, g.Reason, g.FreeUntil, g.FreeN)
 	return err
 }
 
-func scanGuard(r sqldb.Scanner) (g Guard, err error) {
+func scanGuard(r sqldb.Scanner) (g ledger.Guard, err error) {
 	err = r.Scan(&g.Name, &g.Kind, &g.Subject, &g.Hour, &g.N, &g.HeldAt, &g.HeldUntil, &g.Reason, &g.FreeUntil, &g.FreeN)
 	return g, err
 }
 
 // has is how much a guard's subject has, if the limit asks.
-func (t *tx) has(g Guard, l Limit) (n int64, err error) {
+func (t *tx) has(g ledger.Guard, l ledger.Limit) (n int64, err error) {
 	if l.Share == 0 {
 		return 0, nil
 	}
 	query := bucketHas
-	if g.Kind == GuardDeletes {
+	if g.Kind == ledger.GuardDeletes {
 		query = backendHas
 	}
 	return n, t.failed(t.row(query, g.Subject).Scan(&n))
@@ -68,7 +69,7 @@ func (t *tx) has(g Guard, l Limit) (n int64, err error) {
 
 // spend counts as many of want deletions as the limit lets go, and stops the kind
 // if those are not all. stopped is nil unless that was just now.
-func (t *tx) spend(kind GuardKind, subject string, l Limit, want int64) (may int64, stopped *Guard, err error) {
+func (t *tx) spend(kind ledger.GuardKind, subject string, l ledger.Limit, want int64) (may int64, stopped *ledger.Guard, err error) {
 	if !l.On() {
 		return want, nil, nil
 	}
@@ -86,7 +87,7 @@ func (t *tx) spend(kind GuardKind, subject string, l Limit, want int64) (may int
 
 // bound counts deletions by whom they are guarded.
 type bound struct {
-	kind    GuardKind
+	kind    ledger.GuardKind
 	subject string
 }
 
@@ -97,29 +98,14 @@ func compareBounds(a, b bound) int {
 // boundOf is the guard of an object that is due.
 func boundOf(d dueRow) bound {
 	if d.byRule() {
-		return bound{GuardRules, string(d.Bucket)}
+		return bound{ledger.GuardRules, string(d.Bucket)}
 	}
-	return bound{GuardTTL, string(d.Bucket)}
-}
-
-// of returns the limit on what the guard counts.
-func (l Limits) Of(k GuardKind) Limit {
-	switch k {
-	case GuardRules:
-		return l.Rules
-	case GuardTTL:
-		return l.TTL
-	case GuardPurge:
-		return l.Purge
-	case GuardDeletes:
-		return l.Deletes
-	}
-	return Limit{}
+	return bound{ledger.GuardTTL, string(d.Bucket)}
 }
 
 // within counts what is about to expire against the limits, and parks what they
 // stop, a bucket's share of the batch at a time.
-func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, err error) {
+func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (going []dueRow, err error) {
 	if !l.Rules.On() && !l.TTL.On() {
 		return taken, nil
 	}
@@ -152,29 +138,20 @@ func (t *tx) within(taken []dueRow, l Limits, out *Reclaimed) (going []dueRow, e
 
 // Guards lists what limits have counted and stopped, and the clocks that are in
 // doubt.
-func (db *DB) Guards(ctx context.Context) (list []Guard, err error) {
+func (db *DB) Guards(ctx context.Context) (list []ledger.Guard, err error) {
 	err = db.read(ctx, "guards", func(t *tx) error {
-		list, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, listGuards)
+		list, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, listGuards)
 		return err
 	})
 	return list, err
 }
 
-// Allowance is what a person allows beyond a limit: N more until an instant (any
-// number if N is less than 0). The zero one lets the limit count anew from now.
-type Allowance struct {
-	Kind    GuardKind
-	Subject string
-	Until   lethe.Time
-	N       int64
-}
-
 // AllowGuard ends the stop of a kind of deletion, and allows what is said: what was
 // parked returns by and by (Unpark).
-func (db *DB) AllowGuard(ctx context.Context, a Allowance) error {
+func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
-		_, err := t.freeGuards([]Guard{{Kind: a.Kind, Subject: a.Subject}}, func(g *Guard) bool {
-			*g = Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N}
+		_, err := t.freeGuards([]ledger.Guard{{Kind: a.Kind, Subject: a.Subject}}, func(g *ledger.Guard) bool {
+			*g = ledger.Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N}
 			return true
 		})
 		return err
@@ -182,8 +159,8 @@ func (db *DB) AllowGuard(ctx context.Context, a Allowance) error {
 }
 
 // endGuards ends the stops whose time has passed.
-func (t *tx) endGuards(passed []Guard) error {
-	_, err := t.freeGuards(passed, func(g *Guard) bool {
+func (t *tx) endGuards(passed []ledger.Guard) error {
+	_, err := t.freeGuards(passed, func(g *ledger.Guard) bool {
 		if g.HeldAt == 0 || t.now < g.HeldUntil {
 			return false
 		}
@@ -198,7 +175,7 @@ func (t *tx) endGuards(passed []Guard) error {
 // named. It answers what was noted before.
 func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before string, err error) {
 	err = db.write(ctx, "doubt the clock of "+backend, func(t *tx) error {
-		g, err := t.guard(GuardClock, backend)
+		g, err := t.guard(ledger.GuardClock, backend)
 		if err != nil {
 			return err
 		}
@@ -234,7 +211,7 @@ func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
 }
 
 func (t *tx) clockDoubt(backend string) (string, error) {
-	g, err := scanGuard(t.row(selectGuard, GuardClock, backend))
+	g, err := scanGuard(t.row(selectGuard, ledger.GuardClock, backend))
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

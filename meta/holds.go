@@ -3,61 +3,12 @@ package meta
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// HoldScope says what a hold is about.
-type HoldScope int
-
-// The scopes of holds.
-const (
-	HoldObject HoldScope = iota + 1 // one key, whether something lies there or not
-	HoldPrefix                      // every key with the prefix; the empty one is the whole bucket
-	HoldLegal                       // one key, set by a client as a legal hold of S3
-)
-
-// String returns the scope's name as operators see it.
-func (s HoldScope) String() string {
-	switch s {
-	case HoldObject:
-		return "object"
-	case HoldPrefix:
-		return "prefix"
-	case HoldLegal:
-		return "legal"
-	}
-	return fmt.Sprintf("scope(%d)", int(s))
-}
-
-// MaxPrefixHolds is how many holds on prefixes a bucket may have: each is compared
-// with each key that goes there. Holds on objects are looked up, and may be any
-// number.
-const MaxPrefixHolds = 1000
-
-// ErrNoSuchHold: there is no such hold to lift.
-var ErrNoSuchHold = errors.New("no such hold")
-
-// Hold keeps what lies under keys of a bucket from being deleted, replaced or
-// expired, and what was deleted there before from being purged, until it is lifted.
-type Hold struct {
-	Bucket string
-	Scope  HoldScope
-	Key    string // or prefix
-	Reason string
-	By     string // who set it
-	At     lethe.Time
-}
-
-// HoldQuery pages through holds, by bucket, scope and key.
-type HoldQuery struct {
-	Bucket string // empty: of all buckets
-	After  Hold   // exclusive; its Bucket, Scope and Key
-	Limit  int
-}
 
 var (
 	insertHold = register(`INSERT INTO holds (bucket_id, scope, key, reason, set_by, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -82,7 +33,7 @@ var (
 // AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey; of one that is set already
 // it answers that. It takes the bucket alone, so that whoever deletes there has
 // ended before, or sees it (docs/protocol.md, rule 21).
-func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
+func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err error) {
 	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		if err := h.Check(); err != nil {
 			return err
@@ -97,30 +48,16 @@ func (db *DB) AddHold(ctx context.Context, h Hold) (out Hold, err error) {
 	return out, err
 }
 
-// check refuses what can be no hold.
-func (h Hold) Check() error {
-	switch h.Scope {
-	case HoldPrefix:
-		if h.Key == "" {
-			return nil
-		}
-	case HoldObject, HoldLegal:
-	default:
-		return fmt.Errorf("a hold is on an object or on a prefix, not on %s", h.Scope)
-	}
-	return CheckKey(h.Key)
-}
-
-func (t *tx) addHold(b Bucket, h Hold) (Hold, error) {
+func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	if err := t.needsRoom(); err != nil {
 		return h, err
 	}
-	if h.Scope == HoldPrefix {
+	if h.Scope == ledger.HoldPrefix {
 		var n int64
 		if err := t.row(manyHolds, b.ID, h.Scope).Scan(&n); err != nil {
 			return h, t.failed(err)
 		}
-		if n >= MaxPrefixHolds {
+		if n >= ledger.MaxPrefixHolds {
 			return h, fmt.Errorf("bucket %s has %d holds on prefixes, which is as many as there may be: lift some, or hold a shorter prefix", b.Name, n)
 		}
 	}
@@ -140,16 +77,16 @@ func (t *tx) addHold(b Bucket, h Hold) (Hold, error) {
 
 // LiftHold ends a hold: ErrNoSuchBucket, ErrNoSuchHold. What was due meanwhile,
 // and is held by nothing else, is due again by and by (Unpark).
-func (db *DB) LiftHold(ctx context.Context, h Hold) error {
+func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.holdBucket(h.Bucket)
 		if err != nil {
 			return err
 		}
 		if h.Check() != nil {
-			return ErrNoSuchHold // what can be none is not asked for: PostgreSQL has no text for some keys
+			return ledger.ErrNoSuchHold // what can be none is not asked for: PostgreSQL has no text for some keys
 		}
-		if err := t.must(1, ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
+		if err := t.must(1, ledger.ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
 			return err
 		}
 		if _, err := t.exec(countHolds, b.ID, -1); err != nil {
@@ -160,7 +97,7 @@ func (db *DB) LiftHold(ctx context.Context, h Hold) error {
 }
 
 // Holds lists holds.
-func (db *DB) Holds(ctx context.Context, q HoldQuery) (list []Hold, err error) {
+func (db *DB) Holds(ctx context.Context, q ledger.HoldQuery) (list []ledger.Hold, err error) {
 	err = db.read(ctx, "holds", func(t *tx) error {
 		list, err = all(t, scanHold, pageHolds, q.Bucket, q.After.Bucket, q.After.Scope, q.After.Key, bounded(q.Limit))
 		return err
@@ -169,7 +106,7 @@ func (db *DB) Holds(ctx context.Context, q HoldQuery) (list []Hold, err error) {
 }
 
 // HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
-func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []Hold, err error) {
+func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []ledger.Hold, err error) {
 	err = db.read(ctx, "holds on "+bucket+"/"+key, func(t *tx) error {
 		b, err := t.bucket(bucket)
 		if err != nil || b.Holds == 0 {
@@ -177,7 +114,7 @@ func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []Hold, err
 		}
 		_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
 			var id, k string
-			h := Hold{Bucket: bucket}
+			h := ledger.Hold{Bucket: bucket}
 			err = r.Scan(&id, &k, &h.Scope, &h.Key, &h.Reason)
 			list = append(list, h)
 			return none, err
@@ -208,7 +145,7 @@ func (db *DB) HeldKeys(ctx context.Context, bucket string, keys []string) (held 
 	return held, err
 }
 
-func scanHold(r *sql.Rows) (h Hold, err error) {
+func scanHold(r *sql.Rows) (h ledger.Hold, err error) {
 	err = r.Scan(&h.Bucket, &h.Scope, &h.Key, &h.Reason, &h.By, &h.At)
 	return h, err
 }
@@ -220,14 +157,14 @@ type spot struct {
 }
 
 // heldBy answers which of the rows are held, and by what; their buckets are locked.
-func (t *tx) heldBy(list []dueRow) (map[spot]Hold, error) {
+func (t *tx) heldBy(list []dueRow) (map[spot]ledger.Hold, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	held := map[spot]Hold{}
+	held := map[spot]ledger.Hold{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var at spot
-		var h Hold
+		var h ledger.Hold
 		if err = r.Scan(&at.bucket, &at.key, &h.Scope, &h.Key, &h.Reason); err == nil {
 			held[at] = h
 		}
@@ -238,7 +175,7 @@ func (t *tx) heldBy(list []dueRow) (map[spot]Hold, error) {
 
 // refuseHeld refuses to delete or replace what lies under a key that is held:
 // ErrHeld. The bucket is locked, so that it stays as it is (docs/protocol.md, rule 21).
-func (t *tx) refuseHeld(b Bucket, key string) error {
+func (t *tx) refuseHeld(b ledger.Bucket, key string) error {
 	if b.Holds == 0 {
 		return nil
 	}
@@ -247,13 +184,4 @@ func (t *tx) refuseHeld(b Bucket, key string) error {
 		return err
 	}
 	return held[spot{b.ID, key}].Refusal(key)
-}
-
-// refusal is the error of who is refused by a hold.
-func (h Hold) Refusal(key string) error {
-	why := ""
-	if h.Reason != "" {
-		why = " (" + h.Reason + ")"
-	}
-	return fmt.Errorf("%q is held by a hold on the %s %q%s: %w", key, h.Scope, h.Key, why, lethe.ErrHeld)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var getStore = register(`SELECT id, db, created_at, clock_high FROM store WHERE one = 1`)
@@ -13,7 +14,7 @@ var getStore = register(`SELECT id, db, created_at, clock_high FROM store WHERE 
 // identify reads who the file is, and sets the clock to at least its highest
 // time.
 func (db *DB) identify(ctx context.Context, s *sqldb.Session) error {
-	var st Store
+	var st ledger.Store
 	var high lethe.Time
 	err := s.Conn.QueryRowContext(ctx, getStore).Scan(&st.ID, &st.DB, &st.CreatedAt, &high)
 	if err != nil {

@@ -9,31 +9,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Instance is a process that works on the ledger, as it says itself.
-type Instance struct {
-	ID        string // its name in claims and runs
-	StartedAt lethe.Time
-	BeatAt    lethe.Time
-	Info      InstanceInfo
-}
-
-// InstanceInfo is what an instance tells of itself.
-type InstanceInfo struct {
-	Host    string   `json:"host"`
-	PID     int      `json:"pid"`
-	Version string   `json:"version"`
-	Roles   []string `json:"roles"`
-	S3      string   `json:"s3,omitempty"` // address of its S3 endpoint
-	// Digests are those of the parts of its configuration that all instances need
-	// alike, by part; an older instance says none.
-	Digests map[string]string `json:"digests,omitempty"`
-	// BackoffLevel is how much slower its clients want others to reclaim, 0 to 4, and
-	// Reclaiming that it has reclaimed something since its last sign of life.
-	BackoffLevel int  `json:"backoff_level,omitempty"`
-	Reclaiming   bool `json:"reclaiming,omitempty"`
-}
 
 var (
 	beatInstance = register(`INSERT INTO instances (id, started_at, beat_at, info) VALUES (?1, ?2, ?2, ?3)
@@ -49,7 +26,7 @@ var (
 const instancesKept = 24 * time.Hour
 
 // BeatInstance is an instance's sign of life; its first is its start.
-func (db *DB) BeatInstance(ctx context.Context, id string, info InstanceInfo) error {
+func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
 		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
 			return err
@@ -68,7 +45,7 @@ func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 }
 
 // Instances lists the instances that have shown a sign of life within age, by id.
-func (db *DB) Instances(ctx context.Context, age time.Duration) (list []Instance, err error) {
+func (db *DB) Instances(ctx context.Context, age time.Duration) (list []ledger.Instance, err error) {
 	err = db.read(ctx, "instances", func(t *tx) error {
 		list, err = all(t, scanInstance, listInstances, t.now.Add(-age))
 		return err
@@ -76,7 +53,7 @@ func (db *DB) Instances(ctx context.Context, age time.Duration) (list []Instance
 	return list, err
 }
 
-func scanInstance(r *sql.Rows) (i Instance, err error) {
+func scanInstance(r *sql.Rows) (i ledger.Instance, err error) {
 	var info string
 	if err := r.Scan(&i.ID, &i.StartedAt, &i.BeatAt, &info); err != nil {
 		return i, err

@@ -1,19 +1,20 @@
 package meta
 
 import (
+	"github.com/lethe-storage/lethe/ledger"
 	"testing"
 	"time"
 )
 
 func TestInstances(t *testing.T) {
 	l := newLedger(t)
-	info := InstanceInfo{Host: "a.example.org", PID: 7, Version: "v1", Roles: []string{"serve"}}
+	info := ledger.InstanceInfo{Host: "a.example.org", PID: 7, Version: "v1", Roles: []string{"serve"}}
 	began := l.now()
 	l.ok(l.BeatInstance(l.ctx, "a", info))
 	l.clock.Advance(time.Minute)
 	info.S3 = "http://a.example.org:9000"
 	l.ok(l.BeatInstance(l.ctx, "a", info))
-	l.ok(l.BeatInstance(l.ctx, "b", InstanceInfo{Host: "b"}))
+	l.ok(l.BeatInstance(l.ctx, "b", ledger.InstanceInfo{Host: "b"}))
 	list, err := l.Instances(l.ctx, time.Minute)
 	l.ok(err)
 	if len(list) != 2 || list[0].ID != "a" || list[0].StartedAt != began || list[0].BeatAt != l.now() || list[0].Info.S3 != info.S3 || list[0].Info.PID != 7 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -24,9 +25,9 @@ var (
 // Begin commits a pending row (docs/protocol.md, rule 1): ErrContentKnown if it is to be begun
 // for unknown bytes only, ErrNoRoom, ErrBackendMismatch for a backend that the ledger
 // does not know, ErrNoSuchUpload, and ErrNoSuchBucket and ErrInvalidKey of a promotion.
-func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
+func (db *DB) Begin(ctx context.Context, in ledger.Intent) (b ledger.Blob, err error) {
 	if in.Promotion != nil {
-		if err := CheckKey(in.Promotion.Commit.Object.Key); err != nil {
+		if err := ledger.CheckKey(in.Promotion.Commit.Object.Key); err != nil {
 			return b, fmt.Errorf("meta: begin blob %s: %w", in.ID, err)
 		}
 	}
@@ -37,8 +38,8 @@ func (db *DB) Begin(ctx context.Context, in Intent) (b Blob, err error) {
 	return b, err
 }
 
-func (t *tx) begin(in Intent) (Blob, error) {
-	b := Blob{
+func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
+	b := ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size, Digest: in.FixedDigest(),
 		UploadID: in.UploadID, Part: in.Part, CreatedAt: t.now, BeatAt: t.now,
 	}
@@ -66,24 +67,12 @@ func (t *tx) begin(in Intent) (Blob, error) {
 	if err != nil {
 		return b, err
 	}
-	t.counts.move(Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
+	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
 	return b, t.promise(in)
 }
 
-// digest is the blob's own, if it is fixed before the upload.
-func (in Intent) FixedDigest() string {
-	if in.Promotion != nil {
-		for _, u := range in.Promotion.Commit.Blobs {
-			if u.Blob == in.ID {
-				return u.Digest
-			}
-		}
-	}
-	return ""
-}
-
 // promise stores what a reaper needs to finish the write.
-func (t *tx) promise(in Intent) error {
+func (t *tx) promise(in ledger.Intent) error {
 	if in.Promotion == nil {
 		return nil
 	}
@@ -112,7 +101,7 @@ func (t *tx) reserve(id string, n int64) error {
 	return t.fits(b, n)
 }
 
-func (t *tx) fits(b Backend, n int64) error {
+func (t *tx) fits(b ledger.Backend, n int64) error {
 	if b.Quota == 0 {
 		return nil
 	}

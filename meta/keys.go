@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const keyColumns = `id, secret, owner, buckets, read_only, settings, created_at`
@@ -23,7 +24,7 @@ var (
 
 // AddAccessKey stores a client's credential: ErrAccessKeyExists if the id is
 // taken. An empty owner becomes the id; CreatedAt is the ledger's.
-func (db *DB) AddAccessKey(ctx context.Context, k AccessKey) (AccessKey, error) {
+func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.AccessKey, error) {
 	if k.ID == "" || k.Secret == "" {
 		return k, errors.New("meta: add access key: id and secret must not be empty")
 	}
@@ -48,7 +49,7 @@ func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 }
 
 // AccessKey looks a credential up: ErrNoSuchAccessKey, ErrSealed.
-func (db *DB) AccessKey(ctx context.Context, id string) (k AccessKey, err error) {
+func (db *DB) AccessKey(ctx context.Context, id string) (k ledger.AccessKey, err error) {
 	err = db.glance(ctx, glimpse{"AccessKey", "access key", id}, func(t *tx) error {
 		k, err = scanKey(t.row(selectKey, id))
 		if errors.Is(err, sql.ErrNoRows) {
@@ -63,9 +64,9 @@ func (db *DB) AccessKey(ctx context.Context, id string) (k AccessKey, err error)
 }
 
 // AccessKeys lists all credentials by id, without their secrets.
-func (db *DB) AccessKeys(ctx context.Context) (keys []AccessKey, err error) {
+func (db *DB) AccessKeys(ctx context.Context) (keys []ledger.AccessKey, err error) {
 	err = db.read(ctx, "access keys", func(t *tx) error {
-		keys, err = all(t, func(r *sql.Rows) (AccessKey, error) {
+		keys, err = all(t, func(r *sql.Rows) (ledger.AccessKey, error) {
 			k, err := scanKey(r)
 			k.Secret = ""
 			return k, err
@@ -75,7 +76,7 @@ func (db *DB) AccessKeys(ctx context.Context) (keys []AccessKey, err error) {
 	return keys, err
 }
 
-func scanKey(r sqldb.Scanner) (k AccessKey, err error) {
+func scanKey(r sqldb.Scanner) (k ledger.AccessKey, err error) {
 	var buckets string
 	if err := r.Scan(&k.ID, &k.Secret, &k.Owner, &buckets, &k.ReadOnly, &k.Settings, &k.CreatedAt); err != nil {
 		return k, err

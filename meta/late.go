@@ -7,15 +7,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// LateBytes are bytes that were sent, or may have been, after their intent was given
-// up.
-type LateBytes struct {
-	Blob    lethe.ID
-	Backend string
-	Size    int64 // bytes
-}
 
 var (
 	heldBlob   = register(`SELECT state FROM blobs WHERE id = ?1 ` + sqldb.Exclusive)
@@ -33,7 +26,7 @@ var (
 // kept as long, so that whoever deletes under it just now does so once more. One
 // transaction; done again it changes nothing but that time. ErrBackendMismatch for a
 // backend that the ledger does not know.
-func (db *DB) CondemnLate(ctx context.Context, b LateBytes) error {
+func (db *DB) CondemnLate(ctx context.Context, b ledger.LateBytes) error {
 	return db.write(ctx, "condemn late blob "+string(b.Blob), func(t *tx) error {
 		until := t.now.Add(t.db.o.LateWindow)
 		var state lethe.State
@@ -49,13 +42,13 @@ func (db *DB) CondemnLate(ctx context.Context, b LateBytes) error {
 	})
 }
 
-func (t *tx) insertLate(b LateBytes, until lethe.Time) error {
+func (t *tx) insertLate(b ledger.LateBytes, until lethe.Time) error {
 	if _, err := t.backend(b.Backend); err != nil {
 		return err
 	}
 	n, err := t.exec(insertLate, b.Blob, b.Backend, b.Size, t.now, until)
 	if err == nil && n == 1 {
-		t.counts.move(Move{b.Backend, 0, lethe.Condemned, lethe.ReasonUploadOrphan, 1, b.Size})
+		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonUploadOrphan, Blobs: 1, Bytes: b.Size})
 	}
 	return err
 }

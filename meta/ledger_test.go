@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func newTestClock() *clocktest.Clock {
@@ -38,34 +39,34 @@ func filePath(t testing.TB) string { return filepath.Join(t.TempDir(), "ledger ?
 func setUp(t testing.TB, db *DB) {
 	t.Helper()
 	ctx := context.Background()
-	if _, err := db.AddBackend(ctx, Backend{ID: "disk"}); err != nil {
+	if _, err := db.AddBackend(ctx, ledger.Backend{ID: "disk"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "alice"}); err != nil {
+	if _, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "alice"}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // put stores an object of the bytes that digest stands for.
-func put(db *DB, key, digest string) (Committed, error) {
+func put(db *DB, key, digest string) (ledger.Committed, error) {
 	ctx := context.Background()
 	blob := lethe.RandomID(lethe.Time(db.highest().Load()))
-	if _, err := db.Begin(ctx, Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
-		return Committed{}, err
+	if _, err := db.Begin(ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
+		return ledger.Committed{}, err
 	}
-	return db.Commit(ctx, commitOf(db, key, Uploaded{Blob: blob, Size: 100, Digest: digest}))
+	return db.Commit(ctx, commitOf(db, key, ledger.Uploaded{Blob: blob, Size: 100, Digest: digest}))
 }
 
-func commitOf(db *DB, key string, up Uploaded) Commit {
-	return Commit{
+func commitOf(db *DB, key string, up ledger.Uploaded) ledger.Commit {
+	return ledger.Commit{
 		Op: lethe.RandomID(lethe.Time(db.highest().Load())), What: "put",
-		Object:  Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e-" + up.Digest},
-		Content: ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size},
-		Blobs:   []Uploaded{up},
+		Object:  ledger.Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e-" + up.Digest},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size},
+		Blobs:   []ledger.Uploaded{up},
 	}
 }
 
-func mustPut(t testing.TB, db *DB, key, digest string) Committed {
+func mustPut(t testing.TB, db *DB, key, digest string) ledger.Committed {
 	t.Helper()
 	c, err := put(db, key, digest)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const (
@@ -29,7 +30,7 @@ var (
 // List answers a page of a bucket's visible objects in byte order of their keys:
 // ErrNoSuchBucket. A page may hold fewer entries than asked for, even none, and
 // yet say that there are more.
-func (db *DB) List(ctx context.Context, q ListQuery) (page ListPage, err error) {
+func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPage, err error) {
 	err = db.read(ctx, "list "+q.Bucket, func(t *tx) error {
 		var id lethe.ID
 		if err := t.row(bucketByName, q.Bucket).Scan(&id); err != nil {
@@ -45,10 +46,10 @@ func (db *DB) List(ctx context.Context, q ListQuery) (page ListPage, err error) 
 // listing is one page in the making.
 type listing struct {
 	t      *tx
-	q      ListQuery
+	q      ledger.ListQuery
 	bucket lethe.ID
 	limit  int
-	page   ListPage
+	page   ledger.ListPage
 	read   int    // rows
 	last   string // entry of the page, or key, behind which the next page begins
 	within string // common prefix that was listed last
@@ -62,9 +63,9 @@ type seek struct {
 	exclude bool // begin behind key, not at it
 }
 
-func (l *listing) run() (ListPage, error) {
+func (l *listing) run() (ledger.ListPage, error) {
 	if l.limit <= 0 || !utf8.ValidString(l.q.Prefix) {
-		return ListPage{}, nil
+		return ledger.ListPage{}, nil
 	}
 	if !utf8.ValidString(l.q.Delimiter) {
 		l.q.Delimiter = "" // no key has it
@@ -73,7 +74,7 @@ func (l *listing) run() (ListPage, error) {
 	for ok && !l.done {
 		var err error
 		if at, ok, err = l.walk(at); err != nil {
-			return ListPage{}, err
+			return ledger.ListPage{}, err
 		}
 	}
 	if l.page.More {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // fillKeys puts empty objects under keys; those of hidden are past their time
@@ -19,7 +20,7 @@ import (
 func fillKeys(t testing.TB, db *DB, clock *clocktest.Clock, keys []string, hidden func(string) bool) {
 	t.Helper()
 	for _, k := range keys {
-		c := Commit{Op: lethe.RandomID(clock.Now()), What: "put", Object: Object{Bucket: "b", Key: k}}
+		c := ledger.Commit{Op: lethe.RandomID(clock.Now()), What: "put", Object: ledger.Object{Bucket: "b", Key: k}}
 		if hidden(k) {
 			c.TTL = time.Second
 		}
@@ -32,7 +33,7 @@ func fillKeys(t testing.TB, db *DB, clock *clocktest.Clock, keys []string, hidde
 
 // listed pages through a listing and answers its entries in order, common
 // prefixes marked by "*".
-func listed(t *testing.T, db *DB, q ListQuery) (out []string) {
+func listed(t *testing.T, db *DB, q ledger.ListQuery) (out []string) {
 	t.Helper()
 	for {
 		page, err := db.List(context.Background(), q)
@@ -63,7 +64,7 @@ func listed(t *testing.T, db *DB, q ListQuery) (out []string) {
 }
 
 // expected is the listing by definition.
-func expected(visible []string, q ListQuery) (out []string) {
+func expected(visible []string, q ledger.ListQuery) (out []string) {
 	for _, k := range visible {
 		if k <= q.After || !strings.HasPrefix(k, q.Prefix) {
 			continue
@@ -105,7 +106,7 @@ func TestListingIsWhatItsDefinitionSays(t *testing.T) {
 	slices.Sort(visible)
 	fillKeys(t, db, clock, keys, func(k string) bool { return all[k] })
 	for range 500 {
-		q := ListQuery{Bucket: "b", Limit: 1 + random.IntN(30)}
+		q := ledger.ListQuery{Bucket: "b", Limit: 1 + random.IntN(30)}
 		if random.IntN(2) == 0 {
 			q.Delimiter = []string{"/", "a", "é", "//", "\U0010FFFF"}[random.IntN(5)]
 		}
@@ -137,7 +138,7 @@ func TestListingReadsLittle(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		l := listing{t: x, q: ListQuery{Bucket: "b", Delimiter: "/"}, bucket: b.ID, limit: 3}
+		l := listing{t: x, q: ledger.ListQuery{Bucket: "b", Delimiter: "/"}, bucket: b.ID, limit: 3}
 		page, err := l.run()
 		if err == nil && (len(page.Prefixes) != 2 || len(page.Objects) != 1 || page.More || l.read > 3*walkOn+3000+10) {
 			t.Errorf("%+v after %d rows", page, l.read)
@@ -158,18 +159,18 @@ func TestListingStopsAmongHidden(t *testing.T) {
 	if err := db.write(context.Background(), "fill", func(x *tx) error {
 		b, err := x.bucket("b")
 		for i := 0; i <= maxScan+1 && err == nil; i++ {
-			err = x.insertObject(&Object{BucketID: b.ID, Key: fmt.Sprintf("k%06d", i), ID: "x", TTLAt: 1})
+			err = x.insertObject(&ledger.Object{BucketID: b.ID, Key: fmt.Sprintf("k%06d", i), ID: "x", TTLAt: 1})
 		}
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	fillKeys(t, db, clock, []string{"last"}, func(string) bool { return false })
-	page, err := db.List(context.Background(), ListQuery{Bucket: "b", Limit: 1})
+	page, err := db.List(context.Background(), ledger.ListQuery{Bucket: "b", Limit: 1})
 	if err != nil || len(page.Objects) != 0 || !page.More || page.Next != fmt.Sprintf("k%06d", maxScan-1) {
 		t.Errorf("%+v %v", page, err)
 	}
-	if got := listed(t, db, ListQuery{Bucket: "b", Limit: 1}); !slices.Equal(got, []string{"last"}) {
+	if got := listed(t, db, ledger.ListQuery{Bucket: "b", Limit: 1}); !slices.Equal(got, []string{"last"}) {
 		t.Error(got)
 	}
 }
@@ -177,12 +178,12 @@ func TestListingStopsAmongHidden(t *testing.T) {
 func TestListingOfNothing(t *testing.T) {
 	ctx := context.Background()
 	db := openTest(t, Memory, Options{})
-	if _, err := db.List(ctx, ListQuery{Bucket: "b", Limit: 1}); !errors.Is(err, lethe.ErrNoSuchBucket) {
+	if _, err := db.List(ctx, ledger.ListQuery{Bucket: "b", Limit: 1}); !errors.Is(err, lethe.ErrNoSuchBucket) {
 		t.Error(err)
 	}
 	setUp(t, db)
 	mustPut(t, db, "k", "d")
-	for _, q := range []ListQuery{{Limit: 0}, {Limit: 5, Prefix: "\xff"}, {Limit: 5, After: "k"}, {Limit: 5, Prefix: "\U0010FFFF", After: "z"}} {
+	for _, q := range []ledger.ListQuery{{Limit: 0}, {Limit: 5, Prefix: "\xff"}, {Limit: 5, After: "k"}, {Limit: 5, Prefix: "\U0010FFFF", After: "z"}} {
 		q.Bucket = "b"
 		if page, err := db.List(ctx, q); err != nil || len(page.Objects)+len(page.Prefixes) != 0 || page.More {
 			t.Errorf("%+v: %+v %v", q, page, err)

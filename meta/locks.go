@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -45,7 +46,7 @@ func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
 
 // holdKey reads the bucket of a key that is to be written, with its rules, and
 // holds both, the bucket shared: ErrNoSuchBucket.
-func (t *tx) holdKey(bucket, key string) (b Bucket, rs lifecycle.Rules, err error) {
+func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if !t.crowded() {
 		return t.ruledBucket(bucket)
 	}
@@ -53,7 +54,7 @@ func (t *tx) holdKey(bucket, key string) (b Bucket, rs lifecycle.Rules, err erro
 }
 
 // rulesIn scans a bucket with its rules.
-func (t *tx) rulesIn(name string, row sqldb.Scanner) (b Bucket, rs lifecycle.Rules, err error) {
+func (t *tx) rulesIn(name string, row sqldb.Scanner) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	var text string
 	if err = t.bucketError(name, scanBucket(row, &b, &text)); err != nil {
 		return b, nil, err
@@ -91,7 +92,7 @@ func (t *tx) closeBackend(id string) error {
 
 // holdBucket reads a bucket and keeps all others from using it until the
 // transaction ends: ErrNoSuchBucket.
-func (t *tx) holdBucket(name string) (b Bucket, err error) {
+func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
 	if err := t.closeBucket(name); err != nil {
 		return b, err
 	}
@@ -111,7 +112,7 @@ func (t *tx) holdKeys(bucket string, keys []string) error {
 
 // holdObject reads the row under a key that is held, and locks it; nil if there is
 // none.
-func (t *tx) holdObject(b Bucket, key string) (*Object, error) {
+func (t *tx) holdObject(b ledger.Bucket, key string) (*ledger.Object, error) {
 	return t.oneObject(b, heldObject, b.ID, key)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -80,7 +81,7 @@ func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 }
 
 // Blobs pages through all blobs in the order of their ids.
-func (db *DB) Blobs(ctx context.Context, q BlobQuery) (blobs []Blob, err error) {
+func (db *DB) Blobs(ctx context.Context, q ledger.BlobQuery) (blobs []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs", func(t *tx) error {
 		s := stateSlots(q.States)
 		blobs, err = all(t, scanBlob, pageBlobs, q.After, q.Backend, s[0], s[1], s[2], s[3], bounded(q.Limit))
@@ -104,7 +105,7 @@ func stateSlots(want []lethe.State) (slots [4]lethe.State) {
 }
 
 // BlobsByID answers those of the rows that exist, in any order.
-func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []Blob, err error) {
+func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs by id", func(t *tx) error {
 		out, err = all(t, scanBlob, blobsByID, sqldb.JSON(blobs))
 		return err

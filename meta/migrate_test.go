@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // beforeRelease makes a ledger one of the time before the first release.
@@ -184,7 +185,7 @@ func TestLedgerBeforeReleaseOnPostgres(t *testing.T) {
 	}
 }
 
-func identityOf(t *testing.T, db *DB) Store {
+func identityOf(t *testing.T, db *DB) ledger.Store {
 	t.Helper()
 	s, err := db.Identity(t.Context())
 	if err != nil {

@@ -5,21 +5,8 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Move is a change of state that a number of blobs of one backend made for one
-// reason, by a transaction that was committed.
-type Move struct {
-	Backend string
-	From    lethe.State // 0: the row was made
-	To      lethe.State // 0: the row is gone
-	// Reason is why a blob was condemned; for moves out of Condemned and Dead it
-	// says how: "confirmed", "attempts", "requeued" or "written_off". For those from
-	// Pending to Live it is "promoted" if a reaper made them, and else empty.
-	Reason lethe.Reason
-	Blobs  int64
-	Bytes  int64 // as reserved or stored before the move, for a new row after it
-}
 
 // Reasons of moves that are no reasons to condemn.
 const (
@@ -33,12 +20,12 @@ const (
 // OnMoves sets who is told of the moves of each COMMIT, in no particular order
 // of its transactions. It must return fast, and may be called from several
 // goroutines at once. To be set before the ledger is used.
-func (db *DB) OnMoves(fn func([]Move)) { db.moved = fn }
+func (db *DB) OnMoves(fn func([]ledger.Move)) { db.moved = fn }
 
 // moves adds up what a transaction moves, by everything but the numbers.
-type moves map[Move]sum
+type moves map[ledger.Move]sum
 
-func (m *moves) add(v Move) {
+func (m *moves) add(v ledger.Move) {
 	if *m == nil {
 		*m = moves{}
 	}
@@ -65,13 +52,13 @@ func (w *writer) publish(members []*member) {
 	}
 }
 
-func (m moves) list() []Move {
-	out := make([]Move, 0, len(m))
+func (m moves) list() []ledger.Move {
+	out := make([]ledger.Move, 0, len(m))
 	for v, s := range m {
 		v.Blobs, v.Bytes = s.n, s.bytes
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b Move) int {
+	slices.SortFunc(out, func(a, b ledger.Move) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Reason, b.Reason))
 	})
 	return out

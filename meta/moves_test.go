@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Every move of a committed transaction is told once, and none of one that
@@ -17,17 +18,17 @@ func TestMovesAddUpToTheTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	told := map[Move]int64{}
+	told := map[ledger.Move]int64{}
 	have := map[lethe.State]int64{}
-	db.OnMoves(func(list []Move) {
+	db.OnMoves(func(list []ledger.Move) {
 		for _, m := range list {
 			have[m.From] -= m.Blobs
 			have[m.To] += m.Blobs
-			told[Move{From: m.From, To: m.To, Reason: m.Reason}] += m.Blobs
+			told[ledger.Move{From: m.From, To: m.To, Reason: m.Reason}] += m.Blobs
 		}
 	})
 	moveThroughAll(t, db)
-	want := map[Move]int64{
+	want := map[ledger.Move]int64{
 		{To: lethe.Pending}: 2,
 		{From: lethe.Pending, To: lethe.Condemned, Reason: lethe.ReasonUploadOrphan}: 1,
 		{From: lethe.Pending, To: lethe.Live}:                                        1,
@@ -65,14 +66,14 @@ func moveThroughAll(t *testing.T, db *DB) {
 			t.Fatal(err)
 		}
 	}
-	_, err := db.AddBackend(ctx, Backend{ID: "main"})
+	_, err := db.AddBackend(ctx, ledger.Backend{ID: "main"})
 	must(err)
-	_, err = db.CreateBucket(ctx, Bucket{Name: "bucket", Owner: "me"})
+	_, err = db.CreateBucket(ctx, ledger.Bucket{Name: "bucket", Owner: "me"})
 	must(err)
 	id := func() lethe.ID { return lethe.RandomID(lethe.SystemClock{}.Now()) }
 	blob, lost := id(), id()
 	for _, b := range []lethe.ID{blob, lost} {
-		_, err = db.Begin(ctx, Intent{ID: b, Backend: "main", Size: 10})
+		_, err = db.Begin(ctx, ledger.Intent{ID: b, Backend: "main", Size: 10})
 		must(err)
 	}
 	must(db.Abandon(ctx, lost, false))
@@ -80,18 +81,18 @@ func moveThroughAll(t *testing.T, db *DB) {
 		t.Fatal("an intent was abandoned twice")
 	}
 	digest := "aa"
-	_, err = db.Commit(ctx, Commit{
-		Op: id(), What: "put", Object: Object{Bucket: "bucket", Key: "k", Size: 7},
-		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []Uploaded{{Blob: blob, Size: 7, Digest: digest}},
+	_, err = db.Commit(ctx, ledger.Commit{
+		Op: id(), What: "put", Object: ledger.Object{Bucket: "bucket", Key: "k", Size: 7},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 7}, Blobs: []ledger.Uploaded{{Blob: blob, Size: 7, Digest: digest}},
 	})
 	must(err)
-	_, err = db.Delete(ctx, Deletion{Op: id(), Bucket: "bucket", Items: []DeleteItem{{Key: "k"}}})
+	_, err = db.Delete(ctx, ledger.Deletion{Op: id(), Bucket: "bucket", Items: []ledger.DeleteItem{{Key: "k"}}})
 	must(err)
-	claimed, err := db.ClaimCondemned(ctx, ClaimRequest{Worker: "w", Backend: "main", Limit: 10})
+	claimed, err := db.ClaimCondemned(ctx, ledger.ClaimRequest{Worker: "w", Backend: "main", Limit: 10})
 	must(err)
-	s := Settlement{Fence: claimed.Fence}
+	s := ledger.Settlement{Fence: claimed.Fence}
 	for i, b := range claimed.Blobs {
-		s.Items = append(s.Items, SettleItem{ID: b.ID, Result: []Result{Gone, Failed}[i], Dead: i == 1, Error: "no", RetryAt: claimed.Now})
+		s.Items = append(s.Items, ledger.SettleItem{ID: b.ID, Result: []ledger.Result{ledger.Gone, ledger.Failed}[i], Dead: i == 1, Error: "no", RetryAt: claimed.Now})
 	}
 	_, err = db.Settle(ctx, s)
 	must(err)

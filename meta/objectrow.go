@@ -3,6 +3,7 @@ package meta
 import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -18,7 +19,7 @@ var (
 
 // insertObject puts an object row under a key that is free. Its reference is the
 // caller's to count.
-func (t *tx) insertObject(o *Object) error {
+func (t *tx) insertObject(o *ledger.Object) error {
 	if len(o.Tags) == 0 {
 		o.Tags = nil
 	}
@@ -32,7 +33,7 @@ func (t *tx) insertObject(o *Object) error {
 // replaced the object: into the trash, which keeps the reference, if the bucket
 // has an undo window; else the reference goes. An object past its time was not
 // the client's any more: it goes for good, as if it had expired.
-func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
+func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
 	case !o.VisibleAt(t.now):
@@ -50,7 +51,7 @@ func (t *tx) discard(b Bucket, o Object, reason lethe.Reason, r refs) error {
 // bin puts an object that was taken from its key into the trash, for the undo
 // window, but no longer than its own time to live: who deletes an object does not
 // make its bytes stay. Rules are about objects; in the trash they end nothing.
-func (t *tx) bin(b Bucket, o Object, reason lethe.Reason) error {
+func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
 	id, purge := lethe.NewID(t.now, t.random), t.now.Add(b.Undo)
 	if o.TTLAt != 0 {
 		purge = min(purge, o.TTLAt)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -35,10 +36,10 @@ func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 }
 
 // outcome reads what an operation recorded.
-func (t *tx) outcome(op lethe.ID) (out Outcome, found bool, err error) {
+func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = t.row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Outcome{}, false, nil
+		return ledger.Outcome{}, false, nil
 	}
 	return out, err == nil, t.failed(err)
 }
@@ -46,7 +47,7 @@ func (t *tx) outcome(op lethe.ID) (out Outcome, found bool, err error) {
 // Outcome looks up what an operation did; found is false if it did nothing, or
 // so long ago that the record was pruned. It takes its turn behind every write
 // of the operation that was begun before.
-func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out Outcome, found bool, err error) {
+func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = db.write(ctx, "outcome of "+string(op), func(t *tx) error {
 		if err := t.awaitOp(op); err != nil {
 			return err
@@ -55,7 +56,7 @@ func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out Outcome, found bool
 		return err
 	})
 	if errors.Is(err, errNeverDone) {
-		return Outcome{}, false, nil
+		return ledger.Outcome{}, false, nil
 	}
 	return out, found, err
 }

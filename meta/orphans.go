@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Old enough, seen in two walks, the last of which is the one that asks.
@@ -41,9 +42,9 @@ type orphanRow struct {
 // that has a row by now is left to it. ErrBackendMismatch while deletes on the
 // backend are held, ErrClock while the clock is in doubt, ErrFenced if the walk or
 // the pact has moved on.
-func (db *DB) CondemnOrphans(ctx context.Context, r OrphanRequest) (out Orphans, err error) {
+func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out ledger.Orphans, err error) {
 	err = db.batch(ctx, "condemn orphans of "+r.Backend, func(t *tx) error {
-		out = Orphans{Last: r.After}
+		out = ledger.Orphans{Last: r.After}
 		if err := t.mayCondemn(r); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r OrphanRequest) (out Orphans,
 }
 
 // mayCondemn checks what must hold for the whole batch, and holds it.
-func (t *tx) mayCondemn(r OrphanRequest) error {
+func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 	if ahead := t.db.engine.behind(); ahead > 0 {
 		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
 	}
@@ -91,7 +92,7 @@ func (t *tx) mayCondemn(r OrphanRequest) error {
 		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
 	}
 	w, err := t.holdWalk(r.Walk)
-	if err == nil && (w.Backend != r.Backend || w.Place != WalkDone) {
+	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
 		err = fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
 	}
 	return err
@@ -109,12 +110,12 @@ func scanSized(r *sql.Rows) (s sized, err error) {
 }
 
 func (t *tx) storeID() (lethe.ID, error) {
-	var s Store
+	var s ledger.Store
 	err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
 	return s.ID, t.failed(err)
 }
 
-func (t *tx) condemnOrphans(r OrphanRequest, store lethe.ID, ripe []sized, out *Orphans) (err error) {
+func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized, out *ledger.Orphans) (err error) {
 	var keys []string
 	var list []orphanRow
 	for _, o := range ripe {
@@ -131,10 +132,10 @@ func (t *tx) condemnOrphans(r OrphanRequest, store lethe.ID, ripe []sized, out *
 	if out.Blobs, err = all(t, scanBlob, condemnOrphans, sqldb.JSON(list), r.Backend, t.now); err != nil {
 		return err
 	}
-	sortBlobs(out.Blobs, func(Blob) lethe.Time { return 0 })
+	sortBlobs(out.Blobs, func(ledger.Blob) lethe.Time { return 0 })
 	out.Explained = len(list) - len(out.Blobs)
 	for _, b := range out.Blobs {
-		t.counts.move(Move{b.Backend, 0, lethe.Condemned, lethe.ReasonOrphan, 1, b.Size})
+		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})
 	}
 	return t.must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, sqldb.JSON(keys), r.Backend)
 }

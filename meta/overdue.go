@@ -5,60 +5,11 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Stale says when an open upload was left lying: when nobody has touched it for
-// Age, or for the shorter time of a backend that has one of its parts.
-type Stale struct {
-	Age time.Duration
-	On  map[string]time.Duration // by backend; what is not shorter than Age counts for nothing
-}
-
-// Of answers how long an upload with parts on these backends may lie untouched, and
-// the backend that makes it so short; none if it is Age.
-func (s Stale) Of(backends []string) (age time.Duration, by string) {
-	age = s.Age
-	for _, b := range slices.Sorted(slices.Values(backends)) {
-		if on, own := s.On[b]; own && on < age {
-			age, by = on, b
-		}
-	}
-	return age, by
-}
-
-// shortest is how long an upload may lie untouched wherever its parts are.
-func (s Stale) Shortest() time.Duration {
-	age := s.Age
-	for _, on := range s.On {
-		age = min(age, on)
-	}
-	return age
-}
-
-// OverdueUpload is an open upload whose time is over, as it was left lying or as a
-// rule gives it up, and what it holds.
-type OverdueUpload struct {
-	Upload   Upload
-	At       lethe.Time // since when
-	Rule     string     // lifecycle.Rule.ID of the rule; empty: it was left lying
-	Stale    time.Duration
-	By       string   // the backend whose own time that is; empty: it is that of all
-	Backends []string // of its stored parts, in order
-	Blobs    int64    // its stored parts
-	Bytes    int64    // of those
-	Held     bool     // by a hold, so that it stays
-}
-
-// OverdueQuery asks for uploads whose time is over.
-type OverdueQuery struct {
-	Stale Stale // of StaleUploads
-	Held  bool  // also those that are held
-	Limit int
-}
 
 var (
 	touchedUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
@@ -72,10 +23,10 @@ var (
 // StaleUploads lists up to a limit of uploads that were left lying and that no hold
 // keeps, those first that nobody has touched for the longest. It reads all that
 // nobody has touched for the shortest of the times.
-func (db *DB) StaleUploads(ctx context.Context, q OverdueQuery) (list []OverdueUpload, err error) {
+func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "stale uploads", func(t *tx) error {
 		list = nil
-		return t.untouched(q.Stale, t.now.Add(-q.Stale.Shortest()), func(u OverdueUpload) bool {
+		return t.untouched(q.Stale, t.now.Add(-q.Stale.Shortest()), func(u ledger.OverdueUpload) bool {
 			if u.At <= t.now && (q.Held || !u.Held) {
 				list = append(list, u)
 			}
@@ -87,11 +38,11 @@ func (db *DB) StaleUploads(ctx context.Context, q OverdueQuery) (list []OverdueU
 
 // UploadBacklog counts uploads by whether they were left lying; the bytes are those
 // of their stored parts. What a hold keeps is counted apart.
-func (db *DB) UploadBacklog(ctx context.Context, s Stale) (b Backlog, err error) {
+func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "upload backlog", func(t *tx) error {
-		b = Backlog{}
+		b = ledger.Backlog{}
 		may, older, first := t.now.Add(-s.Shortest()), int64(0), lethe.Time(0)
-		err := t.untouched(s, lethe.Forever, func(u OverdueUpload) bool {
+		err := t.untouched(s, lethe.Forever, func(u ledger.OverdueUpload) bool {
 			b.CountUpload(u, t.now)
 			if u.Upload.TouchedAt <= may {
 				older++
@@ -104,31 +55,16 @@ func (db *DB) UploadBacklog(ctx context.Context, s Stale) (b Backlog, err error)
 			return err
 		}
 		err = t.row(uploadsLater, may).Scan(&b.Scheduled, &first)
-		b.Scheduled = min(b.Scheduled+older-b.Count-b.Held, MaxScheduled)
+		b.Scheduled = min(b.Scheduled+older-b.Count-b.Held, ledger.MaxScheduled)
 		return t.failed(err)
 	})
 	return b, err
 }
 
-// upload counts an upload, all but that it waits.
-func (b *Backlog) CountUpload(u OverdueUpload, now lethe.Time) {
-	switch {
-	case u.At > now:
-		b.NextDue = Earlier(b.NextDue, u.At)
-	case u.Held:
-		b.Held++
-		b.HeldBytes += u.Bytes
-	default:
-		b.Count++
-		b.Bytes += u.Bytes
-		b.Oldest = Earlier(b.Oldest, u.At)
-	}
-}
-
 // untouched gives the open uploads that nobody has touched after an instant to fn,
 // the longest untouched first, with when their time is over, while fn asks for more.
-func (t *tx) untouched(s Stale, since lethe.Time, fn func(OverdueUpload) (more bool)) error {
-	for after := (Upload{}); ; {
+func (t *tx) untouched(s ledger.Stale, since lethe.Time, fn func(ledger.OverdueUpload) (more bool)) error {
+	for after := (ledger.Upload{}); ; {
 		page, err := all(t, scanUpload, touchedUploads, since, after.TouchedAt, after.ID, maxPage)
 		if err != nil {
 			return err
@@ -149,14 +85,8 @@ func (t *tx) untouched(s Stale, since lethe.Time, fn func(OverdueUpload) (more b
 	}
 }
 
-// stale says since when the upload counts as left lying.
-func (u *OverdueUpload) SetStale(s Stale) {
-	u.Stale, u.By = s.Of(u.Backends)
-	u.At = u.Upload.TouchedAt.Add(u.Stale)
-}
-
 // weighUploads says what uploads hold, and which are held.
-func (t *tx) weighUploads(list []Upload) ([]OverdueUpload, error) {
+func (t *tx) weighUploads(list []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	out, err := t.uploadsStore(list)
 	if err != nil {
 		return nil, err
@@ -173,11 +103,11 @@ func (t *tx) weighUploads(list []Upload) ([]OverdueUpload, error) {
 }
 
 // uploadsStore says what uploads hold.
-func (t *tx) uploadsStore(list []Upload) ([]OverdueUpload, error) {
+func (t *tx) uploadsStore(list []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	out, at := make([]OverdueUpload, len(list)), make(map[lethe.ID]int, len(list))
+	out, at := make([]ledger.OverdueUpload, len(list)), make(map[lethe.ID]int, len(list))
 	names := make([]lethe.ID, len(list))
 	for i, u := range list {
 		out[i].Upload, names[i], at[u.ID] = u, u.ID, i
@@ -205,7 +135,7 @@ func inOrder(list []string, s string) []string {
 
 // OpenUploads is Uploads with what each holds and whether it is held; when their
 // time is over is left out.
-func (db *DB) OpenUploads(ctx context.Context, q UploadQuery) (list []OverdueUpload, err error) {
+func (db *DB) OpenUploads(ctx context.Context, q ledger.UploadQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "open uploads of "+q.Bucket, func(t *tx) error {
 		page, err := t.uploads(q)
 		if err == nil {
@@ -218,13 +148,13 @@ func (db *DB) OpenUploads(ctx context.Context, q UploadQuery) (list []OverdueUpl
 
 // AbortStale aborts an upload that was left lying: ErrNoSuchUpload if it is gone or
 // was touched meanwhile, ErrHeld while a hold keeps it.
-func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {
+func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) error {
 	return db.batch(ctx, "abort stale upload "+string(upload), func(t *tx) error {
 		u, _, err := t.holdOpen(upload)
 		if err != nil {
 			return err
 		}
-		list, err := t.uploadsStore([]Upload{u})
+		list, err := t.uploadsStore([]ledger.Upload{u})
 		if err != nil {
 			return err
 		}
@@ -237,7 +167,7 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s Stale) error {
 
 // holdOpen reads an open upload and the rules and holds of its bucket, which stay as
 // they are until the transaction ends: ErrNoSuchUpload.
-func (t *tx) holdOpen(id lethe.ID) (u Upload, b namedRules, err error) {
+func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 	if u, err = t.uploadByID(id); err != nil {
 		return u, b, err
 	}
@@ -256,7 +186,7 @@ func (t *tx) holdOpen(id lethe.ID) (u Upload, b namedRules, err error) {
 
 // abortOpen ends an upload that nobody asked to end, unless it is held: ErrHeld. Its
 // bucket is locked (docs/protocol.md, rule 21).
-func (t *tx) abortOpen(u Upload) error {
+func (t *tx) abortOpen(u ledger.Upload) error {
 	held, err := t.heldBy([]dueRow{{Bucket: u.BucketID, Key: u.Key}})
 	if err != nil {
 		return err

@@ -7,14 +7,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Unparked is what one step of letting go did.
-type Unparked struct {
-	Seen     int  // rows that were parked there
-	Returned int  // that are in their due index again
-	More     bool // there is more to look through
-}
 
 // What is due and must not go leaves its due index, so that nobody reads it again
 // and again, and is parked; when it is let go, it returns. A row that was written
@@ -92,15 +86,15 @@ func (t *tx) lift(bucket lethe.ID, prefix string) error {
 // notes how far it came in the same transaction. Nothing changes where nothing was
 // let go. Stops whose time has passed end in a transaction before: who holds guards
 // waits for no bucket (docs/protocol.md, rule 16).
-func (db *DB) Unpark(ctx context.Context, limit int) (out Unparked, err error) {
-	var passed []Guard
+func (db *DB) Unpark(ctx context.Context, limit int) (out ledger.Unparked, err error) {
+	var passed []ledger.Guard
 	idle := false
 	err = db.read(ctx, "look for what is let go", func(t *tx) error {
 		found, err := t.exists(anyLift)
 		if err != nil {
 			return err
 		}
-		passed, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, passedGuards, t.now)
+		passed, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, passedGuards, t.now)
 		idle = !found && len(passed) == 0
 		return err
 	})
@@ -113,7 +107,7 @@ func (db *DB) Unpark(ctx context.Context, limit int) (out Unparked, err error) {
 		}
 	}
 	err = db.batch(ctx, "let go what was held", func(t *tx) error {
-		out = Unparked{}
+		out = ledger.Unparked{}
 		found, err := all(t, func(r *sql.Rows) (s spot, err error) {
 			err = r.Scan(&s.bucket, &s.key)
 			return s, err
@@ -126,7 +120,7 @@ func (db *DB) Unpark(ctx context.Context, limit int) (out Unparked, err error) {
 	return out, err
 }
 
-func (t *tx) unpark(l spot, limit int64, out *Unparked) error {
+func (t *tx) unpark(l spot, limit int64, out *ledger.Unparked) error {
 	buckets, err := t.rulesByID([]lethe.ID{l.bucket})
 	if err != nil {
 		return err
@@ -165,8 +159,8 @@ func (t *tx) unpark(l spot, limit int64, out *Unparked) error {
 }
 
 // letGo returns what nothing holds to its index.
-func (t *tx) letGo(list []parkedRow, holds bool, out *Unparked) error {
-	var held map[spot]Hold
+func (t *tx) letGo(list []parkedRow, holds bool, out *ledger.Unparked) error {
+	var held map[spot]ledger.Hold
 	if holds {
 		rows := make([]dueRow, len(list))
 		for i, p := range list {

@@ -10,11 +10,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Moved begins the reason for which all deletes are held in a ledger that lies in
-// another place than it did: one of the two is a copy.
-const Moved = "the ledger lies in another place than it did"
 
 var (
 	selectPlace = register(`SELECT place FROM store WHERE one = 1`)
@@ -110,7 +107,7 @@ func (t *tx) moveTo(mark, before, now string) error {
 	if err != nil || n == 0 || mark == "" {
 		return err // with no rows another instance has just done so
 	}
-	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", Moved, places[mark])
+	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.Moved, places[mark])
 	return t.anew(t.db.strayed)
 }
 
@@ -122,7 +119,7 @@ func (t *tx) anew(why string) error {
 	if err := t.must(1, lethe.ErrCorrupt, renameStore, lethe.NewID(t.now, t.random)); err != nil {
 		return err
 	}
-	if _, err := t.exec(holdAllBackends, why, HeldForLedger); err != nil {
+	if _, err := t.exec(holdAllBackends, why, ledger.HeldForLedger); err != nil {
 		return err
 	}
 	_, err := t.exec(distrust, "", t.now)

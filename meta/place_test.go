@@ -14,10 +14,11 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // held opens a ledger, and answers who it is and why its only backend is held.
-func held(t *testing.T, db *DB, err error) (Store, string) {
+func held(t *testing.T, db *DB, err error) (ledger.Store, string) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -35,9 +36,9 @@ func held(t *testing.T, db *DB, err error) (Store, string) {
 }
 
 // moved says whether a ledger has found itself to lie elsewhere than before.
-func moved(t *testing.T, before, after Store, why string) bool {
+func moved(t *testing.T, before, after ledger.Store, why string) bool {
 	t.Helper()
-	is := strings.HasPrefix(why, Moved)
+	is := strings.HasPrefix(why, ledger.Moved)
 	if before.ID != after.ID || is == (before.DB == after.DB) {
 		t.Errorf("held for %q, it was %+v and is %+v", why, before, after)
 	}
@@ -70,7 +71,7 @@ func TestACopiedFileIsRecognised(t *testing.T) {
 		t.Skip("a file is not told from its copies here")
 	}
 	ctx, path := context.Background(), filePath(t)
-	open := func(path string) (Store, string) {
+	open := func(path string) (ledger.Store, string) {
 		t.Helper()
 		db, err := Open(ctx, path, Options{})
 		return held(t, db, err)
@@ -90,7 +91,7 @@ func TestACopiedFileIsRecognised(t *testing.T) {
 	if !moved(t, first, second, why) {
 		t.Error("a copy is not recognised")
 	}
-	if again, why := open(other); again != second || !strings.HasPrefix(why, Moved) {
+	if again, why := open(other); again != second || !strings.HasPrefix(why, ledger.Moved) {
 		t.Errorf("the copy opened again: %+v, %q", again, why)
 	}
 	if again, why := open(path); moved(t, first, again, why) {
@@ -187,7 +188,7 @@ func TestACopyOnAnotherFileSystem(t *testing.T) {
 }
 
 // onServer makes a ledger in a database of a cluster, and answers who it is.
-func onServer(t *testing.T, url string) Store {
+func onServer(t *testing.T, url string) ledger.Store {
 	t.Helper()
 	db, err := OpenPostgres(t.Context(), url, Options{})
 	if err != nil {
@@ -199,7 +200,7 @@ func onServer(t *testing.T, url string) Store {
 }
 
 // openedAt says whether the ledger at a URL finds itself to lie elsewhere than first.
-func openedAt(t *testing.T, url string, first Store) bool {
+func openedAt(t *testing.T, url string, first ledger.Store) bool {
 	t.Helper()
 	db, err := OpenPostgres(t.Context(), url, Options{})
 	again, why := held(t, db, err)

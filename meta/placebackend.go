@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -73,7 +74,7 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 // forgetStops forgets what was counted, stopped and doubted of a backend: nobody
 // compares its clock any more, so that the doubt would never end.
 func (t *tx) forgetStops(backend string) error {
-	for _, k := range []GuardKind{GuardClock, GuardDeletes} {
+	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
 		if _, err := t.guard(k, backend); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -34,7 +35,7 @@ var (
 // BeginCopy commits the pending row of one more copy of a live blob: ErrContentGone
 // if the blob, its content or its upload is gone, ErrNoRoom, ErrBackendMismatch,
 // ErrFenced if the subject's claim was taken over.
-func (db *DB) BeginCopy(ctx context.Context, in CopyIntent) (b Blob, err error) {
+func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (b ledger.Blob, err error) {
 	err = db.batch(ctx, "begin copy "+string(in.ID), func(t *tx) error {
 		b, err = t.beginCopy(in)
 		return err
@@ -42,12 +43,12 @@ func (db *DB) BeginCopy(ctx context.Context, in CopyIntent) (b Blob, err error) 
 	return b, err
 }
 
-func (t *tx) beginCopy(in CopyIntent) (Blob, error) {
+func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	src, err := t.copied(in.Source)
 	if err != nil {
-		return Blob{}, err
+		return ledger.Blob{}, err
 	}
-	b := Blob{
+	b := ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
 		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: t.now, BeatAt: t.now,
 	}
@@ -63,16 +64,16 @@ func (t *tx) beginCopy(in CopyIntent) (Blob, error) {
 	if err != nil {
 		return b, err
 	}
-	t.counts.move(Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
+	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
 	return b, t.holdSubject(src, in.Fence, in.Lease)
 }
 
 // copied locks what the blob belongs to, and reads it: ErrContentGone unless it is
 // live then.
-func (t *tx) copied(id lethe.ID) (Blob, error) {
+func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	src, err := t.oneBlob(sourceBlob, id)
 	if err != nil || src == nil {
-		return Blob{}, either(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
+		return ledger.Blob{}, either(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
 	}
 	lock, owner := lockContent, src.ContentID
 	if owner == "" {
@@ -80,7 +81,7 @@ func (t *tx) copied(id lethe.ID) (Blob, error) {
 	}
 	gone := fmt.Errorf("what blob %s belongs to: %w", id, lethe.ErrContentGone)
 	if err := t.must(1, gone, lock, owner); err != nil {
-		return Blob{}, err
+		return ledger.Blob{}, err
 	}
 	// What was read before the lock may be old, or have another owner by now.
 	now, err := t.oneBlob(sourceBlob, id)
@@ -88,13 +89,13 @@ func (t *tx) copied(id lethe.ID) (Blob, error) {
 		err = gone
 	}
 	if err != nil {
-		return Blob{}, err
+		return ledger.Blob{}, err
 	}
 	return *now, nil
 }
 
 // oneBlob reads a blob's row, nil if the query has none.
-func (t *tx) oneBlob(query string, args ...any) (*Blob, error) {
+func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
 	b, err := scanBlobRow(t.row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -104,7 +105,7 @@ func (t *tx) oneBlob(query string, args ...any) (*Blob, error) {
 
 // holdSubject demands the claim of what the blob belongs to, and begins its lease
 // anew.
-func (t *tx) holdSubject(b Blob, fence int64, lease time.Duration) error {
+func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
 		subject = b.ID
@@ -117,7 +118,7 @@ func (t *tx) holdSubject(b Blob, fence int64, lease time.Duration) error {
 // more, ErrContentGone if the source is not what it was when the copy was begun,
 // ErrDigestMismatch if other bytes were sent, ErrFenced if the subject's claim was
 // taken over; nothing has changed then.
-func (db *DB) CommitCopy(ctx context.Context, c CopyCommit) error {
+func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	return db.batch(ctx, "commit copy "+string(c.Blob), func(t *tx) error {
 		src, err := t.copied(c.Source)
 		if err != nil {
@@ -147,7 +148,7 @@ func (db *DB) CommitCopy(ctx context.Context, c CopyCommit) error {
 		if err := t.keepBlocks(b.ID, c.Blocks); err != nil {
 			return err
 		}
-		t.counts.move(Move{Backend: b.Backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: b.Size})
+		t.counts.move(ledger.Move{Backend: b.Backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: b.Size})
 		if src.UploadID != "" {
 			if err := t.swapPart(src, b.ID); err != nil {
 				return err
@@ -158,7 +159,7 @@ func (db *DB) CommitCopy(ctx context.Context, c CopyCommit) error {
 }
 
 // swapPart gives a stored part another blob, and condemns the one it had.
-func (t *tx) swapPart(src Blob, blob lethe.ID) error {
+func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 	gone := fmt.Errorf("part %d was stored again: %w", src.Part, lethe.ErrContentGone)
 	if err := t.must(1, gone, movePart, src.ID, blob, src.UploadID, src.Part); err != nil {
 		return err
@@ -173,7 +174,7 @@ func (t *tx) swapPart(src Blob, blob lethe.ID) error {
 // that are not live copies of the content are left alone; it returns how many it
 // condemned. ErrContentGone if the content is gone, ErrFenced if its claim was taken
 // over.
-func (db *DB) TrimCopies(ctx context.Context, r Trim) (n int, err error) {
+func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) {
 	err = db.batch(ctx, "trim copies of content "+string(r.Content), func(t *tx) error {
 		if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
 			return err
@@ -193,7 +194,7 @@ func (db *DB) TrimCopies(ctx context.Context, r Trim) (n int, err error) {
 		if err != nil {
 			return err
 		}
-		return t.holdSubject(Blob{ContentID: r.Content}, r.Fence, r.Lease)
+		return t.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease)
 	})
 	return n, err
 }
@@ -202,6 +203,6 @@ var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at =
 	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND content_id = ?2 AND state = 2
 	RETURNING id, backend, size, reason`)
 
-func (t *tx) condemnCopies(r Trim) (condemned, error) {
+func (t *tx) condemnCopies(r ledger.Trim) (condemned, error) {
 	return t.condemnBy(lethe.Live, condemnCopies, sqldb.JSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))
 }

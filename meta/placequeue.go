@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -78,9 +79,9 @@ func (c *counters) flushPlaces(t *tx) error {
 // ClaimPlacements stamps subjects that are due, the longest due first, and answers
 // where their bytes lie. A claim that ended is taken over like a subject that
 // nobody has claimed.
-func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placements, err error) {
+func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (out ledger.Placements, err error) {
 	err = db.batch(ctx, "claim placements", func(t *tx) error {
-		out = Placements{Now: t.now}
+		out = ledger.Placements{Now: t.now}
 		if found, err := t.exists(anyPlacement, t.now); err != nil || !found {
 			return err
 		}
@@ -96,14 +97,14 @@ func (db *DB) ClaimPlacements(ctx context.Context, r PlacementClaim) (out Placem
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(out.Items, func(a, b Placement) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(out.Items, func(a, b ledger.Placement) int { return cmp.Compare(a.ID, b.ID) })
 		return t.placed(out.Items)
 	})
 	return out, err
 }
 
 // QueuedPlacements answers what is queued, and claims nothing.
-func (db *DB) QueuedPlacements(ctx context.Context, q PlacementQuery) (list []QueuedPlacement, err error) {
+func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	err = db.read(ctx, "queued placements", func(t *tx) error {
 		if q.Only != nil {
 			list, err = all(t, scanQueued, namedPlacements, sqldb.JSON(q.Only))
@@ -115,19 +116,19 @@ func (db *DB) QueuedPlacements(ctx context.Context, q PlacementQuery) (list []Qu
 	return list, err
 }
 
-func scanQueued(r *sql.Rows) (p QueuedPlacement, err error) {
+func scanQueued(r *sql.Rows) (p ledger.QueuedPlacement, err error) {
 	err = r.Scan(&p.ID, &p.Part, &p.Leave, &p.Attempts, &p.DueAt, &p.Fence)
 	return p, err
 }
 
-func scanPlacement(r *sql.Rows) (p Placement, err error) {
+func scanPlacement(r *sql.Rows) (p ledger.Placement, err error) {
 	err = r.Scan(&p.ID, &p.Part, &p.Leave, &p.Attempts)
 	return p, err
 }
 
 // placed fills in where the subjects' bytes lie.
-func (t *tx) placed(items []Placement) error {
-	byID := make(map[lethe.ID]*Placement, len(items))
+func (t *tx) placed(items []ledger.Placement) error {
+	byID := make(map[lethe.ID]*ledger.Placement, len(items))
 	var contents, parts []lethe.ID
 	for i := range items {
 		byID[items[i].ID] = &items[i]
@@ -153,20 +154,20 @@ func (t *tx) placed(items []Placement) error {
 	}
 	blobs, err = all(t, scanBlob, placedParts, sqldb.JSON(parts))
 	for _, b := range blobs {
-		byID[b.ID].Blobs = []Blob{b}
+		byID[b.ID].Blobs = []ledger.Blob{b}
 	}
 	return err
 }
 
 // PlacedContents answers a page of all contents after an id, in the order of their
 // ids, for the walk that finds what the queue does not know.
-func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []Placement, err error) {
+func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "page of placed contents", func(t *tx) error {
 		names, err := all(t, sqldb.One[lethe.ID], pageContents, after, bounded(limit))
 		if err != nil {
 			return err
 		}
-		out = make([]Placement, len(names))
+		out = make([]ledger.Placement, len(names))
 		for i, id := range names {
 			out[i].ID = id
 		}
@@ -176,9 +177,9 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (ou
 }
 
 // Placed answers where the bytes of subjects lie, each named once, in their order.
-func (db *DB) Placed(ctx context.Context, subjects []Subject) (out []Placement, err error) {
+func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "where subjects lie", func(t *tx) error {
-		out = make([]Placement, len(subjects))
+		out = make([]ledger.Placement, len(subjects))
 		for i, s := range subjects {
 			out[i].Subject = s
 		}
@@ -189,10 +190,10 @@ func (db *DB) Placed(ctx context.Context, subjects []Subject) (out []Placement, 
 
 // Misplace queues subjects to be looked at now. What is queued already stays as it
 // is; it returns how many were not.
-func (db *DB) Misplace(ctx context.Context, subjects []Subject) (n int, err error) {
+func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (n int, err error) {
 	err = db.batch(ctx, "queue placements", func(t *tx) error {
 		n = 0
-		sorted := slices.SortedFunc(slices.Values(subjects), func(a, b Subject) int { return cmp.Compare(a.ID, b.ID) })
+		sorted := slices.SortedFunc(slices.Values(subjects), func(a, b ledger.Subject) int { return cmp.Compare(a.ID, b.ID) })
 		for _, s := range sorted {
 			got, err := t.exec(placeOnce, s.ID, flag(s.Part), s.Leave, t.now)
 			if err != nil {
@@ -207,7 +208,7 @@ func (db *DB) Misplace(ctx context.Context, subjects []Subject) (n int, err erro
 
 // SettlePlacements records how looking after a claimed batch ended. What was taken
 // over, or has to be looked at again, is left alone and counted as fenced.
-func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []PlacementResult) (fenced int, err error) {
+func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (fenced int, err error) {
 	err = db.batch(ctx, "settle placements", func(t *tx) error {
 		fenced = 0
 		for _, r := range results {
@@ -222,7 +223,7 @@ func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []Place
 	return fenced, err
 }
 
-func (t *tx) settlePlacement(fence int64, r PlacementResult) (int64, error) {
+func (t *tx) settlePlacement(fence int64, r ledger.PlacementResult) (int64, error) {
 	if r.Done {
 		return t.exec(placementDone, r.ID, fence)
 	}
@@ -239,7 +240,7 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 
 // PlaceBacklog counts the subjects that are due. Those under a claim that has not
 // ended count as scheduled.
-func (db *DB) PlaceBacklog(ctx context.Context) (b Backlog, err error) {
+func (db *DB) PlaceBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "placement backlog", func(t *tx) error {
 		b, err = t.backlog(placeDue, placeLater, t.now)
 		return err

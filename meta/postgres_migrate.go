@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // needs is the mark of a migration after which programs that know less than the
@@ -190,7 +191,7 @@ func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, er
 // identify reads who the ledger is, and sets the clock to at least its highest
 // time.
 func (e *server) identify(ctx context.Context, s *sqldb.Session) error {
-	var st Store
+	var st ledger.Store
 	var high lethe.Time
 	if err := s.AskOne(ctx, getStore, nil).Scan(&st.ID, &st.DB, &st.CreatedAt, &high); err != nil {
 		return fmt.Errorf("read the store's identity: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // sqlOn runs a statement beside the ledger.
@@ -38,7 +39,7 @@ func TestMigrationsRace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const instances = 6
-			var ids [instances]Store
+			var ids [instances]ledger.Store
 			var wg sync.WaitGroup
 			for i := range instances {
 				wg.Go(func() {
@@ -120,7 +121,7 @@ func TestLostCommit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			blob := lethe.RandomID(1)
-			if _, err := db.Begin(t.Context(), Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
+			if _, err := db.Begin(t.Context(), ledger.Intent{ID: blob, Backend: "disk", Size: 100}); err != nil {
 				t.Fatal(err)
 			}
 			runner := db.pg.runners[request]
@@ -132,10 +133,10 @@ func TestLostCommit(t *testing.T) {
 				_, err := s.Script(ctx, "COMMIT")
 				return errors.Join(errors.New("the answer is lost"), err)
 			}
-			commit := Commit{
-				Op: lethe.RandomID(2), What: "put", Object: Object{Bucket: "b", Key: name, Size: 100, ETag: "e"},
-				Content: ContentKey{Kind: lethe.Whole, Digest: name, Size: 100},
-				Blobs:   []Uploaded{{Blob: blob, Size: 100, Digest: name}},
+			commit := ledger.Commit{
+				Op: lethe.RandomID(2), What: "put", Object: ledger.Object{Bucket: "b", Key: name, Size: 100, ETag: "e"},
+				Content: ledger.ContentKey{Kind: lethe.Whole, Digest: name, Size: 100},
+				Blobs:   []ledger.Uploaded{{Blob: blob, Size: 100, Digest: name}},
 			}
 			if _, err := db.Commit(t.Context(), commit); !errors.Is(err, lethe.ErrUnknownOutcome) || errors.Is(err, lethe.ErrUnavailable) {
 				t.Fatalf("error %v", err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestPromoteBesideAWrite: a reaper that waits for a key which is being written
@@ -13,20 +14,20 @@ import (
 func TestPromoteBesideAWrite(t *testing.T) {
 	db := openServer(t, Options{})
 	setUp(t, db)
-	put := func(op, digest string) Commit {
+	put := func(op, digest string) ledger.Commit {
 		blob := lethe.RandomID(lethe.Time(len(op)))
-		c := Commit{
-			Op: lethe.ID(op), What: "put", Object: Object{Bucket: "b", Key: "k", Size: 100, ETag: digest},
-			Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: 100},
-			Blobs:   []Uploaded{{Blob: blob, Size: 100, Digest: digest}},
+		c := ledger.Commit{
+			Op: lethe.ID(op), What: "put", Object: ledger.Object{Bucket: "b", Key: "k", Size: 100, ETag: digest},
+			Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 100},
+			Blobs:   []ledger.Uploaded{{Blob: blob, Size: 100, Digest: digest}},
 		}
-		if _, err := db.Begin(t.Context(), Intent{ID: blob, Backend: "disk", Size: 100, Promotion: &Promotion{Commit: c}}); err != nil {
+		if _, err := db.Begin(t.Context(), ledger.Intent{ID: blob, Backend: "disk", Size: 100, Promotion: &ledger.Promotion{Commit: c}}); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	old, fresh := put("old", "old"), put("fresh", "fresh")
-	claimed, err := db.ClaimIntents(t.Context(), ClaimRequest{Worker: "w", Limit: 1})
+	claimed, err := db.ClaimIntents(t.Context(), ledger.ClaimRequest{Worker: "w", Limit: 1})
 	if err != nil || len(claimed.Intents) != 1 || claimed.Intents[0].Blob.ID != old.Blobs[0].Blob {
 		t.Fatalf("claimed %+v: %v", claimed, err)
 	}

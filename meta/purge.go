@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -37,9 +38,9 @@ var (
 
 // Purge removes up to a batch of trash entries whose undo window has passed,
 // oldest first, as Expire does with objects.
-func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
+func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 	err = db.batch(ctx, "purge", func(t *tx) error {
-		out = Reclaimed{LastDue: b.After}
+		out = ledger.Reclaimed{LastDue: b.After}
 		entries, err := t.trashNow(b)
 		if err != nil || len(entries) == 0 {
 			return err
@@ -56,7 +57,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		if len(taken) < len(found) {
 			out.More, out.LastDue = true, taken[len(taken)-1].Due
 		}
-		may, stopped, err := t.spend(GuardPurge, "", b.Limits.Purge, int64(len(taken)))
+		may, stopped, err := t.spend(ledger.GuardPurge, "", b.Limits.Purge, int64(len(taken)))
 		if stopped != nil {
 			out.Stopped = append(out.Stopped, *stopped)
 		}
@@ -68,7 +69,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 		}
 		out.Taken = namedOf(b, taken)
 		var buckets []lethe.ID
-		went, err := all(t, func(r *sql.Rows) (TrashEntry, error) {
+		went, err := all(t, func(r *sql.Rows) (ledger.TrashEntry, error) {
 			var bucket string
 			e, err := scanTrashRow(named{r, &bucket})
 			buckets = append(buckets, lethe.ID(bucket))
@@ -88,7 +89,7 @@ func (db *DB) Purge(ctx context.Context, b Batch) (out Reclaimed, err error) {
 }
 
 // trashNow finds the entries that a batch may take, and one more.
-func (t *tx) trashNow(b Batch) ([]dueEntry, error) {
+func (t *tx) trashNow(b ledger.Batch) ([]dueEntry, error) {
 	if b.Only != nil {
 		return all(t, scanDueEntry, trashNamed, sqldb.JSON(b.Only), t.now)
 	}
@@ -110,7 +111,7 @@ func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
 
 // unheld parks entries whose key is held in the bucket that has the name now, and
 // answers the others. The buckets' rows are held, as by Expire (docs/protocol.md, rule 21).
-func (t *tx) unheld(entries []dueEntry, out *Reclaimed) (free []dueRow, err error) {
+func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, err error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.bucket
@@ -157,7 +158,7 @@ func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, 
 }
 
 // PurgeBacklog counts trash entries by whether their undo window has passed.
-func (db *DB) PurgeBacklog(ctx context.Context) (b Backlog, err error) {
+func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "purge backlog", func(t *tx) error {
 		b, err = t.backlog(purgeDue, purgeLater, t.now)
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -36,9 +37,9 @@ var (
 // old, the longest silent first, so that their writers fail (ErrReaped) from now
 // on. Backend, if set, narrows it to one; After, to those silent since that
 // instant or later.
-func (db *DB) ClaimIntents(ctx context.Context, r ClaimRequest) (out ClaimedIntents, err error) {
+func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (out ledger.ClaimedIntents, err error) {
 	err = db.batch(ctx, "claim intents", func(t *tx) error {
-		out = ClaimedIntents{Now: t.now}
+		out = ledger.ClaimedIntents{Now: t.now}
 		until := t.now.Add(-r.MinAge)
 		if found, err := t.exists(anySilent, r.After, until, r.Backend); err != nil || !found {
 			return err
@@ -50,14 +51,14 @@ func (db *DB) ClaimIntents(ctx context.Context, r ClaimRequest) (out ClaimedInte
 		if err != nil {
 			return err
 		}
-		sortBlobs(blobs, func(b Blob) lethe.Time { return b.BeatAt })
+		sortBlobs(blobs, func(b ledger.Blob) lethe.Time { return b.BeatAt })
 		out.Intents, err = t.withPromotions(blobs)
 		return err
 	})
 	return out, err
 }
 
-func (t *tx) claimIdle(r ClaimRequest, until lethe.Time, fence int64) ([]Blob, error) {
+func (t *tx) claimIdle(r ledger.ClaimRequest, until lethe.Time, fence int64) ([]ledger.Blob, error) {
 	if r.Only != nil {
 		return all(t, scanBlob, claimNamedIntents, sqldb.JSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
 	}
@@ -65,20 +66,20 @@ func (t *tx) claimIdle(r ClaimRequest, until lethe.Time, fence int64) ([]Blob, e
 }
 
 // withPromotions adds to intents what proves them, where it still stands.
-func (t *tx) withPromotions(blobs []Blob) ([]ClaimedIntent, error) {
+func (t *tx) withPromotions(blobs []ledger.Blob) ([]ledger.ClaimedIntent, error) {
 	found, err := all(t, scanPromotion, claimedPromotions, sqldb.JSON(idsOf(blobs)))
 	if err != nil {
 		return nil, err
 	}
-	byBlob := make(map[lethe.ID]*Promotion, len(found))
+	byBlob := make(map[lethe.ID]*ledger.Promotion, len(found))
 	for _, p := range found {
 		if p.broken == nil { // what cannot be read proves nothing, and holds up no others
 			byBlob[p.blob] = &p.Promotion
 		}
 	}
-	out := make([]ClaimedIntent, len(blobs))
+	out := make([]ledger.ClaimedIntent, len(blobs))
 	for i, b := range blobs {
-		out[i] = ClaimedIntent{b, byBlob[b.ID]}
+		out[i] = ledger.ClaimedIntent{Blob: b, Promotion: byBlob[b.ID]}
 	}
 	return out, nil
 }
@@ -86,7 +87,7 @@ func (t *tx) withPromotions(blobs []Blob) ([]ClaimedIntent, error) {
 // storedPromotion is a row of promotions.
 type storedPromotion struct {
 	blob lethe.ID
-	Promotion
+	ledger.Promotion
 	broken error // it cannot be read
 }
 
@@ -98,7 +99,7 @@ func scanPromotion(r *sql.Rows) (p storedPromotion, err error) {
 	return p, err
 }
 
-func decodePromotion(payload string) (p Promotion, err error) {
+func decodePromotion(payload string) (p ledger.Promotion, err error) {
 	if err = json.Unmarshal([]byte(payload), &p); err != nil {
 		return p, fmt.Errorf("%w: promotion: %w", lethe.ErrCorrupt, err)
 	}
@@ -131,7 +132,7 @@ func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) err
 
 // ReapBacklog counts intents that nobody has claimed by whether they have been
 // silent for minAge.
-func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b Backlog, err error) {
+func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "reap backlog", func(t *tx) error {
 		b, err = t.backlog(reapDue, reapLater, t.now.Add(-minAge))
 		b.CountLater(minAge)
@@ -142,7 +143,7 @@ func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b Backlog,
 
 // promotion reads what proves a claimed intent: ErrFenced if the claim was taken
 // over, ErrPreconditionFailed if the key was written or removed since.
-func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p Promotion, err error) {
+func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Promotion, err error) {
 	if ours, err := t.exists(claimedIntent, blob, fence); err != nil || !ours {
 		return "", p, cmp.Or(err, lethe.ErrFenced)
 	}
@@ -161,7 +162,7 @@ func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p Promotion
 // stillPromised uses up the promotion of a write that a reaper finishes, now that
 // the key is held: whoever wrote or removed the key while this waited for it has
 // taken the promotion, and ErrPreconditionFailed is the answer.
-func (t *tx) stillPromised(blobs []Uploaded, fence int64) error {
+func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
 	if fence == 0 {
 		return nil
 	}
@@ -178,7 +179,7 @@ func (t *tx) stillPromised(blobs []Uploaded, fence int64) error {
 // and the errors of Commit. What the writer may still be sending can land late,
 // so the bytes keep a row until after the late window. The sums are those of the bytes
 // that prove it: they are kept if the writer did not know them before it sent.
-func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out Committed, err error) {
+func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out ledger.Committed, err error) {
 	err = db.batch(ctx, "promote intent "+string(blob), func(t *tx) error {
 		bucket, p, err := t.promotion(fence, blob)
 		if err != nil {

@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // promise begins a write whose size and digest are fixed beforehand.
-func (l *fixture) promise(key, digest string) (Commit, lethe.ID) {
+func (l *fixture) promise(key, digest string) (ledger.Commit, lethe.ID) {
 	l.t.Helper()
 	blob := l.id()
-	c := commitOf(l.DB, key, Uploaded{Blob: blob, Size: 100, Digest: digest})
-	_, err := l.Begin(l.ctx, Intent{ID: blob, Backend: "disk", Size: 100, Promotion: &Promotion{Commit: c}})
+	c := commitOf(l.DB, key, ledger.Uploaded{Blob: blob, Size: 100, Digest: digest})
+	_, err := l.Begin(l.ctx, ledger.Intent{ID: blob, Backend: "disk", Size: 100, Promotion: &ledger.Promotion{Commit: c}})
 	l.ok(err)
 	return c, blob
 }
 
 // silent claims all intents that had no heartbeat for an hour.
-func (l *fixture) silent() ClaimedIntents {
+func (l *fixture) silent() ledger.ClaimedIntents {
 	l.t.Helper()
-	c, err := l.ClaimIntents(l.ctx, ClaimRequest{Worker: "w", Limit: 10, MinAge: time.Hour})
+	c, err := l.ClaimIntents(l.ctx, ledger.ClaimRequest{Worker: "w", Limit: 10, MinAge: time.Hour})
 	l.ok(err)
 	return c
 }
@@ -41,7 +42,7 @@ func TestClaimIntents(t *testing.T) {
 	if in.Promotion == nil || in.Promotion.Commit.Op != c.Op || in.Promotion.Commit.Blobs[0].Digest != "d" {
 		t.Errorf("promotion %+v", in.Promotion)
 	}
-	if in.Blob.Claim != (Claim{"w", got.Fence, l.now()}) {
+	if in.Blob.Claim != (ledger.Claim{Worker: "w", Fence: got.Fence, At: l.now()}) {
 		t.Errorf("claim %+v", in.Blob.Claim)
 	}
 	l.refused(l.Beat(l.ctx, blob, 100), lethe.ErrReaped)
@@ -97,7 +98,7 @@ func TestPromote(t *testing.T) {
 	if out, found, err := l.Outcome(l.ctx, c.Op); err != nil || !found || out.ObjectID != c.Op {
 		t.Errorf("the writer finds %+v, %v, %v", out, found, err)
 	}
-	if b, _ := l.blob(blob); b.State != lethe.Live || b.Claim != (Claim{}) || b.LateUntil != l.now().Add(lateWindow) {
+	if b, _ := l.blob(blob); b.State != lethe.Live || b.Claim != (ledger.Claim{}) || b.LateUntil != l.now().Add(lateWindow) {
 		t.Errorf("blob %+v", b)
 	}
 	_, err = l.Promote(l.ctx, fence, blob, lethe.BlockSums{})
@@ -185,7 +186,7 @@ func TestRecoverIntents(t *testing.T) {
 	l.clock.Advance(time.Minute)
 	r, err := l.RecoverClaims(l.ctx, time.Minute, 10)
 	l.ok(err)
-	if len(r) != 1 || r[0] != (Recovered{"disk", lethe.Pending, 1}) {
+	if len(r) != 1 || r[0] != (ledger.Recovered{Backend: "disk", State: lethe.Pending, Claims: 1}) {
 		t.Fatalf("recovered %+v", r)
 	}
 	if again := l.silent(); len(again.Intents) != 1 {
@@ -201,7 +202,7 @@ func TestReapBacklog(t *testing.T) {
 	l.begin(8)
 	b, err := l.ReapBacklog(l.ctx, time.Hour)
 	l.ok(err)
-	want := Backlog{Count: 1, Bytes: 7, Oldest: first.Add(time.Hour), NextDue: l.now().Add(time.Hour), Scheduled: 1}
+	want := ledger.Backlog{Count: 1, Bytes: 7, Oldest: first.Add(time.Hour), NextDue: l.now().Add(time.Hour), Scheduled: 1}
 	if b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}

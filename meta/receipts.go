@@ -5,6 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -12,7 +13,7 @@ var insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2
 
 // gone notes that a version of an object went, for good: it lies under no key and
 // not in the trash. The receipt says why; the rest is filled in.
-func (t *tx) gone(bucket string, o Object, r receipt.Receipt) {
+func (t *tx) gone(bucket string, o ledger.Object, r receipt.Receipt) {
 	if t.db.o.NoReceipts {
 		return
 	}
@@ -29,16 +30,16 @@ func (t *tx) goneByAge(list []loss, of map[lethe.ID]namedRules) {
 		if g.reason != "" {
 			r.Reason, r.Rule, r.RuleNumber = g.reason, g.ruleID, g.rule
 		}
-		t.gone(of[g.bucket].was, Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
+		t.gone(of[g.bucket].was, ledger.Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
 	}
 }
 
 // left says how a settled blob left the books.
-var left = map[Result]string{Gone: receipt.Deleted, Absent: receipt.Absent}
+var left = map[ledger.Result]string{ledger.Gone: receipt.Deleted, ledger.Absent: receipt.Absent}
 
 // goneBytes notes that a blob left the books: a content's, a part of an upload, what
 // was given up, or an orphan.
-func (t *tx) goneBytes(b Blob, how string) {
+func (t *tx) goneBytes(b ledger.Blob, how string) {
 	if t.db.o.NoReceipts {
 		return
 	}
@@ -46,11 +47,6 @@ func (t *tx) goneBytes(b Blob, how string) {
 		Kind: receipt.Bytes, At: receipt.Instant(t.now), Reason: b.Reason, Size: b.Size, Content: b.ContentID,
 		Blob: b.ID, Backend: b.Backend, How: how, By: t.by,
 	})
-}
-
-// receipt is how the entry came into the trash.
-func (e TrashEntry) Receipt(as lethe.ID) *receipt.Trash {
-	return &receipt.Trash{At: receipt.Instant(e.DeletedAt), Reason: e.Reason, Op: e.Op, By: e.By, EndedBy: e.EndedBy, As: as}
 }
 
 // flushReceipts writes what went as one row: what it costs is a row for each

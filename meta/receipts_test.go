@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/receiptdb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -19,7 +20,7 @@ func TestReceiptsAreCheap(t *testing.T) {
 	l := newLedger(t)
 	for i := range n {
 		key := fmt.Sprintf("logs/2030/01/31/%06d.json", i)
-		c := commitOf(l.DB, key, Uploaded{Blob: l.begin(100), Size: 100, Digest: hexSum(key)})
+		c := commitOf(l.DB, key, ledger.Uploaded{Blob: l.begin(100), Size: 100, Digest: hexSum(key)})
 		c.TTL, c.Object.ETag = time.Minute, hexSum(key)[:32]
 		_, err := l.Commit(l.ctx, c)
 		l.ok(err)
@@ -31,18 +32,18 @@ func TestReceiptsAreCheap(t *testing.T) {
 		return count, bytes
 	}
 	l.clock.Advance(time.Hour)
-	l.expire(Batch{Limit: n})
+	l.expire(ledger.Batch{Limit: n})
 	count, bytes := rows("receipts")
 	t.Logf("%d objects expired: %d row, %d bytes each", n, count, bytes/n)
 	if count != 1 || bytes > 200*n {
 		t.Errorf("%d rows with %d bytes", count, bytes)
 	}
 	l.clock.Advance(readGrace)
-	claimed, err := l.ClaimCondemned(l.ctx, ClaimRequest{Backend: "disk", Worker: "w", Limit: n})
+	claimed, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Backend: "disk", Worker: "w", Limit: n})
 	l.ok(err)
-	s := Settlement{Fence: claimed.Fence}
+	s := ledger.Settlement{Fence: claimed.Fence}
 	for _, b := range claimed.Blobs {
-		s.Items = append(s.Items, SettleItem{ID: b.ID, Result: Gone})
+		s.Items = append(s.Items, ledger.SettleItem{ID: b.ID, Result: ledger.Gone})
 	}
 	_, err = l.Settle(l.ctx, s)
 	l.ok(err)
@@ -67,7 +68,7 @@ func TestReceiptsAreCheap(t *testing.T) {
 // to nobody who asks for a key.
 func TestNothingIsToldFromUnderTheAnchor(t *testing.T) {
 	l := newLedger(t)
-	_, err := l.Commit(l.ctx, commitOf(l.DB, "k", Uploaded{Blob: l.begin(5), Size: 5, Digest: hexSum("k")}))
+	_, err := l.Commit(l.ctx, commitOf(l.DB, "k", ledger.Uploaded{Blob: l.begin(5), Size: 5, Digest: hexSum("k")}))
 	l.ok(err)
 	l.remove("k")
 	u, err := l.UnsealedReceipts(l.ctx, 10)
@@ -99,7 +100,7 @@ func TestUnreadableReceipts(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		l.putTTL(key, "digest "+key, time.Minute)
 		l.clock.Advance(time.Hour)
-		l.expire(Batch{Limit: 1})
+		l.expire(ledger.Batch{Limit: 1})
 	}
 	write := func(query string) {
 		l.ok(l.batch(l.ctx, "damage", func(t *tx) error { _, err := t.exec(query); return err }))

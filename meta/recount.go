@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Recount recomputes references, counters and the rules of the states from the
@@ -14,7 +15,7 @@ import (
 // its cost is the size of the ledger. Each rule is looked at in a snapshot of its
 // own, and where it speaks of single contents or blobs in one for each page of
 // them: what is answered is exact, and no snapshot stands for long.
-func (db *DB) Recount(ctx context.Context) (found []Discrepancy, err error) {
+func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err error) {
 	for _, r := range bookRules {
 		more, err := db.broken(ctx, r)
 		if err != nil {
@@ -26,9 +27,9 @@ func (db *DB) Recount(ctx context.Context) (found []Discrepancy, err error) {
 }
 
 // broken answers what breaks a rule.
-func (db *DB) broken(ctx context.Context, r bookRule) (found []Discrepancy, err error) {
+func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepancy, err error) {
 	for after, more := "", true; more; {
-		var page []Discrepancy
+		var page []ledger.Discrepancy
 		err := db.walk(ctx, "recount", func(t *tx) (err error) {
 			page, more = nil, false
 			args, next := []any{}, ""
@@ -57,10 +58,10 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []Discrepancy, err 
 type bookRule struct {
 	what, query, pages string
 	// by judges the rows of the query, where it cannot itself.
-	by func(*sql.Rows) ([]Discrepancy, error)
+	by func(*sql.Rows) ([]ledger.Discrepancy, error)
 }
 
-func (r bookRule) look(t *tx, args []any) ([]Discrepancy, error) {
+func (r bookRule) look(t *tx, args []any) ([]ledger.Discrepancy, error) {
 	if r.by != nil {
 		rows, err := t.query(r.query, args...)
 		if err != nil {
@@ -69,8 +70,8 @@ func (r bookRule) look(t *tx, args []any) ([]Discrepancy, error) {
 		defer rows.Close()
 		return r.by(rows)
 	}
-	return all(t, func(row *sql.Rows) (Discrepancy, error) {
-		d := Discrepancy{What: r.what}
+	return all(t, func(row *sql.Rows) (ledger.Discrepancy, error) {
+		d := ledger.Discrepancy{What: r.what}
 		err := row.Scan(&d.Name, &d.Want, &d.Have)
 		return d, err
 	}, r.query, args...)
@@ -204,19 +205,19 @@ var composition = register(`SELECT c.id, c.digest, min(b.digest), min(b.size)
 	WHERE c.id > ?1 AND c.id <= ?2 AND c.kind = 'multipart' GROUP BY c.id, c.digest, b.segment ORDER BY c.id, b.segment`)
 
 // composed checks the digest of every composed content against its segments.
-func composed(rows *sql.Rows) ([]Discrepancy, error) {
+func composed(rows *sql.Rows) ([]ledger.Discrepancy, error) {
 	type row struct {
 		id   lethe.ID
 		want string
 		sum  lethe.SegmentSum
 	}
-	var found []Discrepancy
+	var found []ledger.Discrepancy
 	var at row // the content at hand
 	var sums []lethe.SegmentSum
 	end := func() {
 		have, err := lethe.MultipartDigest(sums)
 		if at.id != "" && (err != nil || have != at.want) {
-			found = append(found, Discrepancy{"digest", "content " + string(at.id), at.want, have})
+			found = append(found, ledger.Discrepancy{What: "digest", Name: "content " + string(at.id), Want: at.want, Have: have})
 		}
 	}
 	for rows.Next() {

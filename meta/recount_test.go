@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestRecountFinds: for each rule of the books there is a damage that it finds.
@@ -127,7 +128,7 @@ func TestRecountBesideWriters(t *testing.T) {
 			}
 			key := string(rune('a' + i%7))
 			if i%3 == 2 {
-				_, err = l.Delete(l.ctx, Deletion{Op: l.id(), Bucket: "b", Items: []DeleteItem{{Key: key}}})
+				_, err = l.Delete(l.ctx, ledger.Deletion{Op: l.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: key}}})
 			} else {
 				_, err = put(l.DB, key, "digest-"+string(rune('a'+i%5)))
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // unreset are the columns with a time that a reset of the clock leaves alone, and why.
@@ -111,11 +112,11 @@ func resetAhead(t *testing.T, open func(Options) *DB) {
 	setUp(t, l.DB)
 	l.undo()
 	trim, kept := l.twoCopies("k", "aa")
-	hold := Hold{Bucket: "b", Scope: HoldPrefix, Reason: "a matter"}
+	hold := ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Reason: "a matter"}
 	clock.Advance(ahead)
 	l.doubt("disk")
-	l.ok(l.AllowGuard(l.ctx, Allowance{Kind: GuardPurge, Until: l.now().Add(time.Hour), N: -1}))
-	_, err := l.AddAdminToken(l.ctx, AdminToken{ID: "i", Name: "n", Role: "reader", Hash: "h"}, time.Hour)
+	l.ok(l.AllowGuard(l.ctx, ledger.Allowance{Kind: ledger.GuardPurge, Until: l.now().Add(time.Hour), N: -1}))
+	_, err := l.AddAdminToken(l.ctx, ledger.AdminToken{ID: "i", Name: "n", Role: "reader", Hash: "h"}, time.Hour)
 	l.ok(err)
 	l.putTTL("held", "bb", 0)
 	l.remove("held")
@@ -152,18 +153,18 @@ func resetAhead(t *testing.T, open func(Options) *DB) {
 
 // twoCopies stores an object with a copy on "disk" and one on "tape", and answers how
 // the latter is trimmed beside the former.
-func (l *fixture) twoCopies(key, digest string) (trim Trim, kept lethe.ID) {
+func (l *fixture) twoCopies(key, digest string) (trim ledger.Trim, kept lethe.ID) {
 	l.t.Helper()
-	_, err := l.AddBackend(l.ctx, Backend{ID: "tape"})
+	_, err := l.AddBackend(l.ctx, ledger.Backend{ID: "tape"})
 	l.ok(err)
 	l.putTTL(key, digest, 0)
-	claimed, err := l.ClaimPlacements(l.ctx, PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
+	claimed, err := l.ClaimPlacements(l.ctx, ledger.PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
 	l.ok(err)
 	first := claimed.Items[0].Blobs[0]
-	second, err := l.BeginCopy(l.ctx, CopyIntent{ID: l.id(), Backend: "tape", Source: first.ID, Fence: claimed.Fence, Lease: time.Minute})
+	second, err := l.BeginCopy(l.ctx, ledger.CopyIntent{ID: l.id(), Backend: "tape", Source: first.ID, Fence: claimed.Fence, Lease: time.Minute})
 	l.ok(err)
-	l.ok(l.CommitCopy(l.ctx, CopyCommit{Blob: second.ID, Source: first.ID, Digest: digest, Fence: claimed.Fence, Lease: time.Minute}))
-	return Trim{Content: first.ContentID, Blobs: []lethe.ID{second.ID}, Reason: lethe.ReasonSurplus, Fence: claimed.Fence, Lease: time.Minute}, first.ID
+	l.ok(l.CommitCopy(l.ctx, ledger.CopyCommit{Blob: second.ID, Source: first.ID, Digest: digest, Fence: claimed.Fence, Lease: time.Minute}))
+	return ledger.Trim{Content: first.ContentID, Blobs: []lethe.ID{second.ID}, Reason: lethe.ReasonSurplus, Fence: claimed.Fence, Lease: time.Minute}, first.ID
 }
 
 // doubt holds a backend for an older copy of it, and lets it go on.
@@ -171,18 +172,18 @@ func (l *fixture) doubt(backend string) {
 	l.t.Helper()
 	list, err := l.Backends(l.ctx)
 	l.ok(err)
-	i := slices.IndexFunc(list, func(b Backend) bool { return b.ID == backend })
-	l.ok(l.ChangeHold(l.ctx, list[i], BackendHold{For: HeldForBackend, Reason: "an older copy"}))
+	i := slices.IndexFunc(list, func(b ledger.Backend) bool { return b.ID == backend })
+	l.ok(l.ChangeHold(l.ctx, list[i], ledger.BackendHold{For: ledger.HeldForBackend, Reason: "an older copy"}))
 	l.ok(l.HoldBackend(l.ctx, backend, ""))
 }
 
 // purges checks how many entries of the trash are purged now.
 func (l *fixture) purges(want int) {
 	l.t.Helper()
-	before := len(l.trash(TrashQuery{}))
-	_, err := l.Purge(l.ctx, Batch{Limit: 10})
+	before := len(l.trash(ledger.TrashQuery{}))
+	_, err := l.Purge(l.ctx, ledger.Batch{Limit: 10})
 	l.ok(err)
-	if n := before - len(l.trash(TrashQuery{})); n != want {
+	if n := before - len(l.trash(ledger.TrashQuery{})); n != want {
 		l.t.Errorf("%d entries were purged, not %d", n, want)
 	}
 }

@@ -6,27 +6,8 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Segment is one piece of a content, with the blobs that hold it, best first
-// (live and not suspect before suspect; condemned and pending are left out). Of
-// the blobs it knows what reading needs: ID, Backend, State, Size, Digest, CRC32C, Block,
-// ContentID, Segment, Replica and Suspect.
-type Segment struct {
-	Size   int64
-	Digest string
-	Blobs  []Blob
-	// Blocks are the sums of its blocks that go with some copy, if they fill at most
-	// one row of SumsPerRow; else the ledger is to be asked for what is needed of them.
-	Blocks lethe.BlockSums
-}
-
-// Resolved is an object with where its bytes lie, read in one snapshot.
-type Resolved struct {
-	Object   Object
-	Segments []Segment // in order; empty for zero bytes
-	Now      lethe.Time
-}
 
 // copyColumns are what reading needs of a blob, in the order of copied.
 const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block, k.sums`
@@ -51,7 +32,7 @@ var (
 // Resolve finds an object and where its bytes lie, in one snapshot:
 // ErrNoSuchBucket, ErrNoSuchKey (also from the instant its time has passed),
 // ErrCorrupt if its segments do not make up its content.
-func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, err error) {
+func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
 	err = db.glance(ctx, glimpse{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
 		out, found, err = t.resolve(bucket, key)
@@ -76,7 +57,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out Resolved, er
 }
 
 // resolve finds an object that is visible, and its first segment.
-func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
+func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err error) {
 	var first []segmentCopy
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
 		c, err := t.scanResolved(r, &out.Object)
@@ -87,24 +68,15 @@ func (t *tx) resolve(bucket, key string) (out Resolved, found bool, err error) {
 		return none, err
 	}, resolveObject, bucket, key)
 	if err != nil || !found || !out.Object.VisibleAt(t.now) {
-		return Resolved{}, false, err
+		return ledger.Resolved{}, false, err
 	}
 	out.Object.Bucket, out.Now = bucket, t.now
 	out.Segments = bySegment(first, out.Object.ContentID)
 	return out, true, nil
 }
 
-// covered says that the segments are all of the object.
-func (r Resolved) Covered() bool {
-	size := int64(0)
-	for _, s := range r.Segments {
-		size += s.Size
-	}
-	return size == r.Object.Size
-}
-
 // scanResolved scans a row of resolveObject; a copy without an id is none.
-func (t *tx) scanResolved(r *sql.Rows, o *Object) (c segmentCopy, err error) {
+func (t *tx) scanResolved(r *sql.Rows, o *ledger.Object) (c segmentCopy, err error) {
 	var rules string
 	var into copied
 	if *o, err = scanObject(r, append([]any{&rules}, into.columns()...)...); err != nil {
@@ -114,7 +86,7 @@ func (t *tx) scanResolved(r *sql.Rows, o *Object) (c segmentCopy, err error) {
 }
 
 // nameRule names the rule that ends an object, of the rules of its bucket.
-func (t *tx) nameRule(o *Object, text string) error {
+func (t *tx) nameRule(o *ledger.Object, text string) error {
 	if o.RuleNumber == 0 {
 		return nil
 	}
@@ -134,7 +106,7 @@ type copied struct {
 
 // segmentCopy is a copy of a segment, with the sums of its blocks if one row has all.
 type segmentCopy struct {
-	Blob
+	ledger.Blob
 	sums lethe.BlockSums
 }
 
@@ -143,7 +115,7 @@ func (c *copied) columns() []any {
 }
 
 func (c *copied) copy() segmentCopy {
-	out := segmentCopy{Blob: Blob{
+	out := segmentCopy{Blob: ledger.Blob{
 		ID: lethe.ID(c.id.String), Backend: c.backend.String, State: lethe.Live, Size: c.size.Int64, Digest: c.digest.String,
 		Segment: int(c.segment.Int64), Replica: int(c.replica.Int64), Suspect: c.suspect.Bool, CRC32C: uint32(c.crc.Int64),
 		Block: c.block.Int64,
@@ -161,7 +133,7 @@ func scanCopy(r *sql.Rows) (segmentCopy, error) {
 }
 
 // segments lists the copies of an object's bytes, best first.
-func (t *tx) segments(o Object) ([]Segment, error) {
+func (t *tx) segments(o ledger.Object) ([]ledger.Segment, error) {
 	if o.ContentID == "" {
 		return nil, nil
 	}
@@ -169,7 +141,7 @@ func (t *tx) segments(o Object) ([]Segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := Resolved{Object: o, Segments: bySegment(blobs, o.ContentID)}
+	r := ledger.Resolved{Object: o, Segments: bySegment(blobs, o.ContentID)}
 	if !r.Covered() {
 		return nil, fmt.Errorf("content %s has segments that do not make up its %d bytes: %w", o.ContentID, o.Size, lethe.ErrCorrupt)
 	}
@@ -178,14 +150,14 @@ func (t *tx) segments(o Object) ([]Segment, error) {
 
 // bySegment puts the copies of a content together by segment, as far as none is
 // missing.
-func bySegment(copies []segmentCopy, content lethe.ID) (out []Segment) {
+func bySegment(copies []segmentCopy, content lethe.ID) (out []ledger.Segment) {
 	for _, b := range copies {
 		if b.Segment > len(out) {
 			break
 		}
 		b.ContentID = content
 		if b.Segment == len(out) {
-			out = append(out, Segment{Size: b.Size, Digest: b.Digest})
+			out = append(out, ledger.Segment{Size: b.Size, Digest: b.Digest})
 		}
 		seg := &out[b.Segment]
 		seg.Blobs = append(seg.Blobs, b.Blob)

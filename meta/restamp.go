@@ -10,17 +10,9 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
-
-// Restamped is what one step of stamping anew did.
-type Restamped struct {
-	Bucket  string
-	Seen    int  // objects looked at
-	Changed int  // objects whose end changed
-	Done    bool // the bucket has no stamps of older rules any more
-	More    bool // there is more to do, in this bucket or another
-}
 
 var (
 	beginRestamp = register(`INSERT INTO restamps (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
@@ -54,9 +46,9 @@ func (t *tx) beginRestamp(bucket lethe.ID) error {
 // has now, in one transaction that also notes how far it came: whoever goes on,
 // goes on there. It touches no client's time to live. Nothing changes where
 // nothing is to be done.
-func (db *DB) Restamp(ctx context.Context, limit int) (out Restamped, err error) {
+func (db *DB) Restamp(ctx context.Context, limit int) (out ledger.Restamped, err error) {
 	err = db.batch(ctx, "restamp", func(t *tx) error {
-		out = Restamped{}
+		out = ledger.Restamped{}
 		ids, err := all(t, sqldb.One[lethe.ID], nextRestamp)
 		if err != nil || len(ids) == 0 {
 			return err
@@ -66,7 +58,7 @@ func (db *DB) Restamp(ctx context.Context, limit int) (out Restamped, err error)
 	return out, err
 }
 
-func (t *tx) restampBucket(id lethe.ID, limit int64, out *Restamped) error {
+func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) error {
 	byID, err := t.rulesByID([]lethe.ID{id})
 	if err != nil {
 		return err
@@ -81,7 +73,7 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *Restamped) error {
 		return t.failed(err)
 	}
 	b := byID[id]
-	list, err := all(t, func(r *sql.Rows) (Object, error) { return scanObject(r) }, objectsAfter, id, after, limit)
+	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsAfter, id, after, limit)
 	if err != nil {
 		return err
 	}
@@ -114,7 +106,7 @@ type restampRow struct {
 }
 
 // restamp writes the stamps that differ, and answers how many did.
-func (t *tx) restamp(list []Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
+func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
 	var changed []restampRow
 	for _, o := range list {
 		at, number := o.RuleAt, o.RuleNumber
@@ -132,9 +124,9 @@ func (t *tx) restamp(list []Object, rules func(bucket lethe.ID) lifecycle.Rules)
 }
 
 // RestampBacklog counts the objects that may carry stamps of older rules.
-func (db *DB) RestampBacklog(ctx context.Context) (b Backlog, err error) {
+func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "restamp backlog", func(t *tx) error {
-		b = Backlog{}
+		b = ledger.Backlog{}
 		_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 			var id lethe.ID
 			var left int64
@@ -215,7 +207,7 @@ func (t *tx) parkHeld(s *sifted) error {
 }
 
 func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {
-	list, err := all(t, func(r *sql.Rows) (Object, error) { return scanObject(r) }, objectsOf, sqldb.JSON(stale))
+	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsOf, sqldb.JSON(stale))
 	if err != nil {
 		return false, err
 	}

@@ -3,53 +3,14 @@ package meta
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
-
-// ByConfig is who set rules that come from the configuration: nobody else may
-// change them.
-const ByConfig = "config"
-
-// ErrRulesConfigured: the rules of the bucket are set in the configuration.
-var ErrRulesConfigured = errors.New("lifecycle rules are set in the configuration")
-
-// BucketRules are the lifecycle rules of a bucket, and how far its objects carry
-// their stamps.
-type BucketRules struct {
-	Bucket string
-	Rules  lifecycle.Rules
-	By     string // who set them: ByConfig, "s3", "operator"
-	// Restamp is nil if every object carries the stamp of these rules.
-	Restamp *Restamp
-	Objects int64 // in the bucket; Restamp.Seen grows towards it
-}
-
-// Restamp is the progress of stamping a bucket's objects anew.
-type Restamp struct {
-	After     string // keys up to this one are done
-	Seen      int64  // objects looked at
-	Changed   int64  // objects whose end changed
-	StartedAt lethe.Time
-}
-
-// RulesChange sets the rules of a bucket; none removes them.
-type RulesChange struct {
-	Bucket string
-	// Into, if set, is the bucket that is meant: ErrNoSuchBucket if another has got the
-	// name meanwhile.
-	Into  lethe.ID
-	Rules lifecycle.Rules // complete (lifecycle.Rules.Complete)
-	By    string
-	// Seen, unless empty, is the digest of the rules that are to be replaced
-	// (lifecycle.Rules.Digest): ErrPreconditionFailed if others are there.
-	Seen string
-}
 
 const ruledColumns = `b.name, b.rules, b.rules_by, r.after_key, r.seen, r.changed, r.started_at,
 	(SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id)`
@@ -97,41 +58,18 @@ func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
 
 // ruledBucket reads a bucket with its rules, which do not change before the
 // transaction ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
-func (t *tx) ruledBucket(name string) (b Bucket, rs lifecycle.Rules, err error) {
+func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if t.crowded() {
 		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))
 	}
 	return t.rulesIn(name, t.row(bucketWithRules, name))
 }
 
-// stamp gives the object the end that rules give it, and no other. The client's
-// own time to live is not touched.
-func (o *Object) ApplyRules(rs lifecycle.Rules) {
-	s := rs.Stamp(o.facts())
-	o.RuleAt, o.RuleNumber = s.At, s.Rule
-	o.NameRule(rs)
-}
-
-func (o *Object) facts() lifecycle.Facts {
-	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
-}
-
-// name shows a reader the rule that ends the object. A stamp of a rule that is
-// not in force any more is none.
-func (o *Object) NameRule(rs lifecycle.Rules) {
-	o.Rule = ""
-	if r := rs.InForce(o.RuleNumber); r != nil {
-		o.Rule = r.ID
-	} else {
-		o.RuleAt, o.RuleNumber = 0, 0
-	}
-}
-
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
 // ErrRulesConfigured. Rules that are the same as before keep their number, and so
 // what they stamped goes on; what the others stamped ends nothing from now on.
 // Objects are stamped anew by Restamp.
-func (db *DB) SetRules(ctx context.Context, c RulesChange) (out BucketRules, err error) {
+func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (out ledger.BucketRules, err error) {
 	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
 		if err := t.setRules(c); err != nil {
 			return err
@@ -142,7 +80,7 @@ func (db *DB) SetRules(ctx context.Context, c RulesChange) (out BucketRules, err
 	return out, err
 }
 
-func (t *tx) setRules(c RulesChange) error {
+func (t *tx) setRules(c ledger.RulesChange) error {
 	var id lethe.ID
 	var text, by string
 	var last int64
@@ -155,8 +93,8 @@ func (t *tx) setRules(c RulesChange) error {
 	if err := isMeant(c.Bucket, id, c.Into); err != nil {
 		return err
 	}
-	if by == ByConfig && c.By != ByConfig {
-		return ErrRulesConfigured
+	if by == ledger.ByConfig && c.By != ledger.ByConfig {
+		return ledger.ErrRulesConfigured
 	}
 	old, err := lifecycle.Decode(text)
 	if err != nil {
@@ -178,7 +116,7 @@ func (t *tx) setRules(c RulesChange) error {
 }
 
 // Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
-func (db *DB) Rules(ctx context.Context, bucket string) (out BucketRules, err error) {
+func (db *DB) Rules(ctx context.Context, bucket string) (out ledger.BucketRules, err error) {
 	err = db.read(ctx, "lifecycle rules of "+bucket, func(t *tx) error {
 		out, err = t.rulesOf(bucket)
 		return err
@@ -186,20 +124,20 @@ func (db *DB) Rules(ctx context.Context, bucket string) (out BucketRules, err er
 	return out, err
 }
 
-func (t *tx) rulesOf(bucket string) (BucketRules, error) {
+func (t *tx) rulesOf(bucket string) (ledger.BucketRules, error) {
 	found, err := all(t, t.scanRules, selectRules, bucket)
 	if err == nil && len(found) == 0 {
 		err = noBucket(bucket)
 	}
 	if err != nil {
-		return BucketRules{}, err
+		return ledger.BucketRules{}, err
 	}
 	return found[0], nil
 }
 
 // RuledBuckets lists the buckets that have lifecycle rules, or whose objects
 // carry stamps of rules that they had, by name.
-func (db *DB) RuledBuckets(ctx context.Context) (list []BucketRules, err error) {
+func (db *DB) RuledBuckets(ctx context.Context) (list []ledger.BucketRules, err error) {
 	err = db.read(ctx, "buckets with lifecycle rules", func(t *tx) error {
 		list, err = all(t, t.scanRules, listRules)
 		return err
@@ -207,7 +145,7 @@ func (db *DB) RuledBuckets(ctx context.Context) (list []BucketRules, err error) 
 	return list, err
 }
 
-func (t *tx) scanRules(r *sql.Rows) (out BucketRules, err error) {
+func (t *tx) scanRules(r *sql.Rows) (out ledger.BucketRules, err error) {
 	var text string
 	var after sql.NullString
 	var seen, changed, started sql.NullInt64
@@ -215,7 +153,7 @@ func (t *tx) scanRules(r *sql.Rows) (out BucketRules, err error) {
 		return out, err
 	}
 	if after.Valid {
-		out.Restamp = &Restamp{after.String, seen.Int64, changed.Int64, lethe.Time(started.Int64)}
+		out.Restamp = &ledger.Restamp{After: after.String, Seen: seen.Int64, Changed: changed.Int64, StartedAt: lethe.Time(started.Int64)}
 	}
 	if out.Rules, err = t.db.rules.decode(text); err != nil {
 		return out, fmt.Errorf("bucket %s: %w", out.Bucket, err)

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
 // RuledUploads lists up to a limit of open uploads that a bucket's rules give up now
 // and that no hold keeps. It reads the uploads that are open under the rules'
 // prefixes, and no objects.
-func (db *DB) RuledUploads(ctx context.Context, q OverdueQuery) (list []OverdueUpload, err error) {
+func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "uploads that rules give up", func(t *tx) error {
 		list = nil
 		buckets, err := all(t, t.scanRules, listRules)
@@ -31,7 +32,7 @@ func (db *DB) RuledUploads(ctx context.Context, q OverdueQuery) (list []OverdueU
 }
 
 // ruledUploads adds those under a prefix, until as many are listed as may be.
-func (t *tx) ruledUploads(b BucketRules, prefix string, q OverdueQuery, list *[]OverdueUpload) error {
+func (t *tx) ruledUploads(b ledger.BucketRules, prefix string, q ledger.OverdueQuery, list *[]ledger.OverdueUpload) error {
 	bucket, err := t.bucket(b.Bucket)
 	if err != nil {
 		return err
@@ -60,8 +61,8 @@ func (t *tx) ruledUploads(b BucketRules, prefix string, q OverdueQuery, list *[]
 }
 
 // ruledOf weighs those of the uploads that rules give up now.
-func (t *tx) ruledOf(rs lifecycle.Rules, page []Upload) ([]OverdueUpload, error) {
-	var over []Upload
+func (t *tx) ruledOf(rs lifecycle.Rules, page []ledger.Upload) ([]ledger.OverdueUpload, error) {
+	var over []ledger.Upload
 	for _, u := range page {
 		if r, _ := givenUp(rs, u, t.now); r != nil {
 			over = append(over, u)
@@ -76,7 +77,7 @@ func (t *tx) ruledOf(rs lifecycle.Rules, page []Upload) ([]OverdueUpload, error)
 }
 
 // givenUp answers the rule that gives an upload up at the instant now.
-func givenUp(rs lifecycle.Rules, u Upload, now lethe.Time) (*lifecycle.Rule, lethe.Time) {
+func givenUp(rs lifecycle.Rules, u ledger.Upload, now lethe.Time) (*lifecycle.Rule, lethe.Time) {
 	r, at := rs.Aborts(u.Key, u.CreatedAt)
 	if r == nil || at > now {
 		return nil, 0

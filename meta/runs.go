@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // runsKept is how many finished runs of each routine Prune leaves.
@@ -46,7 +47,7 @@ const newestGood = `SELECT g.id FROM (
 
 // StartRun records that a routine began a pass; ID, Routine and Worker are the
 // caller's, the times are the ledger's.
-func (db *DB) StartRun(ctx context.Context, r Run) error {
+func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
 		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts))
 		return err
@@ -70,7 +71,7 @@ func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts
 
 // LastRuns answers the newest run of each routine and, apart, its newest
 // successful one.
-func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]Run, err error) {
+func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	err = db.read(ctx, "last runs", func(t *tx) error {
 		if last, err = t.runs(lastRuns); err != nil {
 			return err
@@ -92,12 +93,12 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 }
 
 // runs answers the runs of a query by routine.
-func (t *tx) runs(query string) (map[string]Run, error) {
+func (t *tx) runs(query string) (map[string]ledger.Run, error) {
 	list, err := all(t, scanRun, query)
 	if err != nil {
 		return nil, err
 	}
-	byRoutine := make(map[string]Run, len(list))
+	byRoutine := make(map[string]ledger.Run, len(list))
 	for _, r := range list {
 		byRoutine[r.Routine] = r
 	}
@@ -113,8 +114,8 @@ func (t *tx) pruneRuns(limit int64) (int64, error) {
 	return t.exec(deleteRuns, sqldb.JSON(old))
 }
 
-func scanRun(r *sql.Rows) (Run, error) {
-	var out Run
+func scanRun(r *sql.Rows) (ledger.Run, error) {
+	var out ledger.Run
 	var counts string
 	if err := r.Scan(&out.ID, &out.Routine, &out.Worker, &out.StartedAt, &out.BeatAt, &out.FinishedAt, &out.Outcome, &counts); err != nil {
 		return out, err

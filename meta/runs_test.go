@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // run records a pass of a routine that ended with the outcome.
@@ -13,7 +14,7 @@ func (l *fixture) run(routine, outcome string) lethe.ID {
 	l.t.Helper()
 	l.clock.Advance(time.Second)
 	id := l.id()
-	l.ok(l.StartRun(l.ctx, Run{ID: id, Routine: routine, Worker: "w"}))
+	l.ok(l.StartRun(l.ctx, ledger.Run{ID: id, Routine: routine, Worker: "w"}))
 	if outcome != "" {
 		l.ok(l.FinishRun(l.ctx, id, outcome, map[string]int64{"items": 3}))
 	}
@@ -82,14 +83,14 @@ func TestDead(t *testing.T) {
 	for i := range 3 {
 		b := l.condemnOne(fmt.Sprint("k", i))
 		ids = append(ids, b.ID)
-		l.settle(l.claim(1).Fence, SettleItem{ID: b.ID, Result: Failed, Error: "denied", Dead: true})
+		l.settle(l.claim(1).Fence, ledger.SettleItem{ID: b.ID, Result: ledger.Failed, Error: "denied", Dead: true})
 	}
-	list, err := l.Dead(l.ctx, DeadQuery{Backend: "disk", Reason: lethe.ReasonDelete, After: ids[0], Limit: 1})
+	list, err := l.Dead(l.ctx, ledger.DeadQuery{Backend: "disk", Reason: lethe.ReasonDelete, After: ids[0], Limit: 1})
 	l.ok(err)
 	if len(list) != 1 || list[0].ID != ids[1] || list[0].LastError != "denied" {
 		t.Errorf("dead %+v", list)
 	}
-	for _, q := range []DeadQuery{{Backend: "other"}, {Reason: lethe.ReasonExpiry}, {After: ids[2]}} {
+	for _, q := range []ledger.DeadQuery{{Backend: "other"}, {Reason: lethe.ReasonExpiry}, {After: ids[2]}} {
 		if list, err := l.Dead(l.ctx, q); err != nil || len(list) != 0 {
 			t.Errorf("%+v: %+v, %v", q, list, err)
 		}
@@ -129,15 +130,15 @@ func TestMarks(t *testing.T) {
 		t.Errorf("found sound %d, blob %+v", n, b)
 	}
 	for name, c := range map[string]struct {
-		q    BlobQuery
+		q    ledger.BlobQuery
 		want int
 	}{
-		"all":       {BlobQuery{}, 2},
-		"live":      {BlobQuery{States: []lethe.State{lethe.Live}}, 1},
-		"two":       {BlobQuery{States: []lethe.State{lethe.Live, lethe.Condemned}}, 2},
-		"limit":     {BlobQuery{Limit: 1}, 1},
-		"elsewhere": {BlobQuery{Backend: "other"}, 0},
-		"after":     {BlobQuery{After: max(id, gone)}, 0},
+		"all":       {ledger.BlobQuery{}, 2},
+		"live":      {ledger.BlobQuery{States: []lethe.State{lethe.Live}}, 1},
+		"two":       {ledger.BlobQuery{States: []lethe.State{lethe.Live, lethe.Condemned}}, 2},
+		"limit":     {ledger.BlobQuery{Limit: 1}, 1},
+		"elsewhere": {ledger.BlobQuery{Backend: "other"}, 0},
+		"after":     {ledger.BlobQuery{After: max(id, gone)}, 0},
 	} {
 		if list, err := l.Blobs(l.ctx, c.q); err != nil || len(list) != c.want {
 			t.Errorf("%s: %+v, %v", name, list, err)
@@ -147,7 +148,7 @@ func TestMarks(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	l := newLedger(t)
-	b, err := l.AddBackend(l.ctx, Backend{ID: "disk", Quota: 5})
+	b, err := l.AddBackend(l.ctx, ledger.Backend{ID: "disk", Quota: 5})
 	l.ok(err)
 	l.ok(l.SetEpoch(l.ctx, "disk", 3, 2))
 	for _, e := range [][2]int64{{2, 2}, {3, 1}, {3, 4}} {
@@ -156,16 +157,16 @@ func TestGuard(t *testing.T) {
 	l.refused(l.SetEpoch(l.ctx, "nowhere", 1, 1), lethe.ErrBackendMismatch)
 	l.ok(l.HoldBackend(l.ctx, "disk", "why"))
 	l.refused(l.HoldBackend(l.ctx, "nowhere", "why"), lethe.ErrBackendMismatch)
-	again, err := l.AddBackend(l.ctx, Backend{ID: "disk", Quota: 7, Epoch: 99, Held: ""})
+	again, err := l.AddBackend(l.ctx, ledger.Backend{ID: "disk", Quota: 7, Epoch: 99, Held: ""})
 	l.ok(err)
-	want := Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", HeldFor: HeldByPerson, CreatedAt: b.CreatedAt}
+	want := ledger.Backend{ID: "disk", Quota: 7, Epoch: 2, Intended: 3, Held: "why", HeldFor: ledger.HeldByPerson, CreatedAt: b.CreatedAt}
 	if again != want {
 		t.Errorf("backend %+v, want %+v", again, want)
 	}
 	if list, err := l.Backends(l.ctx); err != nil || len(list) != 1 || list[0] != want {
 		t.Errorf("backends %+v, %v", list, err)
 	}
-	if _, err := l.AddBackend(l.ctx, Backend{ID: "x", Quota: -1}); err == nil {
+	if _, err := l.AddBackend(l.ctx, ledger.Backend{ID: "x", Quota: -1}); err == nil {
 		t.Error("a negative quota was taken")
 	}
 	s, err := l.Identity(l.ctx)
@@ -177,16 +178,16 @@ func TestGuard(t *testing.T) {
 
 func TestAccessKeys(t *testing.T) {
 	l := newLedger(t)
-	k, err := l.AddAccessKey(l.ctx, AccessKey{ID: "AK2", Secret: "s2", Buckets: []string{"b", "c"}, ReadOnly: true, Settings: true})
+	k, err := l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "AK2", Secret: "s2", Buckets: []string{"b", "c"}, ReadOnly: true, Settings: true})
 	l.ok(err)
 	if k.Owner != "AK2" || k.CreatedAt != l.now() {
 		t.Errorf("added %+v", k)
 	}
-	_, err = l.AddAccessKey(l.ctx, AccessKey{ID: "AK1", Secret: "s1", Owner: "alice"})
+	_, err = l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "AK1", Secret: "s1", Owner: "alice"})
 	l.ok(err)
-	_, err = l.AddAccessKey(l.ctx, AccessKey{ID: "AK1", Secret: "other"})
+	_, err = l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "AK1", Secret: "other"})
 	l.refused(err, lethe.ErrAccessKeyExists)
-	if _, err = l.AddAccessKey(l.ctx, AccessKey{ID: "AK3"}); err == nil {
+	if _, err = l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "AK3"}); err == nil {
 		t.Error("a key without a secret was taken")
 	}
 	got, err := l.AccessKey(l.ctx, "AK2")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // blobColumns are a blob's columns in the order of scanBlob.
@@ -29,10 +30,10 @@ func qualified(table, columns string) string {
 	return strings.Join(names, ", ")
 }
 
-func scanBlob(r *sql.Rows) (Blob, error) { return scanBlobRow(r) }
+func scanBlob(r *sql.Rows) (ledger.Blob, error) { return scanBlobRow(r) }
 
 // scanBlobRow scans blobColumns, and what follows them into more.
-func scanBlobRow(r sqldb.Scanner, more ...any) (b Blob, err error) {
+func scanBlobRow(r sqldb.Scanner, more ...any) (b ledger.Blob, err error) {
 	var content, upload sql.NullString
 	err = r.Scan(append([]any{&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
 		&b.CreatedAt, &b.BeatAt, &b.DiedAt, &b.Reason, &b.DueAt, &b.LateUntil, &b.Attempts, &b.LastError, &b.Suspect, &b.VerifiedAt,
@@ -43,7 +44,7 @@ func scanBlobRow(r sqldb.Scanner, more ...any) (b Blob, err error) {
 
 // scanObject scans objectColumns, and what follows them into more; the bucket's
 // name is the caller's to fill in.
-func scanObject(r sqldb.Scanner, more ...any) (o Object, err error) {
+func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 	var content sql.NullString
 	var attrs, tags string
 	err = r.Scan(append([]any{&o.BucketID, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt,
@@ -59,7 +60,7 @@ func scanObject(r sqldb.Scanner, more ...any) (o Object, err error) {
 }
 
 // decodeAttrs is the inverse of encodeTags and, for attributes, of asJSON.
-func decodeAttrs(attrs, tags string) (a Attrs, t map[string]string, err error) {
+func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err error) {
 	if attrs != "{}" {
 		err = json.Unmarshal([]byte(attrs), &a)
 	}

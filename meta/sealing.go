@@ -15,6 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ErrSealed is wrapped when a secret cannot be opened: the sealing key that it was
@@ -24,9 +25,6 @@ var ErrSealed = errors.New("secret is sealed with a key that is not configured")
 // ErrNoSealing is wrapped when secrets are to be sealed and no sealing key is
 // configured.
 var ErrNoSealing = errors.New("no sealing key is configured")
-
-// SealingKeySize is the length of a sealing key in bytes.
-const SealingKeySize = 32
 
 // sealedPrefix begins a sealed secret: "sealed:1:", the mark of the key, a colon, and
 // nonce and ciphertext in base64. No secret in clear begins with it.
@@ -49,8 +47,8 @@ func NewSealingKeys(keys ...[]byte) (*SealingKeys, error) {
 	}
 	s := &SealingKeys{}
 	for _, key := range keys {
-		if len(key) != SealingKeySize {
-			return nil, fmt.Errorf("a sealing key has %d bytes, not %d", len(key), SealingKeySize)
+		if len(key) != ledger.SealingKeySize {
+			return nil, fmt.Errorf("a sealing key has %d bytes, not %d", len(key), ledger.SealingKeySize)
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func sealingOf(t *testing.T, keys ...byte) *SealingKeys {
 	t.Helper()
 	var list [][]byte
 	for _, k := range keys {
-		list = append(list, bytes.Repeat([]byte{k}, SealingKeySize))
+		list = append(list, bytes.Repeat([]byte{k}, ledger.SealingKeySize))
 	}
 	s, err := NewSealingKeys(list...)
 	if err != nil {
@@ -67,10 +68,10 @@ func (l *fixture) sealed(want int) {
 func withSecrets(t *testing.T) *fixture {
 	t.Helper()
 	l := newLedger(t)
-	_, err := l.AddAccessKey(l.ctx, AccessKey{ID: "plain", Secret: "secret of plain"})
+	_, err := l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "plain", Secret: "secret of plain"})
 	l.ok(err)
 	l.SealSecrets(sealingOf(t, 1))
-	_, err = l.AddAccessKey(l.ctx, AccessKey{ID: "sealed", Secret: "secret of sealed"})
+	_, err = l.AddAccessKey(l.ctx, ledger.AccessKey{ID: "sealed", Secret: "secret of sealed"})
 	l.ok(err)
 	_, err = l.ShareSecret(l.ctx, "root", "secret root")
 	l.ok(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -32,21 +33,11 @@ func init() {
 // chain is the chain of receipts.
 func (t *tx) chain() receiptdb.Tx { return receiptdb.Tx{Exec: t.exec, Query: t.query, Now: t.now} }
 
-// Unsealed is receipts that no seal covers yet, oldest first.
-type Unsealed struct {
-	Batches []receipt.Batch
-	Count   int          // receipts in Batches
-	Oldest  lethe.Time   // when the first of them was written; 0 if there is none
-	Last    receipt.Seal // the end of the chain; zero if nothing was sealed ever
-	More    bool         // there are more
-	Now     lethe.Time
-}
-
 // UnsealedReceipts reads up to limit receipts that are not sealed, and the batch
 // that goes beyond it.
-func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out Unsealed, err error) {
+func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsealed, err error) {
 	err = db.walk(ctx, "unsealed receipts", func(t *tx) error {
-		out = Unsealed{Now: t.now}
+		out = ledger.Unsealed{Now: t.now}
 		last, err := t.choose(&out, bounded(limit))
 		if err != nil || out.Count == 0 {
 			return err
@@ -61,7 +52,7 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out Unsealed, er
 }
 
 // choose finds how far a segment goes, and answers the id of its last batch.
-func (t *tx) choose(out *Unsealed, limit int64) (last int64, err error) {
+func (t *tx) choose(out *ledger.Unsealed, limit int64) (last int64, err error) {
 	type row struct {
 		id int64
 		at lethe.Time
@@ -215,28 +206,8 @@ func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (batches
 	return batches, err
 }
 
-// Sealing says when receipts are to be sealed: at once if they are worth a segment,
-// else when the oldest has waited. The zero value: at once.
-type Sealing struct {
-	Worth int64
-	After time.Duration
-}
-
-// Backlog is that of receipts of which none is sealed, the first since a time.
-func (s Sealing) Backlog(n int64, since, now lethe.Time) Backlog {
-	switch end := since.Add(s.After); {
-	case n == 0:
-		return Backlog{}
-	case n < s.Worth && end > now:
-		return Backlog{Scheduled: n, NextDue: end}
-	case n < s.Worth:
-		return Backlog{Count: n, Oldest: end}
-	}
-	return Backlog{Count: n, Oldest: since}
-}
-
 // ReceiptBacklog counts the receipts that are not sealed.
-func (db *DB) ReceiptBacklog(ctx context.Context, s Sealing) (b Backlog, err error) {
+func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "receipt backlog", func(t *tx) error {
 		var n int64
 		var since lethe.Time

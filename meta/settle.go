@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -48,9 +49,9 @@ type settleRow struct {
 
 // Settle records what became of a claimed batch. Every row is guarded by the
 // fence: what was taken over meanwhile is counted as Fenced and left alone.
-func (db *DB) Settle(ctx context.Context, s Settlement) (out Settled, err error) {
+func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (out ledger.Settled, err error) {
 	err = db.batch(ctx, "settle", func(t *tx) error {
-		p := settling{out: Settled{Now: t.now}, t: t}
+		p := settling{out: ledger.Settled{Now: t.now}, t: t}
 		if err := p.sort(s); err != nil {
 			return err
 		}
@@ -66,13 +67,13 @@ func (db *DB) Settle(ctx context.Context, s Settlement) (out Settled, err error)
 // settling sorts a settlement's items into what is removed and what stays.
 type settling struct {
 	t    *tx
-	out  Settled
+	out  ledger.Settled
 	gone []lethe.ID
 	sums []lethe.ID // of those, whose blocks have sums
 	rest []settleRow
 }
 
-func (p *settling) sort(s Settlement) error {
+func (p *settling) sort(s ledger.Settlement) error {
 	held, err := p.t.claimedRows(s)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (p *settling) sort(s Settlement) error {
 }
 
 // claimedRows are the rows of the settlement that still carry its fence.
-func (t *tx) claimedRows(s Settlement) (map[lethe.ID]condemnedRow, error) {
+func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error) {
 	names := make([]lethe.ID, len(s.Items))
 	for i, item := range s.Items {
 		names[i] = item.ID
@@ -111,26 +112,26 @@ func (t *tx) claimedRows(s Settlement) (map[lethe.ID]condemnedRow, error) {
 // item decides about one row that is still ours. Bytes that may land late are
 // gone for good only if the delete was issued, hence claimed, after the late
 // window.
-func (p *settling) item(item SettleItem, row condemnedRow) error {
+func (p *settling) item(item ledger.SettleItem, row condemnedRow) error {
 	next := settleRow{ID: row.id, State: lethe.Condemned, Due: item.RetryAt, Error: cleanText(item.Error)}
 	switch item.Result {
-	case Gone, Absent:
+	case ledger.Gone, ledger.Absent:
 		if row.lateUntil <= row.claimedAt {
 			p.remove(row, item.Result)
 			return nil
 		}
 		next.Due = row.lateUntil
 		p.out.Kept++
-	case Waits:
+	case ledger.Waits:
 		p.out.Retried++
-	case Failed:
+	case ledger.Failed:
 		next.Tries = 1
 		if !item.Dead {
 			p.out.Retried++
 			break
 		}
 		next.State, next.Due = lethe.Dead, row.due
-		p.t.counts.move(Move{row.backend, lethe.Condemned, lethe.Dead, moveAttempts, 1, row.size})
+		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})
 		p.out.Dead++
 	default:
 		return fmt.Errorf("blob %s has no result of a delete (%d)", item.ID, item.Result)
@@ -140,13 +141,13 @@ func (p *settling) item(item SettleItem, row condemnedRow) error {
 }
 
 // remove takes a row out of the books: its bytes are confirmed gone.
-func (p *settling) remove(row condemnedRow, how Result) {
+func (p *settling) remove(row condemnedRow, how ledger.Result) {
 	p.gone = append(p.gone, row.id)
 	if row.block > 0 {
 		p.sums = append(p.sums, row.id)
 	}
-	p.t.goneBytes(Blob{ID: row.id, Backend: row.backend, Size: row.size, ContentID: row.content, Reason: row.reason}, left[how])
-	p.t.counts.move(Move{row.backend, lethe.Condemned, 0, moveConfirmed, 1, row.size})
+	p.t.goneBytes(ledger.Blob{ID: row.id, Backend: row.backend, Size: row.size, ContentID: row.content, Reason: row.reason}, left[how])
+	p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: 0, Reason: moveConfirmed, Blobs: 1, Bytes: row.size})
 	p.out.Gone++
 	p.out.GoneBytes += row.size
 	p.out.DiedAt = append(p.out.DiedAt, row.diedAt)

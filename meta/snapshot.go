@@ -4,32 +4,24 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Snapshot is every row of the ledger's protocol at one instant, for checkers
 // and for support. It is as large as the ledger.
 type Snapshot struct {
-	Objects  []Object // Bucket is empty if the bucket was deleted
-	Trash    []TrashEntry
-	Contents []Content
-	Blobs    []Blob
-	Uploads  []Upload
-	Parts    []Part
-	Totals   []Total
-	Buckets  []BucketTotal
-	Guards   []Guard // what limits have counted, and clocks in doubt; Name is not told
+	Objects  []ledger.Object // Bucket is empty if the bucket was deleted
+	Trash    []ledger.TrashEntry
+	Contents []ledger.Content
+	Blobs    []ledger.Blob
+	Uploads  []ledger.Upload
+	Parts    []ledger.Part
+	Totals   []ledger.Total
+	Buckets  []ledger.BucketTotal
+	Guards   []ledger.Guard // what limits have counted, and clocks in doubt; Name is not told
 	// Receipts are those of what is gone, in the order in which it went.
 	Receipts []receipt.Receipt
-}
-
-// BucketTotal is what the counters of a bucket say.
-type BucketTotal struct {
-	ID             lethe.ID
-	Name           string // empty if the bucket was deleted
-	Objects, Bytes int64  // of its rows in objects
-	Holds          int64  // that are set in it
 }
 
 var (
@@ -57,7 +49,7 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 			func() (err error) { s.Parts, err = all(t, scanPart, snapParts); return err },
 			func() (err error) { s.Buckets, err = all(t, scanBucketTotal, snapBuckets); return err },
 			func() (err error) {
-				s.Guards, err = all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, snapGuards)
+				s.Guards, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, snapGuards)
 				return err
 			},
 		} {
@@ -77,12 +69,12 @@ func (db *DB) Snapshot(ctx context.Context) (s Snapshot, err error) {
 	return s, err
 }
 
-func scanContent(r *sql.Rows) (c Content, err error) {
+func scanContent(r *sql.Rows) (c ledger.Content, err error) {
 	err = r.Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
 	return c, err
 }
 
-func scanBucketTotal(r *sql.Rows) (b BucketTotal, err error) {
+func scanBucketTotal(r *sql.Rows) (b ledger.BucketTotal, err error) {
 	err = r.Scan(&b.ID, &b.Name, &b.Holds, &b.Objects, &b.Bytes)
 	return b, err
 }
@@ -96,7 +88,7 @@ type named struct {
 // Scan implements sqldb.Scanner.
 func (n named) Scan(dest ...any) error { return n.Rows.Scan(append(dest, n.name)...) }
 
-func scanNamedObject(r *sql.Rows) (Object, error) {
+func scanNamedObject(r *sql.Rows) (ledger.Object, error) {
 	var name string
 	o, err := scanObject(named{r, &name})
 	o.Bucket = name

@@ -6,32 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Solo asks for a run of a routine that must not run twice at once, whatever the
-// number of instances.
-type Solo struct {
-	Run Run // ID, Routine and Worker; the times are the ledger's
-	// Stale ends a run in progress that has shown no sign of life for so long: its
-	// process died or stands still. A run in progress of the same worker is left over
-	// in any case: a worker does not run a routine twice at once.
-	Stale time.Duration
-	// Seen is when the newest successful run began that the caller knows of. If a
-	// newer one began meanwhile the caller's time has not come. lethe.Forever:
-	// whatever succeeded.
-	Seen lethe.Time
-}
-
-// Begun is the answer to a Solo.
-type Begun struct {
-	OK bool
-	// Other is why not: the run in progress, or the newer successful one.
-	Other *Run
-	// Ended are the stale runs that were ended as interrupted.
-	Ended []Run
-}
 
 var (
 	soloRun  = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`)
@@ -55,9 +32,9 @@ const longestInsert = time.Minute
 // BeginRun starts a run that must be alone, unless another is in progress with a
 // fresh heartbeat or has succeeded since the caller looked. One transaction: of
 // two that ask at once one begins.
-func (db *DB) BeginRun(ctx context.Context, s Solo) (out Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
 	err = db.write(ctx, "begin run of "+s.Run.Routine, func(t *tx) error {
-		out = Begun{}
+		out = ledger.Begun{}
 		open, err := t.oneRun(soloRun, s.Run.Routine)
 		if err != nil {
 			return err
@@ -73,7 +50,7 @@ func (db *DB) BeginRun(ctx context.Context, s Solo) (out Begun, err error) {
 				return err
 			}
 			open.FinishedAt, open.Outcome = t.now, "interrupted"
-			out.Ended = []Run{*open}
+			out.Ended = []ledger.Run{*open}
 		}
 		if out.Other, err = t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || out.Other != nil {
 			return err
@@ -103,7 +80,7 @@ func (db *DB) BeginRun(ctx context.Context, s Solo) (out Begun, err error) {
 
 // EndStaleRuns ends, as interrupted, every run in progress without a sign of life
 // for age, and answers them.
-func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []Run, err error) {
+func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
 		ended, err = all(t, scanRun, staleRuns, t.now, t.now.Add(-age))
 		return err
@@ -112,8 +89,8 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []Run,
 }
 
 // oneRun answers the run of a query, nil if there is none.
-func (t *tx) oneRun(query string, args ...any) (*Run, error) {
-	list, err := all(t, func(r *sql.Rows) (Run, error) { return scanRun(r) }, query, args...)
+func (t *tx) oneRun(query string, args ...any) (*ledger.Run, error) {
+	list, err := all(t, func(r *sql.Rows) (ledger.Run, error) { return scanRun(r) }, query, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

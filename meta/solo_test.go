@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A run that ends between another's look and its insert is noticed. If it succeeded, the
@@ -28,8 +29,8 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 			}
 			asked := make(chan error, 1)
 			go func() {
-				run := Run{ID: lethe.RandomID(1), Routine: "verify", Worker: "slow"}
-				b, err := db.BeginRun(context.WithoutCancel(ctx), Solo{Run: run, Stale: time.Hour})
+				run := ledger.Run{ID: lethe.RandomID(1), Routine: "verify", Worker: "slow"}
+				b, err := db.BeginRun(context.WithoutCancel(ctx), ledger.Solo{Run: run, Stale: time.Hour})
 				if err == nil && (b.OK != begins || !begins && (b.Other == nil || b.Other.Worker != "quick")) {
 					err = fmt.Errorf("got %+v", b)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var referable = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
@@ -41,7 +42,7 @@ func (w *write) referSource() error {
 
 // source reads the row to copy from, nil if there is none. An object copied onto
 // itself is in hand already.
-func (w *write) source() (*Object, error) {
+func (w *write) source() (*ledger.Object, error) {
 	b, err := w.t.bucket(w.c.Source.Bucket)
 	if err != nil {
 		return nil, err

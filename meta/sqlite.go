@@ -19,6 +19,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Memory is the path of a ledger that lives as long as its DB, in memory.
@@ -48,7 +49,7 @@ func (o Options) withDefaults() Options {
 	o.ReadGrace = cmp.Or(o.ReadGrace, time.Hour)
 	o.LateWindow = cmp.Or(o.LateWindow, time.Hour)
 	o.OpsKept = cmp.Or(o.OpsKept, 24*time.Hour)
-	o.TrustWindow = cmp.Or(o.TrustWindow, DefaultTrust)
+	o.TrustWindow = cmp.Or(o.TrustWindow, ledger.DefaultTrust)
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var stoppedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE held_at > 0 AND kind <> 'clock' ORDER BY kind, subject`)
@@ -14,18 +15,18 @@ var stoppedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE 
 // EndStops ends the stops for limits that there are no more, and answers them as
 // they were: what they parked returns by and by (Unpark). What went within the hour
 // stays counted. A limit that is only higher than it was ends none; a person does.
-func (db *DB) EndStops(ctx context.Context, l Limits) (ended []Guard, err error) {
-	var list []Guard
+func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
+	var list []ledger.Guard
 	err = db.read(ctx, "look for stops without a limit", func(t *tx) error {
-		found, err := all(t, func(r *sql.Rows) (Guard, error) { return scanGuard(r) }, stoppedGuards)
-		list = slices.DeleteFunc(found, func(g Guard) bool { return l.Of(g.Kind).Upholds(g) })
+		found, err := all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, stoppedGuards)
+		list = slices.DeleteFunc(found, func(g ledger.Guard) bool { return l.Of(g.Kind).Upholds(g) })
 		return err
 	})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	err = db.write(ctx, "end stops without a limit", func(t *tx) error {
-		ended, err = t.freeGuards(list, func(g *Guard) bool {
+		ended, err = t.freeGuards(list, func(g *ledger.Guard) bool {
 			if g.HeldAt == 0 || l.Of(g.Kind).Upholds(*g) {
 				return false
 			}
@@ -37,20 +38,14 @@ func (db *DB) EndStops(ctx context.Context, l Limits) (ended []Guard, err error)
 	return ended, err
 }
 
-// end makes a guard one that stops nothing.
-func (g *Guard) Clear() { g.HeldAt, g.HeldUntil, g.Reason = 0, 0, "" }
-
-// parks says that a guard parks what it stops: what is its subject's own.
-func (g Guard) Defers() bool { return g.Kind == GuardRules || g.Kind == GuardTTL }
-
 // freeGuards changes guards, and has looked through what those parked that were
 // changed; it answers these as they were. In the lock order (docs/protocol.md, rule 16): the
 // buckets, the guards, then where something was let go, each sorted.
-func (t *tx) freeGuards(list []Guard, change func(*Guard) bool) (changed []Guard, err error) {
+func (t *tx) freeGuards(list []ledger.Guard, change func(*ledger.Guard) bool) (changed []ledger.Guard, err error) {
 	if _, err := t.rulesByID(parkedBy(list)); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b Guard) int {
+	slices.SortFunc(list, func(a, b ledger.Guard) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject, b.Subject))
 	})
 	for _, x := range list {
@@ -76,7 +71,7 @@ func (t *tx) freeGuards(list []Guard, change func(*Guard) bool) (changed []Guard
 }
 
 // parkedBy are the buckets of guards that park, each once, sorted.
-func parkedBy(list []Guard) (ids []lethe.ID) {
+func parkedBy(list []ledger.Guard) (ids []lethe.ID) {
 	for _, g := range list {
 		if g.Defers() {
 			ids = append(ids, lethe.ID(g.Subject))

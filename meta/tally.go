@@ -4,21 +4,8 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Tally is what the rows of a backend in a state add up to, and what the counters
-// say of them.
-type Tally struct {
-	Backend string
-	State   lethe.State
-	// Rows are counted from the rows, Counted are the counters'.
-	Rows, RowBytes        int64
-	Counted, CountedBytes int64
-}
-
-// Agrees says whether rows and counters are the same.
-func (t Tally) Agrees() bool { return t.Rows == t.Counted && t.RowBytes == t.CountedBytes }
 
 // Each part reads an index of what waits: intents, what is due, what is claimed, and
 // dead letters. Live blobs are not looked at.
@@ -35,9 +22,9 @@ var tallyOrphans = register(`SELECT backend, state, sum(rn), sum(rb), sum(cn), s
 // reserved. All is read in one snapshot, so that the comparison is exact while
 // others work. It costs what waits, not what lives. States of which there is
 // nothing are left out.
-func (db *DB) TallyOrphans(ctx context.Context) (list []Tally, err error) {
+func (db *DB) TallyOrphans(ctx context.Context) (list []ledger.Tally, err error) {
 	err = db.walk(ctx, "tally of orphan bytes", func(t *tx) error {
-		list, err = all(t, func(r *sql.Rows) (x Tally, err error) {
+		list, err = all(t, func(r *sql.Rows) (x ledger.Tally, err error) {
 			err = r.Scan(&x.Backend, &x.State, &x.Rows, &x.RowBytes, &x.Counted, &x.CountedBytes)
 			return x, err
 		}, tallyOrphans)

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestTallyFinds: a counter that is wrong differs from the rows, in its state and
 // by its amount only.
 func TestTallyFinds(t *testing.T) {
-	for damage, want := range map[string]Tally{
+	for damage, want := range map[string]ledger.Tally{
 		`UPDATE blob_counters SET bytes = bytes + 5 WHERE state = 3`: {State: lethe.Condemned, Rows: 1, Counted: 1},
 		`UPDATE blob_counters SET n = n - 1 WHERE state = 3`:         {State: lethe.Condemned, Rows: 1},
 		`DELETE FROM blob_counters WHERE state = 3`:                  {State: lethe.Condemned, Rows: 1},

@@ -8,27 +8,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Errors about tokens of the admin API.
-var (
-	ErrTokenExists = errors.New("a token of that name exists")
-	ErrNoSuchToken = errors.New("no such token")
-)
-
-// AdminToken is a token of the admin API. The ledger knows its digest only, and
-// gives no meaning to its role.
-type AdminToken struct {
-	ID        string // the public part of its text
-	Name      string // unique
-	Role      string
-	Hash      string // hex SHA-256 of its text
-	CreatedAt lethe.Time
-	CreatedBy string
-	ExpiresAt lethe.Time // 0: never
-	// Expired says that it was past its time when it was read.
-	Expired bool
-}
 
 const tokenColumns = `id, name, role, hash, created_at, created_by, expires_at`
 
@@ -42,7 +23,7 @@ var (
 // AddAdminToken keeps a token, for the given time or for ever with 0:
 // ErrTokenExists if there is one of its name. CreatedAt and ExpiresAt are the
 // ledger's.
-func (db *DB) AddAdminToken(ctx context.Context, k AdminToken, life time.Duration) (AdminToken, error) {
+func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.Duration) (ledger.AdminToken, error) {
 	if k.ID == "" || k.Name == "" || k.Role == "" || k.Hash == "" || life < 0 {
 		return k, errors.New("meta: add token: id, name, role and digest must not be empty, and its life not negative")
 	}
@@ -53,7 +34,7 @@ func (db *DB) AddAdminToken(ctx context.Context, k AdminToken, life time.Duratio
 		}
 		_, err := t.exec(insertToken, k.ID, k.Name, k.Role, k.Hash, k.CreatedAt, k.CreatedBy, k.ExpiresAt)
 		if sqldb.IsUnique(err) {
-			return ErrTokenExists
+			return ledger.ErrTokenExists
 		}
 		return err
 	})
@@ -64,17 +45,17 @@ func (db *DB) AddAdminToken(ctx context.Context, k AdminToken, life time.Duratio
 // ErrNoSuchToken.
 func (db *DB) RemoveAdminToken(ctx context.Context, name string) error {
 	return db.write(ctx, "remove token "+name, func(t *tx) error {
-		return t.must(1, ErrNoSuchToken, deleteToken, name)
+		return t.must(1, ledger.ErrNoSuchToken, deleteToken, name)
 	})
 }
 
 // AdminToken looks a token up by its id, also one that has expired:
 // ErrNoSuchToken.
-func (db *DB) AdminToken(ctx context.Context, id string) (k AdminToken, err error) {
+func (db *DB) AdminToken(ctx context.Context, id string) (k ledger.AdminToken, err error) {
 	err = db.read(ctx, "token", func(t *tx) error {
 		k, err = scanToken(t.row(selectToken, id), t.now)
 		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNoSuchToken
+			return ledger.ErrNoSuchToken
 		}
 		return err
 	})
@@ -82,15 +63,15 @@ func (db *DB) AdminToken(ctx context.Context, id string) (k AdminToken, err erro
 }
 
 // AdminTokens lists all tokens by name, those that have expired included.
-func (db *DB) AdminTokens(ctx context.Context) (list []AdminToken, err error) {
+func (db *DB) AdminTokens(ctx context.Context) (list []ledger.AdminToken, err error) {
 	err = db.read(ctx, "tokens", func(t *tx) error {
-		list, err = all(t, func(r *sql.Rows) (AdminToken, error) { return scanToken(r, t.now) }, listTokens)
+		list, err = all(t, func(r *sql.Rows) (ledger.AdminToken, error) { return scanToken(r, t.now) }, listTokens)
 		return err
 	})
 	return list, err
 }
 
-func scanToken(r sqldb.Scanner, now lethe.Time) (k AdminToken, err error) {
+func scanToken(r sqldb.Scanner, now lethe.Time) (k ledger.AdminToken, err error) {
 	err = r.Scan(&k.ID, &k.Name, &k.Role, &k.Hash, &k.CreatedAt, &k.CreatedBy, &k.ExpiresAt)
 	k.Expired = k.ExpiresAt != 0 && k.ExpiresAt <= now
 	return k, err

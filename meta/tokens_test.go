@@ -2,6 +2,7 @@ package meta
 
 import (
 	"errors"
+	"github.com/lethe-storage/lethe/ledger"
 	"testing"
 	"time"
 )
@@ -19,28 +20,28 @@ func adminTokens(t *testing.T, db *DB) {
 			t.Fatal(err)
 		}
 	}
-	first, err := db.AddAdminToken(ctx, AdminToken{ID: "1", Name: "watcher", Role: "read", Hash: "aa", CreatedBy: "root"}, 0)
+	first, err := db.AddAdminToken(ctx, ledger.AdminToken{ID: "1", Name: "watcher", Role: "read", Hash: "aa", CreatedBy: "root"}, 0)
 	ok(err)
 	if first.CreatedAt == 0 || first.ExpiresAt != 0 {
 		t.Errorf("%+v", first)
 	}
-	for _, k := range []AdminToken{
+	for _, k := range []ledger.AdminToken{
 		{ID: "2", Name: "watcher", Role: "read", Hash: "bb"}, {ID: "1", Name: "other", Role: "read", Hash: "bb"},
 	} {
-		if _, err := db.AddAdminToken(ctx, k, 0); !errors.Is(err, ErrTokenExists) {
+		if _, err := db.AddAdminToken(ctx, k, 0); !errors.Is(err, ledger.ErrTokenExists) {
 			t.Errorf("%+v: %v", k, err)
 		}
 	}
-	if _, err := db.AddAdminToken(ctx, AdminToken{ID: "3", Name: "empty", Role: "read"}, 0); err == nil {
+	if _, err := db.AddAdminToken(ctx, ledger.AdminToken{ID: "3", Name: "empty", Role: "read"}, 0); err == nil {
 		t.Error("a token without a digest was taken")
 	}
-	brief, err := db.AddAdminToken(ctx, AdminToken{ID: "0", Name: "brief", Role: "destroy", Hash: "cc"}, time.Microsecond)
+	brief, err := db.AddAdminToken(ctx, ledger.AdminToken{ID: "0", Name: "brief", Role: "destroy", Hash: "cc"}, time.Microsecond)
 	ok(err)
 	if brief.ExpiresAt != brief.CreatedAt.Add(time.Microsecond) {
 		t.Errorf("%+v", brief)
 	}
 	// The ledger's clock goes on with each transaction that writes.
-	_, err = db.AddAdminToken(ctx, AdminToken{ID: "4", Name: "last", Role: "read", Hash: "dd"}, time.Hour)
+	_, err = db.AddAdminToken(ctx, ledger.AdminToken{ID: "4", Name: "last", Role: "read", Hash: "dd"}, time.Hour)
 	ok(err)
 	list, err := db.AdminTokens(ctx)
 	ok(err)
@@ -52,10 +53,10 @@ func adminTokens(t *testing.T, db *DB) {
 		t.Errorf("%+v %v", got, err)
 	}
 	ok(db.RemoveAdminToken(ctx, "watcher"))
-	if err := db.RemoveAdminToken(ctx, "watcher"); !errors.Is(err, ErrNoSuchToken) {
+	if err := db.RemoveAdminToken(ctx, "watcher"); !errors.Is(err, ledger.ErrNoSuchToken) {
 		t.Errorf("removed twice: %v", err)
 	}
-	if _, err := db.AdminToken(ctx, "1"); !errors.Is(err, ErrNoSuchToken) {
+	if _, err := db.AdminToken(ctx, "1"); !errors.Is(err, ledger.ErrNoSuchToken) {
 		t.Errorf("found after it was removed: %v", err)
 	}
 }
@@ -63,7 +64,7 @@ func adminTokens(t *testing.T, db *DB) {
 // A token is expired from the instant on that it names.
 func TestAdminTokensExpire(t *testing.T) {
 	l := newLedger(t)
-	_, err := l.AddAdminToken(l.ctx, AdminToken{ID: "1", Name: "a", Role: "read", Hash: "aa"}, time.Hour)
+	_, err := l.AddAdminToken(l.ctx, ledger.AdminToken{ID: "1", Name: "a", Role: "read", Hash: "aa"}, time.Hour)
 	l.ok(err)
 	l.clock.Advance(time.Hour - time.Microsecond)
 	if k, err := l.AdminToken(l.ctx, "1"); err != nil || k.Expired {

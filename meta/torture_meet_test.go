@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	history "github.com/lethe-storage/lethe/internal/register"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
@@ -46,7 +47,7 @@ func (h *hand) compete(key string, value int64, o *history.Op) bool {
 	case 2:
 		o.Kind = history.Write
 		op := h.id()
-		out, err := h.db.Delete(h.ctx, Deletion{Op: op, Bucket: "plain", Items: []DeleteItem{{Key: key}}})
+		out, err := h.db.Delete(h.ctx, ledger.Deletion{Op: op, Bucket: "plain", Items: []ledger.DeleteItem{{Key: key}}})
 		if err = h.settled(op, err); err == nil && len(out.Items) > 0 {
 			err = out.Items[0].Err
 		}
@@ -85,11 +86,11 @@ func (h *hand) took(err error, promised bool, o *history.Op) bool {
 // sharedUploads are uploads that several clients work on at once.
 type sharedUploads struct {
 	mu   sync.Mutex
-	list [3]Upload
+	list [3]ledger.Upload
 }
 
 // take returns the upload in a place, made by the caller if there is none.
-func (s *sharedUploads) take(i int, create func() (Upload, error)) (u Upload, err error) {
+func (s *sharedUploads) take(i int, create func() (ledger.Upload, error)) (u ledger.Upload, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list[i].ID == "" {
@@ -103,16 +104,16 @@ func (s *sharedUploads) drop(i int, id lethe.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list[i].ID == id {
-		s.list[i] = Upload{}
+		s.list[i] = ledger.Upload{}
 	}
 }
 
 // together does something with an upload that others work on.
 func (h *hand) together() {
 	i := h.dice.IntN(len(h.shared.list))
-	u, err := h.shared.take(i, func() (Upload, error) {
+	u, err := h.shared.take(i, func() (ledger.Upload, error) {
 		bucket, key := h.key()
-		return h.db.CreateUpload(h.ctx, Upload{Bucket: bucket, Key: key})
+		return h.db.CreateUpload(h.ctx, ledger.Upload{Bucket: bucket, Key: key})
 	})
 	if !h.fine(err) {
 		return
@@ -122,15 +123,15 @@ func (h *hand) together() {
 	case 0:
 		ended = h.abort(u)
 	case 1:
-		ended = h.fine(h.db.AbortStale(h.ctx, u.ID, Stale{Age: time.Millisecond}))
+		ended = h.fine(h.db.AbortStale(h.ctx, u.ID, ledger.Stale{Age: time.Millisecond}))
 	case 2, 3:
 		parts, err := h.db.Parts(h.ctx, u.ID, 0, 0)
 		if !h.fine(err) || len(parts) == 0 {
 			return
 		}
-		var names []PartName
+		var names []ledger.PartName
 		for _, p := range parts {
-			names = append(names, PartName{p.Number, p.ETag})
+			names = append(names, ledger.PartName{Number: p.Number, ETag: p.ETag})
 		}
 		if ended = h.complete(u, names); ended {
 			h.counts.completions.Add(1)
@@ -153,7 +154,7 @@ func (h *hand) hold() {
 		return
 	}
 	defer h.holding.Delete(bucket + "/" + key)
-	hold := Hold{Bucket: bucket, Scope: HoldObject, Key: key, By: h.name}
+	hold := ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: key, By: h.name}
 	_, err := h.db.AddHold(h.ctx, hold)
 	set := h.fine(err)
 	before, err := h.db.Fate(h.ctx, bucket, key)
@@ -171,7 +172,7 @@ func (h *hand) hold() {
 	}
 	for {
 		err := h.db.LiftHold(h.ctx, hold)
-		if err == nil || errors.Is(err, ErrNoSuchHold) {
+		if err == nil || errors.Is(err, ledger.ErrNoSuchHold) {
 			return
 		}
 		if !errors.Is(err, lethe.ErrUnavailable) && !errors.Is(err, lethe.ErrUnknownOutcome) {
@@ -187,7 +188,7 @@ func (h *hand) rule() {
 	if h.dice.IntN(2) == 0 {
 		rules = lifecycle.Rules{{ID: "past", Prefix: "key1", Date: lethe.SystemClock{}.Now().Add(-48 * time.Hour)}}
 	}
-	_, err := h.db.SetRules(h.ctx, RulesChange{Bucket: "ruled", By: h.name, Rules: rules})
+	_, err := h.db.SetRules(h.ctx, ledger.RulesChange{Bucket: "ruled", By: h.name, Rules: rules})
 	if h.fine(err) {
 		h.counts.rules.Add(1)
 	}
@@ -195,17 +196,17 @@ func (h *hand) rule() {
 
 // place is a step of placement: it claims what is queued, and copies or trims it.
 func (h *hand) place() {
-	p, err := h.db.ClaimPlacements(h.ctx, PlacementClaim{Worker: h.name, Limit: 4, Lease: 50 * time.Millisecond})
+	p, err := h.db.ClaimPlacements(h.ctx, ledger.PlacementClaim{Worker: h.name, Limit: 4, Lease: 50 * time.Millisecond})
 	if !h.fine(err) {
 		return
 	}
-	var results []PlacementResult
+	var results []ledger.PlacementResult
 	for _, s := range p.Items {
 		if h.dice.IntN(8) == 0 {
 			continue // its claim ends by itself
 		}
 		h.arrange(s, p.Fence)
-		results = append(results, PlacementResult{ID: s.ID, Done: h.dice.IntN(2) == 0, RetryAt: p.Now})
+		results = append(results, ledger.PlacementResult{ID: s.ID, Done: h.dice.IntN(2) == 0, RetryAt: p.Now})
 	}
 	if len(results) > 0 {
 		_, err = h.db.SettlePlacements(h.ctx, p.Fence, results)
@@ -215,8 +216,8 @@ func (h *hand) place() {
 
 // arrange copies one of a subject's blobs to another backend, or, if there are copies
 // of it, reads one and trims the others.
-func (h *hand) arrange(s Placement, fence int64) {
-	live := slices.DeleteFunc(slices.Clone(s.Blobs), func(b Blob) bool { return b.State != lethe.Live })
+func (h *hand) arrange(s ledger.Placement, fence int64) {
+	live := slices.DeleteFunc(slices.Clone(s.Blobs), func(b ledger.Blob) bool { return b.State != lethe.Live })
 	if len(live) == 0 {
 		return
 	}
@@ -232,17 +233,17 @@ func (h *hand) arrange(s Placement, fence int64) {
 		if _, err := h.db.MarkSound(h.ctx, []lethe.ID{src.ID}, 0); !h.fine(err) {
 			return
 		}
-		n, err := h.db.TrimCopies(h.ctx, Trim{Content: s.ID, Blobs: others, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease})
+		n, err := h.db.TrimCopies(h.ctx, ledger.Trim{Content: s.ID, Blobs: others, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease})
 		if h.fine(err) && n > 0 {
 			h.counts.trims.Add(1)
 		}
 		return
 	}
-	b, err := h.db.BeginCopy(h.ctx, CopyIntent{ID: h.id(), Backend: h.backend(), Source: src.ID, Fence: fence, Lease: lease})
+	b, err := h.db.BeginCopy(h.ctx, ledger.CopyIntent{ID: h.id(), Backend: h.backend(), Source: src.ID, Fence: fence, Lease: lease})
 	if !h.fine(err) || h.dice.IntN(8) == 0 {
 		return // it dies, and the copy is the reaper's
 	}
-	err = h.db.CommitCopy(h.ctx, CopyCommit{
+	err = h.db.CommitCopy(h.ctx, ledger.CopyCommit{
 		Blob: b.ID, Source: src.ID, Digest: src.Digest, Late: h.dice.IntN(4) == 0, Fence: fence, Lease: lease,
 	})
 	if h.fine(err) {
@@ -256,16 +257,16 @@ func (h *hand) misplace() {
 	if !h.fine(err) {
 		return
 	}
-	var subjects []Subject
+	var subjects []ledger.Subject
 	for _, p := range list {
 		subjects = append(subjects, p.Subject)
 	}
-	u, err := h.shared.take(h.dice.IntN(len(h.shared.list)), func() (Upload, error) { return Upload{}, nil })
+	u, err := h.shared.take(h.dice.IntN(len(h.shared.list)), func() (ledger.Upload, error) { return ledger.Upload{}, nil })
 	if err == nil && u.ID != "" {
 		parts, err := h.db.Parts(h.ctx, u.ID, 0, 0)
 		h.fine(err)
 		for _, p := range parts {
-			subjects = append(subjects, Subject{ID: p.BlobID, Part: true, Leave: "tape"})
+			subjects = append(subjects, ledger.Subject{ID: p.BlobID, Part: true, Leave: "tape"})
 		}
 	}
 	_, err = h.db.Misplace(h.ctx, subjects)

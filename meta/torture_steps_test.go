@@ -8,14 +8,15 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func (h *hand) delete() {
 	bucket, _ := h.key()
-	d := Deletion{Op: h.id(), Bucket: bucket}
+	d := ledger.Deletion{Op: h.id(), Bucket: bucket}
 	for range 1 + h.dice.IntN(8) {
 		_, key := h.key()
-		d.Items = append(d.Items, DeleteItem{Key: key})
+		d.Items = append(d.Items, ledger.DeleteItem{Key: key})
 	}
 	out, err := h.db.Delete(h.ctx, d)
 	if h.fine(h.settled(d.Op, err)) {
@@ -33,9 +34,9 @@ func (h *hand) copy() {
 	}
 	bucket, key := h.key()
 	op := h.id()
-	_, err = h.db.Commit(h.ctx, Commit{
-		Op: op, What: "copy", Object: Object{Bucket: bucket, Key: key, Size: src.Object.Size, ETag: src.Object.ETag},
-		Source: &Source{Bucket: fromBucket, Key: from, ID: src.Object.ID},
+	_, err = h.db.Commit(h.ctx, ledger.Commit{
+		Op: op, What: "copy", Object: ledger.Object{Bucket: bucket, Key: key, Size: src.Object.Size, ETag: src.Object.ETag},
+		Source: &ledger.Source{Bucket: fromBucket, Key: from, ID: src.Object.ID},
 	})
 	h.fine(h.settled(op, err))
 }
@@ -44,9 +45,9 @@ func (h *hand) reference() {
 	bucket, key := h.key()
 	digest, size := h.body()
 	op := h.id()
-	_, err := h.db.Commit(h.ctx, Commit{
-		Op: op, What: "put", Object: Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
-		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
+	_, err := h.db.Commit(h.ctx, ledger.Commit{
+		Op: op, What: "put", Object: ledger.Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
 	})
 	h.fine(h.settled(op, err))
 }
@@ -57,9 +58,9 @@ func (h *hand) update() {
 	bucket, key := h.key()
 	op := h.id()
 	tags := map[string]string{"a": fmt.Sprint(h.dice.IntN(9))}
-	u := Update{Op: op, Bucket: bucket, Key: key, Tags: &tags}
+	u := ledger.Update{Op: op, Bucket: bucket, Key: key, Tags: &tags}
 	if h.dice.IntN(2) == 0 {
-		u.TTL = &TTLChange{TTL: time.Duration(h.dice.IntN(40)) * time.Millisecond}
+		u.TTL = &ledger.TTLChange{TTL: time.Duration(h.dice.IntN(40)) * time.Millisecond}
 	}
 	_, err := h.db.Update(h.ctx, u)
 	h.fine(h.settled(op, err))
@@ -67,11 +68,11 @@ func (h *hand) update() {
 
 func (h *hand) multipart() {
 	bucket, key := h.key()
-	u, err := h.db.CreateUpload(h.ctx, Upload{Bucket: bucket, Key: key})
+	u, err := h.db.CreateUpload(h.ctx, ledger.Upload{Bucket: bucket, Key: key})
 	if !h.fine(err) {
 		return
 	}
-	var parts []PartName
+	var parts []ledger.PartName
 	for n := range 1 + h.dice.IntN(3) {
 		if p, ok := h.part(u, n+1); ok {
 			parts = append(parts, p)
@@ -85,30 +86,30 @@ func (h *hand) multipart() {
 }
 
 // part uploads a part.
-func (h *hand) part(u Upload, number int) (PartName, bool) {
+func (h *hand) part(u ledger.Upload, number int) (ledger.PartName, bool) {
 	digest, size := h.body()
 	blob := h.id()
-	if _, err := h.db.Begin(h.ctx, Intent{ID: blob, Backend: "tape", Size: size, UploadID: u.ID, Part: number}); !h.fine(err) {
-		return PartName{}, false
+	if _, err := h.db.Begin(h.ctx, ledger.Intent{ID: blob, Backend: "tape", Size: size, UploadID: u.ID, Part: number}); !h.fine(err) {
+		return ledger.PartName{}, false
 	}
 	op := h.id()
-	_, err := h.db.CommitPart(h.ctx, PartCommit{Op: op, Part: Part{UploadID: u.ID, Number: number, BlobID: blob, Size: size, ETag: digest[:8], Digest: digest}})
-	return PartName{number, digest[:8]}, h.fine(h.settled(op, err))
+	_, err := h.db.CommitPart(h.ctx, ledger.PartCommit{Op: op, Part: ledger.Part{UploadID: u.ID, Number: number, BlobID: blob, Size: size, ETag: digest[:8], Digest: digest}})
+	return ledger.PartName{Number: number, ETag: digest[:8]}, h.fine(h.settled(op, err))
 }
 
-func (h *hand) complete(u Upload, parts []PartName) bool {
-	c := Completion{Op: h.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Parts: parts, Commit: Commit{Object: Object{ETag: "m"}}}
+func (h *hand) complete(u ledger.Upload, parts []ledger.PartName) bool {
+	c := ledger.Completion{Op: h.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Parts: parts, Commit: ledger.Commit{Object: ledger.Object{ETag: "m"}}}
 	_, err := h.db.Complete(h.ctx, c)
 	return h.fine(h.settled(c.Op, err))
 }
 
-func (h *hand) abort(u Upload) bool {
+func (h *hand) abort(u ledger.Upload) bool {
 	op := h.id()
 	return h.fine(h.settled(op, h.db.AbortUpload(h.ctx, op, u.Bucket, u.Key, u.ID)))
 }
 
 func (h *hand) restore() {
-	list, err := h.db.Trash(h.ctx, TrashQuery{Limit: 5})
+	list, err := h.db.Trash(h.ctx, ledger.TrashQuery{Limit: 5})
 	if !h.fine(err) || len(list) == 0 {
 		return
 	}
@@ -118,7 +119,7 @@ func (h *hand) restore() {
 }
 
 func (h *hand) mark() {
-	blobs, err := h.db.Blobs(h.ctx, BlobQuery{States: []lethe.State{lethe.Live}, Limit: 10})
+	blobs, err := h.db.Blobs(h.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live}, Limit: 10})
 	if !h.fine(err) {
 		return
 	}
@@ -134,7 +135,7 @@ func (h *hand) look() {
 	bucket, key := h.key()
 	_, err := h.db.Resolve(h.ctx, bucket, key)
 	h.fine(err)
-	_, err = h.db.List(h.ctx, ListQuery{Bucket: bucket, Limit: 100})
+	_, err = h.db.List(h.ctx, ledger.ListQuery{Bucket: bucket, Limit: 100})
 	h.fine(err)
 }
 
@@ -142,10 +143,10 @@ func (h *hand) look() {
 func (h *hand) work() {
 	switch h.dice.IntN(14) {
 	case 0, 1:
-		_, err := h.db.Expire(h.ctx, Batch{Limit: 20, MaxBlobs: 30})
+		_, err := h.db.Expire(h.ctx, ledger.Batch{Limit: 20, MaxBlobs: 30})
 		h.fine(err)
 	case 2:
-		_, err := h.db.Purge(h.ctx, Batch{Limit: 20})
+		_, err := h.db.Purge(h.ctx, ledger.Batch{Limit: 20})
 		h.fine(err)
 	case 3, 4, 5:
 		h.clean(h.backend())
@@ -168,15 +169,15 @@ func (h *hand) work() {
 }
 
 func (h *hand) clean(backend string) int {
-	c, err := h.db.ClaimCondemned(h.ctx, ClaimRequest{Worker: h.name, Backend: backend, Limit: 25})
+	c, err := h.db.ClaimCondemned(h.ctx, ledger.ClaimRequest{Worker: h.name, Backend: backend, Limit: 25})
 	if !h.fine(err) {
 		return 1
 	}
-	s := Settlement{Fence: c.Fence}
+	s := ledger.Settlement{Fence: c.Fence}
 	for _, b := range c.Blobs {
-		item := SettleItem{ID: b.ID, Result: Gone}
+		item := ledger.SettleItem{ID: b.ID, Result: ledger.Gone}
 		if h.dice.IntN(10) == 0 {
-			item.Result, item.RetryAt, item.Error = Failed, c.Now, "for a test\x00"
+			item.Result, item.RetryAt, item.Error = ledger.Failed, c.Now, "for a test\x00"
 		}
 		s.Items = append(s.Items, item)
 	}
@@ -188,7 +189,7 @@ func (h *hand) clean(backend string) int {
 }
 
 func (h *hand) reap(age time.Duration) int {
-	c, err := h.db.ClaimIntents(h.ctx, ClaimRequest{Worker: h.name, MinAge: age, Limit: 5})
+	c, err := h.db.ClaimIntents(h.ctx, ledger.ClaimRequest{Worker: h.name, MinAge: age, Limit: 5})
 	if !h.fine(err) {
 		return 1
 	}
@@ -214,7 +215,7 @@ func (x *torture) drain() {
 	h := x.hand(5000)
 	for n, rounds := 1, 0; n > 0 && !x.Failed(); rounds++ {
 		if rounds == 500 {
-			blobs, err := h.db.Blobs(x.ctx, BlobQuery{Limit: 3, States: []lethe.State{lethe.Pending, lethe.Condemned, lethe.Dead}})
+			blobs, err := h.db.Blobs(x.ctx, ledger.BlobQuery{Limit: 3, States: []lethe.State{lethe.Pending, lethe.Condemned, lethe.Dead}})
 			x.Fatalf("there is no end to what is left: %+v %v", blobs, err)
 		}
 		_, err := h.db.RecoverClaims(x.ctx, 0, 0)
@@ -229,10 +230,10 @@ func (x *torture) drain() {
 	for _, d := range found {
 		x.Error(d)
 	}
-	blobs, err := h.db.Blobs(x.ctx, BlobQuery{})
+	blobs, err := h.db.Blobs(x.ctx, ledger.BlobQuery{})
 	x.fine(err)
 	for _, b := range blobs {
-		if b.Claim != (Claim{}) {
+		if b.Claim != (ledger.Claim{}) {
 			x.Errorf("claimed: %+v", b)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	history "github.com/lethe-storage/lethe/internal/register"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // torture makes many clients and workers of two instances work on one ledger in
@@ -41,15 +42,15 @@ const (
 	tortureObjects = 4   // in "few"
 )
 
-var tortureBuckets = []Bucket{
+var tortureBuckets = []ledger.Bucket{
 	{Name: "plain", Owner: "alice"},
-	{Name: "undo", Owner: "alice", BucketSettings: BucketSettings{Undo: 20 * time.Millisecond}},
-	{Name: "few", Owner: "alice", BucketSettings: BucketSettings{QuotaObjects: tortureObjects}},
+	{Name: "undo", Owner: "alice", BucketSettings: ledger.BucketSettings{Undo: 20 * time.Millisecond}},
+	{Name: "few", Owner: "alice", BucketSettings: ledger.BucketSettings{QuotaObjects: tortureObjects}},
 	{Name: "ruled", Owner: "alice"},
 }
 
 // tortureBackends: placement keeps two copies of each content on two of them.
-var tortureBackends = []Backend{{ID: "disk", Quota: tortureQuota}, {ID: "tape"}, {ID: "attic"}}
+var tortureBackends = []ledger.Backend{{ID: "disk", Quota: tortureQuota}, {ID: "tape"}, {ID: "attic"}}
 
 func newTorture(t testing.TB, url string) *torture {
 	x := &torture{TB: t, ctx: t.Context(), steps: 150, contest: history.NewContest(3)}
@@ -268,17 +269,17 @@ func (h *hand) act() {
 }
 
 // commitOf is a commit of some body that is to be uploaded.
-func (h *hand) commitOf(bucket, key string) Commit {
+func (h *hand) commitOf(bucket, key string) ledger.Commit {
 	digest, size := h.body()
-	return Commit{
-		Op: h.id(), What: "put", Object: Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
-		Content: ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
-		Blobs:   []Uploaded{{Blob: h.id(), Size: size, Digest: digest, Late: h.dice.IntN(4) == 0}},
+	return ledger.Commit{
+		Op: h.id(), What: "put", Object: ledger.Object{Bucket: bucket, Key: key, Size: size, ETag: digest[:8]},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
+		Blobs:   []ledger.Uploaded{{Blob: h.id(), Size: size, Digest: digest, Late: h.dice.IntN(4) == 0}},
 	}
 }
 
 // upload makes an intent, beside others perhaps, and a commit of it.
-func (h *hand) upload(bucket, key string) (Commit, bool) {
+func (h *hand) upload(bucket, key string) (ledger.Commit, bool) {
 	c := h.commitOf(bucket, key)
 	switch h.dice.IntN(4) {
 	case 0:
@@ -293,14 +294,14 @@ func (h *hand) upload(bucket, key string) (Commit, bool) {
 }
 
 // begin makes the intent of a commit, and says whether a reaper may finish it.
-func (h *hand) begin(c Commit) (promised bool, err error) {
+func (h *hand) begin(c ledger.Commit) (promised bool, err error) {
 	up := c.Blobs[0]
-	in := Intent{ID: up.Blob, Backend: h.backend(), Size: up.Size}
+	in := ledger.Intent{ID: up.Blob, Backend: h.backend(), Size: up.Size}
 	if h.dice.IntN(3) == 0 {
 		in.Size /= 2
 	}
 	if promised = h.dice.IntN(3) == 0; promised {
-		in.Promotion = &Promotion{Commit: c}
+		in.Promotion = &ledger.Promotion{Commit: c}
 	}
 	if _, err = h.db.Begin(h.ctx, in); h.fine(err) && in.Size < up.Size {
 		err = h.db.Beat(h.ctx, up.Blob, up.Size)
@@ -333,7 +334,7 @@ func (h *hand) putOwn() {
 	if !ok {
 		return
 	}
-	c.If, c.TTL = Precondition{}, 0
+	c.If, c.TTL = ledger.Precondition{}, 0
 	_, err := h.db.Commit(h.ctx, c)
 	if err = h.settled(c.Op, err); h.fine(err) {
 		h.own[key] = c.Op
@@ -342,7 +343,7 @@ func (h *hand) putOwn() {
 
 func (h *hand) deleteOwn() {
 	key, op := h.ownKey(), h.id()
-	_, err := h.db.Delete(h.ctx, Deletion{Op: op, Bucket: "plain", Items: []DeleteItem{{Key: key}}})
+	_, err := h.db.Delete(h.ctx, ledger.Deletion{Op: op, Bucket: "plain", Items: []ledger.DeleteItem{{Key: key}}})
 	if err = h.settled(op, err); h.fine(err) {
 		h.own[key] = ""
 	}
@@ -351,7 +352,7 @@ func (h *hand) deleteOwn() {
 // verify checks that what was acknowledged is there.
 func (h *hand) verify() {
 	for key, want := range h.own {
-		var r Resolved
+		var r ledger.Resolved
 		var err error
 		for range 100 {
 			if r, err = h.db.Resolve(h.ctx, "plain", key); h.killed == "" || !errors.Is(err, lethe.ErrUnavailable) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // counted adds n objects of a byte each to a bucket's counter.
@@ -29,7 +30,7 @@ func TestGroupSharesItsCounters(t *testing.T) {
 	refused := errors.New("refused")
 	ledgers(t, func(t *testing.T, db *DB) {
 		ctx := context.Background()
-		b, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "o"})
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestGroupSharesItsCounters(t *testing.T) {
 func TestCountersThatCannotBeWritten(t *testing.T) {
 	ledgers(t, func(t *testing.T, db *DB) {
 		ctx := context.Background()
-		b, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "o"})
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestCountersThatCannotBeWritten(t *testing.T) {
 func TestMembersInAnyOrder(t *testing.T) {
 	ledgers(t, func(t *testing.T, db *DB) {
 		ctx := context.Background()
-		b, err := db.CreateBucket(ctx, Bucket{Name: "b", Owner: "o"})
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/receipt"
 )
@@ -26,7 +27,7 @@ var (
 
 // Trash lists entries in the order in which they were deleted, those that wait
 // to be purged included.
-func (db *DB) Trash(ctx context.Context, q TrashQuery) (list []TrashEntry, err error) {
+func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.TrashEntry, err error) {
 	err = db.read(ctx, "trash", func(t *tx) error {
 		list, err = all(t, scanTrash, pageTrash, q.After, q.Bucket, q.Prefix, bounded(q.Limit))
 		return err
@@ -50,7 +51,7 @@ func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 // was deleted and another, of another dedup domain, has its name;
 // ErrPreconditionFailed if the key is taken and not overwrite; ErrHeld. What it
 // replaces goes the ordinary way.
-func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (o Object, err error) {
+func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (o ledger.Object, err error) {
 	err = db.write(ctx, "restore trash entry "+string(entry), func(t *tx) error {
 		o, err = t.restore(op, entry, overwrite)
 		return err
@@ -58,10 +59,10 @@ func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (
 	return o, err
 }
 
-func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
+func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) {
 	e, b, rules, err := t.unbin(entry)
 	if err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	o := e.Object
 	o.ID, o.BucketID = op, b.ID
@@ -102,10 +103,10 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (Object, error) {
 
 // unbin takes an entry out of the trash, with its reference, and finds the
 // bucket that it came from.
-func (t *tx) unbin(entry lethe.ID) (TrashEntry, Bucket, lifecycle.Rules, error) {
+func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.Rules, error) {
 	found, err := all(t, scanTrash, takeTrash, entry)
 	if err != nil || len(found) == 0 {
-		return TrashEntry{}, Bucket{}, nil, either(err, lethe.ErrTrashNotFound)
+		return ledger.TrashEntry{}, ledger.Bucket{}, nil, either(err, lethe.ErrTrashNotFound)
 	}
 	e := found[0]
 	b, rules, err := t.holdKey(e.Object.Bucket, e.Object.Key)
@@ -119,9 +120,9 @@ func (t *tx) unbin(entry lethe.ID) (TrashEntry, Bucket, lifecycle.Rules, error) 
 	return e, b, rules, err
 }
 
-func scanTrash(r *sql.Rows) (TrashEntry, error) { return scanTrashRow(r) }
+func scanTrash(r *sql.Rows) (ledger.TrashEntry, error) { return scanTrashRow(r) }
 
-func scanTrashRow(r sqldb.Scanner) (e TrashEntry, err error) {
+func scanTrashRow(r sqldb.Scanner) (e ledger.TrashEntry, err error) {
 	var content sql.NullString
 	var attrs, tags, by, ended string
 	o := &e.Object

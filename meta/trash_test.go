@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // undo gives "b" an undo window of an hour.
 func (l *fixture) undo() {
 	l.t.Helper()
-	_, err := l.ConfigureBucket(l.ctx, "b", BucketSettings{Undo: time.Hour})
+	_, err := l.ConfigureBucket(l.ctx, "b", ledger.BucketSettings{Undo: time.Hour})
 	l.ok(err)
 }
 
-func (l *fixture) trash(q TrashQuery) []TrashEntry {
+func (l *fixture) trash(q ledger.TrashQuery) []ledger.TrashEntry {
 	l.t.Helper()
 	list, err := l.Trash(l.ctx, q)
 	l.ok(err)
@@ -30,7 +31,7 @@ func TestRestore(t *testing.T) {
 	l.undo()
 	was := l.putTTL("k", "d", 24*time.Hour).Object
 	l.remove("k")
-	e := l.trash(TrashQuery{})[0]
+	e := l.trash(ledger.TrashQuery{})[0]
 	if e.Object.ID != was.ID || e.Object.Bucket != "b" || e.Object.Key != "k" || e.PurgeAt != l.now().Add(time.Hour) || e.Reason != lethe.ReasonDelete {
 		t.Fatalf("entry %+v", e)
 	}
@@ -49,7 +50,7 @@ func TestRestore(t *testing.T) {
 	}
 	_, err = l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrTrashNotFound)
-	if len(l.trash(TrashQuery{})) != 0 {
+	if len(l.trash(ledger.TrashQuery{})) != 0 {
 		t.Error("still in the trash")
 	}
 }
@@ -61,15 +62,15 @@ func TestRestoreOver(t *testing.T) {
 	l.undo()
 	l.putTTL("k", "old", 0)
 	newer := l.putTTL("k", "new", 0).Object
-	e := l.trash(TrashQuery{})[0]
+	e := l.trash(ledger.TrashQuery{})[0]
 	_, err := l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrPreconditionFailed)
-	if len(l.trash(TrashQuery{})) != 1 {
+	if len(l.trash(ledger.TrashQuery{})) != 1 {
 		t.Fatal("a refusal changes nothing")
 	}
 	_, err = l.Restore(l.ctx, l.id(), e.ID, true)
 	l.ok(err)
-	if list := l.trash(TrashQuery{}); len(list) != 1 || list[0].Object.ID != newer.ID || list[0].Reason != lethe.ReasonOverwrite {
+	if list := l.trash(ledger.TrashQuery{}); len(list) != 1 || list[0].Object.ID != newer.ID || list[0].Reason != lethe.ReasonOverwrite {
 		t.Errorf("trash %+v", list)
 	}
 }
@@ -80,16 +81,16 @@ func TestRestoreElsewhere(t *testing.T) {
 	l.undo()
 	l.putTTL("k", "d", 0)
 	l.remove("k")
-	e := l.trash(TrashQuery{})[0]
+	e := l.trash(ledger.TrashQuery{})[0]
 	l.ok(l.DeleteBucket(l.ctx, "b"))
 	_, err := l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrNoSuchBucket)
-	_, err = l.CreateBucket(l.ctx, Bucket{Name: "b", Owner: "mallory"})
+	_, err = l.CreateBucket(l.ctx, ledger.Bucket{Name: "b", Owner: "mallory"})
 	l.ok(err)
 	_, err = l.Restore(l.ctx, l.id(), e.ID, false)
 	l.refused(err, lethe.ErrNoSuchBucket)
 	l.ok(l.DeleteBucket(l.ctx, "b"))
-	_, err = l.CreateBucket(l.ctx, Bucket{Name: "b", Owner: "alice"})
+	_, err = l.CreateBucket(l.ctx, ledger.Bucket{Name: "b", Owner: "alice"})
 	l.ok(err)
 	_, err = l.Restore(l.ctx, l.id(), e.ID, false)
 	l.ok(err)
@@ -104,15 +105,15 @@ func TestTrashPages(t *testing.T) {
 		l.remove(key)
 		l.clock.Advance(time.Second)
 	}
-	all := l.trash(TrashQuery{Bucket: "b"})
-	page := l.trash(TrashQuery{Bucket: "b", After: all[1].ID, Limit: 2})
+	all := l.trash(ledger.TrashQuery{Bucket: "b"})
+	page := l.trash(ledger.TrashQuery{Bucket: "b", After: all[1].ID, Limit: 2})
 	if len(all) != 5 || len(page) != 2 || page[0].ID != all[2].ID {
 		t.Errorf("all %+v, page %+v", all, page)
 	}
-	if list := l.trash(TrashQuery{Prefix: "k3"}); len(list) != 1 || list[0].Object.Key != "k3" {
+	if list := l.trash(ledger.TrashQuery{Prefix: "k3"}); len(list) != 1 || list[0].Object.Key != "k3" {
 		t.Errorf("by prefix: %+v", list)
 	}
-	if list := l.trash(TrashQuery{Bucket: "other"}); len(list) != 0 {
+	if list := l.trash(ledger.TrashQuery{Bucket: "other"}); len(list) != 0 {
 		t.Errorf("of another bucket: %+v", list)
 	}
 }
@@ -128,7 +129,7 @@ func TestPurge(t *testing.T) {
 	at := l.now()
 	l.clock.Advance(time.Minute)
 	l.remove("b")
-	list := l.trash(TrashQuery{})
+	list := l.trash(ledger.TrashQuery{})
 	if n, err := l.PurgeTrash(l.ctx, []lethe.ID{list[1].ID, l.id()}); n != 1 || err != nil {
 		t.Fatalf("hastened %d, %v", n, err)
 	}
@@ -137,17 +138,17 @@ func TestPurge(t *testing.T) {
 	}
 	b, err := l.PurgeBacklog(l.ctx)
 	l.ok(err)
-	want := Backlog{Count: 1, Bytes: 100, Oldest: l.now(), NextDue: at.Add(time.Hour), Scheduled: 1}
+	want := ledger.Backlog{Count: 1, Bytes: 100, Oldest: l.now(), NextDue: at.Add(time.Hour), Scheduled: 1}
 	if b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}
-	r, err := l.Purge(l.ctx, Batch{Limit: 10})
+	r, err := l.Purge(l.ctx, ledger.Batch{Limit: 10})
 	l.ok(err)
 	if r.Objects != 1 || r.Blobs != 1 || r.More || !slices.Equal(r.Dropped, []lethe.ID{second.ContentID}) {
 		t.Fatalf("purged %+v", r)
 	}
 	l.clock.Advance(2 * time.Hour)
-	r, err = l.Purge(l.ctx, Batch{Limit: 10, After: r.LastDue})
+	r, err = l.Purge(l.ctx, ledger.Batch{Limit: 10, After: r.LastDue})
 	l.ok(err)
 	if r.Objects != 1 || r.LastDue != at.Add(time.Hour) {
 		t.Fatalf("purged %+v", r)
@@ -183,7 +184,7 @@ func TestPruneBuckets(t *testing.T) {
 	if n, err := l.Prune(l.ctx, 10); n != 0 || err != nil {
 		t.Fatalf("pruned %d, %v", n, err)
 	}
-	if r := l.expire(Batch{Limit: 10}); r.Objects != 1 {
+	if r := l.expire(ledger.Batch{Limit: 10}); r.Objects != 1 {
 		t.Fatalf("expired %+v", r)
 	}
 	if n, err := l.Prune(l.ctx, 10); n != 1 || err != nil {

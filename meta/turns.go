@@ -6,63 +6,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
-
-// Turn is a bucket of which a batch takes its share.
-type Turn struct {
-	Bucket lethe.ID   // empty: condemned blobs whose bucket is not known
-	After  lethe.Time // resume: only what is due at or after this instant
-}
-
-// TurnQuery asks which buckets have something that is due.
-type TurnQuery struct {
-	Backend string                  // condemned blobs there; empty: objects
-	From    lethe.ID                // only buckets after it, in the order of their ids
-	Limit   int                     // buckets looked at
-	After   map[lethe.ID]lethe.Time // where to begin in a bucket; not there: at its oldest
-}
-
-// Turns are the buckets of a stretch that have something that is due.
-type Turns struct {
-	Due  []Turn   // in the order of their ids; After is when the first of it was due
-	Last lethe.ID // the last bucket looked at: where the next stretch begins
-	End  bool     // no bucket comes after it
-}
-
-// TakeTurns takes from each bucket its share of limit rows; what one does not use
-// up is shared by those after it. The rows come by turns as well, so that whoever
-// cuts them short cuts all alike. A limit that is not above zero is no limit.
-func TakeTurns[T any](turns []Turn, limit int, take func(Turn, int) ([]T, error)) ([]T, error) {
-	lists := make([][]T, len(turns))
-	left, longest := limit, 0
-	for i, turn := range turns {
-		share := 0
-		if limit > 0 {
-			if left == 0 {
-				break
-			}
-			if share = left / (len(turns) - i); left%(len(turns)-i) != 0 {
-				share++
-			}
-		}
-		list, err := take(turn, share)
-		if err != nil {
-			return nil, err
-		}
-		lists[i] = list
-		left -= len(list)
-		longest = max(longest, len(list))
-	}
-	var out []T
-	for n := range longest {
-		for _, list := range lists {
-			if n < len(list) {
-				out = append(out, list[n])
-			}
-		}
-	}
-	return out, nil
-}
 
 // Rows are compared with rows, because the planner of a database that knows little
 // of a bucket would otherwise search the due times of all of them.
@@ -101,13 +46,13 @@ type turnRow struct {
 // something that is due and, of blobs, not claimed. It costs a look into an index
 // for each bucket, however much of it is due. Blobs whose bucket is not known come
 // first, as if they had one.
-func (db *DB) DueBuckets(ctx context.Context, q TurnQuery) (out Turns, err error) {
+func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (out ledger.Turns, err error) {
 	err = db.walk(ctx, "buckets with work", func(t *tx) error {
 		ids, err := all(t, sqldb.One[lethe.ID], bucketsAfter, q.From, bounded(q.Limit))
 		if err != nil {
 			return err
 		}
-		out = Turns{Last: q.From, End: q.Limit <= 0 || len(ids) < q.Limit}
+		out = ledger.Turns{Last: q.From, End: q.Limit <= 0 || len(ids) < q.Limit}
 		var look []turnRow
 		if q.From == "" && q.Backend != "" {
 			look = append(look, turnRow{Past: q.After[""]})
@@ -123,7 +68,7 @@ func (db *DB) DueBuckets(ctx context.Context, q TurnQuery) (out Turns, err error
 }
 
 // dueOf answers the buckets that have something that is due.
-func (t *tx) dueOf(backend string, look []turnRow) (due []Turn, err error) {
+func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error) {
 	if len(look) == 0 {
 		return nil, nil
 	}
@@ -135,7 +80,7 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []Turn, err error) {
 		var id lethe.ID
 		var at sql.NullInt64
 		if err = r.Scan(&id, &at); err == nil && at.Valid {
-			due = append(due, Turn{id, lethe.Time(at.Int64)})
+			due = append(due, ledger.Turn{Bucket: id, After: lethe.Time(at.Int64)})
 		}
 		return none, err
 	}, text, args...)
@@ -143,15 +88,15 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []Turn, err error) {
 }
 
 // objectsByTurns finds objects that are due, some of each bucket.
-func (t *tx) objectsByTurns(b Batch) ([]dueRow, error) {
-	return TakeTurns(b.Turns, b.Limit, func(turn Turn, n int) ([]dueRow, error) {
+func (t *tx) objectsByTurns(b ledger.Batch) ([]dueRow, error) {
+	return ledger.TakeTurns(b.Turns, b.Limit, func(turn ledger.Turn, n int) ([]dueRow, error) {
 		return all(t, t.scanDueObject, turnObjects, turn.Bucket, turn.After, t.now, bounded(n))
 	})
 }
 
 // claimByTurns stamps condemned blobs, some of each bucket.
-func (t *tx) claimByTurns(r ClaimRequest, fence, limit int64, doubt bool) ([]Blob, error) {
-	return TakeTurns(r.Turns, int(limit), func(turn Turn, n int) ([]Blob, error) {
+func (t *tx) claimByTurns(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]ledger.Blob, error) {
+	return ledger.TakeTurns(r.Turns, int(limit), func(turn ledger.Turn, n int) ([]ledger.Blob, error) {
 		return all(t, scanBlob, claimTurn, r.Backend, turn.After, t.now, bounded(n), r.Worker, fence, turn.Bucket, flag(doubt))
 	})
 }

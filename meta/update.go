@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
@@ -14,7 +15,7 @@ var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_
 // Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
 // ErrPreconditionFailed, ErrInvalidTTL; ErrHeld of what is held, if its attributes
 // are to change or its end is to come sooner.
-func (db *DB) Update(ctx context.Context, u Update) (o Object, err error) {
+func (db *DB) Update(ctx context.Context, u ledger.Update) (o ledger.Object, err error) {
 	err = db.write(ctx, "update "+u.Bucket+"/"+u.Key, func(t *tx) error {
 		o, err = t.update(u)
 		return err
@@ -22,31 +23,31 @@ func (db *DB) Update(ctx context.Context, u Update) (o Object, err error) {
 	return o, err
 }
 
-func (t *tx) update(u Update) (Object, error) {
+func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	b, rules, err := t.holdKey(u.Bucket, u.Key)
 	if err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	o, err := t.holdObject(b, u.Key)
 	switch {
 	case err != nil:
-		return Object{}, err
+		return ledger.Object{}, err
 	case o == nil:
-		return Object{}, lethe.ErrNoSuchKey
+		return ledger.Object{}, lethe.ErrNoSuchKey
 	}
 	if err := t.mayUpdate(u, b, o); err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	if err := t.recordOnce(u.Op, "update", o.ID); err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	was := *o
 	if err := u.Apply(o, b, t.now); err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	if u.Shortens(was.TTLAt, o.TTLAt) {
 		if err := t.refuseHeld(b, o.Key); err != nil {
-			return Object{}, err
+			return ledger.Object{}, err
 		}
 	}
 	o.ApplyRules(rules)
@@ -54,7 +55,7 @@ func (t *tx) update(u Update) (Object, error) {
 		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
 		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
 	if err != nil {
-		return Object{}, err
+		return ledger.Object{}, err
 	}
 	return *o, t.supersede(b.ID, o.Key)
 }
@@ -62,7 +63,7 @@ func (t *tx) update(u Update) (Object, error) {
 // mayUpdate says whether an object may be changed as asked. One past its time is
 // absent, unless a hold keeps it: it is seen again with a new time to live. What
 // clients sent with the object is part of it, and held with it.
-func (t *tx) mayUpdate(u Update, b Bucket, o *Object) error {
+func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {
 	if o.VisibleAt(t.now) && u.Attrs == nil {
 		return nil
 	}
@@ -76,31 +77,4 @@ func (t *tx) mayUpdate(u Update, b Bucket, o *Object) error {
 		return held
 	}
 	return nil
-}
-
-// sooner says that the update ends the object before its time.
-func (u Update) Shortens(was, is lethe.Time) bool {
-	return u.TTL != nil && is != 0 && (was == 0 || is < was)
-}
-
-// apply makes the object what the update asks for, if its precondition holds.
-func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
-	if err := u.If.Holds(o); err != nil {
-		return err
-	}
-	if u.Attrs != nil {
-		o.Attrs, o.ModifiedAt = *u.Attrs, now
-	}
-	if u.ACL != nil {
-		o.Attrs.ACL = u.ACL
-	}
-	if u.Tags != nil {
-		if o.Tags = *u.Tags; len(o.Tags) == 0 {
-			o.Tags = nil
-		}
-	}
-	if u.TTL != nil {
-		o.TTLAt, err = b.EndOf(now, *u.TTL, 0)
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const (
@@ -29,7 +30,7 @@ var (
 
 // Upload answers an open upload: ErrNoSuchUpload, also if it is of another
 // bucket or key.
-func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u Upload, err error) {
+func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u ledger.Upload, err error) {
 	err = db.read(ctx, "upload "+string(id), func(t *tx) error {
 		u, err = t.upload(id, bucket, key)
 		return err
@@ -38,7 +39,7 @@ func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u Up
 }
 
 // UploadByID answers an open upload: ErrNoSuchUpload.
-func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (u Upload, err error) {
+func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (u ledger.Upload, err error) {
 	err = db.read(ctx, "upload "+string(id), func(t *tx) error {
 		u, err = t.uploadByID(id)
 		return err
@@ -46,22 +47,22 @@ func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (u Upload, err error)
 	return u, err
 }
 
-func (t *tx) uploadByID(id lethe.ID) (Upload, error) {
+func (t *tx) uploadByID(id lethe.ID) (ledger.Upload, error) {
 	found, err := all(t, scanUpload, selectUpload, id)
 	if err != nil {
-		return Upload{}, err
+		return ledger.Upload{}, err
 	}
 	if len(found) == 0 {
-		return Upload{}, lethe.ErrNoSuchUpload
+		return ledger.Upload{}, lethe.ErrNoSuchUpload
 	}
 	return found[0], nil
 }
 
 // upload is uploadByID for one who knows where it belongs.
-func (t *tx) upload(id lethe.ID, bucket, key string) (Upload, error) {
+func (t *tx) upload(id lethe.ID, bucket, key string) (ledger.Upload, error) {
 	u, err := t.uploadByID(id)
 	if err == nil && (u.Bucket != bucket || u.Key != key) {
-		return Upload{}, lethe.ErrNoSuchUpload
+		return ledger.Upload{}, lethe.ErrNoSuchUpload
 	}
 	return u, err
 }
@@ -69,7 +70,7 @@ func (t *tx) upload(id lethe.ID, bucket, key string) (Upload, error) {
 // Uploads lists a bucket's open uploads by key, then id: ErrNoSuchBucket. With
 // AfterKey alone it begins behind that key, with AfterUpload too behind that
 // upload of it.
-func (db *DB) Uploads(ctx context.Context, q UploadQuery) (list []Upload, err error) {
+func (db *DB) Uploads(ctx context.Context, q ledger.UploadQuery) (list []ledger.Upload, err error) {
 	err = db.read(ctx, "uploads of "+q.Bucket, func(t *tx) error {
 		list, err = t.uploads(q)
 		return err
@@ -77,7 +78,7 @@ func (db *DB) Uploads(ctx context.Context, q UploadQuery) (list []Upload, err er
 	return list, err
 }
 
-func (t *tx) uploads(q UploadQuery) ([]Upload, error) {
+func (t *tx) uploads(q ledger.UploadQuery) ([]ledger.Upload, error) {
 	b, err := t.bucket(q.Bucket)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (t *tx) uploads(q UploadQuery) ([]Upload, error) {
 // Parts lists up to limit stored parts of an upload with numbers above after,
 // ascending; none if there is no such upload. One whose bytes were found missing or
 // damaged is not among them, so that clients send it again.
-func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (parts []Part, err error) {
+func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (parts []ledger.Part, err error) {
 	err = db.read(ctx, "parts of upload "+string(upload), func(t *tx) error {
 		parts, err = all(t, scanPart, pageParts, upload, after, bounded(limit))
 		return err
@@ -96,7 +97,7 @@ func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (par
 	return parts, err
 }
 
-func scanUpload(r *sql.Rows) (u Upload, err error) {
+func scanUpload(r *sql.Rows) (u ledger.Upload, err error) {
 	var name sql.NullString
 	var attrs, tags string
 	var ttl int64
@@ -111,7 +112,7 @@ func scanUpload(r *sql.Rows) (u Upload, err error) {
 	return u, nil
 }
 
-func scanPart(r *sql.Rows) (p Part, err error) {
+func scanPart(r *sql.Rows) (p ledger.Part, err error) {
 	var blob sql.NullString
 	var checksums string
 	if err = r.Scan(&p.UploadID, &p.Number, &blob, &p.Size, &p.ETag, &p.Digest, &checksums, &p.CreatedAt); err != nil {

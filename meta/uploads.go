@@ -6,6 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -26,7 +27,7 @@ var (
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
 // ErrInvalidTTL. An empty ID gets a new one.
-func (db *DB) CreateUpload(ctx context.Context, u Upload) (Upload, error) {
+func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error) {
 	asked := u
 	err := db.write(ctx, "create upload to "+u.Bucket+"/"+u.Key, func(t *tx) (err error) {
 		u, err = t.createUpload(asked)
@@ -35,15 +36,15 @@ func (db *DB) CreateUpload(ctx context.Context, u Upload) (Upload, error) {
 	return u, err
 }
 
-func (t *tx) createUpload(u Upload) (Upload, error) {
-	if err := either(t.needsRoom(), CheckKey(u.Key)); err != nil {
+func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
+	if err := either(t.needsRoom(), ledger.CheckKey(u.Key)); err != nil {
 		return u, err
 	}
 	b, err := t.bucket(u.Bucket)
 	if err != nil {
 		return u, err
 	}
-	if _, err := b.EndOf(t.now, TTLChange{u.TTL, u.TTLAt}, b.DefaultTTL); err != nil {
+	if _, err := b.EndOf(t.now, ledger.TTLChange{TTL: u.TTL, At: u.TTLAt}, b.DefaultTTL); err != nil {
 		return u, err
 	}
 	if u.ID == "" {
@@ -58,7 +59,7 @@ func (t *tx) createUpload(u Upload) (Upload, error) {
 // CommitPart makes an uploaded blob the part of its number, in the place of the
 // part that had it, whose blob is condemned: ErrNoSuchUpload, ErrReaped. A part
 // of zero bytes has no blob.
-func (db *DB) CommitPart(ctx context.Context, c PartCommit) (Part, error) {
+func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	p := c.Part
 	err := db.write(ctx, fmt.Sprintf("commit part %d of upload %s", p.Number, p.UploadID), func(t *tx) error {
 		p.CreatedAt = t.now
@@ -67,7 +68,7 @@ func (db *DB) CommitPart(ctx context.Context, c PartCommit) (Part, error) {
 	return p, err
 }
 
-func (t *tx) commitPart(p Part, c PartCommit) error {
+func (t *tx) commitPart(p ledger.Part, c ledger.PartCommit) error {
 	if err := t.must(1, lethe.ErrNoSuchUpload, touchUpload, p.UploadID, t.now); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 
 // storePart makes a pending blob a live one that the upload owns: ErrReaped,
 // ErrNoRoom.
-func (t *tx) storePart(p Part, c PartCommit) error {
+func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	backend, reserved, err := t.pending(p.BlobID, 0)
 	if err = either(err, c.Blocks.Check(p.Size)); err != nil {
 		return err

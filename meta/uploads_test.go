@@ -7,50 +7,51 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // upload opens an upload to a key of "b".
-func (l *fixture) upload(key string, ttl time.Duration) Upload {
+func (l *fixture) upload(key string, ttl time.Duration) ledger.Upload {
 	l.t.Helper()
-	u, err := l.CreateUpload(l.ctx, Upload{Bucket: "b", Key: key, Owner: "alice", TTL: ttl, Tags: map[string]string{"a": "b"}})
+	u, err := l.CreateUpload(l.ctx, ledger.Upload{Bucket: "b", Key: key, Owner: "alice", TTL: ttl, Tags: map[string]string{"a": "b"}})
 	l.ok(err)
 	return u
 }
 
 // part stores a part of size bytes; what tells equal parts from others.
-func (l *fixture) part(u lethe.ID, number int, size int64, what string) Part {
+func (l *fixture) part(u lethe.ID, number int, size int64, what string) ledger.Part {
 	l.t.Helper()
-	p := Part{UploadID: u, Number: number, Size: size, ETag: hexSum(what)[:32], Digest: hexSum(what)}
+	p := ledger.Part{UploadID: u, Number: number, Size: size, ETag: hexSum(what)[:32], Digest: hexSum(what)}
 	if size > 0 {
 		p.BlobID = l.id()
-		_, err := l.Begin(l.ctx, Intent{ID: p.BlobID, Backend: "disk", Size: size + 3, UploadID: u, Part: number})
+		_, err := l.Begin(l.ctx, ledger.Intent{ID: p.BlobID, Backend: "disk", Size: size + 3, UploadID: u, Part: number})
 		l.ok(err)
 	}
-	p, err := l.CommitPart(l.ctx, PartCommit{Op: l.id(), Part: p})
+	p, err := l.CommitPart(l.ctx, ledger.PartCommit{Op: l.id(), Part: p})
 	l.ok(err)
 	return p
 }
 
 // completion names parts of an upload.
-func (l *fixture) completion(u Upload, parts ...Part) Completion {
-	c := Completion{Op: l.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: Commit{Object: Object{ETag: "etag-n"}}}
+func (l *fixture) completion(u ledger.Upload, parts ...ledger.Part) ledger.Completion {
+	c := ledger.Completion{Op: l.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: ledger.Commit{Object: ledger.Object{ETag: "etag-n"}}}
 	for _, p := range parts {
-		c.Parts = append(c.Parts, PartName{p.Number, p.ETag})
+		c.Parts = append(c.Parts, ledger.PartName{Number: p.Number, ETag: p.ETag})
 	}
 	return c
 }
 
 // parts stores n parts and names them.
-func (l *fixture) parts(u Upload, n int) Completion {
+func (l *fixture) parts(u ledger.Upload, n int) ledger.Completion {
 	l.t.Helper()
-	var parts []Part
+	var parts []ledger.Part
 	for i := range n {
 		parts = append(parts, l.part(u.ID, i+1, int64(i+10), fmt.Sprint("part ", i)))
 	}
 	return l.completion(u, parts...)
 }
 
-func (l *fixture) want(id lethe.ID, s lethe.State, why lethe.Reason) Blob {
+func (l *fixture) want(id lethe.ID, s lethe.State, why lethe.Reason) ledger.Blob {
 	l.t.Helper()
 	b, found := l.blob(id)
 	if !found || b.State != s || b.Reason != why {
@@ -71,9 +72,9 @@ func TestUpload(t *testing.T) {
 	l.refused(err, lethe.ErrNoSuchUpload)
 	_, err = l.UploadByID(l.ctx, l.id())
 	l.refused(err, lethe.ErrNoSuchUpload)
-	_, err = l.CreateUpload(l.ctx, Upload{Bucket: "nowhere", Key: "k"})
+	_, err = l.CreateUpload(l.ctx, ledger.Upload{Bucket: "nowhere", Key: "k"})
 	l.refused(err, lethe.ErrNoSuchBucket)
-	_, err = l.CreateUpload(l.ctx, Upload{Bucket: "b", Key: "k", TTL: -1})
+	_, err = l.CreateUpload(l.ctx, ledger.Upload{Bucket: "b", Key: "k", TTL: -1})
 	l.refused(err, lethe.ErrInvalidTTL)
 }
 
@@ -111,11 +112,11 @@ func TestCommitPartRefusals(t *testing.T) {
 	l := newLedger(t)
 	u := l.upload("k", 0)
 	blob := l.begin(5)
-	_, err := l.CommitPart(l.ctx, PartCommit{Part: Part{UploadID: l.id(), Number: 1, BlobID: blob, Size: 5}})
+	_, err := l.CommitPart(l.ctx, ledger.PartCommit{Part: ledger.Part{UploadID: l.id(), Number: 1, BlobID: blob, Size: 5}})
 	l.refused(err, lethe.ErrNoSuchUpload)
 	l.ok(l.Abandon(l.ctx, blob, false))
 	kept := l.part(u.ID, 1, 10, "kept")
-	_, err = l.CommitPart(l.ctx, PartCommit{Part: Part{UploadID: u.ID, Number: 1, BlobID: blob, Size: 5}})
+	_, err = l.CommitPart(l.ctx, ledger.PartCommit{Part: ledger.Part{UploadID: u.ID, Number: 1, BlobID: blob, Size: 5}})
 	l.refused(err, lethe.ErrReaped)
 	l.want(kept.BlobID, lethe.Live, "")
 }
@@ -126,7 +127,7 @@ func TestAbort(t *testing.T) {
 	u := l.upload("k", 0)
 	p := l.part(u.ID, 1, 10, "p")
 	coming := l.id()
-	_, err := l.Begin(l.ctx, Intent{ID: coming, Backend: "disk", Size: 5, UploadID: u.ID, Part: 2})
+	_, err := l.Begin(l.ctx, ledger.Intent{ID: coming, Backend: "disk", Size: 5, UploadID: u.ID, Part: 2})
 	l.ok(err)
 	l.refused(l.AbortUpload(l.ctx, l.id(), "b", "other", u.ID), lethe.ErrNoSuchUpload)
 	op := l.id()
@@ -140,7 +141,7 @@ func TestAbort(t *testing.T) {
 		t.Errorf("outcome %+v", out)
 	}
 	l.refused(l.AbortUpload(l.ctx, l.id(), "b", "k", u.ID), lethe.ErrNoSuchUpload)
-	_, err = l.CommitPart(l.ctx, PartCommit{Part: Part{UploadID: u.ID, Number: 2, BlobID: coming, Size: 5}})
+	_, err = l.CommitPart(l.ctx, ledger.PartCommit{Part: ledger.Part{UploadID: u.ID, Number: 2, BlobID: coming, Size: 5}})
 	l.refused(err, lethe.ErrNoSuchUpload)
 }
 
@@ -151,15 +152,15 @@ func TestStaleUploads(t *testing.T) {
 	l.part(u.ID, 1, 10, "p")
 	l.clock.Advance(time.Hour)
 	l.part(touched.ID, 1, 20, "q")
-	hour := Stale{Age: time.Hour}
-	stale, err := l.StaleUploads(l.ctx, OverdueQuery{Stale: hour, Limit: 10})
+	hour := ledger.Stale{Age: time.Hour}
+	stale, err := l.StaleUploads(l.ctx, ledger.OverdueQuery{Stale: hour, Limit: 10})
 	l.ok(err)
 	if len(stale) != 1 || stale[0].Upload.ID != u.ID {
 		t.Fatalf("stale %+v", stale)
 	}
 	b, err := l.UploadBacklog(l.ctx, hour)
 	l.ok(err)
-	want := Backlog{Count: 1, Bytes: 10, Oldest: began.Add(time.Hour), NextDue: l.now().Add(time.Hour), Scheduled: 1}
+	want := ledger.Backlog{Count: 1, Bytes: 10, Oldest: began.Add(time.Hour), NextDue: l.now().Add(time.Hour), Scheduled: 1}
 	if b != want {
 		t.Errorf("backlog %+v, want %+v", b, want)
 	}
@@ -176,16 +177,16 @@ func TestListUploads(t *testing.T) {
 		l.clock.Advance(time.Second)
 	}
 	for name, c := range map[string]struct {
-		q    UploadQuery
+		q    ledger.UploadQuery
 		want []lethe.ID
 	}{
-		"all":         {UploadQuery{}, all},
-		"prefix":      {UploadQuery{Prefix: "k"}, all[1:4]},
-		"limit":       {UploadQuery{Limit: 2}, all[:2]},
-		"after key":   {UploadQuery{AfterKey: "k1"}, all[3:]},
-		"after one":   {UploadQuery{AfterKey: "k1", AfterUpload: all[1]}, all[2:]},
-		"both":        {UploadQuery{Prefix: "k", AfterKey: "k1"}, all[3:4]},
-		"mark before": {UploadQuery{Prefix: "k", AfterKey: "b"}, all[1:4]},
+		"all":         {ledger.UploadQuery{}, all},
+		"prefix":      {ledger.UploadQuery{Prefix: "k"}, all[1:4]},
+		"limit":       {ledger.UploadQuery{Limit: 2}, all[:2]},
+		"after key":   {ledger.UploadQuery{AfterKey: "k1"}, all[3:]},
+		"after one":   {ledger.UploadQuery{AfterKey: "k1", AfterUpload: all[1]}, all[2:]},
+		"both":        {ledger.UploadQuery{Prefix: "k", AfterKey: "k1"}, all[3:4]},
+		"mark before": {ledger.UploadQuery{Prefix: "k", AfterKey: "b"}, all[1:4]},
 	} {
 		c.q.Bucket = "b"
 		list, err := l.Uploads(l.ctx, c.q)
@@ -198,6 +199,6 @@ func TestListUploads(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	_, err := l.Uploads(l.ctx, UploadQuery{Bucket: "nowhere"})
+	_, err := l.Uploads(l.ctx, ledger.UploadQuery{Bucket: "nowhere"})
 	l.refused(err, lethe.ErrNoSuchBucket)
 }

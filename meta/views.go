@@ -1,6 +1,9 @@
 package meta
 
-import "context"
+import (
+	"context"
+	"github.com/lethe-storage/lethe/ledger"
+)
 
 // viewTotals counts what the views of operators show, as selectTotals does the
 // counters.
@@ -14,7 +17,7 @@ var viewTotals = register(`SELECT backend_name, state, sum(n), sum(bytes) FROM (
 // ViewTotals counts the rows of the views cleanup_queue, cleanup_dlq,
 // pending_objects and object_locations by backend and state. It reads every blob;
 // the answer equals that of Totals.
-func (db *DB) ViewTotals(ctx context.Context) (totals []Total, err error) {
+func (db *DB) ViewTotals(ctx context.Context) (totals []ledger.Total, err error) {
 	err = db.walk(ctx, "views", func(t *tx) error {
 		totals, err = all(t, scanTotal, viewTotals)
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // walksKept is how many finished walks of each backend are kept.
@@ -31,7 +32,7 @@ var (
 
 // BeginWalk begins a walk over a backend, or answers the one that was cut off:
 // ErrBackendMismatch if the ledger does not know the backend.
-func (db *DB) BeginWalk(ctx context.Context, s WalkStart) (w Walk, err error) {
+func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (w ledger.Walk, err error) {
 	err = db.write(ctx, "begin walk over "+s.Backend, func(t *tx) error {
 		if _, err := t.backend(s.Backend); err != nil {
 			return err
@@ -53,21 +54,21 @@ func (db *DB) BeginWalk(ctx context.Context, s WalkStart) (w Walk, err error) {
 		if err == nil && n == 0 {
 			err = sqldb.ErrAgain // another one began it at the same time
 		}
-		w = Walk{ID: s.ID, Backend: s.Backend, StartedAt: t.now, SavedAt: t.now}
+		w = ledger.Walk{ID: s.ID, Backend: s.Backend, StartedAt: t.now, SavedAt: t.now}
 		return err
 	})
 	return w, err
 }
 
 // SaveWalk moves a walk on: ErrFenced if it has ended, or is not at From.
-func (db *DB) SaveWalk(ctx context.Context, s WalkStep) error {
+func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	return db.write(ctx, "save walk "+string(s.ID), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.now, sqldb.JSON(s.Counts))
 	})
 }
 
 // Walks answers the newest walks over a backend, newest first.
-func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []Walk, err error) {
+func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []ledger.Walk, err error) {
 	err = db.read(ctx, "walks over "+backend, func(t *tx) error {
 		out, err = all(t, scanWalk, pageWalks, backend, bounded(limit))
 		return err
@@ -76,9 +77,9 @@ func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []Walk,
 }
 
 // BlobStubs answers a page of all blobs after an id, in the order of their ids.
-func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []Stub, err error) {
+func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []ledger.Stub, err error) {
 	err = db.read(ctx, "page of blobs", func(t *tx) error {
-		out, err = all(t, func(r *sql.Rows) (s Stub, err error) {
+		out, err = all(t, func(r *sql.Rows) (s ledger.Stub, err error) {
 			err = r.Scan(&s.ID, &s.Backend, &s.State, &s.Size)
 			return s, err
 		}, pageStubs, after, bounded(limit))
@@ -88,7 +89,7 @@ func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []S
 }
 
 // oneWalk answers the walk of a query, nil if there is none.
-func (t *tx) oneWalk(query string, args ...any) (*Walk, error) {
+func (t *tx) oneWalk(query string, args ...any) (*ledger.Walk, error) {
 	list, err := all(t, scanWalk, query, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -97,7 +98,7 @@ func (t *tx) oneWalk(query string, args ...any) (*Walk, error) {
 }
 
 // holdWalk locks a walk that goes on: ErrFenced.
-func (t *tx) holdWalk(id lethe.ID) (*Walk, error) {
+func (t *tx) holdWalk(id lethe.ID) (*ledger.Walk, error) {
 	w, err := t.oneWalk(heldWalk, id)
 	if err == nil && w == nil {
 		err = fmt.Errorf("walk %s does not go on: %w", id, lethe.ErrFenced)
@@ -105,7 +106,7 @@ func (t *tx) holdWalk(id lethe.ID) (*Walk, error) {
 	return w, err
 }
 
-func scanWalk(r *sql.Rows) (w Walk, err error) {
+func scanWalk(r *sql.Rows) (w ledger.Walk, err error) {
 	var counts string
 	if err := r.Scan(&w.ID, &w.Backend, &w.StartedAt, &w.SavedAt, &w.FinishedAt, &w.Place, &w.Outcome, &counts); err != nil {
 		return w, err

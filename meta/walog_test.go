@@ -3,6 +3,7 @@ package meta
 import (
 	"bytes"
 	"context"
+	"github.com/lethe-storage/lethe/ledger"
 	"os"
 	"runtime"
 	"testing"
@@ -27,7 +28,7 @@ func TestReadersDoNotKeepTheLogGrowing(t *testing.T) {
 	last := overlap(db, nil)
 	for i := range writes {
 		last = overlap(db, last)
-		if err := db.PutDocument(ctx, Document{Bucket: "b", Kind: "kind", Body: bytes.Repeat([]byte{byte(i)}, body)}); err != nil {
+		if err := db.PutDocument(ctx, ledger.Document{Bucket: "b", Kind: "kind", Body: bytes.Repeat([]byte{byte(i)}, body)}); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path + "-wal")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // watching collects the transactions of a ledger.
@@ -99,7 +100,7 @@ func TestSeveralWatch(t *testing.T) {
 	}
 	db.OnTransactions(watch("outer"))
 	db.OnTransactions(watch("inner"))
-	if _, err := db.AddBackend(context.Background(), Backend{ID: "disk"}); err != nil {
+	if _, err := db.AddBackend(context.Background(), ledger.Backend{ID: "disk"}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"outer before AddBackend", "inner before AddBackend", "inner after AddBackend", "outer after AddBackend"}

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // hold occupies the writer until the function that it answers is called, so that
@@ -255,7 +256,7 @@ func TestAFailedFlushIsNotBroughtBack(t *testing.T) {
 		}
 	}
 	// As long as somebody has the file open to read, the log outlives its writer.
-	if _, err := db.Buckets(t.Context(), BucketQuery{Limit: 1}); err != nil {
+	if _, err := db.Buckets(t.Context(), ledger.BucketQuery{Limit: 1}); err != nil {
 		t.Fatal(err)
 	}
 	before := log()

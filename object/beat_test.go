@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -98,7 +98,7 @@ func TestRoomGrowsWithAnUploadOfUnknownSize(t *testing.T) {
 	w := newWorld(t, nil)
 	const quota = 100 << 20
 	for disk := range w.disks {
-		_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: disk, Quota: quota})
+		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: quota})
 		w.must(err)
 	}
 	sent := 0

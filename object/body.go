@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // body reads a window of a content, block by block: a block is read from a copy,
@@ -20,7 +20,7 @@ import (
 type body struct {
 	s    *Store
 	ctx  context.Context
-	res  meta.Resolved
+	res  ledger.Resolved
 	left int64 // bytes not handed out yet
 	most int64 // a segment of up to so many bytes is verified as one block
 
@@ -30,7 +30,7 @@ type body struct {
 	check check // of its blocks; the zero value: the segment was not entered yet
 
 	in     io.ReadCloser // an open copy at the next block, or nil
-	cur    meta.Blob
+	cur    ledger.Blob
 	failed map[lethe.ID]error // copies not to be tried again
 	asked  int                // times the object was resolved again
 	askAt  int64              // left when it was last
@@ -41,7 +41,7 @@ type body struct {
 	err    error
 }
 
-func (s *Store) newBody(ctx context.Context, res meta.Resolved, w window) *body {
+func (s *Store) newBody(ctx context.Context, res ledger.Resolved, w window) *body {
 	b := &body{s: s, ctx: ctx, res: res, left: w.length, pos: w.offset, most: s.opt.Block, failed: map[lethe.ID]error{}}
 	for b.n < len(res.Segments) && b.pos >= res.Segments[b.n].Size {
 		b.pos -= res.Segments[b.n].Size
@@ -148,7 +148,7 @@ func (b *body) enter() error {
 		b.check = known
 		return err
 	}
-	return b.someCopy(func(c meta.Blob) (err error) {
+	return b.someCopy(func(c ledger.Blob) (err error) {
 		b.check, err = b.s.learn(b.ctx, c)
 		return err
 	})
@@ -206,7 +206,7 @@ func (b *body) fill(block []byte, from int64) error {
 // openCopy opens a copy at a block.
 func (b *body) openCopy(from int64) error {
 	_, to := b.check.block(b.end - 1)
-	return b.someCopy(func(c meta.Blob) (err error) {
+	return b.someCopy(func(c ledger.Blob) (err error) {
 		b.cur = c
 		b.in, err = b.s.openBlob(b.ctx, c, from, to-from)
 		return err
@@ -215,7 +215,7 @@ func (b *body) openCopy(from int64) error {
 
 // someCopy tries the copies of the segment until one will do. When none does it asks
 // the ledger once more where they lie.
-func (b *body) someCopy(try func(meta.Blob) error) error {
+func (b *body) someCopy(try func(ledger.Blob) error) error {
 	for {
 		for _, c := range b.res.Segments[b.n].Blobs {
 			if b.failed[c.ID] != nil {
@@ -236,7 +236,7 @@ func (b *body) someCopy(try func(meta.Blob) error) error {
 	}
 }
 
-func (s *Store) openBlob(ctx context.Context, c meta.Blob, offset, length int64) (io.ReadCloser, error) {
+func (s *Store) openBlob(ctx context.Context, c ledger.Blob, offset, length int64) (io.ReadCloser, error) {
 	store, ok := s.opt.Backends[c.Backend]
 	if !ok {
 		return nil, fmt.Errorf("%w: backend %q is not configured", lethe.ErrUnavailable, c.Backend)
@@ -278,7 +278,7 @@ func (b *body) lost() error {
 }
 
 // giveUp leaves a copy that failed.
-func (b *body) giveUp(c meta.Blob, err error) {
+func (b *body) giveUp(c ledger.Blob, err error) {
 	b.failed[c.ID] = err
 	b.s.events.failover(c, err)
 	b.s.doubt(b.ctx, c, err)
@@ -287,7 +287,7 @@ func (b *body) giveUp(c meta.Blob, err error) {
 // doubt marks a copy suspect if err says that its bytes are missing or damaged,
 // so that nothing new refers to it alone: the next upload of the same bytes joins
 // it as one more copy (docs/protocol.md, rule 20).
-func (s *Store) doubt(ctx context.Context, c meta.Blob, err error) {
+func (s *Store) doubt(ctx context.Context, c ledger.Blob, err error) {
 	if c.Suspect || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
@@ -331,7 +331,7 @@ func (b *body) Close() error {
 }
 
 // sound says whether data is the content whose segments are given.
-func sound(data []byte, segments []meta.Segment) bool {
+func sound(data []byte, segments []ledger.Segment) bool {
 	for _, seg := range segments {
 		if seg.Size > int64(len(data)) {
 			return false
@@ -346,7 +346,7 @@ func sound(data []byte, segments []meta.Segment) bool {
 }
 
 // cacheTTL is how long the object's content may stay in the cache from now on.
-func (s *Store) cacheTTL(o meta.Object, now lethe.Time) time.Duration {
+func (s *Store) cacheTTL(o ledger.Object, now lethe.Time) time.Duration {
 	ttl := s.opt.CacheTTL
 	if due := o.DueAt(); due != 0 {
 		ttl = min(ttl, due.Sub(now))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // check is what the blocks of a segment are held against while they are read: the
@@ -25,7 +25,7 @@ type check struct {
 }
 
 // oneBlock verifies a segment as a whole.
-func oneBlock(s meta.Segment) check {
+func oneBlock(s ledger.Segment) check {
 	c := check{size: s.Size, each: s.Size}
 	for _, b := range s.Blobs {
 		if b.CRC32C != 0 {
@@ -60,7 +60,7 @@ func (c check) wrong(block []byte, from int64) string {
 
 // known finds the sums of the blocks between two bytes of a segment, any copy's; the
 // zero value if there are none. The ledger is asked only for those of a large segment.
-func (s *Store) known(ctx context.Context, seg meta.Segment, from, to int64) (check, error) {
+func (s *Store) known(ctx context.Context, seg ledger.Segment, from, to int64) (check, error) {
 	if seg.Blocks.Size > 0 {
 		return check{size: seg.Size, each: seg.Blocks.Size, sums: seg.Blocks.Sums}, nil
 	}
@@ -91,7 +91,7 @@ const learnMost = 4
 // Reading goes on when the client that asked has gone: it will ask again. What several
 // clients ask for at once is read once. While learnMost are read a client waits for its
 // turn; one that goes away meanwhile has nothing read.
-func (s *Store) learn(ctx context.Context, c meta.Blob) (check, error) {
+func (s *Store) learn(ctx context.Context, c ledger.Blob) (check, error) {
 	if !s.opt.Background {
 		return s.readSums(ctx, c)
 	}
@@ -113,7 +113,7 @@ func (s *Store) learn(ctx context.Context, c meta.Blob) (check, error) {
 // errNoTurn: the client went before its blob could be read.
 var errNoTurn = fmt.Errorf("%w: the client has gone before the blob could be read for its sums", lethe.ErrUnavailable)
 
-func (s *Store) readSums(ctx context.Context, c meta.Blob) (check, error) {
+func (s *Store) readSums(ctx context.Context, c ledger.Blob) (check, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTime)
 	defer cancel()
 	in, err := s.openBlob(ctx, c, 0, c.Size)

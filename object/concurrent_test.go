@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -74,7 +74,7 @@ func (w *world) churn(key, body string, what int) error {
 	var err error
 	switch what {
 	case 0:
-		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: key}}})
+		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: key}}})
 	case 1:
 		_, err = w.copyTo(key, func(r *object.CopyRequest) { r.SourceKey = "k0" })
 		if errors.Is(err, lethe.ErrNoSuchKey) {

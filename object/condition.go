@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // matches says whether an object with this ETag is named by the list: "*", or
@@ -32,7 +32,7 @@ func matchesWeakly(list, etag string) bool {
 
 // check evaluates the condition against an object that exists, in the order of
 // RFC 9110 section 13.2.2. Times are compared in whole seconds, as HTTP has them.
-func (c ReadCondition) check(o meta.Object) error {
+func (c ReadCondition) check(o ledger.Object) error {
 	modified := seconds(o.ModifiedAt)
 	switch {
 	case c.IfMatch != "":

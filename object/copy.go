@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Copy makes an object of another one's content: by reference where the ledger
@@ -44,7 +44,7 @@ func (s *Store) copy(ctx context.Context, r *CopyRequest) (PutResult, error) {
 }
 
 // source resolves the object to copy from and checks its condition.
-func (s *Store) source(ctx context.Context, r *CopyRequest) (meta.Resolved, error) {
+func (s *Store) source(ctx context.Context, r *CopyRequest) (ledger.Resolved, error) {
 	src, err := s.ledger.Resolve(ctx, r.SourceBucket, r.SourceKey)
 	if err == nil {
 		err = unmodified(r.SourceIf.check(src.Object))
@@ -65,14 +65,14 @@ func unmodified(err error) error {
 
 // copyVersion copies the very version that was resolved: errReplaced if it is
 // not there any more.
-func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src meta.Resolved) (PutResult, error) {
+func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
 	if r.SourceBucket == r.Bucket && r.SourceKey == r.Key {
 		return s.copyInPlace(ctx, r, src.Object)
 	}
 	from := src.Object
-	c := meta.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, Object: r.object(from)}
+	c := ledger.Commit{Op: s.newID(), What: "copy", If: r.If, TTL: r.TTL, Object: r.object(from)}
 	if from.Size > 0 {
-		c.Source = &meta.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
+		c.Source = &ledger.Source{Bucket: r.SourceBucket, Key: r.SourceKey, ID: from.ID}
 	}
 	res, err := s.commit(ctx, c, nil)
 	if errors.Is(err, lethe.ErrUnverified) && s.verify(ctx, src.Segments) == nil {
@@ -92,7 +92,7 @@ func (s *Store) copyVersion(ctx context.Context, r *CopyRequest, src meta.Resolv
 // verify reads a copy of each segment to its end, and notes those that are whole as
 // verified, so that the content can be referenced without its bytes again (docs/protocol.md, rule
 // 17). What is missing or damaged is marked suspect.
-func (s *Store) verify(ctx context.Context, segments []meta.Segment) error {
+func (s *Store) verify(ctx context.Context, segments []ledger.Segment) error {
 	var whole []lethe.ID
 	began := s.opt.Monotonic.Now()
 	for _, seg := range segments {
@@ -107,7 +107,7 @@ func (s *Store) verify(ctx context.Context, segments []meta.Segment) error {
 }
 
 // verifySegment reads copies of a segment until one is whole.
-func (s *Store) verifySegment(ctx context.Context, seg meta.Segment) (lethe.ID, error) {
+func (s *Store) verifySegment(ctx context.Context, seg ledger.Segment) (lethe.ID, error) {
 	var failures []error
 	for _, b := range seg.Blobs {
 		err := s.readBlob(ctx, b)
@@ -121,7 +121,7 @@ func (s *Store) verifySegment(ctx context.Context, seg meta.Segment) (lethe.ID, 
 }
 
 // readBlob reads a blob to its end and holds its digest against its row.
-func (s *Store) readBlob(ctx context.Context, b meta.Blob) error {
+func (s *Store) readBlob(ctx context.Context, b ledger.Blob) error {
 	store, ok := s.opt.Backends[b.Backend]
 	if !ok {
 		return fmt.Errorf("%w: backend %q is not configured", lethe.ErrUnavailable, b.Backend)
@@ -142,8 +142,8 @@ func (s *Store) readBlob(ctx context.Context, b meta.Blob) error {
 }
 
 // object is what the copy of from will be.
-func (r *CopyRequest) object(from meta.Object) meta.Object {
-	o := meta.Object{
+func (r *CopyRequest) object(from ledger.Object) ledger.Object {
+	o := ledger.Object{
 		Bucket: r.Bucket, Key: r.Key, Size: from.Size, ETag: from.ETag,
 		TTLAt: r.TTLAt, Attrs: r.attrs(from), Tags: from.Tags,
 	}
@@ -158,7 +158,7 @@ func (r *CopyRequest) object(from meta.Object) meta.Object {
 
 // attrs are the copy's attributes. What belongs to the bytes comes from the
 // source in any case.
-func (r *CopyRequest) attrs(from meta.Object) meta.Attrs {
+func (r *CopyRequest) attrs(from ledger.Object) ledger.Attrs {
 	if r.Attrs == nil {
 		return from.Attrs
 	}
@@ -171,7 +171,7 @@ func (r *CopyRequest) attrs(from meta.Object) meta.Attrs {
 }
 
 // copyBytes sends the source's bytes through, verified on the way.
-func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src meta.Resolved) (PutResult, error) {
+func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src ledger.Resolved) (PutResult, error) {
 	rd, err := s.open(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey}, src)
 	if err != nil {
 		return PutResult{}, fmt.Errorf("source: %w", err)
@@ -189,14 +189,14 @@ func (s *Store) copyBytes(ctx context.Context, r *CopyRequest, src meta.Resolved
 }
 
 // copyInPlace changes the version that was resolved without making another one.
-func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from meta.Object) (PutResult, error) {
+func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from ledger.Object) (PutResult, error) {
 	if err := r.If.Holds(&from); err != nil {
 		return PutResult{}, err
 	}
 	attrs := r.attrs(from)
-	u := meta.Update{
+	u := ledger.Update{
 		Bucket: r.Bucket, Key: r.Key, Attrs: &attrs, Tags: r.Tags,
-		If: meta.Precondition{IfID: from.ID},
+		If: ledger.Precondition{IfID: from.ID},
 	}
 	if !r.KeepTTL || r.TTL != 0 || r.TTLAt != 0 {
 		change, err := s.newLife(ctx, r)
@@ -218,15 +218,15 @@ func (s *Store) copyInPlace(ctx context.Context, r *CopyRequest, from meta.Objec
 
 // newLife is the time to live that a copy onto itself asks for; like every new
 // object it takes the bucket's default if it asks for none.
-func (s *Store) newLife(ctx context.Context, r *CopyRequest) (meta.TTLChange, error) {
+func (s *Store) newLife(ctx context.Context, r *CopyRequest) (ledger.TTLChange, error) {
 	if r.TTL != 0 || r.TTLAt != 0 {
-		return meta.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
+		return ledger.TTLChange{TTL: r.TTL, At: r.TTLAt}, nil
 	}
 	b, err := s.ledger.Bucket(ctx, r.Bucket)
-	return meta.TTLChange{TTL: defaultTTL(b.BucketSettings)}, err
+	return ledger.TTLChange{TTL: defaultTTL(b.BucketSettings)}, err
 }
 
-func defaultTTL(b meta.BucketSettings) time.Duration {
+func defaultTTL(b ledger.BucketSettings) time.Duration {
 	if b.MaxTTL > 0 && (b.DefaultTTL == 0 || b.DefaultTTL > b.MaxTTL) {
 		return b.MaxTTL
 	}

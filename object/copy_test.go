@@ -9,11 +9,11 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
-func (w *world) copyTo(key string, change func(*object.CopyRequest)) (meta.Object, error) {
+func (w *world) copyTo(key string, change func(*object.CopyRequest)) (ledger.Object, error) {
 	r := object.CopyRequest{SourceBucket: bucket, SourceKey: "k", Bucket: bucket, Key: key}
 	if change != nil {
 		change(&r)
@@ -37,7 +37,7 @@ func TestCopyByReference(t *testing.T) {
 		if n := len(w.blobs(lethe.Live)); n != live {
 			t.Errorf("%s: %d blobs, were %d", name, n, live)
 		}
-		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "k"}}})
+		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 		w.must(err)
 		w.sound()
 		w.has("copy", strings.Join(parts, ""))
@@ -63,7 +63,7 @@ func TestCopyOfNothing(t *testing.T) {
 func TestCopyOfBytes(t *testing.T) {
 	for name, parts := range layouts {
 		w := newWorld(t, nil)
-		_, err := w.CreateBucket(w.ctx, meta.Bucket{Name: "other", Owner: "bob"})
+		_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: "other", Owner: "bob"})
 		w.must(err)
 		from := w.store("k", parts...)
 		res, err := w.Copy(w.ctx, object.CopyRequest{SourceBucket: bucket, SourceKey: "k", Bucket: "other", Key: "copy"})
@@ -86,7 +86,7 @@ func TestCopyOfBytes(t *testing.T) {
 func TestCopyOfADamagedSource(t *testing.T) {
 	for name, parts := range layouts {
 		w := newWorld(t, nil)
-		_, err := w.CreateBucket(w.ctx, meta.Bucket{Name: "other", Owner: "bob"})
+		_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: "other", Owner: "bob"})
 		w.must(err)
 		o := w.store("k", parts...)
 		w.rot(w.copies(o)[0], 1)
@@ -117,13 +117,13 @@ func TestCopyOfAClosedContent(t *testing.T) {
 
 func TestWhatACopyTakesOver(t *testing.T) {
 	w := newWorld(t, nil)
-	attrs := meta.Attrs{ContentType: "a/b", Checksums: map[string]string{"CRC32": "c"}, ChecksumType: "FULL_OBJECT"}
+	attrs := ledger.Attrs{ContentType: "a/b", Checksums: map[string]string{"CRC32": "c"}, ChecksumType: "FULL_OBJECT"}
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4,
 		Attrs: attrs, Tags: map[string]string{"t": "1"}, TTL: time.Hour})
 	w.must(err)
 	ttlAt := w.clock.Now().Add(time.Hour)
 	w.clock.Advance(time.Minute)
-	other := meta.Attrs{ContentType: "c/d"}
+	other := ledger.Attrs{ContentType: "c/d"}
 	tags := map[string]string{"t": "2"}
 	for _, key := range []string{"copy", "k"} {
 		o, err := w.copyTo(key, func(r *object.CopyRequest) { r.KeepTTL = true })
@@ -142,7 +142,7 @@ func TestWhatACopyTakesOver(t *testing.T) {
 			t.Errorf("%s: a copy took over the time to live: %v", key, o.TTLAt)
 		}
 	}
-	_, err = w.ConfigureBucket(w.ctx, bucket, meta.BucketSettings{DefaultTTL: time.Minute})
+	_, err = w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{DefaultTTL: time.Minute})
 	w.must(err)
 	for _, key := range []string{"copy", "k"} {
 		o, err := w.copyTo(key, nil)
@@ -217,13 +217,13 @@ func TestLostAnswersOfCopies(t *testing.T) {
 func TestRestore(t *testing.T) {
 	for _, m := range []mode{pass, lostDone, lostUndone} {
 		w := newWorld(t, nil)
-		_, err := w.ConfigureBucket(w.ctx, bucket, meta.BucketSettings{Undo: time.Hour})
+		_, err := w.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{Undo: time.Hour})
 		w.must(err)
 		w.put("k", "first")
 		w.put("k", "second")
-		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "k"}}})
+		_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 		w.must(err)
-		trash, err := w.Trash(w.ctx, meta.TrashQuery{Bucket: bucket, Limit: 10})
+		trash, err := w.Trash(w.ctx, ledger.TrashQuery{Bucket: bucket, Limit: 10})
 		w.must(err)
 		if len(trash) != 2 {
 			t.Fatalf("%d entries", len(trash))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // maxDelete is the most keys that one DeleteRequest may name.
@@ -17,7 +17,7 @@ const maxDelete = 1000
 // ErrUnknownOutcome if it cannot be learnt whether it happened. When only its
 // answer was lost, items without a condition are answered as deleted, and those
 // with one carry ErrUnknownOutcome.
-func (s *Store) Delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, error) {
+func (s *Store) Delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, error) {
 	items, err := s.delete(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("object: delete %d keys of %s: %w", len(r.Items), r.Bucket, err)
@@ -25,15 +25,15 @@ func (s *Store) Delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, er
 	return items, nil
 }
 
-func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, error) {
+func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]ledger.Deleted, error) {
 	switch n := len(r.Items); {
 	case n == 0:
 		return nil, nil
 	case n > maxDelete:
 		return nil, fmt.Errorf("%w: at most %d keys at a time", lethe.ErrTooLarge, maxDelete)
 	}
-	d := meta.Deletion{Op: s.newID(), Bucket: r.Bucket, Items: r.Items}
-	var deletions meta.Deletions
+	d := ledger.Deletion{Op: s.newID(), Bucket: r.Bucket, Items: r.Items}
+	var deletions ledger.Deletions
 	end, err := s.settle(ctx, operation{op: d.Op, what: "delete", run: func(ctx context.Context) (err error) {
 		deletions, err = s.ledger.Delete(ctx, d)
 		return err
@@ -49,12 +49,12 @@ func (s *Store) delete(ctx context.Context, r DeleteRequest) ([]meta.Deleted, er
 }
 
 // deletedUnseen answers for a deletion that happened but whose answer was lost.
-func deletedUnseen(items []meta.DeleteItem) []meta.Deleted {
-	out := make([]meta.Deleted, len(items))
+func deletedUnseen(items []ledger.DeleteItem) []ledger.Deleted {
+	out := make([]ledger.Deleted, len(items))
 	for i, item := range items {
-		out[i] = meta.Deleted{Key: item.Key, Existed: true}
-		if item.If != (meta.Precondition{}) {
-			out[i] = meta.Deleted{Key: item.Key, Err: fmt.Errorf("%w: the answer was lost", lethe.ErrUnknownOutcome)}
+		out[i] = ledger.Deleted{Key: item.Key, Existed: true}
+		if item.If != (ledger.Precondition{}) {
+			out[i] = ledger.Deleted{Key: item.Key, Err: fmt.Errorf("%w: the answer was lost", lethe.ErrUnknownOutcome)}
 		}
 	}
 	return out

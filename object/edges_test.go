@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -62,9 +62,9 @@ func TestADiskThatDoesNotReadToTheEnd(t *testing.T) {
 }
 
 // claim takes all intents, as the reaper does, whatever their age.
-func (w *world) claim() meta.ClaimedIntents {
+func (w *world) claim() ledger.ClaimedIntents {
 	w.t.Helper()
-	in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: -1})
+	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: -1})
 	w.must(err)
 	return in
 }
@@ -73,7 +73,7 @@ func (w *world) claim() meta.ClaimedIntents {
 // from proof: the writer cannot know, and says so.
 func TestClaimedForPromotionBeforeTheCommit(t *testing.T) {
 	w := newWorld(t, nil)
-	var in meta.ClaimedIntents
+	var in ledger.ClaimedIntents
 	w.ledger.on("Commit", func() { in = w.claim() })
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrReaped)
@@ -88,11 +88,11 @@ func TestClaimedForPromotionBeforeTheCommit(t *testing.T) {
 // reaper: not one whose attributes are known at its end.
 func TestWhatMayBePromoted(t *testing.T) {
 	data := noise(50*small, 82)
-	finish := func(*meta.Attrs) error { return nil }
+	finish := func(*ledger.Attrs) error { return nil }
 	for _, c := range []struct {
 		sha, md5   string
 		size       int64
-		finish     func(*meta.Attrs) error
+		finish     func(*ledger.Attrs) error
 		promotable bool
 	}{
 		{sha([]byte(data)), etag(data), 50 * small, nil, true},
@@ -153,7 +153,7 @@ func TestClientGoesBeforeTheCommit(t *testing.T) {
 		w := newWorld(t, nil)
 		ctx, cancel := context.WithCancel(w.ctx)
 		_, err := w.Put(ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 84)), Size: int64(n),
-			Finish: func(*meta.Attrs) error { cancel(); return nil }})
+			Finish: func(*ledger.Attrs) error { cancel(); return nil }})
 		w.wants(err, context.Canceled)
 		w.hasNot("k")
 		w.empty()
@@ -181,7 +181,7 @@ func TestClientGoesDuringTheCommit(t *testing.T) {
 func TestCopyInPlaceOfAVersionThatIsReplaced(t *testing.T) {
 	w := newWorld(t, nil)
 	put := func(kind string) {
-		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(kind), Size: 3, Attrs: meta.Attrs{ContentType: kind}})
+		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(kind), Size: 3, Attrs: ledger.Attrs{ContentType: kind}})
 		w.must(err)
 	}
 	put("old")

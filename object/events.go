@@ -2,7 +2,7 @@ package object
 
 import (
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Events are called as things happen, by the goroutine in which they do; they
@@ -10,15 +10,15 @@ import (
 // silent.
 type Events struct {
 	// Begun: an intent was committed; size is what it reserves, in bytes.
-	Begun func(b meta.Blob, size int64)
+	Begun func(b ledger.Blob, size int64)
 	// Committed: an object was made; duplicate if its content existed already.
-	Committed func(o meta.Object, duplicate bool)
+	Committed func(o ledger.Object, duplicate bool)
 	// Abandoned: a write was given up because of cause. late: its bytes may still
 	// land. sure is false if the ledger did not confirm; the reaper will see to it.
 	Abandoned func(blob lethe.ID, late, sure bool, cause error)
 	// Deduped: an object references bytes that existed; saved is their number,
 	// uploaded says that they were sent all the same.
-	Deduped func(o meta.Object, saved int64, uploaded bool)
+	Deduped func(o ledger.Object, saved int64, uploaded bool)
 	// Unrecorded: bytes may lie on a backend, and the ledger was told neither what they
 	// are for nor that they were given up, or may not have been. It is told once for
 	// each blob and stage, whether the ledger did not answer or certainly did nothing.
@@ -30,9 +30,9 @@ type Events struct {
 	// LookedUp: the outcome of an operation was looked up; err if that failed.
 	LookedUp func(op lethe.ID, found bool, err error)
 	// Failover: a copy could not be opened or broke off; the next one is tried.
-	Failover func(b meta.Blob, err error)
+	Failover func(b ledger.Blob, err error)
 	// Corrupt: the bytes of a copy do not match their digest.
-	Corrupt func(b meta.Blob, err error)
+	Corrupt func(b ledger.Blob, err error)
 	// Extended: the deletion of a content was put off for a reader; err if that
 	// failed.
 	Extended func(content lethe.ID, err error)
@@ -53,13 +53,13 @@ func (e Events) unrecorded(u Unrecorded) {
 	}
 }
 
-func (e Events) begun(b meta.Blob, size int64) {
+func (e Events) begun(b ledger.Blob, size int64) {
 	if e.Begun != nil {
 		e.Begun(b, size)
 	}
 }
 
-func (e Events) committed(o meta.Object, duplicate bool) {
+func (e Events) committed(o ledger.Object, duplicate bool) {
 	if e.Committed != nil {
 		e.Committed(o, duplicate)
 	}
@@ -71,7 +71,7 @@ func (e Events) abandoned(a abandonment) {
 	}
 }
 
-func (e Events) deduped(o meta.Object, uploaded bool) {
+func (e Events) deduped(o ledger.Object, uploaded bool) {
 	if e.Deduped != nil {
 		e.Deduped(o, o.Size, uploaded)
 	}
@@ -89,13 +89,13 @@ func (e Events) lookedUp(op lethe.ID, found bool, err error) {
 	}
 }
 
-func (e Events) failover(b meta.Blob, err error) {
+func (e Events) failover(b ledger.Blob, err error) {
 	if e.Failover != nil {
 		e.Failover(b, err)
 	}
 }
 
-func (e Events) corrupt(b meta.Blob, err error) {
+func (e Events) corrupt(b ledger.Blob, err error) {
 	if e.Corrupt != nil {
 		e.Corrupt(b, err)
 	}

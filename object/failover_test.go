@@ -14,7 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -121,8 +121,8 @@ func TestDamagedForGood(t *testing.T) {
 // Bytes that a reader found damaged or missing are healed by whoever stores them
 // again: they are not thrown away as known already.
 func TestStoredAgainAfterDamage(t *testing.T) {
-	for name, harm := range map[string]func(*world, meta.Blob){
-		"damaged": func(w *world, b meta.Blob) { w.rot(b, 1) },
+	for name, harm := range map[string]func(*world, ledger.Blob){
+		"damaged": func(w *world, b ledger.Blob) { w.rot(b, 1) },
 		"missing": (*world).lose,
 	} {
 		w := newWorld(t, nil)
@@ -194,7 +194,7 @@ func TestSlowReadersAreNotCutOff(t *testing.T) {
 			rd, err := w.Get(w.ctx, object.GetRequest{Bucket: bucket, Key: "k"})
 			w.must(err)
 			defer rd.Body.Close()
-			_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "k"}}})
+			_, err = w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 			w.must(err)
 			var got strings.Builder
 			buf := make([]byte, 10<<10)

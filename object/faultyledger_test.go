@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -108,8 +108,8 @@ func aroundOnly(l *faultyLedger, method string, call func() error) error {
 	return err
 }
 
-func (l *faultyLedger) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
-	return around(l, "Begin", func() (meta.Blob, error) { return l.Ledger.Begin(ctx, in) })
+func (l *faultyLedger) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
+	return around(l, "Begin", func() (ledger.Blob, error) { return l.Ledger.Begin(ctx, in) })
 }
 
 func (l *faultyLedger) Beat(ctx context.Context, blob lethe.ID, size int64) error {
@@ -124,28 +124,28 @@ func (l *faultyLedger) ExtendGrace(ctx context.Context, content lethe.ID) error 
 	return aroundOnly(l, "ExtendGrace", func() error { return l.Ledger.ExtendGrace(ctx, content) })
 }
 
-func (l *faultyLedger) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+func (l *faultyLedger) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	switch l.begin("Outcome") {
 	case refused, lostDone, lostUndone:
-		return meta.Outcome{}, false, lethe.ErrUnavailable
+		return ledger.Outcome{}, false, lethe.ErrUnavailable
 	}
 	return l.Ledger.Outcome(ctx, op)
 }
 
-func (l *faultyLedger) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
-	return around(l, "Commit", func() (meta.Committed, error) { return l.Ledger.Commit(ctx, c) })
+func (l *faultyLedger) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
+	return around(l, "Commit", func() (ledger.Committed, error) { return l.Ledger.Commit(ctx, c) })
 }
 
-func (l *faultyLedger) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
-	return around(l, "Delete", func() (meta.Deletions, error) { return l.Ledger.Delete(ctx, d) })
+func (l *faultyLedger) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
+	return around(l, "Delete", func() (ledger.Deletions, error) { return l.Ledger.Delete(ctx, d) })
 }
 
-func (l *faultyLedger) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
-	return around(l, "Update", func() (meta.Object, error) { return l.Ledger.Update(ctx, u) })
+func (l *faultyLedger) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
+	return around(l, "Update", func() (ledger.Object, error) { return l.Ledger.Update(ctx, u) })
 }
 
-func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error) {
-	res, err := around(l, "Resolve", func() (meta.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
+func (l *faultyLedger) Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error) {
+	res, err := around(l, "Resolve", func() (ledger.Resolved, error) { return l.Ledger.Resolve(ctx, bucket, key) })
 	for n := range res.Segments {
 		seg := &res.Segments[n]
 		for i := range seg.Blobs {
@@ -191,18 +191,18 @@ func (l *faultyLedger) NoteBlocks(ctx context.Context, blob lethe.ID, size int64
 	})
 }
 
-func (l *faultyLedger) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
-	return around(l, "CommitPart", func() (meta.Part, error) { return l.Ledger.CommitPart(ctx, c) })
+func (l *faultyLedger) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
+	return around(l, "CommitPart", func() (ledger.Part, error) { return l.Ledger.CommitPart(ctx, c) })
 }
 
-func (l *faultyLedger) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
-	return around(l, "Complete", func() (meta.Committed, error) { return l.Ledger.Complete(ctx, c) })
+func (l *faultyLedger) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
+	return around(l, "Complete", func() (ledger.Committed, error) { return l.Ledger.Complete(ctx, c) })
 }
 
 func (l *faultyLedger) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
 	return aroundOnly(l, "AbortUpload", func() error { return l.Ledger.AbortUpload(ctx, op, bucket, key, id) })
 }
 
-func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error) {
-	return around(l, "Restore", func() (meta.Object, error) { return l.Ledger.Restore(ctx, op, entry, overwrite) })
+func (l *faultyLedger) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (ledger.Object, error) {
+	return around(l, "Restore", func() (ledger.Object, error) { return l.Ledger.Restore(ctx, op, entry, overwrite) })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/budget"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Get opens an object. ErrNoSuchBucket; ErrNoSuchKey, also from the instant its
@@ -39,19 +39,19 @@ func (s *Store) get(ctx context.Context, r *GetRequest) (*Reader, error) {
 
 // Head is Get without the body: the object, if it exists, the condition holds
 // and the range or part lies within it.
-func (s *Store) Head(ctx context.Context, r GetRequest) (meta.Object, error) {
+func (s *Store) Head(ctx context.Context, r GetRequest) (ledger.Object, error) {
 	res, err := s.ledger.Resolve(ctx, r.Bucket, r.Key)
 	if err == nil {
 		_, err = r.accept(res.Object)
 	}
 	if err != nil {
-		return meta.Object{}, named("head", r.Bucket, r.Key, err)
+		return ledger.Object{}, named("head", r.Bucket, r.Key, err)
 	}
 	return res.Object, nil
 }
 
 // accept checks the request against the object that was found.
-func (r *GetRequest) accept(o meta.Object) (window, error) {
+func (r *GetRequest) accept(o ledger.Object) (window, error) {
 	if err := r.If.check(o); err != nil {
 		return window{}, err
 	}
@@ -59,7 +59,7 @@ func (r *GetRequest) accept(o meta.Object) (window, error) {
 }
 
 // open opens what the request asks of the very version that was resolved.
-func (s *Store) open(ctx context.Context, r *GetRequest, res meta.Resolved) (*Reader, error) {
+func (s *Store) open(ctx context.Context, r *GetRequest, res ledger.Resolved) (*Reader, error) {
 	w, err := r.accept(res.Object)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Store) caches() bool { return s.opt.Cache != cache.Cache(cache.Null{}) 
 
 // openSmall reads all of a small object, verified, before its first byte is
 // handed out. The body closes the account.
-func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window, held *budget.Account) (io.ReadCloser, error) {
+func (s *Store) openSmall(ctx context.Context, res ledger.Resolved, w window, held *budget.Account) (io.ReadCloser, error) {
 	o := res.Object
 	key := cache.Key(s.opt.StoreID, o.ContentID)
 	if data, ok := s.opt.Cache.Get(ctx, key); ok {
@@ -117,7 +117,7 @@ func (s *Store) openSmall(ctx context.Context, res meta.Resolved, w window, held
 
 // openLarge reads the first block, so that a failure is known before anything is
 // promised; the rest follows as it is read.
-func (s *Store) openLarge(ctx context.Context, res meta.Resolved, w window) (io.ReadCloser, error) {
+func (s *Store) openLarge(ctx context.Context, res ledger.Resolved, w window) (io.ReadCloser, error) {
 	b := s.newBody(ctx, res, w)
 	if err := b.begin(); err != nil {
 		b.Close()
@@ -149,7 +149,7 @@ var errReplaced = errors.New("the object was replaced or removed while it was re
 
 // again resolves the object once more; errReplaced if other bytes, or none, lie
 // under its key. Another version of the same content will do: those are its bytes.
-func (s *Store) again(ctx context.Context, o meta.Object) (meta.Resolved, error) {
+func (s *Store) again(ctx context.Context, o ledger.Object) (ledger.Resolved, error) {
 	res, err := s.ledger.Resolve(ctx, o.Bucket, o.Key)
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchKey), errors.Is(err, lethe.ErrNoSuchBucket):

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -193,13 +193,13 @@ func TestWhatWasJustPutIsCached(t *testing.T) {
 func TestDeletedContentLeavesTheCache(t *testing.T) {
 	c := memory(t)
 	w := newWorld(t, func(o *object.Options) { o.Cache = c })
-	var items []meta.DeleteItem
+	var items []ledger.DeleteItem
 	var contents []lethe.ID
 	for i := range 20 {
 		key := fmt.Sprint(i)
 		contents = append(contents, w.put(key, noise(10, uint64(i))).ContentID)
 		w.has(key, noise(10, uint64(i)))
-		items = append(items, meta.DeleteItem{Key: key})
+		items = append(items, ledger.DeleteItem{Key: key})
 	}
 	_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: items})
 	w.must(err)
@@ -215,7 +215,7 @@ func TestDeletedContentLeavesTheCache(t *testing.T) {
 
 func TestExpiredIsHiddenEvenIfCached(t *testing.T) {
 	w := newWorld(t, func(o *object.Options) { o.Cache = memory(t) })
-	_, err := w.Update(w.ctx, meta.Update{Bucket: bucket, Key: w.put("k", "data").Key, TTL: &meta.TTLChange{TTL: time.Minute}})
+	_, err := w.Update(w.ctx, ledger.Update{Bucket: bucket, Key: w.put("k", "data").Key, TTL: &ledger.TTLChange{TTL: time.Minute}})
 	w.must(err)
 	w.put("same", "data")
 	w.has("k", "data")

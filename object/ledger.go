@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Ledger is what objects need of the ledger; *meta.DB satisfies it. Every method
@@ -39,11 +39,11 @@ type Ledger interface {
 type BucketLedger interface {
 	// CreateBucket: ErrBucketExists if the name is taken; then the answer is the
 	// existing bucket. ErrTooManyBuckets if the owner has Most already.
-	CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error)
+	CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error)
 	// Bucket: ErrNoSuchBucket.
-	Bucket(ctx context.Context, name string) (meta.Bucket, error)
-	Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error)
-	ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error)
+	Bucket(ctx context.Context, name string) (ledger.Bucket, error)
+	Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error)
+	ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (ledger.Bucket, error)
 	// DeleteBucket: ErrBucketNotEmpty while it has visible objects or open
 	// uploads, ErrHeld while it has holds. Objects that are past their time to live do not count; they stay
 	// attached to the nameless bucket row until they are reclaimed. Trash entries
@@ -53,10 +53,10 @@ type BucketLedger interface {
 
 // DocumentLedger keeps opaque documents of a bucket (ACL, policy, CORS, tags).
 type DocumentLedger interface {
-	PutDocument(ctx context.Context, d meta.Document) error
+	PutDocument(ctx context.Context, d ledger.Document) error
 	// Document answers nil, nil if there is none.
 	Document(ctx context.Context, bucket, kind string) ([]byte, error)
-	DeleteDocument(ctx context.Context, d meta.Document) error
+	DeleteDocument(ctx context.Context, d ledger.Document) error
 	// SetBucketOwner changes the owner; the dedup domain stays.
 	SetBucketOwner(ctx context.Context, bucket, owner string) error
 }
@@ -68,8 +68,8 @@ type RuleLedger interface {
 	// SetRules replaces them, none removes them: meta.ErrRulesConfigured if they are
 	// set in the configuration, and not by it. What stays the same keeps its number;
 	// stamps of other numbers end nothing from now on.
-	SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error)
-	Rules(ctx context.Context, bucket string) (meta.BucketRules, error)
+	SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error)
+	Rules(ctx context.Context, bucket string) (ledger.BucketRules, error)
 }
 
 // IntentLedger begins and ends writes.
@@ -78,7 +78,7 @@ type IntentLedger interface {
 	// meta.Intent.Unknown), ErrNoRoom if the backend's quota has no place,
 	// ErrBackendMismatch if it is not registered, ErrNoSuchUpload of a part,
 	// ErrNoSuchBucket and ErrInvalidKey of a promotion.
-	Begin(ctx context.Context, in meta.Intent) (meta.Blob, error)
+	Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error)
 	// Beat keeps a pending row alive and grows its reservation to size (never
 	// shrinks it): ErrReaped if the row is no longer an unclaimed pending one,
 	// ErrNoRoom.
@@ -90,7 +90,7 @@ type IntentLedger interface {
 	// Outcome looks up what an operation did: found is false if it did nothing
 	// (or is older than OpsKept). Read from the primary, behind every write that
 	// was begun before.
-	Outcome(ctx context.Context, op lethe.ID) (out meta.Outcome, found bool, err error)
+	Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error)
 	// ExtendGrace puts off the deletion of the condemned, unclaimed blobs of a
 	// content to at least a read grace from now, for a reader still at work.
 	ExtendGrace(ctx context.Context, content lethe.ID) error
@@ -101,7 +101,7 @@ type LateLedger interface {
 	// CondemnLate gives bytes a row that were sent when that of their intent may have
 	// gone already: condemned, kept until a delete after the late window. A row that is
 	// there stays in its state; a condemned one is kept as long. ErrBackendMismatch.
-	CondemnLate(ctx context.Context, b meta.LateBytes) error
+	CondemnLate(ctx context.Context, b ledger.LateBytes) error
 }
 
 // CopyLedger keeps what is known of the copies of contents.
@@ -128,36 +128,36 @@ type ObjectLedger interface {
 	// answer is the object that it made. The content's domain is the bucket's.
 	// Content that is suspect takes no reference without bytes; with bytes they
 	// join it as one more copy. Quotas refuse only what grows.
-	Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
+	Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error)
 	// Delete: ErrNoSuchBucket. Items fail alone, with ErrInvalidKey, ErrHeld or
 	// ErrPreconditionFailed (a condition on an object fails where none lies). What
 	// is deleted goes into the trash if the bucket has an undo window.
-	Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error)
+	Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error)
 	// Update: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL;
 	// ErrHeld of what is held, if its attributes would change or its end come sooner.
 	// What is held and past its time may be given a new one, and is seen again.
-	Update(ctx context.Context, u meta.Update) (meta.Object, error)
+	Update(ctx context.Context, u ledger.Update) (ledger.Object, error)
 	// Resolve: ErrNoSuchBucket, ErrNoSuchKey (also from the instant its ttl_at has
 	// passed, by the ledger's clock).
-	Resolve(ctx context.Context, bucket, key string) (meta.Resolved, error)
+	Resolve(ctx context.Context, bucket, key string) (ledger.Resolved, error)
 	// List: ErrNoSuchBucket. A page may hold fewer entries than asked for, even
 	// none, and yet say that there are more.
-	List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error)
+	List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error)
 }
 
 // UploadLedger keeps multipart uploads.
 type UploadLedger interface {
 	// CreateUpload: ErrInvalidKey, ErrNoSuchBucket, ErrInvalidTTL.
-	CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error)
+	CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error)
 	// Upload: ErrNoSuchUpload, also if bucket or key differ.
-	Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error)
+	Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error)
 	// CommitPart: ErrNoSuchUpload, ErrReaped.
-	CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error)
+	CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error)
 	// Complete: ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
 	// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Parts of zero
 	// bytes are no segments. Asked again by the same operation, it answers the object as long as
 	// that lies under its key.
-	Complete(ctx context.Context, c meta.Completion) (meta.Committed, error)
+	Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error)
 	// AbortUpload condemns all parts of the upload, and its pending part intents,
 	// claimed or not, due after the late window: ErrNoSuchUpload. So does Complete
 	// with the parts that it does not name.
@@ -167,12 +167,12 @@ type UploadLedger interface {
 // UploadLister lists uploads and their parts.
 type UploadLister interface {
 	// Uploads: ErrNoSuchBucket. AfterKey alone passes over the key's uploads.
-	Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error)
+	Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Upload, error)
 	// Parts lists up to limit parts with numbers above after, ascending; none if
 	// there is no such upload, and none that is suspect.
-	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error)
+	Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]ledger.Part, error)
 	// UploadByID: ErrNoSuchUpload.
-	UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error)
+	UploadByID(ctx context.Context, id lethe.ID) (ledger.Upload, error)
 }
 
 // HoldLedger keeps holds: what they cover is not deleted, replaced or expired, and
@@ -180,22 +180,22 @@ type UploadLister interface {
 // (docs/protocol.md, rule 21): lethe.ErrHeld.
 type HoldLedger interface {
 	// AddHold: ErrNoSuchBucket, ErrInvalidKey. One that is set already is answered.
-	AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error)
+	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
 	// LiftHold: ErrNoSuchBucket, meta.ErrNoSuchHold.
-	LiftHold(ctx context.Context, h meta.Hold) error
-	Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error)
+	LiftHold(ctx context.Context, h ledger.Hold) error
+	Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error)
 	// HoldsOn lists those that cover a key: ErrNoSuchBucket.
-	HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error)
+	HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error)
 }
 
 // TrashLedger keeps what was deleted or replaced and can be restored.
 type TrashLedger interface {
-	Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, error)
+	Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashEntry, error)
 	// Restore puts an entry back under its key, as a new version made by op:
 	// ErrTrashNotFound, ErrNoSuchBucket (also if another one of another dedup domain
 	// has the name now), ErrPreconditionFailed if the key is taken and not
 	// overwrite, ErrQuotaExceeded. What it replaces goes the ordinary way.
-	Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (meta.Object, error)
+	Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (ledger.Object, error)
 	// PurgeTrash makes entries due at once; the purge routine takes them. It
 	// returns how many were not due before.
 	PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error)

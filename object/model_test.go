@@ -12,7 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -33,9 +33,9 @@ type model struct {
 }
 
 type started struct {
-	up    meta.Upload
+	up    ledger.Upload
 	parts []string
-	names []meta.PartName
+	names []ledger.PartName
 }
 
 // TestStoreIsItsModel runs random operations on the store and on a map, with the
@@ -108,9 +108,9 @@ func (m *model) put1(*rapid.T) {
 }
 
 func (m *model) delete1(*rapid.T) {
-	var items []meta.DeleteItem
+	var items []ledger.DeleteItem
 	for range rapid.IntRange(1, 3).Draw(m.t, "n") {
-		items = append(items, meta.DeleteItem{Key: m.key()})
+		items = append(items, ledger.DeleteItem{Key: m.key()})
 	}
 	_, err := m.Delete(m.ctx, object.DeleteRequest{Bucket: bucket, Items: items})
 	if m.ok(err, "delete") {
@@ -137,7 +137,7 @@ func (m *model) copy1(*rapid.T) {
 
 func (m *model) ttl(*rapid.T) {
 	key, ttl := m.key(), m.life()
-	_, err := m.Update(m.ctx, meta.Update{Bucket: bucket, Key: key, TTL: &meta.TTLChange{TTL: ttl}})
+	_, err := m.Update(m.ctx, ledger.Update{Bucket: bucket, Key: key, TTL: &ledger.TTLChange{TTL: ttl}})
 	o, there := m.visible(key)
 	if !there {
 		m.wants(err, lethe.ErrNoSuchKey)
@@ -152,12 +152,12 @@ func (m *model) wait(*rapid.T) {
 
 func (m *model) setUndo(*rapid.T) {
 	m.undo = rapid.SampledFrom([]time.Duration{0, 24 * time.Hour}).Draw(m.t, "undo")
-	_, err := m.ConfigureBucket(m.ctx, bucket, meta.BucketSettings{Undo: m.undo})
+	_, err := m.ConfigureBucket(m.ctx, bucket, ledger.BucketSettings{Undo: m.undo})
 	m.must(err)
 }
 
 func (m *model) restore(*rapid.T) {
-	trash, err := m.Trash(m.ctx, meta.TrashQuery{Bucket: bucket, Limit: 100})
+	trash, err := m.Trash(m.ctx, ledger.TrashQuery{Bucket: bucket, Limit: 100})
 	m.must(err)
 	if len(trash) == 0 {
 		return
@@ -206,7 +206,7 @@ func (m *model) part1(*rapid.T) {
 	})
 	if m.ok(err, "part") {
 		u.parts = append(u.parts, body)
-		u.names = append(u.names, meta.PartName{Number: p.Number, ETag: p.ETag})
+		u.names = append(u.names, ledger.PartName{Number: p.Number, ETag: p.ETag})
 	}
 }
 
@@ -259,8 +259,8 @@ func (m *model) loseAnswers(*rapid.T) {
 // reclaimNow does one step of the engine, and checks the books.
 func (m *model) reclaimNow() {
 	for _, step := range []func() error{
-		func() error { _, err := m.books.Expire(m.ctx, meta.Batch{Limit: 3, MaxBlobs: 10}); return err },
-		func() error { _, err := m.books.Purge(m.ctx, meta.Batch{Limit: 3, MaxBlobs: 10}); return err },
+		func() error { _, err := m.books.Expire(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
+		func() error { _, err := m.books.Purge(m.ctx, ledger.Batch{Limit: 3, MaxBlobs: 10}); return err },
 	} {
 		m.must(step())
 	}
@@ -282,7 +282,7 @@ func (m *model) visible(key string) (thing, bool) {
 
 // compare fails unless the store shows exactly what the model has.
 func (m *model) compare() {
-	page, err := m.List(m.ctx, meta.ListQuery{Bucket: bucket, Limit: 100})
+	page, err := m.List(m.ctx, ledger.ListQuery{Bucket: bucket, Limit: 100})
 	m.must(err)
 	var want []string
 	for i := range 6 {

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
 // moving is what placement asks of a ledger to move a content.
 type moving interface {
-	Misplace(context.Context, []meta.Subject) (int, error)
-	ClaimPlacements(context.Context, meta.PlacementClaim) (meta.Placements, error)
-	BeginCopy(context.Context, meta.CopyIntent) (meta.Blob, error)
-	CommitCopy(context.Context, meta.CopyCommit) error
-	TrimCopies(context.Context, meta.Trim) (int, error)
+	Misplace(context.Context, []ledger.Subject) (int, error)
+	ClaimPlacements(context.Context, ledger.PlacementClaim) (ledger.Placements, error)
+	BeginCopy(context.Context, ledger.CopyIntent) (ledger.Blob, error)
+	CommitCopy(context.Context, ledger.CopyCommit) error
+	TrimCopies(context.Context, ledger.Trim) (int, error)
 }
 
 // move brings segments of a content to another disk as placement does, and lets the
@@ -28,9 +28,9 @@ type moving interface {
 func (w *world) move(content lethe.ID, to string, segments ...int) {
 	w.t.Helper()
 	l := w.books.(moving)
-	_, err := l.Misplace(w.ctx, []meta.Subject{{ID: content}})
+	_, err := l.Misplace(w.ctx, []ledger.Subject{{ID: content}})
 	w.must(err)
-	claim, err := l.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
+	claim, err := l.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 1, Lease: time.Minute})
 	w.must(err)
 	if len(claim.Items) != 1 || claim.Items[0].ID != content {
 		w.t.Fatalf("claimed %+v", claim.Items)
@@ -45,7 +45,7 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 	}
 	_, err = w.books.MarkSound(w.ctx, made, 0) // read back: it is verified
 	w.must(err)
-	n, err := l.TrimCopies(w.ctx, meta.Trim{Content: content, Blobs: old, Reason: lethe.ReasonRebalance, Fence: claim.Fence, Lease: time.Minute})
+	n, err := l.TrimCopies(w.ctx, ledger.Trim{Content: content, Blobs: old, Reason: lethe.ReasonRebalance, Fence: claim.Fence, Lease: time.Minute})
 	w.must(err)
 	if n != len(old) || n != len(segments) {
 		w.t.Fatalf("%d of %d copies were trimmed", n, len(old))
@@ -57,18 +57,18 @@ func (w *world) move(content lethe.ID, to string, segments ...int) {
 }
 
 // blobCopied makes one more copy of a blob.
-func (w *world) blobCopied(src meta.Blob, to string, fence int64) lethe.ID {
+func (w *world) blobCopied(src ledger.Blob, to string, fence int64) lethe.ID {
 	w.t.Helper()
 	random := sha256.Sum256([]byte(string(src.ID) + to))
 	l, id := w.books.(moving), lethe.NewID(w.clock.Now(), bytes.NewReader(random[:]))
-	_, err := l.BeginCopy(w.ctx, meta.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: fence, Lease: time.Minute})
+	_, err := l.BeginCopy(w.ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: fence, Lease: time.Minute})
 	w.must(err)
 	data, ok := w.disks[src.Backend].Bytes(w.key(src.ID))
 	if !ok {
 		w.t.Fatal("no bytes to copy")
 	}
 	w.must(w.disks[to].Put(w.ctx, w.key(id), bytes.NewReader(data), src.Size))
-	w.must(l.CommitCopy(w.ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Fence: fence, Lease: time.Minute}))
+	w.must(l.CommitCopy(w.ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Fence: fence, Lease: time.Minute}))
 	return id
 }
 
@@ -119,7 +119,7 @@ func TestMovedUnderAnotherVersionOfTheSameBytes(t *testing.T) {
 	parts := layouts["parts"]
 	for name, rewrite := range map[string]func(*world){
 		"retagged": func(w *world) {
-			_, err := w.Update(w.ctx, meta.Update{Bucket: bucket, Key: "k", Tags: &map[string]string{"a": "b"}})
+			_, err := w.Update(w.ctx, ledger.Update{Bucket: bucket, Key: "k", Tags: &map[string]string{"a": "b"}})
 			w.must(err)
 		},
 		"stored again": func(w *world) { w.store("k", parts...) },
@@ -148,7 +148,7 @@ func TestReplacedWhileItIsRead(t *testing.T) {
 	for name, replace := range map[string]func(*world){
 		"replaced": func(w *world) { w.store("k", parts[0], parts[1], noise(len(parts[2]), 99)) },
 		"removed": func(w *world) {
-			_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "k"}}})
+			_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 			w.must(err)
 		},
 	} {

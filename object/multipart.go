@@ -10,16 +10,16 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidKey,
 // ErrInvalidTTL.
-func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (meta.Upload, error) {
+func (s *Store) CreateUpload(ctx context.Context, r UploadRequest) (ledger.Upload, error) {
 	if err := checkKey(r.Key); err != nil {
-		return meta.Upload{}, named("create upload", r.Bucket, r.Key, err)
+		return ledger.Upload{}, named("create upload", r.Bucket, r.Key, err)
 	}
-	u, err := s.ledger.CreateUpload(ctx, meta.Upload{
+	u, err := s.ledger.CreateUpload(ctx, ledger.Upload{
 		ID: s.newID(), Bucket: r.Bucket, Key: r.Key, Owner: r.Owner,
 		Attrs: r.Attrs, Tags: r.Tags, TTL: r.TTL, TTLAt: r.TTLAt,
 	})
@@ -59,7 +59,7 @@ func (s *Store) complete(ctx context.Context, r *CompleteRequest) (PutResult, er
 		return PutResult{}, err
 	}
 	c.MinPart, c.Commit.Reach = s.opt.MinPart, s.reach()
-	var made meta.Committed
+	var made ledger.Committed
 	end, err := s.settle(ctx, operation{op: c.Op, what: "complete", run: func(ctx context.Context) (err error) {
 		made, err = s.ledger.Complete(ctx, c)
 		return err
@@ -99,7 +99,7 @@ func completionOp(upload lethe.ID) lethe.ID {
 }
 
 // chosen returns the stored parts that the request names, in its order.
-func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]meta.Part, error) {
+func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]ledger.Part, error) {
 	if len(r.Parts) == 0 {
 		return nil, fmt.Errorf("%w: no part is named", lethe.ErrInvalidPart)
 	}
@@ -107,7 +107,7 @@ func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]meta.Part, er
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]meta.Part, len(r.Parts))
+	parts := make([]ledger.Part, len(r.Parts))
 	for i, name := range r.Parts {
 		if i > 0 && name.Number <= r.Parts[i-1].Number {
 			return nil, fmt.Errorf("%w: part %d after part %d", lethe.ErrInvalidPartOrder, name.Number, r.Parts[i-1].Number)
@@ -121,7 +121,7 @@ func (s *Store) chosen(ctx context.Context, r *CompleteRequest) ([]meta.Part, er
 	return parts, s.longEnough(parts)
 }
 
-func (s *Store) longEnough(parts []meta.Part) error {
+func (s *Store) longEnough(parts []ledger.Part) error {
 	for _, p := range parts[:len(parts)-1] {
 		if p.Size < s.opt.MinPart {
 			return fmt.Errorf("%w: part %d has %d bytes, at least %d", lethe.ErrPartTooSmall, p.Number, p.Size, s.opt.MinPart)
@@ -131,9 +131,9 @@ func (s *Store) longEnough(parts []meta.Part) error {
 }
 
 // stored returns all parts of an upload by their numbers.
-func (s *Store) stored(ctx context.Context, upload lethe.ID) (map[int]meta.Part, error) {
+func (s *Store) stored(ctx context.Context, upload lethe.ID) (map[int]ledger.Part, error) {
 	const page = 1000
-	all := map[int]meta.Part{}
+	all := map[int]ledger.Part{}
 	for after := 0; ; {
 		parts, err := s.ledger.Parts(ctx, upload, after, page)
 		if err != nil {
@@ -150,34 +150,34 @@ func (s *Store) stored(ctx context.Context, upload lethe.ID) (map[int]meta.Part,
 }
 
 // completion is the transaction that completes the upload with the parts.
-func (r *CompleteRequest) completion(up meta.Upload, parts []meta.Part) (meta.Completion, error) {
+func (r *CompleteRequest) completion(up ledger.Upload, parts []ledger.Part) (ledger.Completion, error) {
 	attrs := up.Attrs
-	attrs.Parts = make([]meta.PartAttrs, len(parts))
-	names := make([]meta.PartName, len(parts))
+	attrs.Parts = make([]ledger.PartAttrs, len(parts))
+	names := make([]ledger.PartName, len(parts))
 	var size int64
 	for i, p := range parts {
-		attrs.Parts[i] = meta.PartAttrs{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
-		names[i] = meta.PartName{Number: p.Number, ETag: p.ETag}
+		attrs.Parts[i] = ledger.PartAttrs{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
+		names[i] = ledger.PartName{Number: p.Number, ETag: p.ETag}
 		size += p.Size
 	}
 	switch {
 	case r.Size == 0:
 	case size < r.Size:
-		return meta.Completion{}, fmt.Errorf("%w: %d of %d bytes", lethe.ErrIncompleteBody, size, r.Size)
+		return ledger.Completion{}, fmt.Errorf("%w: %d of %d bytes", lethe.ErrIncompleteBody, size, r.Size)
 	case size > r.Size:
-		return meta.Completion{}, fmt.Errorf("%w: %d bytes, not %d", lethe.ErrTooLarge, size, r.Size)
+		return ledger.Completion{}, fmt.Errorf("%w: %d bytes, not %d", lethe.ErrTooLarge, size, r.Size)
 	}
 	if r.Finish != nil {
 		if err := r.Finish(parts, &attrs); err != nil {
-			return meta.Completion{}, err
+			return ledger.Completion{}, err
 		}
 	}
 	op := completionOp(r.Upload)
-	return meta.Completion{
+	return ledger.Completion{
 		Op: op, UploadID: r.Upload, Bucket: r.Bucket, Key: r.Key, Parts: names,
-		Commit: meta.Commit{
+		Commit: ledger.Commit{
 			Op: op, What: "complete", If: r.If, TTL: up.TTL,
-			Object: meta.Object{
+			Object: ledger.Object{
 				Bucket: r.Bucket, Key: r.Key, Size: size, ETag: r.etag(),
 				TTLAt: up.TTLAt, Attrs: attrs, Tags: up.Tags,
 			},
@@ -209,13 +209,13 @@ func (s *Store) Abort(ctx context.Context, bucket, key string, id lethe.ID) erro
 }
 
 // Uploads lists open uploads of a bucket by key, then id.
-func (s *Store) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
+func (s *Store) Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Upload, error) {
 	return s.ledger.Uploads(ctx, q)
 }
 
 // Parts returns an upload and a page of its parts in ascending order:
 // ErrNoSuchUpload.
-func (s *Store) Parts(ctx context.Context, q PartQuery) (meta.Upload, []meta.Part, error) {
+func (s *Store) Parts(ctx context.Context, q PartQuery) (ledger.Upload, []ledger.Part, error) {
 	up, err := s.ledger.Upload(ctx, q.Bucket, q.Key, q.Upload)
 	if err != nil {
 		return up, nil, named("parts of", q.Bucket, q.Key, err)

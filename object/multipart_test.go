@@ -15,19 +15,19 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
-func (w *world) create(key string) meta.Upload {
+func (w *world) create(key string) ledger.Upload {
 	w.t.Helper()
 	up, err := w.CreateUpload(w.ctx, object.UploadRequest{Bucket: bucket, Key: key, Owner: "alice",
-		Attrs: meta.Attrs{ContentType: "a/b"}, Tags: map[string]string{"t": "1"}, TTL: time.Hour})
+		Attrs: ledger.Attrs{ContentType: "a/b"}, Tags: map[string]string{"t": "1"}, TTL: time.Hour})
 	w.must(err)
 	return up
 }
 
-func complete(up meta.Upload, parts ...meta.PartName) object.CompleteRequest {
+func complete(up ledger.Upload, parts ...ledger.PartName) object.CompleteRequest {
 	return object.CompleteRequest{Bucket: bucket, Key: up.Key, Upload: up.ID, Parts: parts}
 }
 
@@ -36,7 +36,7 @@ func TestMultipart(t *testing.T) {
 	up := w.create("k")
 	bodies := []string{noise(10, 60), noise(3*small, 61), noise(0, 0), noise(5*small, 62), noise(3, 63)}
 	sum := md5.New()
-	var names []meta.PartName
+	var names []ledger.PartName
 	for i, b := range bodies {
 		if i == 2 {
 			continue
@@ -48,10 +48,10 @@ func TestMultipart(t *testing.T) {
 	}
 	w.part(up, 99, noise(100, 64)) // not named
 	w.clock.Advance(time.Minute)
-	var seen []meta.Part
+	var seen []ledger.Part
 	r := complete(up, names...)
 	r.Size = int64(10 + 8*small + 3)
-	r.Finish = func(parts []meta.Part, a *meta.Attrs) error {
+	r.Finish = func(parts []ledger.Part, a *ledger.Attrs) error {
 		seen = slices.Clone(parts)
 		a.ChecksumType = "COMPOSITE"
 		return nil
@@ -102,18 +102,18 @@ func TestCompleteRefuses(t *testing.T) {
 		want error
 	}{
 		"none":         {complete(up), lethe.ErrInvalidPart},
-		"not stored":   {complete(up, one, meta.PartName{Number: 7, ETag: one.ETag}), lethe.ErrInvalidPart},
-		"other etag":   {complete(up, meta.PartName{Number: 1, ETag: two.ETag}), lethe.ErrInvalidPart},
+		"not stored":   {complete(up, one, ledger.PartName{Number: 7, ETag: one.ETag}), lethe.ErrInvalidPart},
+		"other etag":   {complete(up, ledger.PartName{Number: 1, ETag: two.ETag}), lethe.ErrInvalidPart},
 		"order":        {complete(up, three, one), lethe.ErrInvalidPartOrder},
 		"twice":        {complete(up, one, one), lethe.ErrInvalidPartOrder},
 		"small":        {complete(up, two, three), lethe.ErrPartTooSmall},
-		"no upload":    {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: "none", Parts: []meta.PartName{one}}, lethe.ErrNoSuchUpload},
-		"other key":    {object.CompleteRequest{Bucket: bucket, Key: "other", Upload: up.ID, Parts: []meta.PartName{one}}, lethe.ErrNoSuchUpload},
-		"less":         {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []meta.PartName{one}, Size: 6}, lethe.ErrIncompleteBody},
-		"more":         {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []meta.PartName{one}, Size: 4}, lethe.ErrTooLarge},
-		"precondition": {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []meta.PartName{one}, If: meta.Precondition{IfMatch: "*"}}, lethe.ErrPreconditionFailed},
-		"finish": {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []meta.PartName{one},
-			Finish: func([]meta.Part, *meta.Attrs) error { return refuse }}, refuse},
+		"no upload":    {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: "none", Parts: []ledger.PartName{one}}, lethe.ErrNoSuchUpload},
+		"other key":    {object.CompleteRequest{Bucket: bucket, Key: "other", Upload: up.ID, Parts: []ledger.PartName{one}}, lethe.ErrNoSuchUpload},
+		"less":         {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []ledger.PartName{one}, Size: 6}, lethe.ErrIncompleteBody},
+		"more":         {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []ledger.PartName{one}, Size: 4}, lethe.ErrTooLarge},
+		"precondition": {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []ledger.PartName{one}, If: ledger.Precondition{IfMatch: "*"}}, lethe.ErrPreconditionFailed},
+		"finish": {object.CompleteRequest{Bucket: bucket, Key: "k", Upload: up.ID, Parts: []ledger.PartName{one},
+			Finish: func([]ledger.Part, *ledger.Attrs) error { return refuse }}, refuse},
 	} {
 		if _, err := w.Complete(w.ctx, c.r); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -231,7 +231,7 @@ func TestCopyPart(t *testing.T) {
 		whole := strings.Join(parts, "")
 		up := w.create("k")
 		seen := 0
-		part := func(number int, r *object.Range) meta.PartName {
+		part := func(number int, r *object.Range) ledger.PartName {
 			p, err := w.CopyPart(w.ctx, object.PartCopyRequest{
 				Bucket: bucket, Key: "k", Upload: up.ID, Number: number, SourceBucket: bucket, SourceKey: "from", Range: r,
 				Wrap:   func(in io.Reader) io.Reader { return counting{in, &seen} },
@@ -241,7 +241,7 @@ func TestCopyPart(t *testing.T) {
 			if p.Checksums["n"] != fmt.Sprint(seen) {
 				t.Errorf("%+v", p)
 			}
-			return meta.PartName{Number: number, ETag: p.ETag}
+			return ledger.PartName{Number: number, ETag: p.ETag}
 		}
 		a, b, c := part(1, nil), part(2, &object.Range{Offset: 7, Length: 9}), part(3, &object.Range{Offset: -5, Length: -1})
 		_, err := w.Complete(w.ctx, complete(up, a, b, c))
@@ -288,12 +288,12 @@ func TestListings(t *testing.T) {
 		w.put(key, "x")
 		w.create(key)
 	}
-	page, err := w.List(w.ctx, meta.ListQuery{Bucket: bucket, Delimiter: "/", Limit: 10})
+	page, err := w.List(w.ctx, ledger.ListQuery{Bucket: bucket, Delimiter: "/", Limit: 10})
 	w.must(err)
 	if !slices.Equal(keysOf(page.Objects), []string{"a", "c"}) || !slices.Equal(page.Prefixes, []string{"b/"}) {
 		t.Errorf("%+v", page)
 	}
-	ups, err := w.Uploads(w.ctx, meta.UploadQuery{Bucket: bucket, Prefix: "b/", Limit: 10})
+	ups, err := w.Uploads(w.ctx, ledger.UploadQuery{Bucket: bucket, Prefix: "b/", Limit: 10})
 	w.must(err)
 	if len(ups) != 2 || ups[0].Key != "b/1" {
 		t.Errorf("%+v", ups)

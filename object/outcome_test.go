@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -80,7 +80,7 @@ func TestObjectReplacedBeforeItsOutcomeIsLookedUp(t *testing.T) {
 	w.ledger.on("Outcome", func() {
 		if once {
 			once = false
-			_, err := w.books.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []meta.DeleteItem{{Key: "k"}}})
+			_, err := w.books.Delete(w.ctx, ledger.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "k"}}})
 			w.must(err)
 		}
 	})
@@ -111,14 +111,14 @@ func TestPutOverAHeldKey(t *testing.T) {
 	for _, n := range []int{10, 5 * small} {
 		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 3)), Size: int64(n)})
 		w.must(err)
-		_, err = w.books.AddHold(w.ctx, meta.Hold{Bucket: bucket, Scope: meta.HoldObject, Key: "k"})
+		_, err = w.books.AddHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"})
 		w.must(err)
 		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 4)), Size: int64(n)})
 		w.wants(err, lethe.ErrHeld)
 		if w.seen("unknown")+w.seen("looked up") != 0 {
 			t.Errorf("a refusal was taken for an unknown outcome: %v", w.events)
 		}
-		w.must(w.books.LiftHold(w.ctx, meta.Hold{Bucket: bucket, Scope: meta.HoldObject, Key: "k"}))
+		w.must(w.books.LiftHold(w.ctx, ledger.Hold{Bucket: bucket, Scope: ledger.HoldObject, Key: "k"}))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestUnconfirmedAbandonOfAProvenWrite(t *testing.T) {
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader("data"), Size: 4})
 	w.wants(err, lethe.ErrUnknownOutcome)
 	w.clock.Advance(2 * minAge)
-	in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
+	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 	w.must(err)
 	if len(in.Intents) != 1 || in.Intents[0].Promotion == nil {
 		t.Fatalf("%+v", in)
@@ -167,7 +167,7 @@ func TestPromotedInTheWritersPlace(t *testing.T) {
 			return
 		}
 		w.clock.Advance(2 * minAge)
-		in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
+		in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk1", Limit: 10, MinAge: minAge})
 		w.must(err)
 		_, err = w.books.Promote(w.ctx, in.Fence, in.Intents[0].Blob.ID, lethe.BlockSums{})
 		w.must(err)
@@ -187,13 +187,13 @@ func TestLostAnswersOfOtherOperations(t *testing.T) {
 		w.put("a", "data")
 		w.ledger.fails("Update", m)
 		tags := map[string]string{"x": "y"}
-		o, err := w.Update(w.ctx, meta.Update{Bucket: bucket, Key: "a", Tags: &tags})
+		o, err := w.Update(w.ctx, ledger.Update{Bucket: bucket, Key: "a", Tags: &tags})
 		w.must(err)
 		if o.Tags["x"] != "y" {
 			t.Errorf("%+v", o)
 		}
 		w.ledger.fails("Delete", m)
-		d, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "a"}, {Key: "b", If: meta.Precondition{IfMatch: "x"}}}})
+		d, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "a"}, {Key: "b", If: ledger.Precondition{IfMatch: "x"}}}})
 		w.must(err)
 		if len(d) != 2 || d[0].Err != nil || d[1].Err == nil {
 			t.Errorf("%+v", d)
@@ -213,13 +213,13 @@ func TestLostAnswerOfAnUpdateWhoseObjectIsGone(t *testing.T) {
 	w.put("a", "data")
 	w.ledger.fails("Update", lostDone)
 	w.ledger.on("Outcome", func() {
-		_, err := w.ledger.Ledger.Delete(w.ctx, meta.Deletion{
-			Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []meta.DeleteItem{{Key: "a"}},
+		_, err := w.ledger.Ledger.Delete(w.ctx, ledger.Deletion{
+			Op: lethe.RandomID(w.clock.Now()), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "a"}},
 		})
 		w.must(err)
 	})
 	tags := map[string]string{"x": "y"}
-	o, err := w.Update(w.ctx, meta.Update{Bucket: bucket, Key: "a", Tags: &tags})
+	o, err := w.Update(w.ctx, ledger.Update{Bucket: bucket, Key: "a", Tags: &tags})
 	w.must(err)
 	if o.Tags["x"] != "y" || o.ID == "" {
 		t.Errorf("%+v", o)

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // maxPart is the highest number of a part.
@@ -17,22 +17,22 @@ const maxPart = 10000
 // body is verified as that of Put. ErrNoSuchUpload, also if the upload was
 // completed or aborted meanwhile; ErrInvalidPart for a number out of 1..10000;
 // and the errors of a body and of backends as for Put.
-func (s *Store) PutPart(ctx context.Context, r PartRequest) (meta.Part, error) {
+func (s *Store) PutPart(ctx context.Context, r PartRequest) (ledger.Part, error) {
 	part, err := s.putPart(ctx, &r)
 	return part, named(fmt.Sprintf("put part %d of", r.Number), r.Bucket, r.Key, err)
 }
 
-func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) {
+func (s *Store) putPart(ctx context.Context, r *PartRequest) (ledger.Part, error) {
 	if r.Number < 1 || r.Number > maxPart {
-		return meta.Part{}, fmt.Errorf("%w: its number is not in 1..%d", lethe.ErrInvalidPart, maxPart)
+		return ledger.Part{}, fmt.Errorf("%w: its number is not in 1..%d", lethe.ErrInvalidPart, maxPart)
 	}
 	if _, err := s.ledger.Upload(ctx, r.Bucket, r.Key, r.Upload); err != nil {
-		return meta.Part{}, err
+		return ledger.Part{}, err
 	}
 	if err := s.partFits(ctx, r); err != nil {
-		return meta.Part{}, err
+		return ledger.Part{}, err
 	}
-	part := &meta.Part{UploadID: r.Upload, Number: r.Number}
+	part := &ledger.Part{UploadID: r.Upload, Number: r.Number}
 	want := expected{block: s.opt.Block, size: r.Size, sha256: r.SHA256, md5: r.MD5}
 	if r.Finish != nil {
 		want.finish = func() (err error) {
@@ -41,7 +41,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 		}
 	}
 	in := newIntake(ctx, r.Body, want)
-	u := &upload{size: in.want.size, intent: meta.Intent{UploadID: r.Upload, Part: r.Number}}
+	u := &upload{size: in.want.size, intent: ledger.Intent{UploadID: r.Upload, Part: r.Number}}
 	var data []byte
 	if in.want.size <= s.opt.Small {
 		var whole bool
@@ -51,7 +51,7 @@ func (s *Store) putPart(ctx context.Context, r *PartRequest) (meta.Part, error) 
 		data, whole, err = in.readSmall(&s.bodies, s.opt.Small, held)
 		defer func() { s.bodies.put(data) }()
 		if err != nil {
-			return meta.Part{}, err
+			return ledger.Part{}, err
 		}
 		if whole {
 			u.size, u.data, u.digest = in.n, data, in.digest()
@@ -83,25 +83,25 @@ func (s *Store) partFits(ctx context.Context, r *PartRequest) error {
 }
 
 // storePart sends a part's bytes and commits it; the body's end amends the part.
-func (s *Store) storePart(ctx context.Context, part *meta.Part, u *upload, in *intake) (meta.Part, error) {
+func (s *Store) storePart(ctx context.Context, part *ledger.Part, u *upload, in *intake) (ledger.Part, error) {
 	var blobs []sent
 	if u.size != 0 {
 		b, err := s.send(ctx, u)
 		if err != nil {
-			return meta.Part{}, err
+			return ledger.Part{}, err
 		}
 		blobs = []sent{b}
 		part.BlobID = b.Blob
 	}
 	part.Size, part.ETag, part.Digest = in.n, in.etag(), in.digest()
-	c := meta.PartCommit{Op: s.newID(), Part: *part, CRC32C: in.sums.CRC32C(), Blocks: in.sums.Sums()}
-	var stored meta.Part
+	c := ledger.PartCommit{Op: s.newID(), Part: *part, CRC32C: in.sums.CRC32C(), Blocks: in.sums.Sums()}
+	var stored ledger.Part
 	end, err := s.settle(ctx, operation{op: c.Op, what: "part", run: func(ctx context.Context) (err error) {
 		stored, err = s.ledger.CommitPart(ctx, c)
 		return err
 	}})
 	if err != nil {
-		return meta.Part{}, s.unmake(ctx, blobs, err)
+		return ledger.Part{}, s.unmake(ctx, blobs, err)
 	}
 	if end.lookedUp {
 		stored = *part
@@ -112,11 +112,11 @@ func (s *Store) storePart(ctx context.Context, part *meta.Part, u *upload, in *i
 
 // CopyPart stores a part from an existing object or a range of it. Errors are
 // those of PutPart and Get; a failed SourceIf is ErrPreconditionFailed.
-func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (meta.Part, error) {
+func (s *Store) CopyPart(ctx context.Context, r PartCopyRequest) (ledger.Part, error) {
 	rd, err := s.get(ctx, &GetRequest{Bucket: r.SourceBucket, Key: r.SourceKey, Range: r.Range, If: r.SourceIf})
 	if err != nil {
 		err = fmt.Errorf("source %s/%s: %w", r.SourceBucket, r.SourceKey, unmodified(err))
-		return meta.Part{}, named(fmt.Sprintf("copy part %d of", r.Number), r.Bucket, r.Key, err)
+		return ledger.Part{}, named(fmt.Sprintf("copy part %d of", r.Number), r.Bucket, r.Key, err)
 	}
 	defer rd.Body.Close()
 	var body io.Reader = rd.Body

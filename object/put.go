@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Put stores an object. A body that is not what was declared fails with
@@ -70,7 +70,7 @@ func (w *write) small(ctx context.Context, data []byte) (PutResult, error) {
 	u.backends = w.s.opt.Pick(u.size)
 	// Most bytes are new, and that is asked where the write is begun. A condition is
 	// better known to fail before; and what no backend takes may be known all the same.
-	u.unknown = c.If == (meta.Precondition{}) && len(u.backends) > 0 && !w.r.Send
+	u.unknown = c.If == (ledger.Precondition{}) && len(u.backends) > 0 && !w.r.Send
 	if u.unknown {
 		if res, err := w.uploadKept(ctx, u); !errors.Is(err, lethe.ErrContentKnown) {
 			return res, err
@@ -101,14 +101,14 @@ const keptBody = 64 << 10
 // keep holds a small body that was just stored, where that costs no call. Should the
 // object be gone already, its content stays until its time is over or room is made;
 // nobody asks for it any more.
-func (s *Store) keep(ctx context.Context, o meta.Object, data []byte) {
+func (s *Store) keep(ctx context.Context, o ledger.Object, data []byte) {
 	if k, ok := s.opt.Cache.(cache.Keeper); ok && o.ContentID != "" && len(data) <= keptBody {
 		k.Keep(ctx, cache.Key(s.opt.StoreID, o.ContentID), data, s.cacheTTL(o, o.ModifiedAt))
 	}
 }
 
 // refer makes the object without its bytes: ErrContentGone if they are not known.
-func (w *write) refer(ctx context.Context, c meta.Commit) (PutResult, error) {
+func (w *write) refer(ctx context.Context, c ledger.Commit) (PutResult, error) {
 	res, err := w.s.commit(ctx, c, nil)
 	if err == nil {
 		w.s.events.deduped(res.Object, false)
@@ -142,7 +142,7 @@ func (w *write) upload(ctx context.Context, u *upload) (PutResult, error) {
 		return PutResult{}, err
 	}
 	c := w.plan()
-	c.Blobs = []meta.Uploaded{b.Uploaded}
+	c.Blobs = []ledger.Uploaded{b.Uploaded}
 	res, err := w.s.commit(ctx, c, []sent{b})
 	if err == nil && res.Duplicate {
 		w.s.events.deduped(res.Object, true)
@@ -151,7 +151,7 @@ func (w *write) upload(ctx context.Context, u *upload) (PutResult, error) {
 }
 
 // plan is the transaction that makes the object, but for the blobs.
-func (w *write) plan() meta.Commit {
+func (w *write) plan() ledger.Commit {
 	size, digest, etag := w.in.n, w.in.digest(), w.in.etag()
 	if !w.in.ended() {
 		size, digest, etag = w.r.Size, strings.ToLower(w.r.SHA256), strings.ToLower(w.r.MD5)
@@ -159,33 +159,33 @@ func (w *write) plan() meta.Commit {
 	if w.etag != "" {
 		etag = w.etag
 	}
-	c := meta.Commit{
+	c := ledger.Commit{
 		Op: w.op, What: "put", If: w.r.If, Into: w.r.BucketID, TTL: w.r.TTL, Reach: w.s.reach(),
-		Object: meta.Object{
+		Object: ledger.Object{
 			Bucket: w.r.Bucket, Key: w.r.Key, Size: size, ETag: etag,
 			TTLAt: w.r.TTLAt, Attrs: w.r.Attrs, Tags: w.r.Tags,
 		},
 	}
 	if size > 0 {
 		// The dedup domain is the bucket's, which the ledger knows for certain.
-		c.Content = meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}
+		c.Content = ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}
 	}
 	return c
 }
 
 // promotion returns what the reaper needs to make the commit c with one blob.
-func promotion(by lethe.Caller, c meta.Commit) func(meta.Uploaded) *meta.Promotion {
-	return func(b meta.Uploaded) *meta.Promotion {
+func promotion(by lethe.Caller, c ledger.Commit) func(ledger.Uploaded) *ledger.Promotion {
+	return func(b ledger.Uploaded) *ledger.Promotion {
 		c := c
-		c.Blobs, c.Reach, c.By = []meta.Uploaded{b}, nil, by // who finishes it may reach others
-		return &meta.Promotion{Commit: c}
+		c.Blobs, c.Reach, c.By = []ledger.Uploaded{b}, nil, by // who finishes it may reach others
+		return &ledger.Promotion{Commit: c}
 	}
 }
 
 // commit makes an object to a certain end, and gives its blobs up if it does not
 // come about.
-func (s *Store) commit(ctx context.Context, c meta.Commit, blobs []sent) (PutResult, error) {
-	var made meta.Committed
+func (s *Store) commit(ctx context.Context, c ledger.Commit, blobs []sent) (PutResult, error) {
+	var made ledger.Committed
 	o := operation{op: c.Op, what: c.What, proxy: len(blobs) > 0 && blobs[0].promotable}
 	o.run = func(ctx context.Context) (err error) {
 		made, err = s.ledger.Commit(ctx, c)
@@ -205,7 +205,7 @@ func (s *Store) commit(ctx context.Context, c meta.Commit, blobs []sent) (PutRes
 }
 
 // made tells of an object that came about.
-func (s *Store) made(ctx context.Context, made meta.Committed) PutResult {
+func (s *Store) made(ctx context.Context, made ledger.Committed) PutResult {
 	s.drop(ctx, made.Dropped)
 	s.events.committed(made.Object, made.Duplicate)
 	return PutResult{Object: made.Object, Duplicate: made.Duplicate}
@@ -218,7 +218,7 @@ func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 		for _, b := range blobs {
 			s.events.unrecorded(Unrecorded{b.Blob, b.backend, b.Size, "commit", cause})
 			if b.overslept {
-				s.condemnLate(ctx, meta.LateBytes{Blob: b.Blob, Backend: b.backend, Size: b.Size})
+				s.condemnLate(ctx, ledger.LateBytes{Blob: b.Blob, Backend: b.backend, Size: b.Size})
 			}
 		}
 		return cause
@@ -231,7 +231,7 @@ func (s *Store) unmake(ctx context.Context, blobs []sent, cause error) error {
 
 // recorded returns the object that a commit has made according to its outcome:
 // its row, or if that was replaced or removed since, what the commit said.
-func (s *Store) recorded(ctx context.Context, c meta.Commit, out meta.Outcome) meta.Object {
+func (s *Store) recorded(ctx context.Context, c ledger.Commit, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
 	res, err := s.ledger.Resolve(ctx, c.Object.Bucket, c.Object.Key)
@@ -258,10 +258,10 @@ func (w *write) precheck(ctx context.Context) error {
 		return fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
 	}
 	full := b.QuotaObjects > 0 && b.Objects >= b.QuotaObjects || b.QuotaBytes > 0 && w.r.Size > 0 && b.Bytes+w.r.Size > b.QuotaBytes
-	if w.r.If == (meta.Precondition{}) && !full {
+	if w.r.If == (ledger.Precondition{}) && !full {
 		return nil
 	}
-	var old *meta.Object
+	var old *ledger.Object
 	res, err := w.s.ledger.Resolve(ctx, w.r.Bucket, w.r.Key)
 	if err == nil {
 		old = &res.Object
@@ -276,7 +276,7 @@ func (w *write) precheck(ctx context.Context) error {
 
 // fits refuses a body of size bytes (-1: unknown) that takes its bucket beyond its
 // quota, even if it replaces what lies under its key.
-func fits(b meta.Bucket, size int64, old *meta.Object) error {
+func fits(b ledger.Bucket, size int64, old *ledger.Object) error {
 	n := int64(1)
 	if old != nil {
 		n, size = 0, size-old.Size

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -28,7 +28,7 @@ func TestPutAndGet(t *testing.T) {
 				r := object.PutRequest{
 					Bucket: bucket, Key: "k", Body: iotest.HalfReader(strings.NewReader(data)), Size: -1,
 					SHA256: strings.ToUpper(sha([]byte(data))), MD5: etag(data),
-					Attrs: meta.Attrs{ContentType: "text/plain"}, Tags: map[string]string{"a": "b"}, TTL: time.Hour,
+					Attrs: ledger.Attrs{ContentType: "text/plain"}, Tags: map[string]string{"a": "b"}, TTL: time.Hour,
 				}
 				if known {
 					r.Size = int64(n)
@@ -67,7 +67,7 @@ func TestPutThatIsNotWhatWasDeclared(t *testing.T) {
 			"sha256":        {strings.NewReader(data), func(r *object.PutRequest) { r.SHA256 = sha([]byte("other")) }, lethe.ErrDigestMismatch},
 			"md5":           {strings.NewReader(data), func(r *object.PutRequest) { r.MD5 = etag("other") }, lethe.ErrDigestMismatch},
 			"no digest":     {strings.NewReader(data), func(r *object.PutRequest) { r.SHA256 = "nonsense" }, lethe.ErrDigestMismatch},
-			"refused":       {strings.NewReader(data), func(r *object.PutRequest) { r.Finish = func(*meta.Attrs) error { return broken } }, broken},
+			"refused":       {strings.NewReader(data), func(r *object.PutRequest) { r.Finish = func(*ledger.Attrs) error { return broken } }, broken},
 			"key":           {strings.NewReader(data), func(r *object.PutRequest) { r.Key = "a\x00b" }, lethe.ErrInvalidKey},
 			"no key":        {strings.NewReader(data), func(r *object.PutRequest) { r.Key = "" }, lethe.ErrInvalidKey},
 			"long key":      {strings.NewReader(data), func(r *object.PutRequest) { r.Key = strings.Repeat("k", 1025) }, lethe.ErrInvalidKey},
@@ -79,7 +79,7 @@ func TestPutThatIsNotWhatWasDeclared(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s of %d", name, n), func(t *testing.T) {
 				w := newWorld(t, nil)
-				_, err := w.CreateBucket(w.ctx, meta.Bucket{Name: "strict", Owner: "bob", BucketSettings: meta.BucketSettings{MaxTTL: time.Minute, QuotaBytes: 1}})
+				_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: "strict", Owner: "bob", BucketSettings: ledger.BucketSettings{MaxTTL: time.Minute, QuotaBytes: 1}})
 				w.must(err)
 				r := base
 				r.Body = c.body
@@ -104,7 +104,7 @@ func TestFinishAmendsAfterTheBodyEnded(t *testing.T) {
 		data := noise(n, 3)
 		in := strings.NewReader(data)
 		_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: in, Size: int64(n),
-			Finish: func(a *meta.Attrs) error {
+			Finish: func(a *ledger.Attrs) error {
 				if in.Len() != 0 {
 					t.Errorf("%d bytes are not read yet", in.Len())
 				}
@@ -147,7 +147,7 @@ func TestKnownContentIsNotUploadedAgain(t *testing.T) {
 // digest, nor the right one of another tenant.
 func TestDedupIsolation(t *testing.T) {
 	w := newWorld(t, nil)
-	_, err := w.CreateBucket(w.ctx, meta.Bucket{Name: "other", Owner: "bob"})
+	_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: "other", Owner: "bob"})
 	w.must(err)
 	for _, n := range []int{10, 5 * small} {
 		data, key := noise(n, 5), fmt.Sprint(n)
@@ -182,14 +182,14 @@ func TestOverwriteAndConditions(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, n := range []int{10, 5 * small} {
 		first := w.put("k", noise(n, 7))
-		put := func(seed uint64, p meta.Precondition) error {
+		put := func(seed uint64, p ledger.Precondition) error {
 			_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, seed)), Size: int64(n), If: p})
 			return err
 		}
-		w.wants(put(8, meta.Precondition{IfNoneMatch: "*"}), lethe.ErrPreconditionFailed)
-		w.wants(put(8, meta.Precondition{IfMatch: "other"}), lethe.ErrPreconditionFailed)
+		w.wants(put(8, ledger.Precondition{IfNoneMatch: "*"}), lethe.ErrPreconditionFailed)
+		w.wants(put(8, ledger.Precondition{IfMatch: "other"}), lethe.ErrPreconditionFailed)
 		w.has("k", noise(n, 7))
-		w.must(put(8, meta.Precondition{IfMatch: first.ETag}))
+		w.must(put(8, ledger.Precondition{IfMatch: first.ETag}))
 		w.has("k", noise(n, 8))
 	}
 	w.sound()
@@ -202,7 +202,7 @@ func TestAFailedConditionSparesTheUpload(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("k", "x")
 	in := strings.NewReader(noise(5*small, 9))
-	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: in, Size: 5 * small, If: meta.Precondition{IfNoneMatch: "*"}})
+	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: in, Size: 5 * small, If: ledger.Precondition{IfNoneMatch: "*"}})
 	w.wants(err, lethe.ErrPreconditionFailed)
 	if in.Len() != 5*small {
 		t.Errorf("%d bytes were read", 5*small-in.Len())
@@ -255,7 +255,7 @@ func TestNoRoom(t *testing.T) {
 		for _, size := range []int64{-1, int64(n)} {
 			w := newWorld(t, nil)
 			for disk := range w.disks {
-				_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: disk, Quota: 50})
+				_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: 50})
 				w.must(err)
 			}
 			_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "k", Body: strings.NewReader(noise(n, 12)), Size: size})
@@ -307,7 +307,7 @@ func TestCommitsOfSmallBodies(t *testing.T) {
 		w.ledger.on("Commit", func() {
 			if forget {
 				forget = false
-				_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: "other"}}})
+				_, err := w.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: "other"}}})
 				w.must(err)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -23,7 +23,7 @@ func (u unread) Read([]byte) (int, error) {
 func TestAFullBucketReadsNoPart(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put("old", string(make([]byte, 3*small)))
-	_, err := w.books.ConfigureBucket(w.ctx, bucket, meta.BucketSettings{QuotaBytes: 4 * small, QuotaObjects: 1})
+	_, err := w.books.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small, QuotaObjects: 1})
 	w.must(err)
 	for key, size := range map[string]int64{"new": 2 * small, "old": 5 * small} {
 		up, err := w.CreateUpload(w.ctx, object.UploadRequest{Bucket: bucket, Key: key, Owner: "bob"})
@@ -47,7 +47,7 @@ func TestAFullBucketReadsNoBody(t *testing.T) {
 	w := newWorld(t, nil)
 	old := string(make([]byte, 3*small))
 	w.put("old", old)
-	for _, s := range []meta.BucketSettings{{QuotaBytes: 4 * small}, {QuotaObjects: 1}} {
+	for _, s := range []ledger.BucketSettings{{QuotaBytes: 4 * small}, {QuotaObjects: 1}} {
 		_, err := w.books.ConfigureBucket(w.ctx, bucket, s)
 		w.must(err)
 		_, err = w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "new", Body: unread{t}, Size: 2 * small})
@@ -56,7 +56,7 @@ func TestAFullBucketReadsNoBody(t *testing.T) {
 		}
 		w.put("old", old[1:])
 	}
-	if _, err := w.books.ConfigureBucket(w.ctx, bucket, meta.BucketSettings{QuotaBytes: 4 * small}); err != nil {
+	if _, err := w.books.ConfigureBucket(w.ctx, bucket, ledger.BucketSettings{QuotaBytes: 4 * small}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: "old", Body: unread{t}, Size: 5 * small})

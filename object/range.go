@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // window is what of an object is read.
@@ -15,7 +15,7 @@ type window struct{ offset, length int64 }
 
 // window answers what the request asks of the object: ErrInvalidRange if that
 // lies beyond it.
-func (r *GetRequest) window(o meta.Object) (window, error) {
+func (r *GetRequest) window(o ledger.Object) (window, error) {
 	switch {
 	case r.Part != 0 && r.Range != nil:
 		return window{}, fmt.Errorf("%w: both a part and a range", lethe.ErrInvalidRange)
@@ -82,7 +82,7 @@ func (r Range) window(size int64) (window, error) {
 
 // partWindow is where a part lies in the object that was completed from it. An
 // object that was put whole is its own part 1.
-func partWindow(o meta.Object, number int) (window, error) {
+func partWindow(o ledger.Object, number int) (window, error) {
 	if len(o.Attrs.Parts) == 0 && number == 1 {
 		return window{0, o.Size}, nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -81,7 +81,7 @@ func TestHarmedFiles(t *testing.T) {
 
 func harmEach(t *testing.T, parts []string, mode string) {
 	w, roots := files(t)
-	_, err := w.CreateBucket(w.ctx, meta.Bucket{Name: "other", Owner: "bob"})
+	_, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: "other", Owner: "bob"})
 	w.must(err)
 	store := w.store
 	if mode == "two copies" {
@@ -158,7 +158,7 @@ func changed(good, bad []byte, start int, r *object.Range) bool {
 	return !bytes.Equal(good[from:to], bad[from:to])
 }
 
-func (w *world) readHarmed(what, whole string, r *object.Range, fails bool, b meta.Blob) {
+func (w *world) readHarmed(what, whole string, r *object.Range, fails bool, b ledger.Blob) {
 	w.t.Helper()
 	want := piece(whole, r)
 	got, err := w.read(object.GetRequest{Bucket: bucket, Key: "k", Range: r})
@@ -203,7 +203,7 @@ func (w *world) copyHarmed(what, whole string, fine bool) {
 }
 
 // first is the copy of a segment that is asked first once nothing is suspect.
-func (w *world) first(o meta.Object, segment int) meta.Blob {
+func (w *world) first(o ledger.Object, segment int) ledger.Blob {
 	w.t.Helper()
 	for _, b := range w.copies(o) {
 		if b.Segment == segment {
@@ -211,7 +211,7 @@ func (w *world) first(o meta.Object, segment int) meta.Blob {
 		}
 	}
 	w.t.Fatal("no copy")
-	return meta.Blob{}
+	return ledger.Blob{}
 }
 
 func (w *world) suspect(id lethe.ID) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/cache/tiered"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -129,7 +129,7 @@ func TestPutsAskNothingOfRedis(t *testing.T) {
 func deletes(keys ...string) object.DeleteRequest {
 	r := object.DeleteRequest{Bucket: bucket}
 	for _, key := range keys {
-		r.Items = append(r.Items, meta.DeleteItem{Key: key})
+		r.Items = append(r.Items, ledger.DeleteItem{Key: key})
 	}
 	return r
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -33,7 +33,7 @@ func TestRefusal(t *testing.T) {
 		return err
 	}
 	for _, id := range picked {
-		_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: id, Quota: 3})
+		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 3})
 		w.must(err)
 	}
 	if err := put(4); !errors.Is(err, why) || !errors.Is(err, lethe.ErrNoRoom) {
@@ -44,7 +44,7 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("none picked: %v", err)
 	}
 	picked = []string{"disk1"}
-	_, err = w.books.AddBackend(w.ctx, meta.Backend{ID: "disk1", Quota: 100})
+	_, err = w.books.AddBackend(w.ctx, ledger.Backend{ID: "disk1", Quota: 100})
 	w.must(err)
 	if err := put(4); err != nil || len(asked) != 2 || asked[0] != 4 {
 		t.Errorf("room again: %v, asked %v", err, asked)

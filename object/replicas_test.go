@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/cache/memcache"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
 // upload makes an object of parts with these bodies.
-func (w *world) upload(key string, parts ...string) meta.Object {
+func (w *world) upload(key string, parts ...string) ledger.Object {
 	w.t.Helper()
 	up, err := w.CreateUpload(w.ctx, object.UploadRequest{Bucket: bucket, Key: key})
 	w.must(err)
@@ -27,17 +27,17 @@ func (w *world) upload(key string, parts ...string) meta.Object {
 }
 
 // part stores a part and names it.
-func (w *world) part(up meta.Upload, number int, body string) meta.PartName {
+func (w *world) part(up ledger.Upload, number int, body string) ledger.PartName {
 	w.t.Helper()
 	p, err := w.PutPart(w.ctx, object.PartRequest{
 		Bucket: bucket, Key: up.Key, Upload: up.ID, Number: number, Body: strings.NewReader(body), Size: int64(len(body)),
 	})
 	w.must(err)
-	return meta.PartName{Number: p.Number, ETag: p.ETag}
+	return ledger.PartName{Number: p.Number, ETag: p.ETag}
 }
 
 // store puts one part as a whole object, more as an upload.
-func (w *world) store(key string, parts ...string) meta.Object {
+func (w *world) store(key string, parts ...string) ledger.Object {
 	if len(parts) == 1 {
 		return w.put(key, parts[0])
 	}
@@ -46,7 +46,7 @@ func (w *world) store(key string, parts ...string) meta.Object {
 
 // twice stores an object on both disks: what is written while the content is
 // suspect joins it as a copy. The copy on disk1 is asked first.
-func (w *world) twice(key string, parts ...string) meta.Object {
+func (w *world) twice(key string, parts ...string) ledger.Object {
 	w.t.Helper()
 	o := w.store(key, parts...)
 	var ids []lethe.ID
@@ -72,11 +72,11 @@ func (w *world) twice(key string, parts ...string) meta.Object {
 }
 
 // copies lists the blobs of an object by segment, then as they are asked.
-func (w *world) copies(o meta.Object) []meta.Blob {
+func (w *world) copies(o ledger.Object) []ledger.Blob {
 	w.t.Helper()
 	res, err := w.books.Resolve(w.ctx, bucket, o.Key)
 	w.must(err)
-	var all []meta.Blob
+	var all []ledger.Blob
 	for _, seg := range res.Segments {
 		all = append(all, seg.Blobs...)
 	}
@@ -84,7 +84,7 @@ func (w *world) copies(o meta.Object) []meta.Blob {
 }
 
 // rot changes the byte at offset of a blob on its disk.
-func (w *world) rot(b meta.Blob, offset int) {
+func (w *world) rot(b ledger.Blob, offset int) {
 	w.t.Helper()
 	data, ok := w.disks[b.Backend].Bytes(w.key(b.ID))
 	if !ok {
@@ -95,7 +95,7 @@ func (w *world) rot(b meta.Blob, offset int) {
 	w.disks[b.Backend].Set(w.key(b.ID), bad)
 }
 
-func (w *world) lose(b meta.Blob) { w.disks[b.Backend].Lose(w.key(b.ID)) }
+func (w *world) lose(b ledger.Blob) { w.disks[b.Backend].Lose(w.key(b.ID)) }
 
 func memory(t testing.TB) cache.Cache {
 	c, err := memcache.New(memcache.Options{Bytes: 1 << 20, MaxValue: 1 << 16})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // PutRequest stores an object.
@@ -22,20 +22,20 @@ type PutRequest struct {
 	Size int64     // bytes the body must have; -1: unknown
 	// Digests that the body must have if set: hex SHA-256, hex MD5.
 	SHA256, MD5 string
-	Attrs       meta.Attrs
+	Attrs       ledger.Attrs
 	Tags        map[string]string
 	TTL         time.Duration // counted from the commit; 0: none
 	TTLAt       lethe.Time    // absolute; 0: none
-	If          meta.Precondition
+	If          ledger.Precondition
 	// Finish, if set, is called after the body was read to its end and matched
 	// its digests, and before anything refers to it; it may amend the attributes
 	// (checksums known only at the end) or refuse the body by an error.
-	Finish func(*meta.Attrs) error
+	Finish func(*ledger.Attrs) error
 }
 
 // PutResult says what a put, copy or completion made.
 type PutResult struct {
-	Object    meta.Object
+	Object    ledger.Object
 	Duplicate bool // the content was there already
 }
 
@@ -66,7 +66,7 @@ type ReadCondition struct {
 // fails; it verifies each segment read as a whole against its digest. The caller
 // closes it.
 type Reader struct {
-	Object         meta.Object
+	Object         ledger.Object
 	Offset, Length int64
 	Body           io.ReadCloser
 }
@@ -76,9 +76,9 @@ type CopyRequest struct {
 	SourceBucket, SourceKey string
 	SourceIf                ReadCondition
 	Bucket, Key             string
-	If                      meta.Precondition
+	If                      ledger.Precondition
 	// Attrs and Tags replace the source's if not nil.
-	Attrs *meta.Attrs
+	Attrs *ledger.Attrs
 	Tags  *map[string]string
 	TTL   time.Duration
 	TTLAt lethe.Time
@@ -91,7 +91,7 @@ type CopyRequest struct {
 type UploadRequest struct {
 	Bucket, Key string
 	Owner       string
-	Attrs       meta.Attrs
+	Attrs       ledger.Attrs
 	Tags        map[string]string
 	TTL         time.Duration
 	TTLAt       lethe.Time
@@ -128,18 +128,18 @@ type PartCopyRequest struct {
 type CompleteRequest struct {
 	Bucket, Key string
 	Upload      lethe.ID
-	Parts       []meta.PartName
-	If          meta.Precondition
+	Parts       []ledger.PartName
+	If          ledger.Precondition
 	// Finish, if set, sees the stored parts named, in order, and may amend the
 	// attributes (composite checksums) or refuse by an error.
-	Finish func([]meta.Part, *meta.Attrs) error
+	Finish func([]ledger.Part, *ledger.Attrs) error
 	Size   int64 // the total the client expects; 0: not said
 }
 
 // DeleteRequest deletes up to 1,000 keys of one bucket.
 type DeleteRequest struct {
 	Bucket string
-	Items  []meta.DeleteItem
+	Items  []ledger.DeleteItem
 }
 
 // PartQuery asks for the parts of an open upload, in ascending order.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // unknown says that the transaction may or may not have happened.
@@ -35,7 +35,7 @@ type operation struct {
 // recorded (lookedUp), when the answer was lost.
 type done struct {
 	lookedUp bool
-	outcome  meta.Outcome
+	outcome  ledger.Outcome
 }
 
 // settle runs an operation to a certain end. A lost answer is looked up, never
@@ -92,7 +92,7 @@ func (i instant) since(o instant) time.Duration {
 
 // lookUp asks for the outcome of an operation until the ledger answers, for
 // Patience at most.
-func (s *Store) lookUp(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+func (s *Store) lookUp(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	const longest = 2 * time.Second
 	until := s.opt.Monotonic.Now().Add(s.opt.Patience)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, longest) {
@@ -102,7 +102,7 @@ func (s *Store) lookUp(ctx context.Context, op lethe.ID) (meta.Outcome, bool, er
 			return out, found, nil
 		}
 		if s.opt.Monotonic.Now().Add(wait) > until || s.opt.Sleep(ctx, wait) != nil {
-			return meta.Outcome{}, false, err
+			return ledger.Outcome{}, false, err
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 		s.events.unrecorded(Unrecorded{a.blob, a.backend, a.size, "abandon", err})
 	}
 	if !a.sure && a.overslept {
-		s.condemnLate(ctx, meta.LateBytes{Blob: a.blob, Backend: a.backend, Size: a.size})
+		s.condemnLate(ctx, ledger.LateBytes{Blob: a.blob, Backend: a.backend, Size: a.size})
 	}
 	return a.sure
 }
@@ -157,7 +157,7 @@ func (s *Store) abandon(ctx context.Context, a abandonment) bool {
 // condemnLate sees to it that bytes have a row whose intent may have been reaped: they
 // may have been sent when its row had gone (docs/protocol.md, rule 19).
 // If the ledger does not answer, reconcile finds them.
-func (s *Store) condemnLate(ctx context.Context, b meta.LateBytes) {
+func (s *Store) condemnLate(ctx context.Context, b ledger.LateBytes) {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
 	var err error

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/budget"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Options of a Store. Ledger, Backends and StoreID are needed; the zero value of
@@ -180,6 +180,6 @@ func named(what, bucket, key string, err error) error {
 
 // List lists a page of a bucket's visible objects and common prefixes in byte
 // order.
-func (s *Store) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+func (s *Store) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
 	return s.ledger.List(ctx, q)
 }

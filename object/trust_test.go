@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 )
@@ -43,10 +44,10 @@ func newFolders(t *testing.T, o meta.Options) *folders {
 	return f
 }
 
-func (f *folders) file(b meta.Blob) string { return filepath.Join(f.roots[b.Backend], f.key(b.ID)) }
+func (f *folders) file(b ledger.Blob) string { return filepath.Join(f.roots[b.Backend], f.key(b.ID)) }
 
 // older stores an object with so many copies, each on its own backend.
-func (f *folders) older(copies int, parts []string) meta.Object {
+func (f *folders) older(copies int, parts []string) ledger.Object {
 	f.t.Helper()
 	o := f.store("old", parts...)
 	if copies == 1 {
@@ -82,7 +83,7 @@ var damages = map[string]func(path string, data []byte) error{
 	"it is zeroes":  func(path string, data []byte) error { return os.WriteFile(path, make([]byte, len(data)), 0o600) },
 }
 
-func (f *folders) damage(b meta.Blob, how func(string, []byte) error) {
+func (f *folders) damage(b ledger.Blob, how func(string, []byte) error) {
 	f.t.Helper()
 	data, err := os.ReadFile(f.file(b))
 	f.must(err)

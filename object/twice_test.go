@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -15,17 +15,17 @@ type crossed struct {
 	before func(step string)
 }
 
-func (c *crossed) Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error) {
+func (c *crossed) Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error) {
 	c.before("upload")
 	return c.Ledger.Upload(ctx, bucket, key, id)
 }
 
-func (c *crossed) Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]meta.Part, error) {
+func (c *crossed) Parts(ctx context.Context, upload lethe.ID, after, limit int) ([]ledger.Part, error) {
 	c.before("parts")
 	return c.Ledger.Parts(ctx, upload, after, limit)
 }
 
-func (c *crossed) Complete(ctx context.Context, r meta.Completion) (meta.Committed, error) {
+func (c *crossed) Complete(ctx context.Context, r ledger.Completion) (ledger.Committed, error) {
 	c.before("complete")
 	return c.Ledger.Complete(ctx, r)
 }
@@ -38,7 +38,7 @@ func TestCompletionsAtOnce(t *testing.T) {
 		w := newWorld(t, func(o *object.Options) { between.Ledger, o.Ledger = o.Ledger, between })
 		up := w.create("k")
 		r := complete(up, w.part(up, 1, noise(10, 1)), w.part(up, 2, noise(3*small, 2)))
-		var other meta.Object
+		var other ledger.Object
 		came := false
 		between.before = func(step string) {
 			if step == moment && !came {

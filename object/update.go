@@ -3,21 +3,21 @@ package object
 import (
 	"context"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Update changes attributes, tags or the time to live of an object in place; Op
 // is filled in. ErrNoSuchKey, ErrPreconditionFailed, ErrInvalidTTL,
 // ErrUnknownOutcome. If the answer was lost and the object is gone by now, what
 // is returned holds only what the update said.
-func (s *Store) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+func (s *Store) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	o, err := s.update(ctx, u)
 	return o, named("update", u.Bucket, u.Key, err)
 }
 
-func (s *Store) update(ctx context.Context, u meta.Update) (meta.Object, error) {
+func (s *Store) update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	u.Op = s.newID()
-	var o meta.Object
+	var o ledger.Object
 	end, err := s.settle(ctx, operation{op: u.Op, what: "update", run: func(ctx context.Context) (err error) {
 		o, err = s.ledger.Update(ctx, u)
 		return err
@@ -30,14 +30,14 @@ func (s *Store) update(ctx context.Context, u meta.Update) (meta.Object, error) 
 
 // updated returns what an update has made according to its outcome: the row, or
 // if that was replaced or removed since, what the update said.
-func (s *Store) updated(ctx context.Context, u meta.Update, out meta.Outcome) meta.Object {
+func (s *Store) updated(ctx context.Context, u ledger.Update, out ledger.Outcome) ledger.Object {
 	ctx, cancel := s.bookkeeping(ctx)
 	defer cancel()
 	res, err := s.ledger.Resolve(ctx, u.Bucket, u.Key)
 	if err == nil && res.Object.ID == out.ObjectID {
 		return res.Object
 	}
-	o := meta.Object{ID: out.ObjectID, Bucket: u.Bucket, Key: u.Key, ModifiedAt: out.At}
+	o := ledger.Object{ID: out.ObjectID, Bucket: u.Bucket, Key: u.Key, ModifiedAt: out.At}
 	if u.Attrs != nil {
 		o.Attrs = *u.Attrs
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // upload is a body on its way to a backend: either data, which can be sent again
@@ -19,9 +19,9 @@ type upload struct {
 	size   int64 // bytes, -1: unknown
 	data   []byte
 	stream *streamed
-	intent meta.Intent // UploadID and Part, if it is a part
+	intent ledger.Intent // UploadID and Part, if it is a part
 	// promotion, if set, is what the reaper may finish for the blob.
-	promotion func(meta.Uploaded) *meta.Promotion
+	promotion func(ledger.Uploaded) *ledger.Promotion
 	digest    string // hex SHA-256, if fixed beforehand
 	crc       uint32 // likewise
 	blocks    lethe.BlockSums
@@ -71,7 +71,7 @@ func (u *upload) again() bool { return u.inMemory() || !u.stream.touched }
 
 // sent is a blob whose bytes lie on its backend, verified.
 type sent struct {
-	meta.Uploaded
+	ledger.Uploaded
 	promotable bool
 	overslept  bool // when the reaper may have taken its intent
 	backend    string
@@ -131,7 +131,7 @@ var errBackend = errors.New("upload failed")
 
 func (s *Store) sendTo(ctx context.Context, backend string, store blob.Store, u *upload) (sent, error) {
 	id := s.newID()
-	out := sent{Uploaded: meta.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc, Blocks: u.blocks}, backend: backend}
+	out := sent{Uploaded: ledger.Uploaded{Blob: id, Size: u.size, Digest: u.digest, CRC32C: u.crc, Blocks: u.blocks}, backend: backend}
 	in := u.intent
 	in.ID, in.Backend, in.Size = id, backend, u.reserve()
 	if u.promotion != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
@@ -35,15 +36,15 @@ type books interface {
 }
 
 type cleaning interface {
-	Expire(context.Context, meta.Batch) (meta.Reclaimed, error)
-	Purge(context.Context, meta.Batch) (meta.Reclaimed, error)
-	ClaimCondemned(context.Context, meta.ClaimRequest) (meta.Claimed, error)
-	Settle(context.Context, meta.Settlement) (meta.Settled, error)
+	Expire(context.Context, ledger.Batch) (ledger.Reclaimed, error)
+	Purge(context.Context, ledger.Batch) (ledger.Reclaimed, error)
+	ClaimCondemned(context.Context, ledger.ClaimRequest) (ledger.Claimed, error)
+	Settle(context.Context, ledger.Settlement) (ledger.Settled, error)
 }
 
 type reaping interface {
-	ClaimIntents(context.Context, meta.ClaimRequest) (meta.ClaimedIntents, error)
-	Promote(context.Context, int64, lethe.ID, lethe.BlockSums) (meta.Committed, error)
+	ClaimIntents(context.Context, ledger.ClaimRequest) (ledger.ClaimedIntents, error)
+	Promote(context.Context, int64, lethe.ID, lethe.BlockSums) (ledger.Committed, error)
 	CondemnIntent(context.Context, int64, lethe.ID) error
 }
 
@@ -53,11 +54,11 @@ type marking interface {
 }
 
 type checking interface {
-	AddBackend(context.Context, meta.Backend) (meta.Backend, error)
-	Recount(context.Context) ([]meta.Discrepancy, error)
-	Blobs(context.Context, meta.BlobQuery) ([]meta.Blob, error)
+	AddBackend(context.Context, ledger.Backend) (ledger.Backend, error)
+	Recount(context.Context) ([]ledger.Discrepancy, error)
+	Blobs(context.Context, ledger.BlobQuery) ([]ledger.Blob, error)
 	marking
-	Identity(context.Context) (meta.Store, error)
+	Identity(context.Context) (ledger.Store, error)
 }
 
 // grace and minAge are what the tests' ledger and store go by.
@@ -103,7 +104,7 @@ func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Optio
 	}
 	stores := map[string]blob.Store{}
 	for _, id := range []string{"disk1", "disk2"} {
-		_, err := db.AddBackend(w.ctx, meta.Backend{ID: id})
+		_, err := db.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)
 		w.disks[id] = memblob.New(memblob.Options{})
 		stores[id] = blobtest.NewFaulty(w.disks[id], func(call blobtest.Call) blobtest.Fault { return w.fault(id, call) })
@@ -123,23 +124,23 @@ func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Optio
 	}
 	w.Store, err = object.New(o)
 	w.must(err)
-	_, err = w.CreateBucket(w.ctx, meta.Bucket{Name: bucket, Owner: "alice"})
+	_, err = w.CreateBucket(w.ctx, ledger.Bucket{Name: bucket, Owner: "alice"})
 	w.must(err)
 	return w
 }
 
 func (w *world) record() object.Events {
 	return object.Events{
-		Begun:     func(meta.Blob, int64) { w.event("begun") },
-		Committed: func(_ meta.Object, dup bool) { w.event("committed") },
+		Begun:     func(ledger.Blob, int64) { w.event("begun") },
+		Committed: func(_ ledger.Object, dup bool) { w.event("committed") },
 		Abandoned: func(_ lethe.ID, late, sure bool, _ error) {
 			w.event(map[bool]string{true: "abandoned late", false: "abandoned"}[late])
 		},
-		Deduped:  func(meta.Object, int64, bool) { w.event("deduped") },
+		Deduped:  func(ledger.Object, int64, bool) { w.event("deduped") },
 		Unknown:  func(lethe.ID, string) { w.event("unknown") },
 		LookedUp: func(lethe.ID, bool, error) { w.event("looked up") },
-		Failover: func(meta.Blob, error) { w.event("failover") },
-		Corrupt:  func(meta.Blob, error) { w.event("corrupt") },
+		Failover: func(ledger.Blob, error) { w.event("failover") },
+		Corrupt:  func(ledger.Blob, error) { w.event("corrupt") },
 		Extended: func(lethe.ID, error) { w.event("extended") },
 	}
 }
@@ -200,7 +201,7 @@ func (w *world) wants(err, want error) {
 	}
 }
 
-func (w *world) put(key, body string) meta.Object {
+func (w *world) put(key, body string) ledger.Object {
 	w.t.Helper()
 	res, err := w.Put(w.ctx, object.PutRequest{Bucket: bucket, Key: key, Body: strings.NewReader(body), Size: int64(len(body))})
 	w.must(err)
@@ -241,9 +242,9 @@ func (w *world) hasNot(key string) {
 }
 
 // blobs lists the ledger's rows in the states.
-func (w *world) blobs(states ...lethe.State) []meta.Blob {
+func (w *world) blobs(states ...lethe.State) []ledger.Blob {
 	w.t.Helper()
-	rows, err := w.books.Blobs(w.ctx, meta.BlobQuery{States: states, Limit: 100_000})
+	rows, err := w.books.Blobs(w.ctx, ledger.BlobQuery{States: states, Limit: 100_000})
 	w.must(err)
 	return rows
 }
@@ -254,9 +255,9 @@ func (w *world) reclaim() {
 	w.ledger.heal()
 	for range 4 {
 		w.clock.Advance(8 * late) // a day's undo window ends before the last round
-		for _, step := range []func(context.Context, meta.Batch) (meta.Reclaimed, error){w.books.Expire, w.books.Purge} {
+		for _, step := range []func(context.Context, ledger.Batch) (ledger.Reclaimed, error){w.books.Expire, w.books.Purge} {
 			for more := true; more; {
-				r, err := step(w.ctx, meta.Batch{Limit: 100, MaxBlobs: 1000})
+				r, err := step(w.ctx, ledger.Batch{Limit: 100, MaxBlobs: 1000})
 				w.must(err)
 				more = r.More
 			}
@@ -270,7 +271,7 @@ func (w *world) reclaim() {
 
 func (w *world) reap(disk string) {
 	w.t.Helper()
-	in, err := w.books.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000, MinAge: minAge})
+	in, err := w.books.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000, MinAge: minAge})
 	w.must(err)
 	for _, i := range in.Intents {
 		w.must(w.books.CondemnIntent(w.ctx, in.Fence, i.Blob.ID))
@@ -279,20 +280,20 @@ func (w *world) reap(disk string) {
 
 func (w *world) clean(disk string) {
 	w.t.Helper()
-	c, err := w.books.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000})
+	c, err := w.books.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1000})
 	w.must(err)
 	if len(c.Blobs) == 0 {
 		return
 	}
-	set := meta.Settlement{Fence: c.Fence}
+	set := ledger.Settlement{Fence: c.Fence}
 	for _, b := range c.Blobs {
-		result := meta.Gone
+		result := ledger.Gone
 		res, err := w.disks[disk].Delete(w.ctx, []string{w.key(b.ID)})
 		w.must(err)
 		if errors.Is(res[0].Err, blob.ErrNotExist) {
-			result = meta.Absent
+			result = ledger.Absent
 		}
-		set.Items = append(set.Items, meta.SettleItem{ID: b.ID, Result: result})
+		set.Items = append(set.Items, ledger.SettleItem{ID: b.ID, Result: result})
 	}
 	_, err = w.books.Settle(w.ctx, set)
 	w.must(err)
@@ -379,7 +380,7 @@ func body(s string, step int, before func(n int) error) io.Reader {
 	return &slowBody{Reader: bytes.NewReader([]byte(s)), step: step, before: before}
 }
 
-func keysOf(objects []meta.Object) []string {
+func keysOf(objects []ledger.Object) []string {
 	var keys []string
 	for _, o := range objects {
 		keys = append(keys, o.Key)

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -91,7 +91,7 @@ func (h *Handler) createNamed(w http.ResponseWriter, v *visit) error {
 }
 
 // sunset tells when a paste ends, in whole seconds.
-func sunset(w http.ResponseWriter, o meta.Object) {
+func sunset(w http.ResponseWriter, o ledger.Object) {
 	if due := o.DueAt(); due != 0 {
 		w.Header().Set(headerSunset, due.Time().Format(http.TimeFormat))
 	}
@@ -99,7 +99,7 @@ func sunset(w http.ResponseWriter, o meta.Object) {
 
 // put stores a paste under its alias or under a code that nobody has: the store
 // refuses one that is taken, and another is drawn.
-func (h *Handler) put(v *visit, s submission) (o meta.Object, token string, err error) {
+func (h *Handler) put(v *visit, s submission) (o ledger.Object, token string, err error) {
 	if token, err = draw(h.opt.Random, tokenLength); err != nil {
 		return o, "", err
 	}
@@ -131,8 +131,8 @@ func (h *Handler) putRequest(s submission, token string) object.PutRequest {
 	req := object.PutRequest{
 		Bucket: h.opt.Bucket, Size: int64(len(s.content)),
 		SHA256: hex.EncodeToString(digest[:]), MD5: hex.EncodeToString(etag[:]),
-		Attrs: meta.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
-		TTL:   s.ttl, If: meta.Precondition{IfNoneMatch: "*"},
+		Attrs: ledger.Attrs{ContentType: binaryType, User: map[string]string{metaToken: hashed(token)}},
+		TTL:   s.ttl, If: ledger.Precondition{IfNoneMatch: "*"},
 	}
 	if utf8.Valid(s.content) && bytes.IndexByte(s.content, 0) < 0 {
 		req.Attrs.ContentType = textType

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/paste"
 )
@@ -160,7 +160,7 @@ func TestCodeThatIsTakenIsDrawnAgain(t *testing.T) {
 func TestBucketOfOthersIsRefused(t *testing.T) {
 	s := newSite(t, nil)
 	ctx := context.Background()
-	_, err := s.store.CreateBucket(ctx, meta.Bucket{Name: "private", Owner: "alice"})
+	_, err := s.store.CreateBucket(ctx, ledger.Bucket{Name: "private", Owner: "alice"})
 	s.must(err)
 	_, err = paste.New(ctx, paste.Options{Store: s.store, Bucket: "private"})
 	if !errors.Is(err, lethe.ErrBucketExists) || !strings.Contains(err.Error(), `"alice"`) {

@@ -3,7 +3,7 @@ package paste
 import (
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // RequestEvent tells of one request, after it was answered.
@@ -20,9 +20,9 @@ type RequestEvent struct {
 // fast. Any may be nil. None of them sees a delete token.
 type Events struct {
 	Request func(RequestEvent)
-	Created func(o meta.Object, duplicate bool) // duplicate: its bytes were there already
-	Deleted func(o meta.Object)                 // by its delete token
-	Limited func(address string)                // refused for its rate
+	Created func(o ledger.Object, duplicate bool) // duplicate: its bytes were there already
+	Deleted func(o ledger.Object)                 // by its delete token
+	Limited func(address string)                  // refused for its rate
 	// Failed tells of an error that the client was not told in full.
 	Failed func(what string, err error)
 }
@@ -33,13 +33,13 @@ func (e Events) request(r RequestEvent) {
 	}
 }
 
-func (e Events) created(o meta.Object, duplicate bool) {
+func (e Events) created(o ledger.Object, duplicate bool) {
 	if e.Created != nil {
 		e.Created(o, duplicate)
 	}
 }
 
-func (e Events) deleted(o meta.Object) {
+func (e Events) deleted(o ledger.Object) {
 	if e.Deleted != nil {
 		e.Deleted(o)
 	}

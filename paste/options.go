@@ -14,7 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/budget"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -27,11 +27,11 @@ const maxSize = 64 << 20
 
 // Store is what pastes need of *object.Store.
 type Store interface {
-	CreateBucket(context.Context, meta.Bucket) (meta.Bucket, error)
+	CreateBucket(context.Context, ledger.Bucket) (ledger.Bucket, error)
 	Put(context.Context, object.PutRequest) (object.PutResult, error)
 	Get(context.Context, object.GetRequest) (*object.Reader, error)
-	Head(context.Context, object.GetRequest) (meta.Object, error)
-	Delete(context.Context, object.DeleteRequest) ([]meta.Deleted, error)
+	Head(context.Context, object.GetRequest) (ledger.Object, error)
+	Delete(context.Context, object.DeleteRequest) ([]ledger.Deleted, error)
 }
 
 // Limiter bounds the requests of one client, named by its address; an IPv6
@@ -53,7 +53,7 @@ type Options struct {
 	Store  Store
 	Bucket string // holds the pastes (default "pastes")
 	// Settings of the bucket when it is made.
-	Settings meta.BucketSettings
+	Settings ledger.BucketSettings
 	// PublicURL begins the links, such as https://paste.example.org (default:
 	// what the client called).
 	PublicURL string
@@ -104,7 +104,7 @@ func (o Options) withDefaults() (Options, error) {
 // openBucket makes the bucket if there is none. One that others made is refused:
 // what lies there would be public.
 func openBucket(ctx context.Context, o Options) error {
-	b, err := o.Store.CreateBucket(ctx, meta.Bucket{
+	b, err := o.Store.CreateBucket(ctx, ledger.Bucket{
 		Name: o.Bucket, Owner: Owner, Domain: Owner, BucketSettings: o.Settings,
 	})
 	if err == nil || errors.Is(err, lethe.ErrBucketExists) && b.Domain == Owner {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -103,7 +103,7 @@ func (h *Handler) page(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-func (h *Handler) shown(v *visit, o meta.Object) *shown {
+func (h *Handler) shown(v *visit, o ledger.Object) *shown {
 	s := &shown{
 		Code: o.Key, URL: v.base + "/" + o.Key, Page: v.root + "/" + o.Key,
 		Size: sizeText(o.Size), Type: o.Attrs.User[metaType], Binary: isBinary(o),
@@ -131,7 +131,7 @@ func left(d time.Duration) string {
 
 // beginning reads as much of a text as its page shows, up to the end of a line
 // if there is one.
-func (h *Handler) beginning(v *visit, o meta.Object) ([]byte, error) {
+func (h *Handler) beginning(v *visit, o ledger.Object) ([]byte, error) {
 	req := object.GetRequest{Bucket: h.opt.Bucket, Key: o.Key, If: object.ReadCondition{IfMatch: o.ETag}}
 	if o.Size > maxShown {
 		req.Range = &object.Range{Length: maxShown}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -15,7 +15,7 @@ import (
 // RFC 9110 has it, a header that cannot be read is ignored, and so is one whose
 // If-Range names another state of the paste. Several ranges at once are answered
 // with the whole.
-func rangeOf(r *http.Request, o meta.Object) *object.Range {
+func rangeOf(r *http.Request, o ledger.Object) *object.Range {
 	if r.Method != http.MethodGet {
 		return nil
 	}
@@ -33,7 +33,7 @@ func partial(w http.ResponseWriter, rd *object.Reader) {
 }
 
 // beyond adds to an error what the client needs to ask for a range that is there.
-func beyond(w http.ResponseWriter, o meta.Object, err error) error {
+func beyond(w http.ResponseWriter, o ledger.Object, err error) error {
 	if !errors.Is(err, lethe.ErrInvalidRange) {
 		return err
 	}

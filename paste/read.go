@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -17,10 +17,10 @@ const policyNothing = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 // find looks a paste up. What lies in the bucket without being a paste is not
 // found.
-func (h *Handler) find(v *visit) (meta.Object, error) {
+func (h *Handler) find(v *visit) (ledger.Object, error) {
 	code := v.PathValue("code")
 	if !aliasForm.MatchString(code) {
-		return meta.Object{}, notFound
+		return ledger.Object{}, notFound
 	}
 	o, err := h.opt.Store.Head(v.Context(), object.GetRequest{Bucket: h.opt.Bucket, Key: code})
 	if err == nil && o.Attrs.User[metaToken] == "" {
@@ -74,7 +74,7 @@ func (h *Handler) raw(w http.ResponseWriter, v *visit) error {
 }
 
 // unless adds to "not modified" what the client needs to keep its copy.
-func unless(w http.ResponseWriter, o meta.Object, err error) error {
+func unless(w http.ResponseWriter, o ledger.Object, err error) error {
 	if errors.Is(err, lethe.ErrNotModified) {
 		w.Header().Set("ETag", strconv.Quote(o.ETag))
 		w.Header().Set("Cache-Control", "no-cache")
@@ -85,7 +85,7 @@ func unless(w http.ResponseWriter, o meta.Object, err error) error {
 
 // describe sets the headers of a paste itself. Whatever type it was sent with,
 // it is plain text or an attachment.
-func describe(w http.ResponseWriter, o meta.Object) {
+func describe(w http.ResponseWriter, o ledger.Object) {
 	header := w.Header()
 	header.Set("Content-Type", textType)
 	header.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", o.Key+".txt"))
@@ -103,7 +103,7 @@ func describe(w http.ResponseWriter, o meta.Object) {
 	sunset(w, o)
 }
 
-func isBinary(o meta.Object) bool { return o.Attrs.ContentType == binaryType }
+func isBinary(o ledger.Object) bool { return o.Attrs.ContentType == binaryType }
 
 // conditionOf reads the conditions of a request; dates that are none are
 // ignored, as RFC 9110 has it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -78,7 +78,7 @@ func (h *Handler) delete(v *visit, token string) error {
 		return errWrongToken
 	}
 	done, err := h.opt.Store.Delete(v.Context(), object.DeleteRequest{
-		Bucket: h.opt.Bucket, Items: []meta.DeleteItem{{Key: o.Key, If: meta.Precondition{IfID: o.ID}}},
+		Bucket: h.opt.Bucket, Items: []ledger.DeleteItem{{Key: o.Key, If: ledger.Precondition{IfID: o.ID}}},
 	})
 	if err == nil && len(done) == 1 {
 		err = done[0].Err

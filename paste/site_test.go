@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
@@ -40,7 +41,7 @@ func newSite(t testing.TB, change func(*paste.Options)) *site {
 	s := &site{t: t, clock: clocktest.New(), disk: memblob.New(memblob.Options{})}
 	db := memmeta.New(meta.Options{Clock: s.clock})
 	ctx := context.Background()
-	_, err := db.AddBackend(ctx, meta.Backend{ID: "disk"})
+	_, err := db.AddBackend(ctx, ledger.Backend{ID: "disk"})
 	s.must(err)
 	who, err := db.Identity(ctx)
 	s.must(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // site is a backend as deciding sees it.
@@ -75,16 +75,16 @@ type plan struct {
 // replica is one more copy to be made of a segment.
 type replica struct {
 	segment int
-	from    []meta.Blob // best first
-	to      []string    // best first
+	from    []ledger.Blob // best first
+	to      []string      // best first
 }
 
 // trim is copies of a segment to be condemned beside one that stays and was verified
 // lately, or has to be first.
 type trim struct {
-	blobs  []meta.Blob
+	blobs  []ledger.Blob
 	reason lethe.Reason
-	beside []meta.Blob // that stay, the last verified one first
+	beside []ledger.Blob // that stay, the last verified one first
 }
 
 func (p *plan) empty() bool { return len(p.copies) == 0 && len(p.trims) == 0 && p.stuck == "" }
@@ -107,7 +107,7 @@ func (p *plan) String() string {
 }
 
 // decide plans for a content or part with its blobs in the order of segments.
-func (a *aims) decide(p meta.Placement) plan {
+func (a *aims) decide(p ledger.Placement) plan {
 	var out plan
 	if p.Part {
 		for _, b := range p.Blobs {
@@ -131,27 +131,27 @@ func (a *aims) decide(p meta.Placement) plan {
 
 // part plans for a stored part: it has one copy, which is moved if it has to leave
 // its backend.
-func (a *aims) part(out *plan, b meta.Blob, leave string) {
+func (a *aims) part(out *plan, b ledger.Blob, leave string) {
 	s := a.site(b.Backend)
 	if s != nil && s.use && !a.leaves(b.Backend, leave, b.Size) {
 		return
 	}
-	to := a.targets([]meta.Blob{b}, b.Size)
+	to := a.targets([]ledger.Blob{b}, b.Size)
 	if len(to) == 0 {
-		out.stuck = a.why([]meta.Blob{b}, b.Size)
+		out.stuck = a.why([]ledger.Blob{b}, b.Size)
 		return
 	}
-	out.copies = append(out.copies, replica{from: []meta.Blob{b}, to: to})
+	out.copies = append(out.copies, replica{from: []ledger.Blob{b}, to: to})
 }
 
 // copies sorts the blobs of a segment by what they are good for.
 type copies struct {
-	good  []meta.Blob // sound, where they may stay, no two on one backend
-	spare []meta.Blob // sound, and not to stay
-	bad   []meta.Blob // suspect
+	good  []ledger.Blob // sound, where they may stay, no two on one backend
+	spare []ledger.Blob // sound, and not to stay
+	bad   []ledger.Blob // suspect
 }
 
-func (a *aims) sort(blobs []meta.Blob, leave string) copies {
+func (a *aims) sort(blobs []ledger.Blob, leave string) copies {
 	var c copies
 	taken := map[string]bool{}
 	for _, b := range a.byWorth(blobs, leave) {
@@ -172,8 +172,8 @@ func (a *aims) sort(blobs []meta.Blob, leave string) copies {
 
 // byWorth orders copies by which is kept first: on backends that work, in the order
 // of preference; last what is to leave.
-func (a *aims) byWorth(blobs []meta.Blob, leave string) []meta.Blob {
-	rank := func(b meta.Blob) int {
+func (a *aims) byWorth(blobs []ledger.Blob, leave string) []ledger.Blob {
+	rank := func(b ledger.Blob) int {
 		switch s := a.site(b.Backend); {
 		case s == nil || b.Backend == leave:
 			return 2 * len(a.sites)
@@ -183,7 +183,7 @@ func (a *aims) byWorth(blobs []meta.Blob, leave string) []meta.Blob {
 			return s.rank
 		}
 	}
-	return slices.SortedStableFunc(slices.Values(blobs), func(x, y meta.Blob) int { return cmp.Compare(rank(x), rank(y)) })
+	return slices.SortedStableFunc(slices.Values(blobs), func(x, y ledger.Blob) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
 // leaves says that a copy is still to leave the backend, to even out: somewhere
@@ -206,7 +206,7 @@ func (a *aims) evens(from, to site, size int64) bool {
 }
 
 // segment plans for the copies of one segment.
-func (a *aims) segment(out *plan, blobs []meta.Blob, leave string) {
+func (a *aims) segment(out *plan, blobs []ledger.Blob, leave string) {
 	c := a.sort(blobs, leave)
 	from := slices.Concat(c.good, c.spare, c.bad)
 	if len(from) == 0 {
@@ -254,10 +254,10 @@ func (a *aims) evening(to []string, leave string, size int64) []string {
 // keep lets spare copies stay in the place of those that cannot be made: on
 // backends that do not drain.
 func (c *copies) keep(n int, a *aims) {
-	var rest []meta.Blob
+	var rest []ledger.Blob
 	for _, b := range c.spare {
 		s := a.site(b.Backend)
-		used := slices.ContainsFunc(c.good, func(g meta.Blob) bool { return g.Backend == b.Backend })
+		used := slices.ContainsFunc(c.good, func(g ledger.Blob) bool { return g.Backend == b.Backend })
 		if n > 0 && s != nil && s.use && !used {
 			c.good, n = append(c.good, b), n-1
 			continue
@@ -268,12 +268,12 @@ func (c *copies) keep(n int, a *aims) {
 }
 
 // targets names the backends that can take one more copy beside these.
-func (a *aims) targets(blobs []meta.Blob, size int64) (out []string) {
+func (a *aims) targets(blobs []ledger.Blob, size int64) (out []string) {
 	for _, s := range a.sites {
 		if !s.use || s.takes(size) != "" {
 			continue
 		}
-		if !slices.ContainsFunc(blobs, func(b meta.Blob) bool { return b.Backend == s.ID && !(b.State == lethe.Live && b.Suspect) }) {
+		if !slices.ContainsFunc(blobs, func(b ledger.Blob) bool { return b.Backend == s.ID && !(b.State == lethe.Live && b.Suspect) }) {
 			out = append(out, s.ID)
 		}
 	}
@@ -281,7 +281,7 @@ func (a *aims) targets(blobs []meta.Blob, size int64) (out []string) {
 }
 
 // why says of each backend why it takes no copy.
-func (a *aims) why(blobs []meta.Blob, size int64) string {
+func (a *aims) why(blobs []ledger.Blob, size int64) string {
 	var out []string
 	for _, s := range a.sites {
 		why := s.takes(size)
@@ -299,7 +299,7 @@ func (a *aims) why(blobs []meta.Blob, size int64) string {
 // suspect ones, and good ones that are over.
 func (a *aims) trim(out *plan, c copies) {
 	stay, over := c.good[:a.wanted()], c.good[a.wanted():]
-	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y meta.Blob) int {
+	beside := slices.SortedStableFunc(slices.Values(a.reachable(stay)), func(x, y ledger.Blob) int {
 		return cmp.Compare(y.VerifiedAt, x.VerifiedAt)
 	})
 	if len(beside) == 0 {
@@ -318,14 +318,14 @@ func (a *aims) trim(out *plan, c copies) {
 }
 
 // reachable are the copies that can be looked at: beside others none may die.
-func (a *aims) reachable(blobs []meta.Blob) []meta.Blob {
-	return slices.DeleteFunc(slices.Clone(blobs), func(b meta.Blob) bool {
+func (a *aims) reachable(blobs []ledger.Blob) []ledger.Blob {
+	return slices.DeleteFunc(slices.Clone(blobs), func(b ledger.Blob) bool {
 		s := a.site(b.Backend)
 		return s == nil || s.Down != ""
 	})
 }
 
-func ids(blobs []meta.Blob) []lethe.ID {
+func ids(blobs []ledger.Blob) []lethe.ID {
 	out := make([]lethe.ID, len(blobs))
 	for i, b := range blobs {
 		out[i] = b.ID

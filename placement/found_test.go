@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
@@ -26,7 +26,7 @@ func TestABackendToLeaveCanBeNeeded(t *testing.T) {
 	w.want("copies", w.copies("k"), "a c")
 	w.must(w.books.SetDraining(w.ctx, "b", false))
 	w.must(w.books.SetDraining(w.ctx, "a", true))
-	_, err := w.books.Misplace(w.ctx, []meta.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
+	_, err := w.books.Misplace(w.ctx, []ledger.Subject{{ID: w.blob("k", "a").ContentID, Leave: "b"}})
 	w.must(err)
 	w.replicate()
 	w.want("copies", w.copies("k"), "b c")
@@ -65,7 +65,7 @@ func TestACopyGivenUpMeanwhileIsNotSent(t *testing.T) {
 			return
 		}
 		done = true
-		_, err := w.books.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: "b", Items: []meta.DeleteItem{{Key: "k"}}})
+		_, err := w.books.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}})
 		w.must(err)
 		w.clean()
 		w.clean()

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	moves "github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -31,12 +31,12 @@ func (r *Replicate) apply(ctx context.Context, worker string, list []moves.Item,
 	if err != nil {
 		return nil, err
 	}
-	claim := meta.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: idsOf(list)}
+	claim := ledger.PlacementClaim{Worker: worker, Limit: len(list), Lease: r.o.Lease, Only: idsOf(list)}
 	claimed, err := r.o.Ledger.ClaimPlacements(ctx, claim)
 	if err != nil {
 		return nil, fmt.Errorf("placement: claim: %w", err)
 	}
-	mine := map[string]meta.Placement{}
+	mine := map[string]ledger.Placement{}
 	for _, p := range claimed.Items {
 		mine[string(p.ID)] = p
 	}
@@ -80,9 +80,9 @@ func (w *work) applied(ctx context.Context, i moves.Item) (moves.Result, error) 
 
 // named does what an item names, if that is part of what would be done now. The
 // subject stays queued for what else there is to do.
-func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, meta.PlacementResult) {
-	end := meta.PlacementResult{ID: w.p.ID, RetryAt: w.now}
-	said := func(o moves.Outcome, detail string) (moves.Result, meta.PlacementResult) {
+func (w *work) named(ctx context.Context, i moves.Item) (moves.Result, ledger.PlacementResult) {
+	end := ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
+	said := func(o moves.Outcome, detail string) (moves.Result, ledger.PlacementResult) {
 		return moves.Result{Item: i, Outcome: o, Detail: detail}, end
 	}
 	want, err := parseDeeds(i.Seen)
@@ -140,7 +140,7 @@ func (w *work) carryOut(ctx context.Context, now plan, want deeds) error {
 		if w.p.Part {
 			return nil // the old one went with the new one
 		}
-		placed, err := w.o.Ledger.Placed(ctx, []meta.Subject{w.p.Subject})
+		placed, err := w.o.Ledger.Placed(ctx, []ledger.Subject{w.p.Subject})
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (p *plan) copying(want deeds) (out []replica, ok bool) {
 func (p *plan) ending(want deeds) (out []trim, ok bool) {
 	n := 0
 	for _, t := range p.trims {
-		t.blobs = slices.DeleteFunc(slices.Clone(t.blobs), func(b meta.Blob) bool {
+		t.blobs = slices.DeleteFunc(slices.Clone(t.blobs), func(b ledger.Blob) bool {
 			return !slices.ContainsFunc(want.ends, func(e deed) bool { return e.blob == b.ID })
 		})
 		if n += len(t.blobs); len(t.blobs) > 0 {
@@ -191,7 +191,7 @@ func (o *Options) unclaimed(ctx context.Context, list []moves.Item) (out []moves
 	if len(list) == 0 {
 		return nil, nil
 	}
-	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: idsOf(list)})
+	rows, err := o.Ledger.QueuedPlacements(ctx, ledger.PlacementQuery{Only: idsOf(list)})
 	if err != nil {
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Options of the routines, which share them. Ledger, Stores, Store, Order, Clock
@@ -123,19 +123,19 @@ const (
 // return fast.
 type Events struct {
 	// Planned: what is about to be done for a subject, in a line.
-	Planned func(s meta.Subject, plan string)
+	Planned func(s ledger.Subject, plan string)
 	// Copied: a copy of source was made and committed.
-	Copied func(source, copied meta.Blob)
+	Copied func(source, copied ledger.Blob)
 	// CopyFailed: a copy was given up.
-	CopyFailed func(source meta.Blob, to string, err error)
+	CopyFailed func(source ledger.Blob, to string, err error)
 	// Unrecorded: bytes of a copy may lie on its backend, and the ledger was told
 	// neither that it is one nor that it was given up (stage "abandon"), which the
 	// reaper sees to, or could not give them a row ("late"), so that reconcile finds them.
-	Unrecorded func(copied meta.Blob, stage string, err error)
+	Unrecorded func(copied ledger.Blob, stage string, err error)
 	// Trimmed: copies of a content were condemned.
 	Trimmed func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason)
 	// Suspect: a copy was found missing or damaged.
-	Suspect func(b meta.Blob, err error)
+	Suspect func(b ledger.Blob, err error)
 	// Stuck: less can be done for a subject than is wanted, until retry.
-	Stuck func(s meta.Subject, why string, retry lethe.Time)
+	Stuck func(s ledger.Subject, why string, retry lethe.Time)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	moves "github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -30,7 +30,7 @@ func (o *Options) leavers(ctx context.Context, do string, begin func(context.Con
 	}
 	l, err := begin(ctx)
 	for err == nil && !l.done() {
-		var blobs []meta.Blob
+		var blobs []ledger.Blob
 		if blobs, err = l.next(ctx); err == nil {
 			err = o.decideOn(ctx, &a, blobs, l.even, func(i moves.Item) error {
 				i.Do = do
@@ -42,8 +42,8 @@ func (o *Options) leavers(ctx context.Context, do string, begin func(context.Con
 }
 
 // decideOn decides on a page of blobs.
-func (o *Options) decideOn(ctx context.Context, a *aims, blobs []meta.Blob, leave string, yield func(moves.Item) error) error {
-	var subjects []meta.Subject
+func (o *Options) decideOn(ctx context.Context, a *aims, blobs []ledger.Blob, leave string, yield func(moves.Item) error) error {
+	var subjects []ledger.Subject
 	known := map[lethe.ID]int{}
 	for _, b := range blobs {
 		s := subjectOf(b, leave)
@@ -73,7 +73,7 @@ func (o *Options) decideOn(ctx context.Context, a *aims, blobs []meta.Blob, leav
 // item says what a plan has become of a copy; leaves is false if it stays where it
 // is. Of several copies of the same bytes that leave, each is told another of the
 // new ones; before says how many come before it. The aims then count the move as made.
-func (a *aims) item(p *plan, b meta.Blob, before int) (i moves.Item, leaves bool) {
+func (a *aims) item(p *plan, b ledger.Blob, before int) (i moves.Item, leaves bool) {
 	i = moves.Item{Kind: "blob", ID: string(b.ID), Backend: b.Backend, Size: b.Size, Blobs: 1, Frees: b.Size}
 	var to []string
 	for _, r := range p.copies {
@@ -106,7 +106,7 @@ func (a *aims) item(p *plan, b meta.Blob, before int) (i moves.Item, leaves bool
 
 // before counts the copies of a blob's bytes that have to leave their backends, and
 // come before it.
-func (a *aims) before(p meta.Placement, b meta.Blob) (n int) {
+func (a *aims) before(p ledger.Placement, b ledger.Blob) (n int) {
 	for _, c := range p.Blobs {
 		if s := a.site(c.Backend); c.Segment == b.Segment && c.State == lethe.Live && (s == nil || !s.use) && c.ID < b.ID {
 			n++
@@ -116,7 +116,7 @@ func (a *aims) before(p meta.Placement, b meta.Blob) (n int) {
 }
 
 // moved counts a copy as made elsewhere, if one is, and the old one as condemned.
-func (a *aims) moved(b meta.Blob, to string) {
+func (a *aims) moved(b ledger.Blob, to string) {
 	if s := a.site(b.Backend); s != nil {
 		s.Live -= b.Size
 		s.Orphan += b.Size
@@ -164,7 +164,7 @@ func (o *Options) leave(ctx context.Context, list []moves.Item, add func(string,
 	if err != nil {
 		return nil, fmt.Errorf("placement: read blobs: %w", err)
 	}
-	there := make(map[lethe.ID]meta.Blob, len(rows))
+	there := make(map[lethe.ID]ledger.Blob, len(rows))
 	for _, b := range rows {
 		there[b.ID] = b
 	}
@@ -187,7 +187,7 @@ func counted(add func(string, int64), res moves.Result) moves.Result {
 	return res
 }
 
-func (o *Options) leaveOne(ctx context.Context, i moves.Item, b meta.Blob, refused string, even bool) (moves.Result, error) {
+func (o *Options) leaveOne(ctx context.Context, i moves.Item, b ledger.Blob, refused string, even bool) (moves.Result, error) {
 	res := moves.Result{Item: i, Outcome: moves.Done}
 	switch {
 	case b.ID == "":
@@ -204,7 +204,7 @@ func (o *Options) leaveOne(ctx context.Context, i moves.Item, b meta.Blob, refus
 	if even {
 		leave = i.Backend
 	}
-	n, err := o.misplace(ctx, []meta.Blob{b}, leave)
+	n, err := o.misplace(ctx, []ledger.Blob{b}, leave)
 	if n == 0 {
 		res.Outcome, res.Detail = moves.Already, "it is queued already"
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -164,7 +164,7 @@ func TestAPlanOfRebalancing(t *testing.T) {
 	w.want("applied again", w.applied(rebalance, items)[plan.Gone], 20)
 	w.replicate()
 	for _, id := range []string{"a", "b", "c"} {
-		_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: id, Quota: 10000 * kb})
+		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: 10000 * kb})
 		w.must(err)
 	}
 	w.want("once it is even", len(w.items(rebalance)), 0)

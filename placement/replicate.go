@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Replicate looks after what is queued: it makes the copies that are lacking,
@@ -23,7 +23,7 @@ func NewReplicate(o Options) *Replicate { return &Replicate{o.withDefaults()} }
 func (*Replicate) Name() string { return "replicate" }
 
 // Plan counts the subjects that are due.
-func (r *Replicate) Plan(ctx context.Context) (meta.Backlog, error) {
+func (r *Replicate) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return r.o.Ledger.PlaceBacklog(ctx)
 }
 
@@ -46,7 +46,7 @@ func (r *Replicate) Pass(worker string) Step {
 		if err != nil {
 			return false, err
 		}
-		claimed, err := r.o.Ledger.ClaimPlacements(ctx, meta.PlacementClaim{Worker: worker, Limit: limit, Lease: r.o.Lease})
+		claimed, err := r.o.Ledger.ClaimPlacements(ctx, ledger.PlacementClaim{Worker: worker, Limit: limit, Lease: r.o.Lease})
 		if err != nil {
 			return false, fmt.Errorf("placement: claim: %w", err)
 		}
@@ -81,17 +81,17 @@ type work struct {
 	copier
 	o    *Options
 	aims *aims
-	p    meta.Placement
+	p    ledger.Placement
 	add  func(string, int64)
 	now  lethe.Time // of the claim
 }
 
 // settle ends the claim, even for a caller who has gone; mine is false if another
 // has taken it over.
-func (w *work) settle(ctx context.Context, res meta.PlacementResult) (mine bool, err error) {
+func (w *work) settle(ctx context.Context, res ledger.PlacementResult) (mine bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
-	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []meta.PlacementResult{res})
+	lost, err := w.o.Ledger.SettlePlacements(ctx, w.fence, []ledger.PlacementResult{res})
 	if err != nil {
 		return false, fmt.Errorf("placement: settle %s (its claim ends by itself): %w", w.p.ID, err)
 	}
@@ -100,10 +100,10 @@ func (w *work) settle(ctx context.Context, res meta.PlacementResult) (mine bool,
 }
 
 // do carries out what is planned, and says how that ended.
-func (w *work) do(ctx context.Context) meta.PlacementResult {
+func (w *work) do(ctx context.Context) ledger.PlacementResult {
 	plan := w.aims.decide(w.p)
 	if plan.empty() {
-		return meta.PlacementResult{ID: w.p.ID, Done: true}
+		return ledger.PlacementResult{ID: w.p.ID, Done: true}
 	}
 	if w.o.Events.Planned != nil {
 		w.o.Events.Planned(w.p.Subject, plan.String())
@@ -111,13 +111,13 @@ func (w *work) do(ctx context.Context) meta.PlacementResult {
 	err := w.act(ctx, &plan)
 	switch {
 	case err == nil && plan.stuck == "":
-		return meta.PlacementResult{ID: w.p.ID, RetryAt: w.now}
+		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now}
 	case errors.Is(err, lethe.ErrFenced), errors.Is(err, lethe.ErrContentGone):
-		return meta.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(w.o.RetryMin)}
+		return ledger.PlacementResult{ID: w.p.ID, RetryAt: w.now.Add(w.o.RetryMin)}
 	case err == nil:
 		err = errors.New(plan.stuck)
 	}
-	res := meta.PlacementResult{ID: w.p.ID, Error: err.Error(), RetryAt: w.now.Add(w.o.backoff(w.p.Attempts))}
+	res := ledger.PlacementResult{ID: w.p.ID, Error: err.Error(), RetryAt: w.now.Add(w.o.backoff(w.p.Attempts))}
 	w.add(stuck, 1)
 	if w.o.Events.Stuck != nil {
 		w.o.Events.Stuck(w.p.Subject, res.Error, res.RetryAt)
@@ -173,7 +173,7 @@ func (w *work) replicate(ctx context.Context, r replica) error {
 
 // clear reads a suspect copy, which no sound one is left beside of. If it is sound
 // after all its content is looked at anew.
-func (w *work) clear(ctx context.Context, b meta.Blob) error {
+func (w *work) clear(ctx context.Context, b ledger.Blob) error {
 	read, err := w.checked(ctx, b)
 	if !read {
 		return fmt.Errorf("blob %s on %s is suspect: %w", b.ID, b.Backend, err)
@@ -182,7 +182,7 @@ func (w *work) clear(ctx context.Context, b meta.Blob) error {
 }
 
 // checked reads a copy to its end (read), and says so in the ledger if it is sound.
-func (w *work) checked(ctx context.Context, b meta.Blob) (read bool, err error) {
+func (w *work) checked(ctx context.Context, b ledger.Blob) (read bool, err error) {
 	began := w.o.Clock.Now()
 	if err := w.readBack(ctx, b); err != nil {
 		return false, err
@@ -197,7 +197,7 @@ func final(err error) bool {
 	return errors.Is(err, lethe.ErrFenced) || errors.Is(err, lethe.ErrContentGone) || errors.Is(err, lethe.ErrReaped)
 }
 
-func (w *work) made(src, copied meta.Blob) {
+func (w *work) made(src, copied ledger.Blob) {
 	w.add(copiesMade, 1)
 	w.add(copiedBytes, src.Size)
 	if w.o.Events.Copied != nil {
@@ -207,7 +207,7 @@ func (w *work) made(src, copied meta.Blob) {
 
 // doubt marks a copy suspect that was found missing or damaged. That has its
 // content looked at anew: the claim at hand is fenced.
-func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
+func (w *work) doubt(ctx context.Context, b ledger.Blob, err error) {
 	if b.Suspect || !errors.Is(err, errSource) || !errors.Is(err, blob.ErrNotExist) && !errors.Is(err, lethe.ErrCorrupt) {
 		return
 	}
@@ -223,7 +223,7 @@ func (w *work) doubt(ctx context.Context, b meta.Blob, err error) {
 // trim condemns copies beside one that was verified lately, if need be now (docs/protocol.md,
 // rule 17).
 func (w *work) trim(ctx context.Context, t trim) error {
-	order := meta.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}
+	order := ledger.Trim{Content: w.p.ID, Blobs: ids(t.blobs), Reason: t.reason, Fence: w.fence, Lease: w.o.Lease}
 	n, err := 0, lethe.ErrPreconditionFailed
 	if t.beside[0].VerifiedAt > 0 {
 		n, err = w.o.Ledger.TrimCopies(ctx, order)
@@ -245,7 +245,7 @@ func (w *work) trim(ctx context.Context, t trim) error {
 }
 
 // verify reads one of the copies to its end.
-func (w *work) verify(ctx context.Context, blobs []meta.Blob) error {
+func (w *work) verify(ctx context.Context, blobs []ledger.Blob) error {
 	var failures []error
 	for _, b := range blobs {
 		read, err := w.checked(ctx, b)

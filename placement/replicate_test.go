@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
@@ -127,7 +127,7 @@ func TestNoRoomForCopiesWaits(t *testing.T) {
 	counts := w.replicate()
 	w.want("stuck", counts["stuck"], 1)
 	w.want("at once", len(w.replicate()), 0)
-	_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: "b", Quota: 100 * kb})
+	_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: "b", Quota: 100 * kb})
 	w.must(err)
 	w.clock.Advance(time.Minute)
 	w.replicate()
@@ -205,7 +205,7 @@ func next(list *[]error) (err error) {
 	return err
 }
 
-func (a *away) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+func (a *away) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	if err := next(&a.commit); err != nil {
 		return err
 	}
@@ -235,8 +235,8 @@ func TestUnrecordedCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 2, map[string]int64{"a": 100 * kb, "b": 100 * kb})
 			w.put("a", "k", 3000)
-			var told []meta.Blob
-			w.opt.Events.Unrecorded = func(b meta.Blob, _ string, err error) { told = append(told, b) }
+			var told []ledger.Blob
+			w.opt.Events.Unrecorded = func(b ledger.Blob, _ string, err error) { told = append(told, b) }
 			c.ledger.Ledger = w.books
 			w.opt.Ledger = &c.ledger
 			w.replicate()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // RouterOptions of a Router. Ledger and Order are needed.
@@ -100,7 +100,7 @@ func readUsage(ctx context.Context, l UsageLedger, order []string) ([]Usage, err
 
 // Wrote corrects the figures by an intent of this process: for
 // object.Events.Begun.
-func (r *Router) Wrote(b meta.Blob, size int64) {
+func (r *Router) Wrote(b ledger.Blob, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.since[b.Backend] += size

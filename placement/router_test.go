@@ -10,25 +10,25 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
 // figures is a ledger's answer about its backends.
 type figures struct {
-	backends []meta.Backend
-	totals   []meta.Total
+	backends []ledger.Backend
+	totals   []ledger.Total
 	err      error
 }
 
-func (f *figures) Backends(context.Context) ([]meta.Backend, error) { return f.backends, f.err }
-func (f *figures) Totals(context.Context) ([]meta.Total, error)     { return f.totals, f.err }
+func (f *figures) Backends(context.Context) ([]ledger.Backend, error) { return f.backends, f.err }
+func (f *figures) Totals(context.Context) ([]ledger.Total, error)     { return f.totals, f.err }
 
 // three backends of 100 bytes each, of which 50, 20 and 0 are used.
 func three() *figures {
 	return &figures{
-		backends: []meta.Backend{{ID: "a", Quota: 100}, {ID: "b", Quota: 100}, {ID: "c", Quota: 100}},
-		totals: []meta.Total{
+		backends: []ledger.Backend{{ID: "a", Quota: 100}, {ID: "b", Quota: 100}, {ID: "c", Quota: 100}},
+		totals: []ledger.Total{
 			{Backend: "a", State: lethe.Live, Bytes: 40}, {Backend: "a", State: lethe.Pending, Bytes: 10},
 			{Backend: "b", State: lethe.Condemned, Bytes: 15}, {Backend: "b", State: lethe.Dead, Bytes: 5},
 		},
@@ -70,10 +70,10 @@ func TestSpreadTakesTheEmptiestByRatio(t *testing.T) {
 func TestOwnWritesCountAtOnce(t *testing.T) {
 	f := three()
 	r := router(t, f, placement.RouterOptions{Strategy: placement.Spread})
-	r.Wrote(meta.Blob{Backend: "c"}, 90)
+	r.Wrote(ledger.Blob{Backend: "c"}, 90)
 	wantPick(t, r, 10, "b", "a", "c")
 	wantPick(t, r, 11, "b", "a")
-	f.totals = append(f.totals, meta.Total{Backend: "c", State: lethe.Live, Bytes: 5})
+	f.totals = append(f.totals, ledger.Total{Backend: "c", State: lethe.Live, Bytes: 5})
 	if err := r.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // bookTime bounds what is written down about a copy after a stop was asked for.
@@ -32,27 +32,27 @@ type copier struct {
 // copy makes a copy of src on a backend: the intent, the bytes, the commit (docs/protocol.md,
 // rules 1 and 2). On an error nothing is left but what the reaper and the cleaner
 // know of.
-func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob, error) {
+func (c *copier) copy(ctx context.Context, src ledger.Blob, to string) (ledger.Blob, error) {
 	store := c.o.Stores[to]
 	if store == nil {
-		return meta.Blob{}, fmt.Errorf("backend %q is not configured: %w", to, lethe.ErrUnavailable)
+		return ledger.Blob{}, fmt.Errorf("backend %q is not configured: %w", to, lethe.ErrUnavailable)
 	}
 	body, err := c.open(ctx, src)
 	if err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	defer body.Close()
 	id := c.o.NewID()
-	b, err := c.o.Ledger.BeginCopy(ctx, meta.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
+	b, err := c.o.Ledger.BeginCopy(ctx, ledger.CopyIntent{ID: id, Backend: to, Source: src.ID, Fence: c.fence, Lease: c.o.Lease})
 	if err != nil {
 		if errors.Is(err, lethe.ErrUnknownOutcome) {
 			_ = c.abandon(ctx, id, false) // no byte was sent
 		}
-		return meta.Blob{}, fmt.Errorf("begin: %w", err)
+		return ledger.Blob{}, fmt.Errorf("begin: %w", err)
 	}
 	overslept, late, err := c.send(ctx, body, store, id)
 	if err == nil {
-		err = c.o.Ledger.CommitCopy(ctx, meta.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
+		err = c.o.Ledger.CommitCopy(ctx, ledger.CopyCommit{Blob: id, Source: src.ID, Digest: src.Digest, Blocks: body.blocks.Sums(), Fence: c.fence, Lease: c.o.Lease})
 	}
 	if err != nil {
 		// If the commit happened after all, this finds nothing that is pending.
@@ -63,7 +63,7 @@ func (c *copier) copy(ctx context.Context, src meta.Blob, to string) (meta.Blob,
 		if !errors.Is(lost, lethe.ErrReaped) {
 			c.unrecorded(b, "abandon", lost)
 		}
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	return b, nil
 }
@@ -100,10 +100,10 @@ func (c *copier) abandon(ctx context.Context, id lethe.ID, late bool) error {
 // condemnLate sees to it that a copy has a row whose intent may have been reaped while
 // its bytes were on their way (docs/protocol.md, rule 19). If the ledger does not answer, reconcile
 // finds them.
-func (c *copier) condemnLate(ctx context.Context, b meta.Blob) {
+func (c *copier) condemnLate(ctx context.Context, b ledger.Blob) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
-	late := meta.LateBytes{Blob: b.ID, Backend: b.Backend, Size: b.Size}
+	late := ledger.LateBytes{Blob: b.ID, Backend: b.Backend, Size: b.Size}
 	err := c.o.Ledger.CondemnLate(ctx, late)
 	if errors.Is(err, lethe.ErrUnknownOutcome) {
 		err = c.o.Ledger.CondemnLate(ctx, late)
@@ -113,7 +113,7 @@ func (c *copier) condemnLate(ctx context.Context, b meta.Blob) {
 
 // unrecorded reports that the ledger could not note what became of a copy, unless err
 // is nil.
-func (c *copier) unrecorded(b meta.Blob, stage string, err error) {
+func (c *copier) unrecorded(b ledger.Blob, stage string, err error) {
 	if err != nil && c.o.Events.Unrecorded != nil {
 		c.o.Events.Unrecorded(b, stage, err)
 	}
@@ -125,7 +125,7 @@ type checked struct {
 	c   *copier
 	ctx context.Context
 	in  io.ReadCloser
-	src meta.Blob
+	src ledger.Blob
 	sum hash.Hash
 	n   int64
 	// blocks has the sums of what was read, for the copy that is made of it.
@@ -137,7 +137,7 @@ type checked struct {
 }
 
 // open opens a copy to be read as a whole.
-func (c *copier) open(ctx context.Context, src meta.Blob) (*checked, error) {
+func (c *copier) open(ctx context.Context, src ledger.Blob) (*checked, error) {
 	store := c.o.Stores[src.Backend]
 	if store == nil {
 		return nil, fmt.Errorf("%w: backend %q is not configured: %w", errSource, src.Backend, lethe.ErrUnavailable)
@@ -212,7 +212,7 @@ func (r *checked) show() error {
 func (r *checked) Close() error { return r.in.Close() }
 
 // readBack reads a copy to its end and compares it with its row.
-func (c *copier) readBack(ctx context.Context, b meta.Blob) error {
+func (c *copier) readBack(ctx context.Context, b ledger.Blob) error {
 	body, err := c.open(ctx, b)
 	if err != nil {
 		return err

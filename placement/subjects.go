@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	moves "github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -19,15 +19,15 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 	if err != nil {
 		return err
 	}
-	for q := (meta.PlacementQuery{Limit: r.o.page()}); ; {
+	for q := (ledger.PlacementQuery{Limit: r.o.page()}); ; {
 		rows, err := r.o.Ledger.QueuedPlacements(ctx, q)
 		if err != nil {
 			return fmt.Errorf("placement: what is queued: %w", err)
 		}
-		subjects := make([]meta.Subject, len(rows))
+		subjects := make([]ledger.Subject, len(rows))
 		for n, row := range rows {
 			subjects[n] = row.Subject
-			q.After = meta.DueMark{Due: row.DueAt, Name: string(row.ID)}
+			q.After = ledger.DueMark{Due: row.DueAt, Name: string(row.ID)}
 		}
 		placed, err := r.o.Ledger.Placed(ctx, subjects)
 		if err != nil {
@@ -40,7 +40,7 @@ func (r *Replicate) Items(ctx context.Context, yield func(moves.Item) error) err
 }
 
 // items tells what becomes of subjects.
-func (a *aims) items(do string, placed []meta.Placement, yield func(moves.Item) error) error {
+func (a *aims) items(do string, placed []ledger.Placement, yield func(moves.Item) error) error {
 	for _, p := range placed {
 		d := a.foresee(p)
 		if d.empty() {
@@ -73,7 +73,7 @@ func (d *deeds) empty() bool { return len(d.copies) == 0 && len(d.ends) == 0 && 
 
 // foresee decides on a subject, then on what it will be, until only copies that
 // are over are left. The aims then count all of it as done.
-func (a *aims) foresee(p meta.Placement) (d deeds) {
+func (a *aims) foresee(p ledger.Placement) (d deeds) {
 	defer a.order()
 	for range len(a.sites) + 1 {
 		plan := a.decide(p)
@@ -95,13 +95,13 @@ func (a *aims) foresee(p meta.Placement) (d deeds) {
 		if p.Part {
 			return d
 		}
-		slices.SortStableFunc(p.Blobs, func(x, y meta.Blob) int { return x.Segment - y.Segment })
+		slices.SortStableFunc(p.Blobs, func(x, y ledger.Blob) int { return x.Segment - y.Segment })
 	}
 	return d
 }
 
 // copied counts a copy as made, and answers it.
-func (d *deeds) copied(a *aims, r replica) meta.Blob {
+func (d *deeds) copied(a *aims, r replica) ledger.Blob {
 	b := r.from[0]
 	b.ID, b.Backend, b.VerifiedAt = "", r.to[0], 1
 	d.copies = append(d.copies, deed{segment: r.segment, backend: b.Backend, size: b.Size})
@@ -118,7 +118,7 @@ func (d *deeds) trims(a *aims, p plan) {
 }
 
 // end counts a copy as condemned.
-func (d *deeds) end(a *aims, b meta.Blob, why lethe.Reason) {
+func (d *deeds) end(a *aims, b ledger.Blob, why lethe.Reason) {
 	d.ends = append(d.ends, deed{segment: b.Segment, backend: b.Backend, size: b.Size, blob: b.ID, reason: why})
 	if s := a.site(b.Backend); s != nil {
 		s.Live -= b.Size
@@ -134,7 +134,7 @@ const (
 
 // item is the deeds for a subject as an item of a plan: its size is what is copied,
 // or else what is condemned.
-func (d *deeds) item(do string, p meta.Placement) moves.Item {
+func (d *deeds) item(do string, p ledger.Placement) moves.Item {
 	i := moves.Item{Do: do, Kind: kindContent, ID: string(p.ID), Copies: int64(len(d.copies)), Blobs: int64(len(d.ends)), Seen: d.String()}
 	if p.Part {
 		i.Kind = kindPart

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -132,8 +132,8 @@ func TestAPlanOfWhatIsTaken(t *testing.T) {
 	w.want("copies", w.copies("k"), "a")
 }
 
-var claimOfOne = meta.PlacementClaim{Worker: "other", Limit: 1, Lease: time.Hour}
+var claimOfOne = ledger.PlacementClaim{Worker: "other", Limit: 1, Lease: time.Hour}
 
-func laterFor(c meta.Placements) []meta.PlacementResult {
-	return []meta.PlacementResult{{ID: c.Items[0].ID, RetryAt: c.Now.Add(time.Hour), Error: "it failed"}}
+func laterFor(c ledger.Placements) []ledger.PlacementResult {
+	return []ledger.PlacementResult{{ID: c.Items[0].ID, RetryAt: c.Now.Add(time.Hour), Error: "it failed"}}
 }

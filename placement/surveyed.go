@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	moves "github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -25,7 +25,7 @@ func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error 
 		if more {
 			after = page[len(page)-1].ID
 		}
-		page = slices.DeleteFunc(page, func(p meta.Placement) bool { d := a.decide(p); return d.empty() })
+		page = slices.DeleteFunc(page, func(p ledger.Placement) bool { d := a.decide(p); return d.empty() })
 		if page, err = v.o.unqueued(ctx, page); err == nil {
 			err = a.items(v.Name(), page, yield)
 		}
@@ -36,7 +36,7 @@ func (v *Survey) Items(ctx context.Context, yield func(moves.Item) error) error 
 }
 
 // unqueued leaves out what is queued.
-func (o *Options) unqueued(ctx context.Context, page []meta.Placement) ([]meta.Placement, error) {
+func (o *Options) unqueued(ctx context.Context, page []ledger.Placement) ([]ledger.Placement, error) {
 	if len(page) == 0 {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func (o *Options) unqueued(ctx context.Context, page []meta.Placement) ([]meta.P
 	for n, p := range page {
 		ids[n] = p.ID
 	}
-	rows, err := o.Ledger.QueuedPlacements(ctx, meta.PlacementQuery{Only: ids})
+	rows, err := o.Ledger.QueuedPlacements(ctx, ledger.PlacementQuery{Only: ids})
 	if err != nil {
 		return nil, fmt.Errorf("placement: what is queued: %w", err)
 	}
@@ -52,7 +52,7 @@ func (o *Options) unqueued(ctx context.Context, page []meta.Placement) ([]meta.P
 	for _, row := range rows {
 		queued[row.ID] = true
 	}
-	return slices.DeleteFunc(page, func(p meta.Placement) bool { return queued[p.ID] }), nil
+	return slices.DeleteFunc(page, func(p ledger.Placement) bool { return queued[p.ID] }), nil
 }
 
 // Apply queues those of the contents whose copies are still not as wanted.
@@ -62,7 +62,7 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 	if err != nil {
 		return nil, err
 	}
-	subjects := make([]meta.Subject, len(list))
+	subjects := make([]ledger.Subject, len(list))
 	for n, id := range idsOf(list) {
 		subjects[n].ID = id
 	}
@@ -81,7 +81,7 @@ func (v *Survey) Apply(ctx context.Context, _ string, list []moves.Item, add fun
 }
 
 // surveyed queues a content if it has to be looked at.
-func (o *Options) surveyed(ctx context.Context, a *aims, p meta.Placement, i moves.Item) (moves.Result, error) {
+func (o *Options) surveyed(ctx context.Context, a *aims, p ledger.Placement, i moves.Item) (moves.Result, error) {
 	res := moves.Result{Item: i, Outcome: moves.Done}
 	d := a.decide(p)
 	switch {
@@ -92,7 +92,7 @@ func (o *Options) surveyed(ctx context.Context, a *aims, p meta.Placement, i mov
 		res.Outcome, res.Detail = moves.Changed, "its copies are as wanted"
 		return res, nil
 	}
-	n, err := o.Ledger.Misplace(ctx, []meta.Subject{{ID: p.ID}})
+	n, err := o.Ledger.Misplace(ctx, []ledger.Subject{{ID: p.ID}})
 	if err != nil {
 		return res, fmt.Errorf("placement: queue: %w", err)
 	}

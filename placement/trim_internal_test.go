@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A copy on a backend that is down was whole once; nobody can say whether it is.
@@ -12,9 +12,9 @@ func TestNothingIsTrimmedBesideACopyThatIsDown(t *testing.T) {
 	usage := func(id string) Usage { return Usage{ID: id, Known: true} }
 	a, b := usage("a"), usage("b")
 	b.Draining = true
-	copies := meta.Placement{
-		Content: meta.Content{ID: "c", Refs: 1},
-		Blobs: []meta.Blob{
+	copies := ledger.Placement{
+		Content: ledger.Content{ID: "c", Refs: 1},
+		Blobs: []ledger.Blob{
 			{ID: "1", Backend: "a", State: lethe.Live, ContentID: "c", VerifiedAt: 1},
 			{ID: "2", Backend: "b", State: lethe.Live, ContentID: "c", VerifiedAt: 1, Replica: 1},
 		},

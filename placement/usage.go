@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Usage is how full a backend is, by the ledger.
@@ -78,7 +78,7 @@ func (u Usage) full(size int64) bool {
 
 // usages puts the ledger's figures of the configured backends together, in the
 // order of configuration.
-func usages(order []string, backends []meta.Backend, totals []meta.Total) []Usage {
+func usages(order []string, backends []ledger.Backend, totals []ledger.Total) []Usage {
 	out := make([]Usage, len(order))
 	for i, id := range order {
 		out[i].ID = id

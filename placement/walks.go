@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // enough is how many subjects may be due before the walks stop queueing more.
@@ -22,19 +22,19 @@ func (o *Options) full(ctx context.Context) (bool, error) {
 }
 
 // subjectOf is what a live blob belongs to.
-func subjectOf(b meta.Blob, leave string) meta.Subject {
+func subjectOf(b ledger.Blob, leave string) ledger.Subject {
 	if b.ContentID == "" {
-		return meta.Subject{ID: b.ID, Part: true, Leave: leave}
+		return ledger.Subject{ID: b.ID, Part: true, Leave: leave}
 	}
-	return meta.Subject{ID: b.ContentID, Leave: leave}
+	return ledger.Subject{ID: b.ContentID, Leave: leave}
 }
 
 // misplace queues what blobs belong to.
-func (o *Options) misplace(ctx context.Context, blobs []meta.Blob, leave string) (int64, error) {
+func (o *Options) misplace(ctx context.Context, blobs []ledger.Blob, leave string) (int64, error) {
 	if len(blobs) == 0 {
 		return 0, nil
 	}
-	subjects := make([]meta.Subject, len(blobs))
+	subjects := make([]ledger.Subject, len(blobs))
 	for i, b := range blobs {
 		subjects[i] = subjectOf(b, leave)
 	}
@@ -57,8 +57,8 @@ type leaving struct {
 func (l *leaving) done() bool { return len(l.from) == 0 || l.left <= 0 }
 
 // next answers the next of them, by id.
-func (l *leaving) next(ctx context.Context) ([]meta.Blob, error) {
-	blobs, err := l.o.Ledger.Blobs(ctx, meta.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
+func (l *leaving) next(ctx context.Context) ([]ledger.Blob, error) {
+	blobs, err := l.o.Ledger.Blobs(ctx, ledger.BlobQuery{Backend: l.from[0], States: []lethe.State{lethe.Live}, After: l.after, Limit: l.o.page()})
 	if err != nil {
 		return nil, fmt.Errorf("placement: blobs of %s: %w", l.from[0], err)
 	}
@@ -111,16 +111,16 @@ func NewDrain(o Options) *Drain { return &Drain{o.withDefaults()} }
 func (*Drain) Name() string { return "drain" }
 
 // Plan counts the live blobs on draining backends.
-func (d *Drain) Plan(ctx context.Context) (meta.Backlog, error) {
+func (d *Drain) Plan(ctx context.Context) (ledger.Backlog, error) {
 	backends, err := d.o.Ledger.Backends(ctx)
 	if err != nil {
-		return meta.Backlog{}, fmt.Errorf("placement: read backends: %w", err)
+		return ledger.Backlog{}, fmt.Errorf("placement: read backends: %w", err)
 	}
 	totals, err := d.o.Ledger.Totals(ctx)
 	if err != nil {
-		return meta.Backlog{}, fmt.Errorf("placement: read totals: %w", err)
+		return ledger.Backlog{}, fmt.Errorf("placement: read totals: %w", err)
 	}
-	var out meta.Backlog
+	var out ledger.Backlog
 	for _, b := range backends {
 		for _, t := range totals {
 			if b.Draining && t.Backend == b.ID && t.State == lethe.Live {
@@ -161,13 +161,13 @@ func NewRebalance(o Options) *Rebalance { return &Rebalance{o.withDefaults()} }
 func (*Rebalance) Name() string { return "rebalance" }
 
 // Plan says how many bytes a pass would move.
-func (r *Rebalance) Plan(ctx context.Context) (meta.Backlog, error) {
+func (r *Rebalance) Plan(ctx context.Context) (ledger.Backlog, error) {
 	a, err := r.o.aims(ctx)
 	if err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	_, bytes := a.uneven(r.o.MaxMove)
-	return meta.Backlog{Bytes: bytes}, nil
+	return ledger.Backlog{Bytes: bytes}, nil
 }
 
 // uneven names the fullest backend, and how many bytes are to leave it; none if the
@@ -223,7 +223,7 @@ func NewSurvey(o Options) *Survey { return &Survey{o.withDefaults()} }
 func (*Survey) Name() string { return "survey" }
 
 // Plan is empty: whether there is something to do only the walk can tell.
-func (*Survey) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*Survey) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass walks all contents once.
 func (v *Survey) Pass(string) Step {
@@ -237,7 +237,7 @@ func (v *Survey) Pass(string) Step {
 		if err != nil {
 			return false, fmt.Errorf("placement: contents: %w", err)
 		}
-		var subjects []meta.Subject
+		var subjects []ledger.Subject
 		for _, p := range page {
 			if plan := a.decide(p); !plan.empty() {
 				subjects = append(subjects, p.Subject)

@@ -9,15 +9,15 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
 // failing is a ledger whose queue cannot be reached.
 type failing struct{ placement.Ledger }
 
-func (failing) ClaimPlacements(context.Context, meta.PlacementClaim) (meta.Placements, error) {
-	return meta.Placements{}, lethe.ErrUnavailable
+func (failing) ClaimPlacements(context.Context, ledger.PlacementClaim) (ledger.Placements, error) {
+	return ledger.Placements{}, lethe.ErrUnavailable
 }
 
 func TestDrainingEmptiesABackend(t *testing.T) {
@@ -26,7 +26,7 @@ func TestDrainingEmptiesABackend(t *testing.T) {
 		w.put("a", fmt.Sprint("k", i), 100+i)
 	}
 	u := w.part("a", "m", 500)
-	pending := w.upload(meta.Intent{Backend: "a"}, "begun before")
+	pending := w.upload(ledger.Intent{Backend: "a"}, "begun before")
 	w.must(w.books.SetDraining(w.ctx, "a", true))
 	w.opt.Limit = 7
 	plan, err := placement.NewDrain(w.opt).Plan(w.ctx)
@@ -115,7 +115,7 @@ func TestAMoveThatIsNotNeededAnyMore(t *testing.T) {
 	w := newWorld(t, 1, threeDisks())
 	w.put("a", "k", 60*kb)
 	w.pass(placement.NewRebalance(w.opt))
-	_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 10000 * kb})
+	_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 10000 * kb})
 	w.must(err)
 	w.want("moved", w.replicate()["copies"], 0)
 	w.want("copies", w.copies("k"), "a")

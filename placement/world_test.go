@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/placement"
@@ -49,7 +50,7 @@ func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 	w.opt = placement.Options{
 		Ledger: w.books, Stores: map[string]blob.Store{}, Store: who.ID, Replicas: replicas, Clock: w.clock,
 		NewID: w.id, Events: &placement.Events{
-			Planned: func(s meta.Subject, plan string) { w.told = append(w.told, plan) },
+			Planned: func(s ledger.Subject, plan string) { w.told = append(w.told, plan) },
 		},
 	}
 	for _, id := range slices.Sorted(keys(quotas)) {
@@ -57,10 +58,10 @@ func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 		w.disks[id] = disk
 		w.opt.Stores[id] = blobtest.NewFaulty(disk, func(blobtest.Call) blobtest.Fault { return w.faults[id] })
 		w.opt.Order = append(w.opt.Order, id)
-		_, err := w.books.AddBackend(w.ctx, meta.Backend{ID: id, Quota: quotas[id]})
+		_, err := w.books.AddBackend(w.ctx, ledger.Backend{ID: id, Quota: quotas[id]})
 		w.must(err)
 	}
-	_, err = w.books.CreateBucket(w.ctx, meta.Bucket{Name: "b", Owner: "o", Domain: "o"})
+	_, err = w.books.CreateBucket(w.ctx, ledger.Bucket{Name: "b", Owner: "o", Domain: "o"})
 	w.must(err)
 	return w
 }
@@ -87,34 +88,34 @@ func (w *world) must(err error) {
 func body(key string, size int) string { return strings.Repeat(key+"|", size/(len(key)+1)+1)[:size] }
 
 // upload stores bytes on a backend under an intent.
-func (w *world) upload(in meta.Intent, data string) meta.Uploaded {
+func (w *world) upload(in ledger.Intent, data string) ledger.Uploaded {
 	w.Helper()
 	in.ID, in.Size = w.id(), int64(len(data))
 	_, err := w.books.Begin(w.ctx, in)
 	w.must(err)
 	w.must(w.disks[in.Backend].Put(w.ctx, lethe.BlobKey(w.opt.Store, in.ID), strings.NewReader(data), in.Size))
 	sum := sha256.Sum256([]byte(data))
-	return meta.Uploaded{Blob: in.ID, Size: in.Size, Digest: hex.EncodeToString(sum[:])}
+	return ledger.Uploaded{Blob: in.ID, Size: in.Size, Digest: hex.EncodeToString(sum[:])}
 }
 
 // put stores an object of size bytes on a backend.
 func (w *world) put(backend, key string, size int) {
 	w.Helper()
-	up := w.upload(meta.Intent{Backend: backend}, body(key, size))
-	_, err := w.books.Commit(w.ctx, meta.Commit{
-		Op: w.id(), What: "put", Object: meta.Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e"},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size}, Blobs: []meta.Uploaded{up},
+	up := w.upload(ledger.Intent{Backend: backend}, body(key, size))
+	_, err := w.books.Commit(w.ctx, ledger.Commit{
+		Op: w.id(), What: "put", Object: ledger.Object{Bucket: "b", Key: key, Size: up.Size, ETag: "e"},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: up.Digest, Size: up.Size}, Blobs: []ledger.Uploaded{up},
 	})
 	w.must(err)
 }
 
 // part stores the part of a new upload on a backend.
-func (w *world) part(backend, key string, size int) meta.Upload {
+func (w *world) part(backend, key string, size int) ledger.Upload {
 	w.Helper()
-	u, err := w.books.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: key, Owner: "o"})
+	u, err := w.books.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: key, Owner: "o"})
 	w.must(err)
-	up := w.upload(meta.Intent{Backend: backend, UploadID: u.ID, Part: 1}, body(key, size))
-	_, err = w.books.CommitPart(w.ctx, meta.PartCommit{Op: w.id(), Part: meta.Part{
+	up := w.upload(ledger.Intent{Backend: backend, UploadID: u.ID, Part: 1}, body(key, size))
+	_, err = w.books.CommitPart(w.ctx, ledger.PartCommit{Op: w.id(), Part: ledger.Part{
 		UploadID: u.ID, Number: 1, BlobID: up.Blob, Size: up.Size, ETag: "e", Digest: up.Digest,
 	}})
 	w.must(err)
@@ -139,7 +140,7 @@ func (w *world) copies(key string) string {
 }
 
 // blob finds the copy of an object on a backend.
-func (w *world) blob(key, backend string) meta.Blob {
+func (w *world) blob(key, backend string) ledger.Blob {
 	w.Helper()
 	res, err := w.books.Resolve(w.ctx, "b", key)
 	w.must(err)
@@ -151,7 +152,7 @@ func (w *world) blob(key, backend string) meta.Blob {
 		}
 	}
 	w.Fatalf("%s has no copy on %s", key, backend)
-	return meta.Blob{}
+	return ledger.Blob{}
 }
 
 // whole checks that every copy of an object can be read and is what was put.
@@ -206,18 +207,18 @@ func (w *world) clean() {
 	w.Helper()
 	w.clock.Advance(2 * time.Hour)
 	for id, disk := range w.disks {
-		claimed, err := w.books.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "c", Backend: id})
+		claimed, err := w.books.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "c", Backend: id})
 		if errors.Is(err, lethe.ErrBackendMismatch) {
 			continue
 		}
 		w.must(err)
-		var items []meta.SettleItem
+		var items []ledger.SettleItem
 		for _, b := range claimed.Blobs {
 			_, err := disk.Delete(w.ctx, []string{lethe.BlobKey(w.opt.Store, b.ID)})
 			w.must(err)
-			items = append(items, meta.SettleItem{ID: b.ID, Result: meta.Gone})
+			items = append(items, ledger.SettleItem{ID: b.ID, Result: ledger.Gone})
 		}
-		_, err = w.books.Settle(w.ctx, meta.Settlement{Fence: claimed.Fence, Items: items})
+		_, err = w.books.Settle(w.ctx, ledger.Settlement{Fence: claimed.Fence, Items: items})
 		w.must(err)
 	}
 	w.sound()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -17,7 +17,7 @@ func TestNothingIsDeletedBeforeTheBackendIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.guard().Advance(w.ctx, "main"))
 	w.put("k", "body")
-	if _, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: "b", Items: []meta.DeleteItem{{Key: "k"}}}); err != nil {
+	if _, err := w.ledger.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.Advance(w.safety.ReadGrace)
@@ -51,7 +51,7 @@ func TestNothingIsDeletedBeforeTheBackendIsKnown(t *testing.T) {
 	if err := pass(); err != nil || deletes != 1 {
 		t.Errorf("%d deletes afterwards; the pass says %v", deletes, err)
 	}
-	if blobs, err := w.ledger.Blobs(w.ctx, meta.BlobQuery{States: []lethe.State{lethe.Condemned}}); err != nil || len(blobs) != 0 {
+	if blobs, err := w.ledger.Blobs(w.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Condemned}}); err != nil || len(blobs) != 0 {
 		t.Errorf("%d blobs stay condemned: %v", len(blobs), err)
 	}
 }

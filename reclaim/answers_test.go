@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // answer makes a batch delete's answer of bytes: each names a key, one of those
@@ -50,8 +50,8 @@ func FuzzBatchDeleteAnswers(f *testing.F) {
 				named = named || r.Key == key
 				denied = denied || r.Key == key && !confirmed(r.Err)
 			}
-			item := Safety{}.WithDefaults().decide(meta.Blob{}, said[i], 0)
-			gone := item.Result == meta.Gone || item.Result == meta.Absent
+			item := Safety{}.WithDefaults().decide(ledger.Blob{}, said[i], 0)
+			gone := item.Result == ledger.Gone || item.Result == ledger.Absent
 			if gone != (named && !denied) {
 				t.Errorf("%s: settled as %d (%v); named %v, denied %v by %v", key, item.Result, said[i], named, denied, results)
 			}

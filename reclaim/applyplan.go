@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -109,7 +109,7 @@ func (l *Loop) applyAll(ctx context.Context, s Scheduled, p Planner, run *record
 }
 
 func (l *Loop) newRun(routine string) *recorder {
-	return &recorder{loop: l, counts: &Counts{}, run: meta.Run{
+	return &recorder{loop: l, counts: &Counts{}, run: ledger.Run{
 		ID: l.NewID(), Routine: routine, Worker: l.Worker, StartedAt: l.Clock.Now(),
 	}}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -42,7 +42,7 @@ type dying struct {
 	die func()
 }
 
-func (d dying) Promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
+func (d dying) Promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.BlockSums) (ledger.Committed, error) {
 	defer d.die()
 	return d.DB.Promote(ctx, fence, b, sums)
 }

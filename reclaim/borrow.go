@@ -3,7 +3,7 @@ package reclaim
 import (
 	"context"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -12,7 +12,7 @@ import (
 type Borrowed interface {
 	Name() string
 	Pass(worker string) func(ctx context.Context, add func(name string, n int64)) (more bool, err error)
-	Plan(ctx context.Context) (meta.Backlog, error)
+	Plan(ctx context.Context) (ledger.Backlog, error)
 }
 
 // borrowedPlans is what one that makes plans has beside that.
@@ -52,7 +52,7 @@ type borrowed struct{ b Borrowed }
 func (r borrowed) Name() string { return r.b.Name() }
 
 // Plan implements Routine.
-func (r borrowed) Plan(ctx context.Context) (meta.Backlog, error) { return r.b.Plan(ctx) }
+func (r borrowed) Plan(ctx context.Context) (ledger.Backlog, error) { return r.b.Plan(ctx) }
 
 // Pass implements Routine.
 func (r borrowed) Pass(worker string) Step {

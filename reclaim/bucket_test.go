@@ -15,6 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -77,9 +78,9 @@ var ledgers = map[string]func(testing.TB, meta.Options) benchLedger{
 
 type benchLedger interface {
 	reclaim.CleanLedger
-	Identity(context.Context) (meta.Store, error)
-	AddBackend(context.Context, meta.Backend) (meta.Backend, error)
-	Begin(context.Context, meta.Intent) (meta.Blob, error)
+	Identity(context.Context) (ledger.Store, error)
+	AddBackend(context.Context, ledger.Backend) (ledger.Backend, error)
+	Begin(context.Context, ledger.Intent) (ledger.Blob, error)
 	Abandon(ctx context.Context, blob lethe.ID, late bool) error
 }
 
@@ -151,14 +152,14 @@ func abandoned(b *testing.B, db benchLedger, s blob.Store, n int) lethe.ID {
 	ctx := b.Context()
 	store, err := db.Identity(ctx)
 	if err == nil {
-		_, err = db.AddBackend(ctx, meta.Backend{ID: "main"})
+		_, err = db.AddBackend(ctx, ledger.Backend{ID: "main"})
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 	each(b, n, func(i int) error {
 		id := lethe.RandomID(lethe.Time(i + 1))
-		if _, err := db.Begin(ctx, meta.Intent{ID: id, Backend: "main", Size: 1024}); err != nil {
+		if _, err := db.Begin(ctx, ledger.Intent{ID: id, Backend: "main", Size: 1024}); err != nil {
 			return err
 		}
 		if err := s.Put(ctx, lethe.BlobKey(store.ID, id), strings.NewReader(kibibyte), 1024); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -25,22 +25,22 @@ func (u *underLock) lock(ctx context.Context, name string, claim func(context.Co
 
 func (u *underLock) note(claim string) { u.claims = append(u.claims, claim+" under "+u.held) }
 
-func (u *underLock) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (u *underLock) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	u.note("expire")
 	return u.Ledger.Expire(ctx, b)
 }
 
-func (u *underLock) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (u *underLock) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	u.note("purge")
 	return u.Ledger.Purge(ctx, b)
 }
 
-func (u *underLock) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+func (u *underLock) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	u.note("clean")
 	return u.Ledger.ClaimCondemned(ctx, r)
 }
 
-func (u *underLock) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+func (u *underLock) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	u.note("reap")
 	return u.Ledger.ClaimIntents(ctx, r)
 }
@@ -54,7 +54,7 @@ func TestClaimsAreMadeUnderTheLock(t *testing.T) {
 	l := &underLock{Ledger: w.ledger}
 	k := w.clean()
 	k.Ledger, k.Lock = l, l.lock
-	batch := meta.Batch{Limit: 10}
+	batch := ledger.Batch{Limit: 10}
 	for _, r := range []reclaim.Routine{
 		&reclaim.Expire{Ledger: l, Batch: batch, Lock: l.lock}, &reclaim.Purge{Ledger: l, Batch: batch, Lock: l.lock}, k,
 		&reclaim.Reap{Ledger: l, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10, Lock: l.lock},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -29,7 +29,7 @@ type Clean struct {
 	Safety Safety
 	Limit  int // blobs per claim and delete call
 	// Deletes bounds what is deleted on each backend.
-	Deletes meta.Limit
+	Deletes ledger.Limit
 	Clock   lethe.Clock
 	// Boot measures how long a batch's deletes last (default lethe.Monotonic).
 	Boot   lethe.Clock
@@ -54,8 +54,8 @@ type Clean struct {
 func (*Clean) Name() string { return "clean" }
 
 // Plan counts the condemned blobs that are due, over all backends.
-func (k *Clean) Plan(ctx context.Context) (meta.Backlog, error) {
-	var sum meta.Backlog
+func (k *Clean) Plan(ctx context.Context) (ledger.Backlog, error) {
+	var sum ledger.Backlog
 	for _, id := range k.backends() {
 		b, err := k.Ledger.CleanBacklog(ctx, id)
 		if err != nil {
@@ -76,7 +76,7 @@ func (k *Clean) round(worker string) Step {
 	todo := k.backends()
 	queues := make(map[string]*queue)
 	for _, id := range todo {
-		queues[id] = &queue{ring: k.ring(id), request: meta.ClaimRequest{Worker: worker, Backend: id}}
+		queues[id] = &queue{ring: k.ring(id), request: ledger.ClaimRequest{Worker: worker, Backend: id}}
 	}
 	next := 0
 	return func(ctx context.Context, c *Counts) (bool, error) {
@@ -108,7 +108,7 @@ func (k *Clean) backends() []string {
 
 // queue is what a pass knows of the blobs to be deleted on one backend.
 type queue struct {
-	request meta.ClaimRequest // for the oldest: After moves on
+	request ledger.ClaimRequest // for the oldest: After moves on
 	ring    *ring
 	turns   turns
 	empty   bool // nothing more is due
@@ -140,7 +140,7 @@ func (k *Clean) batches(ctx context.Context, q *queue, parallel int, c *Counts) 
 
 // batch is what was claimed to be deleted by one call.
 type batch struct {
-	meta.Claimed
+	ledger.Claimed
 	ended func(deleted int)
 	at    lethe.Time // when it was asked whether it may be, by the monotonic clock
 }
@@ -171,7 +171,7 @@ func (k *Clean) next(ctx context.Context, q *queue, c *Counts) (batch, error) {
 
 // claim takes a batch, or none if the backend must not be deleted on now. It compares
 // the backend with the ledger first, which costs a request.
-func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Claimed, err error) {
+func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed ledger.Claimed, err error) {
 	backend := q.request.Backend
 	if err := k.admit(ctx, backend); err != nil {
 		q.empty = true
@@ -190,10 +190,10 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 	if errors.Is(err, lethe.ErrBackendMismatch) {
 		q.empty = true
 		c.Add("held", 1)
-		return meta.Claimed{}, nil
+		return ledger.Claimed{}, nil
 	}
 	if err != nil {
-		return meta.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", backend, err)
+		return ledger.Claimed{}, fmt.Errorf("reclaim: claim on %s: %w", backend, err)
 	}
 	if len(r.Turns) == 0 { // only the oldest tell when nothing is left
 		q.request.After = claimed.LastDue
@@ -202,7 +202,7 @@ func (k *Clean) claim(ctx context.Context, q *queue, c *Counts) (claimed meta.Cl
 	}
 	if claimed.Stopped != nil {
 		c.Add("stopped", 1)
-		k.Events.stopped([]meta.Guard{*claimed.Stopped})
+		k.Events.stopped([]ledger.Guard{*claimed.Stopped})
 	}
 	return claimed, nil
 }
@@ -213,7 +213,7 @@ func (k *Clean) finish(ctx context.Context, backend string, b batch, c *Counts) 
 	return err
 }
 
-func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c *Counts) ([]meta.SettleItem, error) {
+func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c *Counts) ([]ledger.SettleItem, error) {
 	items, absent := k.delete(ctx, backend, b, c)
 	b.ended(len(items))
 	if absent > 0 {
@@ -224,7 +224,7 @@ func (k *Clean) deleteAndSettle(ctx context.Context, backend string, b batch, c 
 	settleCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	ended := k.Controller.Time(throttle.Database, "settle")
-	settled, err := k.Ledger.Settle(settleCtx, meta.Settlement{Fence: b.Fence, Items: items})
+	settled, err := k.Ledger.Settle(settleCtx, ledger.Settlement{Fence: b.Fence, Items: items})
 	if err != nil {
 		k.Events.unsettled(backend, b.Blobs, err)
 		return nil, fmt.Errorf("reclaim: settle %d blobs on %s (their claim goes stale and is taken over): %w", len(items), backend, err)
@@ -260,10 +260,10 @@ func waits(err error, c *Counts) error {
 
 // disbelieve lets what was found absent wait, as what lies in the backend's place may be
 // another: absence there proves nothing. It answers how many are believed, none.
-func (k *Clean) disbelieve(b batch, items []meta.SettleItem, why error, c *Counts) (absent int) {
+func (k *Clean) disbelieve(b batch, items []ledger.SettleItem, why error, c *Counts) (absent int) {
 	for i := range items {
-		if items[i].Result == meta.Absent {
-			items[i].Result, items[i].Error, items[i].RetryAt = meta.Waits, why.Error(), b.Now.Add(k.Safety.BackoffMin)
+		if items[i].Result == ledger.Absent {
+			items[i].Result, items[i].Error, items[i].RetryAt = ledger.Waits, why.Error(), b.Now.Add(k.Safety.BackoffMin)
 		}
 	}
 	c.Add("doubted", 1)
@@ -273,7 +273,7 @@ func (k *Clean) disbelieve(b batch, items []meta.SettleItem, why error, c *Count
 // delete issues the one delete call for a claimed batch and decides for each
 // blob what is to be recorded. It ends in time (Safety.DeleteTime): nothing is sent by a
 // process that stood still for longer.
-func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Counts) ([]meta.SettleItem, int) {
+func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Counts) ([]ledger.SettleItem, int) {
 	intime := func() error {
 		if took := k.boot().Sub(claimed.at); took >= k.Safety.DeleteTime() {
 			return fmt.Errorf("%w: it is %s since ledger and backend were compared", errCutOff, took)
@@ -293,7 +293,7 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 	ended(len(keys))
 	c.Add("calls", 1)
 	said := outcomes(keys, results, err)
-	items := make([]meta.SettleItem, len(keys))
+	items := make([]ledger.SettleItem, len(keys))
 	absent, down := 0, false
 	for i, b := range claimed.Blobs {
 		if (ctx.Err() != nil || intime() != nil) && !confirmed(said[i]) {
@@ -301,11 +301,11 @@ func (k *Clean) delete(ctx context.Context, backend string, claimed batch, c *Co
 		}
 		items[i] = k.Safety.decide(b, said[i], claimed.Now)
 		switch items[i].Result {
-		case meta.Absent:
+		case ledger.Absent:
 			absent++
-		case meta.Waits:
+		case ledger.Waits:
 			down = down || errors.Is(said[i], blob.ErrDown)
-		case meta.Failed:
+		case ledger.Failed:
 			k.Events.deleteFailed(b, items[i].Error, items[i].Dead)
 		}
 	}
@@ -361,18 +361,18 @@ func confirmed(err error) bool { return err == nil || errors.Is(err, blob.ErrNot
 var errCutOff = errors.New("cut off")
 
 // decide says what to record for a claimed blob after its delete ended in err.
-func (s Safety) decide(b meta.Blob, err error, now lethe.Time) meta.SettleItem {
-	item := meta.SettleItem{ID: b.ID}
+func (s Safety) decide(b ledger.Blob, err error, now lethe.Time) ledger.SettleItem {
+	item := ledger.SettleItem{ID: b.ID}
 	switch {
 	case err == nil:
-		item.Result = meta.Gone
+		item.Result = ledger.Gone
 	case errors.Is(err, blob.ErrNotExist):
-		item.Result = meta.Absent
+		item.Result = ledger.Absent
 	case errors.Is(err, blob.ErrDown), errors.Is(err, errCutOff):
-		item.Result, item.Error = meta.Waits, err.Error()
+		item.Result, item.Error = ledger.Waits, err.Error()
 		item.RetryAt = now.Add(s.BackoffMin)
 	default:
-		item.Result, item.Error = meta.Failed, err.Error()
+		item.Result, item.Error = ledger.Failed, err.Error()
 		item.Dead = b.Attempts+1 >= s.Attempts
 		item.RetryAt = now.Add(s.Backoff(b.Attempts + 1))
 	}
@@ -395,7 +395,7 @@ func (k *Clean) rest(backend string) {
 	k.down[backend] = k.Clock.Now().Add(k.Safety.BackoffMin)
 }
 
-func count(c *Counts, s meta.Settled) {
+func count(c *Counts, s ledger.Settled) {
 	c.Add(Items, int64(s.Gone+s.Kept+s.Retried+s.Dead))
 	c.Add("gone", int64(s.Gone))
 	c.Add("gone_bytes", s.GoneBytes)
@@ -405,7 +405,7 @@ func count(c *Counts, s meta.Settled) {
 	c.Add("fenced", int64(s.Fenced))
 }
 
-func addBacklog(a, b meta.Backlog) meta.Backlog {
+func addBacklog(a, b ledger.Backlog) ledger.Backlog {
 	a.Count += b.Count
 	a.Bytes += b.Bytes
 	a.Scheduled += b.Scheduled

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -114,7 +114,7 @@ func TestCleanGivesUp(t *testing.T) {
 	w.faults(blobtest.Fault{Kind: blobtest.NotDone, Err: errors.New("locked")})
 	var failed []bool
 	k := w.clean()
-	k.Events = &reclaim.Events{DeleteFailed: func(_ meta.Blob, _ string, dead bool) { failed = append(failed, dead) }}
+	k.Events = &reclaim.Events{DeleteFailed: func(_ ledger.Blob, _ string, dead bool) { failed = append(failed, dead) }}
 	for range w.safety.Attempts {
 		w.pass(k)
 		w.clock.Advance(w.safety.BackoffMax)

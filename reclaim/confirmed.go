@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Spared is a routine that goes on while nobody has confirmed that the ledger is
@@ -35,7 +35,7 @@ func (*Watch) SparedAs() string { return "it takes back claims, and removes noth
 
 // ledgerInDoubt reports whether a backend is held because the ledger may not be the one
 // that it belongs to, and not for what is wrong with the backend.
-func ledgerInDoubt(b meta.Backend) bool { return b.HeldFor == meta.HeldForLedger }
+func ledgerInDoubt(b ledger.Backend) bool { return b.HeldFor == ledger.HeldForLedger }
 
 // Confirmed says whether what the ledger has due may go: ErrBackendMismatch while
 // one of the backends is held because the ledger was restored, or is a copy, until

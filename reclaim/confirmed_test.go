@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -20,7 +21,7 @@ import (
 type counting struct{ steps, applied int }
 
 func (*counting) Name() string                                       { return "counting" }
-func (*counting) Plan(context.Context) (meta.Backlog, error)         { return meta.Backlog{}, nil }
+func (*counting) Plan(context.Context) (ledger.Backlog, error)       { return ledger.Backlog{}, nil }
 func (*counting) Items(context.Context, func(plan.Item) error) error { return nil }
 
 func (r *counting) Pass(string) reclaim.Step {
@@ -44,7 +45,7 @@ func (*sparing) Name() string { return "sparing" }
 func (*sparing) SparedAs() string { return "it only counts" }
 
 // hold holds a backend as it is.
-func (w *world) hold(id string, h meta.BackendHold) {
+func (w *world) hold(id string, h ledger.BackendHold) {
 	all, err := w.ledger.Backends(w.ctx)
 	w.must(err)
 	for _, b := range all {
@@ -57,16 +58,16 @@ func (w *world) hold(id string, h meta.BackendHold) {
 // While the ledger is in doubt no routine takes a step, nor is a plan applied, but
 // for those that say why they may; what is wrong with a backend alone stops none.
 func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
-	for held, waits := range map[meta.BackendHold]bool{
+	for held, waits := range map[ledger.BackendHold]bool{
 		{}: false,
-		{For: meta.HeldByPerson, Reason: "a person says so"}:  false,
-		{For: meta.HeldForLedger, Reason: "whatever it says"}: true,
-		{For: meta.HeldForAbsence, Reason: "not mounted"}:     false,
-		{For: meta.HeldForBackend, Reason: "an older copy"}:   false,
+		{For: ledger.HeldByPerson, Reason: "a person says so"}:  false,
+		{For: ledger.HeldForLedger, Reason: "whatever it says"}: true,
+		{For: ledger.HeldForAbsence, Reason: "not mounted"}:     false,
+		{For: ledger.HeldForBackend, Reason: "an older copy"}:   false,
 		// What is read is for people to read.
-		{For: meta.HeldByPerson, Reason: meta.Restored}:                     false,
-		{For: meta.HeldForBackend, Reason: "this ledger is an older copy"}:  false,
-		{For: meta.HeldForAbsence, Reason: meta.Moved + ": somewhere else"}: false,
+		{For: ledger.HeldByPerson, Reason: meta.Restored}:                       false,
+		{For: ledger.HeldForBackend, Reason: "this ledger is an older copy"}:    false,
+		{For: ledger.HeldForAbsence, Reason: ledger.Moved + ": somewhere else"}: false,
 	} {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))
@@ -131,8 +132,8 @@ func TestABackendWithoutAnEpochTellsNothing(t *testing.T) {
 // A backend that is held already, by a person or for what is wrong with it, hides no
 // doubt about the ledger, and what it was held for is not forgotten.
 func TestAHeldBackendHidesNoDoubt(t *testing.T) {
-	for held, kept := range map[meta.BackendHold]bool{
-		{For: meta.HeldByPerson, Reason: "a person says so"}: true, {For: meta.HeldForAbsence, Reason: "no epoch"}: false,
+	for held, kept := range map[ledger.BackendHold]bool{
+		{For: ledger.HeldByPerson, Reason: "a person says so"}: true, {For: ledger.HeldForAbsence, Reason: "no epoch"}: false,
 	} {
 		w := newWorld(t)
 		w.must(w.guard().Advance(w.ctx, "main"))

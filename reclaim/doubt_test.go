@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -31,16 +32,16 @@ func TestAClockThatRanBackRemovesNothing(t *testing.T) {
 	w.put("a", "bytes of a")
 	w.put("b", "bytes of b")
 	w.remove("a")
-	_, err := w.ledger.Update(w.ctx, meta.Update{Op: w.id(), Bucket: "b", Key: "b", TTL: &meta.TTLChange{TTL: time.Second}})
+	_, err := w.ledger.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: "b", Key: "b", TTL: &ledger.TTLChange{TTL: time.Second}})
 	w.must(err)
 	orphan := w.intent("c", "bytes", false)
-	_, err = w.ledger.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: "d"})
+	_, err = w.ledger.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: "d"})
 	w.must(err)
 	w.clock.Advance(24 * time.Hour)
 	l := &ranBack{w.ledger, time.Hour, 0}
 	doubted := map[string]reclaim.Routine{
-		"expired":   &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: 10}},
-		"pruned":    &reclaim.Purge{Ledger: l, Batch: meta.Batch{Limit: 10}},
+		"expired":   &reclaim.Expire{Ledger: l, Batch: ledger.Batch{Limit: 10}},
+		"pruned":    &reclaim.Purge{Ledger: l, Batch: ledger.Batch{Limit: 10}},
 		"reaped":    &reclaim.Reap{Ledger: l, Stores: w.stores, Store: w.store, Safety: w.safety, Limit: 10},
 		"multipart": &reclaim.Uploads{Ledger: l, Safety: w.safety, Limit: 10},
 	}
@@ -102,12 +103,12 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	_, err = db.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "me"})
+	_, err = db.CreateBucket(t.Context(), ledger.Bucket{Name: "b", Owner: "me"})
 	if err == nil {
-		err = db.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: "big", Body: make([]byte, 8<<20)})
+		err = db.PutDocument(t.Context(), ledger.Document{Bucket: "b", Kind: "big", Body: make([]byte, 8<<20)})
 	}
 	if err == nil {
-		err = db.DeleteDocument(t.Context(), meta.Document{Bucket: "b", Kind: "big"})
+		err = db.DeleteDocument(t.Context(), ledger.Document{Bucket: "b", Kind: "big"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestPurgeShrinksTheFile(t *testing.T) {
 	counts, counted := &reclaim.Counts{}, &slight{DB: db}
 	quarter := &throttle.Controller{ClientLatency: 1.2, Clock: lethe.Monotonic{}}
 	quarter.SetPeers([]throttle.Peer{{Level: 2}})
-	step := (&reclaim.Purge{Ledger: counted, Batch: meta.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
+	step := (&reclaim.Purge{Ledger: counted, Batch: ledger.Batch{Limit: 12}, Controller: quarter}).Pass("worker")
 	for more := true; more; {
 		if more, err = step(t.Context(), counts); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // epoch is the content of an epoch object: for people, and for a ledger that finds
@@ -88,7 +88,7 @@ func (g *Guard) epochs(ctx context.Context, id string, store lethe.ID) (found ep
 
 // standing lists the epochs of a backend without the challenges that were answered: who
 // wrote them had not seen yet that a person has given the backend to this ledger.
-func (g *Guard) standing(ctx context.Context, store meta.Store, b meta.Backend) (epochs, error) {
+func (g *Guard) standing(ctx context.Context, store ledger.Store, b ledger.Backend) (epochs, error) {
 	found, err := g.epochs(ctx, b.ID, store.ID)
 	if err != nil || b.Accepted == 0 || found.last() == b.Epoch {
 		return found, err
@@ -176,8 +176,8 @@ func (g *Guard) remove(ctx context.Context, id string, store lethe.ID, old epoch
 // Where a person has decided since this ledger advanced the backend last there is nothing
 // to contest; if one decides while the challenge is on its way, that is answered
 // (standing). It is looked for at each look, as it may have been written to another disk.
-func (g *Guard) contest(ctx context.Context, b meta.Backend) error {
-	if b.HeldFor != meta.HeldForLedger {
+func (g *Guard) contest(ctx context.Context, b ledger.Backend) error {
+	if b.HeldFor != ledger.HeldForLedger {
 		return nil
 	}
 	store, err := g.Ledger.Identity(ctx)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -45,7 +45,7 @@ func pacedBy(do string) (routine, count string) {
 }
 
 // timed adds how long items take at the rate of a run.
-func timed(e *plan.Estimate, r meta.Run, count string, items int64) {
+func timed(e *plan.Estimate, r ledger.Run, count string, items int64) {
 	took := r.FinishedAt.Sub(r.StartedAt).Seconds()
 	if done := r.Counts[count]; done > 0 && took > 0 {
 		e.Rate = float64(done) / took

@@ -2,7 +2,7 @@ package reclaim
 
 import (
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -11,52 +11,52 @@ import (
 // transaction, from the routine's goroutine, and must not block for long.
 type Events struct {
 	// Reclaimed: a batch of objects went, by reason (expiry or purge).
-	Reclaimed func(reason lethe.Reason, r meta.Reclaimed)
+	Reclaimed func(reason lethe.Reason, r ledger.Reclaimed)
 	// Deleting: a batch is about to be deleted from a backend.
 	Deleting func(backend string, blobs int)
 	// Settled: the results of a batch were recorded; absent counts the blobs that
 	// the backend said it did not have.
-	Settled func(backend string, absent int, s meta.Settled)
+	Settled func(backend string, absent int, s ledger.Settled)
 	// Unsettled: the results of a batch could not be recorded, though bytes may be
 	// gone; its claims go stale and are taken over, and the blobs deleted again.
-	Unsettled func(backend string, blobs []meta.Blob, err error)
+	Unsettled func(backend string, blobs []ledger.Blob, err error)
 	// Results: the blobs of a batch that was settled, and what was recorded for
 	// each, in the same order.
-	Results func(backend string, blobs []meta.Blob, items []meta.SettleItem)
+	Results func(backend string, blobs []ledger.Blob, items []ledger.SettleItem)
 	// DeleteFailed: one blob could not be deleted; dead says it was the last try.
-	DeleteFailed func(b meta.Blob, reason string, dead bool)
+	DeleteFailed func(b ledger.Blob, reason string, dead bool)
 	// BackendDown: a backend did not work at all; its items wait.
 	BackendDown func(backend string, err error)
 	// IntentResolved: the reaper resolved an intent.
-	IntentResolved func(b meta.Blob, r Resolution)
+	IntentResolved func(b ledger.Blob, r Resolution)
 	// UploadAborted: a stale multipart upload was aborted.
-	UploadAborted func(u meta.Upload)
+	UploadAborted func(u ledger.Upload)
 	// UploadRuled: a lifecycle rule gave an incomplete upload up.
-	UploadRuled func(u meta.Upload, rule string)
+	UploadRuled func(u ledger.Upload, rule string)
 	// ClaimsRecovered: claims of dead workers were taken back.
-	ClaimsRecovered func(r meta.Recovered)
+	ClaimsRecovered func(r ledger.Recovered)
 	// Held: deletes on a backend were stopped, and why.
 	Held func(backend, reason string)
 	// Stopped: deletions of a kind are beyond their limit, and stop.
-	Stopped func(g meta.Guard)
+	Stopped func(g ledger.Guard)
 	// ClockDoubted: the clocks of ledger and backend differ too much, and why, or,
 	// empty, they do not any more.
 	ClockDoubted func(backend, why string)
 	// Released: deletes on a backend that had carried no epoch go on.
 	Released func(backend string)
 	// RunTakenOver: a run that had shown no sign of life was ended as interrupted.
-	RunTakenOver func(r meta.Run)
+	RunTakenOver func(r ledger.Run)
 	// Found: verify found something wrong.
 	Found func(p Problem)
 	// RunEnded: a run that did something, or failed, ended.
-	RunEnded func(r meta.Run, err error)
+	RunEnded func(r ledger.Run, err error)
 	// Sealed: receipts of deletion were sealed as a link of their chain.
 	Sealed func(s receipt.Seal)
 	// BookkeepingFailed: a run could not be recorded; the work itself is done.
 	BookkeepingFailed func(what string, err error)
 }
 
-func (e *Events) reclaimed(reason lethe.Reason, r meta.Reclaimed) {
+func (e *Events) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	if e != nil && e.Reclaimed != nil && (r.Objects > 0 || r.Blobs > 0) {
 		e.Reclaimed(reason, r)
 	}
@@ -68,25 +68,25 @@ func (e *Events) deleting(backend string, n int) {
 	}
 }
 
-func (e *Events) settled(backend string, absent int, s meta.Settled) {
+func (e *Events) settled(backend string, absent int, s ledger.Settled) {
 	if e != nil && e.Settled != nil {
 		e.Settled(backend, absent, s)
 	}
 }
 
-func (e *Events) unsettled(backend string, blobs []meta.Blob, err error) {
+func (e *Events) unsettled(backend string, blobs []ledger.Blob, err error) {
 	if e != nil && e.Unsettled != nil {
 		e.Unsettled(backend, blobs, err)
 	}
 }
 
-func (e *Events) results(backend string, blobs []meta.Blob, items []meta.SettleItem) {
+func (e *Events) results(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
 	if e != nil && e.Results != nil {
 		e.Results(backend, blobs, items)
 	}
 }
 
-func (e *Events) deleteFailed(b meta.Blob, reason string, dead bool) {
+func (e *Events) deleteFailed(b ledger.Blob, reason string, dead bool) {
 	if e != nil && e.DeleteFailed != nil {
 		e.DeleteFailed(b, reason, dead)
 	}
@@ -98,25 +98,25 @@ func (e *Events) backendDown(backend string, err error) {
 	}
 }
 
-func (e *Events) intentResolved(b meta.Blob, r Resolution) {
+func (e *Events) intentResolved(b ledger.Blob, r Resolution) {
 	if e != nil && e.IntentResolved != nil {
 		e.IntentResolved(b, r)
 	}
 }
 
-func (e *Events) uploadAborted(u meta.Upload) {
+func (e *Events) uploadAborted(u ledger.Upload) {
 	if e != nil && e.UploadAborted != nil {
 		e.UploadAborted(u)
 	}
 }
 
-func (e *Events) uploadRuled(u meta.Upload, rule string) {
+func (e *Events) uploadRuled(u ledger.Upload, rule string) {
 	if e != nil && e.UploadRuled != nil {
 		e.UploadRuled(u, rule)
 	}
 }
 
-func (e *Events) claimsRecovered(r meta.Recovered) {
+func (e *Events) claimsRecovered(r ledger.Recovered) {
 	if e != nil && e.ClaimsRecovered != nil {
 		e.ClaimsRecovered(r)
 	}
@@ -134,7 +134,7 @@ func (e *Events) released(backend string) {
 	}
 }
 
-func (e *Events) runTakenOver(r meta.Run) {
+func (e *Events) runTakenOver(r ledger.Run) {
 	if e != nil && e.RunTakenOver != nil {
 		e.RunTakenOver(r)
 	}
@@ -146,7 +146,7 @@ func (e *Events) found(p Problem) {
 	}
 }
 
-func (e *Events) runEnded(r meta.Run, err error) {
+func (e *Events) runEnded(r ledger.Run, err error) {
 	if e != nil && e.RunEnded != nil {
 		e.RunEnded(r, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -18,7 +18,7 @@ type Drop func(ctx context.Context, contents []lethe.ID)
 // the indexes of due times and nothing that lives.
 type Expire struct {
 	Ledger ExpireLedger
-	Batch  meta.Batch
+	Batch  ledger.Batch
 	Drop   Drop
 	Events *Events
 	Lock   ClaimLock  // of batches
@@ -34,7 +34,7 @@ type Expire struct {
 func (*Expire) Name() string { return "expire" }
 
 // Plan counts the objects that are due.
-func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
+func (e *Expire) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return e.Ledger.ExpireBacklog(ctx)
 }
 
@@ -43,7 +43,7 @@ func (e *Expire) Plan(ctx context.Context) (meta.Backlog, error) {
 func (e *Expire) Pass(string) Step { return e.Rounds.of(e.round) }
 
 func (e *Expire) round() Step {
-	due := sweep(sized(e.fair(), e.Controller), e.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	due := sweep(sized(e.fair(), e.Controller), e.Batch, func(ctx context.Context, r ledger.Reclaimed) {
 		drop(ctx, e.Drop, r.Dropped)
 		e.Events.reclaimed(lethe.ReasonExpiry, r)
 		e.Events.stopped(r.Stopped)
@@ -54,7 +54,7 @@ func (e *Expire) round() Step {
 // fair lets the buckets take turns where more is due than a batch.
 func (e *Expire) fair() reclaimer {
 	var t turns
-	return func(ctx context.Context, b meta.Batch) (out meta.Reclaimed, err error) {
+	return func(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 		if b.Turns, err = t.look(ctx, e.Ledger, &e.ring, ""); err != nil {
 			return out, err
 		}
@@ -73,16 +73,16 @@ func (e *Expire) fair() reclaimer {
 }
 
 // batch expires one batch, under the lock.
-func (e *Expire) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (e *Expire) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	return locked(e.Lock, "expire", e.Ledger.Expire)(ctx, b)
 }
 
 // reclaimer is a transition that removes a batch of what is due.
-type reclaimer func(context.Context, meta.Batch) (meta.Reclaimed, error)
+type reclaimer func(context.Context, ledger.Batch) (ledger.Reclaimed, error)
 
 // sized makes batches as large as they may be now.
 func sized(batch reclaimer, t *throttle.Controller) reclaimer {
-	return func(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+	return func(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 		b.Limit, b.MaxBlobs = t.Size(b.Limit), t.Size(b.MaxBlobs)
 		return batch(ctx, b)
 	}
@@ -90,7 +90,7 @@ func sized(batch reclaimer, t *throttle.Controller) reclaimer {
 
 // sweep walks due rows batch by batch, resuming from the last due time instead
 // of rescanning what earlier batches left dead in the index.
-func sweep(batch reclaimer, b meta.Batch, done func(context.Context, meta.Reclaimed)) Step {
+func sweep(batch reclaimer, b ledger.Batch, done func(context.Context, ledger.Reclaimed)) Step {
 	return func(ctx context.Context, c *Counts) (bool, error) {
 		r, err := batch(ctx, b)
 		if err != nil {
@@ -103,7 +103,7 @@ func sweep(batch reclaimer, b meta.Batch, done func(context.Context, meta.Reclai
 	}
 }
 
-func countReclaimed(c *Counts, r meta.Reclaimed) {
+func countReclaimed(c *Counts, r ledger.Reclaimed) {
 	c.Add(Items, int64(r.Objects))
 	c.Add("objects", int64(r.Objects))
 	c.Add("by_rules", int64(r.ByRules()))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Guard keeps the pairing of ledger and backends (docs/protocol.md, rule 13): an epoch object on
@@ -58,7 +58,7 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if why.For != meta.HeldForAbsence {
+	if why.For != ledger.HeldForAbsence {
 		g.told.Store(true)
 	}
 	g.place(id, why)
@@ -67,9 +67,9 @@ func (g *Guard) Check(ctx context.Context, id string) error {
 		return nil
 	case b.Held == "":
 		return g.hold(ctx, b, why)
-	case why.For == meta.HeldForLedger && b.HeldFor != meta.HeldForLedger:
+	case why.For == ledger.HeldForLedger && b.HeldFor != ledger.HeldForLedger:
 		return g.hold(ctx, b, besides(b, why))
-	case why.For == "" && b.HeldFor == meta.HeldForAbsence:
+	case why.For == "" && b.HeldFor == ledger.HeldForAbsence:
 		return g.release(ctx, b)
 	}
 	return errors.Join(stopped(id, b.Held), g.contest(ctx, b))
@@ -85,7 +85,7 @@ func (g *Guard) Absent(ctx context.Context, id string) error {
 		return err
 	}
 	_, why, lerr := g.look(ctx, id)
-	if lerr == nil && (why.For == "" || why.For == meta.HeldForLedger) {
+	if lerr == nil && (why.For == "" || why.For == ledger.HeldForLedger) {
 		return nil
 	}
 	return errors.Join(err, lerr)
@@ -97,8 +97,8 @@ func stopped(id, why string) error {
 
 // besides is the reason of a backend that was held before the ledger was doubted: a
 // person's stays, what is wrong with the backend is looked at again once it is let go.
-func besides(b meta.Backend, why meta.BackendHold) meta.BackendHold {
-	if b.HeldFor != meta.HeldForAbsence {
+func besides(b ledger.Backend, why ledger.BackendHold) ledger.BackendHold {
+	if b.HeldFor != ledger.HeldForAbsence {
 		why.Reason = b.Held + "; " + why.Reason
 	}
 	return why
@@ -106,7 +106,7 @@ func besides(b meta.Backend, why meta.BackendHold) meta.BackendHold {
 
 // hold holds the backend as it was seen. If another decided meanwhile nothing is
 // changed, and nothing deleted either before the next look.
-func (g *Guard) hold(ctx context.Context, seen meta.Backend, why meta.BackendHold) error {
+func (g *Guard) hold(ctx context.Context, seen ledger.Backend, why ledger.BackendHold) error {
 	switch err := g.Ledger.ChangeHold(ctx, seen, why); {
 	case errors.Is(err, lethe.ErrFenced):
 		return stopped(seen.ID, why.Reason)
@@ -118,8 +118,8 @@ func (g *Guard) hold(ctx context.Context, seen meta.Backend, why meta.BackendHol
 	return errors.Join(stopped(seen.ID, why.Reason), g.contest(ctx, seen))
 }
 
-func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
-	err := g.Ledger.ChangeHold(ctx, seen, meta.BackendHold{})
+func (g *Guard) release(ctx context.Context, seen ledger.Backend) error {
+	err := g.Ledger.ChangeHold(ctx, seen, ledger.BackendHold{})
 	if errors.Is(err, lethe.ErrFenced) {
 		return fmt.Errorf("%w: backend %s was held or accepted while it was looked at: it is looked at again", lethe.ErrBackendMismatch, seen.ID)
 	}
@@ -130,11 +130,11 @@ func (g *Guard) release(ctx context.Context, seen meta.Backend) error {
 }
 
 // place tells whether the backend is there at all.
-func (g *Guard) place(id string, why meta.BackendHold) {
+func (g *Guard) place(id string, why ledger.BackendHold) {
 	if g.Place == nil {
 		return
 	}
-	if why.For != meta.HeldForAbsence {
+	if why.For != ledger.HeldForAbsence {
 		why.Reason = ""
 	}
 	g.Place(id, why.Reason)
@@ -143,7 +143,7 @@ func (g *Guard) place(id string, why meta.BackendHold) {
 // look says why the backend does not fit the ledger, or nothing. Another
 // instance may advance the epoch meanwhile: what is judged is a listing during
 // which the ledger's numbers stood still.
-func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.BackendHold, err error) {
+func (g *Guard) look(ctx context.Context, id string) (b ledger.Backend, why ledger.BackendHold, err error) {
 	const tries = 5
 	for range tries {
 		store, before, err := g.lookup(ctx, id)
@@ -157,7 +157,7 @@ func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.B
 		why := judge(before, found)
 		if err != nil {
 			// Whose it is cannot be told: refuse on doubt.
-			why = meta.BackendHold{For: meta.HeldForBackend, Reason: err.Error()}
+			why = ledger.BackendHold{For: ledger.HeldForBackend, Reason: err.Error()}
 		}
 		if why.For == "" {
 			g.fits(store, before)
@@ -173,27 +173,27 @@ func (g *Guard) look(ctx context.Context, id string) (b meta.Backend, why meta.B
 
 // judge says why a backend must not be deleted on, or nothing if all is well: the last
 // epoch there is the one that the ledger has confirmed, or the one that it intends.
-func judge(b meta.Backend, found epochs) meta.BackendHold {
-	stop := func(about meta.HeldFor, format string, args ...any) meta.BackendHold {
-		return meta.BackendHold{For: about, Reason: fmt.Sprintf(format, args...)}
+func judge(b ledger.Backend, found epochs) ledger.BackendHold {
+	stop := func(about ledger.HeldFor, format string, args ...any) ledger.BackendHold {
+		return ledger.BackendHold{For: about, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch last := found.last(); {
 	case len(found) == 0 && b.Epoch == 0:
 	case len(found) == 0:
-		return stop(meta.HeldForAbsence, "the backend carries no epoch although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", b.Epoch)
+		return stop(ledger.HeldForAbsence, "the backend carries no epoch although the ledger confirmed %d: its disk is not mounted, another was mounted in its place, or it was emptied", b.Epoch)
 	case last == b.Intended && found.between(b.Epoch, last):
-		return stop(meta.HeldForLedger, "the backend was advanced by another while this ledger went from epoch %d to %d: one of two ledgers is a copy", b.Epoch, b.Intended)
+		return stop(ledger.HeldForLedger, "the backend was advanced by another while this ledger went from epoch %d to %d: one of two ledgers is a copy", b.Epoch, b.Intended)
 	case last == b.Intended && b.Epoch > 0 && !slices.Contains(found, b.Epoch):
-		return stop(meta.HeldForAbsence, "the backend carries no epoch %d, which the ledger confirmed, beside %d, which was just written: another disk was mounted in its place, or it was emptied", b.Epoch, b.Intended)
+		return stop(ledger.HeldForAbsence, "the backend carries no epoch %d, which the ledger confirmed, beside %d, which was just written: another disk was mounted in its place, or it was emptied", b.Epoch, b.Intended)
 	case last == b.Epoch, last == b.Intended:
 	case last > b.Intended:
-		return stop(meta.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: another ledger has advanced it, and this ledger is an older copy, or one of two", last, b.Intended)
+		return stop(ledger.HeldForLedger, "the backend is at epoch %d, the ledger only at %d: another ledger has advanced it, and this ledger is an older copy, or one of two", last, b.Intended)
 	case last < b.Epoch:
-		return stop(meta.HeldForBackend, "the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", last, b.Epoch)
+		return stop(ledger.HeldForBackend, "the backend is at epoch %d, the ledger confirmed %d: the backend is an older copy", last, b.Epoch)
 	default:
-		return stop(meta.HeldForLedger, "the backend is at epoch %d, which is neither the ledger's %d nor its next, %d: one of two ledgers is a copy", last, b.Epoch, b.Intended)
+		return stop(ledger.HeldForLedger, "the backend is at epoch %d, which is neither the ledger's %d nor its next, %d: one of two ledgers is a copy", last, b.Epoch, b.Intended)
 	}
-	return meta.BackendHold{}
+	return ledger.BackendHold{}
 }
 
 // Advance writes the next epoch: intended in the ledger, written to the backend,
@@ -314,7 +314,7 @@ func (g *Guard) write(ctx context.Context, id string) (resumed bool, err error) 
 // it. What lies between the epoch before and that one is another ledger's, which may have
 // thought that it is the first to advance; and where the epoch before is missing, what was
 // intended was written to another disk.
-func (g *Guard) confirm(ctx context.Context, store meta.Store, b meta.Backend) (old epochs, err error) {
+func (g *Guard) confirm(ctx context.Context, store ledger.Store, b ledger.Backend) (old epochs, err error) {
 	found, err := g.standing(ctx, store, b)
 	if err != nil {
 		return nil, fmt.Errorf("reclaim: epoch of backend %s: %w", b.ID, err)
@@ -338,19 +338,19 @@ func (g *Guard) confirm(ctx context.Context, store meta.Store, b meta.Backend) (
 	return found.before(b.Intended), nil
 }
 
-func (g *Guard) lookup(ctx context.Context, id string) (meta.Store, meta.Backend, error) {
+func (g *Guard) lookup(ctx context.Context, id string) (ledger.Store, ledger.Backend, error) {
 	store, err := g.Ledger.Identity(ctx)
 	if err != nil {
-		return meta.Store{}, meta.Backend{}, err
+		return ledger.Store{}, ledger.Backend{}, err
 	}
 	all, err := g.Ledger.Backends(ctx)
 	if err != nil {
-		return meta.Store{}, meta.Backend{}, err
+		return ledger.Store{}, ledger.Backend{}, err
 	}
 	for _, b := range all {
 		if b.ID == id {
 			return store, b, nil
 		}
 	}
-	return meta.Store{}, meta.Backend{}, fmt.Errorf("reclaim: backend %s is not in the ledger", id)
+	return ledger.Store{}, ledger.Backend{}, fmt.Errorf("reclaim: backend %s is not in the ledger", id)
 }

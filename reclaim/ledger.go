@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Ledger is what the engine needs of the ledger; *meta.DB satisfies it. Every
@@ -47,23 +47,23 @@ type ExpireLedger interface {
 	// their blobs condemned, counters moved. One transaction. The blobs died when
 	// the last of their references was due. A batch ends before the row that would
 	// condemn more than MaxBlobs, but takes one row at least.
-	Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
-	ExpireBacklog(ctx context.Context) (meta.Backlog, error)
+	Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
+	ExpireBacklog(ctx context.Context) (ledger.Backlog, error)
 	// Foresee stops what is due beyond the limits before the first of it goes, and
 	// answers what it stopped just now.
-	Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error)
+	Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error)
 	// Unpark returns up to limit rows to their due index where something was let go:
 	// what a hold kept that was lifted, or a limit stopped that allows it.
-	Unpark(ctx context.Context, limit int) (meta.Unparked, error)
+	Unpark(ctx context.Context, limit int) (ledger.Unparked, error)
 }
 
 // LimitLedger keeps what is stopped for its limit, or for a clock in doubt.
 type LimitLedger interface {
-	Guards(ctx context.Context) ([]meta.Guard, error)
+	Guards(ctx context.Context) ([]ledger.Guard, error)
 	// AllowGuard ends a stop, and allows so much more.
-	AllowGuard(ctx context.Context, a meta.Allowance) error
+	AllowGuard(ctx context.Context, a ledger.Allowance) error
 	// EndStops ends the stops for limits that there are no more, and answers them.
-	EndStops(ctx context.Context, l meta.Limits) (ended []meta.Guard, err error)
+	EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error)
 	ClockLedger
 }
 
@@ -85,16 +85,16 @@ type CleanLedger interface {
 	// ClaimCondemned stamps due, unclaimed condemned blobs of one backend. It
 	// refuses with ErrBackendMismatch while deletes on the backend are held, or if
 	// it is not registered.
-	ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error)
+	ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error)
 	// Settle removes the rows of bytes confirmed gone, schedules retries, moves to
 	// the dead letters. A row whose claim is older than its late_until is kept, due
 	// then: an upload may have landed after the delete, however late the settling.
 	// Fence 0 settles nothing.
-	Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error)
+	Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error)
 	// RecoverClaims takes back claims (of condemned and pending rows) older than
 	// grace.
-	RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error)
-	CleanBacklog(ctx context.Context, backend string) (meta.Backlog, error)
+	RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error)
+	CleanBacklog(ctx context.Context, backend string) (ledger.Backlog, error)
 }
 
 // ReapLedger resolves intents whose writer went silent.
@@ -102,17 +102,17 @@ type ReapLedger interface {
 	AgeLedger
 	// ClaimIntents stamps unclaimed pending rows whose heartbeat is older than
 	// MinAge, so that their writer fails (ErrReaped) from now on.
-	ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error)
+	ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error)
 	// Promote commits a proven intent in its writer's place: ErrFenced,
 	// ErrPreconditionFailed if it was superseded meanwhile (nothing changed), and
 	// the errors of Commit. What the writer still has under way may land late. The
 	// sums are those of the bytes that prove it, kept if the writer knew none.
-	Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (meta.Committed, error)
+	Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (ledger.Committed, error)
 	// CondemnIntent condemns a claimed intent, due after the late window: ErrFenced.
 	CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error
 	// ReleaseIntent gives a claimed intent back for the next tick: ErrFenced.
 	ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error
-	ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error)
+	ReapBacklog(ctx context.Context, minAge time.Duration) (ledger.Backlog, error)
 }
 
 // UploadLedger finds and aborts stale multipart uploads.
@@ -121,9 +121,9 @@ type UploadLedger interface {
 	// StaleUploads lists uploads that were left lying, AbortStale aborts one by the
 	// same decision in its own transaction: ErrNoSuchUpload if it is not, or gone, and
 	// ErrHeld while a hold keeps it.
-	StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error)
-	AbortStale(ctx context.Context, upload lethe.ID, s meta.Stale) error
-	UploadBacklog(ctx context.Context, s meta.Stale) (meta.Backlog, error)
+	StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error)
+	AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) error
+	UploadBacklog(ctx context.Context, s ledger.Stale) (ledger.Backlog, error)
 }
 
 // LifecycleLedger acts on the lifecycle rules of buckets. What they end is stamped
@@ -131,15 +131,15 @@ type UploadLedger interface {
 type LifecycleLedger interface {
 	AgeLedger
 	// RuledBuckets lists buckets with rules, or with stamps of rules they had.
-	RuledBuckets(ctx context.Context) ([]meta.BucketRules, error)
+	RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error)
 	// Restamp stamps up to limit objects of one bucket whose rules changed, and
 	// remembers how far it came.
-	Restamp(ctx context.Context, limit int) (meta.Restamped, error)
-	RestampBacklog(ctx context.Context) (meta.Backlog, error)
+	Restamp(ctx context.Context, limit int) (ledger.Restamped, error)
+	RestampBacklog(ctx context.Context) (ledger.Backlog, error)
 	// RuledUploads lists open uploads that rules give up now. AbortRuled does so if
 	// a rule that is in force says so in that transaction, and answers it:
 	// ErrNoSuchUpload otherwise, and ErrHeld while a hold keeps the upload.
-	RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error)
+	RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error)
 	AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error)
 }
 
@@ -147,8 +147,8 @@ type LifecycleLedger interface {
 type PurgeLedger interface {
 	AgeLedger
 	// Purge removes up to a batch of trash entries that are due.
-	Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error)
-	PurgeBacklog(ctx context.Context) (meta.Backlog, error)
+	Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error)
+	PurgeBacklog(ctx context.Context) (ledger.Backlog, error)
 	// Prune drops operation outcomes older than OpsKept, finished runs beyond the
 	// last 1,000 of each routine, and nameless buckets that are empty; up to
 	// limit rows. It returns how many went.
@@ -157,13 +157,13 @@ type PurgeLedger interface {
 
 // RunLedger records passes of routines.
 type RunLedger interface {
-	StartRun(ctx context.Context, r meta.Run) error
+	StartRun(ctx context.Context, r ledger.Run) error
 	// BeatRun and FinishRun: ErrFenced if the run is not in progress.
 	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
 	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
 	// LastRuns answers the newest run of each routine and, apart, its newest
 	// successful one.
-	LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error)
+	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
 	// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
 	InterruptRuns(ctx context.Context, worker string) (int, error)
 	SoloLedger
@@ -174,19 +174,19 @@ type SoloLedger interface {
 	// BeginRun starts a run of a routine unless another BeginRun's is in progress
 	// on another worker with a heartbeat younger than Stale, or a run succeeded that
 	// began after Seen. A stale one is ended first, whether the new run begins or not.
-	BeginRun(ctx context.Context, s meta.Solo) (meta.Begun, error)
+	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
 	// EndStaleRuns ends every run in progress whose heartbeat is older than age,
 	// and answers them.
-	EndStaleRuns(ctx context.Context, age time.Duration) ([]meta.Run, error)
+	EndStaleRuns(ctx context.Context, age time.Duration) ([]ledger.Run, error)
 }
 
 // GuardLedger keeps the pact between ledger and backends (docs/protocol.md, rule 13).
 type GuardLedger interface {
 	ClockLedger
-	Identity(ctx context.Context) (meta.Store, error)
+	Identity(ctx context.Context) (ledger.Store, error)
 	// AddBackend registers a backend or updates its quota.
-	AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error)
-	Backends(ctx context.Context) ([]meta.Backend, error)
+	AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error)
+	Backends(ctx context.Context) ([]ledger.Backend, error)
 	// SetEpoch moves (intended, epoch) forward; it never goes back, and what is
 	// intended is confirmed before another is: ErrFenced.
 	SetEpoch(ctx context.Context, backend string, intended, epoch int64) error
@@ -200,7 +200,7 @@ type GuardLedger interface {
 type HoldChanger interface {
 	// ChangeHold stops deletes on a backend, or lets them go on with the zero hold, if
 	// hold and epoch are as seen: ErrFenced otherwise.
-	ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendHold) error
+	ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error
 	// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends,
 	// and ends its hold: ErrFenced.
 	AcceptEpoch(ctx context.Context, backend string, epoch int64) error
@@ -208,26 +208,26 @@ type HoldChanger interface {
 
 // DeadLedger keeps the dead letters.
 type DeadLedger interface {
-	Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error)
+	Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter, error)
 	// DeadByID answers those of the rows that are dead letters, in any order.
-	DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error)
+	DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error)
 	// Requeue condemns dead blobs again, due now, attempts at zero.
 	Requeue(ctx context.Context, ids []lethe.ID) (int, error)
 	// WriteOff removes dead rows: the operator vouches that the bytes are gone. Rows
 	// whose upload may still land stay.
 	WriteOff(ctx context.Context, ids []lethe.ID) (int, error)
-	Totals(ctx context.Context) ([]meta.Total, error)
+	Totals(ctx context.Context) ([]ledger.Total, error)
 }
 
 // VerifyLedger is what verify recounts and marks.
 type VerifyLedger interface {
 	// Recount recomputes references, counters and state rules from the rows in
 	// one snapshot and answers every difference; there should be none.
-	Recount(ctx context.Context) ([]meta.Discrepancy, error)
-	Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error)
+	Recount(ctx context.Context) ([]ledger.Discrepancy, error)
+	Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error)
 	Marker
 	// BlobsByID answers the rows that exist, in any order.
-	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 	// BlockSums answers the sums of the blocks of a blob from one to another, both of
 	// them included; none unless all of them are known.
 	BlockSums(ctx context.Context, blob lethe.ID, from, to int64) ([]uint32, error)
@@ -249,10 +249,10 @@ type Marker interface {
 // PlanLedger reads what the routines would take now, item by item, by the same
 // conditions under which they take it.
 type PlanLedger interface {
-	DueObjects(ctx context.Context, q meta.DueQuery) (meta.DuePage, error)
-	DueTrash(ctx context.Context, q meta.DueQuery) (meta.DuePage, error)
-	DueBlobs(ctx context.Context, q meta.DueQuery) ([]meta.Blob, error)
+	DueObjects(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
+	DueTrash(ctx context.Context, q ledger.DueQuery) (ledger.DuePage, error)
+	DueBlobs(ctx context.Context, q ledger.DueQuery) ([]ledger.Blob, error)
 	// ObjectsNamed and BlobsByID read what has become of what a plan names.
-	ObjectsNamed(ctx context.Context, names []meta.Named) ([]meta.Due, error)
-	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	ObjectsNamed(ctx context.Context, names []ledger.Named) ([]ledger.Due, error)
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 }

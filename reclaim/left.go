@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Leaver is a routine that can tell whether something of what it takes is due now,
@@ -41,7 +41,7 @@ func (p *Purge) Left(ctx context.Context) (bool, error) { return leftOf(ctx, p.P
 // Left implements Leaver.
 func (k *Clean) Left(ctx context.Context) (bool, error) {
 	for _, id := range k.backends() {
-		left, err := leftOf(ctx, k.Plans, blobOf(meta.DueQuery{State: lethe.Condemned, Backend: id, Limit: 1}))
+		left, err := leftOf(ctx, k.Plans, blobOf(ledger.DueQuery{State: lethe.Condemned, Backend: id, Limit: 1}))
 		if left || err != nil {
 			return left, err
 		}
@@ -51,17 +51,17 @@ func (k *Clean) Left(ctx context.Context) (bool, error) {
 
 // Left implements Leaver.
 func (r *Reap) Left(ctx context.Context) (bool, error) {
-	return leftOf(ctx, r.Plans, blobOf(meta.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge, Limit: 1}))
+	return leftOf(ctx, r.Plans, blobOf(ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge, Limit: 1}))
 }
 
 // Left implements Leaver.
 func (u *Uploads) Left(ctx context.Context) (bool, error) {
-	return anyUpload(u.Ledger.StaleUploads(ctx, meta.OverdueQuery{Stale: u.stale(), Limit: 1}))
+	return anyUpload(u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Limit: 1}))
 }
 
 // Left implements Leaver.
 func (l *Lifecycle) Left(ctx context.Context) (bool, error) {
-	return anyUpload(l.Ledger.RuledUploads(ctx, meta.OverdueQuery{Limit: 1}))
+	return anyUpload(l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: 1}))
 }
 
 // leftOf asks what is due of a ledger that can tell; of others it may be anything.
@@ -89,11 +89,11 @@ func dueObject(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(
 
 func dueEntry(ctx context.Context, l PlanLedger) (bool, error) { return anyDue(ctx, l.DueTrash) }
 
-func anyDue(ctx context.Context, page func(context.Context, meta.DueQuery) (meta.DuePage, error)) (bool, error) {
-	q := meta.DueQuery{Limit: leftPage}
+func anyDue(ctx context.Context, page func(context.Context, ledger.DueQuery) (ledger.DuePage, error)) (bool, error) {
+	q := ledger.DueQuery{Limit: leftPage}
 	for range leftPages {
 		p, err := page(ctx, q)
-		counts := slices.ContainsFunc(p.Rows, func(d meta.Due) bool { return !d.Held })
+		counts := slices.ContainsFunc(p.Rows, func(d ledger.Due) bool { return !d.Held })
 		if err != nil || counts || !p.More {
 			return counts, err
 		}
@@ -102,14 +102,14 @@ func anyDue(ctx context.Context, page func(context.Context, meta.DueQuery) (meta
 	return true, nil
 }
 
-func blobOf(q meta.DueQuery) func(context.Context, PlanLedger) (bool, error) {
+func blobOf(q ledger.DueQuery) func(context.Context, PlanLedger) (bool, error) {
 	return func(ctx context.Context, l PlanLedger) (bool, error) {
 		list, err := l.DueBlobs(ctx, q)
 		return len(list) > 0, err
 	}
 }
 
-func anyUpload(list []meta.OverdueUpload, err error) (bool, error) {
+func anyUpload(list []ledger.OverdueUpload, err error) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reclaim: whether more is due: %w", err)
 	}

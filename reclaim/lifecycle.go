@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -26,7 +26,7 @@ type Lifecycle struct {
 func (*Lifecycle) Name() string { return "lifecycle" }
 
 // Plan counts the objects that may have to be stamped anew.
-func (l *Lifecycle) Plan(ctx context.Context) (meta.Backlog, error) {
+func (l *Lifecycle) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return l.Ledger.RestampBacklog(ctx)
 }
 
@@ -60,7 +60,7 @@ func (l *Lifecycle) restamp(ctx context.Context, c *Counts) (bool, error) {
 
 // uploads gives up uploads, each in a transaction that asks the rules again.
 func (l *Lifecycle) uploads(ctx context.Context, c *Counts) (bool, error) {
-	due, err := l.Ledger.RuledUploads(ctx, meta.OverdueQuery{Limit: l.Limit})
+	due, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Limit: l.Limit})
 	if err != nil {
 		return false, fmt.Errorf("reclaim: uploads that rules give up: %w", err)
 	}

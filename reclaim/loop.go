@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -283,12 +283,12 @@ func (l *Loop) Once(ctx context.Context, only []string) (map[string]map[string]i
 
 // Plan says what each of the named routines (all if none is named) would find to
 // do now.
-func (l *Loop) Plan(ctx context.Context, only []string) (map[string]meta.Backlog, error) {
+func (l *Loop) Plan(ctx context.Context, only []string) (map[string]ledger.Backlog, error) {
 	chosen, err := l.choose(only)
 	if err != nil {
 		return nil, err
 	}
-	plan := make(map[string]meta.Backlog)
+	plan := make(map[string]ledger.Backlog)
 	for _, s := range chosen {
 		b, err := s.Routine.Plan(ctx)
 		if err != nil {
@@ -370,7 +370,7 @@ func (l *Loop) once(ctx context.Context, s Scheduled, byTime bool) (counts map[s
 		return nil, err
 	}
 	defer leave()
-	run := &recorder{loop: l, counts: &Counts{}, run: meta.Run{
+	run := &recorder{loop: l, counts: &Counts{}, run: ledger.Run{
 		ID: l.NewID(), Routine: name, Worker: l.Worker, StartedAt: l.Clock.Now(),
 	}}
 	ctx, ended := l.Spans.run(ctx, run.run)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -19,9 +19,9 @@ type routine struct {
 	step reclaim.Step
 }
 
-func (r routine) Name() string                               { return r.name }
-func (r routine) Pass(string) reclaim.Step                   { return r.step }
-func (r routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{Count: 7}, nil }
+func (r routine) Name() string                                 { return r.name }
+func (r routine) Pass(string) reclaim.Step                     { return r.step }
+func (r routine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{Count: 7}, nil }
 
 // always is a timetable of which every instant is one; never has none.
 type always struct{}
@@ -148,7 +148,7 @@ func TestAFailedRunIsRecorded(t *testing.T) {
 	bad := routine{"bad", func(context.Context, *reclaim.Counts) (bool, error) { return false, errors.New("broken") }}
 	l := w.loop(reclaim.Scheduled{Routine: bad, Timetable: never{}}, reclaim.Scheduled{Routine: steps("good", 1), Timetable: never{}})
 	var told []string
-	l.Events = &reclaim.Events{RunEnded: func(r meta.Run, err error) { told = append(told, fmt.Sprint(r.Routine, ": ", err)) }}
+	l.Events = &reclaim.Events{RunEnded: func(r ledger.Run, err error) { told = append(told, fmt.Sprint(r.Routine, ": ", err)) }}
 	got, err := l.Once(w.ctx, nil)
 	if err == nil || got["good"][reclaim.Items] != 1 {
 		t.Errorf("ran %v, %v", got, err)
@@ -283,9 +283,9 @@ type passes struct {
 	pass func() reclaim.Step
 }
 
-func (p passes) Name() string                               { return p.name }
-func (p passes) Pass(string) reclaim.Step                   { return p.pass() }
-func (p passes) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (p passes) Name() string                                 { return p.name }
+func (p passes) Pass(string) reclaim.Step                     { return p.pass() }
+func (p passes) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // What stops all workers in the same way is told once.
 func TestTheSameErrorIsToldOnce(t *testing.T) {

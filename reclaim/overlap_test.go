@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
@@ -131,8 +131,8 @@ func TestOverlapStopsWhereTheBackendIsDown(t *testing.T) {
 // refusing is a ledger that cannot settle.
 type refusing struct{ reclaim.CleanLedger }
 
-func (refusing) Settle(context.Context, meta.Settlement) (meta.Settled, error) {
-	return meta.Settled{}, errors.New("the database went away")
+func (refusing) Settle(context.Context, ledger.Settlement) (ledger.Settled, error) {
+	return ledger.Settled{}, errors.New("the database went away")
 }
 
 // A ledger that fails ends the step once all that is under way has ended.

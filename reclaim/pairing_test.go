@@ -11,6 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -21,14 +22,14 @@ import (
 type fork struct {
 	*memmeta.DB
 	w      *world
-	is     meta.Store
+	is     ledger.Store
 	boot   lethe.Time
 	before func() // is called once, before the next epoch is intended
 	guard  *reclaim.Guard
 }
 
 // Identity implements reclaim.GuardLedger.
-func (f *fork) Identity(context.Context) (meta.Store, error) { return f.is, nil }
+func (f *fork) Identity(context.Context) (ledger.Store, error) { return f.is, nil }
 
 // SetEpoch implements reclaim.GuardLedger.
 func (f *fork) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
@@ -64,14 +65,14 @@ func (w *world) pair() (original, copied *fork) {
 	original = w.fork(w.ledger)
 	w.must(original.guard.Advance(w.ctx, "main"))
 	copied = w.fork(memmeta.New(meta.Options{Clock: w.clock}))
-	_, err := copied.AddBackend(w.ctx, meta.Backend{ID: "main"})
+	_, err := copied.AddBackend(w.ctx, ledger.Backend{ID: "main"})
 	w.must(err)
 	n := original.row().Epoch
 	w.must(copied.DB.SetEpoch(w.ctx, "main", n, n))
 	return original, copied
 }
 
-func (f *fork) row() meta.Backend {
+func (f *fork) row() ledger.Backend {
 	f.w.Helper()
 	list, err := f.Backends(f.w.ctx)
 	f.w.must(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -41,8 +41,8 @@ func unlessDoubted(ctx context.Context, ledger AgeLedger, work func(context.Cont
 
 // pages reads what is due page by page. What a hold keeps does not go, but is put aside,
 // and is no part of a plan.
-func pages(ctx context.Context, read func(context.Context, meta.DueQuery) (meta.DuePage, error), each func(meta.Due) error) error {
-	for q := (meta.DueQuery{Limit: planPage}); ; {
+func pages(ctx context.Context, read func(context.Context, ledger.DueQuery) (ledger.DuePage, error), each func(ledger.Due) error) error {
+	for q := (ledger.DueQuery{Limit: planPage}); ; {
 		p, err := read(ctx, q)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func pages(ctx context.Context, read func(context.Context, meta.DueQuery) (meta.
 }
 
 // dueItem is an object or a trash entry as an item.
-func dueItem(do, kind string, d meta.Due) plan.Item {
+func dueItem(do, kind string, d ledger.Due) plan.Item {
 	i := plan.Item{Do: do, Kind: kind, ID: string(d.ID), Bucket: d.BucketName, Key: d.ObjectKey, Size: d.Size, Due: d.At.Time()}
 	switch {
 	case kind == kindTrash:
@@ -87,7 +87,7 @@ func dueItem(do, kind string, d meta.Due) plan.Item {
 
 // Items are the objects that are due.
 func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
-	return pages(ctx, e.Plans.DueObjects, func(d meta.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
+	return pages(ctx, e.Plans.DueObjects, func(d ledger.Due) error { return yield(dueItem(e.Name(), kindObject, d)) })
 }
 
 // Apply removes those of the objects that are still the version that was seen, and
@@ -95,7 +95,7 @@ func (e *Expire) Items(ctx context.Context, yield func(plan.Item) error) error {
 func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, e.Ledger, func(ctx context.Context) error {
-		return a.reclaim(ctx, sized(e.batch, e.Controller), e.Batch, func(r meta.Reclaimed) {
+		return a.reclaim(ctx, sized(e.batch, e.Controller), e.Batch, func(r ledger.Reclaimed) {
 			countReclaimed(c, r)
 			drop(ctx, e.Drop, r.Dropped)
 			e.Events.reclaimed(lethe.ReasonExpiry, r)
@@ -111,14 +111,14 @@ func (e *Expire) Apply(ctx context.Context, _ string, items []plan.Item, c *Coun
 
 // Items are the trash entries that are due.
 func (p *Purge) Items(ctx context.Context, yield func(plan.Item) error) error {
-	return pages(ctx, p.Plans.DueTrash, func(d meta.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
+	return pages(ctx, p.Plans.DueTrash, func(d ledger.Due) error { return yield(dueItem(p.Name(), kindTrash, d)) })
 }
 
 // Apply removes those of the entries that are still there, and due.
 func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, p.Ledger, func(ctx context.Context) error {
-		return a.reclaim(ctx, sized(p.batch, p.Controller), p.Batch, func(r meta.Reclaimed) {
+		return a.reclaim(ctx, sized(p.batch, p.Controller), p.Batch, func(r ledger.Reclaimed) {
 			countReclaimed(c, r)
 			drop(ctx, p.Drop, r.Dropped)
 			p.Events.reclaimed(lethe.ReasonPurge, r)
@@ -134,18 +134,18 @@ func (p *Purge) Apply(ctx context.Context, _ string, items []plan.Item, c *Count
 
 // application is items on their way to their results.
 type application struct {
-	items map[meta.Named]plan.Item
-	left  []meta.Named
+	items map[ledger.Named]plan.Item
+	left  []ledger.Named
 	out   []plan.Result
 }
 
 // applied names items; one that is named twice counts once.
 func applied(items []plan.Item) *application {
-	a := &application{items: make(map[meta.Named]plan.Item, len(items))}
+	a := &application{items: make(map[ledger.Named]plan.Item, len(items))}
 	for _, i := range items {
-		n := meta.Named{Bucket: lethe.ID(i.BucketID), Key: i.Key, ID: lethe.ID(i.ID)}
+		n := ledger.Named{Bucket: lethe.ID(i.BucketID), Key: i.Key, ID: lethe.ID(i.ID)}
 		if i.Kind != kindObject {
-			n = meta.Named{Key: i.ID, ID: lethe.ID(i.ID)}
+			n = ledger.Named{Key: i.ID, ID: lethe.ID(i.ID)}
 		}
 		if _, twice := a.items[n]; !twice {
 			a.items[n] = i
@@ -155,12 +155,12 @@ func applied(items []plan.Item) *application {
 	return a
 }
 
-func (a *application) result(n meta.Named, o plan.Outcome, detail string) {
+func (a *application) result(n ledger.Named, o plan.Outcome, detail string) {
 	a.out = append(a.out, plan.Result{Item: a.items[n], Outcome: o, Detail: detail})
 }
 
 // reclaim has batches take what is named, until one takes nothing more.
-func (a *application) reclaim(ctx context.Context, batch reclaimer, b meta.Batch, done func(meta.Reclaimed)) error {
+func (a *application) reclaim(ctx context.Context, batch reclaimer, b ledger.Batch, done func(ledger.Reclaimed)) error {
 	for len(a.left) > 0 {
 		b.Only = a.left
 		r, err := batch(ctx, b)
@@ -177,13 +177,13 @@ func (a *application) reclaim(ctx context.Context, batch reclaimer, b meta.Batch
 }
 
 // take notes what went.
-func (a *application) take(went []meta.Named) {
-	gone := make(map[meta.Named]bool, len(went))
+func (a *application) take(went []ledger.Named) {
+	gone := make(map[ledger.Named]bool, len(went))
 	for _, n := range went {
 		gone[n] = true
 		a.result(n, plan.Done, "")
 	}
-	var left []meta.Named
+	var left []ledger.Named
 	for _, n := range a.left {
 		if !gone[n] {
 			left = append(left, n)
@@ -193,12 +193,12 @@ func (a *application) take(went []meta.Named) {
 }
 
 // spare says of the objects that were left why, by what lies there now.
-func (a *application) spare(now []meta.Due) {
+func (a *application) spare(now []ledger.Due) {
 	type place struct {
 		bucket lethe.ID
 		key    string
 	}
-	there := make(map[place]meta.Due, len(now))
+	there := make(map[place]ledger.Due, len(now))
 	for _, d := range now {
 		there[place{d.Bucket, d.Key}] = d
 	}

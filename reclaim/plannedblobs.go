@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // blobPages reads blobs that are due page by page.
-func blobPages(ctx context.Context, from PlanLedger, q meta.DueQuery, each func(meta.Blob) error) error {
+func blobPages(ctx context.Context, from PlanLedger, q ledger.DueQuery, each func(ledger.Blob) error) error {
 	q.Limit = planPage
 	for {
 		list, err := from.DueBlobs(ctx, q)
@@ -23,7 +23,7 @@ func blobPages(ctx context.Context, from PlanLedger, q meta.DueQuery, each func(
 			if err := each(b); err != nil {
 				return err
 			}
-			q.After = meta.DueMark{Due: b.DueAt, Size: b.Size, Name: string(b.ID)}
+			q.After = ledger.DueMark{Due: b.DueAt, Size: b.Size, Name: string(b.ID)}
 			if q.State == lethe.Pending {
 				q.After.Due = b.BeatAt
 			}
@@ -37,8 +37,8 @@ func blobPages(ctx context.Context, from PlanLedger, q meta.DueQuery, each func(
 // Items are the condemned blobs that are due, of all backends.
 func (k *Clean) Items(ctx context.Context, yield func(plan.Item) error) error {
 	for _, id := range k.backends() {
-		q := meta.DueQuery{State: lethe.Condemned, Backend: id}
-		err := blobPages(ctx, k.Plans, q, func(b meta.Blob) error {
+		q := ledger.DueQuery{State: lethe.Condemned, Backend: id}
+		err := blobPages(ctx, k.Plans, q, func(b ledger.Blob) error {
 			return yield(plan.Item{Do: k.Name(), Kind: kindBlob, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
 				Frees: b.Size, Blobs: 1, Why: string(b.Reason), Due: b.DueAt.Time()})
 		})
@@ -59,7 +59,7 @@ func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *
 	var out []plan.Result
 	for _, backend := range slices.Sorted(maps.Keys(byBackend)) {
 		a := applied(byBackend[backend])
-		err := k.applyOn(ctx, meta.ClaimRequest{Worker: worker, Backend: backend, Limit: k.Limit}, a, c)
+		err := k.applyOn(ctx, ledger.ClaimRequest{Worker: worker, Backend: backend, Limit: k.Limit}, a, c)
 		out = append(out, a.out...)
 		if err != nil {
 			return out, err
@@ -68,7 +68,7 @@ func (k *Clean) Apply(ctx context.Context, worker string, items []plan.Item, c *
 	return out, nil
 }
 
-func (k *Clean) applyOn(ctx context.Context, r meta.ClaimRequest, a *application, c *Counts) error {
+func (k *Clean) applyOn(ctx context.Context, r ledger.ClaimRequest, a *application, c *Counts) error {
 	if k.Stores[r.Backend] == nil {
 		a.rest(plan.Changed, "backend "+r.Backend+" is not configured any more")
 		return nil
@@ -105,12 +105,12 @@ func (k *Clean) applyOn(ctx context.Context, r meta.ClaimRequest, a *application
 }
 
 // settled notes the results of deletes.
-func (a *application) settled(items []meta.SettleItem) {
-	var went []meta.Named
+func (a *application) settled(items []ledger.SettleItem) {
+	var went []ledger.Named
 	for _, item := range items {
-		n := meta.Named{Key: string(item.ID), ID: item.ID}
+		n := ledger.Named{Key: string(item.ID), ID: item.ID}
 		switch item.Result {
-		case meta.Gone, meta.Absent:
+		case ledger.Gone, ledger.Absent:
 			went = append(went, n)
 		default:
 			a.result(n, plan.Failed, item.Error)
@@ -121,7 +121,7 @@ func (a *application) settled(items []meta.SettleItem) {
 }
 
 // drop takes an item out of those that are left.
-func (a *application) drop(n meta.Named) {
+func (a *application) drop(n ledger.Named) {
 	for i, l := range a.left {
 		if l == n {
 			a.left = append(a.left[:i], a.left[i+1:]...)
@@ -144,7 +144,7 @@ func (a *application) explain(ctx context.Context, from PlanLedger, in lethe.Sta
 	if err != nil {
 		return err
 	}
-	there := make(map[lethe.ID]meta.Blob, len(rows))
+	there := make(map[lethe.ID]ledger.Blob, len(rows))
 	for _, b := range rows {
 		there[b.ID] = b
 	}
@@ -167,7 +167,7 @@ func (a *application) explain(ctx context.Context, from PlanLedger, in lethe.Sta
 	return nil
 }
 
-func idsOf(names []meta.Named) []lethe.ID {
+func idsOf(names []ledger.Named) []lethe.ID {
 	out := make([]lethe.ID, len(names))
 	for i, n := range names {
 		out[i] = n.ID
@@ -177,8 +177,8 @@ func idsOf(names []meta.Named) []lethe.ID {
 
 // Items are the intents whose writers have been silent for too long.
 func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
-	q := meta.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge}
-	return blobPages(ctx, r.Plans, q, func(b meta.Blob) error {
+	q := ledger.DueQuery{State: lethe.Pending, MinAge: r.Safety.MinAge}
+	return blobPages(ctx, r.Plans, q, func(b ledger.Blob) error {
 		return yield(plan.Item{Do: r.Name(), Kind: kindIntent, ID: string(b.ID), Backend: b.Backend, Size: b.Size,
 			Why: "its writer is silent: promoted if its bytes prove the write, else condemned", Due: b.BeatAt.Add(r.Safety.MinAge).Time()})
 	})
@@ -188,7 +188,7 @@ func (r *Reap) Items(ctx context.Context, yield func(plan.Item) error) error {
 func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, r.Ledger, func(ctx context.Context) error {
-		claimed, err := r.claim(ctx, meta.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
+		claimed, err := r.claim(ctx, ledger.ClaimRequest{Worker: worker, MinAge: r.Safety.MinAge, Only: idsOf(a.left)})
 		if err != nil {
 			return fmt.Errorf("reclaim: claim intents: %w", err)
 		}
@@ -197,7 +197,7 @@ func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *C
 			if err != nil {
 				return err
 			}
-			a.resolved(meta.Named{Key: string(in.Blob.ID), ID: in.Blob.ID}, res)
+			a.resolved(ledger.Named{Key: string(in.Blob.ID), ID: in.Blob.ID}, res)
 		}
 		return a.explain(ctx, r.Plans, lethe.Pending, claimed.Now)
 	})
@@ -205,7 +205,7 @@ func (r *Reap) Apply(ctx context.Context, worker string, items []plan.Item, c *C
 }
 
 // resolved notes how an intent was resolved.
-func (a *application) resolved(n meta.Named, res Resolution) {
+func (a *application) resolved(n ledger.Named, res Resolution) {
 	o := plan.Done
 	switch res {
 	case Ambiguous:

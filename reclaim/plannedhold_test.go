@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -14,7 +14,7 @@ import (
 // having ended for its limit.
 func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.ledger.ConfigureBucket(w.ctx, "b", meta.BucketSettings{Undo: time.Minute})
+	_, err := w.ledger.ConfigureBucket(w.ctx, "b", ledger.BucketSettings{Undo: time.Minute})
 	w.must(err)
 	for _, key := range []string{"free", "held"} {
 		w.put(key, "trash "+key)
@@ -24,7 +24,7 @@ func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 		_, err := w.ledger.Commit(w.ctx, c)
 		w.must(err)
 	}
-	hold := meta.Hold{Bucket: "b", Scope: meta.HoldObject, Key: "held", Reason: "audit"}
+	hold := ledger.Hold{Bucket: "b", Scope: ledger.HoldObject, Key: "held", Reason: "audit"}
 	_, err = w.ledger.AddHold(w.ctx, hold)
 	w.must(err)
 	w.clock.Advance(2 * time.Minute)
@@ -32,8 +32,8 @@ func TestPlansLeaveOutWhatAHoldKeeps(t *testing.T) {
 		reclaim.Planner
 		reclaim.Leaver
 	}{
-		"expire": &reclaim.Expire{Ledger: w.ledger, Plans: w.ledger, Batch: meta.Batch{Limit: 1}},
-		"purge":  &reclaim.Purge{Ledger: w.ledger, Plans: w.ledger, Batch: meta.Batch{Limit: 1}},
+		"expire": &reclaim.Expire{Ledger: w.ledger, Plans: w.ledger, Batch: ledger.Batch{Limit: 1}},
+		"purge":  &reclaim.Purge{Ledger: w.ledger, Plans: w.ledger, Batch: ledger.Batch{Limit: 1}},
 	} {
 		list := w.items(r)
 		want(w, name+" plans", fmt.Sprint(len(list), " ", list[0].Key), "1 free")

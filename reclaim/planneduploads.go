@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // uploadItem is an upload whose time is over as an item. One that is held frees
 // nothing.
-func uploadItem(do string, u meta.OverdueUpload) plan.Item {
+func uploadItem(do string, u ledger.OverdueUpload) plan.Item {
 	i := plan.Item{Do: do, Kind: kindUpload, ID: string(u.Upload.ID), Bucket: u.Upload.Bucket, Key: u.Upload.Key,
 		Size: u.Bytes, Blobs: u.Blobs, Frees: u.Bytes, Due: u.At.Time()}
 	if len(u.Backends) == 1 {
@@ -34,18 +34,18 @@ func uploadItem(do string, u meta.OverdueUpload) plan.Item {
 
 // Items are the uploads that were left lying, those that are held among them.
 func (u *Uploads) Items(ctx context.Context, yield func(plan.Item) error) error {
-	list, err := u.Ledger.StaleUploads(ctx, meta.OverdueQuery{Stale: u.stale(), Held: true})
+	list, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Held: true})
 	return eachUpload(list, err, u.Name(), yield)
 }
 
 // Items are the uploads that lifecycle rules give up now, those that are held among
 // them. Stamping anew destroys nothing, and is no part of a plan.
 func (l *Lifecycle) Items(ctx context.Context, yield func(plan.Item) error) error {
-	list, err := l.Ledger.RuledUploads(ctx, meta.OverdueQuery{Held: true})
+	list, err := l.Ledger.RuledUploads(ctx, ledger.OverdueQuery{Held: true})
 	return eachUpload(list, err, l.Name(), yield)
 }
 
-func eachUpload(list []meta.OverdueUpload, err error, do string, yield func(plan.Item) error) error {
+func eachUpload(list []ledger.OverdueUpload, err error, do string, yield func(plan.Item) error) error {
 	for _, up := range list {
 		if err := yield(uploadItem(do, up)); err != nil {
 			return err
@@ -58,7 +58,7 @@ func eachUpload(list []meta.OverdueUpload, err error, do string, yield func(plan
 func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, u.Ledger, func(ctx context.Context) error {
-		return a.uploads(func(up meta.Upload) error {
+		return a.uploads(func(up ledger.Upload) error {
 			err := u.Ledger.AbortStale(ctx, up.ID, u.stale())
 			if err == nil {
 				u.Events.uploadAborted(up)
@@ -74,7 +74,7 @@ func (u *Uploads) Apply(ctx context.Context, _ string, items []plan.Item, c *Cou
 func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *Counts) ([]plan.Result, error) {
 	a := applied(items)
 	err := unlessDoubted(ctx, l.Ledger, func(ctx context.Context) error {
-		return a.uploads(func(up meta.Upload) error {
+		return a.uploads(func(up ledger.Upload) error {
 			rule, err := l.Ledger.AbortRuled(ctx, up.ID)
 			if err == nil {
 				l.Events.uploadRuled(up, rule)
@@ -86,10 +86,10 @@ func (l *Lifecycle) Apply(ctx context.Context, _ string, items []plan.Item, c *C
 }
 
 // uploads aborts one after the other.
-func (a *application) uploads(abort func(meta.Upload) error, c *Counts) error {
+func (a *application) uploads(abort func(ledger.Upload) error, c *Counts) error {
 	for _, n := range a.left {
 		i := a.items[n]
-		switch err := abort(meta.Upload{ID: n.ID, Bucket: i.Bucket, Key: i.Key}); {
+		switch err := abort(ledger.Upload{ID: n.ID, Bucket: i.Bucket, Key: i.Key}); {
 		case errors.Is(err, lethe.ErrNoSuchUpload):
 			a.result(n, plan.Changed, "it is gone, or was gone on with")
 		case errors.Is(err, lethe.ErrHeld):

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -14,7 +14,7 @@ import (
 // bookkeeping keeps only for a while, and shrinks the ledger's file.
 type Purge struct {
 	Ledger PurgeLedger
-	Batch  meta.Batch
+	Batch  ledger.Batch
 	Drop   Drop
 	Events *Events
 	Lock   ClaimLock  // of batches
@@ -28,7 +28,7 @@ type Purge struct {
 func (*Purge) Name() string { return "purge" }
 
 // Plan counts the trash entries that are due.
-func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
+func (p *Purge) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return p.Ledger.PurgeBacklog(ctx)
 }
 
@@ -37,7 +37,7 @@ func (p *Purge) Plan(ctx context.Context) (meta.Backlog, error) {
 func (p *Purge) Pass(string) Step { return p.Rounds.of(p.round) }
 
 func (p *Purge) round() Step {
-	trash := sweep(sized(p.batch, p.Controller), p.Batch, func(ctx context.Context, r meta.Reclaimed) {
+	trash := sweep(sized(p.batch, p.Controller), p.Batch, func(ctx context.Context, r ledger.Reclaimed) {
 		drop(ctx, p.Drop, r.Dropped)
 		p.Events.reclaimed(lethe.ReasonPurge, r)
 		p.Events.stopped(r.Stopped)
@@ -46,7 +46,7 @@ func (p *Purge) round() Step {
 }
 
 // batch purges one batch, under the lock.
-func (p *Purge) batch(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (p *Purge) batch(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	return locked(p.Lock, "purge", p.Ledger.Purge)(ctx, b)
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ErrNotQuiet: the process has not seen yet that nobody else advances the epoch of a
@@ -24,12 +24,12 @@ type quiet struct {
 
 // paired says in which life of the ledger its epochs were seen: another server, another
 // timeline, or a decision of a person begins a new one.
-func paired(store meta.Store, b meta.Backend) string {
+func paired(store ledger.Store, b ledger.Backend) string {
 	return fmt.Sprintf("%s %s %d", store.DB, store.Life, b.Accepted)
 }
 
 // fits notes that a backend and a ledger were seen to fit.
-func (g *Guard) fits(store meta.Store, b meta.Backend) {
+func (g *Guard) fits(store ledger.Store, b ledger.Backend) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if of := paired(store, b); g.quiet[b.ID].of != of {
@@ -39,7 +39,7 @@ func (g *Guard) fits(store meta.Store, b meta.Backend) {
 
 // begin notes that this process has advanced an epoch. Nobody else can know the first one
 // of a backend: then there is nobody to wait for.
-func (g *Guard) begin(store meta.Store, b meta.Backend, first bool) {
+func (g *Guard) begin(store ledger.Store, b ledger.Backend, first bool) {
 	now := g.boot()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Resolution is how the reaper resolved an intent.
@@ -43,12 +43,12 @@ type Reap struct {
 func (*Reap) Name() string { return "reap" }
 
 // Plan counts the intents whose heartbeat is too old.
-func (r *Reap) Plan(ctx context.Context) (meta.Backlog, error) {
+func (r *Reap) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return r.Ledger.ReapBacklog(ctx, r.Safety.MinAge)
 }
 
 // claim takes silent intents, under the lock.
-func (r *Reap) claim(ctx context.Context, q meta.ClaimRequest) (meta.ClaimedIntents, error) {
+func (r *Reap) claim(ctx context.Context, q ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	return locked(r.Lock, "reap", r.Ledger.ClaimIntents)(ctx, q)
 }
 
@@ -56,7 +56,7 @@ func (r *Reap) claim(ctx context.Context, q meta.ClaimRequest) (meta.ClaimedInte
 // resolves each. What it gives back as ambiguous waits for the next pass: this one
 // goes on behind it, so that a backend that is down holds up no others.
 func (r *Reap) Pass(worker string) Step {
-	q := meta.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
+	q := ledger.ClaimRequest{Worker: worker, Limit: r.Limit, MinAge: r.Safety.MinAge}
 	return unlessBehind(r.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
 		claimed, err := r.claim(ctx, q)
 		if err != nil {
@@ -76,7 +76,7 @@ func (r *Reap) Pass(worker string) Step {
 }
 
 // finish resolves one claimed intent and tells of it.
-func (r *Reap) finish(ctx context.Context, fence int64, in meta.ClaimedIntent, c *Counts) (Resolution, error) {
+func (r *Reap) finish(ctx context.Context, fence int64, in ledger.ClaimedIntent, c *Counts) (Resolution, error) {
 	res, err := r.resolve(ctx, fence, in)
 	if err != nil {
 		return "", fmt.Errorf("reclaim: intent %s on %s: %w", in.Blob.ID, in.Blob.Backend, err)
@@ -88,7 +88,7 @@ func (r *Reap) finish(ctx context.Context, fence int64, in meta.ClaimedIntent, c
 }
 
 // resolve brings one claimed intent to its end, or gives it back.
-func (r *Reap) resolve(ctx context.Context, fence int64, in meta.ClaimedIntent) (Resolution, error) {
+func (r *Reap) resolve(ctx context.Context, fence int64, in ledger.ClaimedIntent) (Resolution, error) {
 	proven, sums, err := r.prove(ctx, in)
 	if err != nil {
 		return Ambiguous, ignoreFenced(r.Ledger.ReleaseIntent(ctx, fence, in.Blob.ID))
@@ -130,7 +130,7 @@ func (r *Reap) promote(ctx context.Context, fence int64, b lethe.ID, sums lethe.
 
 // prove says whether the bytes are there and are what was promised, and answers the
 // sums of their blocks. An error means that it cannot tell.
-func (r *Reap) prove(ctx context.Context, in meta.ClaimedIntent) (bool, lethe.BlockSums, error) {
+func (r *Reap) prove(ctx context.Context, in ledger.ClaimedIntent) (bool, lethe.BlockSums, error) {
 	var none lethe.BlockSums
 	if in.Promotion == nil || len(in.Promotion.Commit.Blobs) != 1 {
 		return false, none, nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -84,7 +84,7 @@ func TestReapWaitsWhenItCannotTell(t *testing.T) {
 	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{Kind: blobtest.Down} }
 	var told []reclaim.Resolution
 	r := w.reap()
-	r.Events = &reclaim.Events{IntentResolved: func(_ meta.Blob, res reclaim.Resolution) { told = append(told, res) }}
+	r.Events = &reclaim.Events{IntentResolved: func(_ ledger.Blob, res reclaim.Resolution) { told = append(told, res) }}
 	want(w, "ambiguous", w.pass(r)["ambiguous"], 1)
 	want(w, "state", w.state(b), lethe.Pending)
 	w.fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -15,14 +15,14 @@ import (
 type ReceiptLedger interface {
 	// UnsealedReceipts reads up to limit receipts that no seal covers, and the batch
 	// that goes beyond it, with the end of the chain.
-	UnsealedReceipts(ctx context.Context, limit int) (meta.Unsealed, error)
+	UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed, error)
 	// SealReceipts puts a segment at the end of the chain, in the place of the
 	// batches that it was cut from: ErrFenced if another was sealed meanwhile.
 	SealReceipts(ctx context.Context, s receipt.Segment) error
 	// DropReceipts drops up to limit of the oldest segments of which every receipt is
 	// older than keep; the last of their seals stays as the anchor.
 	DropReceipts(ctx context.Context, keep time.Duration, limit int) (segments int, err error)
-	ReceiptBacklog(ctx context.Context, s meta.Sealing) (meta.Backlog, error)
+	ReceiptBacklog(ctx context.Context, s ledger.Sealing) (ledger.Backlog, error)
 	ReceiptReader
 }
 
@@ -65,8 +65,8 @@ const (
 func (*Receipts) Name() string { return "receipts" }
 
 // Plan counts the receipts that are to be sealed, and those that wait for more.
-func (r *Receipts) Plan(ctx context.Context) (meta.Backlog, error) {
-	return r.Ledger.ReceiptBacklog(ctx, meta.Sealing{Worth: segmentWorth, After: r.Safety.SealAfter})
+func (r *Receipts) Plan(ctx context.Context) (ledger.Backlog, error) {
+	return r.Ledger.ReceiptBacklog(ctx, ledger.Sealing{Worth: segmentWorth, After: r.Safety.SealAfter})
 }
 
 // Pass seals what there is, then drops what is past its time.

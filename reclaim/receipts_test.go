@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -57,12 +57,12 @@ func TestManyReceiptsAreSealedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10_000 {
 		c := w.commit(string(rune(i+0x4e00)), "", "")
-		c.Blobs, c.Content, c.TTL = nil, meta.ContentKey{}, time.Minute
+		c.Blobs, c.Content, c.TTL = nil, ledger.ContentKey{}, time.Minute
 		_, err := w.ledger.Commit(w.ctx, c)
 		w.must(err)
 	}
 	w.clock.Advance(time.Hour)
-	_, err := w.ledger.Expire(w.ctx, meta.Batch{})
+	_, err := w.ledger.Expire(w.ctx, ledger.Batch{})
 	w.must(err)
 	made := w.seals(month)
 	if len(made) != 1 || made[0].Count != 10_000 {
@@ -212,7 +212,7 @@ func TestChainWalkBesideDrops(t *testing.T) {
 func TestReceiptsNameTheRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.commit("k", "", "")
-	c.Blobs, c.Content, c.TTL = nil, meta.ContentKey{}, time.Minute
+	c.Blobs, c.Content, c.TTL = nil, ledger.ContentKey{}, time.Minute
 	_, err := w.ledger.Commit(w.ctx, c)
 	w.must(err)
 	w.clock.Advance(time.Hour)

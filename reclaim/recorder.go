@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // beatEvery is how often a run in progress shows that it is alive.
@@ -21,7 +21,7 @@ type recorder struct {
 	counts *Counts
 
 	mu      sync.Mutex
-	run     meta.Run
+	run     ledger.Run
 	started bool
 	atLimit atomic.Bool // it ends for that
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TallyLedger recounts what waits.
 type TallyLedger interface {
-	TallyOrphans(ctx context.Context) ([]meta.Tally, error)
+	TallyOrphans(ctx context.Context) ([]ledger.Tally, error)
 }
 
 // Recount compares the counters of orphan bytes (condemned blobs and dead letters)
@@ -26,7 +26,7 @@ type Recount struct {
 func (*Recount) Name() string { return "recount" }
 
 // Plan answers nothing: there is no backlog.
-func (*Recount) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*Recount) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass recounts once.
 func (r *Recount) Pass(string) Step {

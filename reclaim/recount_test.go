@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // tallies answers what it is.
-type tallies []meta.Tally
+type tallies []ledger.Tally
 
-func (t tallies) TallyOrphans(context.Context) ([]meta.Tally, error) { return t, nil }
+func (t tallies) TallyOrphans(context.Context) ([]ledger.Tally, error) { return t, nil }
 
 // A counter that differs from the rows is a problem, by backend and state; one that
 // agrees is none.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -18,17 +18,17 @@ type counted struct {
 	batches, others int
 }
 
-func (c *counted) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (c *counted) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	c.batches++
 	return c.DB.Expire(ctx, b)
 }
 
-func (c *counted) Unpark(ctx context.Context, n int) (meta.Unparked, error) {
+func (c *counted) Unpark(ctx context.Context, n int) (ledger.Unparked, error) {
 	c.others++
 	return c.DB.Unpark(ctx, n)
 }
 
-func (c *counted) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+func (c *counted) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	c.batches++
 	return c.DB.ClaimCondemned(ctx, r)
 }
@@ -95,8 +95,8 @@ func within(w *world, lasting time.Duration, took int) {
 
 func expireEndlessly(w *world, lasting time.Duration) {
 	l := &counted{DB: w.ledger}
-	r := &reclaim.Expire{Ledger: l, Batch: meta.Batch{Limit: inBatch}, Rounds: reclaim.Rounds{Time: lasting, Clock: w.clock}}
-	h := meta.Hold{Bucket: "b", Scope: meta.HoldObject, Key: "held"}
+	r := &reclaim.Expire{Ledger: l, Batch: ledger.Batch{Limit: inBatch}, Rounds: reclaim.Rounds{Time: lasting, Clock: w.clock}}
+	h := ledger.Hold{Bucket: "b", Scope: ledger.HoldObject, Key: "held"}
 	_, err := w.ledger.AddHold(w.ctx, h)
 	w.must(err)
 	w.dying("held")
@@ -134,7 +134,7 @@ func cleanEndlessly(w *world, lasting time.Duration) {
 	}
 	left := w.put("left", "by a dead worker")
 	w.remove("left")
-	_, err := w.ledger.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1})
+	_, err := w.ledger.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1})
 	w.must(err)
 	took := w.endless(r, more, func() {
 		_, err := w.ledger.RecoverClaims(w.ctx, 0, 0)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Routine is one kind of work of the engine.
@@ -17,7 +17,7 @@ type Routine interface {
 	// several workers may run at once; claims keep them disjoint.
 	Pass(worker string) Step
 	// Plan says what a pass would find to do now; it changes nothing.
-	Plan(ctx context.Context) (meta.Backlog, error)
+	Plan(ctx context.Context) (ledger.Backlog, error)
 }
 
 // Step does one bounded batch, adds to the counts what it did, and says whether

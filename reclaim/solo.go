@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ErrRunning: the routine runs once at a time, and runs on another instance.
@@ -33,7 +33,7 @@ func (l *Loop) beginSolo(ctx context.Context, s Scheduled, r *recorder, byTime b
 		}
 		seen = last.StartedAt
 	}
-	begun, err := l.Ledger.BeginRun(ctx, meta.Solo{Run: r.run, Stale: cmp.Or(l.Stale, staleRun), Seen: seen})
+	begun, err := l.Ledger.BeginRun(ctx, ledger.Solo{Run: r.run, Stale: cmp.Or(l.Stale, staleRun), Seen: seen})
 	if err != nil {
 		return false, l.notBegun(r, err)
 	}
@@ -63,13 +63,13 @@ func (l *Loop) notBegun(r *recorder, err error) error {
 }
 
 // lastSuccess is the newest successful run of a routine, zero if there is none.
-func (l *Loop) lastSuccess(ctx context.Context, name string) (meta.Run, error) {
+func (l *Loop) lastSuccess(ctx context.Context, name string) (ledger.Run, error) {
 	_, good, err := l.Ledger.LastRuns(ctx)
 	return good[name], err
 }
 
 // due says whether the time of a run has come since the last success.
-func (s Scheduled) due(last meta.Run, now lethe.Time) bool {
+func (s Scheduled) due(last ledger.Run, now lethe.Time) bool {
 	if s.Rest > 0 && last.FinishedAt != 0 {
 		return last.FinishedAt.Add(s.Rest) <= now
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -124,8 +124,8 @@ func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 	<-began
 	b := w.instance("b", idle)
 	b.Stale = -1 // whatever shows signs of life counts as dead
-	var taken []meta.Run
-	b.Events = &reclaim.Events{RunTakenOver: func(r meta.Run) { taken = append(taken, r) }}
+	var taken []ledger.Run
+	b.Events = &reclaim.Events{RunTakenOver: func(r ledger.Run) { taken = append(taken, r) }}
 	_, err := b.Once(w.ctx, nil)
 	w.must(err)
 	if len(taken) != 1 || taken[0].Worker != "a" || taken[0].Outcome != "interrupted" {
@@ -140,12 +140,12 @@ func TestAStaleSoloRunIsTakenOver(t *testing.T) {
 // Watch ends what dead processes left open, of every routine.
 func TestWatchEndsStaleRuns(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "clean", Worker: "dead"}))
+	w.must(w.ledger.StartRun(w.ctx, ledger.Run{ID: w.id(), Routine: "clean", Worker: "dead"}))
 	w.clock.Advance(w.safety.ClaimGrace + time.Microsecond)
-	w.must(w.ledger.StartRun(w.ctx, meta.Run{ID: w.id(), Routine: "expire", Worker: "alive"}))
-	var taken []meta.Run
+	w.must(w.ledger.StartRun(w.ctx, ledger.Run{ID: w.id(), Routine: "expire", Worker: "alive"}))
+	var taken []ledger.Run
 	watch := &reclaim.Watch{Ledger: w.ledger, Safety: w.safety, Limit: 10, Events: &reclaim.Events{
-		RunTakenOver: func(r meta.Run) { taken = append(taken, r) },
+		RunTakenOver: func(r ledger.Run) { taken = append(taken, r) },
 	}}
 	var c reclaim.Counts
 	_, err := watch.Pass("me")(w.ctx, &c)

@@ -3,7 +3,7 @@ package reclaim
 import (
 	"context"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Spans tell that work begins, and when it has ended, for traces. What they answer
@@ -11,12 +11,12 @@ import (
 // they return fast and may be called from several goroutines at once.
 type Spans struct {
 	// Run: a run begins; told at its end are its counts.
-	Run func(ctx context.Context, r meta.Run) (context.Context, func(counts map[string]int64, err error))
+	Run func(ctx context.Context, r ledger.Run) (context.Context, func(counts map[string]int64, err error))
 	// Batch: one batch of a routine begins; items is how many it did.
 	Batch func(ctx context.Context, routine string) (context.Context, func(items int64, err error))
 }
 
-func (s Spans) run(ctx context.Context, r meta.Run) (context.Context, func(map[string]int64, error)) {
+func (s Spans) run(ctx context.Context, r ledger.Run) (context.Context, func(map[string]int64, error)) {
 	if s.Run == nil {
 		return ctx, func(map[string]int64, error) {}
 	}

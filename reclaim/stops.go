@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // unpark returns what a hold or a limit kept to its due index, once that is over.
@@ -33,7 +33,7 @@ func (e *Expire) foresee(ctx context.Context, c *Counts) (bool, error) {
 	return false, nil
 }
 
-func (e *Events) stopped(list []meta.Guard) {
+func (e *Events) stopped(list []ledger.Guard) {
 	if e == nil || e.Stopped == nil {
 		return
 	}

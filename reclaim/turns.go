@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Batches take the oldest work first, which is fair as long as one batch is all
@@ -37,7 +37,7 @@ func (r *ring) at() lethe.ID {
 	return r.from
 }
 
-func (r *ring) moved(t meta.Turns) {
+func (r *ring) moved(t ledger.Turns) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.from = t.Last; t.End {
@@ -62,7 +62,7 @@ func (t *turns) oldest(more bool) {
 
 // next is whose turn it is by a look that began at from; none: the oldest's. Those
 // whose work is older come later, because what the others leave is theirs.
-func (t *turns) next(from lethe.ID, found meta.Turns) []meta.Turn {
+func (t *turns) next(from lethe.ID, found ledger.Turns) []ledger.Turn {
 	if t.after == nil {
 		t.after = make(map[lethe.ID]lethe.Time)
 	}
@@ -77,7 +77,7 @@ func (t *turns) next(from lethe.ID, found meta.Turns) []meta.Turn {
 	}
 	t.alone = 0
 	list := slices.Clone(found.Due)
-	slices.SortStableFunc(list, func(a, b meta.Turn) int { return cmp.Compare(b.After, a.After) })
+	slices.SortStableFunc(list, func(a, b ledger.Turn) int { return cmp.Compare(b.After, a.After) })
 	return list
 }
 
@@ -85,16 +85,16 @@ func (t *turns) next(from lethe.ID, found meta.Turns) []meta.Turn {
 type TurnLedger interface {
 	// DueBuckets looks at a stretch of the buckets, and answers those that have
 	// something that is due. What it answers may be old at once: it is a hint.
-	DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, error)
+	DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error)
 }
 
 // look answers whose turn the next batch is; none: the oldest's.
-func (t *turns) look(ctx context.Context, l TurnLedger, r *ring, backend string) ([]meta.Turn, error) {
+func (t *turns) look(ctx context.Context, l TurnLedger, r *ring, backend string) ([]ledger.Turn, error) {
 	if !t.crowded || t.wait > 0 {
 		return nil, nil
 	}
 	from := r.at()
-	found, err := l.DueBuckets(ctx, meta.TurnQuery{Backend: backend, From: from, Limit: stretch, After: t.after})
+	found, err := l.DueBuckets(ctx, ledger.TurnQuery{Backend: backend, From: from, Limit: stretch, After: t.after})
 	if err != nil {
 		return nil, err
 	}

@@ -5,31 +5,31 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestTurnsAlternate: nobody is looked for while a batch is all there is; where
 // several have work every second batch takes turns, and who is alone is looked at
 // ever more rarely.
 func TestTurnsAlternate(t *testing.T) {
-	due := func(ids ...lethe.ID) meta.Turns {
-		out := meta.Turns{End: true}
+	due := func(ids ...lethe.ID) ledger.Turns {
+		out := ledger.Turns{End: true}
 		for i, id := range ids {
-			out.Due = append(out.Due, meta.Turn{Bucket: id, After: lethe.Time(10 + i)})
+			out.Due = append(out.Due, ledger.Turn{Bucket: id, After: lethe.Time(10 + i)})
 		}
 		return out
 	}
 	for _, c := range []struct {
 		name  string
 		more  bool
-		found meta.Turns
+		found ledger.Turns
 		want  string // batches: o the oldest, l a look in vain and then the oldest, t turns
 	}{
 		{"one batch", false, due("a", "b"), "oooooooooooo"},
 		{"two have work", true, due("a", "b"), "ototototototo"},
 		{"one is alone", true, due("a"), "ollolooolooooooolooooooolooooooo"},
-		{"nobody in this stretch", true, meta.Turns{Last: "m"}, "ollllllll"},
-		{"one in this stretch", true, meta.Turns{Last: "m", Due: due("c").Due}, "otototot"},
+		{"nobody in this stretch", true, ledger.Turns{Last: "m"}, "ollllllll"},
+		{"one in this stretch", true, ledger.Turns{Last: "m", Due: due("c").Due}, "otototot"},
 	} {
 		var u turns
 		got := ""
@@ -54,7 +54,7 @@ func TestTurnsAlternate(t *testing.T) {
 // whoever has waited longest, and a bucket is looked at from where it was.
 func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
 	var u turns
-	got := u.next("k", meta.Turns{Due: []meta.Turn{{Bucket: "a", After: 3}, {Bucket: "b", After: 7}, {Bucket: "c", After: 5}}})
+	got := u.next("k", ledger.Turns{Due: []ledger.Turn{{Bucket: "a", After: 3}, {Bucket: "b", After: 7}, {Bucket: "c", After: 5}}})
 	if want := "[{b 7} {c 5} {a 3}]"; fmt.Sprint(turnsOf(got)) != want {
 		t.Errorf("turns %v, want %s", turnsOf(got), want)
 	}
@@ -62,16 +62,16 @@ func TestTurnsLeaveTheRestToTheOldest(t *testing.T) {
 		t.Errorf("it begins in %v", u.after)
 	}
 	var r ring
-	r.moved(meta.Turns{Last: "k"})
+	r.moved(ledger.Turns{Last: "k"})
 	if at := r.at(); at != "k" {
 		t.Errorf("the ring is at %q", at)
 	}
-	if r.moved(meta.Turns{Last: "z", End: true}); r.at() != "" {
+	if r.moved(ledger.Turns{Last: "z", End: true}); r.at() != "" {
 		t.Errorf("the ring does not begin again: %q", r.at())
 	}
 }
 
-func turnsOf(list []meta.Turn) (out []string) {
+func turnsOf(list []ledger.Turn) (out []string) {
 	for _, t := range list {
 		out = append(out, fmt.Sprintf("{%s %d}", t.Bucket, int64(t.After)))
 	}

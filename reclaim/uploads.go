@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Uploads aborts multipart uploads that were left lying.
@@ -26,12 +26,12 @@ func (*Uploads) Name() string { return "multipart" }
 
 // stale is when an upload was left lying: what plans and counts, and what aborts,
 // asks by it.
-func (u *Uploads) stale() meta.Stale {
-	return meta.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn}
+func (u *Uploads) stale() ledger.Stale {
+	return ledger.Stale{Age: u.Safety.MultipartStale, On: u.StaleOn}
 }
 
 // Plan counts the stale uploads.
-func (u *Uploads) Plan(ctx context.Context) (meta.Backlog, error) {
+func (u *Uploads) Plan(ctx context.Context) (ledger.Backlog, error) {
 	return u.Ledger.UploadBacklog(ctx, u.stale())
 }
 
@@ -39,7 +39,7 @@ func (u *Uploads) Plan(ctx context.Context) (meta.Backlog, error) {
 // its holds again: a client that came back in between keeps its upload.
 func (u *Uploads) Pass(string) Step {
 	return unlessBehind(u.Ledger, func(ctx context.Context, c *Counts) (bool, error) {
-		stale, err := u.Ledger.StaleUploads(ctx, meta.OverdueQuery{Stale: u.stale(), Limit: u.Limit})
+		stale, err := u.Ledger.StaleUploads(ctx, ledger.OverdueQuery{Stale: u.stale(), Limit: u.Limit})
 		if err != nil {
 			return false, fmt.Errorf("reclaim: stale uploads: %w", err)
 		}
@@ -57,7 +57,7 @@ func (u *Uploads) Pass(string) Step {
 }
 
 // countAborted counts what became of an upload that was to be aborted.
-func countAborted(c *Counts, up meta.OverdueUpload, err error) error {
+func countAborted(c *Counts, up ledger.OverdueUpload, err error) error {
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchUpload):
 		c.Add("revived", 1)

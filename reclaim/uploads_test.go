@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
@@ -17,12 +17,12 @@ import (
 // left leaves an upload lying with one part on a backend.
 func (w *world) left(key, backend, body string) lethe.ID {
 	w.Helper()
-	u, err := w.ledger.CreateUpload(w.ctx, meta.Upload{Bucket: "b", Key: key})
+	u, err := w.ledger.CreateUpload(w.ctx, ledger.Upload{Bucket: "b", Key: key})
 	w.must(err)
-	p := meta.Part{UploadID: u.ID, Number: 1, Size: int64(len(body)), Digest: digest(body), BlobID: w.id()}
-	_, err = w.ledger.Begin(w.ctx, meta.Intent{ID: p.BlobID, Backend: backend, Size: p.Size, UploadID: u.ID, Part: 1})
+	p := ledger.Part{UploadID: u.ID, Number: 1, Size: int64(len(body)), Digest: digest(body), BlobID: w.id()}
+	_, err = w.ledger.Begin(w.ctx, ledger.Intent{ID: p.BlobID, Backend: backend, Size: p.Size, UploadID: u.ID, Part: 1})
 	w.must(err)
-	_, err = w.ledger.CommitPart(w.ctx, meta.PartCommit{Op: w.id(), Part: p})
+	_, err = w.ledger.CommitPart(w.ctx, ledger.PartCommit{Op: w.id(), Part: p})
 	w.must(err)
 	return u.ID
 }
@@ -40,12 +40,12 @@ func (w *world) items(p reclaim.Planner) (list []plan.Item) {
 // with their bytes; what is held is said to stay, and stays.
 func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.ledger.AddBackend(w.ctx, meta.Backend{ID: "small"})
+	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: "small"})
 	w.must(err)
 	w.left("young", "main", "a")
 	short := w.left("short", "small", "four")
 	held := w.left("held", "small", "sixsix")
-	hold := meta.Hold{Bucket: "b", Scope: meta.HoldObject, Key: "held", Reason: "audit"}
+	hold := ledger.Hold{Bucket: "b", Scope: ledger.HoldObject, Key: "held", Reason: "audit"}
 	_, err = w.ledger.AddHold(w.ctx, hold)
 	w.must(err)
 	w.clock.Advance(time.Hour)
@@ -85,10 +85,10 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 // holdsLate is a ledger in which a hold is set after uploads were listed.
 type holdsLate struct {
 	*memmeta.DB
-	hold meta.Hold
+	hold ledger.Hold
 }
 
-func (l *holdsLate) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+func (l *holdsLate) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
 	list, err := l.DB.StaleUploads(ctx, q)
 	if err == nil {
 		_, err = l.AddHold(ctx, l.hold)
@@ -101,7 +101,7 @@ func TestAHoldSetInBetweenKeepsAnUpload(t *testing.T) {
 	w := newWorld(t)
 	id := w.left("a/b", "main", "bytes")
 	w.clock.Advance(24 * time.Hour)
-	l := &holdsLate{w.ledger, meta.Hold{Bucket: "b", Scope: meta.HoldPrefix, Key: "a/"}}
+	l := &holdsLate{w.ledger, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "a/"}}
 	counts := w.pass(&reclaim.Uploads{Ledger: l, Safety: w.safety, Limit: 1})
 	want(w, "held", counts["held"], 1)
 	want(w, "aborted", counts["aborted"], 0)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -69,7 +69,7 @@ func (v *Verify) Name() string {
 }
 
 // Plan answers nothing: verify has no backlog.
-func (*Verify) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*Verify) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass recounts first, then recomputes the chain of receipts, then goes through the
 // rows of each backend, then through the keys of each backend.
@@ -154,7 +154,7 @@ func (v *Verify) heads(c *Counts, walked receipt.Checker, head receipt.Head) {
 // rows compares live rows with the bytes: each must be there, in its size, and
 // with Checksums in its digest.
 func (v *Verify) rows(backend string) Step {
-	q := meta.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
+	q := ledger.BlobQuery{Backend: backend, States: []lethe.State{lethe.Live}, Limit: v.Limit, After: v.resume(backend)}
 	return func(ctx context.Context, c *Counts) (bool, error) {
 		began := v.boot()
 		blobs, err := v.Ledger.Blobs(ctx, q)
@@ -166,7 +166,7 @@ func (v *Verify) rows(backend string) Step {
 			return false, nil
 		}
 		var bad []lethe.ID
-		var good []meta.Blob
+		var good []ledger.Blob
 		for _, b := range blobs {
 			p := v.inspect(ctx, b)
 			if ctx.Err() != nil {
@@ -225,7 +225,7 @@ func (v *Verify) stop(backend string, after lethe.ID) {
 func (v *Verify) boot() lethe.Time { return cmp.Or[lethe.Clock](v.Boot, lethe.Monotonic{}).Now() }
 
 // mark notes what was found by reads since began.
-func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, good []meta.Blob) error {
+func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, good []ledger.Blob) error {
 	if len(bad) > 0 {
 		if _, err := v.Ledger.MarkSuspect(ctx, bad, "verify"); err != nil {
 			return fmt.Errorf("reclaim: mark suspect: %w", err)
@@ -245,7 +245,7 @@ func (v *Verify) mark(ctx context.Context, began lethe.Time, bad []lethe.ID, goo
 
 // stillSound leaves those out that somebody else has come to suspect since they
 // were read: reading a page may take long, and what was found first is older.
-func (v *Verify) stillSound(ctx context.Context, read []meta.Blob) ([]lethe.ID, error) {
+func (v *Verify) stillSound(ctx context.Context, read []ledger.Blob) ([]lethe.ID, error) {
 	if len(read) == 0 {
 		return nil, nil
 	}
@@ -276,7 +276,7 @@ func (v *Verify) stillLive(ctx context.Context, id lethe.ID) (bool, error) {
 	return len(now) == 1 && now[0].State == lethe.Live, nil
 }
 
-func (v *Verify) inspect(ctx context.Context, b meta.Blob) *Problem {
+func (v *Verify) inspect(ctx context.Context, b ledger.Blob) *Problem {
 	p := &Problem{Backend: b.Backend, Name: "blob " + string(b.ID)}
 	key := lethe.BlobKey(v.Store, b.ID)
 	info, err := v.Stores[b.Backend].Stat(ctx, key)
@@ -313,7 +313,7 @@ func (v *Verify) inspect(ctx context.Context, b meta.Blob) *Problem {
 
 // sums holds the sums of a blob's blocks against those of its bytes, which have its
 // digest, and keeps these where there are none, or others.
-func (v *Verify) sums(ctx context.Context, b meta.Blob, want lethe.BlockSums) (kind, detail string, err error) {
+func (v *Verify) sums(ctx context.Context, b ledger.Blob, want lethe.BlockSums) (kind, detail string, err error) {
 	if want.Size == 0 {
 		return "", "", nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -179,7 +179,7 @@ type mute struct {
 	err error
 }
 
-func (m mute) BlobsByID(context.Context, []lethe.ID) ([]meta.Blob, error) { return nil, m.err }
+func (m mute) BlobsByID(context.Context, []lethe.ID) ([]ledger.Blob, error) { return nil, m.err }
 
 // Whether bytes that are missing still have a row must be known: a pass that could
 // not ask is no pass.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // WatchLedger gives back what dead workers left.
@@ -27,7 +27,7 @@ type Watch struct {
 func (*Watch) Name() string { return "watch" }
 
 // Plan answers nothing: what is stale is known only when it is taken back.
-func (*Watch) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*Watch) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass ends stale runs, and recovers stale claims batch by batch.
 func (w *Watch) Pass(string) Step {

@@ -13,6 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -46,9 +47,9 @@ func newWorld(t *testing.T) *world {
 	store, err := w.ledger.Identity(w.ctx)
 	w.must(err)
 	w.store = store.ID
-	_, err = w.ledger.AddBackend(w.ctx, meta.Backend{ID: "main"})
+	_, err = w.ledger.AddBackend(w.ctx, ledger.Backend{ID: "main"})
 	w.must(err)
-	_, err = w.ledger.CreateBucket(w.ctx, meta.Bucket{Name: "b", Owner: "me"})
+	_, err = w.ledger.CreateBucket(w.ctx, ledger.Bucket{Name: "b", Owner: "me"})
 	w.must(err)
 	return w
 }
@@ -68,21 +69,21 @@ func digest(body string) string {
 }
 
 // commit is what a writer of the body under the key would commit.
-func (w *world) commit(key, body string, b lethe.ID) meta.Commit {
+func (w *world) commit(key, body string, b lethe.ID) ledger.Commit {
 	size := int64(len(body))
-	return meta.Commit{
-		Op: w.id(), What: "put", Object: meta.Object{Bucket: "b", Key: key, Size: size},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest(body), Size: size},
-		Blobs:   []meta.Uploaded{{Blob: b, Size: size, Digest: digest(body)}},
+	return ledger.Commit{
+		Op: w.id(), What: "put", Object: ledger.Object{Bucket: "b", Key: key, Size: size},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest(body), Size: size},
+		Blobs:   []ledger.Uploaded{{Blob: b, Size: size, Digest: digest(body)}},
 	}
 }
 
 // intent begins a write; fixed: size and digest are promised beforehand.
 func (w *world) intent(key, body string, fixed bool) lethe.ID {
 	w.Helper()
-	in := meta.Intent{ID: w.id(), Backend: "main", Size: int64(len(body))}
+	in := ledger.Intent{ID: w.id(), Backend: "main", Size: int64(len(body))}
 	if fixed {
-		in.Promotion = &meta.Promotion{Commit: w.commit(key, body, in.ID)}
+		in.Promotion = &ledger.Promotion{Commit: w.commit(key, body, in.ID)}
 	}
 	_, err := w.ledger.Begin(w.ctx, in)
 	w.must(err)
@@ -110,9 +111,9 @@ func (w *world) put(key, body string) lethe.ID {
 // remove deletes an object, and waits until its bytes may go.
 func (w *world) remove(keys ...string) {
 	w.Helper()
-	d := meta.Deletion{Op: w.id(), Bucket: "b"}
+	d := ledger.Deletion{Op: w.id(), Bucket: "b"}
 	for _, k := range keys {
-		d.Items = append(d.Items, meta.DeleteItem{Key: k})
+		d.Items = append(d.Items, ledger.DeleteItem{Key: k})
 	}
 	_, err := w.ledger.Delete(w.ctx, d)
 	w.must(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ValidLabels reports whether a bucket's name can be part of a host's, beyond the
@@ -28,12 +28,12 @@ func DeleteBucket(ctx context.Context, s Store, name string) error {
 	if !errors.Is(err, lethe.ErrBucketNotEmpty) {
 		return err
 	}
-	page, listErr := s.Objects.List(ctx, meta.ListQuery{Bucket: name, Limit: 1})
+	page, listErr := s.Objects.List(ctx, ledger.ListQuery{Bucket: name, Limit: 1})
 	if listErr != nil || len(page.Objects) > 0 {
 		return err
 	}
 	for {
-		open, err := s.Uploads.Uploads(ctx, meta.UploadQuery{Bucket: name, Limit: MaxList})
+		open, err := s.Uploads.Uploads(ctx, ledger.UploadQuery{Bucket: name, Limit: MaxList})
 		if err != nil {
 			return err
 		}

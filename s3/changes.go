@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Change is what a request has changed, or tried to, of what keeps, ends or opens
@@ -34,7 +34,7 @@ func ShownDocument(doc []byte) any {
 }
 
 // ShownRules returns lifecycle rules as a Change has them, nil if there are none.
-func ShownRules(r meta.BucketRules) any {
+func ShownRules(r ledger.BucketRules) any {
 	if len(r.Rules) == 0 {
 		return nil
 	}
@@ -47,7 +47,7 @@ func ShownRules(r meta.BucketRules) any {
 
 // ShownGrants returns the grants of an object's own list as a Change has them, nil if
 // there is no such list.
-func ShownGrants(list *meta.ACL) any {
+func ShownGrants(list *ledger.ACL) any {
 	if list == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const (
@@ -87,12 +87,12 @@ func (c *DocumentCache) Forget(bucket string) {
 }
 
 // PutDocument writes a document.
-func (c *DocumentCache) PutDocument(ctx context.Context, d meta.Document) error {
+func (c *DocumentCache) PutDocument(ctx context.Context, d ledger.Document) error {
 	return c.changing(d.Bucket, func() error { return c.DocumentStore.PutDocument(ctx, d) })
 }
 
 // DeleteDocument removes a document.
-func (c *DocumentCache) DeleteDocument(ctx context.Context, d meta.Document) error {
+func (c *DocumentCache) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return c.changing(d.Bucket, func() error { return c.DocumentStore.DeleteDocument(ctx, d) })
 }
 
@@ -102,7 +102,7 @@ func (c *DocumentCache) SetBucketOwner(ctx context.Context, bucket, owner string
 }
 
 // CreateBucket makes a bucket.
-func (c *DocumentCache) CreateBucket(ctx context.Context, b meta.Bucket) (made meta.Bucket, err error) {
+func (c *DocumentCache) CreateBucket(ctx context.Context, b ledger.Bucket) (made ledger.Bucket, err error) {
 	err = c.changing(b.Name, func() error {
 		made, err = c.BucketStore.CreateBucket(ctx, b)
 		return err

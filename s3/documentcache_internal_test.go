@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // shelf is documents in memory, as another process sees them; while reading is
@@ -28,7 +28,7 @@ func (s *shelf) Document(_ context.Context, bucket, kind string) ([]byte, error)
 	return body, nil
 }
 
-func (s *shelf) PutDocument(_ context.Context, d meta.Document) error {
+func (s *shelf) PutDocument(_ context.Context, d ledger.Document) error {
 	s.docs[documentName{d.Bucket, d.Kind}] = d.Body
 	return nil
 }
@@ -76,7 +76,7 @@ func TestDocumentsAreAskedForOnceASecond(t *testing.T) {
 func TestOwnChangesTakeEffectAtOnce(t *testing.T) {
 	c := newCacheTest(t)
 	c.reads("", 1)
-	if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: KindACL, Body: []byte("own")}); err != nil {
+	if err := c.cache.PutDocument(t.Context(), ledger.Document{Bucket: "b", Kind: KindACL, Body: []byte("own")}); err != nil {
 		t.Fatal(err)
 	}
 	c.reads("own", 2)
@@ -91,7 +91,7 @@ func TestReadsThatAChangeOvertakesAreNotKept(t *testing.T) {
 	c := newCacheTest(t)
 	c.shelf.reading = func() {
 		c.shelf.reading = nil
-		if err := c.cache.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: KindACL, Body: []byte("new")}); err != nil {
+		if err := c.cache.PutDocument(t.Context(), ledger.Document{Bucket: "b", Kind: KindACL, Body: []byte("new")}); err != nil {
 			t.Error(err)
 		}
 	}

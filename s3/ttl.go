@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The user metadata that carries a time to live: what every S3 client can send.
@@ -68,7 +68,7 @@ func InvalidTTL(name, value string, err error) *Error {
 // Expiration returns the value of HeaderExpiration in S3's form, empty if the object has no end.
 // The date is in whole seconds, rounded down: no client is promised an instant
 // at which the object is gone already.
-func Expiration(o meta.Object) string {
+func Expiration(o ledger.Object) string {
 	due := o.DueAt()
 	if due == 0 || due == lethe.Forever {
 		return ""

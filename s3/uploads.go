@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ErrUploadMarker refuses a marker that names no upload where its key's marker stands.
@@ -24,7 +24,7 @@ type UploadsQuery struct {
 
 // UploadsPage is a page of open uploads, by key, then by when they were opened.
 type UploadsPage struct {
-	Uploads             []meta.Upload
+	Uploads             []ledger.Upload
 	Prefixes            []string
 	More                bool
 	NextKey, NextUpload string // where the next page begins; empty: there is none
@@ -52,7 +52,7 @@ type uploadLister struct {
 }
 
 func (l *uploadLister) run() error {
-	q := meta.UploadQuery{Bucket: l.q.Bucket, Prefix: l.q.Prefix, AfterKey: l.q.AfterKey, Limit: MaxList}
+	q := ledger.UploadQuery{Bucket: l.q.Bucket, Prefix: l.q.Prefix, AfterKey: l.q.AfterKey, Limit: MaxList}
 	// Without a key, the upload's marker means nothing.
 	if l.q.AfterKey != "" && l.q.AfterUpload != "" {
 		if err := l.resume(&q); err != nil {
@@ -84,7 +84,7 @@ func (l *uploadLister) run() error {
 // marker, or falls under it if that is a common prefix, or is the first one behind
 // it. An upload that is gone still marks its place, so that a client may abort
 // page by page; one of another key marks none.
-func (l *uploadLister) resume(q *meta.UploadQuery) error {
+func (l *uploadLister) resume(q *ledger.UploadQuery) error {
 	id, err := lethe.ParseID(l.q.AfterUpload)
 	if err != nil {
 		return ErrUploadMarker
@@ -101,7 +101,7 @@ func (l *uploadLister) resume(q *meta.UploadQuery) error {
 		q.AfterKey, q.AfterUpload = key, id
 		return nil
 	}
-	next, err := l.store.Uploads(l.ctx, meta.UploadQuery{Bucket: q.Bucket, Prefix: q.Prefix, AfterKey: q.AfterKey, Limit: 1})
+	next, err := l.store.Uploads(l.ctx, ledger.UploadQuery{Bucket: q.Bucket, Prefix: q.Prefix, AfterKey: q.AfterKey, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (l *uploadLister) resume(q *meta.UploadQuery) error {
 
 // keyOf looks for an open upload of the bucket; "" if there is none.
 func (l *uploadLister) keyOf(id lethe.ID) (string, error) {
-	q := meta.UploadQuery{Bucket: l.q.Bucket, Limit: MaxList}
+	q := ledger.UploadQuery{Bucket: l.q.Bucket, Limit: MaxList}
 	for {
 		page, err := l.store.Uploads(l.ctx, q)
 		if err != nil {
@@ -134,7 +134,7 @@ func (l *uploadLister) keyOf(id lethe.ID) (string, error) {
 
 // take adds an upload or the common prefix that it falls under; one entry more
 // than fits ends the page.
-func (l *uploadLister) take(u *meta.Upload) {
+func (l *uploadLister) take(u *ledger.Upload) {
 	prefix := l.prefix(u.Key)
 	if prefix != "" && prefix == l.lastPfx {
 		return

@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 var (
@@ -14,7 +14,7 @@ var (
 )
 
 // kinds are those of what can stop.
-var kinds = []meta.GuardKind{meta.GuardRules, meta.GuardTTL, meta.GuardPurge, meta.GuardDeletes, meta.GuardClock}
+var kinds = []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL, ledger.GuardPurge, ledger.GuardDeletes, ledger.GuardClock}
 
 func tellGuards(tell teller, s admin.Status) {
 	tell(holds, float64(s.Holds))

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -127,7 +127,7 @@ func (m *Metrics) clients() {
 }
 
 // Moved counts changes of state that were committed.
-func (m *Metrics) Moved(list []meta.Move) {
+func (m *Metrics) Moved(list []ledger.Move) {
 	for _, v := range list {
 		labels := []string{v.Backend, stateName(v.From), stateName(v.To), string(v.Reason)}
 		m.transitions.WithLabelValues(labels...).Add(float64(v.Blobs))
@@ -144,7 +144,7 @@ func stateName(s lethe.State) string {
 }
 
 // Reclaimed counts objects that expire or purge removed.
-func (m *Metrics) Reclaimed(reason lethe.Reason, r meta.Reclaimed) {
+func (m *Metrics) Reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
 	m.removed.WithLabelValues(string(reason)).Add(float64(r.Objects))
 	m.removedBytes.WithLabelValues(string(reason)).Add(float64(r.Bytes))
 }
@@ -153,7 +153,7 @@ func (m *Metrics) Reclaimed(reason lethe.Reason, r meta.Reclaimed) {
 func (m *Metrics) Deleting(backend string) { m.deleteCalls.WithLabelValues(backend).Inc() }
 
 // Settled counts what became of a batch.
-func (m *Metrics) Settled(backend string, absent int, s meta.Settled) {
+func (m *Metrics) Settled(backend string, absent int, s ledger.Settled) {
 	m.absent.WithLabelValues(backend).Add(float64(absent))
 	for _, d := range s.DiedAt {
 		m.died.Observe(max(s.Now.Sub(d), 0).Seconds())
@@ -191,13 +191,13 @@ func (m *Metrics) Copied(backend string, bytes int64) {
 func (m *Metrics) CopyFailed(backend string) { m.noCopies.WithLabelValues(backend).Inc() }
 
 // RunTakenOver counts a stale run that was ended.
-func (m *Metrics) RunTakenOver(r meta.Run) { m.takenOver.WithLabelValues(r.Routine).Inc() }
+func (m *Metrics) RunTakenOver(r ledger.Run) { m.takenOver.WithLabelValues(r.Routine).Inc() }
 
 // RedisDown counts a time that Redis ceased to answer.
 func (m *Metrics) RedisDown() { m.redisDown.Inc() }
 
 // Recovered counts claims that were taken back.
-func (m *Metrics) Recovered(r meta.Recovered) {
+func (m *Metrics) Recovered(r ledger.Recovered) {
 	m.recovered.WithLabelValues(r.Backend, r.State.String()).Add(float64(r.Claims))
 }
 
@@ -211,7 +211,7 @@ func (m *Metrics) UploadAborted() { m.uploads.Inc() }
 func (m *Metrics) Found(p reclaim.Problem) { m.problems.WithLabelValues(p.Kind).Inc() }
 
 // RunEnded counts a run. Its outcome is "ok", "failed" or "interrupted".
-func (m *Metrics) RunEnded(r meta.Run) {
+func (m *Metrics) RunEnded(r ledger.Run) {
 	outcome, _, _ := strings.Cut(r.Outcome, ":")
 	m.runs.WithLabelValues(r.Routine, outcome).Inc()
 	if r.Counts[reclaim.Limited] > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/cache"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -53,17 +53,17 @@ func scrape(t *testing.T, m *Metrics) string {
 func used() *Metrics {
 	m := New()
 	m.Ask(&asker{}, lethe.Monotonic{}, lethe.Monotonic{})
-	m.Moved([]meta.Move{{Backend: "main", To: lethe.Pending, Blobs: 1, Bytes: 10}, {Backend: "main", From: lethe.Live, To: lethe.Condemned, Reason: lethe.ReasonExpiry, Blobs: 2}})
-	m.Reclaimed(lethe.ReasonExpiry, meta.Reclaimed{Objects: 4})
+	m.Moved([]ledger.Move{{Backend: "main", To: lethe.Pending, Blobs: 1, Bytes: 10}, {Backend: "main", From: lethe.Live, To: lethe.Condemned, Reason: lethe.ReasonExpiry, Blobs: 2}})
+	m.Reclaimed(lethe.ReasonExpiry, ledger.Reclaimed{Objects: 4})
 	m.Deleting("main")
-	m.Settled("main", 1, meta.Settled{DiedAt: []lethe.Time{0}, Now: 90_000_000})
+	m.Settled("main", 1, ledger.Settled{DiedAt: []lethe.Time{0}, Now: 90_000_000})
 	m.DeleteFailed("main", true)
 	m.BackendDown("main")
 	m.BreakerOpened("main")
 	m.Copied("main", 1)
 	m.CopyFailed("main")
-	m.Cleaned("main", []meta.SettleItem{{Result: meta.Absent}, {Result: meta.Failed, Dead: true}, {Result: meta.Failed}})
-	m.Moved([]meta.Move{{Backend: "main", From: lethe.Condemned, To: lethe.Dead, Reason: "attempts", Blobs: 3}, {Backend: "main", From: lethe.Pending, To: lethe.Live, Blobs: 6}})
+	m.Cleaned("main", []ledger.SettleItem{{Result: ledger.Absent}, {Result: ledger.Failed, Dead: true}, {Result: ledger.Failed}})
+	m.Moved([]ledger.Move{{Backend: "main", From: lethe.Condemned, To: lethe.Dead, Reason: "attempts", Blobs: 3}, {Backend: "main", From: lethe.Pending, To: lethe.Live, Blobs: 6}})
 	m.IntentAbandoned()
 	m.EnqueueFailed("main", "unknown", "commit")
 	m.Audited("blobs_deleted")
@@ -72,14 +72,14 @@ func used() *Metrics {
 	m.BackendThrottled("main")
 	m.BackendContradicted("main")
 	m.RedisDown()
-	m.RunTakenOver(meta.Run{Routine: "verify"})
-	m.Recovered(meta.Recovered{Backend: "main", State: lethe.Condemned, Claims: 2})
+	m.RunTakenOver(ledger.Run{Routine: "verify"})
+	m.Recovered(ledger.Recovered{Backend: "main", State: lethe.Condemned, Claims: 2})
 	m.IntentResolved(reclaim.Promoted)
 	m.UploadAborted()
 	m.Found(reclaim.Problem{Kind: "missing"})
 	m.Reconciled("main", map[string]int64{"orphans": 1})
 	m.ReconcileBroken("main")
-	m.RunEnded(meta.Run{Routine: "expire", Outcome: "failed: for a reason that is no label", Counts: map[string]int64{"limited": 1}})
+	m.RunEnded(ledger.Run{Routine: "expire", Outcome: "failed: for a reason that is no label", Counts: map[string]int64{"limited": 1}})
 	m.Write("committed")
 	m.Deduped(5)
 	m.ReadTrouble("failover")

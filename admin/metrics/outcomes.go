@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // outcomes are the metrics of how the work of routines ended.
@@ -42,19 +42,19 @@ func (m *Metrics) outcome() {
 }
 
 // Cleaned counts the attempts of a batch of deletes.
-func (m *Metrics) Cleaned(backend string, items []meta.SettleItem) {
+func (m *Metrics) Cleaned(backend string, items []ledger.SettleItem) {
 	for _, i := range items {
 		m.cleaned.WithLabelValues(backend, cleanOutcome(i)).Inc()
 	}
 }
 
-func cleanOutcome(i meta.SettleItem) string {
+func cleanOutcome(i ledger.SettleItem) string {
 	switch {
-	case i.Result == meta.Gone:
+	case i.Result == ledger.Gone:
 		return "success"
-	case i.Result == meta.Absent:
+	case i.Result == ledger.Absent:
 		return "success_absent"
-	case i.Result == meta.Waits:
+	case i.Result == ledger.Waits:
 		return "waits"
 	case i.Dead:
 		return "exhausted"
@@ -63,7 +63,7 @@ func cleanOutcome(i meta.SettleItem) string {
 }
 
 // passage counts what a move says of intents and dead letters.
-func (m *Metrics) passage(v meta.Move) {
+func (m *Metrics) passage(v ledger.Move) {
 	n := float64(v.Blobs)
 	switch {
 	case v.From == 0 && v.To == lethe.Pending:

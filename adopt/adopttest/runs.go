@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Runs is the history by which of all instances one runs a routine.
 type Runs interface {
-	BeginRun(ctx context.Context, s meta.Solo) (meta.Begun, error)
+	BeginRun(ctx context.Context, s ledger.Solo) (ledger.Begun, error)
 	BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error
 	FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error
-	LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error)
+	LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error)
 }
 
 // RunSite is a history, empty at first. Pass lets time pass for it.
@@ -54,11 +54,11 @@ type runs struct {
 const runStale = time.Minute
 
 // ask asks to run folders as a worker that knows of a success that began then.
-func (r *runs) ask(worker string, seen lethe.Time) (lethe.ID, meta.Begun) {
+func (r *runs) ask(worker string, seen lethe.Time) (lethe.ID, ledger.Begun) {
 	r.Helper()
 	r.ids++
-	run := meta.Run{ID: lethe.RandomID(r.ids), Routine: "folders", Worker: worker}
-	return run.ID, must(r.BeginRun(r.ctx, meta.Solo{Run: run, Stale: runStale, Seen: seen}))(r.world)
+	run := ledger.Run{ID: lethe.RandomID(r.ids), Routine: "folders", Worker: worker}
+	return run.ID, must(r.BeginRun(r.ctx, ledger.Solo{Run: run, Stale: runStale, Seen: seen}))(r.world)
 }
 
 func (r *runs) begins(worker string, seen lethe.Time) lethe.ID {
@@ -83,7 +83,7 @@ func (r *runs) succeeds(id lethe.ID) {
 	r.must(r.FinishRun(r.ctx, id, "ok", map[string]int64{"folders": 2}))
 }
 
-func (r *runs) good() meta.Run {
+func (r *runs) good() ledger.Run {
 	r.Helper()
 	_, good, err := r.LastRuns(r.ctx)
 	r.must(err)
@@ -150,12 +150,12 @@ func runFailed(r *runs) {
 }
 
 func runAtOnce(r *runs) {
-	var begun [8]meta.Begun
+	var begun [8]ledger.Begun
 	var errs [8]error
 	var all sync.WaitGroup
 	for i := range begun {
-		run := meta.Run{ID: lethe.RandomID(lethe.Time(100 + i)), Routine: "folders", Worker: string(rune('a' + i))}
-		all.Go(func() { begun[i], errs[i] = r.BeginRun(r.ctx, meta.Solo{Run: run, Stale: runStale}) })
+		run := ledger.Run{ID: lethe.RandomID(lethe.Time(100 + i)), Routine: "folders", Worker: string(rune('a' + i))}
+		all.Go(func() { begun[i], errs[i] = r.BeginRun(r.ctx, ledger.Solo{Run: run, Stale: runStale}) })
 	}
 	all.Wait()
 	n := 0
@@ -169,8 +169,8 @@ func runAtOnce(r *runs) {
 }
 
 func runOthers(r *runs) {
-	other := meta.Run{ID: lethe.RandomID(99), Routine: "folders elsewhere", Worker: "a"}
-	if b := must(r.BeginRun(r.ctx, meta.Solo{Run: other, Stale: runStale}))(r.world); !b.OK {
+	other := ledger.Run{ID: lethe.RandomID(99), Routine: "folders elsewhere", Worker: "a"}
+	if b := must(r.BeginRun(r.ctx, ledger.Solo{Run: other, Stale: runStale}))(r.world); !b.OK {
 		r.Fatalf("got %+v", b)
 	}
 	r.keptBy(r.begins("a", lethe.Forever), lethe.Forever)

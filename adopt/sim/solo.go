@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
@@ -29,7 +29,7 @@ type solo struct {
 
 // run is one run of it, and what the oracle knows of that.
 type run struct {
-	meta.Run
+	ledger.Run
 	beat   lethe.Time // its last sign of life, by the database's clock
 	began  lethe.Time // the run, by the world's clock
 	step   lethe.Time // its present step
@@ -71,7 +71,7 @@ func (s *solo) work(a *actor) {
 func (s *solo) newRun(worker string) (*run, routine) {
 	s.ids++
 	r := &run{began: s.w.now, counts: map[string]int64{}, did: map[string]int64{}, marked: map[string]bool{}, purged: map[string]bool{}, stated: map[string]lethe.Time{}}
-	r.Run = meta.Run{ID: lethe.ID(fmt.Sprintf("run%06d", s.ids)), Worker: worker}
+	r.Run = ledger.Run{ID: lethe.ID(fmt.Sprintf("run%06d", s.ids)), Worker: worker}
 	routine := s.routine(r)
 	r.Routine = routine.Name()
 	return r, routine
@@ -80,7 +80,7 @@ func (s *solo) newRun(worker string) (*run, routine) {
 // quietly runs it once more, when nothing fails any more.
 func (s *solo) quietly() {
 	r, routine := s.newRun("end")
-	if _, err := s.runs.BeginRun(context.Background(), meta.Solo{Run: r.Run, Stale: silent, Seen: lethe.Forever}); err != nil {
+	if _, err := s.runs.BeginRun(context.Background(), ledger.Solo{Run: r.Run, Stale: silent, Seen: lethe.Forever}); err != nil {
 		s.w.fail(err)
 	}
 	if err := s.steps(r, routine); err != nil {
@@ -102,8 +102,8 @@ func (s *solo) once(a *actor) {
 		s.w.fail(fmt.Errorf("the last success ended at %s, and it is told that at %s: %w", s.good, last.FinishedAt, err))
 		return
 	}
-	begun, err := write(s.w, "begin-run", string(r.ID), func() (meta.Begun, error) {
-		b, err := s.runs.BeginRun(context.Background(), meta.Solo{Run: r.Run, Stale: silent, Seen: last.StartedAt})
+	begun, err := write(s.w, "begin-run", string(r.ID), func() (ledger.Begun, error) {
+		b, err := s.runs.BeginRun(context.Background(), ledger.Solo{Run: r.Run, Stale: silent, Seen: last.StartedAt})
 		if b.OK {
 			s.w.fail(s.begins(r))
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/sqldb"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const runColumns = `id, routine, worker, started_at, beat_at, finished_at, outcome, counts`
@@ -42,7 +42,7 @@ const (
 const longestInsert = time.Minute
 
 // StartRun records that a routine began a run.
-func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
+func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
 		_, err := t.exec(insertRun, string(r.ID), r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts), 0)
 		return err
@@ -73,7 +73,7 @@ func (t *tx) one(query string, args ...any) error {
 }
 
 // LastRuns returns the newest run of each routine and, apart, its newest successful one.
-func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error) {
+func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	err = db.read(ctx, "last runs", func(t *tx) error {
 		if last, err = t.runs(lastRuns); err != nil {
 			return err
@@ -84,9 +84,9 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run
 	return last, succeeded, err
 }
 
-func (t *tx) runs(query string, args ...any) (map[string]meta.Run, error) {
+func (t *tx) runs(query string, args ...any) (map[string]ledger.Run, error) {
 	list, err := all(t, scanRun, query, args...)
-	out := make(map[string]meta.Run, len(list))
+	out := make(map[string]ledger.Run, len(list))
 	for _, r := range list {
 		out[r.Routine] = r
 	}
@@ -104,7 +104,7 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (n int, err erro
 }
 
 // EndStaleRuns ends every run without a sign of life for age.
-func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []meta.Run, err error) {
+func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
 		if ended, err = all(t, scanRun, staleRuns, t.now.Add(-age)); err != nil || len(ended) == 0 {
 			return err
@@ -122,9 +122,9 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []meta
 
 // BeginRun starts a run that must be alone, unless another is in progress with a
 // fresh heartbeat or has succeeded since the caller looked.
-func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
 	err = db.write(ctx, "begin run of "+s.Run.Routine, func(t *tx) error {
-		out = meta.Begun{}
+		out = ledger.Begun{}
 		open, err := t.oneRun(soloRun, s.Run.Routine)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 				return err
 			}
 			open.FinishedAt, open.Outcome = t.now, "interrupted"
-			out.Ended = []meta.Run{*open}
+			out.Ended = []ledger.Run{*open}
 		}
 		if out.Other, err = t.oneRun(newerRun, s.Run.Routine, s.Seen); err != nil || out.Other != nil {
 			return err
@@ -168,7 +168,7 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 }
 
 // oneRun returns the run of a query, nil if there is none.
-func (t *tx) oneRun(query string, args ...any) (*meta.Run, error) {
+func (t *tx) oneRun(query string, args ...any) (*ledger.Run, error) {
 	list, err := all(t, scanRun, query, args...)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -176,7 +176,7 @@ func (t *tx) oneRun(query string, args ...any) (*meta.Run, error) {
 	return &list[0], nil
 }
 
-func scanRun(r *sql.Rows) (out meta.Run, err error) {
+func scanRun(r *sql.Rows) (out ledger.Run, err error) {
 	var counts string
 	if err := r.Scan(&out.ID, &out.Routine, &out.Worker, &out.StartedAt, &out.BeatAt, &out.FinishedAt, &out.Outcome, &counts); err != nil {
 		return out, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A run that begins and ends while another asks to begin keeps it from nothing: it asks
@@ -23,8 +23,8 @@ func TestRunThatCameAndWent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := meta.Run{ID: lethe.RandomID(1), Routine: "folders", Worker: "a"}
-	if b, err := s.db.BeginRun(t.Context(), meta.Solo{Run: run, Stale: 1, Seen: lethe.Forever}); err != nil || !b.OK {
+	run := ledger.Run{ID: lethe.RandomID(1), Routine: "folders", Worker: "a"}
+	if b, err := s.db.BeginRun(t.Context(), ledger.Solo{Run: run, Stale: 1, Seen: lethe.Forever}); err != nil || !b.OK {
 		t.Errorf("got %+v, %v", b, err)
 	}
 }
@@ -47,8 +47,8 @@ func TestRunThatEndedMeanwhile(t *testing.T) {
 			}
 			asked := make(chan error, 1)
 			go func() {
-				run := meta.Run{ID: lethe.RandomID(1), Routine: outcome, Worker: "slow"}
-				b, err := s.db.BeginRun(ctx, meta.Solo{Run: run, Stale: time.Hour})
+				run := ledger.Run{ID: lethe.RandomID(1), Routine: outcome, Worker: "slow"}
+				b, err := s.db.BeginRun(ctx, ledger.Solo{Run: run, Stale: time.Hour})
 				if err == nil && (b.OK != begins || !begins && (b.Other == nil || b.Other.Worker != "quick")) {
 					err = fmt.Errorf("got %+v", b)
 				}

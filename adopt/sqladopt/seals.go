@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/receiptdb"
 	"github.com/lethe-storage/lethe/internal/sqldb"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -76,9 +76,9 @@ func (t *tx) unsealed(yield func(receipt.Batch) bool) error {
 
 // UnsealedReceipts reads up to limit receipts that no seal covers, and the batch that goes
 // beyond it, with the end of the chain.
-func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out meta.Unsealed, err error) {
+func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsealed, err error) {
 	err = db.read(ctx, "unsealed receipts", func(t *tx) error {
-		out = meta.Unsealed{Now: t.now}
+		out = ledger.Unsealed{Now: t.now}
 		err := t.unsealed(func(b receipt.Batch) bool {
 			if len(b.Receipts) > 0 && out.Count == 0 {
 				out.Oldest = lethe.Time(b.Receipts[0].At)
@@ -129,7 +129,7 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 }
 
 // ReceiptBacklog counts the receipts that are not sealed.
-func (db *DB) ReceiptBacklog(ctx context.Context, s meta.Sealing) (b meta.Backlog, err error) {
+func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "receipt backlog", func(t *tx) error {
 		var n int64
 		var since lethe.Time

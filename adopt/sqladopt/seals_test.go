@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -139,7 +139,7 @@ func testReceipts(t *testing.T, url string) {
 	}
 	told()
 	c.went("objects", 0, `["content/1"]`)
-	b, err := db.ReceiptBacklog(t.Context(), meta.Sealing{})
+	b, err := db.ReceiptBacklog(t.Context(), ledger.Sealing{})
 	if err != nil || b.Count != 1 {
 		t.Errorf("the backlog is %+v, %v", b, err)
 	}

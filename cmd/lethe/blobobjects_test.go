@@ -14,7 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A loss names the first of many objects and says how all are listed; that command
@@ -87,7 +87,7 @@ func TestWhatNeedsAPartOrADeadBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.remove("first", "a")
-	list, err := w.app.Ledger.Blobs(ctx, meta.BlobQuery{States: []lethe.State{lethe.Live, lethe.Condemned}})
+	list, err := w.app.Ledger.Blobs(ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live, lethe.Condemned}})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("blobs %+v, %v", list, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -33,7 +33,7 @@ func (w *world) work() {
 		w.put("first", key, "bytes of "+key, map[string]string{"ends": "1h"}[key])
 	}
 	w.remove("first", "deleted")
-	if _, err := w.app.Ledger.Begin(ctx, meta.Intent{ID: lethe.RandomID(w.clock.Now()), Backend: "main", Size: 10}); err != nil {
+	if _, err := w.app.Ledger.Begin(ctx, ledger.Intent{ID: lethe.RandomID(w.clock.Now()), Backend: "main", Size: 10}); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.s3("", "").CreateMultipartUpload(ctx, &awss3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("upload")}); err != nil {
@@ -45,7 +45,7 @@ func (w *world) work() {
 func (w *world) books() string {
 	w.t.Helper()
 	s := status(w)
-	uploads, err := w.app.Ledger.UploadBacklog(context.Background(), meta.Stale{})
+	uploads, err := w.app.Ledger.UploadBacklog(context.Background(), ledger.Stale{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // TestQueuesFromTheCommandLine: what waits to be deleted and what is being written is
@@ -19,13 +19,13 @@ func TestQueuesFromTheCommandLine(t *testing.T) {
 		w.put("first", key, "bytes of "+key, "")
 		w.remove("first", key)
 	}
-	if _, err := w.app.Ledger.Begin(t.Context(), meta.Intent{ID: lethe.RandomID(w.clock.Now()), Backend: "main", Size: 10}); err != nil {
+	if _, err := w.app.Ledger.Begin(t.Context(), ledger.Intent{ID: lethe.RandomID(w.clock.Now()), Backend: "main", Size: 10}); err != nil {
 		t.Fatal(err)
 	}
 	w.lists("cleanup-queue", map[string]int{"": 3, "--state scheduled": 3, "--state due": 0, "--min-age 1h": 0, "--limit 2": 2, "--min-attempts 1": 0, "--reason delete": 3, "--reason expiry": 0})
 	w.lists("pending-objects", map[string]int{"": 1, "--state alive": 1, "--state silent": 0, "--backend main": 1})
 	w.clock.Advance(2 * time.Hour)
-	if _, err := w.app.Ledger.ClaimCondemned(t.Context(), meta.ClaimRequest{Worker: "worker/7", Backend: "main", Limit: 1}); err != nil {
+	if _, err := w.app.Ledger.ClaimCondemned(t.Context(), ledger.ClaimRequest{Worker: "worker/7", Backend: "main", Limit: 1}); err != nil {
 		t.Fatal(err)
 	}
 	w.lists("cleanup-queue", map[string]int{"": 3, "--state claimed": 1, "--claimed-by worker/": 1, "--claimed-by other": 0, "--state due": 2, "--min-age 1h": 3})

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // service is a bucket of an S3 service of which a call takes as long as a test says,
@@ -127,7 +127,7 @@ func slowness() []trial {
 		}},
 		{alert: "LetheReclaimSlowed", services: func(w *world) []string { return shared(w.t, servers.Postgres(w.t), "cloud") }, samples: 70,
 			provoke: func(w *world) {
-				w.instance(meta.InstanceInfo{Host: "serves", Roles: []string{"serve"}, BackoffLevel: 4})
+				w.instance(ledger.InstanceInfo{Host: "serves", Roles: []string{"serve"}, BackoffLevel: 4})
 				w.await(`"by":"client latency elsewhere"`)
 			}, mend: func(w *world) {
 				w.stop()

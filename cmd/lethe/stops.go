@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // printStops writes what is held by persons, and what limits have stopped.
@@ -16,7 +16,7 @@ func (c *cli) printStops(s admin.Status) {
 	for _, g := range s.Stops {
 		of := cmp.Or(g.Name, g.Subject)
 		switch {
-		case g.Kind == string(meta.GuardClock):
+		case g.Kind == string(ledger.GuardClock):
 			printf(c.out, "\nTHE CLOCKS DIFFER: %s\nCorrect the wrong clock; they are compared again by the hour.\n", g.Reason)
 		case g.Until != 0:
 			printf(c.out, "\nDELETIONS WAIT until %s (%s of %s): %s\n", stamp(g.Until.Time()), g.Kind, cmp.Or(of, "the store"), g.Reason)

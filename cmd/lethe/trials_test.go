@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func trials() []trial {
@@ -32,7 +32,7 @@ func trials() []trial {
 		{alert: "LetheUnresolvedIntents", settings: []string{"reclaim.reap.enabled=true", "reclaim.reap.schedule=every 24h", "reclaim.reap.batch=1"}, provoke: func(w *world) {
 			for range 3 {
 				id := lethe.RandomID(w.clock.Now())
-				if _, err := w.app.Ledger.Begin(context.Background(), meta.Intent{ID: id, Backend: "main", Size: 10}); err != nil {
+				if _, err := w.app.Ledger.Begin(context.Background(), ledger.Intent{ID: id, Backend: "main", Size: 10}); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -128,7 +128,7 @@ func doubts() []trial {
 			w.one("")
 			w.remove("first", "a")
 			w.clock.Advance(time.Hour)
-			if _, err := w.app.Ledger.ClaimCondemned(context.Background(), meta.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1}); err != nil {
+			if _, err := w.app.Ledger.ClaimCondemned(context.Background(), ledger.ClaimRequest{Worker: "dead", Backend: "main", Limit: 1}); err != nil {
 				w.t.Fatal(err)
 			}
 			w.clock.Advance(time.Hour)

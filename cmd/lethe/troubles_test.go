@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cmd/lethe/app"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // await waits for a line of the server's log.
@@ -26,9 +26,9 @@ func (w *world) orphaned() {
 	w.t.Helper()
 	w.bucket("first")
 	id, digest := lethe.RandomID(w.clock.Now()), strings.Repeat("0", 64)
-	_, err := w.app.Ledger.Begin(context.Background(), meta.Intent{ID: id, Backend: "main", Size: 10, Promotion: &meta.Promotion{Commit: meta.Commit{
-		Op: lethe.RandomID(w.clock.Now()), Object: meta.Object{Bucket: "first", Key: "a", Size: 10},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 10}, Blobs: []meta.Uploaded{{Blob: id, Size: 10, Digest: digest}},
+	_, err := w.app.Ledger.Begin(context.Background(), ledger.Intent{ID: id, Backend: "main", Size: 10, Promotion: &ledger.Promotion{Commit: ledger.Commit{
+		Op: lethe.RandomID(w.clock.Now()), Object: ledger.Object{Bucket: "first", Key: "a", Size: 10},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 10}, Blobs: []ledger.Uploaded{{Blob: id, Size: 10, Digest: digest}},
 	}}})
 	if err != nil {
 		w.t.Fatal(err)
@@ -152,7 +152,7 @@ func absences() []trial {
 		}},
 		{alert: "LetheInstanceSilent", services: func(w *world) []string { return shared(w.t, servers.Postgres(w.t), "cloud") },
 			provoke: func(w *world) {
-				w.instance(meta.InstanceInfo{Host: "killed"})
+				w.instance(ledger.InstanceInfo{Host: "killed"})
 				w.clock.Advance(2 * time.Minute)
 			}, mend: func(w *world) { w.clock.Advance(16 * time.Minute) }},
 	}
@@ -161,13 +161,13 @@ func absences() []trial {
 // walkCutOff is a walk that has begun and does not go on.
 func (w *world) walkCutOff() {
 	w.t.Helper()
-	if _, err := w.app.Ledger.BeginWalk(context.Background(), meta.WalkStart{ID: lethe.RandomID(w.clock.Now()), Backend: "main", GiveUp: time.Hour}); err != nil {
+	if _, err := w.app.Ledger.BeginWalk(context.Background(), ledger.WalkStart{ID: lethe.RandomID(w.clock.Now()), Backend: "main", GiveUp: time.Hour}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // instance is a sign of life of another instance.
-func (w *world) instance(info meta.InstanceInfo) {
+func (w *world) instance(info ledger.InstanceInfo) {
 	w.t.Helper()
 	if err := w.app.Ledger.BeatInstance(context.Background(), "another", info); err != nil {
 		w.t.Fatal(err)

@@ -16,12 +16,12 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cmd/lethe/app"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // halfway begins to upload an object and answers its intent once its first half is
 // on its way; rest sends the other half, and answers the status.
-func (w *world) halfway(bucket, key, body string) (intent meta.Blob, rest func() int) {
+func (w *world) halfway(bucket, key, body string) (intent ledger.Blob, rest func() int) {
 	w.t.Helper()
 	ctx := context.Background()
 	url, err := awss3.NewPresignClient(w.s3("", "")).PresignPutObject(ctx, &awss3.PutObjectInput{Bucket: &bucket, Key: &key})
@@ -49,7 +49,7 @@ func (w *world) halfway(bucket, key, body string) (intent meta.Blob, rest func()
 		w.t.Fatal(err)
 	}
 	for {
-		list, err := w.app.Ledger.Blobs(ctx, meta.BlobQuery{States: []lethe.State{lethe.Pending}})
+		list, err := w.app.Ledger.Blobs(ctx, ledger.BlobQuery{States: []lethe.State{lethe.Pending}})
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -270,7 +271,7 @@ func (f *folder) compare(ctx context.Context) (err error) {
 		return err
 	}
 	rows := map[string]int64{}
-	for q := (meta.BlobQuery{Backend: "main", Limit: 1000}); ; {
+	for q := (ledger.BlobQuery{Backend: "main", Limit: 1000}); ; {
 		list, err := db.Blobs(ctx, q)
 		if err != nil {
 			return err

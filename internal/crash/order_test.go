@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/fsblob/strictfs"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -70,9 +71,9 @@ func newLab(t *testing.T, f flaw) *lab {
 	id, err := l.db.Identity(t.Context())
 	must(t, err)
 	l.store = id.ID
-	_, err = l.db.AddBackend(t.Context(), meta.Backend{ID: "main"})
+	_, err = l.db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	must(t, err)
-	_, err = l.db.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "o", Domain: "o"})
+	_, err = l.db.CreateBucket(t.Context(), ledger.Bucket{Name: "b", Owner: "o", Domain: "o"})
 	must(t, err)
 	var seen blob.Store = disk
 	var ledger rows = watched{l.db, l}
@@ -175,26 +176,26 @@ type watched struct {
 	lab *lab
 }
 
-func (w watched) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+func (w watched) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	for _, b := range c.Blobs {
 		w.lab.refer(b.Blob, b.Size)
 	}
 	return w.rows.Commit(ctx, c)
 }
 
-func (w watched) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+func (w watched) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	w.lab.refer(c.Part.BlobID, c.Part.Size)
 	return w.rows.CommitPart(ctx, c)
 }
 
-func (w watched) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+func (w watched) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
 	left, err := fsblob.OpenFS(w.lab.fs.CrashClone(0, rand.New(rand.NewPCG(1, 1))), fsblob.Options{})
 	if err != nil {
-		return meta.Settled{}, err
+		return ledger.Settled{}, err
 	}
 	for _, item := range s.Items {
 		w.lab.settled++
-		if _, err := left.Stat(ctx, lethe.BlobKey(w.lab.store, item.ID)); item.Result == meta.Gone && !errors.Is(err, blob.ErrNotExist) {
+		if _, err := left.Stat(ctx, lethe.BlobKey(w.lab.store, item.ID)); item.Result == ledger.Gone && !errors.Is(err, blob.ErrNotExist) {
 			w.lab.violate("blob %s is forgotten, and lies on the disk: %v", item.ID, err)
 		}
 	}
@@ -220,7 +221,7 @@ type flushing struct {
 	store *writeBehind
 }
 
-func (f flushing) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+func (f flushing) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	out, err := f.rows.Commit(ctx, c)
 	for key, data := range f.store.held {
 		delete(f.store.held, key)
@@ -235,15 +236,15 @@ type hastening struct {
 	lab *lab
 }
 
-func (h hastening) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+func (h hastening) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
 	for _, item := range d.Items {
 		res, err := h.Resolve(ctx, d.Bucket, item.Key)
 		if err != nil {
-			return meta.Deletions{}, err
+			return ledger.Deletions{}, err
 		}
 		for _, seg := range res.Segments {
 			if _, err := h.lab.disk.Delete(ctx, []string{lethe.BlobKey(h.lab.store, seg.Blobs[0].ID)}); err != nil {
-				return meta.Deletions{}, err
+				return ledger.Deletions{}, err
 			}
 		}
 	}
@@ -272,7 +273,7 @@ type unlinking struct {
 	store *unlinkBehind
 }
 
-func (u unlinking) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+func (u unlinking) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
 	out, err := u.rows.Settle(ctx, s)
 	_, derr := u.store.Store.Delete(ctx, u.store.held)
 	return out, errors.Join(err, derr)
@@ -286,7 +287,7 @@ func (l *lab) live(ctx context.Context) error {
 		return err
 	}
 	remove := func(key string) error {
-		_, err := l.objects.Delete(ctx, object.DeleteRequest{Bucket: "b", Items: []meta.DeleteItem{{Key: key}}})
+		_, err := l.objects.Delete(ctx, object.DeleteRequest{Bucket: "b", Items: []ledger.DeleteItem{{Key: key}}})
 		return err
 	}
 	steps := []func() error{
@@ -330,7 +331,7 @@ func (l *lab) multipart(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		done.Parts = append(done.Parts, meta.PartName{Number: n, ETag: part.ETag})
+		done.Parts = append(done.Parts, ledger.PartName{Number: n, ETag: part.ETag})
 	}
 	_, err = l.objects.Complete(ctx, done)
 	return err

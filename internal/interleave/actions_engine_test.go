@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // intents are what happens to writes under way.
@@ -19,7 +19,7 @@ func intents() []action {
 	idle := func(a *act) lethe.ID { return a.f.idle.Blobs[0].Blob }
 	claim := func(age time.Duration) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			c, err := a.db.ClaimIntents(a.ctx, meta.ClaimRequest{Worker: "w", Limit: 100, MinAge: age})
+			c, err := a.db.ClaimIntents(a.ctx, ledger.ClaimRequest{Worker: "w", Limit: 100, MinAge: age})
 			a.claimed(c.Fence)
 			out := []string{}
 			for _, i := range c.Intents {
@@ -30,12 +30,12 @@ func intents() []action {
 	}
 	return []action{
 		{name: "Begin on what is small", changes: "room on small", reads: "backend small", run: func(a *act) (any, error) {
-			return wrap(a.db.Begin(a.ctx, meta.Intent{ID: a.id(), Backend: "small", Size: 10}))
+			return wrap(a.db.Begin(a.ctx, ledger.Intent{ID: a.id(), Backend: "small", Size: 10}))
 		}},
 		{name: "Begin with a promise", changes: "promotions of a", reads: "bucket b, key a, backend disk", run: func(a *act) (any, error) {
 			c := reference(a.op(), "b", "a", "one")
-			c.Blobs = []meta.Uploaded{{Blob: a.id(), Size: 3, Digest: sum("one")}}
-			return wrap(a.db.Begin(a.ctx, meta.Intent{ID: c.Blobs[0].Blob, Backend: "disk", Size: 3, Promotion: &meta.Promotion{Commit: c}}))
+			c.Blobs = []ledger.Uploaded{{Blob: a.id(), Size: 3, Digest: sum("one")}}
+			return wrap(a.db.Begin(a.ctx, ledger.Intent{ID: c.Blobs[0].Blob, Backend: "disk", Size: 3, Promotion: &ledger.Promotion{Commit: c}}))
 		}},
 		{name: "Beat of one", changes: "intents", run: beat(others)},
 		{name: "Beat of new", changes: "intents", run: beat(newer)},
@@ -44,7 +44,7 @@ func intents() []action {
 		{name: "Abandon one", changes: "intents", run: func(a *act) (any, error) { return none(a.db.Abandon(a.ctx, others(a), true)) }},
 		{name: "Abandon what is idle", changes: "intent idle", run: func(a *act) (any, error) { return none(a.db.Abandon(a.ctx, idle(a), false)) }},
 		{name: "CondemnLate", changes: "intents", run: func(a *act) (any, error) {
-			return none(a.db.CondemnLate(a.ctx, meta.LateBytes{Blob: others(a), Backend: "disk", Size: 1}))
+			return none(a.db.CondemnLate(a.ctx, ledger.LateBytes{Blob: others(a), Backend: "disk", Size: 1}))
 		}},
 		{name: "ClaimIntents", passes: true, changes: "intents", run: claim(0)},
 		{name: "ClaimIntents that are silent", passes: true, changes: "intent idle, intents", run: claim(time.Hour)},
@@ -69,25 +69,25 @@ func intents() []action {
 
 // queue is the cleanup of condemned blobs.
 func queue() []action {
-	claim := func(l meta.Limit) func(*act) (any, error) {
+	claim := func(l ledger.Limit) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			c, err := a.db.ClaimCondemned(a.ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100, Deletes: l})
+			c, err := a.db.ClaimCondemned(a.ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100, Deletes: l})
 			a.claimed(c.Fence)
 			return idsOf(c.Blobs), err
 		}
 	}
-	settle := func(r meta.Result) func(*act) (any, error) {
+	settle := func(r ledger.Result) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			item := meta.SettleItem{ID: a.f.condemned[0].ID, Result: r, RetryAt: a.f.now}
-			return wrap(a.db.Settle(a.ctx, meta.Settlement{Fence: a.f.deletes, Items: []meta.SettleItem{item}}))
+			item := ledger.SettleItem{ID: a.f.condemned[0].ID, Result: r, RetryAt: a.f.now}
+			return wrap(a.db.Settle(a.ctx, ledger.Settlement{Fence: a.f.deletes, Items: []ledger.SettleItem{item}}))
 		}
 	}
 	letters := func(a *act) []lethe.ID { return []lethe.ID{a.f.dead[0].ID, a.f.dead[1].ID} }
 	return []action{
-		{name: "ClaimCondemned", passes: true, changes: "claimed, condemned", reads: "backend disk, clock", run: claim(meta.Limit{})},
-		{name: "ClaimCondemned within limits", passes: true, changes: "claimed, condemned, guards", reads: "backend disk, clock", run: claim(meta.Limit{Ask: 2})},
-		{name: "Settle as gone", changes: "claimed", run: settle(meta.Gone)},
-		{name: "Settle as failed", changes: "claimed", run: settle(meta.Failed)},
+		{name: "ClaimCondemned", passes: true, changes: "claimed, condemned", reads: "backend disk, clock", run: claim(ledger.Limit{})},
+		{name: "ClaimCondemned within limits", passes: true, changes: "claimed, condemned, guards", reads: "backend disk, clock", run: claim(ledger.Limit{Ask: 2})},
+		{name: "Settle as gone", changes: "claimed", run: settle(ledger.Gone)},
+		{name: "Settle as failed", changes: "claimed", run: settle(ledger.Failed)},
 		{name: "ExtendGrace", changes: "condemned, claimed", run: func(a *act) (any, error) {
 			return none(a.db.ExtendGrace(a.ctx, a.f.condemned[1].ContentID))
 		}},
@@ -135,27 +135,27 @@ func placed() []action {
 	lease := 2 * gracePlaced
 	trim := func(n int) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			return wrap(a.db.TrimCopies(a.ctx, meta.Trim{
+			return wrap(a.db.TrimCopies(a.ctx, ledger.Trim{
 				Content: a.f.solo[n].ContentID, Blobs: []lethe.ID{a.f.solo[n].ID}, Reason: lethe.ReasonSurplus, Fence: a.f.placed, Lease: lease,
 			}))
 		}
 	}
 	begin := func(source func(*act) lethe.ID) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			return wrap(a.db.BeginCopy(a.ctx, meta.CopyIntent{ID: a.id(), Backend: "tape", Source: source(a), Fence: a.f.placed, Lease: lease}))
+			return wrap(a.db.BeginCopy(a.ctx, ledger.CopyIntent{ID: a.id(), Backend: "tape", Source: source(a), Fence: a.f.placed, Lease: lease}))
 		}
 	}
-	commit := func(of func(*act) (meta.Blob, lethe.ID)) func(*act) (any, error) {
+	commit := func(of func(*act) (ledger.Blob, lethe.ID)) func(*act) (any, error) {
 		return func(a *act) (any, error) {
 			b, source := of(a)
-			return none(a.db.CommitCopy(a.ctx, meta.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Fence: a.f.placed, Lease: lease}))
+			return none(a.db.CommitCopy(a.ctx, ledger.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Fence: a.f.placed, Lease: lease}))
 		}
 	}
 	part := func(a *act) lethe.ID { return a.f.stored["up"][0].BlobID }
-	result := func(r meta.PlacementResult) func(*act) (any, error) {
+	result := func(r ledger.PlacementResult) func(*act) (any, error) {
 		return func(a *act) (any, error) {
 			r.ID, r.RetryAt = a.f.one.ContentID, a.f.now
-			return wrap(a.db.SettlePlacements(a.ctx, a.f.placed, []meta.PlacementResult{r}))
+			return wrap(a.db.SettlePlacements(a.ctx, a.f.placed, []ledger.PlacementResult{r}))
 		}
 	}
 	return []action{
@@ -164,10 +164,10 @@ func placed() []action {
 		{name: "BeginCopy of solo", eager: lost, changes: "content solo", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.solo[0].ID })},
 		{name: "BeginCopy of one", eager: lost, changes: "content one", reads: "backend tape", run: begin(func(a *act) lethe.ID { return a.f.one.ID })},
 		{name: "BeginCopy of a part", eager: lost, changes: "upload up", reads: "backend tape", run: begin(part)},
-		{name: "CommitCopy of one", eager: lost, changes: "content one, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copied, a.f.one.ID })},
-		{name: "CommitCopy of a part", eager: lost, changes: "upload up, intents", run: commit(func(a *act) (meta.Blob, lethe.ID) { return a.f.copiedPart, part(a) })},
+		{name: "CommitCopy of one", eager: lost, changes: "content one, intents", run: commit(func(a *act) (ledger.Blob, lethe.ID) { return a.f.copied, a.f.one.ID })},
+		{name: "CommitCopy of a part", eager: lost, changes: "upload up, intents", run: commit(func(a *act) (ledger.Blob, lethe.ID) { return a.f.copiedPart, part(a) })},
 		{name: "ClaimPlacements", passes: true, changes: "placements, content one, content solo, content new", run: func(a *act) (any, error) {
-			p, err := a.db.ClaimPlacements(a.ctx, meta.PlacementClaim{Worker: "w", Limit: 100, Lease: lease})
+			p, err := a.db.ClaimPlacements(a.ctx, ledger.PlacementClaim{Worker: "w", Limit: 100, Lease: lease})
 			a.claimed(p.Fence)
 			out := []string{}
 			for _, i := range p.Items {
@@ -175,13 +175,13 @@ func placed() []action {
 			}
 			return out, err
 		}},
-		{name: "SettlePlacements done", changes: "placements, content one", run: result(meta.PlacementResult{Done: true})},
-		{name: "SettlePlacements again", changes: "placements, content one", run: result(meta.PlacementResult{Error: "no"})},
+		{name: "SettlePlacements done", changes: "placements, content one", run: result(ledger.PlacementResult{Done: true})},
+		{name: "SettlePlacements again", changes: "placements, content one", run: result(ledger.PlacementResult{Error: "no"})},
 		{name: "KeepPlacement", changes: "placements, content one", run: func(a *act) (any, error) {
 			return none(a.db.KeepPlacement(a.ctx, a.f.one.ContentID, a.f.placed, lease))
 		}},
 		{name: "Misplace", changes: "placements, content one", run: func(a *act) (any, error) {
-			return wrap(a.db.Misplace(a.ctx, []meta.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
+			return wrap(a.db.Misplace(a.ctx, []ledger.Subject{{ID: a.f.one.ContentID}, {ID: part(a), Part: true}, {ID: a.f.versions["b/t1"].ContentID}}))
 		}},
 	}
 }

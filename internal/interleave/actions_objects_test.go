@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // uploaded commits a body that this actor has sent.
-func uploaded(body, bucket, key string, condition meta.Precondition) func(*act) (any, error) {
+func uploaded(body, bucket, key string, condition ledger.Precondition) func(*act) (any, error) {
 	return func(a *act) (any, error) {
 		c := reference(a.op(), bucket, key, body)
-		c.Blobs, c.If = []meta.Uploaded{a.f.sent[body][a.slot]}, condition
+		c.Blobs, c.If = []ledger.Uploaded{a.f.sent[body][a.slot]}, condition
 		return wrap(a.db.Commit(a.ctx, c))
 	}
 }
@@ -25,9 +25,9 @@ func wrap[T any](v T, err error) (any, error) { return v, err }
 func copied(from, key string) func(*act) (any, error) {
 	return func(a *act) (any, error) {
 		src := a.f.versions["b/"+from]
-		return wrap(a.db.Commit(a.ctx, meta.Commit{
-			Op: a.op(), What: "copy", Object: meta.Object{Bucket: "b", Key: key, Size: src.Size, ETag: src.ETag},
-			Source: &meta.Source{Bucket: "b", Key: from, ID: src.ID},
+		return wrap(a.db.Commit(a.ctx, ledger.Commit{
+			Op: a.op(), What: "copy", Object: ledger.Object{Bucket: "b", Key: key, Size: src.Size, ETag: src.ETag},
+			Source: &ledger.Source{Bucket: "b", Key: from, ID: src.ID},
 		}))
 	}
 }
@@ -41,17 +41,17 @@ func referenced(body, bucket string) func(*act) (any, error) {
 
 func commits() []action {
 	return []action{
-		{name: "Commit new over a", changes: "key a, content new, content one, intents", reads: "bucket b", run: uploaded("new", "b", "a", meta.Precondition{})},
-		{name: "Commit one as n", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", meta.Precondition{})},
-		{name: "Commit one as n if nothing is there", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", meta.Precondition{IfNoneMatch: "*"})},
-		{name: "Commit one over due", changes: "key due, content one, intents", reads: "bucket b", run: uploaded("one", "b", "due", meta.Precondition{})},
-		{name: "Commit solo as n", changes: "key n, content solo, intents", reads: "bucket b", run: uploaded("solo", "b", "n", meta.Precondition{})},
-		{name: "Commit solo over a", changes: "key a, content solo, content one, intents", reads: "bucket b", run: uploaded("solo", "b", "a", meta.Precondition{})},
+		{name: "Commit new over a", changes: "key a, content new, content one, intents", reads: "bucket b", run: uploaded("new", "b", "a", ledger.Precondition{})},
+		{name: "Commit one as n", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", ledger.Precondition{})},
+		{name: "Commit one as n if nothing is there", changes: "key n, content one, intents", reads: "bucket b", run: uploaded("one", "b", "n", ledger.Precondition{IfNoneMatch: "*"})},
+		{name: "Commit one over due", changes: "key due, content one, intents", reads: "bucket b", run: uploaded("one", "b", "due", ledger.Precondition{})},
+		{name: "Commit solo as n", changes: "key n, content solo, intents", reads: "bucket b", run: uploaded("solo", "b", "n", ledger.Precondition{})},
+		{name: "Commit solo over a", changes: "key a, content solo, content one, intents", reads: "bucket b", run: uploaded("solo", "b", "a", ledger.Precondition{})},
 		{name: "Commit solo over a in place of its version", changes: "key a, content solo, content one, intents", reads: "bucket b", run: func(a *act) (any, error) {
-			return uploaded("solo", "b", "a", meta.Precondition{IfID: a.f.versions["b/a"].ID})(a)
+			return uploaded("solo", "b", "a", ledger.Precondition{IfID: a.f.versions["b/a"].ID})(a)
 		}},
-		{name: "Commit new over k", changes: "key k, content new, trash, intents", reads: "bucket u", run: uploaded("new", "u", "k", meta.Precondition{})},
-		{name: "Commit new into e", changes: "key e, content new, intents", reads: "bucket e", run: uploaded("new", "e", "k", meta.Precondition{})},
+		{name: "Commit new over k", changes: "key k, content new, trash, intents", reads: "bucket u", run: uploaded("new", "u", "k", ledger.Precondition{})},
+		{name: "Commit new into e", changes: "key e, content new, intents", reads: "bucket e", run: uploaded("new", "e", "k", ledger.Precondition{})},
 		{name: "Commit two without bytes", changes: "content two", reads: "bucket b", run: referenced("two two", "b")},
 		{name: "Commit two into q", changes: "content two, room of q", reads: "bucket q", run: referenced("two two", "q")},
 		{name: "Commit a copy of s", glances: true, changes: "key n, content solo", reads: "key s, bucket b", run: copied("s", "n")},
@@ -79,10 +79,10 @@ func commits() []action {
 func complete(name string, numbers ...int) func(*act) (any, error) {
 	return func(a *act) (any, error) {
 		u := a.f.uploads[name]
-		c := meta.Completion{Op: a.op(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: meta.Commit{Object: meta.Object{ETag: "m"}}}
+		c := ledger.Completion{Op: a.op(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: ledger.Commit{Object: ledger.Object{ETag: "m"}}}
 		for _, p := range a.f.stored[name] {
 			if slices.Contains(numbers, p.Number) {
-				c.Parts = append(c.Parts, meta.PartName{Number: p.Number, ETag: p.ETag})
+				c.Parts = append(c.Parts, ledger.PartName{Number: p.Number, ETag: p.ETag})
 			}
 		}
 		return wrap(a.db.Complete(a.ctx, c))
@@ -108,20 +108,20 @@ func uploads() []action {
 		{name: "CommitPart 1", changes: "upload up, intents, operation", run: storePart(1)},
 		{name: "CommitPart 3", changes: "upload up, intents", run: storePart(3)},
 		{name: "Begin a part", changes: "upload up", run: func(a *act) (any, error) {
-			return wrap(a.db.Begin(a.ctx, meta.Intent{ID: a.id(), Backend: "tape", Size: 3, UploadID: a.f.uploads["up"].ID, Part: 4}))
+			return wrap(a.db.Begin(a.ctx, ledger.Intent{ID: a.id(), Backend: "tape", Size: 3, UploadID: a.f.uploads["up"].ID, Part: 4}))
 		}},
 		{name: "AbortUpload", changes: "upload up, operation", run: func(a *act) (any, error) {
 			return none(a.db.AbortUpload(a.ctx, a.op(), "b", "m", a.f.uploads["up"].ID))
 		}},
 		{name: "AbortStale", changes: "upload up", reads: "bucket b", run: func(a *act) (any, error) {
-			return none(a.db.AbortStale(a.ctx, a.f.uploads["up"].ID, meta.Stale{Age: lying}))
+			return none(a.db.AbortStale(a.ctx, a.f.uploads["up"].ID, ledger.Stale{Age: lying}))
 		}},
 		{name: "AbortRuled", changes: "upload upr", reads: "bucket r", run: func(a *act) (any, error) {
 			return wrap(a.db.AbortRuled(a.ctx, a.f.uploads["upr"].ID))
 		}},
 		{name: "Complete upr", changes: "upload upr, content parts", reads: "bucket r", run: complete("upr", 1, 2)},
 		{name: "CreateUpload", changes: "uploads of e", reads: "bucket e", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateUpload(a.ctx, meta.Upload{Bucket: "e", Key: "m", Owner: owner}))
+			return wrap(a.db.CreateUpload(a.ctx, ledger.Upload{Bucket: "e", Key: "m", Owner: owner}))
 		}},
 	}
 }
@@ -129,18 +129,18 @@ func uploads() []action {
 // remove deletes keys.
 func remove(bucket string, keys ...string) func(*act) (any, error) {
 	return func(a *act) (any, error) {
-		d := meta.Deletion{Op: a.op(), Bucket: bucket}
+		d := ledger.Deletion{Op: a.op(), Bucket: bucket}
 		for _, k := range keys {
-			d.Items = append(d.Items, meta.DeleteItem{Key: k})
+			d.Items = append(d.Items, ledger.DeleteItem{Key: k})
 		}
 		return wrap(a.db.Delete(a.ctx, d))
 	}
 }
 
 func objects() []action {
-	expire := func(l meta.Limits) func(*act) (any, error) {
+	expire := func(l ledger.Limits) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			r, err := a.db.Expire(a.ctx, meta.Batch{Limit: 100, Limits: l})
+			r, err := a.db.Expire(a.ctx, ledger.Batch{Limit: 100, Limits: l})
 			return took(r), err
 		}
 	}
@@ -155,25 +155,25 @@ func objects() []action {
 		{name: "Delete t1", changes: "content two", reads: "bucket b", run: remove("b", "t1")},
 		{name: "Delete x in q", changes: "room of q", reads: "bucket q", run: remove("q", "x")},
 		{name: "Update a", changes: "key a", reads: "bucket b, operation", run: func(a *act) (any, error) {
-			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "a", Tags: &map[string]string{"t": fmt.Sprint(a.slot)}}))
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "a", Tags: &map[string]string{"t": fmt.Sprint(a.slot)}}))
 		}},
 		{name: "Update due so that it is held and longer", changes: "key due", reads: "bucket b", run: func(a *act) (any, error) {
-			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "due", TTL: &meta.TTLChange{TTL: 100 * time.Hour}}))
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "due", TTL: &ledger.TTLChange{TTL: 100 * time.Hour}}))
 		}},
 		{name: "Update the end of a", changes: "key a", reads: "bucket b", run: func(a *act) (any, error) {
-			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "b", Key: "a", TTL: &meta.TTLChange{TTL: time.Hour}}))
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "b", Key: "a", TTL: &ledger.TTLChange{TTL: time.Hour}}))
 		}},
 		{name: "Update tags of what is ruled", changes: "key log/y, key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
-			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "r", Key: "log/y", Tags: &map[string]string{"t": "1"}}))
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "r", Key: "log/y", Tags: &map[string]string{"t": "1"}}))
 		}},
 		{name: "Update attributes of what is due by a rule", changes: "key tmp/x", reads: "bucket r", run: func(a *act) (any, error) {
-			return wrap(a.db.Update(a.ctx, meta.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &meta.Attrs{ContentType: "x"}}))
+			return wrap(a.db.Update(a.ctx, ledger.Update{Op: a.op(), Bucket: "r", Key: "tmp/x", Attrs: &ledger.Attrs{ContentType: "x"}}))
 		}},
-		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, parked", reads: "bucket b, bucket r", run: expire(meta.Limits{})},
+		{name: "Expire", passes: true, changes: "key due, key tmp/x, content one, parked", reads: "bucket b, bucket r", run: expire(ledger.Limits{})},
 		{name: "Expire within limits", passes: true, changes: "key due, key tmp/x, content one, guards, parked", reads: "bucket b, bucket r",
-			run: expire(meta.Limits{TTL: meta.Limit{Ask: 1}, Rules: meta.Limit{Ask: 1}})},
+			run: expire(ledger.Limits{TTL: ledger.Limit{Ask: 1}, Rules: ledger.Limit{Ask: 1}})},
 		{name: "Purge", passes: true, changes: "trash, content bin, parked", reads: "bucket u", run: func(a *act) (any, error) {
-			r, err := a.db.Purge(a.ctx, meta.Batch{Limit: 100})
+			r, err := a.db.Purge(a.ctx, ledger.Batch{Limit: 100})
 			return took(r), err
 		}},
 		{name: "PurgeTrash", changes: "trash", run: func(a *act) (any, error) {
@@ -183,7 +183,7 @@ func objects() []action {
 }
 
 // took lists what a batch removed.
-func took(r meta.Reclaimed) []string {
+func took(r ledger.Reclaimed) []string {
 	out := []string{}
 	for range r.Objects {
 		out = append(out, "an object")

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 func backends() []action {
@@ -16,10 +16,10 @@ func backends() []action {
 	}
 	return []action{
 		{name: "AddBackend with another quota", changes: "backend small", run: func(a *act) (any, error) {
-			return wrap(a.db.AddBackend(a.ctx, meta.Backend{ID: "small", Quota: 5}))
+			return wrap(a.db.AddBackend(a.ctx, ledger.Backend{ID: "small", Quota: 5}))
 		}},
 		{name: "AddBackend that is new", changes: "backend new", run: func(a *act) (any, error) {
-			return wrap(a.db.AddBackend(a.ctx, meta.Backend{ID: "new", Quota: int64(a.slot)}))
+			return wrap(a.db.AddBackend(a.ctx, ledger.Backend{ID: "new", Quota: int64(a.slot)}))
 		}},
 		{name: "SetEpoch", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
 			return none(a.db.SetEpoch(a.ctx, "disk", a.f.epoch+1, a.f.epoch))
@@ -29,17 +29,17 @@ func backends() []action {
 		}},
 		{name: "HoldBackend", changes: "backend disk", closes: true, run: func(a *act) (any, error) { return none(a.db.HoldBackend(a.ctx, "disk", "stop")) }},
 		{name: "ChangeHold", changes: "backend disk", closes: true, run: func(a *act) (any, error) {
-			return none(a.db.ChangeHold(a.ctx, a.f.disk, meta.BackendHold{For: meta.HeldForBackend, Reason: "doubt"}))
+			return none(a.db.ChangeHold(a.ctx, a.f.disk, ledger.BackendHold{For: ledger.HeldForBackend, Reason: "doubt"}))
 		}},
 		{name: "SetDraining small", changes: "backend small", closes: true, run: drain("small", true)},
 		{name: "SetDraining tape", changes: "backend tape", closes: true, run: drain("tape", true)},
 		{name: "SetDraining attic no more", changes: "backend attic", closes: true, run: drain("attic", false)},
 		{name: "Begin in the attic", changes: "backend attic", run: func(a *act) (any, error) {
-			return wrap(a.db.Begin(a.ctx, meta.Intent{ID: a.id(), Backend: "attic", Size: 1}))
+			return wrap(a.db.Begin(a.ctx, ledger.Intent{ID: a.id(), Backend: "attic", Size: 1}))
 		}},
 		{name: "RemoveBackend", changes: "backend attic, walks of the attic", closes: true, run: func(a *act) (any, error) { return none(a.db.RemoveBackend(a.ctx, "attic")) }},
 		{name: "BeginWalk of the attic", changes: "walks of the attic", reads: "backend attic", run: func(a *act) (any, error) {
-			return wrap(a.db.BeginWalk(a.ctx, meta.WalkStart{ID: a.id(), Backend: "attic", GiveUp: time.Hour}))
+			return wrap(a.db.BeginWalk(a.ctx, ledger.WalkStart{ID: a.id(), Backend: "attic", GiveUp: time.Hour}))
 		}},
 		{name: "DoubtClock", changes: "clock", run: func(a *act) (any, error) { return wrap(a.db.DoubtClock(a.ctx, "disk", "ahead")) }},
 		{name: "DoubtClock of the attic", changes: "backend attic", run: func(a *act) (any, error) { return wrap(a.db.DoubtClock(a.ctx, "attic", "ahead")) }},
@@ -49,42 +49,42 @@ func backends() []action {
 func buckets() []action {
 	return []action{
 		{name: "CreateBucket", changes: "bucket new", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateBucket(a.ctx, meta.Bucket{Name: "new", Owner: owner, Most: 7}))
+			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "new", Owner: owner, Most: 7}))
 		}},
 		{name: "CreateBucket as the last", changes: "bucket new", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateBucket(a.ctx, meta.Bucket{Name: fmt.Sprint("last", a.slot), Owner: owner, Most: 6}))
+			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: fmt.Sprint("last", a.slot), Owner: owner, Most: 6}))
 		}},
 		{name: "CreateBucket e", changes: "bucket e, bucket new", run: func(a *act) (any, error) {
-			return wrap(a.db.CreateBucket(a.ctx, meta.Bucket{Name: "e", Owner: owner}))
+			return wrap(a.db.CreateBucket(a.ctx, ledger.Bucket{Name: "e", Owner: owner}))
 		}},
 		{name: "ConfigureBucket b", changes: "bucket b", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.ConfigureBucket(a.ctx, "b", meta.BucketSettings{Undo: time.Hour, QuotaObjects: 20}))
+			return wrap(a.db.ConfigureBucket(a.ctx, "b", ledger.BucketSettings{Undo: time.Hour, QuotaObjects: 20}))
 		}},
 		{name: "ConfigureBucket q", changes: "bucket q, room of q", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.ConfigureBucket(a.ctx, "q", meta.BucketSettings{QuotaObjects: 1}))
+			return wrap(a.db.ConfigureBucket(a.ctx, "q", ledger.BucketSettings{QuotaObjects: 1}))
 		}},
 		{name: "SetBucketOwner", changes: "bucket b, bucket new", run: func(a *act) (any, error) { return none(a.db.SetBucketOwner(a.ctx, "b", "another")) }},
 		{name: "DeleteBucket", changes: "bucket e, key e, uploads of e, nameless, bucket new", closes: true, run: func(a *act) (any, error) { return none(a.db.DeleteBucket(a.ctx, "e")) }},
 		{name: "PutDocument", changes: "bucket b, documents", run: func(a *act) (any, error) {
-			return none(a.db.PutDocument(a.ctx, meta.Document{Bucket: "b", Kind: "policy", Body: []byte(fmt.Sprint(a.slot))}))
+			return none(a.db.PutDocument(a.ctx, ledger.Document{Bucket: "b", Kind: "policy", Body: []byte(fmt.Sprint(a.slot))}))
 		}},
 		{name: "PutDocument in e", changes: "bucket e", run: func(a *act) (any, error) {
-			return none(a.db.PutDocument(a.ctx, meta.Document{Bucket: "e", Kind: "policy", Body: []byte("x")}))
+			return none(a.db.PutDocument(a.ctx, ledger.Document{Bucket: "e", Kind: "policy", Body: []byte("x")}))
 		}},
 		{name: "DeleteDocument", changes: "bucket b, documents", run: func(a *act) (any, error) {
-			return none(a.db.DeleteDocument(a.ctx, meta.Document{Bucket: "b", Kind: "policy"}))
+			return none(a.db.DeleteDocument(a.ctx, ledger.Document{Bucket: "b", Kind: "policy"}))
 		}},
 		{name: "AddHold on b", changes: "bucket b", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.AddHold(a.ctx, meta.Hold{Bucket: "b", Scope: meta.HoldPrefix, By: "x"}))
+			return wrap(a.db.AddHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, By: "x"}))
 		}},
 		{name: "AddHold on r", changes: "bucket r", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.AddHold(a.ctx, meta.Hold{Bucket: "r", Scope: meta.HoldObject, Key: "tmp/x", By: "x"}))
+			return wrap(a.db.AddHold(a.ctx, ledger.Hold{Bucket: "r", Scope: ledger.HoldObject, Key: "tmp/x", By: "x"}))
 		}},
 		{name: "AddHold on u", changes: "bucket u", closes: true, run: func(a *act) (any, error) {
-			return wrap(a.db.AddHold(a.ctx, meta.Hold{Bucket: "u", Scope: meta.HoldPrefix, By: "x"}))
+			return wrap(a.db.AddHold(a.ctx, ledger.Hold{Bucket: "u", Scope: ledger.HoldPrefix, By: "x"}))
 		}},
 		{name: "LiftHold", changes: "bucket b, parked", run: func(a *act) (any, error) {
-			return none(a.db.LiftHold(a.ctx, meta.Hold{Bucket: "b", Scope: meta.HoldPrefix, Key: "h/"}))
+			return none(a.db.LiftHold(a.ctx, ledger.Hold{Bucket: "b", Scope: ledger.HoldPrefix, Key: "h/"}))
 		}},
 		{name: "Unpark", passes: true, changes: "parked", reads: "bucket b, guards", run: func(a *act) (any, error) {
 			u, err := a.db.Unpark(a.ctx, 100)
@@ -96,7 +96,7 @@ func buckets() []action {
 func rules() []action {
 	set := func(rs ...lifecycle.Rule) func(*act) (any, error) {
 		return func(a *act) (any, error) {
-			return wrap(a.db.SetRules(a.ctx, meta.RulesChange{Bucket: "r", Rules: rs, By: "operator"}))
+			return wrap(a.db.SetRules(a.ctx, ledger.RulesChange{Bucket: "r", Rules: rs, By: "operator"}))
 		}
 	}
 	return []action{
@@ -104,18 +104,18 @@ func rules() []action {
 		{name: "SetRules to others", changes: "bucket r, restamp", closes: true, run: set(lifecycle.Rule{ID: "tmp", Prefix: "tmp/", Days: 300})},
 		{name: "Restamp", changes: "key tmp/x, key log/y, restamp", reads: "bucket r", run: func(a *act) (any, error) { return wrap(a.db.Restamp(a.ctx, 1)) }},
 		{name: "AllowGuard", changes: "guards", run: func(a *act) (any, error) {
-			return none(a.db.AllowGuard(a.ctx, meta.Allowance{Kind: meta.GuardPurge, Until: a.f.now.Add(time.Hour), N: 1}))
+			return none(a.db.AllowGuard(a.ctx, ledger.Allowance{Kind: ledger.GuardPurge, Until: a.f.now.Add(time.Hour), N: 1}))
 		}},
 		// A forecast: it counts what is due, and then what there is, and what goes in between
 		// may make it stop what would just have been within its limit. So the objects that
 		// it counts are not among what it reads.
 		{name: "Foresee", changes: "guards, stopped", reads: "bucket b, bucket r", run: func(a *act) (any, error) {
-			l := meta.Limit{Share: 1}
-			return wrap(a.db.Foresee(a.ctx, meta.Limits{TTL: l, Rules: l}))
+			l := ledger.Limit{Share: 1}
+			return wrap(a.db.Foresee(a.ctx, ledger.Limits{TTL: l, Rules: l}))
 		}},
-		{name: "EndStops", changes: "guards", run: func(a *act) (any, error) { return wrap(a.db.EndStops(a.ctx, meta.Limits{})) }},
+		{name: "EndStops", changes: "guards", run: func(a *act) (any, error) { return wrap(a.db.EndStops(a.ctx, ledger.Limits{})) }},
 		{name: "Purge within limits", passes: true, changes: "guards, trash, content bin", reads: "bucket u", run: func(a *act) (any, error) {
-			r, err := a.db.Purge(a.ctx, meta.Batch{Limit: 100, Limits: meta.Limits{Purge: meta.Limit{Ask: 9}}})
+			r, err := a.db.Purge(a.ctx, ledger.Batch{Limit: 100, Limits: ledger.Limits{Purge: ledger.Limit{Ask: 9}}})
 			return took(r), err
 		}},
 	}
@@ -125,34 +125,34 @@ func rules() []action {
 func walks() []action {
 	return []action{
 		{name: "BeginWalk", changes: "walk of the tape", reads: "backend tape", run: func(a *act) (any, error) {
-			return wrap(a.db.BeginWalk(a.ctx, meta.WalkStart{ID: a.id(), Backend: "tape", GiveUp: time.Second}))
+			return wrap(a.db.BeginWalk(a.ctx, ledger.WalkStart{ID: a.id(), Backend: "tape", GiveUp: time.Second}))
 		}},
 		{name: "SaveWalk", changes: "walk of the tape", run: func(a *act) (any, error) {
-			return none(a.db.SaveWalk(a.ctx, meta.WalkStep{ID: a.f.tapeWalk.ID, To: lethe.ID("p"), Counts: map[string]int64{"x": 1}}))
+			return none(a.db.SaveWalk(a.ctx, ledger.WalkStep{ID: a.f.tapeWalk.ID, To: lethe.ID("p"), Counts: map[string]int64{"x": 1}}))
 		}},
 		{name: "Sight", changes: "walk of the tape", run: func(a *act) (any, error) {
-			return wrap(a.db.Sight(a.ctx, meta.Sighting{Walk: a.f.tapeWalk.ID, Findings: []meta.Finding{{Key: "f", Kind: meta.FoundForeign}}}))
+			return wrap(a.db.Sight(a.ctx, ledger.Sighting{Walk: a.f.tapeWalk.ID, Findings: []ledger.Finding{{Key: "f", Kind: ledger.FoundForeign}}}))
 		}},
 		{name: "FinishWalk of the tape", changes: "walk of the tape", run: func(a *act) (any, error) {
-			return wrap(a.db.FinishWalk(a.ctx, meta.WalkEnd{ID: a.f.tapeWalk.ID, Outcome: "ok"}))
+			return wrap(a.db.FinishWalk(a.ctx, ledger.WalkEnd{ID: a.f.tapeWalk.ID, Outcome: "ok"}))
 		}},
 		{name: "Sight the orphan as foreign", changes: "walk of the disk", run: func(a *act) (any, error) {
-			return wrap(a.db.Sight(a.ctx, meta.Sighting{Walk: a.f.walk.ID, Findings: []meta.Finding{{Key: a.f.orphan, Kind: meta.FoundForeign}}}))
+			return wrap(a.db.Sight(a.ctx, ledger.Sighting{Walk: a.f.walk.ID, Findings: []ledger.Finding{{Key: a.f.orphan, Kind: ledger.FoundForeign}}}))
 		}},
 		{name: "FinishWalk", changes: "walk of the disk", run: func(a *act) (any, error) {
-			return wrap(a.db.FinishWalk(a.ctx, meta.WalkEnd{ID: a.f.walk.ID, Outcome: "ok"}))
+			return wrap(a.db.FinishWalk(a.ctx, ledger.WalkEnd{ID: a.f.walk.ID, Outcome: "ok"}))
 		}},
 		{name: "CondemnOrphans", changes: "walk of the disk, condemned", reads: "backend disk, clock", run: func(a *act) (any, error) {
-			return wrap(a.db.CondemnOrphans(a.ctx, meta.OrphanRequest{Walk: a.f.walk.ID, Backend: "disk", Epoch: a.f.epoch, Grace: time.Hour, Limit: 10}))
+			return wrap(a.db.CondemnOrphans(a.ctx, ledger.OrphanRequest{Walk: a.f.walk.ID, Backend: "disk", Epoch: a.f.epoch, Grace: time.Hour, Limit: 10}))
 		}},
 		{name: "StartRun", changes: "runs", run: func(a *act) (any, error) {
-			return none(a.db.StartRun(a.ctx, meta.Run{ID: a.id(), Routine: "verify", Worker: "w"}))
+			return none(a.db.StartRun(a.ctx, ledger.Run{ID: a.id(), Routine: "verify", Worker: "w"}))
 		}},
 		{name: "BeatRun", changes: "runs", run: func(a *act) (any, error) { return none(a.db.BeatRun(a.ctx, a.f.run, nil)) }},
 		{name: "FinishRun", changes: "runs", run: func(a *act) (any, error) { return none(a.db.FinishRun(a.ctx, a.f.run, "ok", nil)) }},
 		{name: "InterruptRuns", changes: "runs", run: func(a *act) (any, error) { return wrap(a.db.InterruptRuns(a.ctx, "w")) }},
 		{name: "BeginRun", changes: "runs", run: func(a *act) (any, error) {
-			return wrap(a.db.BeginRun(a.ctx, meta.Solo{Run: meta.Run{ID: a.id(), Routine: "reconcile", Worker: fmt.Sprint(a.slot)}, Stale: time.Hour}))
+			return wrap(a.db.BeginRun(a.ctx, ledger.Solo{Run: ledger.Run{ID: a.id(), Routine: "reconcile", Worker: fmt.Sprint(a.slot)}, Stale: time.Hour}))
 		}},
 		{name: "EndStaleRuns", changes: "runs", run: func(a *act) (any, error) { return wrap(a.db.EndStaleRuns(a.ctx, time.Hour)) }},
 	}
@@ -164,14 +164,16 @@ func lists() []action {
 		{name: "SealReceipts", changes: "receipts", run: func(a *act) (any, error) { return none(a.db.SealReceipts(a.ctx, a.f.segment)) }},
 		{name: "DropReceipts", changes: "receipts", run: func(a *act) (any, error) { return wrap(a.db.DropReceipts(a.ctx, 0, 10)) }},
 		{name: "AddAccessKey", changes: "keys", run: func(a *act) (any, error) {
-			return wrap(a.db.AddAccessKey(a.ctx, meta.AccessKey{ID: "another", Secret: fmt.Sprint(a.slot)}))
+			return wrap(a.db.AddAccessKey(a.ctx, ledger.AccessKey{ID: "another", Secret: fmt.Sprint(a.slot)}))
 		}},
 		{name: "RemoveAccessKey", changes: "keys", run: func(a *act) (any, error) { return none(a.db.RemoveAccessKey(a.ctx, "key")) }},
 		{name: "AddAdminToken", changes: "tokens", run: func(a *act) (any, error) {
-			return wrap(a.db.AddAdminToken(a.ctx, meta.AdminToken{ID: fmt.Sprint(a.slot), Name: "another", Role: "viewer", Hash: "h"}, 0))
+			return wrap(a.db.AddAdminToken(a.ctx, ledger.AdminToken{ID: fmt.Sprint(a.slot), Name: "another", Role: "viewer", Hash: "h"}, 0))
 		}},
 		{name: "RemoveAdminToken", changes: "tokens", run: func(a *act) (any, error) { return none(a.db.RemoveAdminToken(a.ctx, "token")) }},
-		{name: "BeatInstance", changes: "instances", run: func(a *act) (any, error) { return none(a.db.BeatInstance(a.ctx, "i", meta.InstanceInfo{PID: a.slot})) }},
+		{name: "BeatInstance", changes: "instances", run: func(a *act) (any, error) {
+			return none(a.db.BeatInstance(a.ctx, "i", ledger.InstanceInfo{PID: a.slot}))
+		}},
 		{name: "RemoveInstance", changes: "instances", run: func(a *act) (any, error) { return none(a.db.RemoveInstance(a.ctx, "i")) }},
 		{name: "ShareSecret", changes: "secrets", run: func(a *act) (any, error) { return wrap(a.db.ShareSecret(a.ctx, "s", fmt.Sprint(a.slot))) }},
 	}

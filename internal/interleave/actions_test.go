@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/metatest"
 )
@@ -103,7 +104,7 @@ var lost = []error{lethe.ErrFenced, lethe.ErrContentGone, lethe.ErrReaped, lethe
 func none(err error) (any, error) { return nil, err }
 
 // idsOf lists the names of blobs.
-func idsOf(blobs []meta.Blob) []string {
+func idsOf(blobs []ledger.Blob) []string {
 	out := []string{}
 	for _, b := range blobs {
 		out = append(out, string(b.ID))

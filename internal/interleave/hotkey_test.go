@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // outrun lets actor 1 replace an object over and over, and actor 0 go on only while
@@ -31,7 +31,7 @@ func TestHotKey(t *testing.T) {
 	w := newWorld(t, stepwise.Cluster(t).Database())
 	replace := func(a *act) (any, error) {
 		for range 40 {
-			c := meta.Commit{Op: a.id(), What: "put", Object: meta.Object{Bucket: "b", Key: "a", ETag: "empty"}}
+			c := ledger.Commit{Op: a.id(), What: "put", Object: ledger.Object{Bucket: "b", Key: "a", ETag: "empty"}}
 			if _, err := a.db.Commit(a.ctx, c); err != nil {
 				return nil, err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/interleave/stepwise"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/metatest"
 )
@@ -104,7 +105,7 @@ func tell(v any, err error) answer {
 	if taken, ok := v.([]string); ok {
 		return answer{taken: taken}
 	}
-	if d, ok := v.(meta.Deletions); ok {
+	if d, ok := v.(ledger.Deletions); ok {
 		out := make([]any, 0, 2*len(d.Items))
 		for _, i := range d.Items {
 			out = append(out, i.Existed, i.ID, roots(i.Err))

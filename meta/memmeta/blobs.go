@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // set makes a blob what next says: the row, its indexes, the counters of its
 // backend and state, and the hook, in one place. The backend stays.
-func (db *DB) set(b *blob, next meta.Blob) {
+func (db *DB) set(b *blob, next ledger.Blob) {
 	from := b.State
 	db.unindex(b)
 	b.Blob = next
@@ -125,7 +125,7 @@ func (d death) after(o death) bool {
 func (db *DB) condemn(b *blob, d death) {
 	next := b.Blob
 	next.State, next.Reason, next.DiedAt = lethe.Condemned, d.reason, d.at
-	next.Claim = meta.Claim{}
+	next.Claim = ledger.Claim{}
 	next.DueAt = db.now
 	if b.State == lethe.Live && d.reason != lethe.ReasonDuplicate {
 		next.DueAt = db.now.Add(db.opts.ReadGrace)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -13,13 +14,13 @@ import (
 func (b *blob) blockSums() lethe.BlockSums { return lethe.BlockSums{Size: b.Block, Sums: b.sums} }
 
 // keepBlocks gives the row, which becomes next, the sums of its blocks.
-func (b *blob) keepBlocks(next *meta.Blob, sums lethe.BlockSums) {
+func (b *blob) keepBlocks(next *ledger.Blob, sums lethe.BlockSums) {
 	next.Block, b.sums = sums.Size, slices.Clone(sums.Sums)
 }
 
 // fewSums are the sums that go with the first of some copies that has them, if a row
 // of the other ledger could hold them.
-func (db *DB) fewSums(copies []meta.Blob) lethe.BlockSums {
+func (db *DB) fewSums(copies []ledger.Blob) lethe.BlockSums {
 	for _, c := range copies {
 		if b := db.byID[c.ID]; b.Block > 0 && len(b.sums) <= meta.SumsPerRow {
 			return lethe.BlockSums{Size: b.Block, Sums: slices.Clone(b.sums)}

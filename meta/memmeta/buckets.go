@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name,
 // ErrTooManyBuckets.
-func (db *DB) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
 		return b, err
 	}
@@ -65,19 +65,19 @@ func (db *DB) owned(owner string) (n int) {
 }
 
 // Bucket finds a bucket by name: ErrNoSuchBucket.
-func (db *DB) Bucket(ctx context.Context, name string) (meta.Bucket, error) {
-	var out meta.Bucket
+func (db *DB) Bucket(ctx context.Context, name string) (ledger.Bucket, error) {
+	var out ledger.Bucket
 	err := db.inBucket(ctx, name, func(b *bucket) { out = b.Bucket })
 	return out, err
 }
 
 // Buckets lists buckets by name.
-func (db *DB) Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, error) {
+func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) ([]ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Bucket
+	var out []ledger.Bucket
 	for _, b := range db.names.from(func(b *bucket) bool { return b.Name > q.After }) {
 		if !strings.HasPrefix(b.Name, q.Prefix) || q.Owner != "" && b.Owner != q.Owner {
 			continue
@@ -90,18 +90,18 @@ func (db *DB) Buckets(ctx context.Context, q meta.BucketQuery) ([]meta.Bucket, e
 }
 
 // ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket.
-func (db *DB) ConfigureBucket(ctx context.Context, name string, s meta.BucketSettings) (meta.Bucket, error) {
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Bucket{}, err
+		return ledger.Bucket{}, err
 	}
 	defer db.mu.Unlock()
 	s, err := settings(s)
 	if err != nil {
-		return meta.Bucket{}, err
+		return ledger.Bucket{}, err
 	}
 	b, err := db.find(name)
 	if err != nil {
-		return meta.Bucket{}, err
+		return ledger.Bucket{}, err
 	}
 	b.BucketSettings = s
 	return b.Bucket, nil
@@ -109,7 +109,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s meta.BucketSet
 
 // settings refuses settings that make no sense; durations are kept in whole
 // microseconds.
-func settings(s meta.BucketSettings) (meta.BucketSettings, error) {
+func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
 		return s, errors.New("memmeta: a bucket's times and quotas must not be negative")
 	}
@@ -185,12 +185,12 @@ func (db *DB) find(name string) (*bucket, error) {
 }
 
 // PutDocument stores a document of a bucket: ErrNoSuchBucket.
-func (db *DB) PutDocument(ctx context.Context, d meta.Document) error {
+func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	return db.documents(ctx, d, func(of map[string][]byte) { of[d.Kind] = append([]byte{}, d.Body...) })
 }
 
 // documents changes those of the bucket that is meant: ErrNoSuchBucket.
-func (db *DB) documents(ctx context.Context, d meta.Document, change func(map[string][]byte)) error {
+func (db *DB) documents(ctx context.Context, d ledger.Document, change func(map[string][]byte)) error {
 	var err error
 	gone := db.inBucket(ctx, d.Bucket, func(b *bucket) {
 		if err = b.meant(d.Into); err == nil {
@@ -216,7 +216,7 @@ func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {
 }
 
 // DeleteDocument removes a document of a bucket, if it is there: ErrNoSuchBucket.
-func (db *DB) DeleteDocument(ctx context.Context, d meta.Document) error {
+func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.documents(ctx, d, func(of map[string][]byte) { delete(of, d.Kind) })
 }
 

@@ -8,25 +8,25 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
 // ClaimCondemned stamps condemned blobs of one backend that are due and
 // unclaimed, oldest first: ErrBackendMismatch.
-func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
+func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Claimed{}, err
+		return ledger.Claimed{}, err
 	}
 	defer db.leave()
 	b := db.backend(r.Backend)
 	if b == nil {
-		return meta.Claimed{}, noBackend(r.Backend)
+		return ledger.Claimed{}, noBackend(r.Backend)
 	}
 	if b.Held != "" {
-		return meta.Claimed{}, fmt.Errorf("memmeta: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+		return ledger.Claimed{}, fmt.Errorf("memmeta: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
 	}
-	out := meta.Claimed{Now: db.now, LastDue: r.After}
+	out := ledger.Claimed{Now: db.now, LastDue: r.After}
 	rows, any := db.unclaimed(b, r)
 	if !any {
 		return out, nil
@@ -44,8 +44,8 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 	if len(out.Blobs) == 0 {
 		return out, nil
 	}
-	db.spend(guarded{meta.GuardDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
-	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int {
+	db.spend(guarded{ledger.GuardDeletes, r.Backend}, r.Deletes, int64(len(out.Blobs)))
+	slices.SortFunc(out.Blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), compareIDs(a.ID, b.ID))
 	})
 	if len(r.Turns) == 0 {
@@ -56,11 +56,11 @@ func (db *DB) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Cla
 
 // mayClaim is how many blobs may be handed out, 0 for any number; if none may, it
 // says so in the answer.
-func (db *DB) mayClaim(r meta.ClaimRequest, out *meta.Claimed) (limit int, may bool) {
+func (db *DB) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (limit int, may bool) {
 	if !r.Deletes.On() {
 		return r.Limit, true
 	}
-	at := guarded{meta.GuardDeletes, r.Backend}
+	at := guarded{ledger.GuardDeletes, r.Backend}
 	g, has := db.guard(at), db.has(at, r.Deletes)
 	left := g.Left(db.now, r.Deletes, has)
 	if left == 0 && !g.Held(db.now) {
@@ -76,7 +76,7 @@ func (db *DB) mayClaim(r meta.ClaimRequest, out *meta.Claimed) (limit int, may b
 
 // certain leaves out what may land late while the clocks are in doubt.
 func (db *DB) certain(rows []*blob, backend string) []*blob {
-	if db.guard(guarded{meta.GuardClock, backend}).Reason == "" {
+	if db.guard(guarded{ledger.GuardClock, backend}).Reason == "" {
 		return rows
 	}
 	var out []*blob
@@ -95,11 +95,11 @@ func (db *DB) newFence() int64 {
 }
 
 // claim stamps rows of a queue, which they leave.
-func (db *DB) claim(rows []*blob, worker string, fence int64) []meta.Blob {
-	out := make([]meta.Blob, 0, len(rows))
+func (db *DB) claim(rows []*blob, worker string, fence int64) []ledger.Blob {
+	out := make([]ledger.Blob, 0, len(rows))
 	for _, b := range slices.Clone(rows) {
 		next := b.Blob
-		next.Claim = meta.Claim{Worker: worker, Fence: fence, At: db.now}
+		next.Claim = ledger.Claim{Worker: worker, Fence: fence, At: db.now}
 		db.set(b, next)
 		out = append(out, next)
 	}
@@ -116,14 +116,14 @@ func (db *DB) held(id lethe.ID, s lethe.State, fence int64) *blob {
 }
 
 // Settle records what became of a claimed batch.
-func (db *DB) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
-	out := meta.Settled{}
+func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
+	out := ledger.Settled{}
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
 	defer db.leave()
 	for _, item := range s.Items {
-		if (item.Result < meta.Gone || item.Result > meta.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
+		if (item.Result < ledger.Gone || item.Result > ledger.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
 			return out, fmt.Errorf("memmeta: settle: blob %s has no result of a delete (%d)", item.ID, item.Result)
 		}
 	}
@@ -139,24 +139,24 @@ func (db *DB) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, erro
 }
 
 // left says how a settled blob left the books.
-var left = map[meta.Result]string{meta.Gone: receipt.Deleted, meta.Absent: receipt.Absent}
+var left = map[ledger.Result]string{ledger.Gone: receipt.Deleted, ledger.Absent: receipt.Absent}
 
 // settle records the result of one delete. Bytes that may still land are gone
 // only if the delete was issued, hence claimed, after the late window.
-func (db *DB) settle(b *blob, item meta.SettleItem, out *meta.Settled) {
+func (db *DB) settle(b *blob, item ledger.SettleItem, out *ledger.Settled) {
 	next := b.Blob
-	next.Claim, next.DueAt = meta.Claim{}, item.RetryAt
+	next.Claim, next.DueAt = ledger.Claim{}, item.RetryAt
 	if item.Error != "" {
 		next.LastError = item.Error
 	}
 	switch {
-	case item.Result == meta.Waits:
+	case item.Result == ledger.Waits:
 		out.Retried++
-	case item.Result == meta.Failed && item.Dead:
+	case item.Result == ledger.Failed && item.Dead:
 		next.State, next.DueAt = lethe.Dead, b.DueAt
 		next.Attempts++
 		out.Dead++
-	case item.Result == meta.Failed:
+	case item.Result == ledger.Failed:
 		next.Attempts++
 		out.Retried++
 	case b.Claim.At < b.LateUntil:
@@ -174,33 +174,33 @@ func (db *DB) settle(b *blob, item meta.SettleItem, out *meta.Settled) {
 }
 
 // RecoverClaims takes back claims that were stamped at least grace ago.
-func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
+func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.leave()
-	var out []meta.Recovered
+	var out []ledger.Recovered
 	stale := db.claimed.until(func(b *blob) bool { return b.Claim.At > db.now.Add(-grace) })
 	for _, b := range slices.Clone(first(stale, limit)) {
 		next := b.Blob
-		next.Claim = meta.Claim{}
+		next.Claim = ledger.Claim{}
 		db.set(b, next)
 		out = addRecovered(out, b)
 	}
-	slices.SortFunc(out, func(a, b meta.Recovered) int {
+	slices.SortFunc(out, func(a, b ledger.Recovered) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.State, b.State))
 	})
 	return out, nil
 }
 
-func addRecovered(out []meta.Recovered, b *blob) []meta.Recovered {
+func addRecovered(out []ledger.Recovered, b *blob) []ledger.Recovered {
 	for i := range out {
 		if out[i].Backend == b.Backend && out[i].State == b.State {
 			out[i].Claims++
 			return out
 		}
 	}
-	return append(out, meta.Recovered{Backend: b.Backend, State: b.State, Claims: 1})
+	return append(out, ledger.Recovered{Backend: b.Backend, State: b.State, Claims: 1})
 }
 
 // CondemnedDue reports whether a claim of condemned blobs due after a time would find one.
@@ -213,30 +213,30 @@ func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time
 	if b == nil {
 		return false, nil
 	}
-	_, due := db.unclaimed(b, meta.ClaimRequest{After: after})
+	_, due := db.unclaimed(b, ledger.ClaimRequest{After: after})
 	return due, nil
 }
 
 // CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
-func (db *DB) CleanBacklog(ctx context.Context, name string) (meta.Backlog, error) {
+func (db *DB) CleanBacklog(ctx context.Context, name string) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.leave()
 	b := db.backend(name)
 	if b == nil {
-		return meta.Backlog{}, nil
+		return ledger.Backlog{}, nil
 	}
 	return backlog(b.due.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.DueAt, b.Size }), nil
 }
 
 // backlog counts rows in the order of their due times.
-func backlog[T any](rows []T, now lethe.Time, due func(T) (at lethe.Time, bytes int64)) meta.Backlog {
-	var out meta.Backlog
+func backlog[T any](rows []T, now lethe.Time, due func(T) (at lethe.Time, bytes int64)) ledger.Backlog {
+	var out ledger.Backlog
 	for i, row := range rows {
 		at, bytes := due(row)
 		if at > now {
-			out.NextDue, out.Scheduled = at, min(int64(len(rows)-i), meta.MaxScheduled)
+			out.NextDue, out.Scheduled = at, min(int64(len(rows)-i), ledger.MaxScheduled)
 			break
 		}
 		if out.Count == 0 {

@@ -6,16 +6,16 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // write is a commit that was checked: nothing can fail any more.
 type write struct {
-	*meta.Commit
+	*ledger.Commit
 	bucket *bucket
 	old    *object    // the row under the key, past its time or not
 	end    lethe.Time // TTLAt of the new object
-	key    meta.ContentKey
+	key    ledger.ContentKey
 	up     []upped  // blobs to make live
 	parts  bool     // they are parts that were stored before
 	refer  *content // the content to reference without bytes
@@ -23,9 +23,9 @@ type write struct {
 
 // Commit makes an object in one transaction (docs/protocol.md, rule 2); an operation that
 // is recorded already is answered with the object that it made.
-func (db *DB) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+func (db *DB) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	defer db.leave()
 	out, err := db.commit(&c, 0)
@@ -37,37 +37,37 @@ func (db *DB) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error)
 
 // commit checks and applies a commit whose blobs carry the fence. An operation
 // that is recorded is not applied again.
-func (db *DB) commit(c *meta.Commit, fence int64) (meta.Committed, error) {
+func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		db.receipts.by = c.By
 	}
 	if err := cmp.Or(checkKey(c.Object.Key), c.CheckBlocks()); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if done := db.ops[c.Op]; done != nil {
 		return db.replay(c, done), nil
 	}
 	w, err := db.check(c)
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if w.up, err = db.uploaded(c.Blobs, fence); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := db.bytesOf(w); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := db.arrives(w); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	if err := w.quota(); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	return db.apply(w), nil
 }
 
 // check makes sure that the object may be written.
-func (db *DB) check(c *meta.Commit) (*write, error) {
+func (db *DB) check(c *ledger.Commit) (*write, error) {
 	b, err := db.find(c.Object.Bucket)
 	if err == nil {
 		err = b.meant(c.Into)
@@ -91,20 +91,20 @@ func (db *DB) check(c *meta.Commit) (*write, error) {
 
 // replay answers a commit whose operation is recorded: with the object if it is
 // still there, else with what it was.
-func (db *DB) replay(c *meta.Commit, done *meta.Outcome) meta.Committed {
+func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
 	o := cloneObject(c.Object)
 	if b := db.named(o.Bucket); b != nil {
 		if have := b.byKey[o.Key]; have != nil && have.ID == c.Op {
-			return meta.Committed{Object: have.out()}
+			return ledger.Committed{Object: have.out()}
 		}
 		o.BucketID = b.ID
 	}
 	o.ID, o.ModifiedAt = c.Op, done.At
-	return meta.Committed{Object: o}
+	return ledger.Committed{Object: o}
 }
 
 // uploaded finds the pending rows of uploaded blobs: ErrReaped.
-func (db *DB) uploaded(list []meta.Uploaded, fence int64) ([]upped, error) {
+func (db *DB) uploaded(list []ledger.Uploaded, fence int64) ([]upped, error) {
 	out := make([]upped, 0, len(list))
 	for _, u := range list {
 		b := db.byID[u.Blob]
@@ -208,8 +208,8 @@ func (b *bucket) roomFor(size int64, old *object) error {
 
 // apply makes the object. References are added before they are taken away, so
 // that a content written over itself stays.
-func (db *DB) apply(w *write) meta.Committed {
-	out := meta.Committed{Replaced: w.old.visible(db.now)}
+func (db *DB) apply(w *write) ledger.Committed {
+	out := ledger.Committed{Replaced: w.old.visible(db.now)}
 	db.supersede(w.bucket, w.Object.Key)
 	db.receipts.op = w.Op
 	c := w.refer

@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
 // ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
 // same operation, it answers the object as long as that lies under its key.
-func (db *DB) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
+func (db *DB) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	defer db.leave()
 	out, err := db.complete(c)
@@ -24,29 +24,29 @@ func (db *DB) Complete(ctx context.Context, c meta.Completion) (meta.Committed, 
 	return out, nil
 }
 
-func (db *DB) complete(c meta.Completion) (meta.Committed, error) {
+func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 	u, err := db.opened(c.UploadID, c.Bucket, c.Key)
 	if err != nil {
 		return db.completed(c, err)
 	}
 	parts, err := db.chosen(u, c)
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	commit, up, err := db.compose(u, c, parts)
 	if err == nil {
 		err = db.fresh(c.Op)
 	}
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	w, err := db.check(&commit)
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	w.up, w.parts = up, true
 	if err := w.quota(); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	for _, p := range parts {
 		u.parts.drop(p)
@@ -61,27 +61,27 @@ func (db *DB) complete(c meta.Completion) (meta.Committed, error) {
 
 // completed answers for an upload that is gone: if this very operation completed
 // it, with the object.
-func (db *DB) completed(c meta.Completion, gone error) (meta.Committed, error) {
+func (db *DB) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if done := db.ops[c.Op]; done == nil || done.What != "complete" {
-		return meta.Committed{}, gone
+		return ledger.Committed{}, gone
 	}
 	b, err := db.find(c.Bucket)
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	o := db.visible(b, c.Key)
 	if o == nil || o.ID != c.Op || o.ETag != c.Commit.Object.ETag {
-		return meta.Committed{}, gone
+		return ledger.Committed{}, gone
 	}
-	return meta.Committed{Object: o.out()}, nil
+	return ledger.Committed{Object: o.out()}, nil
 }
 
 // chosen finds the parts named, in ascending order.
-func (db *DB) chosen(u *upload, c meta.Completion) ([]*meta.Part, error) {
+func (db *DB) chosen(u *upload, c ledger.Completion) ([]*ledger.Part, error) {
 	if len(c.Parts) == 0 {
 		return nil, fmt.Errorf("no parts named: %w", lethe.ErrInvalidPart)
 	}
-	parts := make([]*meta.Part, len(c.Parts))
+	parts := make([]*ledger.Part, len(c.Parts))
 	for i, name := range c.Parts {
 		if i > 0 && name.Number <= c.Parts[i-1].Number {
 			return nil, fmt.Errorf("part %d after %d: %w", name.Number, c.Parts[i-1].Number, lethe.ErrInvalidPartOrder)
@@ -103,7 +103,7 @@ func (db *DB) chosen(u *upload, c meta.Completion) ([]*meta.Part, error) {
 
 // compose makes the commit of the parts' bytes. Parts of zero bytes are no
 // segments.
-func (db *DB) compose(u *upload, c meta.Completion, parts []*meta.Part) (meta.Commit, []upped, error) {
+func (db *DB) compose(u *upload, c ledger.Completion, parts []*ledger.Part) (ledger.Commit, []upped, error) {
 	commit := c.Commit
 	commit.Op, commit.What, commit.Source = c.Op, "complete", nil
 	o := &commit.Object
@@ -118,9 +118,9 @@ func (db *DB) compose(u *upload, c meta.Completion, parts []*meta.Part) (meta.Co
 		o.Size += p.Size
 		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
 		row := db.byID[p.BlobID]
-		up = append(up, upped{meta.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C, Blocks: row.blockSums()}, row})
+		up = append(up, upped{ledger.Uploaded{Blob: p.BlobID, Size: p.Size, Digest: p.Digest, CRC32C: row.CRC32C, Blocks: row.blockSums()}, row})
 	}
 	digest, err := lethe.MultipartDigest(sums)
-	commit.Content = meta.ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
+	commit.Content = ledger.ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
 	return commit, up, err
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // trusted says that every segment of a content has a live copy that is not suspect
@@ -26,7 +26,7 @@ func (db *DB) trusted(c *content, reach []string) bool {
 
 // openTrusted finds the content of an identity that can be referenced without
 // bytes; nil if there is none.
-func (db *DB) openTrusted(k meta.ContentKey, reach []string) *content {
+func (db *DB) openTrusted(k ledger.ContentKey, reach []string) *content {
 	if c := db.open[k]; c != nil && db.trusted(c, reach) {
 		return c
 	}
@@ -34,7 +34,7 @@ func (db *DB) openTrusted(k meta.ContentKey, reach []string) *content {
 }
 
 // unknown refuses what can be referenced in its bucket without its bytes.
-func (db *DB) unknown(c meta.Commit) error {
+func (db *DB) unknown(c ledger.Commit) error {
 	b, err := db.find(c.Object.Bucket)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 	c = db.open[w.key]
 	switch {
 	case c == nil:
-		c = &content{Content: meta.Content{ID: db.newID(), ContentKey: w.key, CreatedAt: db.now}}
+		c = &content{Content: ledger.Content{ID: db.newID(), ContentKey: w.key, CreatedAt: db.now}}
 		db.open[w.key] = c
 		db.contents.put(c)
 		db.live(c, w.up, 0)
@@ -87,7 +87,7 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 // takeOver condemns the older copies whose place the uploaded one takes. What was
 // stored as a part long ago is no better than what is there.
 func (db *DB) takeOver(c *content, replica int, w *write) {
-	r := meta.Renewal{Live: db.liveCopies(c), Replica: replica, Reach: w.Reach, Wanted: db.opts.Replicas}
+	r := ledger.Renewal{Live: db.liveCopies(c), Replica: replica, Reach: w.Reach, Wanted: db.opts.Replicas}
 	if w.parts {
 		r.Since = db.opts.ReadSince(db.now)
 	}
@@ -100,11 +100,11 @@ func (db *DB) takeOver(c *content, replica int, w *write) {
 	}
 }
 
-func (db *DB) liveCopies(c *content) (live []meta.Copy) {
+func (db *DB) liveCopies(c *content) (live []ledger.Copy) {
 	since := db.opts.TrustedSince(db.now)
 	for _, b := range db.byContent[c.ID].rows {
 		if b.State == lethe.Live {
-			live = append(live, meta.Copy{Blob: b.Blob, Trusted: b.trusted(since)})
+			live = append(live, ledger.Copy{Blob: b.Blob, Trusted: b.trusted(since)})
 		}
 	}
 	return live
@@ -118,7 +118,7 @@ func (b *blob) trusted(since lethe.Time) bool {
 
 // upped is an upload's end together with its row.
 type upped struct {
-	meta.Uploaded
+	ledger.Uploaded
 	row *blob
 }
 
@@ -129,7 +129,7 @@ func (db *DB) live(c *content, up []upped, replica int) {
 		next.State, next.ContentID, next.Segment, next.Replica = lethe.Live, c.ID, i, replica
 		next.Size, next.Digest, next.CRC32C = u.Size, u.Digest, u.CRC32C
 		u.row.keepBlocks(&next, u.Blocks)
-		next.UploadID, next.Part, next.Claim = "", 0, meta.Claim{}
+		next.UploadID, next.Part, next.Claim = "", 0, ledger.Claim{}
 		if u.Late {
 			next.LateUntil = db.now.Add(db.opts.LateWindow)
 		}
@@ -206,11 +206,11 @@ func (g *gone) sorted() []lethe.ID {
 }
 
 // segments lists the copies that a reader may use, best first.
-func (db *DB) segments(c *content) ([]meta.Segment, error) {
+func (db *DB) segments(c *content) ([]ledger.Segment, error) {
 	if c == nil {
 		return nil, nil
 	}
-	var out []meta.Segment
+	var out []ledger.Segment
 	for _, b := range db.byContent[c.ID].rows {
 		if b.State != lethe.Live {
 			continue
@@ -219,10 +219,10 @@ func (db *DB) segments(c *content) ([]meta.Segment, error) {
 			break
 		}
 		if b.Segment == len(out) {
-			out = append(out, meta.Segment{Size: b.Size, Digest: b.Digest})
+			out = append(out, ledger.Segment{Size: b.Size, Digest: b.Digest})
 		}
 		s := &out[b.Segment]
-		s.Blobs = append(s.Blobs, meta.Blob{
+		s.Blobs = append(s.Blobs, ledger.Blob{
 			ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size, Digest: b.Digest, CRC32C: b.CRC32C, Block: b.Block,
 			ContentID: b.ContentID, Segment: b.Segment, Replica: b.Replica, Suspect: b.Suspect,
 		})
@@ -239,7 +239,7 @@ func (db *DB) segments(c *content) ([]meta.Segment, error) {
 	return out, nil
 }
 
-func suspectLast(a, b meta.Blob) int {
+func suspectLast(a, b ledger.Blob) int {
 	switch {
 	case a.Suspect == b.Suspect:
 		return 0

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -34,14 +35,14 @@ type DB struct {
 	random io.Reader
 	jump   meta.Jump
 	now    lethe.Time // the transaction's; never runs back
-	store  meta.Store
+	store  ledger.Store
 	fence  int64
 
 	backends  table[*backend]
 	buckets   table[*bucket] // by id, nameless ones included
 	names     table[*bucket]
 	contents  table[*content]
-	open      map[meta.ContentKey]*content
+	open      map[ledger.ContentKey]*content
 	blobs     table[*blob]
 	byID      map[lethe.ID]*blob
 	byContent map[lethe.ID]*table[*blob] // blobs that name the content, in any state
@@ -54,14 +55,14 @@ type DB struct {
 	uploads   map[lethe.ID]*upload
 	touched   table[*upload] // by last touch
 	promos    map[lethe.ID]*promotion
-	ops       map[lethe.ID]*meta.Outcome
-	opsByAt   table[*meta.Outcome]
-	runs      table[*meta.Run]
+	ops       map[lethe.ID]*ledger.Outcome
+	opsByAt   table[*ledger.Outcome]
+	runs      table[*ledger.Run]
 	places    placements
 	walking   walking
 	parked    table[*parked]
 	lifts     table[*lifted]
-	guards    map[guarded]*meta.Guard
+	guards    map[guarded]*ledger.Guard
 	solo      map[string]lethe.ID // the last run of a routine that had to be alone
 	receipts  receipts
 }
@@ -84,7 +85,7 @@ func New(o meta.Options) *DB {
 		o.LateWindow = time.Hour
 	}
 	if o.TrustWindow == 0 {
-		o.TrustWindow = meta.DefaultTrust
+		o.TrustWindow = ledger.DefaultTrust
 	}
 	if o.OpsKept == 0 {
 		o.OpsKept = 24 * time.Hour
@@ -92,7 +93,7 @@ func New(o meta.Options) *DB {
 	db := &DB{opts: o, random: o.Random, jump: meta.Jump{Boot: o.Boot, Most: o.ClockJump}}
 	db.init()
 	db.now = db.jump.Held(o.Clock.Now())
-	db.store = meta.Store{ID: db.newID(), DB: db.newID(), CreatedAt: db.now}
+	db.store = ledger.Store{ID: db.newID(), DB: db.newID(), CreatedAt: db.now}
 	return db
 }
 
@@ -113,13 +114,13 @@ func (db *DB) init() {
 	db.opsByAt.order = outcomesByAt
 	db.runs.order = runsByID
 	db.walking.findings.order = findingsByKey
-	db.open = map[meta.ContentKey]*content{}
+	db.open = map[ledger.ContentKey]*content{}
 	db.byID = map[lethe.ID]*blob{}
 	db.byContent = map[lethe.ID]*table[*blob]{}
 	db.uploads = map[lethe.ID]*upload{}
 	db.promos = map[lethe.ID]*promotion{}
-	db.ops = map[lethe.ID]*meta.Outcome{}
-	db.guards = map[guarded]*meta.Guard{}
+	db.ops = map[lethe.ID]*ledger.Outcome{}
+	db.guards = map[guarded]*ledger.Guard{}
 	db.parked.order = parkedByPlace
 	db.lifts.order = liftsByPlace
 }
@@ -161,9 +162,9 @@ func (db *DB) ClockAhead() time.Duration {
 func (db *DB) newID() lethe.ID { return lethe.NewID(db.now, db.random) }
 
 // Identity returns who this ledger is.
-func (db *DB) Identity(ctx context.Context) (meta.Store, error) {
+func (db *DB) Identity(ctx context.Context) (ledger.Store, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Store{}, err
+		return ledger.Store{}, err
 	}
 	defer db.mu.Unlock()
 	return db.store, nil

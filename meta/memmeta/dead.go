@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
 // Dead lists dead letters by id.
-func (db *DB) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, error) {
+func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.DeadLetter
+	var out []ledger.DeadLetter
 	for _, b := range db.dead.from(func(b *blob) bool { return b.ID > q.After }) {
 		letter := db.letter(b)
 		if !chosen(q, letter) {
@@ -30,12 +30,12 @@ func (db *DB) Dead(ctx context.Context, q meta.DeadQuery) ([]meta.DeadLetter, er
 }
 
 // DeadByID answers the dead letters among the rows.
-func (db *DB) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, error) {
+func (db *DB) DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.DeadLetter
+	var out []ledger.DeadLetter
 	for i, id := range ids {
 		if b := db.byID[id]; b != nil && b.State == lethe.Dead && !slices.Contains(ids[:i], id) {
 			out = append(out, db.letter(b))
@@ -44,8 +44,8 @@ func (db *DB) DeadByID(ctx context.Context, ids []lethe.ID) ([]meta.DeadLetter, 
 	return out, nil
 }
 
-func (db *DB) letter(b *blob) meta.DeadLetter {
-	out := meta.DeadLetter{Blob: b.Blob, BucketID: b.bucket}
+func (db *DB) letter(b *blob) ledger.DeadLetter {
+	out := ledger.DeadLetter{Blob: b.Blob, BucketID: b.bucket}
 	if k := db.bucketByID(b.bucket); k != nil {
 		out.Bucket = k.Name
 	}
@@ -53,7 +53,7 @@ func (db *DB) letter(b *blob) meta.DeadLetter {
 }
 
 // chosen says whether a dead letter meets what is asked for.
-func chosen(q meta.DeadQuery, d meta.DeadLetter) bool {
+func chosen(q ledger.DeadQuery, d ledger.DeadLetter) bool {
 	return (q.Backend == "" || d.Backend == q.Backend) && (q.Reason == "" || d.Reason == q.Reason) &&
 		(q.Bucket == "" || d.Bucket == q.Bucket) && (q.DiedBy == 0 || d.DiedAt <= q.DiedBy) &&
 		d.Size >= q.MinSize && strings.Contains(d.LastError, q.Error)
@@ -96,12 +96,12 @@ func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, by lethe.Time, leav
 
 // Totals answers the exact numbers by backend and state, those that are not
 // zero.
-func (db *DB) Totals(ctx context.Context) ([]meta.Total, error) {
+func (db *DB) Totals(ctx context.Context) ([]ledger.Total, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.leave()
-	var out []meta.Total
+	var out []ledger.Total
 	for _, b := range db.backends.rows {
 		for _, t := range b.totals[lethe.Pending:] {
 			if t.Blobs != 0 || t.Bytes != 0 {

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // dueNow finds the objects that a batch may take, and one more.
-func (db *DB) dueNow(b meta.Batch) (rows []*object, limited bool) {
+func (db *DB) dueNow(b ledger.Batch) (rows []*object, limited bool) {
 	if b.Only != nil {
 		for _, n := range b.Only {
 			if o := db.version(n); o != nil && !o.parked && o.DueAt() != 0 && o.DueAt() <= db.now {
@@ -32,7 +32,7 @@ func (db *DB) dueNow(b meta.Batch) (rows []*object, limited bool) {
 }
 
 // version finds the object that is named, nil if another lies there or none.
-func (db *DB) version(n meta.Named) *object {
+func (db *DB) version(n ledger.Named) *object {
 	if o := db.under(n); o != nil && o.ID == n.ID {
 		return o
 	}
@@ -40,7 +40,7 @@ func (db *DB) version(n meta.Named) *object {
 }
 
 // under finds what lies under the key that is named.
-func (db *DB) under(n meta.Named) *object {
+func (db *DB) under(n ledger.Named) *object {
 	i, ok := slices.BinarySearchFunc(db.buckets.rows, n.Bucket, func(b *bucket, id lethe.ID) int { return compareIDs(b.ID, id) })
 	if !ok {
 		return nil
@@ -49,7 +49,7 @@ func (db *DB) under(n meta.Named) *object {
 }
 
 // trashNow finds the entries that a batch may take.
-func (db *DB) trashNow(b meta.Batch) (rows []*entry) {
+func (db *DB) trashNow(b ledger.Batch) (rows []*entry) {
 	if b.Only == nil {
 		return db.purge.between(
 			func(e *entry) bool { return e.PurgeAt >= b.After },
@@ -66,7 +66,7 @@ func (db *DB) trashNow(b meta.Batch) (rows []*entry) {
 
 // unclaimed finds the condemned blobs of a backend that a claim may take; any says
 // whether some are due at all.
-func (db *DB) unclaimed(b *backend, r meta.ClaimRequest) (rows []*blob, any bool) {
+func (db *DB) unclaimed(b *backend, r ledger.ClaimRequest) (rows []*blob, any bool) {
 	due := b.due.between(
 		func(b *blob) bool { return b.DueAt >= r.After },
 		func(b *blob) bool { return b.DueAt > db.now })
@@ -84,7 +84,7 @@ func (db *DB) unclaimed(b *backend, r meta.ClaimRequest) (rows []*blob, any bool
 
 // silent finds the intents that a claim may take; any says whether some are silent
 // at all.
-func (db *DB) silent(r meta.ClaimRequest) (rows []*blob, any bool) {
+func (db *DB) silent(r ledger.ClaimRequest) (rows []*blob, any bool) {
 	until := db.now.Add(-r.MinAge)
 	for _, b := range db.pending.between(
 		func(b *blob) bool { return b.BeatAt >= r.After },
@@ -112,12 +112,12 @@ func (db *DB) claimable(ids []lethe.ID, order func(a, b *blob) int, may func(*bl
 }
 
 // reached says whether a row lies behind the mark.
-func reached(m meta.DueMark, due lethe.Time, size int64, bucket lethe.ID, name string) bool {
+func reached(m ledger.DueMark, due lethe.Time, size int64, bucket lethe.ID, name string) bool {
 	return cmp.Or(cmp.Compare(due, m.Due), cmp.Compare(size, m.Size), compareIDs(bucket, m.Bucket), strings.Compare(name, m.Name)) > 0
 }
 
 // DueObjects pages through the objects that Expire would remove now.
-func (db *DB) DueObjects(ctx context.Context, q meta.DueQuery) (out meta.DuePage, err error) {
+func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -127,8 +127,8 @@ func (db *DB) DueObjects(ctx context.Context, q meta.DueQuery) (out meta.DuePage
 		func(o *object) bool { return o.DueAt() > db.now })
 	out.More = q.Limit > 0 && len(rows) > q.Limit
 	for _, o := range first(rows, q.Limit) {
-		out.Next = meta.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
-		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt(), Held: o.bucket.held(o.Key) != nil}
+		out.Next = ledger.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
+		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt(), Held: o.bucket.held(o.Key) != nil}
 		if o.byRule(db.now) {
 			r := o.endedBy(db.now)
 			if r == nil {
@@ -143,7 +143,7 @@ func (db *DB) DueObjects(ctx context.Context, q meta.DueQuery) (out meta.DuePage
 }
 
 // fate adds what goes with the last reference to a content.
-func (db *DB) fate(d *meta.Due, c *content) {
+func (db *DB) fate(d *ledger.Due, c *content) {
 	if c == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (db *DB) fate(d *meta.Due, c *content) {
 }
 
 // DueTrash pages through the trash entries that Purge would remove now.
-func (db *DB) DueTrash(ctx context.Context, q meta.DueQuery) (out meta.DuePage, err error) {
+func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -169,8 +169,8 @@ func (db *DB) DueTrash(ctx context.Context, q meta.DueQuery) (out meta.DuePage, 
 		func(e *entry) bool { return e.PurgeAt > db.now })
 	out.More = q.Limit > 0 && len(rows) > q.Limit
 	for _, e := range first(rows, q.Limit) {
-		out.Next = meta.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
-		d := meta.Due{Named: meta.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key,
+		out.Next = ledger.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
+		d := ledger.Due{Named: ledger.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key,
 			Size: e.Object.Size, At: e.PurgeAt}
 		if b := db.named(e.Object.Bucket); b != nil {
 			d.Held = b.held(e.Object.Key) != nil
@@ -183,7 +183,7 @@ func (db *DB) DueTrash(ctx context.Context, q meta.DueQuery) (out meta.DuePage, 
 
 // DueBlobs pages through the condemned blobs of a backend that are due, or through
 // the intents that have been silent for MinAge.
-func (db *DB) DueBlobs(ctx context.Context, q meta.DueQuery) (out []meta.Blob, err error) {
+func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (db *DB) DueBlobs(ctx context.Context, q meta.DueQuery) (out []meta.Blob, e
 	return out, nil
 }
 
-func (db *DB) silentIntents(q meta.DueQuery) (out []meta.Blob) {
+func (db *DB) silentIntents(q ledger.DueQuery) (out []ledger.Blob) {
 	rows := db.pending.between(
 		func(b *blob) bool { return reached(q.After, b.BeatAt, b.Size, "", string(b.ID)) },
 		func(b *blob) bool { return b.BeatAt > db.now.Add(-q.MinAge) })
@@ -220,7 +220,7 @@ func (db *DB) silentIntents(q meta.DueQuery) (out []meta.Blob) {
 }
 
 // ObjectsNamed reads what lies now under the keys of objects that are named.
-func (db *DB) ObjectsNamed(ctx context.Context, names []meta.Named) (out []meta.Due, err error) {
+func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -230,11 +230,11 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []meta.Named) (out []meta.
 		if o == nil {
 			continue
 		}
-		d := meta.Due{Named: meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.indexed()}
+		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.indexed()}
 		db.fate(&d, o.content)
 		out = append(out, d)
 	}
-	slices.SortFunc(out, func(a, b meta.Due) int {
+	slices.SortFunc(out, func(a, b ledger.Due) int {
 		return cmp.Or(compareIDs(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key))
 	})
 	return out, nil

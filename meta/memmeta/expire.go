@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // dying is a row that a batch removes, with the reference that it holds.
@@ -27,7 +27,7 @@ type draft struct {
 
 // fits adds a row to the draft, unless the batch is full: by rows, or by blobs
 // that the row's last reference would condemn. One row always fits.
-func (db *DB) fits(d *draft, b meta.Batch, row dying) bool {
+func (db *DB) fits(d *draft, b ledger.Batch, row dying) bool {
 	if b.Limit > 0 && len(d.rows) >= b.Limit {
 		d.more = true
 		return false
@@ -56,7 +56,7 @@ func (db *DB) fits(d *draft, b meta.Batch, row dying) bool {
 
 // reclaim releases the references of a draft, whose rows were removed. A content
 // died when the last of them was due.
-func (db *DB) reclaim(d *draft, out *meta.Reclaimed) {
+func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
 	out.Objects = len(d.rows)
 	var g gone
 	for _, row := range d.rows {
@@ -69,14 +69,14 @@ func (db *DB) reclaim(d *draft, out *meta.Reclaimed) {
 // Expire removes up to a batch of objects that are due; what only a rule ends
 // that is not in force any more is stamped anew, what is held or beyond a limit is
 // parked.
-func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Reclaimed{}, err
+		return ledger.Reclaimed{}, err
 	}
 	defer db.leave()
 	rows, limited := db.dueNow(b)
 	if len(rows) == 0 {
-		return meta.Reclaimed{LastDue: b.After}, nil
+		return ledger.Reclaimed{LastDue: b.After}, nil
 	}
 	last := rows[len(rows)-1].DueAt()
 	kept, stale := db.sift(rows)
@@ -88,7 +88,7 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 		}
 	}
 	taken := kept[:len(d.rows)]
-	out := meta.Reclaimed{LastDue: last, Restamped: len(stale), Parked: held}
+	out := ledger.Reclaimed{LastDue: last, Restamped: len(stale), Parked: held}
 	if len(taken) < len(kept) {
 		out.LastDue = taken[len(taken)-1].DueAt()
 	}
@@ -101,13 +101,13 @@ func (db *DB) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) 
 }
 
 // expire removes objects that are due.
-func (db *DB) expire(b meta.Batch, going []*object, out *meta.Reclaimed) {
+func (db *DB) expire(b ledger.Batch, going []*object, out *ledger.Reclaimed) {
 	var d draft
 	out.Rules = endedByRules(going, db.now)
 	for _, o := range going {
-		db.fits(&d, meta.Batch{}, o.dying(db.now))
+		db.fits(&d, ledger.Batch{}, o.dying(db.now))
 		if b.Only != nil {
-			out.Taken = append(out.Taken, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
+			out.Taken = append(out.Taken, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
 		}
 		db.supersede(o.bucket, o.Key)
 		db.lostByAge(o)
@@ -122,9 +122,9 @@ func (o *object) dying(now lethe.Time) dying {
 }
 
 // ExpireBacklog counts the objects that have a time.
-func (db *DB) ExpireBacklog(ctx context.Context) (meta.Backlog, error) {
+func (db *DB) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.leave()
 	return backlog(db.due.rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size }), nil

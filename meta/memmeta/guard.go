@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // AddBackend registers a backend or updates its quota.
-func (db *DB) AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, error) {
+func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error) {
 	if b.ID == "" || b.Quota < 0 {
 		return b, fmt.Errorf("memmeta: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
 	}
@@ -24,19 +24,19 @@ func (db *DB) AddBackend(ctx context.Context, b meta.Backend) (meta.Backend, err
 	row := &backend{Backend: b, due: table[*blob]{order: blobsByDue}}
 	row.CreatedAt = db.now
 	for _, s := range lethe.States {
-		row.totals[s] = meta.Total{Backend: b.ID, State: s}
+		row.totals[s] = ledger.Total{Backend: b.ID, State: s}
 	}
 	db.backends.put(row)
 	return row.Backend, nil
 }
 
 // Backends lists all backends by name.
-func (db *DB) Backends(ctx context.Context) ([]meta.Backend, error) {
+func (db *DB) Backends(ctx context.Context) ([]ledger.Backend, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	out := make([]meta.Backend, len(db.backends.rows))
+	out := make([]ledger.Backend, len(db.backends.rows))
 	for i, b := range db.backends.rows {
 		out[i] = b.Backend
 	}
@@ -76,7 +76,7 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 		return fmt.Errorf("memmeta: accept epoch %d of backend %s at %d, %d: %w", epoch, backend, b.Intended, b.Epoch, lethe.ErrFenced)
 	}
 	b.Intended, b.Epoch, b.Accepted = epoch, epoch, epoch
-	b.hold(meta.BackendHold{})
+	b.hold(ledger.BackendHold{})
 	return nil
 }
 
@@ -91,17 +91,17 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if b == nil {
 		return noBackend(backend)
 	}
-	b.hold(meta.ByPerson(reason))
+	b.hold(ledger.ByPerson(reason))
 	return nil
 }
 
-func (b *backend) hold(s meta.BackendHold) {
+func (b *backend) hold(s ledger.BackendHold) {
 	b.Held, b.HeldFor = s.Reason, s.For
 }
 
 // ChangeHold stops deletes on a backend, or lets them go on, unless it is not as seen:
 // ErrFenced.
-func (db *DB) ChangeHold(ctx context.Context, seen meta.Backend, s meta.BackendHold) error {
+func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}

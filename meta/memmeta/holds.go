@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // parked is a row that was due and must not go.
@@ -34,21 +34,21 @@ func liftsByPlace(a, b *lifted) int {
 	return cmp.Or(compareIDs(a.bucket.ID, b.bucket.ID), strings.Compare(a.prefix, b.prefix))
 }
 
-func holdsByPlace(a, b *meta.Hold) int {
+func holdsByPlace(a, b *ledger.Hold) int {
 	return cmp.Or(strings.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Scope, b.Scope), strings.Compare(a.Key, b.Key))
 }
 
 // AddHold sets a hold, or answers the one that is set: ErrNoSuchBucket,
 // ErrInvalidKey.
-func (db *DB) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
+func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 	if err := db.enter(ctx); err != nil {
 		return h, err
 	}
 	defer db.mu.Unlock()
 	switch {
-	case h.Scope < meta.HoldObject || h.Scope > meta.HoldLegal:
+	case h.Scope < ledger.HoldObject || h.Scope > ledger.HoldLegal:
 		return h, fmt.Errorf("memmeta: a hold on %s", h.Scope)
-	case h.Scope != meta.HoldPrefix || h.Key != "":
+	case h.Scope != ledger.HoldPrefix || h.Key != "":
 		if err := checkKey(h.Key); err != nil {
 			return h, err
 		}
@@ -59,11 +59,11 @@ func (db *DB) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
 	}
 	prefixes := 0
 	for _, have := range b.holds {
-		if have.Scope == meta.HoldPrefix {
+		if have.Scope == ledger.HoldPrefix {
 			prefixes++
 		}
 	}
-	if h.Scope == meta.HoldPrefix && prefixes >= meta.MaxPrefixHolds {
+	if h.Scope == ledger.HoldPrefix && prefixes >= ledger.MaxPrefixHolds {
 		return h, fmt.Errorf("memmeta: bucket %s has %d holds on prefixes", b.Name, prefixes)
 	}
 	for _, have := range b.holds {
@@ -78,16 +78,16 @@ func (db *DB) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
 }
 
 // hold is a hold of a bucket.
-type hold struct{ meta.Hold }
+type hold struct{ ledger.Hold }
 
-func (h hold) in(b *bucket) meta.Hold {
+func (h hold) in(b *bucket) ledger.Hold {
 	h.Bucket = b.Name
 	return h.Hold
 }
 
 // covers says that the hold keeps what lies under a key.
 func (h hold) covers(key string) bool {
-	if h.Scope == meta.HoldPrefix {
+	if h.Scope == ledger.HoldPrefix {
 		return strings.HasPrefix(key, h.Key)
 	}
 	return h.Key == key
@@ -104,7 +104,7 @@ func (b *bucket) held(key string) error {
 }
 
 // LiftHold ends a hold: ErrNoSuchBucket, meta.ErrNoSuchHold.
-func (db *DB) LiftHold(ctx context.Context, h meta.Hold) error {
+func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (db *DB) LiftHold(ctx context.Context, h meta.Hold) error {
 	}
 	i := slices.IndexFunc(b.holds, func(have hold) bool { return have.Scope == h.Scope && have.Key == h.Key })
 	if i < 0 {
-		return fmt.Errorf("memmeta: %s %q of %s: %w", h.Scope, h.Key, h.Bucket, meta.ErrNoSuchHold)
+		return fmt.Errorf("memmeta: %s %q of %s: %w", h.Scope, h.Key, h.Bucket, ledger.ErrNoSuchHold)
 	}
 	b.holds = slices.Delete(b.holds, i, i+1)
 	b.Holds--
@@ -130,12 +130,12 @@ func (db *DB) lift(b *bucket, prefix string) {
 }
 
 // Holds lists holds by bucket, scope and key.
-func (db *DB) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) {
+func (db *DB) Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	list := table[*meta.Hold]{order: holdsByPlace}
+	list := table[*ledger.Hold]{order: holdsByPlace}
 	for _, b := range db.names.rows {
 		for _, h := range b.holds {
 			if row := h.in(b); (q.Bucket == "" || q.Bucket == b.Name) && holdsByPlace(&row, &q.After) > 0 {
@@ -143,7 +143,7 @@ func (db *DB) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) 
 			}
 		}
 	}
-	var out []meta.Hold
+	var out []ledger.Hold
 	for _, h := range first(list.rows, q.Limit) {
 		out = append(out, *h)
 	}
@@ -151,12 +151,12 @@ func (db *DB) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) 
 }
 
 // HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
-func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]meta.Hold, error) {
-	var out []meta.Hold
+func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]ledger.Hold, error) {
+	var out []ledger.Hold
 	err := db.inBucket(ctx, name, func(b *bucket) {
 		for _, h := range b.holds {
 			if h.covers(key) {
-				out = append(out, meta.Hold{Bucket: name, Scope: h.Scope, Key: h.Key, Reason: h.Reason})
+				out = append(out, ledger.Hold{Bucket: name, Scope: h.Scope, Key: h.Key, Reason: h.Reason})
 			}
 		}
 	})
@@ -213,13 +213,13 @@ func (db *DB) parkHeldEntries(rows []*entry) (free []*entry, held int) {
 }
 
 // Unpark returns up to limit rows to their due index, where something was let go.
-func (db *DB) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+func (db *DB) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Unparked{}, err
+		return ledger.Unparked{}, err
 	}
 	defer db.mu.Unlock()
 	db.endGuards()
-	var out meta.Unparked
+	var out ledger.Unparked
 	if len(db.lifts.rows) == 0 {
 		return out, nil
 	}
@@ -277,7 +277,7 @@ func (db *DB) parksIn(b *bucket) bool {
 func (db *DB) forgetParked(b *bucket) {
 	db.parked.rows = slices.DeleteFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
 	db.lifts.rows = slices.DeleteFunc(db.lifts.rows, func(l *lifted) bool { return l.bucket == b })
-	for _, k := range []meta.GuardKind{meta.GuardRules, meta.GuardTTL} {
+	for _, k := range []ledger.GuardKind{ledger.GuardRules, ledger.GuardTTL} {
 		delete(db.guards, guarded{k, string(b.ID)})
 	}
 }

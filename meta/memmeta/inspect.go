@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The accessors below are for checkers. They walk the rows themselves, in order
@@ -27,19 +27,19 @@ func walk[T, R any](db *DB, rows func() []T, row func(T) R) iter.Seq[R] {
 }
 
 // EachBlob walks all blobs by id.
-func (db *DB) EachBlob() iter.Seq[*meta.Blob] {
-	return walk(db, func() []*blob { return db.blobs.rows }, func(b *blob) *meta.Blob { return &b.Blob })
+func (db *DB) EachBlob() iter.Seq[*ledger.Blob] {
+	return walk(db, func() []*blob { return db.blobs.rows }, func(b *blob) *ledger.Blob { return &b.Blob })
 }
 
 // EachContent walks all contents by id.
-func (db *DB) EachContent() iter.Seq[*meta.Content] {
-	return walk(db, func() []*content { return db.contents.rows }, func(c *content) *meta.Content { return &c.Content })
+func (db *DB) EachContent() iter.Seq[*ledger.Content] {
+	return walk(db, func() []*content { return db.contents.rows }, func(c *content) *ledger.Content { return &c.Content })
 }
 
 // EachObject walks all object rows by bucket id and key, those past their time
 // included. Object.Bucket is empty: BucketID names the bucket.
-func (db *DB) EachObject() iter.Seq[*meta.Object] {
-	return walk(db, db.objectRows, func(o *object) *meta.Object { return &o.Object })
+func (db *DB) EachObject() iter.Seq[*ledger.Object] {
+	return walk(db, db.objectRows, func(o *object) *ledger.Object { return &o.Object })
 }
 
 func (db *DB) objectRows() []*object {
@@ -51,29 +51,29 @@ func (db *DB) objectRows() []*object {
 }
 
 // EachTrash walks the trash by id.
-func (db *DB) EachTrash() iter.Seq[*meta.TrashEntry] {
-	return walk(db, func() []*entry { return db.trash.rows }, func(e *entry) *meta.TrashEntry { return &e.TrashEntry })
+func (db *DB) EachTrash() iter.Seq[*ledger.TrashEntry] {
+	return walk(db, func() []*entry { return db.trash.rows }, func(e *entry) *ledger.TrashEntry { return &e.TrashEntry })
 }
 
 // EachUpload walks the open uploads by last touch, then id.
-func (db *DB) EachUpload() iter.Seq[*meta.Upload] {
-	return walk(db, func() []*upload { return db.touched.rows }, func(u *upload) *meta.Upload { return &u.Upload })
+func (db *DB) EachUpload() iter.Seq[*ledger.Upload] {
+	return walk(db, func() []*upload { return db.touched.rows }, func(u *upload) *ledger.Upload { return &u.Upload })
 }
 
 // EachPart walks the parts of all open uploads, in the order of EachUpload and
 // by number.
-func (db *DB) EachPart() iter.Seq[*meta.Part] {
-	return walk(db, func() (rows []*meta.Part) {
+func (db *DB) EachPart() iter.Seq[*ledger.Part] {
+	return walk(db, func() (rows []*ledger.Part) {
 		for _, u := range db.touched.rows {
 			rows = append(rows, u.parts.rows...)
 		}
 		return rows
-	}, func(p *meta.Part) *meta.Part { return p })
+	}, func(p *ledger.Part) *ledger.Part { return p })
 }
 
 // EachTotal walks the counters of blobs by backend and state, zeros included.
-func (db *DB) EachTotal() iter.Seq[meta.Total] {
-	return func(yield func(meta.Total) bool) {
+func (db *DB) EachTotal() iter.Seq[ledger.Total] {
+	return func(yield func(ledger.Total) bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()
 		for _, b := range db.backends.rows {
@@ -88,38 +88,38 @@ func (db *DB) EachTotal() iter.Seq[meta.Total] {
 
 // EachBucket walks the buckets by id with their counters. Name is empty if the
 // bucket was deleted and waits for its objects to be reclaimed.
-func (db *DB) EachBucket() iter.Seq[*meta.Bucket] {
-	return walk(db, func() []*bucket { return db.buckets.rows }, func(b *bucket) *meta.Bucket { return &b.Bucket })
+func (db *DB) EachBucket() iter.Seq[*ledger.Bucket] {
+	return walk(db, func() []*bucket { return db.buckets.rows }, func(b *bucket) *ledger.Bucket { return &b.Bucket })
 }
 
 // EachGuard walks what limits have counted, and clocks in doubt, by kind and subject.
-func (db *DB) EachGuard() iter.Seq[*meta.Guard] {
+func (db *DB) EachGuard() iter.Seq[*ledger.Guard] {
 	return walk(db, func() []guarded {
 		if len(db.guards) == 0 {
 			return nil
 		}
 		return slices.SortedFunc(maps.Keys(db.guards), compareGuarded)
-	}, func(at guarded) *meta.Guard { return db.guards[at] })
+	}, func(at guarded) *ledger.Guard { return db.guards[at] })
 }
 
 // Blob returns the row of a blob; ok is false if it is gone.
-func (db *DB) Blob(id lethe.ID) (row meta.Blob, ok bool) {
+func (db *DB) Blob(id lethe.ID) (row ledger.Blob, ok bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if b := db.byID[id]; b != nil {
 		return b.Blob, true
 	}
-	return meta.Blob{}, false
+	return ledger.Blob{}, false
 }
 
 // Object returns the row under a key, past its time or not; ok is false if there
 // is none.
-func (db *DB) Object(bucket, key string) (row meta.Object, ok bool) {
+func (db *DB) Object(bucket, key string) (row ledger.Object, ok bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	b := db.named(bucket)
 	if b == nil || b.byKey[key] == nil {
-		return meta.Object{}, false
+		return ledger.Object{}, false
 	}
 	return b.byKey[key].row(), true
 }

@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
 // put writes a body under a key of bucket b.
-func put(tb testing.TB, db *memmeta.DB, id, key string, ttl time.Duration) meta.Object {
+func put(tb testing.TB, db *memmeta.DB, id, key string, ttl time.Duration) ledger.Object {
 	tb.Helper()
 	digest := strings.Repeat("a", 64)
-	must(tb)(db.Begin(tb.Context(), meta.Intent{ID: lethe.ID(id), Backend: "disk", Size: 9}))
-	done, err := db.Commit(tb.Context(), meta.Commit{
+	must(tb)(db.Begin(tb.Context(), ledger.Intent{ID: lethe.ID(id), Backend: "disk", Size: 9}))
+	done, err := db.Commit(tb.Context(), ledger.Commit{
 		Op: lethe.ID("op" + id), What: "put", TTL: ttl,
-		Object:  meta.Object{Bucket: "b", Key: key, Size: 9},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 9},
-		Blobs:   []meta.Uploaded{{Blob: lethe.ID(id), Size: 9, Digest: digest}},
+		Object:  ledger.Object{Bucket: "b", Key: key, Size: 9},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 9},
+		Blobs:   []ledger.Uploaded{{Blob: lethe.ID(id), Size: 9, Digest: digest}},
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -39,12 +40,12 @@ func TestTransitions(t *testing.T) {
 	put(t, db, "x", "k", time.Minute)
 	put(t, db, "y", "l", time.Minute)
 	c.Advance(time.Hour)
-	must(t)(db.Expire(ctx, meta.Batch{}))
+	must(t)(db.Expire(ctx, ledger.Batch{}))
 	c.Advance(time.Hour)
-	claimed, err := db.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk"})
+	claimed, err := db.ClaimCondemned(ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk"})
 	must(t)(claimed, err)
-	must(t)(db.Settle(ctx, meta.Settlement{Fence: claimed.Fence, Items: []meta.SettleItem{
-		{ID: "x", Result: meta.Gone}, {ID: "y", Result: meta.Failed, Dead: true},
+	must(t)(db.Settle(ctx, ledger.Settlement{Fence: claimed.Fence, Items: []ledger.SettleItem{
+		{ID: "x", Result: ledger.Gone}, {ID: "y", Result: ledger.Failed, Dead: true},
 	}}))
 	must(t)(db.Requeue(ctx, []lethe.ID{"y"}))
 	if want := "x01 x12 y01 y13 x23 x30 y34 y43"; strings.Join(seen, " ") != want {
@@ -58,14 +59,14 @@ func TestAccessors(t *testing.T) {
 	ctx := t.Context()
 	put(t, db, "x", "k", 0)
 	o := put(t, db, "y", "a", time.Minute)
-	must(t)(db.Begin(ctx, meta.Intent{ID: "w", Backend: "disk", Size: 5, Promotion: &meta.Promotion{
-		Commit: meta.Commit{Object: meta.Object{Bucket: "b", Key: "other"}},
+	must(t)(db.Begin(ctx, ledger.Intent{ID: "w", Backend: "disk", Size: 5, Promotion: &ledger.Promotion{
+		Commit: ledger.Commit{Object: ledger.Object{Bucket: "b", Key: "other"}},
 	}}))
-	u, err := db.CreateUpload(ctx, meta.Upload{Bucket: "b", Key: "u"})
+	u, err := db.CreateUpload(ctx, ledger.Upload{Bucket: "b", Key: "u"})
 	must(t)(u, err)
-	must(t)(db.CommitPart(ctx, meta.PartCommit{Part: meta.Part{UploadID: u.ID, Number: 3}}))
-	must(t)(db.ConfigureBucket(ctx, "b", meta.BucketSettings{Undo: time.Hour}))
-	must(t)(db.Delete(ctx, meta.Deletion{Bucket: "b", Items: []meta.DeleteItem{{Key: "k"}}}))
+	must(t)(db.CommitPart(ctx, ledger.PartCommit{Part: ledger.Part{UploadID: u.ID, Number: 3}}))
+	must(t)(db.ConfigureBucket(ctx, "b", ledger.BucketSettings{Undo: time.Hour}))
+	must(t)(db.Delete(ctx, ledger.Deletion{Bucket: "b", Items: []ledger.DeleteItem{{Key: "k"}}}))
 	c.Advance(time.Hour)
 	var have []string
 	see := func(format string, args ...any) { have = append(have, fmt.Sprintf(format, args...)) }

@@ -6,19 +6,19 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Begin commits a pending row: ErrNoRoom, ErrBackendMismatch for a backend that
 // is not registered, ErrNoSuchUpload, and ErrNoSuchBucket of a promotion.
-func (db *DB) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
+func (db *DB) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	defer db.mu.Unlock()
 	b, p, err := db.intent(in)
 	if err != nil {
-		return meta.Blob{}, fmt.Errorf("memmeta: begin blob %s: %w", in.ID, err)
+		return ledger.Blob{}, fmt.Errorf("memmeta: begin blob %s: %w", in.ID, err)
 	}
 	db.insert(b)
 	if p != nil {
@@ -28,7 +28,7 @@ func (db *DB) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
 }
 
 // intent checks an intent and makes its rows.
-func (db *DB) intent(in meta.Intent) (*blob, *promotion, error) {
+func (db *DB) intent(in ledger.Intent) (*blob, *promotion, error) {
 	if in.Promotion != nil {
 		if err := checkKey(in.Promotion.Commit.Object.Key); err != nil {
 			return nil, nil, err
@@ -52,7 +52,7 @@ func (db *DB) intent(in meta.Intent) (*blob, *promotion, error) {
 	if db.byID[in.ID] != nil {
 		return nil, nil, errors.New("the id is taken: every upload needs a new one")
 	}
-	b := &blob{backend: backend, Blob: meta.Blob{
+	b := &blob{backend: backend, Blob: ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: in.Size,
 		UploadID: in.UploadID, Part: in.Part, CreatedAt: db.now, BeatAt: db.now,
 	}}
@@ -61,7 +61,7 @@ func (db *DB) intent(in meta.Intent) (*blob, *promotion, error) {
 }
 
 // promotion makes the promotion row of a new intent, if it has one.
-func (db *DB) promotion(b *blob, p *meta.Promotion) (*promotion, error) {
+func (db *DB) promotion(b *blob, p *ledger.Promotion) (*promotion, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -77,9 +77,9 @@ func (db *DB) promotion(b *blob, p *meta.Promotion) (*promotion, error) {
 	return &promotion{commit: cloneCommit(p.Commit), bucket: bucket, blob: b}, nil
 }
 
-func cloneCommit(c meta.Commit) meta.Commit {
+func cloneCommit(c ledger.Commit) ledger.Commit {
 	c.Object = cloneObject(c.Object)
-	c.Blobs = append([]meta.Uploaded(nil), c.Blobs...)
+	c.Blobs = append([]ledger.Uploaded(nil), c.Blobs...)
 	if c.Source != nil {
 		s := *c.Source
 		c.Source = &s
@@ -150,14 +150,14 @@ func (db *DB) Abandon(ctx context.Context, id lethe.ID, late bool) error {
 }
 
 // Outcome looks up what an operation did.
-func (db *DB) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+func (db *DB) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Outcome{}, false, err
+		return ledger.Outcome{}, false, err
 	}
 	defer db.mu.Unlock()
 	o := db.ops[op]
 	if o == nil {
-		return meta.Outcome{}, false, nil
+		return ledger.Outcome{}, false, nil
 	}
 	return *o, true, nil
 }
@@ -175,7 +175,7 @@ func (db *DB) record(op lethe.ID, what string, object lethe.ID) {
 	if op == "" {
 		return
 	}
-	o := &meta.Outcome{Op: op, What: what, ObjectID: object, At: db.now}
+	o := &ledger.Outcome{Op: op, What: what, ObjectID: object, At: db.now}
 	db.ops[op] = o
 	db.opsByAt.put(o)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // CondemnLate gives bytes a condemned row that were sent when that of their intent may
 // have gone already; one that is there keeps its state: ErrBackendMismatch.
-func (db *DB) CondemnLate(ctx context.Context, l meta.LateBytes) error {
+func (db *DB) CondemnLate(ctx context.Context, l ledger.LateBytes) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (db *DB) CondemnLate(ctx context.Context, l meta.LateBytes) error {
 	if on == nil {
 		return noBackend(l.Backend)
 	}
-	db.insert(&blob{backend: on, Blob: meta.Blob{
+	db.insert(&blob{backend: on, Blob: ledger.Blob{
 		ID: l.Blob, Backend: on.ID, State: lethe.Condemned, Size: l.Size, CreatedAt: db.now, BeatAt: db.now,
 		DiedAt: db.now, Reason: lethe.ReasonUploadOrphan, DueAt: db.now, LateUntil: until,
 	}})

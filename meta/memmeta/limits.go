@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // guarded names a guard.
 type guarded struct {
-	kind    meta.GuardKind
+	kind    ledger.GuardKind
 	subject string
 }
 
@@ -20,21 +20,21 @@ func compareGuarded(a, b guarded) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
 }
 
-func (db *DB) guard(at guarded) meta.Guard {
+func (db *DB) guard(at guarded) ledger.Guard {
 	if g := db.guards[at]; g != nil {
 		return *g
 	}
-	return meta.Guard{Kind: at.kind, Subject: at.subject}
+	return ledger.Guard{Kind: at.kind, Subject: at.subject}
 }
 
-func (db *DB) saveGuard(g meta.Guard) { db.guards[guarded{g.Kind, g.Subject}] = &g }
+func (db *DB) saveGuard(g ledger.Guard) { db.guards[guarded{g.Kind, g.Subject}] = &g }
 
 // has is how much a guard's subject has, if the limit asks.
-func (db *DB) has(at guarded, l meta.Limit) (n int64) {
+func (db *DB) has(at guarded, l ledger.Limit) (n int64) {
 	if l.Share == 0 {
 		return 0
 	}
-	if b := db.backend(at.subject); b != nil && at.kind == meta.GuardDeletes {
+	if b := db.backend(at.subject); b != nil && at.kind == ledger.GuardDeletes {
 		for _, t := range b.totals {
 			n += t.Blobs
 		}
@@ -56,7 +56,7 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 
 // spend counts as many of want deletions as the limit lets go, and stops the kind
 // if those are not all.
-func (db *DB) spend(at guarded, l meta.Limit, want int64) (may int64, stopped *meta.Guard) {
+func (db *DB) spend(at guarded, l ledger.Limit, want int64) (may int64, stopped *ledger.Guard) {
 	if !l.On() {
 		return want, nil
 	}
@@ -72,13 +72,13 @@ func (db *DB) spend(at guarded, l meta.Limit, want int64) (may int64, stopped *m
 // bound is the guard of an object that is due.
 func (o *object) bound(now lethe.Time) guarded {
 	if o.endedBy(now) != nil {
-		return guarded{meta.GuardRules, string(o.BucketID)}
+		return guarded{ledger.GuardRules, string(o.BucketID)}
 	}
-	return guarded{meta.GuardTTL, string(o.BucketID)}
+	return guarded{ledger.GuardTTL, string(o.BucketID)}
 }
 
-func limitOf(l meta.Limits, k meta.GuardKind) meta.Limit {
-	if k == meta.GuardRules {
+func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
+	if k == ledger.GuardRules {
 		return l.Rules
 	}
 	return l.TTL
@@ -86,7 +86,7 @@ func limitOf(l meta.Limits, k meta.GuardKind) meta.Limit {
 
 // within counts what is about to expire against the limits, and parks what they
 // stop.
-func (db *DB) within(taken []*object, l meta.Limits, out *meta.Reclaimed) (going []*object) {
+func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (going []*object) {
 	want := map[guarded]int64{}
 	for _, o := range taken {
 		want[o.bound(db.now)]++
@@ -111,7 +111,7 @@ func (db *DB) within(taken []*object, l meta.Limits, out *meta.Reclaimed) (going
 }
 
 // Foresee stops what is due beyond the limits before the first of it goes.
-func (db *DB) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+func (db *DB) Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (db *DB) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) 
 			due[o.bound(db.now)]++
 		}
 	}
-	var stopped []meta.Guard
+	var stopped []ledger.Guard
 	for _, at := range slices.SortedFunc(maps.Keys(due), compareGuarded) {
 		limit := limitOf(l, at.kind)
 		g, has := db.guard(at), db.has(at, limit)
@@ -137,12 +137,12 @@ func (db *DB) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) 
 }
 
 // Guards lists all guards by kind and subject.
-func (db *DB) Guards(ctx context.Context) ([]meta.Guard, error) {
+func (db *DB) Guards(ctx context.Context) ([]ledger.Guard, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Guard
+	var out []ledger.Guard
 	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
 		g := *db.guards[at]
 		if b := db.bucketByID(lethe.ID(at.subject)); b != nil {
@@ -154,36 +154,36 @@ func (db *DB) Guards(ctx context.Context) ([]meta.Guard, error) {
 }
 
 // AllowGuard ends the stop of a kind of deletion, and allows what is said.
-func (db *DB) AllowGuard(ctx context.Context, a meta.Allowance) error {
+func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
 	defer db.mu.Unlock()
-	db.freeGuard(meta.Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N})
+	db.freeGuard(ledger.Guard{Kind: a.Kind, Subject: a.Subject, FreeUntil: a.Until, FreeN: a.N})
 	return nil
 }
 
-func (db *DB) freeGuard(g meta.Guard) {
+func (db *DB) freeGuard(g ledger.Guard) {
 	db.saveGuard(g)
 	b := db.bucketByID(lethe.ID(g.Subject))
-	if b != nil && (g.Kind == meta.GuardRules || g.Kind == meta.GuardTTL) {
+	if b != nil && (g.Kind == ledger.GuardRules || g.Kind == ledger.GuardTTL) {
 		db.lift(b, "")
 	}
 }
 
 // EndStops ends the stops for limits that there are no more, and answers them as
 // they were.
-func (db *DB) EndStops(ctx context.Context, l meta.Limits) (ended []meta.Guard, err error) {
+func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
 	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
 		g := *db.guards[at]
-		limit := map[meta.GuardKind]meta.Limit{
-			meta.GuardRules: l.Rules, meta.GuardTTL: l.TTL, meta.GuardPurge: l.Purge, meta.GuardDeletes: l.Deletes,
+		limit := map[ledger.GuardKind]ledger.Limit{
+			ledger.GuardRules: l.Rules, ledger.GuardTTL: l.TTL, ledger.GuardPurge: l.Purge, ledger.GuardDeletes: l.Deletes,
 		}[g.Kind]
-		if g.Kind == meta.GuardClock || g.HeldAt == 0 || limit.Upholds(g) {
+		if g.Kind == ledger.GuardClock || g.HeldAt == 0 || limit.Upholds(g) {
 			continue
 		}
 		ended = append(ended, g)
@@ -211,7 +211,7 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (string, erro
 		return "", err
 	}
 	defer db.mu.Unlock()
-	g := db.guard(guarded{meta.GuardClock, backend})
+	g := db.guard(guarded{ledger.GuardClock, backend})
 	before := g.Reason
 	if why == before {
 		return before, nil
@@ -230,7 +230,7 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (string, error) {
 		return "", err
 	}
 	defer db.mu.Unlock()
-	return db.guard(guarded{meta.GuardClock, backend}).Reason, nil
+	return db.guard(guarded{ledger.GuardClock, backend}).Reason, nil
 }
 
 // LedgerTime is the ledger's time.

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // maxPage is the most that one page of a listing holds.
 const maxPage = 1000
 
 // List answers a page of a bucket's visible objects: ErrNoSuchBucket.
-func (db *DB) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+func (db *DB) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.ListPage{}, err
+		return ledger.ListPage{}, err
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(q.Bucket)
 	if err != nil || q.Limit <= 0 || !utf8.ValidString(q.Prefix) {
-		return meta.ListPage{}, err
+		return ledger.ListPage{}, err
 	}
 	q.After = strings.ToValidUTF8(q.After, "")
 	l := listing{q: q, now: db.now, limit: min(q.Limit, maxPage), last: q.After}
@@ -37,10 +37,10 @@ func (db *DB) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error)
 
 // listing is one page in the making.
 type listing struct {
-	q      meta.ListQuery
+	q      ledger.ListQuery
 	now    lethe.Time
 	limit  int
-	page   meta.ListPage
+	page   ledger.ListPage
 	last   string // entry of the page, or hidden key, behind which the next page begins
 	within string // common prefix whose other keys are passed over
 }

@@ -6,24 +6,24 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // MarkSuspect marks live blobs that were found missing or damaged; it returns how many
 // rows it changed.
 func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error) {
-	return db.mark(ctx, ids, func(b *meta.Blob) { b.Suspect, b.LastError = true, why })
+	return db.mark(ctx, ids, func(b *ledger.Blob) { b.Suspect, b.LastError = true, why })
 }
 
 // MarkSound records that live blobs were found sound by reads that began so long ago;
 // it returns how many rows it changed.
 func (db *DB) MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error) {
-	return db.mark(ctx, ids, func(b *meta.Blob) {
+	return db.mark(ctx, ids, func(b *ledger.Blob) {
 		b.Suspect, b.LastError, b.VerifiedAt = false, "", max(b.VerifiedAt, db.now.Add(-ago))
 	})
 }
 
-func (db *DB) mark(ctx context.Context, ids []lethe.ID, change func(*meta.Blob)) (int, error) {
+func (db *DB) mark(ctx context.Context, ids []lethe.ID, change func(*ledger.Blob)) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -46,12 +46,12 @@ func (db *DB) mark(ctx context.Context, ids []lethe.ID, change func(*meta.Blob))
 }
 
 // Blobs pages through all blobs by id.
-func (db *DB) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
+func (db *DB) Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Blob
+	var out []ledger.Blob
 	for _, b := range db.blobs.from(func(b *blob) bool { return b.ID > q.After }) {
 		if q.Backend != "" && b.Backend != q.Backend || len(q.States) > 0 && !slices.Contains(q.States, b.State) {
 			continue
@@ -64,12 +64,12 @@ func (db *DB) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) 
 }
 
 // BlobsByID answers the rows that exist.
-func (db *DB) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
+func (db *DB) BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Blob
+	var out []ledger.Blob
 	for i, id := range ids {
 		if b := db.byID[id]; b != nil && !slices.Contains(ids[:i], id) {
 			out = append(out, b.Blob)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
@@ -23,8 +24,8 @@ func newDB(tb testing.TB, o meta.Options) (*memmeta.DB, *clocktest.Clock) {
 	c := clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)))
 	o.Clock, o.Random = c, newSeeded(1)
 	db := memmeta.New(o)
-	must(tb)(db.AddBackend(tb.Context(), meta.Backend{ID: "disk"}))
-	must(tb)(db.CreateBucket(tb.Context(), meta.Bucket{Name: "b", Owner: "o"}))
+	must(tb)(db.AddBackend(tb.Context(), ledger.Backend{ID: "disk"}))
+	must(tb)(db.CreateBucket(tb.Context(), ledger.Bucket{Name: "b", Owner: "o"}))
 	return db, c
 }
 
@@ -47,21 +48,21 @@ func BenchmarkBeginCommit(b *testing.B) {
 		i++
 		c.Advance(time.Millisecond)
 		id := lethe.NewID(c.Now(), ids)
-		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
-		must(b)(db.Commit(ctx, meta.Commit{
-			Op: lethe.NewID(c.Now(), ids), What: "put", Object: meta.Object{Bucket: "b", Key: keys[i%len(keys)], Size: 9, ETag: "e"},
-			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
-			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
+		must(b)(db.Begin(ctx, ledger.Intent{ID: id, Backend: "disk", Size: 9}))
+		must(b)(db.Commit(ctx, ledger.Commit{
+			Op: lethe.NewID(c.Now(), ids), What: "put", Object: ledger.Object{Bucket: "b", Key: keys[i%len(keys)], Size: 9, ETag: "e"},
+			Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
+			Blobs:   []ledger.Uploaded{{Blob: id, Size: 9, Digest: digest}},
 		}))
 		if i%10 == 0 {
 			c.Advance(2 * time.Hour)
-			claimed, err := db.ClaimCondemned(ctx, meta.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100})
+			claimed, err := db.ClaimCondemned(ctx, ledger.ClaimRequest{Worker: "w", Backend: "disk", Limit: 100})
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := meta.Settlement{Fence: claimed.Fence}
+			s := ledger.Settlement{Fence: claimed.Fence}
 			for _, x := range claimed.Blobs {
-				s.Items = append(s.Items, meta.SettleItem{ID: x.ID, Result: meta.Gone})
+				s.Items = append(s.Items, ledger.SettleItem{ID: x.ID, Result: ledger.Gone})
 			}
 			must(b)(db.Settle(ctx, s))
 			must(b)(db.Prune(ctx, 1000))
@@ -75,11 +76,11 @@ func BenchmarkRecount(b *testing.B) {
 	for i := range 50 {
 		id := lethe.NewID(c.Now(), ids)
 		digest := strings.Repeat(string(rune('a'+i%6)), 64)
-		must(b)(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 9}))
-		must(b)(db.Commit(ctx, meta.Commit{
-			Op: lethe.NewID(c.Now(), ids), What: "put", Object: meta.Object{Bucket: "b", Key: digest[:1+i%20], Size: 9, ETag: "e"},
-			Content: meta.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
-			Blobs:   []meta.Uploaded{{Blob: id, Size: 9, Digest: digest}},
+		must(b)(db.Begin(ctx, ledger.Intent{ID: id, Backend: "disk", Size: 9}))
+		must(b)(db.Commit(ctx, ledger.Commit{
+			Op: lethe.NewID(c.Now(), ids), What: "put", Object: ledger.Object{Bucket: "b", Key: digest[:1+i%20], Size: 9, ETag: "e"},
+			Content: ledger.ContentKey{Domain: "o", Kind: lethe.Whole, Digest: digest, Size: 9},
+			Blobs:   []ledger.Uploaded{{Blob: id, Size: 9, Digest: digest}},
 		}))
 	}
 	for b.Loop() {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -67,7 +67,7 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 }
 
 // row is an object as it is stored.
-func (o *object) row() meta.Object {
+func (o *object) row() ledger.Object {
 	row := cloneObject(o.Object)
 	row.Bucket = o.bucket.Name
 	return row
@@ -75,7 +75,7 @@ func (o *object) row() meta.Object {
 
 // out is an object as callers see it: a stamp of a rule that is not in force any
 // more is none.
-func (o *object) out() meta.Object {
+func (o *object) out() ledger.Object {
 	row := o.row()
 	if r := o.bucket.rules.InForce(o.RuleNumber); r != nil {
 		row.Rule = r.ID
@@ -86,7 +86,7 @@ func (o *object) out() meta.Object {
 }
 
 // holds checks a precondition against what lies under a key, nil for nothing.
-func holds(p meta.Precondition, o *object) error {
+func holds(p ledger.Precondition, o *object) error {
 	switch {
 	case o == nil && (p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0):
 		return fmt.Errorf("nothing lies there: %w", lethe.ErrPreconditionFailed)
@@ -159,34 +159,34 @@ func (db *DB) visible(b *bucket, key string) *object {
 }
 
 // Resolve finds an object and where its bytes lie: ErrNoSuchBucket, ErrNoSuchKey.
-func (db *DB) Resolve(ctx context.Context, name, key string) (meta.Resolved, error) {
+func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Resolved{}, err
+		return ledger.Resolved{}, err
 	}
 	defer db.leave()
 	b, err := db.find(name)
 	if err != nil {
-		return meta.Resolved{}, err
+		return ledger.Resolved{}, err
 	}
 	o := db.visible(b, key)
 	if o == nil {
-		return meta.Resolved{}, fmt.Errorf("memmeta: resolve %s/%s: %w", name, key, lethe.ErrNoSuchKey)
+		return ledger.Resolved{}, fmt.Errorf("memmeta: resolve %s/%s: %w", name, key, lethe.ErrNoSuchKey)
 	}
 	segments, err := db.segments(o.content)
 	if err != nil {
-		return meta.Resolved{}, err
+		return ledger.Resolved{}, err
 	}
-	return meta.Resolved{Object: o.out(), Segments: segments, Now: db.now}, nil
+	return ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}, nil
 }
 
 // Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
 // whose precondition fails, or that is held, is answered in its item.
-func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
 	if len(d.Items) > maxDeletion {
-		return meta.Deletions{}, fmt.Errorf("memmeta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+		return ledger.Deletions{}, fmt.Errorf("memmeta: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
 	}
 	if err := db.enter(ctx); err != nil {
-		return meta.Deletions{}, err
+		return ledger.Deletions{}, err
 	}
 	defer db.leave()
 	b, err := db.find(d.Bucket)
@@ -194,11 +194,11 @@ func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, erro
 		err = db.fresh(d.Op)
 	}
 	if err != nil {
-		return meta.Deletions{}, err
+		return ledger.Deletions{}, err
 	}
 	db.receipts.op = d.Op
 	var g gone
-	out := meta.Deletions{Items: make([]meta.Deleted, len(d.Items))}
+	out := ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}
 	for i, item := range d.Items {
 		out.Items[i] = db.delete(b, item, &g)
 	}
@@ -207,8 +207,8 @@ func (db *DB) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, erro
 	return out, nil
 }
 
-func (db *DB) delete(b *bucket, item meta.DeleteItem, g *gone) meta.Deleted {
-	out := meta.Deleted{Key: item.Key}
+func (db *DB) delete(b *bucket, item ledger.DeleteItem, g *gone) ledger.Deleted {
+	out := ledger.Deleted{Key: item.Key}
 	if out.Err = checkKey(item.Key); out.Err != nil {
 		return out
 	}
@@ -231,14 +231,14 @@ func (db *DB) delete(b *bucket, item meta.DeleteItem, g *gone) meta.Deleted {
 
 // Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
 // ErrPreconditionFailed, ErrInvalidTTL, ErrHeld.
-func (db *DB) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Object{}, err
+		return ledger.Object{}, err
 	}
 	defer db.leave()
 	o, ttl, err := db.update(u)
 	if err != nil {
-		return meta.Object{}, fmt.Errorf("memmeta: update %s/%s: %w", u.Bucket, u.Key, err)
+		return ledger.Object{}, fmt.Errorf("memmeta: update %s/%s: %w", u.Bucket, u.Key, err)
 	}
 	db.supersede(o.bucket, o.Key)
 	db.take(o)
@@ -259,7 +259,7 @@ func (db *DB) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
 }
 
 // update checks an update and finds its object and its new time to live.
-func (db *DB) update(u meta.Update) (*object, lethe.Time, error) {
+func (db *DB) update(u ledger.Update) (*object, lethe.Time, error) {
 	b, err := db.find(u.Bucket)
 	if err != nil {
 		return nil, 0, err

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // CondemnOrphans gives up to a batch of a walk's orphans a row, condemned:
 // ErrBackendMismatch, ErrFenced.
-func (db *DB) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error) {
-	out := meta.Orphans{Last: r.After}
+func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error) {
+	out := ledger.Orphans{Last: r.After}
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -22,7 +22,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Or
 		return out, err
 	}
 	for _, f := range slices.Clone(db.findingsOf(r.Backend)) {
-		ripe := f.Kind == meta.FoundOrphan && f.Key > r.After && f.LastWalk == r.Walk && f.FirstWalk != f.LastWalk &&
+		ripe := f.Kind == ledger.FoundOrphan && f.Key > r.After && f.LastWalk == r.Walk && f.FirstWalk != f.LastWalk &&
 			f.FirstAt <= db.now.Add(-r.Grace) && (r.Only == nil || slices.Contains(r.Only, f.Key))
 		if !ripe {
 			continue
@@ -34,11 +34,11 @@ func (db *DB) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Or
 		out.Last = f.Key
 		db.condemnOrphan(b, f, r, &out)
 	}
-	slices.SortFunc(out.Blobs, func(a, b meta.Blob) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(out.Blobs, func(a, b ledger.Blob) int { return compareIDs(a.ID, b.ID) })
 	return out, nil
 }
 
-func (db *DB) mayCondemn(r meta.OrphanRequest) (*backend, error) {
+func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
 	b := db.backend(r.Backend)
 	switch d := db.behind(); {
 	case d > 0:
@@ -50,17 +50,17 @@ func (db *DB) mayCondemn(r meta.OrphanRequest) (*backend, error) {
 	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
 		return nil, fmt.Errorf("memmeta: the epoch of %s moved on: %w", r.Backend, lethe.ErrFenced)
 	}
-	if why := db.guard(guarded{meta.GuardClock, r.Backend}).Reason; why != "" {
+	if why := db.guard(guarded{ledger.GuardClock, r.Backend}).Reason; why != "" {
 		return nil, fmt.Errorf("memmeta: %s: %w", why, lethe.ErrClock)
 	}
 	w, err := db.walk(r.Walk)
-	if err == nil && (w.Backend != r.Backend || w.Place != meta.WalkDone) {
+	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
 		err = fmt.Errorf("memmeta: walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
 	}
 	return b, err
 }
 
-func (db *DB) condemnOrphan(b *backend, f *meta.Finding, r meta.OrphanRequest, out *meta.Orphans) {
+func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanRequest, out *ledger.Orphans) {
 	id, ok := lethe.ParseBlobKey(db.store.ID, f.Key)
 	if !ok || id.Made() > db.now.Add(-r.Grace) {
 		return
@@ -70,7 +70,7 @@ func (db *DB) condemnOrphan(b *backend, f *meta.Finding, r meta.OrphanRequest, o
 		out.Explained++
 		return
 	}
-	row := &blob{backend: b, Blob: meta.Blob{
+	row := &blob{backend: b, Blob: ledger.Blob{
 		ID: id, Backend: b.ID, State: lethe.Condemned, Size: f.Size, CreatedAt: db.now, BeatAt: db.now,
 		DiedAt: db.now, Reason: lethe.ReasonOrphan, DueAt: db.now,
 	}}
@@ -79,7 +79,7 @@ func (db *DB) condemnOrphan(b *backend, f *meta.Finding, r meta.OrphanRequest, o
 }
 
 // Standings answers, for those of the blobs that are live, what depends on them.
-func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]meta.Standing, error) {
+func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledger.Standing, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("memmeta: standings: the limit must be above zero, not %d", limit)
 	}
@@ -87,13 +87,13 @@ func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]meta.
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Standing
+	var out []ledger.Standing
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		b := db.byID[id]
 		if b == nil || b.State != lethe.Live {
 			continue
 		}
-		s := meta.Standing{Blob: b.Blob, Objects: db.dependants(b)}
+		s := ledger.Standing{Blob: b.Blob, Objects: db.dependants(b)}
 		if b.ContentID != "" {
 			s.Copies = len(db.soundCopies(b.ContentID, b.Segment, b.ID))
 		}

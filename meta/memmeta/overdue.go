@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // weigh says what an open upload holds, and whether it is held.
-func (db *DB) weigh(u *upload) meta.OverdueUpload {
-	out := meta.OverdueUpload{Upload: u.out(), Held: u.bucket.held(u.Key) != nil}
+func (db *DB) weigh(u *upload) ledger.OverdueUpload {
+	out := ledger.OverdueUpload{Upload: u.out(), Held: u.bucket.held(u.Key) != nil}
 	for _, p := range u.parts.rows {
 		if b := db.byID[p.BlobID]; b != nil {
 			out.Backends = append(out.Backends, b.backend.ID)
@@ -25,7 +25,7 @@ func (db *DB) weigh(u *upload) meta.OverdueUpload {
 }
 
 // left says since when an open upload counts as left lying.
-func (db *DB) left(u *upload, s meta.Stale) meta.OverdueUpload {
+func (db *DB) left(u *upload, s ledger.Stale) ledger.OverdueUpload {
 	out := db.weigh(u)
 	out.Stale, out.By = s.Of(out.Backends)
 	out.At = u.TouchedAt.Add(out.Stale)
@@ -34,12 +34,12 @@ func (db *DB) left(u *upload, s meta.Stale) meta.OverdueUpload {
 
 // StaleUploads lists uploads that were left lying and that no hold keeps, the longest
 // untouched first.
-func (db *DB) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.OverdueUpload
+	var out []ledger.OverdueUpload
 	for _, u := range db.touched.rows {
 		if o := db.left(u, q.Stale); o.At <= db.now && (q.Held || !o.Held) {
 			out = append(out, o)
@@ -49,7 +49,7 @@ func (db *DB) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.Ove
 }
 
 // AbortStale aborts an upload that was left lying: ErrNoSuchUpload, ErrHeld.
-func (db *DB) AbortStale(ctx context.Context, id lethe.ID, s meta.Stale) error {
+func (db *DB) AbortStale(ctx context.Context, id lethe.ID, s ledger.Stale) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (db *DB) abortOpen(u *upload) error {
 }
 
 // UploadBacklog counts the open uploads by whether they were left lying.
-func (db *DB) UploadBacklog(ctx context.Context, s meta.Stale) (b meta.Backlog, err error) {
+func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backlog, err error) {
 	if err := db.enter(ctx); err != nil {
 		return b, err
 	}
@@ -94,18 +94,18 @@ func (db *DB) UploadBacklog(ctx context.Context, s meta.Stale) (b meta.Backlog, 
 			}
 		}
 	}
-	b.Scheduled = min(b.Scheduled, meta.MaxScheduled)
+	b.Scheduled = min(b.Scheduled, ledger.MaxScheduled)
 	return b, nil
 }
 
 // RuledUploads lists open uploads that a bucket's rules give up now and that no hold
 // keeps.
-func (db *DB) RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
+func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.OverdueUpload
+	var out []ledger.OverdueUpload
 	for _, b := range db.names.rows {
 		for _, u := range b.uploads.rows {
 			r, at := b.rules.Aborts(u.Key, u.CreatedAt)

@@ -8,31 +8,31 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // BeginCopy commits the pending row of one more copy of a live blob:
 // ErrContentGone, ErrNoRoom, ErrBackendMismatch, ErrFenced.
-func (db *DB) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {
+func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	defer db.mu.Unlock()
 	src, err := db.copied(in.Source)
 	if err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	to := db.backend(in.Backend)
 	if to == nil {
-		return meta.Blob{}, noBackend(in.Backend)
+		return ledger.Blob{}, noBackend(in.Backend)
 	}
 	if err := to.admits(src.Size); err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	if db.byID[in.ID] != nil {
-		return meta.Blob{}, fmt.Errorf("memmeta: begin copy %s: the id is taken", in.ID)
+		return ledger.Blob{}, fmt.Errorf("memmeta: begin copy %s: the id is taken", in.ID)
 	}
-	b := &blob{backend: to, Blob: meta.Blob{
+	b := &blob{backend: to, Blob: ledger.Blob{
 		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
 		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: db.now, BeatAt: db.now,
 	}}
@@ -40,7 +40,7 @@ func (db *DB) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, err
 		b.Replica = db.nextReplica(db.contentOf(src.ContentID))
 	}
 	if err := db.holdSubject(src.Blob, in.Fence, in.Lease); err != nil {
-		return meta.Blob{}, err
+		return ledger.Blob{}, err
 	}
 	db.insert(b)
 	return b.Blob, nil
@@ -66,7 +66,7 @@ func (db *DB) copied(id lethe.ID) (*blob, error) {
 
 // holdSubject demands the claim of what the blob belongs to, and begins its lease
 // anew. It is the last check of a transition.
-func (db *DB) holdSubject(b meta.Blob, fence int64, lease time.Duration) error {
+func (db *DB) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
 		subject = b.ID
@@ -81,7 +81,7 @@ func (db *DB) holdSubject(b meta.Blob, fence int64, lease time.Duration) error {
 
 // CommitCopy makes a pending copy live: ErrReaped, ErrContentGone,
 // ErrDigestMismatch, ErrFenced.
-func (db *DB) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (db *DB) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 }
 
 // partHeld finds the part whose bytes the blob holds; nil for that of a content.
-func (db *DB) partHeld(b *blob) (*meta.Part, error) {
+func (db *DB) partHeld(b *blob) (*ledger.Part, error) {
 	if b.UploadID == "" {
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ func (db *DB) partHeld(b *blob) (*meta.Part, error) {
 
 // TrimCopies condemns live copies of a content, each beside a verified one that
 // stays (docs/protocol.md, rule 17): ErrPreconditionFailed, ErrContentGone, ErrFenced.
-func (db *DB) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
+func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -159,7 +159,7 @@ func (db *DB) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
 		}
 		leave = append(leave, b)
 	}
-	if err := db.holdSubject(meta.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {
+	if err := db.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease); err != nil {
 		return 0, err
 	}
 	for _, b := range leave {
@@ -217,7 +217,7 @@ func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 	}
 	db.backends.drop(b)
 	db.forgetWalks(name)
-	for _, k := range []meta.GuardKind{meta.GuardClock, meta.GuardDeletes} {
+	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
 		delete(db.guards, guarded{k, name})
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // misplaced is a row of placement's queue.
 type misplaced struct {
-	meta.Subject
+	ledger.Subject
 	due      lethe.Time
 	fence    int64
 	attempts int
@@ -50,16 +50,16 @@ func (db *DB) place(content lethe.ID) {
 		db.places.set(m, db.now, 0)
 		return
 	}
-	db.places.add(&misplaced{Subject: meta.Subject{ID: content}, due: db.now})
+	db.places.add(&misplaced{Subject: ledger.Subject{ID: content}, due: db.now})
 }
 
 // ClaimPlacements stamps subjects that are due, the longest due first.
-func (db *DB) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error) {
+func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (ledger.Placements, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Placements{}, err
+		return ledger.Placements{}, err
 	}
 	defer db.mu.Unlock()
-	out := meta.Placements{Now: db.now}
+	out := ledger.Placements{Now: db.now}
 	due := slices.Clone(db.places.due.until(func(m *misplaced) bool { return m.due > db.now }))
 	if len(due) == 0 {
 		return out, nil
@@ -72,12 +72,12 @@ func (db *DB) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.
 		db.places.set(m, db.now.Add(r.Lease), out.Fence)
 		out.Items = append(out.Items, db.placed(m.Subject, m.attempts))
 	}
-	slices.SortFunc(out.Items, func(a, b meta.Placement) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(out.Items, func(a, b ledger.Placement) int { return compareIDs(a.ID, b.ID) })
 	return out, nil
 }
 
 // QueuedPlacements answers what is queued, and claims nothing.
-func (db *DB) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) (list []meta.QueuedPlacement, err error) {
+func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (db *DB) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) (list
 		if q.Only == nil && !after || q.Only != nil && !slices.Contains(q.Only, m.ID) {
 			continue
 		}
-		list = append(list, meta.QueuedPlacement{Subject: m.Subject, Attempts: m.attempts, DueAt: m.due, Fence: m.fence})
+		list = append(list, ledger.QueuedPlacement{Subject: m.Subject, Attempts: m.attempts, DueAt: m.due, Fence: m.fence})
 	}
 	if q.Only == nil {
 		list = first(list, q.Limit)
@@ -97,11 +97,11 @@ func (db *DB) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) (list
 }
 
 // placed says where a subject's bytes lie.
-func (db *DB) placed(s meta.Subject, attempts int) meta.Placement {
-	p := meta.Placement{Subject: s, Attempts: attempts}
+func (db *DB) placed(s ledger.Subject, attempts int) ledger.Placement {
+	p := ledger.Placement{Subject: s, Attempts: attempts}
 	if s.Part {
 		if b := db.byID[s.ID]; b != nil && b.State == lethe.Live && b.UploadID != "" {
-			p.Blobs = []meta.Blob{b.Blob}
+			p.Blobs = []ledger.Blob{b.Blob}
 		}
 		return p
 	}
@@ -128,25 +128,25 @@ func (db *DB) contentOf(id lethe.ID) *content {
 }
 
 // PlacedContents answers a page of all contents after an id.
-func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]meta.Placement, error) {
+func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Placement
+	var out []ledger.Placement
 	for _, c := range first(db.contents.from(func(c *content) bool { return c.ID > after }), limit) {
-		out = append(out, db.placed(meta.Subject{ID: c.ID}, 0))
+		out = append(out, db.placed(ledger.Subject{ID: c.ID}, 0))
 	}
 	return out, nil
 }
 
 // Placed answers where the bytes of subjects lie.
-func (db *DB) Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error) {
+func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	out := make([]meta.Placement, len(subjects))
+	out := make([]ledger.Placement, len(subjects))
 	for i, s := range subjects {
 		out[i] = db.placed(s, 0)
 	}
@@ -155,7 +155,7 @@ func (db *DB) Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Place
 
 // Misplace queues subjects to be looked at now; it returns how many were not
 // queued yet.
-func (db *DB) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {
+func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -171,7 +171,7 @@ func (db *DB) Misplace(ctx context.Context, subjects []meta.Subject) (int, error
 }
 
 // SettlePlacements records how looking after a claimed batch ended.
-func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []meta.PlacementResult) (int, error) {
+func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -201,13 +201,13 @@ func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, 
 		return err
 	}
 	defer db.mu.Unlock()
-	return db.holdSubject(meta.Blob{ContentID: subject}, fence, lease)
+	return db.holdSubject(ledger.Blob{ContentID: subject}, fence, lease)
 }
 
 // PlaceBacklog counts the subjects that are due.
-func (db *DB) PlaceBacklog(ctx context.Context) (meta.Backlog, error) {
+func (db *DB) PlaceBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.mu.Unlock()
 	return backlog(db.places.due.rows, db.now, func(m *misplaced) (lethe.Time, int64) { return m.due, 0 }), nil

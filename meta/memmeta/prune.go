@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Prune drops old outcomes, old runs and nameless buckets, up to limit rows.
@@ -13,7 +13,7 @@ func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	defer db.mu.Unlock()
-	old := db.opsByAt.until(func(o *meta.Outcome) bool { return o.At > db.now.Add(-db.opts.OpsKept) })
+	old := db.opsByAt.until(func(o *ledger.Outcome) bool { return o.At > db.now.Add(-db.opts.OpsKept) })
 	n := 0
 	for _, o := range slices.Clone(first(old, limit)) {
 		db.opsByAt.drop(o)

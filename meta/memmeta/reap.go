@@ -8,31 +8,31 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ClaimIntents stamps unclaimed pending rows whose heartbeat is at least MinAge
 // old; of one backend, if it is named, and silent
 // since After or later.
-func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
+func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.ClaimedIntents{}, err
+		return ledger.ClaimedIntents{}, err
 	}
 	defer db.leave()
-	out := meta.ClaimedIntents{Now: db.now}
+	out := ledger.ClaimedIntents{Now: db.now}
 	rows, any := db.silent(r)
 	if !any {
 		return out, nil
 	}
 	out.Fence = db.newFence()
 	blobs := db.claim(first(rows, r.Limit), r.Worker, out.Fence)
-	slices.SortFunc(blobs, func(a, b meta.Blob) int {
+	slices.SortFunc(blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(a.BeatAt, b.BeatAt), compareIDs(a.ID, b.ID))
 	})
 	for _, b := range blobs {
-		in := meta.ClaimedIntent{Blob: b}
+		in := ledger.ClaimedIntent{Blob: b}
 		if p := db.promos[b.ID]; p != nil {
-			in.Promotion = &meta.Promotion{Commit: cloneCommit(p.commit)}
+			in.Promotion = &ledger.Promotion{Commit: cloneCommit(p.commit)}
 		}
 		out.Intents = append(out.Intents, in)
 	}
@@ -41,18 +41,18 @@ func (db *DB) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.Claim
 
 // Promote commits a proven intent in its writer's place: ErrFenced,
 // ErrPreconditionFailed if it was superseded, and the errors of Commit.
-func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.BlockSums) (meta.Committed, error) {
+func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.BlockSums) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	defer db.leave()
 	b, err := db.reaping(id, fence)
 	if err != nil {
-		return meta.Committed{}, err
+		return ledger.Committed{}, err
 	}
 	p := db.promos[id]
 	if p == nil || p.bucket.Name != p.commit.Object.Bucket {
-		return meta.Committed{}, fmt.Errorf("memmeta: promote %s: superseded: %w", id, lethe.ErrPreconditionFailed)
+		return ledger.Committed{}, fmt.Errorf("memmeta: promote %s: superseded: %w", id, lethe.ErrPreconditionFailed)
 	}
 	c := cloneCommit(p.commit)
 	c.Proven(sums)
@@ -96,15 +96,15 @@ func (db *DB) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error
 		return err
 	}
 	next := b.Blob
-	next.Claim = meta.Claim{}
+	next.Claim = ledger.Claim{}
 	db.set(b, next)
 	return nil
 }
 
 // ReapBacklog counts the unclaimed intents.
-func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (meta.Backlog, error) {
+func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.leave()
 	return backlog(db.pending.rows, db.now, func(b *blob) (lethe.Time, int64) { return b.BeatAt.Add(minAge), b.Size }), nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -47,7 +47,7 @@ func (db *DB) leave() {
 }
 
 // lost notes that a version of an object went for good.
-func (db *DB) lost(bucket string, o meta.Object, r receipt.Receipt) {
+func (db *DB) lost(bucket string, o ledger.Object, r receipt.Receipt) {
 	if db.opts.NoReceipts {
 		return
 	}
@@ -92,12 +92,12 @@ func (e *entry) binned(as lethe.ID) *receipt.Trash {
 
 // UnsealedReceipts reads up to limit receipts that are not sealed, and the batch
 // that goes beyond it.
-func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (meta.Unsealed, error) {
+func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Unsealed{}, err
+		return ledger.Unsealed{}, err
 	}
 	defer db.leave()
-	out := meta.Unsealed{Now: db.now}
+	out := ledger.Unsealed{Now: db.now}
 	for i, b := range db.receipts.batches {
 		if i == 0 {
 			out.Oldest, out.Last = b.at, db.lastSeal()
@@ -252,9 +252,9 @@ func (db *DB) ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, erro
 }
 
 // ReceiptBacklog counts the receipts that are not sealed.
-func (db *DB) ReceiptBacklog(ctx context.Context, s meta.Sealing) (meta.Backlog, error) {
+func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.leave()
 	var n int64

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Recount recomputes references, counters and the rules of the states from the
 // rows and answers every difference; there should be none. It allocates nothing
 // as long as there is none.
-func (db *DB) Recount(ctx context.Context) ([]meta.Discrepancy, error) {
+func (db *DB) Recount(ctx context.Context) ([]ledger.Discrepancy, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -30,11 +30,11 @@ func (db *DB) Recount(ctx context.Context) ([]meta.Discrepancy, error) {
 
 type recount struct {
 	db    *DB
-	found []meta.Discrepancy
+	found []ledger.Discrepancy
 }
 
 func (r *recount) differ(what, name string, want, have any) {
-	r.found = append(r.found, meta.Discrepancy{What: what, Name: name, Want: fmt.Sprint(want), Have: fmt.Sprint(have)})
+	r.found = append(r.found, ledger.Discrepancy{What: what, Name: name, Want: fmt.Sprint(want), Have: fmt.Sprint(have)})
 }
 
 // references counts what refers to each content.
@@ -63,7 +63,7 @@ func (r *recount) references() {
 	}
 }
 
-func (r *recount) reference(what string, o *meta.Object, c *content) {
+func (r *recount) reference(what string, o *ledger.Object, c *content) {
 	var size int64
 	var id lethe.ID
 	if c != nil {
@@ -219,7 +219,7 @@ func (r *recount) owner(b *blob) {
 // counters counts the blobs of each backend and state.
 func (r *recount) counters() {
 	for _, backend := range r.db.backends.rows {
-		var totals [lethe.Dead + 1]meta.Total
+		var totals [lethe.Dead + 1]ledger.Total
 		for _, b := range r.db.blobs.rows {
 			if b.backend == backend {
 				totals[b.State].Blobs++

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -20,24 +21,24 @@ func filled(t *testing.T) *DB {
 			t.Fatal(err)
 		}
 	}
-	check(db.AddBackend(ctx, meta.Backend{ID: "disk"}))
-	check(db.CreateBucket(ctx, meta.Bucket{Name: "b", Owner: "o", BucketSettings: meta.BucketSettings{Undo: 1 << 40}}))
+	check(db.AddBackend(ctx, ledger.Backend{ID: "disk"}))
+	check(db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o", BucketSettings: ledger.BucketSettings{Undo: 1 << 40}}))
 	digest := strings.Repeat("a", 64)
 	for _, key := range []string{"kept", "binned"} {
 		id := lethe.ID("blob " + key)
-		check(db.Begin(ctx, meta.Intent{ID: id, Backend: "disk", Size: 3}))
-		check(db.Commit(ctx, meta.Commit{
-			Op: lethe.ID(key), Object: meta.Object{Bucket: "b", Key: key, Size: 3}, TTL: 1 << 50,
-			Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 3},
-			Blobs:   []meta.Uploaded{{Blob: id, Size: 3, Digest: digest}},
+		check(db.Begin(ctx, ledger.Intent{ID: id, Backend: "disk", Size: 3}))
+		check(db.Commit(ctx, ledger.Commit{
+			Op: lethe.ID(key), Object: ledger.Object{Bucket: "b", Key: key, Size: 3}, TTL: 1 << 50,
+			Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: 3},
+			Blobs:   []ledger.Uploaded{{Blob: id, Size: 3, Digest: digest}},
 		}))
 	}
-	check(db.Delete(ctx, meta.Deletion{Bucket: "b", Items: []meta.DeleteItem{{Key: "binned"}}}))
-	check(db.CreateUpload(ctx, meta.Upload{ID: "u", Bucket: "b", Key: "u"}))
-	check(db.Begin(ctx, meta.Intent{ID: "part", Backend: "disk", Size: 3}))
-	check(db.CommitPart(ctx, meta.PartCommit{Part: meta.Part{UploadID: "u", Number: 1, BlobID: "part", Size: 3, Digest: digest}}))
-	check(db.Begin(ctx, meta.Intent{ID: "pending", Backend: "disk", Size: 3, Promotion: &meta.Promotion{
-		Commit: meta.Commit{Object: meta.Object{Bucket: "b", Key: "p"}},
+	check(db.Delete(ctx, ledger.Deletion{Bucket: "b", Items: []ledger.DeleteItem{{Key: "binned"}}}))
+	check(db.CreateUpload(ctx, ledger.Upload{ID: "u", Bucket: "b", Key: "u"}))
+	check(db.Begin(ctx, ledger.Intent{ID: "part", Backend: "disk", Size: 3}))
+	check(db.CommitPart(ctx, ledger.PartCommit{Part: ledger.Part{UploadID: "u", Number: 1, BlobID: "part", Size: 3, Digest: digest}}))
+	check(db.Begin(ctx, ledger.Intent{ID: "pending", Backend: "disk", Size: 3, Promotion: &ledger.Promotion{
+		Commit: ledger.Commit{Object: ledger.Object{Bucket: "b", Key: "p"}},
 	}}))
 	return db
 }
@@ -79,7 +80,7 @@ func TestRecountFinds(t *testing.T) {
 	}
 }
 
-func finds(found []meta.Discrepancy, rule string) bool {
+func finds(found []ledger.Discrepancy, rule string) bool {
 	for _, d := range found {
 		if d.What == rule && d.Name != "" {
 			return true

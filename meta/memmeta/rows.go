@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // backend is a backend with its counters and its queue.
 type backend struct {
-	meta.Backend
-	totals [lethe.Dead + 1]meta.Total // by state
-	due    table[*blob]               // condemned, unclaimed, by due time
+	ledger.Backend
+	totals [lethe.Dead + 1]ledger.Total // by state
+	due    table[*blob]                 // condemned, unclaimed, by due time
 	// trustedSince is when it was last in doubt: older copies are not trusted.
 	trustedSince lethe.Time
 }
@@ -30,7 +30,7 @@ func (b *backend) free() (n int64, limited bool) {
 
 // bucket is a bucket with its rows. Its name is empty once it was deleted.
 type bucket struct {
-	meta.Bucket
+	ledger.Bucket
 	objects   table[*object] // by key
 	byKey     map[string]*object
 	uploads   table[*upload] // by key, then id
@@ -42,7 +42,7 @@ type bucket struct {
 
 // object is an object row.
 type object struct {
-	meta.Object
+	ledger.Object
 	bucket  *bucket
 	content *content
 	parked  bool // due and held: not in the due index
@@ -53,13 +53,13 @@ func (o *object) visible(now lethe.Time) bool { return o != nil && (o.TTLAt == 0
 
 // content is a content row.
 type content struct {
-	meta.Content
+	ledger.Content
 	tally int64 // scratch of Recount
 }
 
 // blob is a row of the ledger. It changes by DB.set only.
 type blob struct {
-	meta.Blob
+	ledger.Blob
 	backend *backend
 	bucket  lethe.ID // of a condemned one: where its last reference was; empty: not known
 	sums    []uint32 // of its blocks
@@ -67,36 +67,36 @@ type blob struct {
 
 // entry is a row of the trash.
 type entry struct {
-	meta.TrashEntry
+	ledger.TrashEntry
 	content *content
 }
 
 // upload is an open upload with its parts by number.
 type upload struct {
-	meta.Upload
+	ledger.Upload
 	bucket  *bucket
-	parts   table[*meta.Part]
+	parts   table[*ledger.Part]
 	intents table[*blob] // pending part intents
 }
 
 // promotion says that an intent may still be finished by proof.
 type promotion struct {
-	commit meta.Commit
+	commit ledger.Commit
 	bucket *bucket
 	blob   *blob
 }
 
-func backendsByID(a, b *backend) int    { return strings.Compare(a.ID, b.ID) }
-func bucketsByID(a, b *bucket) int      { return compareIDs(a.ID, b.ID) }
-func bucketsByName(a, b *bucket) int    { return strings.Compare(a.Name, b.Name) }
-func contentsByID(a, b *content) int    { return compareIDs(a.ID, b.ID) }
-func blobsByID(a, b *blob) int          { return compareIDs(a.ID, b.ID) }
-func entriesByID(a, b *entry) int       { return compareIDs(a.ID, b.ID) }
-func runsByID(a, b *meta.Run) int       { return compareIDs(a.ID, b.ID) }
-func objectsByKey(a, b *object) int     { return strings.Compare(a.Key, b.Key) }
-func partsByNumber(a, b *meta.Part) int { return cmp.Compare(a.Number, b.Number) }
-func compareIDs(a, b lethe.ID) int      { return strings.Compare(string(a), string(b)) }
-func outcomesByAt(a, b *meta.Outcome) int {
+func backendsByID(a, b *backend) int      { return strings.Compare(a.ID, b.ID) }
+func bucketsByID(a, b *bucket) int        { return compareIDs(a.ID, b.ID) }
+func bucketsByName(a, b *bucket) int      { return strings.Compare(a.Name, b.Name) }
+func contentsByID(a, b *content) int      { return compareIDs(a.ID, b.ID) }
+func blobsByID(a, b *blob) int            { return compareIDs(a.ID, b.ID) }
+func entriesByID(a, b *entry) int         { return compareIDs(a.ID, b.ID) }
+func runsByID(a, b *ledger.Run) int       { return compareIDs(a.ID, b.ID) }
+func objectsByKey(a, b *object) int       { return strings.Compare(a.Key, b.Key) }
+func partsByNumber(a, b *ledger.Part) int { return cmp.Compare(a.Number, b.Number) }
+func compareIDs(a, b lethe.ID) int        { return strings.Compare(string(a), string(b)) }
+func outcomesByAt(a, b *ledger.Outcome) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), compareIDs(a.Op, b.Op))
 }
 
@@ -143,7 +143,7 @@ func cloneMap[V any](m map[string]V) map[string]V {
 	return maps.Clone(m)
 }
 
-func cloneAttrs(a meta.Attrs) meta.Attrs {
+func cloneAttrs(a ledger.Attrs) ledger.Attrs {
 	a.User, a.Checksums, a.ACL = cloneMap(a.User), cloneMap(a.Checksums), cloneACL(a.ACL)
 	if len(a.Parts) == 0 {
 		a.Parts = nil
@@ -156,27 +156,27 @@ func cloneAttrs(a meta.Attrs) meta.Attrs {
 	return a
 }
 
-func cloneACL(a *meta.ACL) *meta.ACL {
+func cloneACL(a *ledger.ACL) *ledger.ACL {
 	if a == nil {
 		return nil
 	}
 	if len(a.Grants) == 0 {
-		return &meta.ACL{}
+		return &ledger.ACL{}
 	}
-	return &meta.ACL{Grants: slices.Clone(a.Grants)}
+	return &ledger.ACL{Grants: slices.Clone(a.Grants)}
 }
 
-func cloneObject(o meta.Object) meta.Object {
+func cloneObject(o ledger.Object) ledger.Object {
 	o.Attrs, o.Tags = cloneAttrs(o.Attrs), cloneMap(o.Tags)
 	return o
 }
 
-func cloneUpload(u meta.Upload) meta.Upload {
+func cloneUpload(u ledger.Upload) ledger.Upload {
 	u.Attrs, u.Tags = cloneAttrs(u.Attrs), cloneMap(u.Tags)
 	return u
 }
 
-func clonePart(p meta.Part) meta.Part {
+func clonePart(p ledger.Part) ledger.Part {
 	p.Checksums = cloneMap(p.Checksums)
 	return p
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 // ruled is what a bucket knows of its lifecycle rules.
 type ruled struct {
 	rules   lifecycle.Rules
 	by      string
-	last    int64         // highest number given
-	restamp *meta.Restamp // nil: every object carries the stamp of these rules
+	last    int64           // highest number given
+	restamp *ledger.Restamp // nil: every object carries the stamp of these rules
 }
 
 func (o *object) facts() lifecycle.Facts {
@@ -32,9 +32,9 @@ func (o *object) stamp(rs lifecycle.Rules) {
 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
 // meta.ErrRulesConfigured.
-func (db *DB) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
+func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.BucketRules{}, err
+		return ledger.BucketRules{}, err
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(c.Bucket)
@@ -42,13 +42,13 @@ func (db *DB) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRule
 		err = b.meant(c.Into)
 	}
 	if err != nil {
-		return meta.BucketRules{}, err
+		return ledger.BucketRules{}, err
 	}
-	if b.by == meta.ByConfig && c.By != meta.ByConfig {
-		return meta.BucketRules{}, fmt.Errorf("memmeta: set rules of %s: %w", c.Bucket, meta.ErrRulesConfigured)
+	if b.by == ledger.ByConfig && c.By != ledger.ByConfig {
+		return ledger.BucketRules{}, fmt.Errorf("memmeta: set rules of %s: %w", c.Bucket, ledger.ErrRulesConfigured)
 	}
 	if c.Seen != "" && c.Seen != b.rules.Digest() {
-		return meta.BucketRules{}, fmt.Errorf("memmeta: the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+		return ledger.BucketRules{}, fmt.Errorf("memmeta: the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
 	}
 	old := b.rules
 	b.rules, b.last = c.Rules.Succeed(old, b.last)
@@ -56,13 +56,13 @@ func (db *DB) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRule
 		b.by = ""
 	}
 	if !b.rules.SameEnds(old) {
-		b.restamp = &meta.Restamp{StartedAt: db.now}
+		b.restamp = &ledger.Restamp{StartedAt: db.now}
 	}
 	return b.outRules(), nil
 }
 
-func (b *bucket) outRules() meta.BucketRules {
-	out := meta.BucketRules{Bucket: b.Name, Rules: slices.Clone(b.rules), By: b.by, Objects: b.Objects}
+func (b *bucket) outRules() ledger.BucketRules {
+	out := ledger.BucketRules{Bucket: b.Name, Rules: slices.Clone(b.rules), By: b.by, Objects: b.Objects}
 	if b.restamp != nil {
 		r := *b.restamp
 		out.Restamp = &r
@@ -71,26 +71,26 @@ func (b *bucket) outRules() meta.BucketRules {
 }
 
 // Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
-func (db *DB) Rules(ctx context.Context, bucket string) (meta.BucketRules, error) {
+func (db *DB) Rules(ctx context.Context, bucket string) (ledger.BucketRules, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.BucketRules{}, err
+		return ledger.BucketRules{}, err
 	}
 	defer db.mu.Unlock()
 	b, err := db.find(bucket)
 	if err != nil {
-		return meta.BucketRules{}, err
+		return ledger.BucketRules{}, err
 	}
 	return b.outRules(), nil
 }
 
 // RuledBuckets lists the buckets that have rules, or stamps of rules that they
 // had, by name.
-func (db *DB) RuledBuckets(ctx context.Context) ([]meta.BucketRules, error) {
+func (db *DB) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.BucketRules
+	var out []ledger.BucketRules
 	for _, b := range db.names.rows {
 		if len(b.rules) > 0 || b.restamp != nil {
 			out = append(out, b.outRules())
@@ -101,9 +101,9 @@ func (db *DB) RuledBuckets(ctx context.Context) ([]meta.BucketRules, error) {
 
 // Restamp gives up to limit objects of one bucket the stamps of the rules that it
 // has now.
-func (db *DB) Restamp(ctx context.Context, limit int) (meta.Restamped, error) {
+func (db *DB) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Restamped{}, err
+		return ledger.Restamped{}, err
 	}
 	defer db.mu.Unlock()
 	var left []*bucket
@@ -113,14 +113,14 @@ func (db *DB) Restamp(ctx context.Context, limit int) (meta.Restamped, error) {
 		}
 	}
 	if len(left) == 0 {
-		return meta.Restamped{}, nil
+		return ledger.Restamped{}, nil
 	}
 	return db.restampBucket(left[0], cmp.Or(max(limit, 0), 1000), len(left) > 1), nil
 }
 
-func (db *DB) restampBucket(b *bucket, limit int, others bool) meta.Restamped {
+func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped {
 	rows := first(b.objects.from(func(o *object) bool { return o.Key > b.restamp.After }), limit)
-	out := meta.Restamped{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
+	out := ledger.Restamped{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
 	var changed []*object
 	for _, o := range rows {
 		if s := b.rules.Stamp(o.facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
@@ -152,12 +152,12 @@ func (db *DB) restampRows(list []*object) (due bool) {
 }
 
 // RestampBacklog counts the objects that may carry stamps of older rules.
-func (db *DB) RestampBacklog(ctx context.Context) (meta.Backlog, error) {
+func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.mu.Unlock()
-	var out meta.Backlog
+	var out ledger.Backlog
 	for _, b := range db.buckets.rows {
 		if r := b.restamp; r != nil {
 			out.Count += max(b.Objects-r.Seen, 1)
@@ -204,27 +204,27 @@ func (db *DB) sift(rows []*object) (kept, stale []*object) {
 }
 
 // endedByRules counts what rules end, by bucket and rule.
-func endedByRules(rows []*object, now lethe.Time) (out []meta.RuleLoss) {
+func endedByRules(rows []*object, now lethe.Time) (out []ledger.RuleLoss) {
 	for _, o := range rows {
 		r := o.endedBy(now)
 		if r == nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(l meta.RuleLoss) bool { return l.Bucket == o.bucket.Name && l.Rule == r.ID })
+		i := slices.IndexFunc(out, func(l ledger.RuleLoss) bool { return l.Bucket == o.bucket.Name && l.Rule == r.ID })
 		if i < 0 {
-			i, out = len(out), append(out, meta.RuleLoss{Bucket: o.bucket.Name, Rule: r.ID})
+			i, out = len(out), append(out, ledger.RuleLoss{Bucket: o.bucket.Name, Rule: r.ID})
 		}
 		out[i].Objects++
 		out[i].Bytes += o.Size
 	}
-	slices.SortFunc(out, func(a, b meta.RuleLoss) int {
+	slices.SortFunc(out, func(a, b ledger.RuleLoss) int {
 		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Rule, b.Rule))
 	})
 	return out
 }
 
 // EachRuled walks the buckets that have a name with their rules, for checkers.
-func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *meta.Restamp)) {
+func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *ledger.Restamp)) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, b := range db.buckets.rows {

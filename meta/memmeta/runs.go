@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // runsKept is how many finished runs of each routine Prune leaves.
 const runsKept = 1000
 
 // StartRun records that a routine began a pass; the times are the ledger's.
-func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
+func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -29,8 +29,8 @@ func (db *DB) StartRun(ctx context.Context, r meta.Run) error {
 	return nil
 }
 
-func (db *DB) run(id lethe.ID) *meta.Run {
-	rows := db.runs.from(func(r *meta.Run) bool { return r.ID >= id })
+func (db *DB) run(id lethe.ID) *ledger.Run {
+	rows := db.runs.from(func(r *ledger.Run) bool { return r.ID >= id })
 	if len(rows) == 0 || rows[0].ID != id {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (db *DB) run(id lethe.ID) *meta.Run {
 }
 
 // unfinished finds a run in progress: ErrFenced.
-func (db *DB) unfinished(id lethe.ID) (*meta.Run, error) {
+func (db *DB) unfinished(id lethe.ID) (*ledger.Run, error) {
 	if r := db.run(id); r != nil && r.FinishedAt == 0 {
 		return r, nil
 	}
@@ -74,12 +74,12 @@ func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts
 }
 
 // LastRuns answers the newest run of each routine and its newest successful one.
-func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run, err error) {
+func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, nil, err
 	}
 	defer db.mu.Unlock()
-	last, succeeded = map[string]meta.Run{}, map[string]meta.Run{}
+	last, succeeded = map[string]ledger.Run{}, map[string]ledger.Run{}
 	for _, r := range db.runsByStart() {
 		row := copyRun(r)
 		last[r.Routine] = row
@@ -91,8 +91,8 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]meta.Run
 }
 
 // runsByStart lists all runs in the order in which they began.
-func (db *DB) runsByStart() []*meta.Run {
-	return slices.SortedStableFunc(slices.Values(db.runs.rows), func(a, b *meta.Run) int { return cmp.Compare(a.StartedAt, b.StartedAt) })
+func (db *DB) runsByStart() []*ledger.Run {
+	return slices.SortedStableFunc(slices.Values(db.runs.rows), func(a, b *ledger.Run) int { return cmp.Compare(a.StartedAt, b.StartedAt) })
 }
 
 // InterruptRuns ends the unfinished runs of a worker that is known to be gone.
@@ -113,7 +113,7 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 
 // BeginRun starts a run that must be alone, unless another is in progress with a
 // fresh heartbeat or has succeeded since the caller looked.
-func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err error) {
+func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -121,10 +121,10 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 	if r := db.run(db.solo[s.Run.Routine]); r != nil && r.FinishedAt == 0 {
 		if r.Worker != s.Run.Worker && db.now.Sub(r.BeatAt) < s.Stale {
 			other := copyRun(r)
-			return meta.Begun{Other: &other}, nil
+			return ledger.Begun{Other: &other}, nil
 		}
 		r.FinishedAt, r.Outcome = db.now, "interrupted"
-		out.Ended = []meta.Run{copyRun(r)}
+		out.Ended = []ledger.Run{copyRun(r)}
 	}
 	for _, r := range db.runsByStart() {
 		if r.Routine == s.Run.Routine && r.Outcome == "ok" && r.StartedAt > s.Seen {
@@ -148,7 +148,7 @@ func (db *DB) BeginRun(ctx context.Context, s meta.Solo) (out meta.Begun, err er
 }
 
 // EndStaleRuns ends every run in progress without a sign of life for age.
-func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []meta.Run, err error) {
+func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []meta
 	return ended, nil
 }
 
-func copyRun(r *meta.Run) meta.Run {
+func copyRun(r *ledger.Run) ledger.Run {
 	out := *r
 	out.Counts = cloneMap(r.Counts)
 	return out
@@ -170,9 +170,9 @@ func copyRun(r *meta.Run) meta.Run {
 
 // oldRuns lists the finished runs beyond the newest of each routine, but for the
 // newest successful one.
-func (db *DB) oldRuns() []*meta.Run {
+func (db *DB) oldRuns() []*ledger.Run {
 	kept, succeeded := map[string]int{}, map[string]bool{}
-	var old []*meta.Run
+	var old []*ledger.Run
 	for _, r := range slices.Backward(db.runsByStart()) {
 		if r.FinishedAt == 0 {
 			continue

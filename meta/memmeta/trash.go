@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
 // bin moves an object that was taken from its key into the trash, with its
 // reference.
 func (db *DB) bin(o *object, reason lethe.Reason) {
-	e := &entry{content: o.content, TrashEntry: meta.TrashEntry{
+	e := &entry{content: o.content, TrashEntry: ledger.TrashEntry{
 		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: db.now.Add(o.bucket.Undo), Reason: reason,
 		Op: db.receipts.op, By: db.receipts.by,
 	}}
@@ -40,19 +40,19 @@ func (db *DB) entry(id lethe.ID) *entry {
 	return rows[0]
 }
 
-func (e *entry) out() meta.TrashEntry {
+func (e *entry) out() ledger.TrashEntry {
 	row := e.TrashEntry
 	row.Object = cloneObject(row.Object)
 	return row
 }
 
 // Trash lists entries by id.
-func (db *DB) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, error) {
+func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashEntry, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.leave()
-	var out []meta.TrashEntry
+	var out []ledger.TrashEntry
 	for _, e := range db.trash.from(func(e *entry) bool { return e.ID > q.After }) {
 		if q.Bucket != "" && e.Object.Bucket != q.Bucket || !strings.HasPrefix(e.Object.Key, q.Prefix) {
 			continue
@@ -66,41 +66,41 @@ func (db *DB) Trash(ctx context.Context, q meta.TrashQuery) ([]meta.TrashEntry, 
 
 // Restore puts an entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
 // ErrPreconditionFailed.
-func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (meta.Object, error) {
+func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (ledger.Object, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Object{}, err
+		return ledger.Object{}, err
 	}
 	defer db.leave()
 	e := db.entry(id)
 	if e == nil {
-		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, lethe.ErrTrashNotFound)
+		return ledger.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, lethe.ErrTrashNotFound)
 	}
 	b, err := db.find(e.Object.Bucket)
 	if err != nil {
-		return meta.Object{}, err
+		return ledger.Object{}, err
 	}
 	if e.content != nil && e.content.Domain != b.Domain {
-		return meta.Object{}, fmt.Errorf("memmeta: restore %s: bucket %q is not the one that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
+		return ledger.Object{}, fmt.Errorf("memmeta: restore %s: bucket %q is not the one that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
 	}
 	if err := db.fresh(op); err != nil {
-		return meta.Object{}, err
+		return ledger.Object{}, err
 	}
 	old := b.byKey[e.Object.Key]
 	if old.visible(db.now) && !overwrite {
-		return meta.Object{}, fmt.Errorf("memmeta: restore %s: key %q is taken: %w", id, e.Object.Key, lethe.ErrPreconditionFailed)
+		return ledger.Object{}, fmt.Errorf("memmeta: restore %s: key %q is taken: %w", id, e.Object.Key, lethe.ErrPreconditionFailed)
 	}
 	if old != nil {
 		if err := b.held(old.Key); err != nil {
-			return meta.Object{}, err
+			return ledger.Object{}, err
 		}
 	}
 	if err := b.roomFor(e.Object.Size, old); err != nil {
-		return meta.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, err)
+		return ledger.Object{}, fmt.Errorf("memmeta: restore %s: %w", id, err)
 	}
 	return db.restore(op, e, b, old), nil
 }
 
-func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) meta.Object {
+func (db *DB) restore(op lethe.ID, e *entry, b *bucket, old *object) ledger.Object {
 	db.receipts.op = op
 	db.lost(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.binned(op)})
 	db.supersede(b, e.Object.Key)
@@ -137,9 +137,9 @@ func (db *DB) PurgeTrash(ctx context.Context, ids []lethe.ID) (int, error) {
 }
 
 // Purge removes up to a batch of trash entries that are due.
-func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
+func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Reclaimed{}, err
+		return ledger.Reclaimed{}, err
 	}
 	defer db.leave()
 	found := slices.Clone(db.trashNow(b))
@@ -148,7 +148,7 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 		found = found[:b.Limit+1]
 	}
 	if len(found) == 0 {
-		return meta.Reclaimed{LastDue: b.After}, nil
+		return ledger.Reclaimed{LastDue: b.After}, nil
 	}
 	last := found[len(found)-1].PurgeAt
 	rows, held := db.parkHeldEntries(found)
@@ -158,14 +158,14 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 			break
 		}
 	}
-	out := meta.Reclaimed{LastDue: last, Parked: held, More: limited}
+	out := ledger.Reclaimed{LastDue: last, Parked: held, More: limited}
 	if len(rows) == 0 {
 		return out, nil
 	}
 	if n := len(d.rows); n < len(rows) {
 		out.More, out.LastDue = true, rows[n-1].PurgeAt
 	}
-	may, stopped := db.spend(guarded{kind: meta.GuardPurge}, b.Limits.Purge, int64(len(d.rows)))
+	may, stopped := db.spend(guarded{kind: ledger.GuardPurge}, b.Limits.Purge, int64(len(d.rows)))
 	if stopped != nil {
 		out.Stopped = append(out.Stopped, *stopped)
 	}
@@ -177,12 +177,12 @@ func (db *DB) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
 }
 
 // purgeRows removes trash entries that are due.
-func (db *DB) purgeRows(b meta.Batch, rows []*entry, out *meta.Reclaimed) {
+func (db *DB) purgeRows(b ledger.Batch, rows []*entry, out *ledger.Reclaimed) {
 	var d draft
 	for _, e := range rows {
-		db.fits(&d, meta.Batch{}, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge, db.idOf(e.Object.Bucket)})
+		db.fits(&d, ledger.Batch{}, dying{e.content, e.Object.Size, e.PurgeAt, lethe.ReasonPurge, db.idOf(e.Object.Bucket)})
 		if b.Only != nil {
-			out.Taken = append(out.Taken, meta.Named{Key: string(e.ID), ID: e.ID})
+			out.Taken = append(out.Taken, ledger.Named{Key: string(e.ID), ID: e.ID})
 		}
 		db.unbin(e)
 		db.lost(e.Object.Bucket, e.Object, receipt.Receipt{Reason: lethe.ReasonPurge, Due: receipt.Instant(e.PurgeAt), Trash: e.binned("")})
@@ -191,9 +191,9 @@ func (db *DB) purgeRows(b meta.Batch, rows []*entry, out *meta.Reclaimed) {
 }
 
 // PurgeBacklog counts the trash.
-func (db *DB) PurgeBacklog(ctx context.Context) (meta.Backlog, error) {
+func (db *DB) PurgeBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Backlog{}, err
+		return ledger.Backlog{}, err
 	}
 	defer db.leave()
 	return backlog(db.purge.rows, db.now, func(e *entry) (lethe.Time, int64) { return e.PurgeAt, e.Object.Size }), nil

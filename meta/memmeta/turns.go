@@ -6,18 +6,18 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // DueBuckets looks at a stretch of the buckets, and answers those that have
 // something that is due.
-func (db *DB) DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, error) {
+func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Turns{}, err
+		return ledger.Turns{}, err
 	}
 	defer db.mu.Unlock()
 	rows := db.buckets.from(func(b *bucket) bool { return b.ID > q.From })
-	out := meta.Turns{Last: q.From, End: q.Limit <= 0 || len(rows) < q.Limit}
+	out := ledger.Turns{Last: q.From, End: q.Limit <= 0 || len(rows) < q.Limit}
 	var look []lethe.ID
 	if q.From == "" && q.Backend != "" {
 		look = append(look, "")
@@ -29,14 +29,14 @@ func (db *DB) DueBuckets(ctx context.Context, q meta.TurnQuery) (meta.Turns, err
 	due := db.firstDue(q)
 	for _, id := range look {
 		if at, found := due[id]; found {
-			out.Due = append(out.Due, meta.Turn{Bucket: id, After: at})
+			out.Due = append(out.Due, ledger.Turn{Bucket: id, After: at})
 		}
 	}
 	return out, nil
 }
 
 // firstDue says when the first of a bucket's due work was due.
-func (db *DB) firstDue(q meta.TurnQuery) map[lethe.ID]lethe.Time {
+func (db *DB) firstDue(q ledger.TurnQuery) map[lethe.ID]lethe.Time {
 	due := map[lethe.ID]lethe.Time{}
 	note := func(bucket lethe.ID, at lethe.Time) {
 		if _, known := due[bucket]; !known && at >= q.After[bucket] {
@@ -72,12 +72,12 @@ func (b *backend) dueSince(after, now lethe.Time) []*blob {
 }
 
 // byTurns is some of each bucket.
-func (db *DB) byTurns(b meta.Batch) []*object {
+func (db *DB) byTurns(b ledger.Batch) []*object {
 	return byTurns(b.Turns, b.Limit, db.dueSince, func(o *object) lethe.ID { return o.BucketID })
 }
 
 // blobsByTurns is some of each bucket, of rows in the order of their due times.
-func blobsByTurns(rows []*blob, turns []meta.Turn, limit int) []*blob {
+func blobsByTurns(rows []*blob, turns []ledger.Turn, limit int) []*blob {
 	since := func(after lethe.Time) []*blob {
 		i, _ := slices.BinarySearchFunc(rows, after, func(b *blob, at lethe.Time) int { return cmp.Compare(b.DueAt, at) })
 		return rows[i:]
@@ -85,9 +85,9 @@ func blobsByTurns(rows []*blob, turns []meta.Turn, limit int) []*blob {
 	return byTurns(turns, limit, since, func(row *blob) lethe.ID { return row.bucket })
 }
 
-func byTurns[T any](turns []meta.Turn, limit int, since func(lethe.Time) []T, bucket func(T) lethe.ID) []T {
+func byTurns[T any](turns []ledger.Turn, limit int, since func(lethe.Time) []T, bucket func(T) lethe.ID) []T {
 	// What is in memory cannot fail.
-	rows, _ := meta.TakeTurns(turns, limit, func(turn meta.Turn, n int) ([]T, error) {
+	rows, _ := ledger.TakeTurns(turns, limit, func(turn ledger.Turn, n int) ([]T, error) {
 		var own []T
 		for _, row := range since(turn.After) {
 			if n > 0 && len(own) >= n {

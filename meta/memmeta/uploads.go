@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // CreateUpload opens a multipart upload: ErrNoSuchBucket, ErrInvalidTTL.
-func (db *DB) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, error) {
+func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
 		return u, err
 	}
@@ -31,7 +31,7 @@ func (db *DB) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, err
 		u.ID = db.newID()
 	}
 	row := &upload{Upload: cloneUpload(u), bucket: b,
-		parts: table[*meta.Part]{order: partsByNumber}, intents: table[*blob]{order: blobsByID}}
+		parts: table[*ledger.Part]{order: partsByNumber}, intents: table[*blob]{order: blobsByID}}
 	row.BucketID, row.CreatedAt, row.TouchedAt = b.ID, db.now, db.now
 	db.uploads[u.ID] = row
 	b.uploads.put(row)
@@ -39,7 +39,7 @@ func (db *DB) CreateUpload(ctx context.Context, u meta.Upload) (meta.Upload, err
 	return row.out(), nil
 }
 
-func (u *upload) out() meta.Upload { return cloneUpload(u.Upload) }
+func (u *upload) out() ledger.Upload { return cloneUpload(u.Upload) }
 
 // opened finds an upload by id and, if bucket is not empty, by its key:
 // ErrNoSuchUpload.
@@ -52,33 +52,33 @@ func (db *DB) opened(id lethe.ID, bucket, key string) (*upload, error) {
 }
 
 // Upload finds an upload: ErrNoSuchUpload, also if bucket or key differ.
-func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (meta.Upload, error) {
+func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Upload{}, err
+		return ledger.Upload{}, err
 	}
 	defer db.mu.Unlock()
 	u, err := db.opened(id, bucket, key)
 	if err != nil {
-		return meta.Upload{}, err
+		return ledger.Upload{}, err
 	}
 	return u.out(), nil
 }
 
 // UploadByID finds an upload: ErrNoSuchUpload.
-func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (meta.Upload, error) {
+func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Upload{}, err
+		return ledger.Upload{}, err
 	}
 	defer db.mu.Unlock()
 	u := db.uploads[id]
 	if u == nil {
-		return meta.Upload{}, fmt.Errorf("memmeta: upload %s: %w", id, lethe.ErrNoSuchUpload)
+		return ledger.Upload{}, fmt.Errorf("memmeta: upload %s: %w", id, lethe.ErrNoSuchUpload)
 	}
 	return u.out(), nil
 }
 
 // Uploads lists the open uploads of a bucket by key, then id: ErrNoSuchBucket.
-func (db *DB) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, error) {
+func (db *DB) Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (db *DB) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, e
 	if err != nil {
 		return nil, err
 	}
-	var out []meta.Upload
+	var out []ledger.Upload
 	for _, u := range b.uploads.rows {
 		if !strings.HasPrefix(u.Key, q.Prefix) || !after(u, q) {
 			continue
@@ -101,13 +101,13 @@ func (db *DB) Uploads(ctx context.Context, q meta.UploadQuery) ([]meta.Upload, e
 
 // after says that an upload comes after the query's mark: the uploads of a key
 // are passed over as a whole unless one of them is named.
-func after(u *upload, q meta.UploadQuery) bool {
+func after(u *upload, q ledger.UploadQuery) bool {
 	return u.Key > q.AfterKey || u.Key == q.AfterKey && q.AfterUpload != "" && u.ID > q.AfterUpload
 }
 
 // Parts lists the parts of an upload by number but those that are suspect; none if
 // there is no such upload.
-func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.Part, error) {
+func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]ledger.Part, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.
 	if u == nil {
 		return nil, nil
 	}
-	var out []meta.Part
-	for _, p := range u.parts.from(func(p *meta.Part) bool { return p.Number > after }) {
+	var out []ledger.Part
+	for _, p := range u.parts.from(func(p *ledger.Part) bool { return p.Number > after }) {
 		if db.whole(p) {
 			out = append(out, clonePart(*p))
 		}
@@ -129,13 +129,13 @@ func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]meta.
 }
 
 // whole says that a part's bytes were not found missing or damaged.
-func (db *DB) whole(p *meta.Part) bool {
+func (db *DB) whole(p *ledger.Part) bool {
 	b := db.byID[p.BlobID]
 	return b == nil || !b.Suspect
 }
 
 // soundPart finds a part by number, nil if there is none that is sound.
-func (db *DB) soundPart(u *upload, number int) *meta.Part {
+func (db *DB) soundPart(u *upload, number int) *ledger.Part {
 	if p := u.part(number); p != nil && db.whole(p) {
 		return p
 	}
@@ -143,8 +143,8 @@ func (db *DB) soundPart(u *upload, number int) *meta.Part {
 }
 
 // part finds a part by number, nil if there is none.
-func (u *upload) part(number int) *meta.Part {
-	rows := u.parts.from(func(p *meta.Part) bool { return p.Number >= number })
+func (u *upload) part(number int) *ledger.Part {
+	rows := u.parts.from(func(p *ledger.Part) bool { return p.Number >= number })
 	if len(rows) == 0 || rows[0].Number != number {
 		return nil
 	}
@@ -153,14 +153,14 @@ func (u *upload) part(number int) *meta.Part {
 
 // CommitPart makes an uploaded blob a part, in the place of the part that had
 // the number: ErrNoSuchUpload, ErrReaped.
-func (db *DB) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
+func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Part{}, err
+		return ledger.Part{}, err
 	}
 	defer db.mu.Unlock()
 	u, b, err := db.partOf(c)
 	if err != nil {
-		return meta.Part{}, fmt.Errorf("memmeta: commit part %d of upload %s: %w", c.Part.Number, c.Part.UploadID, err)
+		return ledger.Part{}, fmt.Errorf("memmeta: commit part %d of upload %s: %w", c.Part.Number, c.Part.UploadID, err)
 	}
 	if old := u.part(c.Part.Number); old != nil {
 		db.dropPart(u, old)
@@ -180,7 +180,7 @@ func (db *DB) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, err
 
 // partOf checks a part's commit and finds its rows; the blob is nil for zero
 // bytes.
-func (db *DB) partOf(c meta.PartCommit) (*upload, *blob, error) {
+func (db *DB) partOf(c ledger.PartCommit) (*upload, *blob, error) {
 	u := db.uploads[c.Part.UploadID]
 	if u == nil {
 		return nil, nil, lethe.ErrNoSuchUpload
@@ -195,7 +195,7 @@ func (db *DB) partOf(c meta.PartCommit) (*upload, *blob, error) {
 	return u, b, err
 }
 
-func (db *DB) storePart(b *blob, c meta.PartCommit) {
+func (db *DB) storePart(b *blob, c ledger.PartCommit) {
 	next, p := b.Blob, c.Part
 	next.State, next.UploadID, next.Part = lethe.Live, p.UploadID, p.Number
 	next.Size, next.Digest, next.CRC32C = p.Size, p.Digest, c.CRC32C
@@ -208,7 +208,7 @@ func (db *DB) storePart(b *blob, c meta.PartCommit) {
 }
 
 // dropPart removes a part and condemns its blob.
-func (db *DB) dropPart(u *upload, p *meta.Part) {
+func (db *DB) dropPart(u *upload, p *ledger.Part) {
 	if b := db.byID[p.BlobID]; b != nil {
 		db.condemn(b, death{reason: lethe.ReasonPart, at: db.now})
 	}

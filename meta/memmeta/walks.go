@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // walksKept is how many finished walks of each backend are kept.
@@ -17,23 +17,23 @@ const walksKept = 30
 
 // walking is what is known of walks over backends.
 type walking struct {
-	walks    []*meta.Walk // by id
-	findings table[*meta.Finding]
+	walks    []*ledger.Walk // by id
+	findings table[*ledger.Finding]
 }
 
-func findingsByKey(a, b *meta.Finding) int {
+func findingsByKey(a, b *ledger.Finding) int {
 	return cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Key, b.Key))
 }
 
 // BeginWalk begins a walk over a backend, or answers the one that was cut off:
 // ErrBackendMismatch.
-func (db *DB) BeginWalk(ctx context.Context, s meta.WalkStart) (meta.Walk, error) {
+func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (ledger.Walk, error) {
 	if err := db.enter(ctx); err != nil {
-		return meta.Walk{}, err
+		return ledger.Walk{}, err
 	}
 	defer db.mu.Unlock()
 	if db.backend(s.Backend) == nil {
-		return meta.Walk{}, noBackend(s.Backend)
+		return ledger.Walk{}, noBackend(s.Backend)
 	}
 	for _, w := range db.walking.walks {
 		if w.Backend != s.Backend || w.FinishedAt != 0 {
@@ -44,20 +44,20 @@ func (db *DB) BeginWalk(ctx context.Context, s meta.WalkStart) (meta.Walk, error
 		}
 		w.SavedAt, w.FinishedAt, w.Outcome = db.now, db.now, "given up: it was cut off too long ago"
 	}
-	w := &meta.Walk{ID: s.ID, Backend: s.Backend, StartedAt: db.now, SavedAt: db.now}
+	w := &ledger.Walk{ID: s.ID, Backend: s.Backend, StartedAt: db.now, SavedAt: db.now}
 	db.walking.walks = append(db.walking.walks, w)
-	slices.SortFunc(db.walking.walks, func(a, b *meta.Walk) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(db.walking.walks, func(a, b *ledger.Walk) int { return compareIDs(a.ID, b.ID) })
 	return copyWalk(w), nil
 }
 
-func copyWalk(w *meta.Walk) meta.Walk {
+func copyWalk(w *ledger.Walk) ledger.Walk {
 	out := *w
 	out.Counts = cloneMap(w.Counts)
 	return out
 }
 
 // walk finds a walk that goes on: ErrFenced.
-func (db *DB) walk(id lethe.ID) (*meta.Walk, error) {
+func (db *DB) walk(id lethe.ID) (*ledger.Walk, error) {
 	for _, w := range db.walking.walks {
 		if w.ID == id && w.FinishedAt == 0 {
 			return w, nil
@@ -67,7 +67,7 @@ func (db *DB) walk(id lethe.ID) (*meta.Walk, error) {
 }
 
 // SaveWalk moves a walk on: ErrFenced.
-func (db *DB) SaveWalk(ctx context.Context, s meta.WalkStep) error {
+func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	if err := db.enter(ctx); err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func (db *DB) SaveWalk(ctx context.Context, s meta.WalkStep) error {
 }
 
 // Walks answers the newest walks over a backend, newest first.
-func (db *DB) Walks(ctx context.Context, backend string, limit int) ([]meta.Walk, error) {
+func (db *DB) Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Walk
+	var out []ledger.Walk
 	for _, w := range slices.Backward(db.walking.walks) {
 		if w.Backend == backend && (limit <= 0 || len(out) < limit) {
 			out = append(out, copyWalk(w))
@@ -99,20 +99,20 @@ func (db *DB) Walks(ctx context.Context, backend string, limit int) ([]meta.Walk
 }
 
 // BlobStubs answers a page of all blobs by id.
-func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]meta.Stub, error) {
+func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]ledger.Stub, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	var out []meta.Stub
+	var out []ledger.Stub
 	for _, b := range first(db.blobs.from(func(b *blob) bool { return b.ID > after }), limit) {
-		out = append(out, meta.Stub{ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size})
+		out = append(out, ledger.Stub{ID: b.ID, Backend: b.Backend, State: b.State, Size: b.Size})
 	}
 	return out, nil
 }
 
 // Sight records what a walk found: ErrFenced.
-func (db *DB) Sight(ctx context.Context, s meta.Sighting) (int, error) {
+func (db *DB) Sight(ctx context.Context, s ledger.Sighting) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -143,13 +143,13 @@ func (db *DB) Sight(ctx context.Context, s meta.Sighting) (int, error) {
 	return recorded, nil
 }
 
-func (db *DB) findingsOf(backend string) []*meta.Finding {
+func (db *DB) findingsOf(backend string) []*ledger.Finding {
 	return db.walking.findings.between(
-		func(f *meta.Finding) bool { return f.Backend >= backend },
-		func(f *meta.Finding) bool { return f.Backend > backend })
+		func(f *ledger.Finding) bool { return f.Backend >= backend },
+		func(f *ledger.Finding) bool { return f.Backend > backend })
 }
 
-func (db *DB) finding(backend, key string) *meta.Finding {
+func (db *DB) finding(backend, key string) *ledger.Finding {
 	for _, f := range db.findingsOf(backend) {
 		if f.Key == key {
 			return f
@@ -159,13 +159,13 @@ func (db *DB) finding(backend, key string) *meta.Finding {
 }
 
 // Findings answers a page of what walks have found.
-func (db *DB) Findings(ctx context.Context, q meta.FindingQuery) ([]meta.Finding, error) {
+func (db *DB) Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer db.mu.Unlock()
-	after := &meta.Finding{Backend: q.AfterBackend, Key: q.AfterKey}
-	var out []meta.Finding
+	after := &ledger.Finding{Backend: q.AfterBackend, Key: q.AfterKey}
+	var out []ledger.Finding
 	for _, f := range db.walking.findings.rows {
 		if findingsByKey(f, after) > 0 && (q.Backend == "" || f.Backend == q.Backend) && (q.Kind == "" || f.Kind == q.Kind) &&
 			(q.Limit <= 0 || len(out) < q.Limit) {
@@ -176,7 +176,7 @@ func (db *DB) Findings(ctx context.Context, q meta.FindingQuery) ([]meta.Finding
 }
 
 // FinishWalk ends a walk: ErrFenced.
-func (db *DB) FinishWalk(ctx context.Context, e meta.WalkEnd) (out meta.WalkEnded, err error) {
+func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.WalkEnded, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
 	}
@@ -186,7 +186,7 @@ func (db *DB) FinishWalk(ctx context.Context, e meta.WalkEnd) (out meta.WalkEnde
 		return out, err
 	}
 	for _, f := range slices.Clone(db.findingsOf(w.Backend)) {
-		if w.Place != meta.WalkDone || f.LastWalk == w.ID {
+		if w.Place != ledger.WalkDone || f.LastWalk == w.ID {
 			continue
 		}
 		if db.soundAgain(f) {
@@ -209,8 +209,8 @@ func (db *DB) FinishWalk(ctx context.Context, e meta.WalkEnd) (out meta.WalkEnde
 }
 
 // soundAgain says that there is a sound copy of what was found missing or damaged.
-func (db *DB) soundAgain(f *meta.Finding) bool {
-	if f.Content == "" || f.Kind != meta.FoundMissing && f.Kind != meta.FoundSize {
+func (db *DB) soundAgain(f *ledger.Finding) bool {
+	if f.Content == "" || f.Kind != ledger.FoundMissing && f.Kind != ledger.FoundSize {
 		return false
 	}
 	return len(db.soundCopies(f.Content, f.Segment, "")) > 0
@@ -237,14 +237,14 @@ func (db *DB) pruneWalks(backend string) {
 			continue
 		}
 		if kept++; kept > walksKept+1 && w.FinishedAt != 0 {
-			db.walking.walks = slices.DeleteFunc(db.walking.walks, func(o *meta.Walk) bool { return o == w })
+			db.walking.walks = slices.DeleteFunc(db.walking.walks, func(o *ledger.Walk) bool { return o == w })
 		}
 	}
 }
 
 // forgetWalks drops what is known of walks over a backend that is removed.
 func (db *DB) forgetWalks(backend string) {
-	db.walking.walks = slices.DeleteFunc(db.walking.walks, func(w *meta.Walk) bool { return w.Backend == backend })
+	db.walking.walks = slices.DeleteFunc(db.walking.walks, func(w *ledger.Walk) bool { return w.Backend == backend })
 	for _, f := range slices.Clone(db.findingsOf(backend)) {
 		db.walking.findings.drop(f)
 	}

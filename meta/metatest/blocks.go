@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -85,8 +86,8 @@ func sumsByRange(w *world) {
 func sumsPromoted(w *world) {
 	known, _ := w.provable("k", "the body")
 	c, streamed := w.reference("s", "a stream"), w.id()
-	c.Blobs = []meta.Uploaded{{Blob: streamed, Size: 8, Digest: sum("a stream")}}
-	must(w.Begin(w.ctx, meta.Intent{ID: streamed, Backend: disk, Size: 8, Promotion: &meta.Promotion{Commit: c}}))(w)
+	c.Blobs = []ledger.Uploaded{{Blob: streamed, Size: 8, Digest: sum("a stream")}}
+	must(w.Begin(w.ctx, ledger.Intent{ID: streamed, Backend: disk, Size: 8, Promotion: &ledger.Promotion{Commit: c}}))(w)
 	w.later(time.Minute)
 	fence := w.silent().Fence
 	w.unchanged(func() { w.broken(refused(w.Promote(w.ctx, fence, streamed, blockSums("a longer stream")))) })
@@ -128,18 +129,18 @@ func sumsGone(w *world) {
 	w.remove("a", "b")
 	w.hasSums(gone, "some body") // for who reads it still
 	w.later(readGrace)
-	claimed := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk}))(w)
+	claimed := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk}))(w)
 	equal(w, "claimed", len(claimed.Blobs), 2)
-	must(w.Settle(w.ctx, meta.Settlement{Fence: claimed.Fence, Items: []meta.SettleItem{
-		{ID: gone, Result: meta.Gone}, {ID: dead, Result: meta.Failed, Dead: true, Error: "no"},
+	must(w.Settle(w.ctx, ledger.Settlement{Fence: claimed.Fence, Items: []ledger.SettleItem{
+		{ID: gone, Result: ledger.Gone}, {ID: dead, Result: ledger.Failed, Dead: true, Error: "no"},
 	}}))(w)
 	equal(w, "sums of what is gone", len(must(w.BlockSums(w.ctx, gone, 0, 0))(w)), 0)
 	w.hasSums(dead, "other body")
 	w.sound()
 	equal(w, "requeued", must(w.Requeue(w.ctx, []lethe.ID{dead}))(w), 1)
 	w.hasSums(dead, "other body")
-	again := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk}))(w)
-	must(w.Settle(w.ctx, meta.Settlement{Fence: again.Fence, Items: []meta.SettleItem{{ID: dead, Result: meta.Failed, Dead: true, Error: "no"}}}))(w)
+	again := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk}))(w)
+	must(w.Settle(w.ctx, ledger.Settlement{Fence: again.Fence, Items: []ledger.SettleItem{{ID: dead, Result: ledger.Failed, Dead: true, Error: "no"}}}))(w)
 	w.sound()
 	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{dead}))(w), 1)
 	equal(w, "sums of what was written off", len(must(w.BlockSums(w.ctx, dead, 0, 0))(w)), 0)
@@ -191,7 +192,7 @@ func sumsRefused(w *world) {
 
 // blocks notes and reads the sums of some blob.
 func (h *history) blocks() {
-	blobs, err := ask(h, "blobs", func(l Ledger) ([]meta.Blob, error) { return l.Blobs(h.ctx, meta.BlobQuery{Limit: 50}) })
+	blobs, err := ask(h, "blobs", func(l Ledger) ([]ledger.Blob, error) { return l.Blobs(h.ctx, ledger.BlobQuery{Limit: 50}) })
 	if err != nil || len(blobs) == 0 {
 		return
 	}

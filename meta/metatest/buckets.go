@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func bucketTests() []test {
@@ -31,12 +31,12 @@ func bucketTests() []test {
 }
 
 func bucketDefaults(w *world) {
-	b := must(w.CreateBucket(w.ctx, meta.Bucket{Name: "new", Owner: "me", Region: "r", Objects: 5, Bytes: 5}))(w)
+	b := must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "new", Owner: "me", Region: "r", Objects: 5, Bytes: 5}))(w)
 	if _, err := lethe.ParseID(string(b.ID)); err != nil || b.Domain != "me" || b.CreatedAt != w.now() || b.Objects+b.Bytes != 0 {
 		w.Fatalf("bucket is %+v, %v", b, err)
 	}
 	equal(w, "bucket", must(w.Bucket(w.ctx, "new"))(w), b)
-	own := meta.Bucket{ID: w.id(), Name: "own", Owner: "me", Domain: "all"}
+	own := ledger.Bucket{ID: w.id(), Name: "own", Owner: "me", Domain: "all"}
 	have := must(w.CreateBucket(w.ctx, own))(w)
 	equal(w, "id", have.ID, own.ID)
 	equal(w, "domain", have.Domain, "all")
@@ -44,30 +44,30 @@ func bucketDefaults(w *world) {
 
 func bucketExists(w *world) {
 	first := must(w.Bucket(w.ctx, bucketName))(w)
-	have, err := w.CreateBucket(w.ctx, meta.Bucket{Name: bucketName, Owner: "other"})
+	have, err := w.CreateBucket(w.ctx, ledger.Bucket{Name: bucketName, Owner: "other"})
 	w.fails(err, lethe.ErrBucketExists)
 	equal(w, "answer", have, first)
 }
 
 // noBucket asks everything of a bucket that is not there.
 func noBucket(w *world) {
-	key := meta.Object{Bucket: "nobody's", Key: "k"}
-	entry := func() error { _, err := w.Commit(w.ctx, meta.Commit{Op: w.id(), Object: key}); return err }
+	key := ledger.Object{Bucket: "nobody's", Key: "k"}
+	entry := func() error { _, err := w.Commit(w.ctx, ledger.Commit{Op: w.id(), Object: key}); return err }
 	for name, err := range map[string]error{
 		"bucket":    refused(w.Bucket(w.ctx, "nobody's")),
-		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", meta.BucketSettings{})),
+		"configure": refused(w.ConfigureBucket(w.ctx, "nobody's", ledger.BucketSettings{})),
 		"delete":    w.DeleteBucket(w.ctx, "nobody's"),
 		"owner":     w.SetBucketOwner(w.ctx, "nobody's", "x"),
-		"put":       w.PutDocument(w.ctx, meta.Document{Bucket: "nobody's", Kind: "acl"}),
+		"put":       w.PutDocument(w.ctx, ledger.Document{Bucket: "nobody's", Kind: "acl"}),
 		"document":  refused(w.Document(w.ctx, "nobody's", "acl")),
-		"drop":      w.DeleteDocument(w.ctx, meta.Document{Bucket: "nobody's", Kind: "acl"}),
+		"drop":      w.DeleteDocument(w.ctx, ledger.Document{Bucket: "nobody's", Kind: "acl"}),
 		"commit":    entry(),
-		"remove":    refused(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: "nobody's"})),
-		"update":    refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: "nobody's", Key: "k"})),
+		"remove":    refused(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: "nobody's"})),
+		"update":    refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: "nobody's", Key: "k"})),
 		"resolve":   refused(w.Resolve(w.ctx, "nobody's", "k")),
-		"list":      refused(w.List(w.ctx, meta.ListQuery{Bucket: "nobody's", Limit: 1})),
-		"upload":    refused(w.CreateUpload(w.ctx, meta.Upload{Bucket: "nobody's", Key: "k"})),
-		"uploads":   refused(w.Uploads(w.ctx, meta.UploadQuery{Bucket: "nobody's"})),
+		"list":      refused(w.List(w.ctx, ledger.ListQuery{Bucket: "nobody's", Limit: 1})),
+		"upload":    refused(w.CreateUpload(w.ctx, ledger.Upload{Bucket: "nobody's", Key: "k"})),
+		"uploads":   refused(w.Uploads(w.ctx, ledger.UploadQuery{Bucket: "nobody's"})),
 	} {
 		w.Log(name)
 		w.fails(err, lethe.ErrNoSuchBucket)
@@ -76,34 +76,34 @@ func noBucket(w *world) {
 
 func listBuckets(w *world) {
 	for i, name := range []string{"b2", "a1", "b1", "b3"} {
-		must(w.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: fmt.Sprint("o", i%2)}))(w)
+		must(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: fmt.Sprint("o", i%2)}))(w)
 	}
 	for _, c := range []struct {
-		q    meta.BucketQuery
+		q    ledger.BucketQuery
 		want string
 	}{
-		{meta.BucketQuery{}, "a1;b1;b2;b3;bucket;"},
-		{meta.BucketQuery{Prefix: "b"}, "b1;b2;b3;bucket;"},
-		{meta.BucketQuery{Prefix: "b", After: "b1", Limit: 2}, "b2;b3;"},
-		{meta.BucketQuery{Owner: "o0"}, "b1;b2;"},
-		{meta.BucketQuery{After: "c"}, ""},
+		{ledger.BucketQuery{}, "a1;b1;b2;b3;bucket;"},
+		{ledger.BucketQuery{Prefix: "b"}, "b1;b2;b3;bucket;"},
+		{ledger.BucketQuery{Prefix: "b", After: "b1", Limit: 2}, "b2;b3;"},
+		{ledger.BucketQuery{Owner: "o0"}, "b1;b2;"},
+		{ledger.BucketQuery{After: "c"}, ""},
 	} {
 		list := must(w.Buckets(w.ctx, c.q))(w)
-		equal(w, fmt.Sprintf("%+v", c.q), names(list, func(b meta.Bucket) string { return b.Name }), c.want)
+		equal(w, fmt.Sprintf("%+v", c.q), names(list, func(b ledger.Bucket) string { return b.Name }), c.want)
 	}
 }
 
 func bucketSettings(w *world) {
-	s := meta.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaBytes: 3, QuotaObjects: 4, Undo: 5 * time.Microsecond}
+	s := ledger.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaBytes: 3, QuotaObjects: 4, Undo: 5 * time.Microsecond}
 	b := must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
 	equal(w, "settings", b.BucketSettings, s)
 	equal(w, "bucket", must(w.Bucket(w.ctx, bucketName))(w), b)
-	w.configure(meta.BucketSettings{})
-	equal(w, "settings", must(w.Bucket(w.ctx, bucketName))(w).BucketSettings, meta.BucketSettings{})
-	for _, bad := range []meta.BucketSettings{{DefaultTTL: -1}, {MaxTTL: -1}, {QuotaBytes: -1}, {QuotaObjects: -1}, {Undo: -1}} {
+	w.configure(ledger.BucketSettings{})
+	equal(w, "settings", must(w.Bucket(w.ctx, bucketName))(w).BucketSettings, ledger.BucketSettings{})
+	for _, bad := range []ledger.BucketSettings{{DefaultTTL: -1}, {MaxTTL: -1}, {QuotaBytes: -1}, {QuotaObjects: -1}, {Undo: -1}} {
 		w.unchanged(func() {
 			w.broken(refused(w.ConfigureBucket(w.ctx, bucketName, bad)))
-			w.broken(refused(w.CreateBucket(w.ctx, meta.Bucket{Name: "bad", BucketSettings: bad})))
+			w.broken(refused(w.CreateBucket(w.ctx, ledger.Bucket{Name: "bad", BucketSettings: bad})))
 		})
 	}
 }
@@ -120,16 +120,16 @@ func documents(w *world) {
 		w.Fatalf("document is %q before it was put", d)
 	}
 	body := []byte("one")
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: body}))
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: body}))
 	body[0] = 'X'
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "cors", Body: []byte("two")}))
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "cors", Body: []byte("two")}))
 	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "one")
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte{}}))
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: []byte{}}))
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d == nil || len(d) > 0 {
 		w.Fatalf("empty document is %#v", d)
 	}
-	w.ok(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl"}))
-	w.ok(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl"}))
+	w.ok(w.DeleteDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl"}))
+	w.ok(w.DeleteDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl"}))
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d != nil {
 		w.Fatalf("document is %q after it was deleted", d)
 	}
@@ -140,21 +140,21 @@ func documents(w *world) {
 // its name.
 func documentsOfAnother(w *world) {
 	meant := must(w.Bucket(w.ctx, bucketName))(w).ID
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("first")}))
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("first")}))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.bucket(bucketName, meta.BucketSettings{})
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte("another's")}))
-	w.fails(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("late")}), lethe.ErrNoSuchBucket)
-	w.fails(w.DeleteDocument(w.ctx, meta.Document{Bucket: bucketName, Into: meant, Kind: "acl"}), lethe.ErrNoSuchBucket)
-	w.fails(refused(w.SetRules(w.ctx, meta.RulesChange{Bucket: bucketName, Into: meant, By: "test"})), lethe.ErrNoSuchBucket)
+	w.bucket(bucketName, ledger.BucketSettings{})
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: []byte("another's")}))
+	w.fails(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("late")}), lethe.ErrNoSuchBucket)
+	w.fails(w.DeleteDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl"}), lethe.ErrNoSuchBucket)
+	w.fails(refused(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Into: meant, By: "test"})), lethe.ErrNoSuchBucket)
 	equal(w, "acl", string(must(w.Document(w.ctx, bucketName, "acl"))(w)), "another's")
 }
 
 func deleteEmptyBucket(w *world) {
-	w.ok(w.PutDocument(w.ctx, meta.Document{Bucket: bucketName, Kind: "acl", Body: []byte("old")}))
+	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Kind: "acl", Body: []byte("old")}))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrNoSuchBucket)
-	w.bucket(bucketName, meta.BucketSettings{})
+	w.bucket(bucketName, ledger.BucketSettings{})
 	if d := must(w.Document(w.ctx, bucketName, "acl"))(w); d != nil {
 		w.Fatalf("the new bucket has the old one's document %q", d)
 	}
@@ -164,7 +164,7 @@ func deleteBucketInUse(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
 	w.remove("k")
-	u := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "k"}))(w)
+	u := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "k"}))(w)
 	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty) })
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "k", u.ID))
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
@@ -173,7 +173,7 @@ func deleteBucketInUse(w *world) {
 // madeWithDocuments: what is said of a bucket when it is made holds for it at once,
 // and for none that has the name already.
 func madeWithDocuments(w *world) {
-	made := meta.Bucket{Name: "made", Owner: "me", Documents: map[string][]byte{"acl": []byte("mine"), "tags": {}}}
+	made := ledger.Bucket{Name: "made", Owner: "me", Documents: map[string][]byte{"acl": []byte("mine"), "tags": {}}}
 	b := must(w.CreateBucket(w.ctx, made))(w)
 	if b.Documents != nil {
 		w.Errorf("documents are read back: %v", b.Documents)
@@ -199,7 +199,7 @@ func intoRemadeBucket(w *world) {
 	c := w.written("k", "body")
 	c.Into = must(w.Bucket(w.ctx, bucketName))(w).ID
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	made := w.bucket(bucketName, meta.BucketSettings{})
+	made := w.bucket(bucketName, ledger.BucketSettings{})
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrNoSuchBucket) })
 	w.absent("k")
 	c.Into = made.ID
@@ -214,12 +214,12 @@ func deleteBucketWithDue(w *world) {
 	id := w.onlyBlob("k").ID
 	w.later(time.Minute)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.bucket(bucketName, meta.BucketSettings{})
+	w.bucket(bucketName, ledger.BucketSettings{})
 	w.absent("k")
 	w.in(id, lethe.Live)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 0)
 	w.put("k", "other")
-	r := must(w.Expire(w.ctx, meta.Batch{Limit: 10}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w)
 	equal(w, "expired", r.Objects, 1)
 	w.in(id, lethe.Condemned)
 	w.get("k")
@@ -227,18 +227,18 @@ func deleteBucketWithDue(w *world) {
 }
 
 func deleteBucketWithTrash(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put("k", "body")
 	w.remove("k")
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	must(w.Prune(w.ctx, 0))(w)
-	trash := must(w.Trash(w.ctx, meta.TrashQuery{Bucket: bucketName}))(w)
+	trash := must(w.Trash(w.ctx, ledger.TrashQuery{Bucket: bucketName}))(w)
 	equal(w, "entries", len(trash), 1)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), trash[0].ID, false)), lethe.ErrNoSuchBucket) })
-	must(w.CreateBucket(w.ctx, meta.Bucket{Name: bucketName, Owner: "somebody else"}))(w)
+	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: bucketName, Owner: "somebody else"}))(w)
 	w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), trash[0].ID, false)), lethe.ErrNoSuchBucket) })
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.bucket(bucketName, meta.BucketSettings{})
+	w.bucket(bucketName, ledger.BucketSettings{})
 	must(w.Restore(w.ctx, w.id(), trash[0].ID, false))(w)
 	w.get("k")
 }
@@ -246,7 +246,7 @@ func deleteBucketWithTrash(w *world) {
 func deleteBucketPromotions(w *world) {
 	id, c := w.provable("k", "body")
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.bucket(bucketName, meta.BucketSettings{})
+	w.bucket(bucketName, ledger.BucketSettings{})
 	w.later(time.Minute)
 	in := w.silent()
 	if len(in.Intents) != 1 || in.Intents[0].Promotion != nil {
@@ -263,7 +263,7 @@ func bucketTotals(w *world) {
 		if b.Objects != n || b.Bytes != bytes {
 			w.Fatalf("%d objects of %d bytes, want %d of %d", b.Objects, b.Bytes, n, bytes)
 		}
-		equal(w, "listed", must(w.Buckets(w.ctx, meta.BucketQuery{}))(w)[0], b)
+		equal(w, "listed", must(w.Buckets(w.ctx, ledger.BucketQuery{}))(w)[0], b)
 	}
 	check(0, 0)
 	w.put("a", "1234")
@@ -274,7 +274,7 @@ func bucketTotals(w *world) {
 	check(3, 10)
 	w.later(time.Hour)
 	check(3, 10)
-	must(w.Expire(w.ctx, meta.Batch{}))(w)
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	check(2, 10)
 	w.remove("a", "b", "none")
 	check(0, 0)
@@ -284,7 +284,7 @@ func bucketTotals(w *world) {
 // other nor at once; what others have does not count, nor what is deleted.
 func bucketsOfOwner(w *world) {
 	ask := func(name, owner string, most int) error {
-		return refused(w.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: owner, Most: most}))
+		return refused(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner, Most: most}))
 	}
 	w.ok(ask("o1", "one", 2))
 	w.ok(ask("t1", "two", 1))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func cleanTests() []test {
@@ -43,7 +43,7 @@ func (w *world) corpses(n int) []lethe.ID {
 	return ids
 }
 
-func blobIDs(list []meta.Blob) (ids []lethe.ID) {
+func blobIDs(list []ledger.Blob) (ids []lethe.ID) {
 	for _, b := range list {
 		ids = append(ids, b.ID)
 	}
@@ -66,9 +66,9 @@ func claimDue(w *world) {
 		w.Fatalf("claimed %+v", c)
 	}
 	equal(w, "row", w.row(id), c.Blobs[0])
-	equal(w, "claim", c.Blobs[0].Claim, meta.Claim{Worker: "cleaner", Fence: c.Fence, At: w.now()})
-	s := w.settle(c, meta.SettleItem{Result: meta.Gone})
-	equal(w, "settled", plain(s), plain(meta.Settled{Gone: 1, GoneBytes: 4, DiedAt: []lethe.Time{died}, Now: w.now()}))
+	equal(w, "claim", c.Blobs[0].Claim, ledger.Claim{Worker: "cleaner", Fence: c.Fence, At: w.now()})
+	s := w.settle(c, ledger.SettleItem{Result: ledger.Gone})
+	equal(w, "settled", plain(s), plain(ledger.Settled{Gone: 1, GoneBytes: 4, DiedAt: []lethe.Time{died}, Now: w.now()}))
 	w.in(id, 0)
 	w.totals(0, 0, 0, 0)
 }
@@ -78,7 +78,7 @@ func claimsDisjoint(w *world) {
 	seen := map[lethe.ID]bool{}
 	last := int64(0)
 	for _, want := range []int{2, 2, 1, 0} {
-		c := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 2}))(w)
+		c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 2}))(w)
 		equal(w, "claimed", len(c.Blobs), want)
 		if want > 0 && c.Fence <= last {
 			w.Fatalf("fence %d after %d", c.Fence, last)
@@ -93,23 +93,23 @@ func claimsDisjoint(w *world) {
 
 func claimsResume(w *world) {
 	ids := w.corpses(4)
-	c := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 2}))(w)
+	c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 2}))(w)
 	equal(w, "claimed", fmt.Sprint(blobIDs(c.Blobs)), fmt.Sprint(ids[:2]))
 	w.ok(refused(w.RecoverClaims(w.ctx, 0, 9)))
-	c = must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, After: c.LastDue + 1}))(w)
+	c = must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, After: c.LastDue + 1}))(w)
 	equal(w, "claimed", fmt.Sprint(blobIDs(c.Blobs)), fmt.Sprint(ids[2:]))
 	after := c.LastDue + 1
-	c = must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, After: after}))(w)
+	c = must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, After: after}))(w)
 	equal(w, "last due", c.LastDue, after)
 }
 
 func claimHeld(w *world) {
 	w.corpses(1)
 	w.ok(w.HoldBackend(w.ctx, disk, "restored"))
-	r := meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 1}
+	r := ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 1}
 	w.unchanged(func() {
 		w.fails(refused(w.ClaimCondemned(w.ctx, r)), lethe.ErrBackendMismatch)
-		w.fails(refused(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "nowhere", Limit: 1})), lethe.ErrBackendMismatch)
+		w.fails(refused(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "nowhere", Limit: 1})), lethe.ErrBackendMismatch)
 	})
 	w.ok(w.HoldBackend(w.ctx, disk, ""))
 	equal(w, "claimed", len(w.claim().Blobs), 1)
@@ -118,8 +118,8 @@ func claimHeld(w *world) {
 func settleGone(w *world) {
 	ids := w.corpses(2)
 	c := w.claim()
-	s := must(w.Settle(w.ctx, meta.Settlement{Fence: c.Fence, Items: []meta.SettleItem{
-		{ID: ids[1], Result: meta.Absent}, {ID: ids[0], Result: meta.Gone}, {ID: ids[0], Result: meta.Gone},
+	s := must(w.Settle(w.ctx, ledger.Settlement{Fence: c.Fence, Items: []ledger.SettleItem{
+		{ID: ids[1], Result: ledger.Absent}, {ID: ids[0], Result: ledger.Gone}, {ID: ids[0], Result: ledger.Gone},
 	}}))(w)
 	if s.Gone != 2 || s.Fenced != 1 || s.GoneBytes != 16 || len(s.DiedAt) != 2 || s.DiedAt[0] != s.DiedAt[1].Add(time.Second) {
 		w.Fatalf("settled %+v", s)
@@ -129,18 +129,18 @@ func settleGone(w *world) {
 func settleFailed(w *world) {
 	id := w.corpses(1)[0]
 	retry := w.now().Add(time.Minute)
-	s := w.settle(w.claim(), meta.SettleItem{Result: meta.Failed, Error: "no", RetryAt: retry})
+	s := w.settle(w.claim(), ledger.SettleItem{Result: ledger.Failed, Error: "no", RetryAt: retry})
 	equal(w, "retried", s.Retried, 1)
 	b := w.row(id)
-	if b.Attempts != 1 || b.LastError != "no" || b.DueAt != retry || b.Claim != (meta.Claim{}) || b.State != lethe.Condemned {
+	if b.Attempts != 1 || b.LastError != "no" || b.DueAt != retry || b.Claim != (ledger.Claim{}) || b.State != lethe.Condemned {
 		w.Fatalf("blob is %+v", b)
 	}
 	equal(w, "claimed", len(w.claim().Blobs), 0)
 	w.later(time.Minute)
-	s = w.settle(w.claim(), meta.SettleItem{Result: meta.Failed, Error: "never", Dead: true, RetryAt: retry.Add(time.Hour)})
+	s = w.settle(w.claim(), ledger.SettleItem{Result: ledger.Failed, Error: "never", Dead: true, RetryAt: retry.Add(time.Hour)})
 	equal(w, "dead", s.Dead, 1)
 	b = w.row(id)
-	if b.Attempts != 2 || b.LastError != "never" || b.State != lethe.Dead || b.Reason != lethe.ReasonUploadOrphan || b.Claim != (meta.Claim{}) {
+	if b.Attempts != 2 || b.LastError != "never" || b.State != lethe.Dead || b.Reason != lethe.ReasonUploadOrphan || b.Claim != (ledger.Claim{}) {
 		w.Fatalf("blob is %+v", b)
 	}
 	w.totals(0, 0, 0, 1)
@@ -149,14 +149,14 @@ func settleFailed(w *world) {
 func settleWaits(w *world) {
 	id := w.corpses(1)[0]
 	retry := w.now().Add(time.Minute)
-	s := w.settle(w.claim(), meta.SettleItem{Result: meta.Waits, Error: "down", RetryAt: retry})
+	s := w.settle(w.claim(), ledger.SettleItem{Result: ledger.Waits, Error: "down", RetryAt: retry})
 	equal(w, "retried", s.Retried, 1)
 	b := w.row(id)
-	if b.Attempts != 0 || b.LastError != "down" || b.DueAt != retry || b.Claim != (meta.Claim{}) {
+	if b.Attempts != 0 || b.LastError != "down" || b.DueAt != retry || b.Claim != (ledger.Claim{}) {
 		w.Fatalf("blob is %+v", b)
 	}
 	w.later(time.Minute)
-	w.settle(w.claim(), meta.SettleItem{Result: meta.Waits, RetryAt: w.now()})
+	w.settle(w.claim(), ledger.SettleItem{Result: ledger.Waits, RetryAt: w.now()})
 	equal(w, "error", w.row(id).LastError, "down")
 }
 
@@ -165,16 +165,16 @@ func settleFenced(w *world) {
 	w.corpses(1)
 	w.put("k", "live")
 	old := w.claim()
-	zombie := meta.Claimed{Blobs: append(old.Blobs, meta.Blob{ID: w.onlyBlob("k").ID}, meta.Blob{ID: w.begin("pending")}, meta.Blob{ID: w.id()})}
+	zombie := ledger.Claimed{Blobs: append(old.Blobs, ledger.Blob{ID: w.onlyBlob("k").ID}, ledger.Blob{ID: w.begin("pending")}, ledger.Blob{ID: w.id()})}
 	w.later(time.Minute)
 	must(w.RecoverClaims(w.ctx, time.Minute, 9))(w)
 	check := func(fence int64) {
 		w.Helper()
 		zombie.Fence = fence
 		w.unchanged(func() {
-			for _, r := range []meta.Result{meta.Gone, meta.Absent, meta.Failed, meta.Waits} {
-				s := w.settle(zombie, meta.SettleItem{Result: r, RetryAt: w.now(), Dead: true})
-				equal(w, "settled", plain(s), plain(meta.Settled{Fenced: 4, Now: w.now()}))
+			for _, r := range []ledger.Result{ledger.Gone, ledger.Absent, ledger.Failed, ledger.Waits} {
+				s := w.settle(zombie, ledger.SettleItem{Result: r, RetryAt: w.now(), Dead: true})
+				equal(w, "settled", plain(s), plain(ledger.Settled{Fenced: 4, Now: w.now()}))
 			}
 		})
 	}
@@ -183,16 +183,16 @@ func settleFenced(w *world) {
 	now := w.claim()
 	check(old.Fence)
 	check(now.Fence + 1)
-	equal(w, "gone", w.settle(now, meta.SettleItem{Result: meta.Gone}).Gone, 1)
+	equal(w, "gone", w.settle(now, ledger.SettleItem{Result: ledger.Gone}).Gone, 1)
 }
 
 func settleNothing(w *world) {
 	w.corpses(1)
 	c := w.claim()
 	w.unchanged(func() {
-		w.broken(refused(w.Settle(w.ctx, meta.Settlement{Fence: c.Fence, Items: []meta.SettleItem{{ID: c.Blobs[0].ID}}})))
+		w.broken(refused(w.Settle(w.ctx, ledger.Settlement{Fence: c.Fence, Items: []ledger.SettleItem{{ID: c.Blobs[0].ID}}})))
 	})
-	equal(w, "nothing", plain(must(w.Settle(w.ctx, meta.Settlement{Fence: c.Fence}))(w)), plain(meta.Settled{Now: w.now()}))
+	equal(w, "nothing", plain(must(w.Settle(w.ctx, ledger.Settlement{Fence: c.Fence}))(w)), plain(ledger.Settled{Now: w.now()}))
 }
 
 // settleLate: an upload may land after a delete that was issued before the late
@@ -204,7 +204,7 @@ func settleLate(w *world) {
 	w.later(lateWindow - time.Second)
 	c := w.claim()
 	w.later(time.Hour)
-	s := w.settle(c, meta.SettleItem{Result: meta.Gone})
+	s := w.settle(c, ledger.SettleItem{Result: ledger.Gone})
 	if s.Kept != 1 || s.Gone != 0 {
 		w.Fatalf("settled %+v", s)
 	}
@@ -222,10 +222,10 @@ func recoverClaims(w *world) {
 	equal(w, "recovered", len(must(w.RecoverClaims(w.ctx, time.Minute, 9))(w)), 0)
 	w.later(time.Microsecond)
 	r := must(w.RecoverClaims(w.ctx, time.Minute, 2))(w)
-	equal(w, "recovered", plain(r), plain([]meta.Recovered{{Backend: disk, State: lethe.Pending, Claims: 1}, {Backend: disk, State: lethe.Condemned, Claims: 1}}))
+	equal(w, "recovered", plain(r), plain([]ledger.Recovered{{Backend: disk, State: lethe.Pending, Claims: 1}, {Backend: disk, State: lethe.Condemned, Claims: 1}}))
 	w.ok(w.Beat(w.ctx, silent, 0))
 	r = must(w.RecoverClaims(w.ctx, time.Minute, 9))(w)
-	equal(w, "recovered", plain(r), plain([]meta.Recovered{{Backend: disk, State: lethe.Condemned, Claims: 2}}))
+	equal(w, "recovered", plain(r), plain([]ledger.Recovered{{Backend: disk, State: lethe.Condemned, Claims: 2}}))
 	again := w.claim()
 	equal(w, "claimed", len(again.Blobs), 3)
 	if again.Fence <= c.Fence {
@@ -239,8 +239,8 @@ func cleanBacklog(w *world) {
 	w.put("k", "body")
 	w.remove("k")
 	later := w.now().Add(readGrace)
-	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{Count: 2, Bytes: 16, Oldest: first, NextDue: later, Scheduled: 1})
-	equal(w, "backlog", must(w.CleanBacklog(w.ctx, "nowhere"))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), ledger.Backlog{Count: 2, Bytes: 16, Oldest: first, NextDue: later, Scheduled: 1})
+	equal(w, "backlog", must(w.CleanBacklog(w.ctx, "nowhere"))(w), ledger.Backlog{})
 	due := func(what, backend string, after lethe.Time, want bool) {
 		w.Helper()
 		equal(w, "due "+what, must(w.CondemnedDue(w.ctx, backend, after))(w), want)
@@ -251,28 +251,28 @@ func cleanBacklog(w *world) {
 	due("nowhere", "nowhere", 0, false)
 	c := w.claim()
 	due("once claimed", disk, 0, false)
-	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{NextDue: later, Scheduled: 1})
-	w.settle(c, meta.SettleItem{Result: meta.Failed, Dead: true})
-	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), meta.Backlog{NextDue: later, Scheduled: 1})
+	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), ledger.Backlog{NextDue: later, Scheduled: 1})
+	w.settle(c, ledger.SettleItem{Result: ledger.Failed, Dead: true})
+	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), ledger.Backlog{NextDue: later, Scheduled: 1})
 }
 
 // letters are dead letters.
 func (w *world) letters(n int) []lethe.ID {
 	w.Helper()
 	ids := w.corpses(n)
-	w.settle(w.claim(), meta.SettleItem{Result: meta.Failed, Error: "denied", Dead: true})
+	w.settle(w.claim(), ledger.SettleItem{Result: ledger.Failed, Error: "denied", Dead: true})
 	return ids
 }
 
 func deadLetters(w *world) {
 	ids := w.letters(3)
 	w.corpses(1)
-	page := func(q meta.DeadQuery) string { return fmt.Sprint(w.deadIDs(q)) }
-	equal(w, "all", page(meta.DeadQuery{Limit: 9}), fmt.Sprint(ids))
-	equal(w, "page", page(meta.DeadQuery{After: ids[0], Limit: 1}), fmt.Sprint(ids[1:2]))
-	equal(w, "backend", page(meta.DeadQuery{Backend: disk, Reason: lethe.ReasonUploadOrphan, Limit: 9}), fmt.Sprint(ids))
-	equal(w, "other backend", page(meta.DeadQuery{Backend: "tape", Limit: 9}), "[]")
-	equal(w, "other reason", page(meta.DeadQuery{Reason: lethe.ReasonDelete, Limit: 9}), "[]")
+	page := func(q ledger.DeadQuery) string { return fmt.Sprint(w.deadIDs(q)) }
+	equal(w, "all", page(ledger.DeadQuery{Limit: 9}), fmt.Sprint(ids))
+	equal(w, "page", page(ledger.DeadQuery{After: ids[0], Limit: 1}), fmt.Sprint(ids[1:2]))
+	equal(w, "backend", page(ledger.DeadQuery{Backend: disk, Reason: lethe.ReasonUploadOrphan, Limit: 9}), fmt.Sprint(ids))
+	equal(w, "other backend", page(ledger.DeadQuery{Backend: "tape", Limit: 9}), "[]")
+	equal(w, "other reason", page(ledger.DeadQuery{Reason: lethe.ReasonDelete, Limit: 9}), "[]")
 	equal(w, "not due any more", len(w.claim().Blobs), 1)
 }
 
@@ -305,7 +305,7 @@ func writeOffLate(w *world) {
 	other := w.letters(1)[0]
 	id := w.begin("late")
 	w.ok(w.Abandon(w.ctx, id, true))
-	w.settle(w.claim(), meta.SettleItem{Result: meta.Failed, Error: "denied", Dead: true})
+	w.settle(w.claim(), ledger.SettleItem{Result: ledger.Failed, Error: "denied", Dead: true})
 	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{id, other}))(w), 1)
 	w.in(other, 0)
 	w.in(id, lethe.Dead)

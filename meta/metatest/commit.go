@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func commitTests() []test {
@@ -63,18 +63,18 @@ func commitZero(w *world) {
 
 func commitAttrs(w *world) {
 	c := w.written("k", "body")
-	c.Object.Attrs = meta.Attrs{
+	c.Object.Attrs = ledger.Attrs{
 		ContentType: "t", ContentEncoding: "e", ContentDisposition: "d", ContentLanguage: "l", CacheControl: "c", Expires: "x", Redirect: "r",
 		User: map[string]string{"ä": "ö"}, Checksums: map[string]string{"CRC32": "AAAA"}, ChecksumType: "FULL_OBJECT",
-		Parts: []meta.PartAttrs{{Number: 1, Size: 4, Checksums: map[string]string{"SHA1": "x"}}},
-		ACL:   &meta.ACL{},
+		Parts: []ledger.PartAttrs{{Number: 1, Size: 4, Checksums: map[string]string{"SHA1": "x"}}},
+		ACL:   &ledger.ACL{},
 	}
 	c.Object.Tags = map[string]string{"": "empty", "k": ""}
 	w.commit(c)
 	o := w.get("k").Object
 	equal(w, "attributes", plain(o.Attrs), plain(c.Object.Attrs))
 	equal(w, "tags", plain(o.Tags), plain(c.Object.Tags))
-	page := must(w.List(w.ctx, meta.ListQuery{Bucket: bucketName, Limit: 9}))(w)
+	page := must(w.List(w.ctx, ledger.ListQuery{Bucket: bucketName, Limit: 9}))(w)
 	short := o
 	short.Attrs.User, short.Attrs.Parts, short.Attrs.ACL = nil, nil, nil
 	equal(w, "listed without what may be long", plain(page.Objects[0]), plain(short))
@@ -123,13 +123,13 @@ func overwriteSame(w *world) {
 
 // overwriteExpired: what nobody sees is not replaced, it expires.
 func overwriteExpired(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.putTTL("k", "old", time.Minute)
 	id, due := w.onlyBlob("k").ID, w.now().Add(time.Minute)
 	w.later(time.Hour)
 	done := w.commit(w.written("k", "new"))
 	equal(w, "replaced", done.Replaced, false)
-	equal(w, "trash", len(must(w.Trash(w.ctx, meta.TrashQuery{}))(w)), 0)
+	equal(w, "trash", len(must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)), 0)
 	w.condemned(id, lethe.ReasonExpiry, w.now().Add(readGrace))
 	equal(w, "died", w.row(id).DiedAt, due)
 }
@@ -140,7 +140,7 @@ func invalidKeys(w *world) {
 		c := w.reference(key, "")
 		w.unchanged(func() {
 			w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrInvalidKey)
-			w.fails(refused(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: key})), lethe.ErrInvalidKey)
+			w.fails(refused(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: key})), lethe.ErrInvalidKey)
 			d := w.remove(key)
 			w.fails(d.Items[0].Err, lethe.ErrInvalidKey)
 		})
@@ -157,11 +157,11 @@ func commitReaped(w *world) {
 	gone := w.written("k", "other")
 	w.ok(w.Abandon(w.ctx, gone.Blobs[0].Blob, false))
 	unknown := w.reference("k", "x")
-	unknown.Blobs = []meta.Uploaded{{Blob: w.id(), Size: 1, Digest: sum("x")}}
+	unknown.Blobs = []ledger.Uploaded{{Blob: w.id(), Size: 1, Digest: sum("x")}}
 	used.Op = w.id()
 	duplicate := w.reference("l", "body")
 	duplicate.Blobs = gone.Blobs
-	for _, c := range []meta.Commit{used, gone, unknown, duplicate} {
+	for _, c := range []ledger.Commit{used, gone, unknown, duplicate} {
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrReaped) })
 	}
 }
@@ -177,8 +177,8 @@ func commitAgain(w *world) {
 		equal(w, "object", w.commit(c).Object.ID, first.ID)
 	})
 	w.unchanged(func() {
-		w.broken(refused(w.Delete(w.ctx, meta.Deletion{Op: c.Op, Bucket: bucketName, Items: []meta.DeleteItem{{Key: "k"}}})))
-		w.broken(refused(w.Update(w.ctx, meta.Update{Op: c.Op, Bucket: bucketName, Key: "k", Tags: &map[string]string{"a": "b"}})))
+		w.broken(refused(w.Delete(w.ctx, ledger.Deletion{Op: c.Op, Bucket: bucketName, Items: []ledger.DeleteItem{{Key: "k"}}})))
+		w.broken(refused(w.Update(w.ctx, ledger.Update{Op: c.Op, Bucket: bucketName, Key: "k", Tags: &map[string]string{"a": "b"}})))
 	})
 }
 
@@ -203,7 +203,7 @@ func commitLate(w *world) {
 }
 
 func quotaObjects(w *world) {
-	w.configure(meta.BucketSettings{QuotaObjects: 2})
+	w.configure(ledger.BucketSettings{QuotaObjects: 2})
 	w.put("a", "1")
 	w.putTTL("b", "", time.Minute)
 	w.put("b", "2")
@@ -211,21 +211,21 @@ func quotaObjects(w *world) {
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrQuotaExceeded) })
 	w.remove("a")
 	w.commit(c)
-	w.configure(meta.BucketSettings{QuotaObjects: 1})
+	w.configure(ledger.BucketSettings{QuotaObjects: 1})
 	w.put("b", "other")
 }
 
 // quotaBytes counts logical bytes: what is shared counts each time. What makes
 // the bucket smaller is not refused.
 func quotaBytes(w *world) {
-	w.configure(meta.BucketSettings{QuotaBytes: 10})
+	w.configure(ledger.BucketSettings{QuotaBytes: 10})
 	w.put("a", "12345")
 	w.put("b", "12345")
-	for _, c := range []meta.Commit{w.written("c", "1"), w.reference("c", "12345"), w.written("a", "123456")} {
+	for _, c := range []ledger.Commit{w.written("c", "1"), w.reference("c", "12345"), w.written("a", "123456")} {
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrQuotaExceeded) })
 	}
 	w.put("c", "")
-	w.configure(meta.BucketSettings{QuotaBytes: 1})
+	w.configure(ledger.BucketSettings{QuotaBytes: 1})
 	w.put("a", "1234")
 	w.put("b", "abcd")
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, w.reference("a", "abcde"))), lethe.ErrContentGone) })
@@ -240,7 +240,7 @@ func canceled(w *world) {
 	w.unchanged(func() {
 		w.broken(refused(w.Commit(ctx, c)))
 		w.broken(refused(w.Resolve(ctx, bucketName, "k")))
-		w.broken(refused(w.Expire(ctx, meta.Batch{})))
+		w.broken(refused(w.Expire(ctx, ledger.Batch{})))
 	})
 	w.commit(c)
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func completeTests() []test {
@@ -26,22 +26,22 @@ func completeTests() []test {
 }
 
 // completion names parts.
-func (w *world) completion(u meta.Upload, etag string, parts ...meta.Part) meta.Completion {
-	c := meta.Completion{Op: w.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: meta.Commit{Object: meta.Object{ETag: etag}}}
+func (w *world) completion(u ledger.Upload, etag string, parts ...ledger.Part) ledger.Completion {
+	c := ledger.Completion{Op: w.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: ledger.Commit{Object: ledger.Object{ETag: etag}}}
 	for _, p := range parts {
-		c.Parts = append(c.Parts, meta.PartName{Number: p.Number, ETag: p.ETag})
+		c.Parts = append(c.Parts, ledger.PartName{Number: p.Number, ETag: p.ETag})
 	}
 	return c
 }
 
 // finish completes an upload.
-func (w *world) finish(u meta.Upload, etag string, parts ...meta.Part) meta.Committed {
+func (w *world) finish(u ledger.Upload, etag string, parts ...ledger.Part) ledger.Committed {
 	w.Helper()
 	return must(w.Complete(w.ctx, w.completion(u, etag, parts...)))(w)
 }
 
 // completeOnto completes a new upload to a key.
-func (w *world) completeOnto(key string) meta.Committed {
+func (w *world) completeOnto(key string) ledger.Committed {
 	w.Helper()
 	u := w.open(key)
 	return w.finish(u, "whole", w.part(u, 1, "one "+key), w.part(u, 2, "two "+key))
@@ -59,7 +59,7 @@ func complete(w *world) {
 	}
 	r := w.get("k")
 	equal(w, "object", plain(r.Object), plain(o))
-	equal(w, "segments", names(r.Segments, func(s meta.Segment) string { return s.Digest }), sum("first")+";"+sum("second")+";")
+	equal(w, "segments", names(r.Segments, func(s ledger.Segment) string { return s.Digest }), sum("first")+";"+sum("second")+";")
 	for i, s := range r.Segments {
 		b := s.Blobs[0]
 		if len(s.Blobs) != 1 || b.Segment != i || b.UploadID != "" || b.Part != 0 || b.ContentID != o.ContentID {
@@ -105,15 +105,15 @@ func completeWrong(w *world) {
 	wrong.ETag = "other"
 	missing.Number = 5
 	for _, c := range []struct {
-		parts []meta.Part
+		parts []ledger.Part
 		kind  error
 	}{
 		{nil, lethe.ErrInvalidPart},
-		{[]meta.Part{wrong, b}, lethe.ErrInvalidPart},
-		{[]meta.Part{a, missing}, lethe.ErrInvalidPart},
-		{[]meta.Part{b, a}, lethe.ErrInvalidPartOrder},
-		{[]meta.Part{a, a}, lethe.ErrInvalidPartOrder},
-		{[]meta.Part{missing, wrong}, lethe.ErrInvalidPartOrder},
+		{[]ledger.Part{wrong, b}, lethe.ErrInvalidPart},
+		{[]ledger.Part{a, missing}, lethe.ErrInvalidPart},
+		{[]ledger.Part{b, a}, lethe.ErrInvalidPartOrder},
+		{[]ledger.Part{a, a}, lethe.ErrInvalidPartOrder},
+		{[]ledger.Part{missing, wrong}, lethe.ErrInvalidPartOrder},
 	} {
 		w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, w.completion(u, "e", c.parts...))), c.kind) })
 	}
@@ -128,7 +128,7 @@ func completeSuspect(w *world) {
 	must(w.MarkSuspect(w.ctx, []lethe.ID{b.BlobID}, "missing"))(w)
 	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, w.completion(u, "e", a, b))), lethe.ErrInvalidPart) })
 	listed := func() string {
-		return names(must(w.Parts(w.ctx, u.ID, 0, 9))(w), func(p meta.Part) string { return p.ETag })
+		return names(must(w.Parts(w.ctx, u.ID, 0, 9))(w), func(p ledger.Part) string { return p.ETag })
 	}
 	equal(w, "parts", listed(), etag("a")+";")
 	must(w.MarkSound(w.ctx, []lethe.ID{b.BlobID}, 0))(w)
@@ -158,13 +158,13 @@ func completeRefused(w *world) {
 	c := w.completion(u, "e", a)
 	c.Commit.If.IfMatch = "*"
 	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, c)), lethe.ErrPreconditionFailed) })
-	c.Commit.If = meta.Precondition{}
-	w.configure(meta.BucketSettings{QuotaBytes: 4})
+	c.Commit.If = ledger.Precondition{}
+	w.configure(ledger.BucketSettings{QuotaBytes: 4})
 	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, c)), lethe.ErrQuotaExceeded) })
-	w.configure(meta.BucketSettings{})
-	long := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "l", TTL: time.Hour}))(w)
+	w.configure(ledger.BucketSettings{})
+	long := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "l", TTL: time.Hour}))(w)
 	late := w.completion(long, "e", w.part(long, 1, "x"))
-	w.configure(meta.BucketSettings{MaxTTL: time.Minute})
+	w.configure(ledger.BucketSettings{MaxTTL: time.Minute})
 	w.unchanged(func() { w.fails(refused(w.Complete(w.ctx, late)), lethe.ErrInvalidTTL) })
 	used := c
 	used.Op = w.commit(w.written("m", "m")).Object.ID
@@ -221,11 +221,11 @@ func completeOverwrites(w *world) {
 }
 
 func completeWishes(w *world) {
-	u := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "k", TTL: time.Hour, Tags: map[string]string{"a": "b"}}))(w)
+	u := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "k", TTL: time.Hour, Tags: map[string]string{"a": "b"}}))(w)
 	p := w.part(u, 1, "body")
 	w.later(time.Minute)
 	c := w.completion(u, "e", p)
-	c.Commit.Object.Attrs = meta.Attrs{ContentType: "t", Parts: []meta.PartAttrs{{Number: 1, Size: 4}}}
+	c.Commit.Object.Attrs = ledger.Attrs{ContentType: "t", Parts: []ledger.PartAttrs{{Number: 1, Size: 4}}}
 	o := must(w.Complete(w.ctx, c))(w).Object
 	w.ends(o, time.Hour)
 	equal(w, "tag", o.Tags["a"], "b")

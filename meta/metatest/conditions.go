@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func conditionTests() []test {
@@ -17,32 +17,32 @@ func conditionTests() []test {
 }
 
 type condition struct {
-	p     meta.Precondition
+	p     ledger.Precondition
 	taken bool // it holds for the object
 	free  bool // it holds where nothing lies
 }
 
 // conditions are about an object.
-func conditions(o meta.Object) []condition {
+func conditions(o ledger.Object) []condition {
 	size, other := o.Size, o.Size+1
 	sec := lethe.Time(time.Second / time.Microsecond)
 	return []condition{
-		{meta.Precondition{}, true, true},
-		{meta.Precondition{IfMatch: "*"}, true, false},
-		{meta.Precondition{IfMatch: o.ETag}, true, false},
-		{meta.Precondition{IfMatch: "x, " + o.ETag + " ,y"}, true, false},
-		{meta.Precondition{IfMatch: "x"}, false, false},
-		{meta.Precondition{IfNoneMatch: "*"}, false, true},
-		{meta.Precondition{IfNoneMatch: o.ETag}, false, true},
-		{meta.Precondition{IfNoneMatch: "x,y"}, true, true},
-		{meta.Precondition{IfID: o.ID}, true, false},
-		{meta.Precondition{IfID: "x"}, false, false},
-		{meta.Precondition{IfSize: &size}, true, false},
-		{meta.Precondition{IfSize: &other}, false, false},
-		{meta.Precondition{IfModified: o.ModifiedAt}, true, false},
-		{meta.Precondition{IfModified: o.ModifiedAt - o.ModifiedAt%sec}, true, false},
-		{meta.Precondition{IfModified: o.ModifiedAt + sec}, false, false},
-		{meta.Precondition{IfMatch: o.ETag, IfID: "x"}, false, false},
+		{ledger.Precondition{}, true, true},
+		{ledger.Precondition{IfMatch: "*"}, true, false},
+		{ledger.Precondition{IfMatch: o.ETag}, true, false},
+		{ledger.Precondition{IfMatch: "x, " + o.ETag + " ,y"}, true, false},
+		{ledger.Precondition{IfMatch: "x"}, false, false},
+		{ledger.Precondition{IfNoneMatch: "*"}, false, true},
+		{ledger.Precondition{IfNoneMatch: o.ETag}, false, true},
+		{ledger.Precondition{IfNoneMatch: "x,y"}, true, true},
+		{ledger.Precondition{IfID: o.ID}, true, false},
+		{ledger.Precondition{IfID: "x"}, false, false},
+		{ledger.Precondition{IfSize: &size}, true, false},
+		{ledger.Precondition{IfSize: &other}, false, false},
+		{ledger.Precondition{IfModified: o.ModifiedAt}, true, false},
+		{ledger.Precondition{IfModified: o.ModifiedAt - o.ModifiedAt%sec}, true, false},
+		{ledger.Precondition{IfModified: o.ModifiedAt + sec}, false, false},
+		{ledger.Precondition{IfMatch: o.ETag, IfID: "x"}, false, false},
 	}
 }
 
@@ -64,7 +64,7 @@ func (w *world) free(key string, c condition) {
 
 func conditionsTaken(w *world) {
 	w.later(1500 * time.Millisecond)
-	for i := range conditions(meta.Object{}) {
+	for i := range conditions(ledger.Object{}) {
 		for _, what := range []string{"commit", "update", "delete"} {
 			key := fmt.Sprint(what, i)
 			o := w.put(key, "body")
@@ -77,16 +77,16 @@ func conditionsTaken(w *world) {
 	}
 }
 
-func (w *world) attempt(what, key string, p meta.Precondition) error {
+func (w *world) attempt(what, key string, p ledger.Precondition) error {
 	switch what {
 	case "commit":
 		c := w.reference(key, "")
 		c.If = p
 		return refused(w.Commit(w.ctx, c))
 	case "update":
-		return refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: key, If: p, Tags: &map[string]string{"a": "b"}}))
+		return refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: key, If: p, Tags: &map[string]string{"a": "b"}}))
 	}
-	d := must(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucketName, Items: []meta.DeleteItem{{Key: key, If: p}}}))(w)
+	d := must(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: []ledger.DeleteItem{{Key: key, If: p}}}))(w)
 	return d.Items[0].Err
 }
 

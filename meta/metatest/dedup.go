@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -78,12 +79,12 @@ func lastReference(w *world) {
 }
 
 func domains(w *world) {
-	must(w.CreateBucket(w.ctx, meta.Bucket{Name: "theirs", Owner: "them"}))(w)
+	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "theirs", Owner: "them"}))(w)
 	a := w.put("k", "body")
 	c := w.reference("k", "body")
 	c.Object.Bucket = "theirs"
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone) })
-	c.Blobs = []meta.Uploaded{w.upload("body")}
+	c.Blobs = []ledger.Uploaded{w.upload("body")}
 	done := w.commit(c)
 	if done.Duplicate || done.Object.ContentID == a.ContentID {
 		w.Fatalf("tenants share a content: %+v", done)
@@ -107,7 +108,7 @@ func suspectContent(w *world) {
 	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, "missing"))(w)
 	c := w.reference("k", "body")
 	from := c
-	from.Source = &meta.Source{Bucket: bucketName, Key: "a", ID: a.ID}
+	from.Source = &ledger.Source{Bucket: bucketName, Key: "a", ID: a.ID}
 	w.unchanged(func() {
 		w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone)
 		w.fails(refused(w.Commit(w.ctx, from)), lethe.ErrContentGone)
@@ -136,27 +137,27 @@ func outOfReach(w *world) {
 	c.Reach = []string{"elsewhere", disk}
 	w.commit(c)
 	copied := w.reference("l", "body")
-	copied.Source, copied.Reach = &meta.Source{Bucket: bucketName, Key: "a", ID: a.ID}, []string{"elsewhere"}
+	copied.Source, copied.Reach = &ledger.Source{Bucket: bucketName, Key: "a", ID: a.ID}, []string{"elsewhere"}
 	w.commit(copied)
 }
 
 // known: what is to be begun for unknown bytes only is refused where a commit
 // without bytes would do, whatever room there is, and then nothing is begun.
 func known(w *world) {
-	must(w.CreateBucket(w.ctx, meta.Bucket{Name: "theirs", Owner: "them"}))(w)
+	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "theirs", Owner: "them"}))(w)
 	c := w.reference("k", "body").Content
-	begin := func(bucket string, k meta.ContentKey, size int64) error {
+	begin := func(bucket string, k ledger.ContentKey, size int64) error {
 		id := w.id()
-		p := &meta.Promotion{Commit: w.reference("k", "body")}
+		p := &ledger.Promotion{Commit: w.reference("k", "body")}
 		p.Commit.Object.Bucket, p.Commit.Content = bucket, k
-		p.Commit.Blobs = []meta.Uploaded{{Blob: id, Size: k.Size, Digest: k.Digest}}
-		_, err := w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk, Size: size, Promotion: p, Unknown: true})
+		p.Commit.Blobs = []ledger.Uploaded{{Blob: id, Size: k.Size, Digest: k.Digest}}
+		_, err := w.Begin(w.ctx, ledger.Intent{ID: id, Backend: disk, Size: size, Promotion: p, Unknown: true})
 		if err == nil {
 			w.ok(w.Abandon(w.ctx, id, false))
 		}
 		return err
 	}
-	is := func(bucket string, k meta.ContentKey, want bool) {
+	is := func(bucket string, k ledger.ContentKey, want bool) {
 		w.Helper()
 		if !want {
 			w.ok(begin(bucket, k, k.Size))
@@ -223,10 +224,10 @@ func closedRefused(w *world) {
 	w.put("b", "body")
 	c := w.reference("c", "body")
 	from := c
-	from.Source = &meta.Source{Bucket: bucketName, Key: "a", ID: a.ID}
+	from.Source = &ledger.Source{Bucket: bucketName, Key: "a", ID: a.ID}
 	self := from
 	self.Object.Key = "a"
-	for _, c := range []meta.Commit{c, from, self} {
+	for _, c := range []ledger.Commit{c, from, self} {
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone) })
 	}
 }
@@ -254,11 +255,11 @@ func closedAtOnce(w *world) {
 }
 
 // from is a commit that copies an object.
-func (w *world) from(o meta.Object, key string) meta.Commit {
-	return meta.Commit{
+func (w *world) from(o ledger.Object, key string) ledger.Commit {
+	return ledger.Commit{
 		Op: w.id(), What: "copy",
-		Object: meta.Object{Bucket: bucketName, Key: key, Size: o.Size, ETag: o.ETag},
-		Source: &meta.Source{Bucket: o.Bucket, Key: o.Key, ID: o.ID},
+		Object: ledger.Object{Bucket: bucketName, Key: key, Size: o.Size, ETag: o.ETag},
+		Source: &ledger.Source{Bucket: o.Bucket, Key: o.Key, ID: o.ID},
 	}
 }
 
@@ -291,16 +292,16 @@ func copyRefused(w *world) {
 	stale.ID = w.id()
 	nowhere := a
 	nowhere.Bucket = "nobody's"
-	must(w.CreateBucket(w.ctx, meta.Bucket{Name: "theirs", Owner: "them"}))(w)
+	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "theirs", Owner: "them"}))(w)
 	away := w.from(a, "b")
 	away.Object.Bucket = "theirs"
 	w.later(time.Minute)
 	for _, c := range []struct {
-		c    meta.Commit
+		c    ledger.Commit
 		kind error
 	}{
 		{w.from(stale, "b"), lethe.ErrNoSuchKey}, {w.from(short, "b"), lethe.ErrNoSuchKey}, {w.from(short, "short"), lethe.ErrNoSuchKey},
-		{w.from(meta.Object{Bucket: bucketName, Key: "none", ID: a.ID}, "b"), lethe.ErrNoSuchKey},
+		{w.from(ledger.Object{Bucket: bucketName, Key: "none", ID: a.ID}, "b"), lethe.ErrNoSuchKey},
 		{w.from(nowhere, "b"), lethe.ErrNoSuchBucket}, {away, lethe.ErrContentGone},
 	} {
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c.c)), c.kind) })
@@ -309,13 +310,13 @@ func copyRefused(w *world) {
 
 func identity(w *world) {
 	a := w.put("a", "body")
-	for _, change := range []func(*meta.ContentKey){
-		func(k *meta.ContentKey) { k.Kind = lethe.Multipart },
-		func(k *meta.ContentKey) { k.Digest = sum("x") },
-		func(k *meta.ContentKey) { k.Size++ },
+	for _, change := range []func(*ledger.ContentKey){
+		func(k *ledger.ContentKey) { k.Kind = lethe.Multipart },
+		func(k *ledger.ContentKey) { k.Digest = sum("x") },
+		func(k *ledger.ContentKey) { k.Size++ },
 	} {
 		c := w.from(a, "b")
-		c.Source, c.Content = nil, meta.ContentKey{Domain: owner, Kind: lethe.Whole, Digest: sum("body"), Size: 4}
+		c.Source, c.Content = nil, ledger.ContentKey{Domain: owner, Kind: lethe.Whole, Digest: sum("body"), Size: 4}
 		change(&c.Content)
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone) })
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func deleteTests() []test {
@@ -40,7 +40,7 @@ func deleteMany(w *world) {
 
 func deleteAbsent(w *world) {
 	w.unchanged(func() {
-		equal(w, "item", w.remove("none").Items[0], meta.Deleted{Key: "none"})
+		equal(w, "item", w.remove("none").Items[0], ledger.Deleted{Key: "none"})
 	})
 	equal(w, "items", len(w.remove().Items), 0)
 }
@@ -48,17 +48,17 @@ func deleteAbsent(w *world) {
 func deleteTwice(w *world) {
 	o := w.put("k", "body")
 	d := w.remove("k", "k")
-	equal(w, "first", d.Items[0], meta.Deleted{Key: "k", Existed: true, ID: o.ID})
-	equal(w, "second", d.Items[1], meta.Deleted{Key: "k"})
+	equal(w, "first", d.Items[0], ledger.Deleted{Key: "k", Existed: true, ID: o.ID})
+	equal(w, "second", d.Items[1], ledger.Deleted{Key: "k"})
 }
 
 func deleteConditions(w *world) {
 	a, b := w.put("a", "1"), w.put("b", "2")
-	d := must(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucketName, Items: []meta.DeleteItem{
-		{Key: "a", If: meta.Precondition{IfID: b.ID}},
-		{Key: "b", If: meta.Precondition{IfID: b.ID}},
-		{Key: "", If: meta.Precondition{}},
-		{Key: "a", If: meta.Precondition{IfID: a.ID}},
+	d := must(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: []ledger.DeleteItem{
+		{Key: "a", If: ledger.Precondition{IfID: b.ID}},
+		{Key: "b", If: ledger.Precondition{IfID: b.ID}},
+		{Key: "", If: ledger.Precondition{}},
+		{Key: "a", If: ledger.Precondition{IfID: a.ID}},
 	}}))(w)
 	w.fails(d.Items[0].Err, lethe.ErrPreconditionFailed)
 	w.fails(d.Items[2].Err, lethe.ErrInvalidKey)
@@ -71,15 +71,15 @@ func deleteConditions(w *world) {
 
 func deleteTooMany(w *world) {
 	w.put("k", "body")
-	items := make([]meta.DeleteItem, 1001)
+	items := make([]ledger.DeleteItem, 1001)
 	for i := range items {
 		items[i].Key = fmt.Sprint("x", i)
 	}
 	items[1000].Key = "k"
 	w.unchanged(func() {
-		w.broken(refused(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucketName, Items: items})))
+		w.broken(refused(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: items})))
 	})
-	d := must(w.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucketName, Items: items[1:]}))(w)
+	d := must(w.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: items[1:]}))(w)
 	equal(w, "existed", d.Items[999].Existed, true)
 }
 
@@ -96,9 +96,9 @@ func deleteOutcome(w *world) {
 	w.put("k", "body")
 	w.later(time.Second)
 	op := w.id()
-	must(w.Delete(w.ctx, meta.Deletion{Op: op, Bucket: bucketName, Items: []meta.DeleteItem{{Key: "k"}}}))(w)
+	must(w.Delete(w.ctx, ledger.Deletion{Op: op, Bucket: bucketName, Items: []ledger.DeleteItem{{Key: "k"}}}))(w)
 	out, found, err := w.Outcome(w.ctx, op)
-	if out != (meta.Outcome{Op: op, What: "delete", At: w.now()}) || !found || err != nil {
+	if out != (ledger.Outcome{Op: op, What: "delete", At: w.now()}) || !found || err != nil {
 		w.Fatalf("outcome is %+v, %v, %v", out, found, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -61,12 +62,12 @@ type history struct {
 	// questions counts what was asked of the ledgers.
 	questions uint64
 
-	uploaded []meta.Uploaded // intents that were begun, with what was uploaded
-	versions []meta.Object
-	uploads  []meta.Upload
-	parts    []meta.Part
-	claims   []meta.Claimed
-	intents  []meta.ClaimedIntents
+	uploaded []ledger.Uploaded // intents that were begun, with what was uploaded
+	versions []ledger.Object
+	uploads  []ledger.Upload
+	parts    []ledger.Part
+	claims   []ledger.Claimed
+	intents  []ledger.ClaimedIntents
 	trash    []lethe.ID
 	ops      []lethe.ID
 	runs     []lethe.ID
@@ -85,8 +86,8 @@ func newHistory(t *testing.T, rt *rapid.T, one, other Open) *history {
 			Replicas: 1 + int(maxRefs)%2,
 		})
 	}
-	ask(h, "add disk", func(l Ledger) (any, error) { return wrap(l.AddBackend(h.ctx, meta.Backend{ID: disk, Quota: 4000})) })
-	ask(h, "add tape", func(l Ledger) (any, error) { return wrap(l.AddBackend(h.ctx, meta.Backend{ID: "tape"})) })
+	ask(h, "add disk", func(l Ledger) (any, error) { return wrap(l.AddBackend(h.ctx, ledger.Backend{ID: disk, Quota: 4000})) })
+	ask(h, "add tape", func(l Ledger) (any, error) { return wrap(l.AddBackend(h.ctx, ledger.Backend{ID: "tape"})) })
 	for _, name := range bucketNames {
 		h.createBucket(name)
 	}

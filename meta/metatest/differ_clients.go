@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The universe of the histories is small, so that its things meet.
@@ -37,7 +37,7 @@ func (h *history) key() string {
 func (h *history) body() string { return bodies[h.number(len(bodies))] }
 
 // condition is mostly none.
-func (h *history) condition() (p meta.Precondition) {
+func (h *history) condition() (p ledger.Precondition) {
 	if !h.chance(4) {
 		return p
 	}
@@ -74,12 +74,12 @@ func (h *history) life() (ttl time.Duration, at lethe.Time) {
 }
 
 func (h *history) createBucket(name string) {
-	b := meta.Bucket{Name: name, Owner: h.one("o1", "o2"), Region: "here", BucketSettings: h.settings()}
-	ask(h, "create bucket "+name, func(l Ledger) (meta.Bucket, error) { return l.CreateBucket(h.ctx, b) })
+	b := ledger.Bucket{Name: name, Owner: h.one("o1", "o2"), Region: "here", BucketSettings: h.settings()}
+	ask(h, "create bucket "+name, func(l Ledger) (ledger.Bucket, error) { return l.CreateBucket(h.ctx, b) })
 }
 
 // settings are mostly none.
-func (h *history) settings() (s meta.BucketSettings) {
+func (h *history) settings() (s ledger.BucketSettings) {
 	if h.chance(2) {
 		s.Undo = 2 * time.Hour
 	}
@@ -97,15 +97,15 @@ func (h *history) settings() (s meta.BucketSettings) {
 
 func (h *history) configure() {
 	name, s := h.bucketName(), h.settings()
-	ask(h, "configure "+name, func(l Ledger) (meta.Bucket, error) { return l.ConfigureBucket(h.ctx, name, s) })
+	ask(h, "configure "+name, func(l Ledger) (ledger.Bucket, error) { return l.ConfigureBucket(h.ctx, name, s) })
 }
 
 func (h *history) buckets() {
 	h.createBucket(bucketNames[h.number(len(bucketNames))])
-	q := meta.BucketQuery{Owner: h.one("", "o1"), After: h.one("", "ant"), Limit: h.number(3)}
-	ask(h, "buckets", func(l Ledger) ([]meta.Bucket, error) { return l.Buckets(h.ctx, q) })
+	q := ledger.BucketQuery{Owner: h.one("", "o1"), After: h.one("", "ant"), Limit: h.number(3)}
+	ask(h, "buckets", func(l Ledger) ([]ledger.Bucket, error) { return l.Buckets(h.ctx, q) })
 	name := h.bucketName()
-	ask(h, "bucket "+name, func(l Ledger) (meta.Bucket, error) { return l.Bucket(h.ctx, name) })
+	ask(h, "bucket "+name, func(l Ledger) (ledger.Bucket, error) { return l.Bucket(h.ctx, name) })
 	if h.chance(2) {
 		ask(h, "own "+name, func(l Ledger) (any, error) { return nil, l.SetBucketOwner(h.ctx, name, "o3") })
 	}
@@ -122,11 +122,11 @@ func (h *history) deleteBucket() {
 func (h *history) documents() {
 	name, body := h.bucketName(), []byte(h.body())
 	ask(h, "put document", func(l Ledger) (any, error) {
-		return nil, l.PutDocument(h.ctx, meta.Document{Bucket: name, Kind: "acl", Body: body})
+		return nil, l.PutDocument(h.ctx, ledger.Document{Bucket: name, Kind: "acl", Body: body})
 	})
 	if h.chance(3) {
 		ask(h, "delete document", func(l Ledger) (any, error) {
-			return nil, l.DeleteDocument(h.ctx, meta.Document{Bucket: name, Kind: "acl"})
+			return nil, l.DeleteDocument(h.ctx, ledger.Document{Bucket: name, Kind: "acl"})
 		})
 	}
 	ask(h, "document", func(l Ledger) ([]byte, error) { return l.Document(h.ctx, name, "acl") })
@@ -135,24 +135,24 @@ func (h *history) documents() {
 // begin begins a write; one in three could be finished by proof.
 func (h *history) begin() {
 	body := h.body()
-	up := meta.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body), Late: h.chance(4)}
-	in := meta.Intent{ID: up.Blob, Backend: h.one(disk, "tape"), Size: int64(h.number(600))}
+	up := ledger.Uploaded{Blob: h.id(), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body), Late: h.chance(4)}
+	in := ledger.Intent{ID: up.Blob, Backend: h.one(disk, "tape"), Size: int64(h.number(600))}
 	if h.chance(30) {
 		in.Backend = "nowhere"
 	}
 	if h.chance(3) {
 		c := h.commitOf(h.key(), body)
-		c.Blobs = []meta.Uploaded{up}
+		c.Blobs = []ledger.Uploaded{up}
 		if h.chance(2) {
 			c.Blobs[0].Blocks = lethe.BlockSums{}
 		}
-		in.Promotion, in.Unknown = &meta.Promotion{Commit: c}, h.chance(2)
+		in.Promotion, in.Unknown = &ledger.Promotion{Commit: c}, h.chance(2)
 	}
 	h.beginWith(in, up)
 }
 
-func (h *history) beginWith(in meta.Intent, up meta.Uploaded) {
-	_, err := ask(h, "begin "+string(in.ID), func(l Ledger) (meta.Blob, error) { return l.Begin(h.ctx, in) })
+func (h *history) beginWith(in ledger.Intent, up ledger.Uploaded) {
+	_, err := ask(h, "begin "+string(in.ID), func(l Ledger) (ledger.Blob, error) { return l.Begin(h.ctx, in) })
 	if err == nil {
 		h.uploaded = append(h.uploaded, up)
 	}
@@ -174,25 +174,25 @@ func (h *history) condemnLate() {
 	if up.Blob == "" || h.chance(4) {
 		up.Blob = h.id()
 	}
-	late := meta.LateBytes{Blob: up.Blob, Backend: h.one(disk, "tape", "nowhere"), Size: up.Size}
+	late := ledger.LateBytes{Blob: up.Blob, Backend: h.one(disk, "tape", "nowhere"), Size: up.Size}
 	ask(h, "condemn late "+string(up.Blob), func(l Ledger) (any, error) { return nil, l.CondemnLate(h.ctx, late) })
 }
 
 // version is one that was written before, or lies nowhere.
-func (h *history) version() meta.Object {
+func (h *history) version() ledger.Object {
 	if len(h.versions) == 0 || h.chance(10) {
-		return meta.Object{Bucket: h.bucketName(), Key: h.key()}
+		return ledger.Object{Bucket: h.bucketName(), Key: h.key()}
 	}
 	return pick(h, h.versions)
 }
 
 // commitOf is a commit that still lacks its bytes.
-func (h *history) commitOf(key, body string) meta.Commit {
-	c := meta.Commit{
+func (h *history) commitOf(key, body string) ledger.Commit {
+	c := ledger.Commit{
 		Op: h.op(), What: "put",
-		Object: meta.Object{Bucket: h.bucketName(), Key: key, Size: int64(len(body)), ETag: etag(body),
-			Attrs: meta.Attrs{ContentType: "text/plain", User: map[string]string{"k": "v"}}},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: sum(body), Size: int64(len(body))},
+		Object: ledger.Object{Bucket: h.bucketName(), Key: key, Size: int64(len(body)), ETag: etag(body),
+			Attrs: ledger.Attrs{ContentType: "text/plain", User: map[string]string{"k": "v"}}},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: sum(body), Size: int64(len(body))},
 		If:      h.condition(),
 	}
 	c.TTL, c.Object.TTLAt = h.life()
@@ -202,20 +202,20 @@ func (h *history) commitOf(key, body string) meta.Commit {
 	return c
 }
 
-func (h *history) commit(c meta.Commit) {
+func (h *history) commit(c ledger.Commit) {
 	what := fmt.Sprintf("commit %s to %s/%.9q of %v from %+v", c.Op, c.Object.Bucket, c.Object.Key, c.Blobs, c.Source)
-	done, err := ask(h, what, func(l Ledger) (meta.Committed, error) { return l.Commit(h.ctx, c) })
+	done, err := ask(h, what, func(l Ledger) (ledger.Committed, error) { return l.Commit(h.ctx, c) })
 	if err == nil {
 		h.wrote(done.Object, c.Blobs)
 	}
 }
 
 // wrote remembers a version; what it used up is forgotten, but for now and then.
-func (h *history) wrote(o meta.Object, used []meta.Uploaded) {
+func (h *history) wrote(o ledger.Object, used []ledger.Uploaded) {
 	if !h.chance(4) {
-		h.versions = slices.DeleteFunc(h.versions, func(v meta.Object) bool { return v.Bucket == o.Bucket && v.Key == o.Key })
-		h.uploaded = slices.DeleteFunc(h.uploaded, func(u meta.Uploaded) bool {
-			return slices.ContainsFunc(used, func(o meta.Uploaded) bool { return o.Blob == u.Blob })
+		h.versions = slices.DeleteFunc(h.versions, func(v ledger.Object) bool { return v.Bucket == o.Bucket && v.Key == o.Key })
+		h.uploaded = slices.DeleteFunc(h.uploaded, func(u ledger.Uploaded) bool {
+			return slices.ContainsFunc(used, func(o ledger.Uploaded) bool { return o.Blob == u.Blob })
 		})
 	}
 	h.versions = append(h.versions, o)
@@ -227,7 +227,7 @@ func (h *history) commitUploaded() {
 	for _, body := range bodies {
 		if sum(body) == up.Digest {
 			c := h.commitOf(h.key(), body)
-			c.Blobs = []meta.Uploaded{up}
+			c.Blobs = []ledger.Uploaded{up}
 			h.commit(c)
 		}
 	}
@@ -238,7 +238,7 @@ func (h *history) commitReference() {
 	body := h.body()
 	c := h.commitOf(h.key(), body)
 	if h.chance(5) {
-		c.Object.Size, c.Content = 0, meta.ContentKey{}
+		c.Object.Size, c.Content = 0, ledger.ContentKey{}
 	}
 	h.commit(c)
 }
@@ -247,7 +247,7 @@ func (h *history) commitSource() {
 	v := h.version()
 	c := h.commitOf(h.key(), "any")
 	c.Object.Size, c.Object.ETag = v.Size, v.ETag
-	c.Source = &meta.Source{Bucket: v.Bucket, Key: v.Key, ID: v.ID}
+	c.Source = &ledger.Source{Bucket: v.Bucket, Key: v.Key, ID: v.ID}
 	if h.chance(3) {
 		c.Object.Bucket, c.Object.Key = v.Bucket, v.Key
 	}
@@ -256,50 +256,50 @@ func (h *history) commitSource() {
 
 func (h *history) delete() {
 	v := h.version()
-	d := meta.Deletion{Op: h.op(), Bucket: v.Bucket, Items: []meta.DeleteItem{{Key: v.Key, If: h.condition()}}}
+	d := ledger.Deletion{Op: h.op(), Bucket: v.Bucket, Items: []ledger.DeleteItem{{Key: v.Key, If: h.condition()}}}
 	for range h.number(4) {
-		d.Items = append(d.Items, meta.DeleteItem{Key: h.key(), If: h.condition()})
+		d.Items = append(d.Items, ledger.DeleteItem{Key: h.key(), If: h.condition()})
 	}
-	ask(h, "delete "+names(d.Items, func(i meta.DeleteItem) string { return fmt.Sprintf("%.9q", i.Key) }), func(l Ledger) (meta.Deletions, error) {
+	ask(h, "delete "+names(d.Items, func(i ledger.DeleteItem) string { return fmt.Sprintf("%.9q", i.Key) }), func(l Ledger) (ledger.Deletions, error) {
 		return l.Delete(h.ctx, d)
 	})
 }
 
 func (h *history) update() {
 	v := h.version()
-	u := meta.Update{Op: h.op(), Bucket: v.Bucket, Key: v.Key, If: h.condition()}
+	u := ledger.Update{Op: h.op(), Bucket: v.Bucket, Key: v.Key, If: h.condition()}
 	switch h.number(4) {
 	case 0:
-		u.Attrs = &meta.Attrs{CacheControl: "no"}
+		u.Attrs = &ledger.Attrs{CacheControl: "no"}
 	case 3:
-		u.ACL = &meta.ACL{Grants: []meta.Grant{{Group: "AllUsers", Permission: "READ"}}}
+		u.ACL = &ledger.ACL{Grants: []ledger.Grant{{Group: "AllUsers", Permission: "READ"}}}
 	case 1:
 		u.Tags = &map[string]string{}
 	case 2:
-		u.TTL = &meta.TTLChange{}
+		u.TTL = &ledger.TTLChange{}
 		u.TTL.TTL, u.TTL.At = h.life()
 	}
-	ask(h, "update "+u.Key, func(l Ledger) (meta.Object, error) { return l.Update(h.ctx, u) })
+	ask(h, "update "+u.Key, func(l Ledger) (ledger.Object, error) { return l.Update(h.ctx, u) })
 }
 
 func (h *history) resolve() {
 	v := h.version()
-	ask(h, "resolve "+v.Bucket+"/"+v.Key, func(l Ledger) (meta.Resolved, error) { return l.Resolve(h.ctx, v.Bucket, v.Key) })
+	ask(h, "resolve "+v.Bucket+"/"+v.Key, func(l Ledger) (ledger.Resolved, error) { return l.Resolve(h.ctx, v.Bucket, v.Key) })
 }
 
 func (h *history) list() {
-	q := meta.ListQuery{
+	q := ledger.ListQuery{
 		Bucket: h.bucketName(), Limit: h.number(4),
 		Prefix:    h.one("", "a", "a/", "a/c"),
 		Delimiter: h.one("", "/", "/", "a/"),
 		After:     h.one("", "", "a", "a/", "a/b", "a/c/"),
 	}
-	ask(h, fmt.Sprintf("list %+v", q), func(l Ledger) (meta.ListPage, error) { return l.List(h.ctx, q) })
+	ask(h, fmt.Sprintf("list %+v", q), func(l Ledger) (ledger.ListPage, error) { return l.List(h.ctx, q) })
 }
 
 func (h *history) listTrash() {
-	q := meta.TrashQuery{Bucket: h.one("", "ant"), Prefix: h.one("", "a")}
-	list, err := ask(h, "trash", func(l Ledger) ([]meta.TrashEntry, error) { return l.Trash(h.ctx, q) })
+	q := ledger.TrashQuery{Bucket: h.one("", "ant"), Prefix: h.one("", "a")}
+	list, err := ask(h, "trash", func(l Ledger) ([]ledger.TrashEntry, error) { return l.Trash(h.ctx, q) })
 	if err != nil {
 		return
 	}
@@ -314,7 +314,7 @@ func (h *history) listTrash() {
 func (h *history) restore() {
 	h.listTrash()
 	id, op, over := pick(h, h.trash), h.op(), h.chance(2)
-	ask(h, "restore "+string(id), func(l Ledger) (meta.Object, error) { return l.Restore(h.ctx, op, id, over) })
+	ask(h, "restore "+string(id), func(l Ledger) (ledger.Object, error) { return l.Restore(h.ctx, op, id, over) })
 }
 
 func (h *history) purgeTrash() {

@@ -5,32 +5,32 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
-func (h *history) batch() meta.Batch {
-	return meta.Batch{Limit: h.most(5), MaxBlobs: h.most(4)}
+func (h *history) batch() ledger.Batch {
+	return ledger.Batch{Limit: h.most(5), MaxBlobs: h.most(4)}
 }
 
 func (h *history) expire() {
 	b := h.batch()
-	r, err := ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+	r, err := ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
 	if err == nil && r.More {
 		b.After = r.LastDue
-		ask(h, "expire on", func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+		ask(h, "expire on", func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
 	}
 }
 
 // turns looks at a stretch of the buckets, and lets those with work take turns.
 func (h *history) turns() {
-	q := meta.TurnQuery{Limit: h.number(4)}
+	q := ledger.TurnQuery{Limit: h.number(4)}
 	if h.chance(2) {
 		q.Backend = h.one(disk, "tape")
 	}
-	found, err := ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (meta.Turns, error) { return l.DueBuckets(h.ctx, q) })
+	found, err := ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (ledger.Turns, error) { return l.DueBuckets(h.ctx, q) })
 	if err == nil && !found.End {
 		q.From = found.Last
-		found, err = ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (meta.Turns, error) { return l.DueBuckets(h.ctx, q) })
+		found, err = ask(h, fmt.Sprintf("due buckets %+v", q), func(l Ledger) (ledger.Turns, error) { return l.DueBuckets(h.ctx, q) })
 	}
 	if err != nil || len(found.Due) == 0 {
 		return
@@ -38,11 +38,11 @@ func (h *history) turns() {
 	if q.Backend == "" {
 		b := h.batch()
 		b.Turns = found.Due
-		ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
+		ask(h, fmt.Sprintf("expire %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
 		return
 	}
-	r := meta.ClaimRequest{Worker: "w", Backend: q.Backend, Limit: h.most(5), Turns: found.Due}
-	c, err := ask(h, fmt.Sprintf("claim %+v", r), func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
+	r := ledger.ClaimRequest{Worker: "w", Backend: q.Backend, Limit: h.most(5), Turns: found.Due}
+	c, err := ask(h, fmt.Sprintf("claim %+v", r), func(l Ledger) (ledger.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 	if err == nil && len(c.Blobs) > 0 {
 		h.claims = append(h.claims, c)
 		h.settle(c)
@@ -51,12 +51,12 @@ func (h *history) turns() {
 
 func (h *history) purge() {
 	b := h.batch()
-	ask(h, fmt.Sprintf("purge %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Purge(h.ctx, b) })
+	ask(h, fmt.Sprintf("purge %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Purge(h.ctx, b) })
 }
 
-func (h *history) claimCondemned() meta.Claimed {
-	r := meta.ClaimRequest{Worker: "w", Backend: h.one(disk, "tape"), Limit: h.most(5)}
-	c, err := ask(h, "claim on "+r.Backend, func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
+func (h *history) claimCondemned() ledger.Claimed {
+	r := ledger.ClaimRequest{Worker: "w", Backend: h.one(disk, "tape"), Limit: h.most(5)}
+	c, err := ask(h, "claim on "+r.Backend, func(l Ledger) (ledger.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 	if err == nil && len(c.Blobs) > 0 {
 		h.claims = append(h.claims, c)
 	}
@@ -71,31 +71,31 @@ func (h *history) clean() { h.settle(h.claimCondemned()) }
 // settleOld settles a claim of earlier, that may have been taken over.
 func (h *history) settleOld() { h.settle(pick(h, h.claims)) }
 
-func (h *history) settle(c meta.Claimed) {
-	s := meta.Settlement{Fence: c.Fence}
+func (h *history) settle(c ledger.Claimed) {
+	s := ledger.Settlement{Fence: c.Fence}
 	for _, b := range c.Blobs {
-		item := meta.SettleItem{ID: b.ID, Result: []meta.Result{meta.Gone, meta.Gone, meta.Absent, meta.Failed, meta.Failed, meta.Waits}[h.number(6)]}
-		if item.Result == meta.Failed || item.Result == meta.Waits {
+		item := ledger.SettleItem{ID: b.ID, Result: []ledger.Result{ledger.Gone, ledger.Gone, ledger.Absent, ledger.Failed, ledger.Failed, ledger.Waits}[h.number(6)]}
+		if item.Result == ledger.Failed || item.Result == ledger.Waits {
 			item.Error, item.RetryAt, item.Dead = "no answer", c.Now.Add(time.Minute), h.chance(2)
 		}
 		s.Items = append(s.Items, item)
 	}
-	ask(h, fmt.Sprintf("settle %+v", s), func(l Ledger) (meta.Settled, error) { return l.Settle(h.ctx, s) })
+	ask(h, fmt.Sprintf("settle %+v", s), func(l Ledger) (ledger.Settled, error) { return l.Settle(h.ctx, s) })
 }
 
 func (h *history) recover() {
 	grace, limit := time.Duration(h.number(3))*time.Minute, h.most(3)
-	ask(h, "recover claims", func(l Ledger) ([]meta.Recovered, error) { return l.RecoverClaims(h.ctx, grace, limit) })
+	ask(h, "recover claims", func(l Ledger) ([]ledger.Recovered, error) { return l.RecoverClaims(h.ctx, grace, limit) })
 }
 
 // reap claims silent intents and resolves them, or resolves those of an earlier
 // claim.
 func (h *history) reap() {
-	r := meta.ClaimRequest{Worker: "r", Limit: h.most(4), MinAge: time.Minute}
+	r := ledger.ClaimRequest{Worker: "r", Limit: h.most(4), MinAge: time.Minute}
 	if h.chance(3) {
 		r.Backend = disk
 	}
-	c, err := ask(h, "claim intents", func(l Ledger) (meta.ClaimedIntents, error) { return l.ClaimIntents(h.ctx, r) })
+	c, err := ask(h, "claim intents", func(l Ledger) (ledger.ClaimedIntents, error) { return l.ClaimIntents(h.ctx, r) })
 	if err == nil && len(c.Intents) > 0 {
 		h.intents = append(h.intents, c)
 	}
@@ -107,7 +107,7 @@ func (h *history) reap() {
 	}
 }
 
-func (h *history) resolveIntent(fence int64, in meta.ClaimedIntent) {
+func (h *history) resolveIntent(fence int64, in ledger.ClaimedIntent) {
 	id := in.Blob.ID
 	switch h.number(5) {
 	case 0, 1:
@@ -116,7 +116,7 @@ func (h *history) resolveIntent(fence int64, in meta.ClaimedIntent) {
 			size = in.Promotion.Commit.Blobs[0].Size
 		}
 		sums := h.sumsOf(size)
-		done, err := ask(h, "promote "+string(id), func(l Ledger) (meta.Committed, error) { return l.Promote(h.ctx, fence, id, sums) })
+		done, err := ask(h, "promote "+string(id), func(l Ledger) (ledger.Committed, error) { return l.Promote(h.ctx, fence, id, sums) })
 		if err == nil {
 			h.wrote(done.Object, nil)
 		}
@@ -135,7 +135,7 @@ func (h *history) extend() {
 func (h *history) outcome() {
 	op := pick(h, h.ops)
 	type found struct {
-		meta.Outcome
+		ledger.Outcome
 		Found bool
 	}
 	ask(h, "outcome "+string(op), func(l Ledger) (found, error) {
@@ -145,17 +145,17 @@ func (h *history) outcome() {
 }
 
 func (h *history) backlogs() {
-	ask(h, "expire backlog", func(l Ledger) (meta.Backlog, error) { return l.ExpireBacklog(h.ctx) })
-	ask(h, "purge backlog", func(l Ledger) (meta.Backlog, error) { return l.PurgeBacklog(h.ctx) })
-	ask(h, "clean backlog", func(l Ledger) (meta.Backlog, error) { return l.CleanBacklog(h.ctx, disk) })
+	ask(h, "expire backlog", func(l Ledger) (ledger.Backlog, error) { return l.ExpireBacklog(h.ctx) })
+	ask(h, "purge backlog", func(l Ledger) (ledger.Backlog, error) { return l.PurgeBacklog(h.ctx) })
+	ask(h, "clean backlog", func(l Ledger) (ledger.Backlog, error) { return l.CleanBacklog(h.ctx, disk) })
 	ask(h, "clean due", func(l Ledger) (bool, error) { return l.CondemnedDue(h.ctx, disk, 0) })
-	ask(h, "reap backlog", func(l Ledger) (meta.Backlog, error) { return l.ReapBacklog(h.ctx, time.Minute) })
+	ask(h, "reap backlog", func(l Ledger) (ledger.Backlog, error) { return l.ReapBacklog(h.ctx, time.Minute) })
 }
 
 // mark finds live blobs missing, or sound again.
 func (h *history) mark() {
-	live, _ := ask(h, "live blobs", func(l Ledger) ([]meta.Blob, error) {
-		return l.Blobs(h.ctx, meta.BlobQuery{States: []lethe.State{lethe.Live}})
+	live, _ := ask(h, "live blobs", func(l Ledger) ([]ledger.Blob, error) {
+		return l.Blobs(h.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live}})
 	})
 	ids := []lethe.ID{pick(h, h.uploaded).Blob}
 	for _, b := range some(h, live, 3) {
@@ -166,12 +166,12 @@ func (h *history) mark() {
 	} else {
 		ask(h, fmt.Sprint("mark suspect ", ids), func(l Ledger) (int, error) { return l.MarkSuspect(h.ctx, ids, "missing") })
 	}
-	ask(h, "blobs by id", func(l Ledger) ([]meta.Blob, error) { return l.BlobsByID(h.ctx, ids) })
+	ask(h, "blobs by id", func(l Ledger) ([]ledger.Blob, error) { return l.BlobsByID(h.ctx, ids) })
 }
 
 func (h *history) dead() {
-	q := meta.DeadQuery{Backend: h.one("", disk), Bucket: h.one("", bucketName), Limit: 3}
-	dead, _ := ask(h, "dead", func(l Ledger) ([]meta.DeadLetter, error) { return l.Dead(h.ctx, q) })
+	q := ledger.DeadQuery{Backend: h.one("", disk), Bucket: h.one("", bucketName), Limit: 3}
+	dead, _ := ask(h, "dead", func(l Ledger) ([]ledger.DeadLetter, error) { return l.Dead(h.ctx, q) })
 	var ids []lethe.ID
 	for _, b := range dead {
 		ids = append(ids, b.ID)
@@ -179,7 +179,7 @@ func (h *history) dead() {
 	if h.chance(3) {
 		ids = append(ids, pick(h, h.uploaded).Blob)
 	}
-	ask(h, "dead by id", func(l Ledger) ([]meta.DeadLetter, error) { return lettersByID(h.ctx, l, ids) })
+	ask(h, "dead by id", func(l Ledger) ([]ledger.DeadLetter, error) { return lettersByID(h.ctx, l, ids) })
 	if h.chance(2) {
 		ask(h, fmt.Sprint("requeue ", ids), func(l Ledger) (int, error) { return l.Requeue(h.ctx, ids) })
 		return
@@ -188,15 +188,15 @@ func (h *history) dead() {
 }
 
 func (h *history) recordRuns() {
-	r := meta.Run{ID: h.id(), Routine: h.one("expire", "clean"), Worker: "w"}
+	r := ledger.Run{ID: h.id(), Routine: h.one("expire", "clean"), Worker: "w"}
 	h.runs = append(h.runs, r.ID)
 	ask(h, "start run", func(l Ledger) (any, error) { return nil, l.StartRun(h.ctx, r) })
 	id, outcome := pick(h, h.runs), h.one("ok", "failed: x")
 	switch h.number(6) {
 	case 4:
-		solo := meta.Solo{Run: meta.Run{ID: h.id(), Routine: r.Routine, Worker: h.one("w", "v")}, Stale: time.Duration(h.number(3)) * time.Second, Seen: lethe.Forever}
+		solo := ledger.Solo{Run: ledger.Run{ID: h.id(), Routine: r.Routine, Worker: h.one("w", "v")}, Stale: time.Duration(h.number(3)) * time.Second, Seen: lethe.Forever}
 		h.runs = append(h.runs, solo.Run.ID)
-		ask(h, "begin run", func(l Ledger) (meta.Begun, error) { return l.BeginRun(h.ctx, solo) })
+		ask(h, "begin run", func(l Ledger) (ledger.Begun, error) { return l.BeginRun(h.ctx, solo) })
 	case 5:
 		age := time.Duration(1+h.number(3)) * time.Second
 		ask(h, "end stale runs", func(l Ledger) (int, error) {
@@ -220,9 +220,11 @@ func (h *history) guard() {
 	why := h.one("", "", "restored")
 	ask(h, "hold "+id, func(l Ledger) (any, error) { return nil, l.HoldBackend(h.ctx, id, why) })
 	quota := int64(h.number(3)) * 2000
-	ask(h, "add backend", func(l Ledger) (meta.Backend, error) { return l.AddBackend(h.ctx, meta.Backend{ID: disk, Quota: quota}) })
-	ask(h, "backends", func(l Ledger) ([]meta.Backend, error) { return l.Backends(h.ctx) })
-	ask(h, "identity", func(l Ledger) (meta.Store, error) {
+	ask(h, "add backend", func(l Ledger) (ledger.Backend, error) {
+		return l.AddBackend(h.ctx, ledger.Backend{ID: disk, Quota: quota})
+	})
+	ask(h, "backends", func(l Ledger) ([]ledger.Backend, error) { return l.Backends(h.ctx) })
+	ask(h, "identity", func(l Ledger) (ledger.Store, error) {
 		s, err := l.Identity(h.ctx)
 		s.Life = "" // a server's
 		return s, err

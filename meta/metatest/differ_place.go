@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // place looks after some of what is due, well and badly.
 func (h *history) place() {
-	r := meta.PlacementClaim{Worker: "p", Limit: h.most(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
-	due, err := ask(h, "queued placements", func(l Ledger) ([]meta.QueuedPlacement, error) {
-		return l.QueuedPlacements(h.ctx, meta.PlacementQuery{Limit: 3})
+	r := ledger.PlacementClaim{Worker: "p", Limit: h.most(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
+	due, err := ask(h, "queued placements", func(l Ledger) ([]ledger.QueuedPlacement, error) {
+		return l.QueuedPlacements(h.ctx, ledger.PlacementQuery{Limit: 3})
 	})
 	if err == nil && h.chance(3) {
 		r.Only = []lethe.ID{h.id()}
@@ -21,7 +21,7 @@ func (h *history) place() {
 		}
 		r.Limit = len(r.Only)
 	}
-	claimed, err := ask(h, "claim placements", func(l Ledger) (meta.Placements, error) { return l.ClaimPlacements(h.ctx, r) })
+	claimed, err := ask(h, "claim placements", func(l Ledger) (ledger.Placements, error) { return l.ClaimPlacements(h.ctx, r) })
 	if err != nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (h *history) place() {
 		if !p.Part && len(p.Blobs) > 0 && h.chance(2) {
 			h.trimCopies(p, claimed.Fence)
 		}
-		res := []meta.PlacementResult{{ID: p.ID, Done: h.chance(2), RetryAt: claimed.Now.Add(time.Minute)}}
+		res := []ledger.PlacementResult{{ID: p.ID, Done: h.chance(2), RetryAt: claimed.Now.Add(time.Minute)}}
 		if h.chance(2) {
 			res[0].Error = "no room"
 		}
@@ -43,13 +43,13 @@ func (h *history) place() {
 }
 
 // copyBlob makes a copy, or leaves it on its way.
-func (h *history) copyBlob(src meta.Blob, fence int64) {
-	in := meta.CopyIntent{ID: h.id(), Backend: h.one(disk, "tape", "nowhere"), Source: src.ID, Fence: fence, Lease: time.Minute}
-	b, err := ask(h, fmt.Sprintf("copy %s to %s", src.ID, in.Backend), func(l Ledger) (meta.Blob, error) { return l.BeginCopy(h.ctx, in) })
+func (h *history) copyBlob(src ledger.Blob, fence int64) {
+	in := ledger.CopyIntent{ID: h.id(), Backend: h.one(disk, "tape", "nowhere"), Source: src.ID, Fence: fence, Lease: time.Minute}
+	b, err := ask(h, fmt.Sprintf("copy %s to %s", src.ID, in.Backend), func(l Ledger) (ledger.Blob, error) { return l.BeginCopy(h.ctx, in) })
 	if err != nil || h.chance(4) {
 		return
 	}
-	c := meta.CopyCommit{Blob: b.ID, Source: src.ID, Digest: src.Digest, Late: h.chance(3), Fence: fence, Lease: time.Minute}
+	c := ledger.CopyCommit{Blob: b.ID, Source: src.ID, Digest: src.Digest, Late: h.chance(3), Fence: fence, Lease: time.Minute}
 	if h.chance(6) {
 		c.Digest = "other"
 	}
@@ -60,12 +60,12 @@ func (h *history) copyBlob(src meta.Blob, fence int64) {
 }
 
 // trimCopies verifies one copy and condemns others.
-func (h *history) trimCopies(p meta.Placement, fence int64) {
+func (h *history) trimCopies(p ledger.Placement, fence int64) {
 	sound := p.Blobs[h.number(len(p.Blobs))].ID
 	if h.chance(2) {
 		ask(h, "verified", func(l Ledger) (int, error) { return l.MarkSound(h.ctx, []lethe.ID{sound}, 0) })
 	}
-	t := meta.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Fence: fence, Lease: time.Minute}
+	t := ledger.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Fence: fence, Lease: time.Minute}
 	for _, b := range p.Blobs {
 		if b.ID != sound && h.chance(2) {
 			t.Blobs = append(t.Blobs, b.ID)
@@ -76,17 +76,17 @@ func (h *history) trimCopies(p meta.Placement, fence int64) {
 
 // misplace queues some of what is there.
 func (h *history) misplace() {
-	blobs, err := ask(h, "blobs", func(l Ledger) ([]meta.Blob, error) {
-		return l.Blobs(h.ctx, meta.BlobQuery{States: []lethe.State{lethe.Live}, Limit: 20})
+	blobs, err := ask(h, "blobs", func(l Ledger) ([]ledger.Blob, error) {
+		return l.Blobs(h.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live}, Limit: 20})
 	})
 	if err != nil {
 		return
 	}
-	var subjects []meta.Subject
+	var subjects []ledger.Subject
 	for _, b := range blobs {
-		s := meta.Subject{ID: b.ContentID, Leave: h.one("", disk)}
+		s := ledger.Subject{ID: b.ContentID, Leave: h.one("", disk)}
 		if b.ContentID == "" {
-			s = meta.Subject{ID: b.ID, Part: true}
+			s = ledger.Subject{ID: b.ID, Part: true}
 		}
 		if h.chance(2) {
 			subjects = append(subjects, s)
@@ -101,7 +101,7 @@ func (h *history) drain() {
 	id, on := h.one(disk, "tape", "nowhere"), h.chance(4)
 	ask(h, "drain "+id, func(l Ledger) (any, error) { return nil, l.SetDraining(h.ctx, id, on) })
 	ask(h, "remove "+id, func(l Ledger) (any, error) { return nil, l.RemoveBackend(h.ctx, id) })
-	if again := (meta.Backend{ID: id}); on && h.chance(2) {
+	if again := (ledger.Backend{ID: id}); on && h.chance(2) {
 		ask(h, "add again "+id, func(l Ledger) (any, error) { return wrap(l.AddBackend(h.ctx, again)) })
 		ask(h, "end drain of "+id, func(l Ledger) (any, error) { return nil, l.SetDraining(h.ctx, id, false) })
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 func dueTests() []test {
@@ -25,9 +25,9 @@ func dueTests() []test {
 }
 
 // dueNames reads all pages.
-func (w *world) dueNames(read func(meta.DueQuery) (meta.DuePage, error), limit int) (all []meta.Named) {
+func (w *world) dueNames(read func(ledger.DueQuery) (ledger.DuePage, error), limit int) (all []ledger.Named) {
 	w.Helper()
-	for q := (meta.DueQuery{Limit: limit}); ; {
+	for q := (ledger.DueQuery{Limit: limit}); ; {
 		p := must(read(q))(w)
 		for _, d := range p.Rows {
 			all = append(all, d.Named)
@@ -39,7 +39,7 @@ func (w *world) dueNames(read func(meta.DueQuery) (meta.DuePage, error), limit i
 	}
 }
 
-func (w *world) dueObjects(q meta.DueQuery) (meta.DuePage, error) { return w.DueObjects(w.ctx, q) }
+func (w *world) dueObjects(q ledger.DueQuery) (ledger.DuePage, error) { return w.DueObjects(w.ctx, q) }
 
 func duePages(w *world) {
 	for i := range 7 {
@@ -48,7 +48,7 @@ func duePages(w *world) {
 	w.putTTL("later", "body", time.Hour)
 	w.put("stays", "body")
 	w.later(2 * time.Minute)
-	keys := func(list []meta.Named) string { return names(list, func(n meta.Named) string { return n.Key }) }
+	keys := func(list []ledger.Named) string { return names(list, func(n ledger.Named) string { return n.Key }) }
 	for limit := range 9 {
 		equal(w, fmt.Sprint("keys by ", limit), keys(w.dueNames(w.dueObjects, limit)), "k0;k2;k4;k6;k1;k3;k5;")
 	}
@@ -60,8 +60,8 @@ func dueFate(w *world) {
 	w.put("sharer", "other")
 	w.putTTL("empty", "", time.Minute)
 	w.later(time.Minute)
-	for _, d := range must(w.DueObjects(w.ctx, meta.DueQuery{}))(w).Rows {
-		want := map[string]meta.Due{
+	for _, d := range must(w.DueObjects(w.ctx, ledger.DueQuery{}))(w).Rows {
+		want := map[string]ledger.Due{
 			"alone": {Size: 4, Refs: 1, Blobs: 1, BlobBytes: 4}, "shared": {Size: 5, Refs: 2, Blobs: 1, BlobBytes: 5}, "empty": {},
 		}[d.Key]
 		want.Named, want.BucketName, want.At = d.Named, bucketName, w.now()
@@ -73,18 +73,18 @@ func dueFate(w *world) {
 // lifted: an object by its bucket, an entry of the trash by the bucket that has the name
 // now.
 func dueHeld(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Minute})
+	w.configure(ledger.BucketSettings{Undo: time.Minute})
 	for _, k := range []string{"a", "b"} {
 		w.put("gone-"+k, "body "+k)
 		w.remove("gone-" + k)
 		w.putTTL("due-"+k, "body "+k, time.Minute)
 	}
-	h := w.hold(meta.HoldPrefix, "gone-a")
-	i := w.hold(meta.HoldObject, "due-b")
+	h := w.hold(ledger.HoldPrefix, "gone-a")
+	i := w.hold(ledger.HoldObject, "due-b")
 	w.later(time.Minute)
-	of := func(read func(meta.DueQuery) (meta.DuePage, error)) (list []string) {
+	of := func(read func(ledger.DueQuery) (ledger.DuePage, error)) (list []string) {
 		for limit := 1; limit < 3; limit++ {
-			for q := (meta.DueQuery{Limit: limit}); ; {
+			for q := (ledger.DueQuery{Limit: limit}); ; {
 				p := must(read(q))(w)
 				for _, d := range p.Rows {
 					if d.Held {
@@ -98,7 +98,7 @@ func dueHeld(w *world) {
 		}
 		return list
 	}
-	trash := func(q meta.DueQuery) (meta.DuePage, error) { return w.DueTrash(w.ctx, q) }
+	trash := func(q ledger.DueQuery) (ledger.DuePage, error) { return w.DueTrash(w.ctx, q) }
 	equal(w, "objects", fmt.Sprint(of(w.dueObjects)), "[due-b due-b]")
 	equal(w, "entries", fmt.Sprint(of(trash)), "[gone-a gone-a]")
 	w.lift(h)
@@ -113,14 +113,14 @@ func expireNamed(w *world) {
 	}
 	w.later(time.Minute)
 	due := w.dueNames(w.dueObjects, 0)
-	only := []meta.Named{due[3], due[1]}
-	r := must(w.Expire(w.ctx, meta.Batch{Only: only}))(w)
-	equal(w, "taken", names(r.Taken, func(n meta.Named) string { return n.Key }), "k1;k3;")
+	only := []ledger.Named{due[3], due[1]}
+	r := must(w.Expire(w.ctx, ledger.Batch{Only: only}))(w)
+	equal(w, "taken", names(r.Taken, func(n ledger.Named) string { return n.Key }), "k1;k3;")
 	equal(w, "objects", r.Objects, 2)
 	equal(w, "left", len(w.dueNames(w.dueObjects, 0)), 3)
-	equal(w, "taken again", must(w.Expire(w.ctx, meta.Batch{Only: only}))(w).Objects, 0)
-	equal(w, "nothing named", must(w.Expire(w.ctx, meta.Batch{Only: []meta.Named{}}))(w).Objects, 0)
-	r = must(w.Expire(w.ctx, meta.Batch{Only: due, Limit: 2}))(w)
+	equal(w, "taken again", must(w.Expire(w.ctx, ledger.Batch{Only: only}))(w).Objects, 0)
+	equal(w, "nothing named", must(w.Expire(w.ctx, ledger.Batch{Only: []ledger.Named{}}))(w).Objects, 0)
+	r = must(w.Expire(w.ctx, ledger.Batch{Only: due, Limit: 2}))(w)
 	equal(w, "a batch", len(r.Taken), 2)
 	equal(w, "more", r.More, true)
 }
@@ -128,10 +128,10 @@ func expireNamed(w *world) {
 func twoVersionsNamed(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Minute)
-	there := must(w.DueObjects(w.ctx, meta.DueQuery{}))(w).Rows[0].Named
-	gone := meta.Named{Bucket: there.Bucket, Key: there.Key, ID: w.id()}
-	r := must(w.Expire(w.ctx, meta.Batch{Only: []meta.Named{there, gone}}))(w)
-	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]meta.Named{there}))
+	there := must(w.DueObjects(w.ctx, ledger.DueQuery{}))(w).Rows[0].Named
+	gone := ledger.Named{Bucket: there.Bucket, Key: there.Key, ID: w.id()}
+	r := must(w.Expire(w.ctx, ledger.Batch{Only: []ledger.Named{there, gone}}))(w)
+	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]ledger.Named{there}))
 }
 
 // expireNamedChanged: another version, even one that is due as well, a longer
@@ -143,11 +143,11 @@ func expireNamedChanged(w *world) {
 	early := w.putTTL("early", "body", time.Hour)
 	w.later(time.Minute)
 	only := w.dueNames(w.dueObjects, 0)
-	only = append(only, meta.Named{Bucket: early.BucketID, Key: early.Key, ID: early.ID})
+	only = append(only, ledger.Named{Bucket: early.BucketID, Key: early.Key, ID: early.ID})
 	w.putTTL("again", "body again", time.Second)
-	must(w.Expire(w.ctx, meta.Batch{Only: []meta.Named{only[1]}}))(w)
+	must(w.Expire(w.ctx, ledger.Batch{Only: []ledger.Named{only[1]}}))(w)
 	w.later(time.Second)
-	r := must(w.Expire(w.ctx, meta.Batch{Only: only}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{Only: only}))(w)
 	for _, n := range r.Taken {
 		if n.Key == "again" || n.Key == "early" {
 			w.Fatalf("%s went, which is not what was named", n.Key)
@@ -164,20 +164,20 @@ func expireNamedChanged(w *world) {
 }
 
 func purgeNamed(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Minute})
+	w.configure(ledger.BucketSettings{Undo: time.Minute})
 	for i := range 3 {
 		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
 		w.remove(fmt.Sprint("k", i))
 	}
-	read := func(q meta.DueQuery) (meta.DuePage, error) { return w.DueTrash(w.ctx, q) }
+	read := func(q ledger.DueQuery) (ledger.DuePage, error) { return w.DueTrash(w.ctx, q) }
 	equal(w, "due", len(w.dueNames(read, 1)), 0)
 	w.later(time.Minute)
 	due := w.dueNames(read, 1)
 	equal(w, "due", len(due), 3)
-	d := must(w.DueTrash(w.ctx, meta.DueQuery{}))(w).Rows[0]
+	d := must(w.DueTrash(w.ctx, ledger.DueQuery{}))(w).Rows[0]
 	equal(w, "entry", d.BucketName+"/"+d.ObjectKey[:1], bucketName+"/k")
 	must(w.Restore(w.ctx, w.id(), due[0].ID, false))(w)
-	r := must(w.Purge(w.ctx, meta.Batch{Only: due[:2]}))(w)
+	r := must(w.Purge(w.ctx, ledger.Batch{Only: due[:2]}))(w)
 	if len(r.Taken) != 1 || r.Taken[0] != due[1] || r.Objects != 1 {
 		w.Fatalf("purged %+v", r)
 	}
@@ -189,32 +189,32 @@ func claimNamed(w *world) {
 		w.put(fmt.Sprint("k", i), fmt.Sprint("body", i))
 	}
 	w.remove("k0", "k1", "k2")
-	q := meta.DueQuery{Backend: disk}
+	q := ledger.DueQuery{Backend: disk}
 	equal(w, "due", len(must(w.DueBlobs(w.ctx, q))(w)), 0)
 	w.later(readGrace)
 	all := must(w.DueBlobs(w.ctx, q))(w)
 	equal(w, "due", len(all), 3)
-	q.Limit, q.After = 1, meta.DueMark{Due: all[0].DueAt, Size: all[0].Size, Name: string(all[0].ID)}
+	q.Limit, q.After = 1, ledger.DueMark{Due: all[0].DueAt, Size: all[0].Size, Name: string(all[0].ID)}
 	equal(w, "next", must(w.DueBlobs(w.ctx, q))(w)[0].ID, all[1].ID)
-	equal(w, "elsewhere", len(must(w.DueBlobs(w.ctx, meta.DueQuery{Backend: "tape"}))(w)), 0)
-	r := meta.ClaimRequest{Worker: "w", Backend: disk, Only: []lethe.ID{all[2].ID, all[0].ID}}
+	equal(w, "elsewhere", len(must(w.DueBlobs(w.ctx, ledger.DueQuery{Backend: "tape"}))(w)), 0)
+	r := ledger.ClaimRequest{Worker: "w", Backend: disk, Only: []lethe.ID{all[2].ID, all[0].ID}}
 	c := must(w.ClaimCondemned(w.ctx, r))(w)
-	equal(w, "claimed", names(c.Blobs, func(b meta.Blob) string { return string(b.ID) }), fmt.Sprintf("%s;%s;", all[0].ID, all[2].ID))
+	equal(w, "claimed", names(c.Blobs, func(b ledger.Blob) string { return string(b.ID) }), fmt.Sprintf("%s;%s;", all[0].ID, all[2].ID))
 	equal(w, "claimed twice", len(must(w.ClaimCondemned(w.ctx, r))(w).Blobs), 0)
-	equal(w, "gone", w.settle(c, meta.SettleItem{Result: meta.Gone}).Gone, 2)
-	equal(w, "left", must(w.DueBlobs(w.ctx, meta.DueQuery{Backend: disk}))(w)[0].ID, all[1].ID)
+	equal(w, "gone", w.settle(c, ledger.SettleItem{Result: ledger.Gone}).Gone, 2)
+	equal(w, "left", must(w.DueBlobs(w.ctx, ledger.DueQuery{Backend: disk}))(w)[0].ID, all[1].ID)
 	live := w.put("live", "live")
-	equal(w, "live ones", len(must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Backend: disk, Only: []lethe.ID{w.get(live.Key).Segments[0].Blobs[0].ID}}))(w).Blobs), 0)
+	equal(w, "live ones", len(must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Backend: disk, Only: []lethe.ID{w.get(live.Key).Segments[0].Blobs[0].ID}}))(w).Blobs), 0)
 }
 
 func reapNamed(w *world) {
 	a, b := w.begin("a"), w.begin("b")
-	q := meta.DueQuery{State: lethe.Pending, MinAge: time.Minute}
+	q := ledger.DueQuery{State: lethe.Pending, MinAge: time.Minute}
 	w.later(time.Minute)
 	young := w.begin("c")
 	all := must(w.DueBlobs(w.ctx, q))(w)
-	equal(w, "silent", names(all, func(x meta.Blob) string { return string(x.ID) }), fmt.Sprintf("%s;%s;", a, b))
-	r := meta.ClaimRequest{Worker: "w", MinAge: time.Minute, Only: []lethe.ID{young, b}}
+	equal(w, "silent", names(all, func(x ledger.Blob) string { return string(x.ID) }), fmt.Sprintf("%s;%s;", a, b))
+	r := ledger.ClaimRequest{Worker: "w", MinAge: time.Minute, Only: []lethe.ID{young, b}}
 	c := must(w.ClaimIntents(w.ctx, r))(w)
 	if len(c.Intents) != 1 || c.Intents[0].Blob.ID != b {
 		w.Fatalf("claimed %+v", c)
@@ -226,48 +226,50 @@ func reapNamed(w *world) {
 // named takes what a plan names, some of which has changed since.
 func (h *history) named() {
 	b := h.batch()
-	b.Only = []meta.Named{}
-	page, _ := ask(h, "due objects", func(l Ledger) (meta.DuePage, error) { return l.DueObjects(h.ctx, meta.DueQuery{Limit: 4}) })
+	b.Only = []ledger.Named{}
+	page, _ := ask(h, "due objects", func(l Ledger) (ledger.DuePage, error) { return l.DueObjects(h.ctx, ledger.DueQuery{Limit: 4}) })
 	for _, d := range some(h, page.Rows, 3) {
 		b.Only = append(b.Only, d.Named)
 	}
 	if o := pick(h, h.versions); o.ID != "" && h.chance(2) {
-		b.Only = append(b.Only, meta.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
+		b.Only = append(b.Only, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
 	}
 	b.Only = unique(b.Only)
-	ask(h, "objects named", func(l Ledger) ([]meta.Due, error) { return l.ObjectsNamed(h.ctx, b.Only) })
-	ask(h, fmt.Sprintf("expire named %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Expire(h.ctx, b) })
-	trash, _ := ask(h, "due trash", func(l Ledger) (meta.DuePage, error) { return l.DueTrash(h.ctx, meta.DueQuery{}) })
-	b.Only = []meta.Named{}
+	ask(h, "objects named", func(l Ledger) ([]ledger.Due, error) { return l.ObjectsNamed(h.ctx, b.Only) })
+	ask(h, fmt.Sprintf("expire named %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Expire(h.ctx, b) })
+	trash, _ := ask(h, "due trash", func(l Ledger) (ledger.DuePage, error) { return l.DueTrash(h.ctx, ledger.DueQuery{}) })
+	b.Only = []ledger.Named{}
 	for _, d := range some(h, trash.Rows, 2) {
 		b.Only = append(b.Only, d.Named)
 	}
 	b.Only = unique(b.Only)
-	ask(h, fmt.Sprintf("purge named %+v", b), func(l Ledger) (meta.Reclaimed, error) { return l.Purge(h.ctx, b) })
+	ask(h, fmt.Sprintf("purge named %+v", b), func(l Ledger) (ledger.Reclaimed, error) { return l.Purge(h.ctx, b) })
 	h.namedBlobs()
 }
 
 func (h *history) namedBlobs() {
-	due, _ := ask(h, "due blobs", func(l Ledger) ([]meta.Blob, error) { return l.DueBlobs(h.ctx, meta.DueQuery{Backend: disk, Limit: 5}) })
-	r := meta.ClaimRequest{Worker: "w", Backend: disk, Limit: h.number(3), Only: []lethe.ID{pick(h, h.uploaded).Blob}}
+	due, _ := ask(h, "due blobs", func(l Ledger) ([]ledger.Blob, error) {
+		return l.DueBlobs(h.ctx, ledger.DueQuery{Backend: disk, Limit: 5})
+	})
+	r := ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: h.number(3), Only: []lethe.ID{pick(h, h.uploaded).Blob}}
 	for _, x := range some(h, due, 3) {
 		r.Only = append(r.Only, x.ID)
 	}
 	r.Only = unique(r.Only)
-	c, err := ask(h, "claim named", func(l Ledger) (meta.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
+	c, err := ask(h, "claim named", func(l Ledger) (ledger.Claimed, error) { return l.ClaimCondemned(h.ctx, r) })
 	if err == nil && len(c.Blobs) > 0 {
 		h.claims = append(h.claims, c)
 		h.settle(c)
 	}
-	idle, _ := ask(h, "silent intents", func(l Ledger) ([]meta.Blob, error) {
-		return l.DueBlobs(h.ctx, meta.DueQuery{State: lethe.Pending, MinAge: time.Minute})
+	idle, _ := ask(h, "silent intents", func(l Ledger) ([]ledger.Blob, error) {
+		return l.DueBlobs(h.ctx, ledger.DueQuery{State: lethe.Pending, MinAge: time.Minute})
 	})
-	r = meta.ClaimRequest{Worker: "r", MinAge: time.Minute, Only: []lethe.ID{}}
+	r = ledger.ClaimRequest{Worker: "r", MinAge: time.Minute, Only: []lethe.ID{}}
 	for _, x := range some(h, idle, 2) {
 		r.Only = append(r.Only, x.ID)
 	}
 	r.Only = unique(r.Only)
-	in, err := ask(h, "claim named intents", func(l Ledger) (meta.ClaimedIntents, error) { return l.ClaimIntents(h.ctx, r) })
+	in, err := ask(h, "claim named intents", func(l Ledger) (ledger.ClaimedIntents, error) { return l.ClaimIntents(h.ctx, r) })
 	if err == nil && len(in.Intents) > 0 {
 		h.intents = append(h.intents, in)
 	}
@@ -290,7 +292,7 @@ func unique[T comparable](list []T) []T {
 
 func rulesSeen(w *world) {
 	set := func(seen string, days int) error {
-		_, err := w.SetRules(w.ctx, meta.RulesChange{Bucket: bucketName, Rules: lifecycle.Rules{temporary(days)}, By: "operator", Seen: seen})
+		_, err := w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: lifecycle.Rules{temporary(days)}, By: "operator", Seen: seen})
 		return err
 	}
 	none := lifecycle.Rules{}.Digest()

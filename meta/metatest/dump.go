@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // dump is all that a ledger lets one see, as text.
@@ -27,11 +27,11 @@ func dump(t testing.TB, l Ledger) string {
 			out[name] = v
 		}
 	}
-	buckets, err := l.Buckets(ctx, meta.BucketQuery{})
+	buckets, err := l.Buckets(ctx, ledger.BucketQuery{})
 	add("buckets")(buckets, err)
 	for _, b := range buckets {
 		add("objects of " + b.Name)(pages(l, b.Name))
-		uploads, err := l.Uploads(ctx, meta.UploadQuery{Bucket: b.Name})
+		uploads, err := l.Uploads(ctx, ledger.UploadQuery{Bucket: b.Name})
 		add("uploads of "+b.Name)(uploads, err)
 		for _, u := range uploads {
 			add("parts of " + string(u.ID))(wrap(l.Parts(ctx, u.ID, 0, 0)))
@@ -42,8 +42,8 @@ func dump(t testing.TB, l Ledger) string {
 	for _, b := range backends {
 		add("queue of " + b.ID)(wrap(l.CleanBacklog(ctx, b.ID)))
 	}
-	add("trash")(wrap(l.Trash(ctx, meta.TrashQuery{})))
-	blobs, err := l.Blobs(ctx, meta.BlobQuery{})
+	add("trash")(wrap(l.Trash(ctx, ledger.TrashQuery{})))
+	blobs, err := l.Blobs(ctx, ledger.BlobQuery{})
 	add("blobs")(blobs, err)
 	for _, b := range blobs {
 		if b.Block > 0 {
@@ -54,10 +54,10 @@ func dump(t testing.TB, l Ledger) string {
 	add("to expire")(wrap(l.ExpireBacklog(ctx)))
 	add("to purge")(wrap(l.PurgeBacklog(ctx)))
 	add("to reap")(wrap(l.ReapBacklog(ctx, time.Minute)))
-	add("to abort")(wrap(l.UploadBacklog(ctx, meta.Stale{Age: time.Hour})))
+	add("to abort")(wrap(l.UploadBacklog(ctx, ledger.Stale{Age: time.Hour})))
 	add("to place")(wrap(l.PlaceBacklog(ctx)))
 	add("runs")(runsOf(l))
-	add("holds")(wrap(l.Holds(ctx, meta.HoldQuery{})))
+	add("holds")(wrap(l.Holds(ctx, ledger.HoldQuery{})))
 	add("guards")(wrap(l.Guards(ctx)))
 	add("receipts")(receiptsOf(t, l), nil)
 	return plain(out)
@@ -73,8 +73,8 @@ func runsOf(l Ledger) (any, error) {
 
 // pages lists all that a bucket shows.
 func pages(l Ledger, bucket string) (any, error) {
-	var all []meta.Object
-	q := meta.ListQuery{Bucket: bucket, Limit: 1000}
+	var all []ledger.Object
+	q := ledger.ListQuery{Bucket: bucket, Limit: 1000}
 	for {
 		page, err := l.List(context.Background(), q)
 		if err != nil || !page.More {
@@ -88,11 +88,11 @@ func pages(l Ledger, bucket string) (any, error) {
 // kind, and no difference between nothing and an empty map or list.
 func plain(v any) string {
 	switch x := v.(type) {
-	case meta.Deletions:
+	case ledger.Deletions:
 		v = plainDeletions(x)
-	case []meta.Blob:
+	case []ledger.Blob:
 		x = slices.Clone(x)
-		slices.SortFunc(x, func(a, b meta.Blob) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(x, func(a, b ledger.Blob) int { return cmp.Compare(a.ID, b.ID) })
 		v = x
 	}
 	raw, err := json.Marshal(v)
@@ -110,7 +110,7 @@ func plain(v any) string {
 	return string(raw)
 }
 
-func plainDeletions(d meta.Deletions) any {
+func plainDeletions(d ledger.Deletions) any {
 	kinds := make([]string, len(d.Items))
 	items := slices.Clone(d.Items)
 	for i := range items {
@@ -148,7 +148,7 @@ var kinds = []error{
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
 	lethe.ErrPreconditionFailed, lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrReaped,
 	lethe.ErrFenced, lethe.ErrContentKnown, lethe.ErrContentGone, lethe.ErrUnknownOutcome, lethe.ErrCorrupt, lethe.ErrBackendMismatch,
-	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, meta.ErrNoSuchHold, context.Canceled,
+	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, ledger.ErrNoSuchHold, context.Canceled,
 }
 
 // kind names what an error is, as far as a caller can tell.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func expireTests() []test {
@@ -26,8 +26,8 @@ func expireDue(w *world) {
 	id, due := w.onlyBlob("k").ID, w.now().Add(time.Minute)
 	w.put("stays", "other")
 	w.later(time.Hour)
-	r := must(w.Expire(w.ctx, meta.Batch{Limit: 10}))(w)
-	equal(w, "expired", plain(r), plain(meta.Reclaimed{Objects: 1, Bytes: 4, Blobs: 1, BlobBytes: 4, Dropped: []lethe.ID{o.ContentID}, LastDue: due}))
+	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w)
+	equal(w, "expired", plain(r), plain(ledger.Reclaimed{Objects: 1, Bytes: 4, Blobs: 1, BlobBytes: 4, Dropped: []lethe.ID{o.ContentID}, LastDue: due}))
 	w.condemned(id, lethe.ReasonExpiry, w.now().Add(readGrace))
 	equal(w, "died", w.row(id).DiedAt, due)
 	w.totals(0, 1, 1, 0)
@@ -38,10 +38,10 @@ func expireNothing(w *world) {
 	w.later(time.Minute - time.Microsecond)
 	after := w.now()
 	w.unchanged(func() {
-		equal(w, "expired", plain(must(w.Expire(w.ctx, meta.Batch{Limit: 1, After: after}))(w)), plain(meta.Reclaimed{LastDue: after}))
+		equal(w, "expired", plain(must(w.Expire(w.ctx, ledger.Batch{Limit: 1, After: after}))(w)), plain(ledger.Reclaimed{LastDue: after}))
 	})
 	w.later(time.Microsecond)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{After: after}))(w).Objects, 1)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{After: after}))(w).Objects, 1)
 }
 
 func expireBatch(w *world) {
@@ -50,7 +50,7 @@ func expireBatch(w *world) {
 	}
 	start := w.now()
 	w.later(time.Hour)
-	b := meta.Batch{Limit: 2}
+	b := ledger.Batch{Limit: 2}
 	for _, want := range []struct {
 		objects int
 		last    time.Duration
@@ -68,21 +68,21 @@ func expireBatch(w *world) {
 // one object at least.
 func expireBlobs(w *world) {
 	c := w.completeOnto("big")
-	must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "big", TTL: &meta.TTLChange{TTL: time.Minute}}))(w)
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "big", TTL: &ledger.TTLChange{TTL: time.Minute}}))(w)
 	w.put("kept", "shared")
 	for i, body := range []string{"shared", "shared", "a", "b", "c"} {
 		w.putTTL(fmt.Sprint("k", i), body, time.Duration(i+2)*time.Minute)
 	}
 	w.later(time.Hour)
-	r := must(w.Expire(w.ctx, meta.Batch{MaxBlobs: 1}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{MaxBlobs: 1}))(w)
 	if r.Objects != 3 || r.Blobs != 2 || !r.More || r.Dropped[0] != c.Object.ContentID {
 		w.Fatalf("expired %+v", r)
 	}
-	r = must(w.Expire(w.ctx, meta.Batch{MaxBlobs: 2}))(w)
+	r = must(w.Expire(w.ctx, ledger.Batch{MaxBlobs: 2}))(w)
 	if r.Objects != 2 || r.Blobs != 2 || !r.More {
 		w.Fatalf("expired %+v", r)
 	}
-	r = must(w.Expire(w.ctx, meta.Batch{MaxBlobs: 2}))(w)
+	r = must(w.Expire(w.ctx, ledger.Batch{MaxBlobs: 2}))(w)
 	if r.Objects != 1 || r.More {
 		w.Fatalf("expired %+v", r)
 	}
@@ -93,7 +93,7 @@ func expireShared(w *world) {
 	w.putTTL("b", "body", time.Minute)
 	w.put("c", "body")
 	w.later(time.Minute)
-	r := must(w.Expire(w.ctx, meta.Batch{}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	if r.Objects != 2 || r.Bytes != 8 || r.Blobs != 0 || len(r.Dropped) != 0 {
 		w.Fatalf("expired %+v", r)
 	}
@@ -106,21 +106,21 @@ func expireDied(w *world) {
 	w.putTTL("b", "body", time.Minute)
 	id, last := w.onlyBlob("a").ID, w.now().Add(2*time.Minute)
 	w.later(time.Hour)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 2)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 2)
 	equal(w, "died", w.row(id).DiedAt, last)
 }
 
 func expireBacklog(w *world) {
-	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{})
 	w.putTTL("a", "body", time.Minute)
 	w.putTTL("b", "body!", 2*time.Minute)
 	w.putTTL("c", "body!!", 3*time.Minute)
 	w.put("d", "stays")
 	first := w.now().Add(time.Minute)
-	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), meta.Backlog{NextDue: first, Scheduled: 3})
+	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{NextDue: first, Scheduled: 3})
 	w.later(2 * time.Minute)
 	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w),
-		meta.Backlog{Count: 2, Bytes: 9, Oldest: first, NextDue: w.now().Add(time.Minute), Scheduled: 1})
+		ledger.Backlog{Count: 2, Bytes: 9, Oldest: first, NextDue: w.now().Add(time.Minute), Scheduled: 1})
 }
 
 // expireRewritten: what was written again, or given longer, is not what was due.
@@ -129,9 +129,9 @@ func expireRewritten(w *world) {
 	w.putTTL("b", "body", time.Minute)
 	w.later(time.Second)
 	w.put("a", "again")
-	must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "b", TTL: &meta.TTLChange{TTL: time.Hour}}))(w)
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "b", TTL: &ledger.TTLChange{TTL: time.Hour}}))(w)
 	w.later(time.Minute)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 0)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 0)
 	w.get("a")
 	w.get("b")
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func guardTests() []test {
@@ -37,19 +37,19 @@ func identityOf(w *world) {
 }
 
 func backends(w *world) {
-	b := must(w.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 5}))(w)
-	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 5, CreatedAt: w.now()})
+	b := must(w.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 5}))(w)
+	equal(w, "backend", b, ledger.Backend{ID: "a", Quota: 5, CreatedAt: w.now()})
 	w.ok(w.SetEpoch(w.ctx, "a", 2, 1))
 	w.ok(w.HoldBackend(w.ctx, "a", "why"))
 	created := w.now()
 	w.later(time.Hour)
-	b = must(w.AddBackend(w.ctx, meta.Backend{ID: "a", Quota: 6}))(w)
-	equal(w, "backend", b, meta.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", HeldFor: meta.HeldByPerson, CreatedAt: created})
+	b = must(w.AddBackend(w.ctx, ledger.Backend{ID: "a", Quota: 6}))(w)
+	equal(w, "backend", b, ledger.Backend{ID: "a", Quota: 6, Intended: 2, Epoch: 1, Held: "why", HeldFor: ledger.HeldByPerson, CreatedAt: created})
 	all := must(w.Backends(w.ctx))(w)
-	equal(w, "backends", names(all, func(b meta.Backend) string { return b.ID }), "a;"+disk+";")
+	equal(w, "backends", names(all, func(b ledger.Backend) string { return b.ID }), "a;"+disk+";")
 	w.unchanged(func() {
-		w.broken(refused(w.AddBackend(w.ctx, meta.Backend{})))
-		w.broken(refused(w.AddBackend(w.ctx, meta.Backend{ID: "x", Quota: -1})))
+		w.broken(refused(w.AddBackend(w.ctx, ledger.Backend{})))
+		w.broken(refused(w.AddBackend(w.ctx, ledger.Backend{ID: "x", Quota: -1})))
 	})
 }
 
@@ -72,7 +72,7 @@ func holds(w *world) {
 }
 
 // row is a backend as the ledger has it.
-func (w *world) backendRow(id string) (row meta.Backend) {
+func (w *world) backendRow(id string) (row ledger.Backend) {
 	w.Helper()
 	for _, b := range must(w.Backends(w.ctx))(w) {
 		if b.ID == id {
@@ -86,9 +86,9 @@ func (w *world) backendRow(id string) (row meta.Backend) {
 // whatever held the deletes there is over.
 func accepts(w *world) {
 	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
-	for _, held := range []meta.BackendHold{
-		{}, {For: meta.HeldForLedger, Reason: "two ledgers"}, {For: meta.HeldForAbsence, Reason: "empty"},
-		{For: meta.HeldForBackend, Reason: "older"}, {For: meta.HeldByPerson, Reason: "maintenance"},
+	for _, held := range []ledger.BackendHold{
+		{}, {For: ledger.HeldForLedger, Reason: "two ledgers"}, {For: ledger.HeldForAbsence, Reason: "empty"},
+		{For: ledger.HeldForBackend, Reason: "older"}, {For: ledger.HeldByPerson, Reason: "maintenance"},
 	} {
 		seen := w.backendRow(disk)
 		w.ok(w.ChangeHold(w.ctx, seen, held))
@@ -109,19 +109,19 @@ func accepts(w *world) {
 
 // changesHolds: a hold is changed only as it was seen.
 func changesHolds(w *world) {
-	hold := meta.BackendHold{For: meta.HeldForLedger, Reason: "two ledgers"}
-	other := meta.BackendHold{For: meta.HeldForLedger, Reason: "two ledgers, and more"}
+	hold := ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers"}
+	other := ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers, and more"}
 	free := w.backendRow(disk)
 	w.ok(w.ChangeHold(w.ctx, free, hold))
 	seen := w.backendRow(disk)
-	equal(w, "held for", seen.HeldFor, meta.HeldForLedger)
+	equal(w, "held for", seen.HeldFor, ledger.HeldForLedger)
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, other), lethe.ErrFenced) })
 	w.ok(w.ChangeHold(w.ctx, seen, other))
 	equal(w, "held", w.backendRow(disk).Held, other.Reason)
 	seen = w.backendRow(disk)
 
 	w.ok(w.AcceptEpoch(w.ctx, disk, seen.Intended+1))
-	for _, stale := range []meta.BackendHold{hold, other, {}} {
+	for _, stale := range []ledger.BackendHold{hold, other, {}} {
 		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, stale), lethe.ErrFenced) })
 	}
 
@@ -131,14 +131,14 @@ func changesHolds(w *world) {
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
 	intended := w.backendRow(disk)
 	w.ok(w.SetEpoch(w.ctx, disk, intended.Intended, intended.Intended))
-	for _, stale := range []meta.Backend{free, intended} {
+	for _, stale := range []ledger.Backend{free, intended} {
 		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, stale, hold), lethe.ErrFenced) })
 	}
 
 	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), hold))
-	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), meta.BackendHold{}))
-	equal(w, "held once it was let go", w.backendRow(disk).HeldFor, meta.HeldFor(""))
-	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, meta.Backend{ID: "nowhere"}, hold), lethe.ErrBackendMismatch) })
+	w.ok(w.ChangeHold(w.ctx, w.backendRow(disk), ledger.BackendHold{}))
+	equal(w, "held once it was let go", w.backendRow(disk).HeldFor, ledger.HeldFor(""))
+	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, ledger.Backend{ID: "nowhere"}, hold), lethe.ErrBackendMismatch) })
 }
 
 // clockBack: expiry, claims and ages never see an earlier time than before.
@@ -150,7 +150,7 @@ func clockBack(w *world) {
 	w.later(-2 * time.Hour)
 	w.absent("k")
 	equal(w, "modified", w.put("m", "earlier").ModifiedAt, high)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.later(2 * time.Hour)
 }
 
@@ -158,13 +158,13 @@ func clockBack(w *world) {
 func (w *world) start(routine, worker string) lethe.ID {
 	w.Helper()
 	id := w.id()
-	w.ok(w.StartRun(w.ctx, meta.Run{ID: id, Routine: routine, Worker: worker, Outcome: "nonsense", FinishedAt: 5}))
+	w.ok(w.StartRun(w.ctx, ledger.Run{ID: id, Routine: routine, Worker: worker, Outcome: "nonsense", FinishedAt: 5}))
 	w.later(time.Second)
 	return id
 }
 
 // last is a routine's last run.
-func (w *world) last(routine string) meta.Run {
+func (w *world) last(routine string) ledger.Run {
 	w.Helper()
 	last, _, err := w.LastRuns(w.ctx)
 	w.ok(err)
@@ -174,7 +174,7 @@ func (w *world) last(routine string) meta.Run {
 func runs(w *world) {
 	began := w.now()
 	id := w.start("clean", "w")
-	want := meta.Run{ID: id, Routine: "clean", Worker: "w", StartedAt: began, BeatAt: began}
+	want := ledger.Run{ID: id, Routine: "clean", Worker: "w", StartedAt: began, BeatAt: began}
 	equal(w, "run", plain(w.last("clean")), plain(want))
 	counts := map[string]int64{"items": 3}
 	w.ok(w.BeatRun(w.ctx, id, counts))
@@ -191,7 +191,7 @@ func runs(w *world) {
 			w.fails(w.FinishRun(w.ctx, id, "ok", nil), lethe.ErrFenced)
 		})
 	}
-	w.unchanged(func() { w.broken(w.StartRun(w.ctx, meta.Run{ID: id, Routine: "clean"})) })
+	w.unchanged(func() { w.broken(w.StartRun(w.ctx, ledger.Run{ID: id, Routine: "clean"})) })
 }
 
 func lastRuns(w *world) {
@@ -247,7 +247,7 @@ func pruneLimit(w *world) {
 	for range 3 {
 		w.put("k", "body")
 	}
-	w.ok(w.DeleteBucket(w.ctx, w.bucket("gone", meta.BucketSettings{}).Name))
+	w.ok(w.DeleteBucket(w.ctx, w.bucket("gone", ledger.BucketSettings{}).Name))
 	w.later(opsKept)
 	for _, want := range []int{2, 2, 0} {
 		equal(w, "pruned", must(w.Prune(w.ctx, 2))(w), want)

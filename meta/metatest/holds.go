@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func holdTests() []test {
@@ -25,12 +25,12 @@ func holdTests() []test {
 	}
 }
 
-func (w *world) hold(scope meta.HoldScope, key string) meta.Hold {
+func (w *world) hold(scope ledger.HoldScope, key string) ledger.Hold {
 	w.Helper()
-	return must(w.AddHold(w.ctx, meta.Hold{Bucket: bucketName, Scope: scope, Key: key, Reason: "audit", By: "me"}))(w)
+	return must(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: scope, Key: key, Reason: "audit", By: "me"}))(w)
 }
 
-func (w *world) lift(h meta.Hold) {
+func (w *world) lift(h ledger.Hold) {
 	w.Helper()
 	w.ok(w.LiftHold(w.ctx, h))
 }
@@ -48,30 +48,30 @@ func (w *world) unparkAll(limit int) (returned int) {
 
 func heldStays(w *world) {
 	w.put("a", "body")
-	w.hold(meta.HoldObject, "a")
+	w.hold(ledger.HoldObject, "a")
 	w.unchanged(func() {
 		d := w.remove("a", "b")
 		w.fails(d.Items[0].Err, lethe.ErrHeld)
 		w.ok(d.Items[1].Err)
 		w.fails(refused(w.Commit(w.ctx, w.reference("a", ""))), lethe.ErrHeld)
-		w.fails(refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", Attrs: &meta.Attrs{ContentType: "x"}})), lethe.ErrHeld)
-		w.fails(refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", TTL: &meta.TTLChange{TTL: time.Hour}})), lethe.ErrHeld)
+		w.fails(refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", Attrs: &ledger.Attrs{ContentType: "x"}})), lethe.ErrHeld)
+		w.fails(refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", TTL: &ledger.TTLChange{TTL: time.Hour}})), lethe.ErrHeld)
 	})
 	tags := map[string]string{"a": "b"}
-	must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &tags}))(w)
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &tags}))(w)
 	w.put("b", "another")
 }
 
 func scopesCover(w *world) {
 	for _, c := range []struct {
-		scope     meta.HoldScope
+		scope     ledger.HoldScope
 		key       string
 		held, not string
 	}{
-		{meta.HoldObject, "a/b", "a/b", "a/bc"},
-		{meta.HoldLegal, "a/b", "a/b", "a"},
-		{meta.HoldPrefix, "a/", "a/b", "ab"},
-		{meta.HoldPrefix, "ä%_", "ä%_x", "äaab"},
+		{ledger.HoldObject, "a/b", "a/b", "a/bc"},
+		{ledger.HoldLegal, "a/b", "a/b", "a"},
+		{ledger.HoldPrefix, "a/", "a/b", "ab"},
+		{ledger.HoldPrefix, "ä%_", "ä%_x", "äaab"},
 	} {
 		w.put(c.held, "body")
 		w.put(c.not, "body")
@@ -83,7 +83,7 @@ func scopesCover(w *world) {
 		w.lift(h)
 		w.ok(w.remove(c.held).Items[0].Err)
 	}
-	w.hold(meta.HoldPrefix, "")
+	w.hold(ledger.HoldPrefix, "")
 	w.put("anything", "body")
 	w.fails(w.remove("anything").Items[0].Err, lethe.ErrHeld)
 }
@@ -92,84 +92,84 @@ func heldExpires(w *world) {
 	w.putTTL("a", "body", time.Minute)
 	w.putTTL("b", "other", time.Minute)
 	blob := w.onlyBlob("a").ID
-	h := w.hold(meta.HoldObject, "a")
+	h := w.hold(ledger.HoldObject, "a")
 	w.later(time.Minute)
-	r := must(w.Expire(w.ctx, meta.Batch{Limit: 10}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w)
 	equal(w, "expired", r.Objects, 1)
 	equal(w, "parked", r.Parked, 1)
 	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w).Count, 0)
-	equal(w, "parked again", must(w.Expire(w.ctx, meta.Batch{Limit: 10}))(w).Parked, 0)
+	equal(w, "parked again", must(w.Expire(w.ctx, ledger.Batch{Limit: 10}))(w).Parked, 0)
 	w.fails(refused(w.Commit(w.ctx, w.reference("a", ""))), lethe.ErrHeld)
 	w.in(blob, lethe.Live)
 	w.lift(h)
 	equal(w, "returned", w.unparkAll(10), 1)
-	equal(w, "expired later", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "expired later", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
 
 func heldTrash(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put("a", "body")
 	blob := w.onlyBlob("a").ID
 	w.remove("a")
-	h := w.hold(meta.HoldPrefix, "a")
+	h := w.hold(ledger.HoldPrefix, "a")
 	w.later(time.Hour)
-	r := must(w.Purge(w.ctx, meta.Batch{Limit: 10}))(w)
+	r := must(w.Purge(w.ctx, ledger.Batch{Limit: 10}))(w)
 	equal(w, "purged", r.Objects, 0)
 	equal(w, "parked", r.Parked, 1)
 	equal(w, "due", must(w.PurgeBacklog(w.ctx))(w).Count, 0)
-	entries := must(w.Trash(w.ctx, meta.TrashQuery{}))(w)
+	entries := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)
 	equal(w, "made due", must(w.PurgeTrash(w.ctx, []lethe.ID{entries[0].ID}))(w), 1)
-	equal(w, "purged at once", must(w.Purge(w.ctx, meta.Batch{}))(w).Objects, 0)
+	equal(w, "purged at once", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 0)
 	w.in(blob, lethe.Live)
 	w.lift(h)
 	equal(w, "returned", w.unparkAll(0), 1)
-	equal(w, "purged later", must(w.Purge(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "purged later", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 }
 
 func heldRevives(w *world) {
 	w.putTTL("a", "body", time.Minute)
-	w.hold(meta.HoldObject, "a")
+	w.hold(ledger.HoldObject, "a")
 	w.later(time.Minute)
-	must(w.Expire(w.ctx, meta.Batch{}))(w)
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	w.absent("a")
-	w.fails(refused(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &map[string]string{}})), lethe.ErrNoSuchKey)
-	must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", TTL: &meta.TTLChange{TTL: time.Hour}}))(w)
+	w.fails(refused(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &map[string]string{}})), lethe.ErrNoSuchKey)
+	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", TTL: &ledger.TTLChange{TTL: time.Hour}}))(w)
 	w.get("a")
 }
 
 func twoHolds(w *world) {
 	w.putTTL("a/b", "body", time.Minute)
-	one, two := w.hold(meta.HoldObject, "a/b"), w.hold(meta.HoldPrefix, "a/")
+	one, two := w.hold(ledger.HoldObject, "a/b"), w.hold(ledger.HoldPrefix, "a/")
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, meta.Batch{}))(w).Parked, 1)
+	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{}))(w).Parked, 1)
 	w.lift(one)
 	equal(w, "returned", w.unparkAll(1), 0)
 	w.lift(two)
 	equal(w, "returned", w.unparkAll(1), 1)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 }
 
 func unparkResumes(w *world) {
 	for i := range 5 {
 		w.putTTL(fmt.Sprint("k", i), fmt.Sprint("body", i), time.Minute)
 	}
-	h := w.hold(meta.HoldPrefix, "k")
+	h := w.hold(ledger.HoldPrefix, "k")
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, meta.Batch{}))(w).Parked, 5)
+	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{}))(w).Parked, 5)
 	w.lift(h)
 	u := must(w.Unpark(w.ctx, 2))(w)
-	equal(w, "first step", u, meta.Unparked{Seen: 2, Returned: 2, More: true})
-	again := w.hold(meta.HoldObject, "k4")
+	equal(w, "first step", u, ledger.Unparked{Seen: 2, Returned: 2, More: true})
+	again := w.hold(ledger.HoldObject, "k4")
 	equal(w, "the rest", w.unparkAll(2), 2)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 4)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 4)
 	w.lift(again)
 	equal(w, "the last", w.unparkAll(2), 1)
 }
 
 func heldBucket(w *world) {
-	h := w.hold(meta.HoldPrefix, "x")
+	h := w.hold(ledger.HoldPrefix, "x")
 	w.unchanged(func() { w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrHeld) })
 	w.put("a", "body")
 	w.fails(w.DeleteBucket(w.ctx, bucketName), lethe.ErrBucketNotEmpty)
@@ -179,18 +179,18 @@ func heldBucket(w *world) {
 }
 
 func parkedBucket(w *world) {
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put("a", "body")
 	blob := w.onlyBlob("a").ID
 	w.remove("a")
-	h := w.hold(meta.HoldPrefix, "")
+	h := w.hold(ledger.HoldPrefix, "")
 	w.later(time.Hour)
-	equal(w, "parked", must(w.Purge(w.ctx, meta.Batch{}))(w).Parked, 1)
+	equal(w, "parked", must(w.Purge(w.ctx, ledger.Batch{}))(w).Parked, 1)
 	w.lift(h)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 	equal(w, "pruned early", must(w.Prune(w.ctx, 0))(w), 0)
 	equal(w, "returned", w.unparkAll(0), 1)
-	equal(w, "purged", must(w.Purge(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.in(blob, lethe.Condemned)
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
@@ -199,7 +199,7 @@ func parkedBucket(w *world) {
 func staleParked(w *world) {
 	w.putTTL("a", "body", time.Minute)
 	w.later(time.Minute)
-	equal(w, "parked", must(w.Expire(w.ctx, meta.Batch{Limit: 1, Limits: meta.Limits{TTL: meta.Limit{Share: 1}}}))(w).Parked, 1)
+	equal(w, "parked", must(w.Expire(w.ctx, ledger.Batch{Limit: 1, Limits: ledger.Limits{TTL: ledger.Limit{Share: 1}}}))(w).Parked, 1)
 	w.put("a", "another")
 	w.remove("a")
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
@@ -208,15 +208,15 @@ func staleParked(w *world) {
 }
 
 func holdPages(w *world) {
-	w.bucket("other", meta.BucketSettings{})
-	must(w.AddHold(w.ctx, meta.Hold{Bucket: "other", Scope: meta.HoldPrefix}))(w)
-	w.hold(meta.HoldPrefix, "p")
-	first := w.hold(meta.HoldObject, "a")
+	w.bucket("other", ledger.BucketSettings{})
+	must(w.AddHold(w.ctx, ledger.Hold{Bucket: "other", Scope: ledger.HoldPrefix}))(w)
+	w.hold(ledger.HoldPrefix, "p")
+	first := w.hold(ledger.HoldObject, "a")
 	w.later(time.Minute)
-	equal(w, "set again", w.hold(meta.HoldObject, "a"), first)
-	w.hold(meta.HoldLegal, "a")
+	equal(w, "set again", w.hold(ledger.HoldObject, "a"), first)
+	w.hold(ledger.HoldLegal, "a")
 	equal(w, "count", must(w.Bucket(w.ctx, bucketName))(w).Holds, 3)
-	q, seen := meta.HoldQuery{Limit: 1}, ""
+	q, seen := ledger.HoldQuery{Limit: 1}, ""
 	for {
 		list := must(w.Holds(w.ctx, q))(w)
 		if len(list) == 0 {
@@ -230,9 +230,9 @@ func holdPages(w *world) {
 
 func noHold(w *world) {
 	w.unchanged(func() {
-		w.fails(refused(w.AddHold(w.ctx, meta.Hold{Bucket: "nowhere", Scope: meta.HoldObject, Key: "a"})), lethe.ErrNoSuchBucket)
-		w.fails(refused(w.AddHold(w.ctx, meta.Hold{Bucket: bucketName, Scope: meta.HoldObject})), lethe.ErrInvalidKey)
-		w.broken(refused(w.AddHold(w.ctx, meta.Hold{Bucket: bucketName, Key: "a"})))
-		w.fails(w.LiftHold(w.ctx, meta.Hold{Bucket: bucketName, Scope: meta.HoldObject, Key: "a"}), meta.ErrNoSuchHold)
+		w.fails(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: "nowhere", Scope: ledger.HoldObject, Key: "a"})), lethe.ErrNoSuchBucket)
+		w.fails(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject})), lethe.ErrInvalidKey)
+		w.broken(refused(w.AddHold(w.ctx, ledger.Hold{Bucket: bucketName, Key: "a"})))
+		w.fails(w.LiftHold(w.ctx, ledger.Hold{Bucket: bucketName, Scope: ledger.HoldObject, Key: "a"}), ledger.ErrNoSuchHold)
 	})
 }

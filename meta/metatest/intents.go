@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func intentTests() []test {
@@ -28,8 +28,8 @@ func intentTests() []test {
 
 func pendingRow(w *world) {
 	id := w.id()
-	b := must(w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk, Size: 7}))(w)
-	want := meta.Blob{ID: id, Backend: disk, State: lethe.Pending, Size: 7, CreatedAt: w.now(), BeatAt: w.now()}
+	b := must(w.Begin(w.ctx, ledger.Intent{ID: id, Backend: disk, Size: 7}))(w)
+	want := ledger.Blob{ID: id, Backend: disk, State: lethe.Pending, Size: 7, CreatedAt: w.now(), BeatAt: w.now()}
 	equal(w, "answer", b, want)
 	equal(w, "row", w.row(id), want)
 	w.totals(1, 0, 0, 0)
@@ -40,21 +40,21 @@ func pendingRow(w *world) {
 func beginRefused(w *world) {
 	id := w.begin("x")
 	w.unchanged(func() {
-		w.fails(refused(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: "nowhere"})), lethe.ErrBackendMismatch)
-		w.broken(refused(w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk})))
-		w.fails(refused(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: disk, UploadID: w.id(), Part: 1})), lethe.ErrNoSuchUpload)
-		p := &meta.Promotion{Commit: meta.Commit{Object: meta.Object{Bucket: "nobody's", Key: "k"}}}
-		w.fails(refused(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: disk, Promotion: p})), lethe.ErrNoSuchBucket)
-		p = &meta.Promotion{Commit: meta.Commit{Object: meta.Object{Bucket: "nobody's", Key: "k\x00"}}}
-		w.fails(refused(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: disk, Promotion: p})), lethe.ErrInvalidKey)
+		w.fails(refused(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: "nowhere"})), lethe.ErrBackendMismatch)
+		w.broken(refused(w.Begin(w.ctx, ledger.Intent{ID: id, Backend: disk})))
+		w.fails(refused(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, UploadID: w.id(), Part: 1})), lethe.ErrNoSuchUpload)
+		p := &ledger.Promotion{Commit: ledger.Commit{Object: ledger.Object{Bucket: "nobody's", Key: "k"}}}
+		w.fails(refused(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Promotion: p})), lethe.ErrNoSuchBucket)
+		p = &ledger.Promotion{Commit: ledger.Commit{Object: ledger.Object{Bucket: "nobody's", Key: "k\x00"}}}
+		w.fails(refused(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Promotion: p})), lethe.ErrInvalidKey)
 	})
 }
 
 // quota registers a backend with a quota and answers how to begin on it.
 func (w *world) quota(bytes int64) (begin func(size int64) (lethe.ID, error)) {
-	must(w.AddBackend(w.ctx, meta.Backend{ID: "small", Quota: bytes}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small", Quota: bytes}))(w)
 	return func(size int64) (lethe.ID, error) {
-		b, err := w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: "small", Size: size})
+		b, err := w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: "small", Size: size})
 		return b.ID, err
 	}
 }
@@ -68,9 +68,9 @@ func room(w *world) {
 	must(begin(0))(w)
 	w.ok(w.Abandon(w.ctx, id, false))
 	w.fails(refused(begin(1)), lethe.ErrNoRoom)
-	c := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "small", Limit: 9}))(w)
+	c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "small", Limit: 9}))(w)
 	w.fails(refused(begin(1)), lethe.ErrNoRoom)
-	w.settle(c, meta.SettleItem{Result: meta.Gone})
+	w.settle(c, ledger.SettleItem{Result: ledger.Gone})
 	must(begin(4))(w)
 }
 
@@ -78,8 +78,8 @@ func deadTakesRoom(w *world) {
 	begin := w.quota(4)
 	id := must(begin(4))(w)
 	w.ok(w.Abandon(w.ctx, id, false))
-	c := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: "small", Limit: 9}))(w)
-	w.settle(c, meta.SettleItem{Result: meta.Failed, Dead: true})
+	c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: "small", Limit: 9}))(w)
+	w.settle(c, ledger.SettleItem{Result: ledger.Failed, Dead: true})
 	w.fails(refused(begin(1)), lethe.ErrNoRoom)
 	equal(w, "written off", must(w.WriteOff(w.ctx, []lethe.ID{id}))(w), 1)
 	must(begin(4))(w)
@@ -143,9 +143,9 @@ func unreserved(w *world) {
 	begin := w.quota(10)
 	must(begin(3))(w)
 	id := must(begin(4))(w)
-	bring := func(body string) meta.Commit {
+	bring := func(body string) ledger.Commit {
 		c := w.reference("k", body)
-		c.Blobs = []meta.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body)}}
+		c.Blobs = []ledger.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body)}}
 		return c
 	}
 	w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, bring("8 bytes."))), lethe.ErrNoRoom) })
@@ -195,7 +195,7 @@ func outcomes(w *world) {
 	}
 	o := w.commit(c).Object
 	have, found, err := w.Outcome(w.ctx, c.Op)
-	if want := (meta.Outcome{Op: c.Op, What: "put", ObjectID: o.ID, At: w.now()}); have != want || !found || err != nil {
+	if want := (ledger.Outcome{Op: c.Op, What: "put", ObjectID: o.ID, At: w.now()}); have != want || !found || err != nil {
 		w.Fatalf("outcome is %+v, %v, %v, want %+v", have, found, err, want)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func lateTests() []test {
@@ -17,14 +17,16 @@ func lateTests() []test {
 	}
 }
 
-func lateBytes(id lethe.ID) meta.LateBytes { return meta.LateBytes{Blob: id, Backend: disk, Size: 7} }
+func lateBytes(id lethe.ID) ledger.LateBytes {
+	return ledger.LateBytes{Blob: id, Backend: disk, Size: 7}
+}
 
 // lateRow: the row is deleted twice, the second time after the late window.
 func lateRow(w *world) {
 	id := w.id()
 	w.ok(w.CondemnLate(w.ctx, lateBytes(id)))
 	until := w.now().Add(lateWindow)
-	equal(w, "row", w.row(id), meta.Blob{
+	equal(w, "row", w.row(id), ledger.Blob{
 		ID: id, Backend: disk, State: lethe.Condemned, Size: 7, CreatedAt: w.now(), BeatAt: w.now(),
 		DiedAt: w.now(), Reason: lethe.ReasonUploadOrphan, DueAt: w.now(), LateUntil: until,
 	})
@@ -66,12 +68,12 @@ func lateWhileDeleted(w *world) {
 	c := w.claim()
 	w.later(time.Second)
 	w.ok(w.CondemnLate(w.ctx, lateBytes(id)))
-	equal(w, "kept", w.settle(c, meta.SettleItem{Result: meta.Absent}).Kept, 1)
+	equal(w, "kept", w.settle(c, ledger.SettleItem{Result: ledger.Absent}).Kept, 1)
 	w.condemned(id, lethe.ReasonUploadOrphan, w.now().Add(lateWindow))
 }
 
 func lateNowhere(w *world) {
 	w.unchanged(func() {
-		w.fails(w.CondemnLate(w.ctx, meta.LateBytes{Blob: w.id(), Backend: "nowhere"}), lethe.ErrBackendMismatch)
+		w.fails(w.CondemnLate(w.ctx, ledger.LateBytes{Blob: w.id(), Backend: "nowhere"}), lethe.ErrBackendMismatch)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func listTests() []test {
@@ -28,15 +28,15 @@ func (w *world) keys(keys ...string) {
 	}
 }
 
-func (w *world) list(q meta.ListQuery) meta.ListPage {
+func (w *world) list(q ledger.ListQuery) ledger.ListPage {
 	w.Helper()
 	q.Bucket = bucketName
 	return must(w.List(w.ctx, q))(w)
 }
 
 // listed is a page as text: keys, common prefixes in brackets, "+" for more.
-func listed(p meta.ListPage) string {
-	out := names(p.Objects, func(o meta.Object) string { return o.Key })
+func listed(p ledger.ListPage) string {
+	out := names(p.Objects, func(o ledger.Object) string { return o.Key })
 	out += names(p.Prefixes, func(p string) string { return "[" + p + "]" })
 	if p.More {
 		out += "+"
@@ -46,13 +46,13 @@ func listed(p meta.ListPage) string {
 
 func listPages(w *world) {
 	w.keys("b", "a", "é", "e", "\U0001f600", "￿", "Z", "a/b")
-	p := w.list(meta.ListQuery{Limit: 5})
+	p := w.list(ledger.ListQuery{Limit: 5})
 	equal(w, "page", listed(p), "Z;a;a/b;b;e;+")
 	equal(w, "next", p.Next, "e")
-	p = w.list(meta.ListQuery{Limit: 5, After: p.Next})
+	p = w.list(ledger.ListQuery{Limit: 5, After: p.Next})
 	equal(w, "page", listed(p), "é;￿;\U0001f600;")
 	equal(w, "next", p.Next, "")
-	equal(w, "exactly full", listed(w.list(meta.ListQuery{Limit: 8})), "Z;a;a/b;b;e;é;￿;\U0001f600;")
+	equal(w, "exactly full", listed(w.list(ledger.ListQuery{Limit: 8})), "Z;a;a/b;b;e;é;￿;\U0001f600;")
 }
 
 func listTable(w *world) {
@@ -77,7 +77,7 @@ func listTable(w *world) {
 		{"", "x", "", "a;a/;a/b;a/b/c;a/d;a0;c;d//e;[b/x];[ä/x];"},
 		{"", "/x", "", "a;a/;a/b;a/b/c;a/d;a0;c;d//e;[b/x];[ä/x];"},
 	} {
-		q := meta.ListQuery{Prefix: c.prefix, Delimiter: c.delimiter, After: c.after, Limit: 100}
+		q := ledger.ListQuery{Prefix: c.prefix, Delimiter: c.delimiter, After: c.after, Limit: 100}
 		have := listed(w.list(q))
 		if sorted(have) != sorted(c.want) {
 			w.Errorf("%+v lists %s, want %s", q, have, c.want)
@@ -100,7 +100,7 @@ func sorted(page string) string {
 
 func listPrefixPages(w *world) {
 	w.keys("a/1", "a/2", "b", "c/1", "c/2", "d")
-	q := meta.ListQuery{Delimiter: "/", Limit: 1}
+	q := ledger.ListQuery{Delimiter: "/", Limit: 1}
 	for _, want := range []string{"[a/];+", "b;+", "[c/];+", "d;"} {
 		p := w.list(q)
 		equal(w, "page", listed(p), want)
@@ -116,19 +116,19 @@ func listHidden(w *world) {
 	}
 	w.keys("b/y", "c")
 	w.later(time.Minute)
-	equal(w, "page", listed(w.list(meta.ListQuery{Delimiter: "/", Limit: 2})), "c;[b/];")
+	equal(w, "page", listed(w.list(ledger.ListQuery{Delimiter: "/", Limit: 2})), "c;[b/];")
 	w.remove("b/y")
-	equal(w, "page", listed(w.list(meta.ListQuery{Delimiter: "/", Limit: 2})), "c;")
+	equal(w, "page", listed(w.list(ledger.ListQuery{Delimiter: "/", Limit: 2})), "c;")
 }
 
 func listLimits(w *world) {
 	w.keys("a", "b")
-	equal(w, "none", listed(w.list(meta.ListQuery{})), "")
-	equal(w, "negative", listed(w.list(meta.ListQuery{Limit: -1})), "")
+	equal(w, "none", listed(w.list(ledger.ListQuery{})), "")
+	equal(w, "negative", listed(w.list(ledger.ListQuery{Limit: -1})), "")
 	for i := range 1001 {
 		w.keys(fmt.Sprintf("k%04d", i))
 	}
-	p := w.list(meta.ListQuery{Limit: 5000})
+	p := w.list(ledger.ListQuery{Limit: 5000})
 	if len(p.Objects) != 1000 || !p.More || p.Next != "k0997" {
 		w.Fatalf("%d objects, more %v, next %s", len(p.Objects), p.More, p.Next)
 	}
@@ -138,7 +138,7 @@ func listLimits(w *world) {
 func listWalks(w *world) {
 	keys := []string{"a", "a/", "a/1", "a/2", "a//", "b", "b/c/d", "b/c/e", "b/d", "c/x", "d", "é/1", "é/2"}
 	w.keys(keys...)
-	for _, q := range []meta.ListQuery{{}, {Delimiter: "/"}, {Prefix: "b/", Delimiter: "/"}, {Prefix: "a", Delimiter: "/"}} {
+	for _, q := range []ledger.ListQuery{{}, {Delimiter: "/"}, {Prefix: "b/", Delimiter: "/"}, {Prefix: "a", Delimiter: "/"}} {
 		q.Limit = 100
 		whole := w.list(q)
 		for q.Limit = 1; q.Limit < 5; q.Limit++ {
@@ -148,7 +148,7 @@ func listWalks(w *world) {
 }
 
 // walk lists page by page.
-func (w *world) walk(q meta.ListQuery) (all meta.ListPage) {
+func (w *world) walk(q ledger.ListQuery) (all ledger.ListPage) {
 	w.Helper()
 	for range 100 {
 		p := w.list(q)
@@ -168,7 +168,7 @@ func listBigPrefix(w *world) {
 		w.keys(fmt.Sprintf("big/%02d", i), fmt.Sprintf("\U0010ffff/%02d", i))
 	}
 	w.keys("a", "bi", "big", "bigger", "c")
-	equal(w, "page", listed(w.list(meta.ListQuery{Delimiter: "/", Limit: 100})), "a;bi;big;bigger;c;[big/];[\U0010ffff/];")
-	q := meta.ListQuery{Delimiter: "/", Limit: 2}
+	equal(w, "page", listed(w.list(ledger.ListQuery{Delimiter: "/", Limit: 100})), "a;bi;big;bigger;c;[big/];[\U0010ffff/];")
+	q := ledger.ListQuery{Delimiter: "/", Limit: 2}
 	equal(w, "walk", listed(w.walk(q)), "a;bi;big;bigger;c;[big/];[\U0010ffff/];")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
@@ -136,8 +137,8 @@ func runOne(t *testing.T, open Open, c test) {
 	}
 	w.Ledger = open(t, o)
 	defer shut(t, w.Ledger)
-	must(w.AddBackend(w.ctx, meta.Backend{ID: disk}))(w)
-	w.bucket(bucketName, meta.BucketSettings{})
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: disk}))(w)
+	w.bucket(bucketName, ledger.BucketSettings{})
 	c.run(w)
 	w.sound()
 }
@@ -211,13 +212,13 @@ func (w *world) later(d time.Duration) { w.clock.Advance(d) }
 func (w *world) now() lethe.Time       { return w.clock.Now() }
 
 // bucket makes a bucket of the usual owner.
-func (w *world) bucket(name string, s meta.BucketSettings) meta.Bucket {
+func (w *world) bucket(name string, s ledger.BucketSettings) ledger.Bucket {
 	w.Helper()
-	return must(w.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: owner, BucketSettings: s}))(w)
+	return must(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner, BucketSettings: s}))(w)
 }
 
 // configure sets the settings of the usual bucket.
-func (w *world) configure(s meta.BucketSettings) {
+func (w *world) configure(s ledger.BucketSettings) {
 	w.Helper()
 	must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
 }
@@ -244,49 +245,49 @@ func etag(body string) string { return "etag-" + sum(body)[:8] }
 // begin commits an intent for a body.
 func (w *world) begin(body string) lethe.ID {
 	w.Helper()
-	return must(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: disk, Size: int64(len(body))}))(w).ID
+	return must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Size: int64(len(body))}))(w).ID
 }
 
 // upload is an intent whose upload has ended well.
-func (w *world) upload(body string) meta.Uploaded {
+func (w *world) upload(body string) ledger.Uploaded {
 	w.Helper()
-	return meta.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
+	return ledger.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
 }
 
 // reference is a commit of a body that is not uploaded.
-func (w *world) reference(key, body string) meta.Commit {
+func (w *world) reference(key, body string) ledger.Commit {
 	size := int64(len(body))
-	return meta.Commit{
+	return ledger.Commit{
 		Op: w.id(), What: "put",
-		Object:  meta.Object{Bucket: bucketName, Key: key, Size: size, ETag: etag(body)},
-		Content: meta.ContentKey{Domain: owner, Kind: lethe.Whole, Digest: sum(body), Size: size},
+		Object:  ledger.Object{Bucket: bucketName, Key: key, Size: size, ETag: etag(body)},
+		Content: ledger.ContentKey{Domain: owner, Kind: lethe.Whole, Digest: sum(body), Size: size},
 	}
 }
 
 // written is a commit of a body that was uploaded.
-func (w *world) written(key, body string) meta.Commit {
+func (w *world) written(key, body string) ledger.Commit {
 	w.Helper()
 	c := w.reference(key, body)
 	if body != "" {
-		c.Blobs = []meta.Uploaded{w.upload(body)}
+		c.Blobs = []ledger.Uploaded{w.upload(body)}
 	}
 	return c
 }
 
 // commit makes an object.
-func (w *world) commit(c meta.Commit) meta.Committed {
+func (w *world) commit(c ledger.Commit) ledger.Committed {
 	w.Helper()
 	return must(w.Commit(w.ctx, c))(w)
 }
 
 // put writes an object.
-func (w *world) put(key, body string) meta.Object {
+func (w *world) put(key, body string) ledger.Object {
 	w.Helper()
 	return w.commit(w.written(key, body)).Object
 }
 
 // putTTL writes an object with a time to live.
-func (w *world) putTTL(key, body string, ttl time.Duration) meta.Object {
+func (w *world) putTTL(key, body string, ttl time.Duration) ledger.Object {
 	w.Helper()
 	c := w.written(key, body)
 	c.TTL = ttl
@@ -294,7 +295,7 @@ func (w *world) putTTL(key, body string, ttl time.Duration) meta.Object {
 }
 
 // get reads where an object's bytes lie.
-func (w *world) get(key string) meta.Resolved {
+func (w *world) get(key string) ledger.Resolved {
 	w.Helper()
 	return must(w.Resolve(w.ctx, bucketName, key))(w)
 }
@@ -306,17 +307,17 @@ func (w *world) absent(key string) {
 }
 
 // remove deletes keys.
-func (w *world) remove(keys ...string) meta.Deletions {
+func (w *world) remove(keys ...string) ledger.Deletions {
 	w.Helper()
-	d := meta.Deletion{Op: w.id(), Bucket: bucketName}
+	d := ledger.Deletion{Op: w.id(), Bucket: bucketName}
 	for _, k := range keys {
-		d.Items = append(d.Items, meta.DeleteItem{Key: k})
+		d.Items = append(d.Items, ledger.DeleteItem{Key: k})
 	}
 	return must(w.Delete(w.ctx, d))(w)
 }
 
 // row reads a blob's row; the test fails if it is gone.
-func (w *world) row(id lethe.ID) meta.Blob {
+func (w *world) row(id lethe.ID) ledger.Blob {
 	w.Helper()
 	rows := must(w.BlobsByID(w.ctx, []lethe.ID{id}))(w)
 	if len(rows) != 1 {
@@ -346,7 +347,7 @@ func (w *world) condemned(id lethe.ID, why lethe.Reason, due lethe.Time) {
 }
 
 // onlyBlob is the blob of an object that has one.
-func (w *world) onlyBlob(key string) meta.Blob {
+func (w *world) onlyBlob(key string) ledger.Blob {
 	w.Helper()
 	s := w.get(key).Segments
 	if len(s) != 1 || len(s[0].Blobs) != 1 {
@@ -378,15 +379,15 @@ func (w *world) totals(want ...int64) {
 }
 
 // claim claims what is due.
-func (w *world) claim() meta.Claimed {
+func (w *world) claim() ledger.Claimed {
 	w.Helper()
-	return must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "cleaner", Backend: disk, Limit: 100}))(w)
+	return must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "cleaner", Backend: disk, Limit: 100}))(w)
 }
 
 // settle records one result for all of a claim.
-func (w *world) settle(c meta.Claimed, r meta.SettleItem) meta.Settled {
+func (w *world) settle(c ledger.Claimed, r ledger.SettleItem) ledger.Settled {
 	w.Helper()
-	s := meta.Settlement{Fence: c.Fence}
+	s := ledger.Settlement{Fence: c.Fence}
 	for _, b := range c.Blobs {
 		r.ID = b.ID
 		s.Items = append(s.Items, r)
@@ -395,9 +396,9 @@ func (w *world) settle(c meta.Claimed, r meta.SettleItem) meta.Settled {
 }
 
 // clean deletes what is due.
-func (w *world) clean() meta.Settled {
+func (w *world) clean() ledger.Settled {
 	w.Helper()
-	return w.settle(w.claim(), meta.SettleItem{Result: meta.Gone})
+	return w.settle(w.claim(), ledger.SettleItem{Result: ledger.Gone})
 }
 
 // names joins the keys of objects, for comparison.

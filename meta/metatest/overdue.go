@@ -5,26 +5,26 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 // anHour is how long uploads may lie in most tests.
-var anHour = meta.Stale{Age: time.Hour}
+var anHour = ledger.Stale{Age: time.Hour}
 
 // stale lists the keys of stale uploads.
-func (w *world) stale(s meta.Stale, held bool) string {
+func (w *world) stale(s ledger.Stale, held bool) string {
 	w.Helper()
-	list := must(w.StaleUploads(w.ctx, meta.OverdueQuery{Stale: s, Held: held}))(w)
-	return names(list, func(u meta.OverdueUpload) string { return u.Upload.Key })
+	list := must(w.StaleUploads(w.ctx, ledger.OverdueQuery{Stale: s, Held: held}))(w)
+	return names(list, func(u ledger.OverdueUpload) string { return u.Upload.Key })
 }
 
 // partOn stores a part on a backend.
-func (w *world) partOn(u meta.Upload, number int, backend, body string) meta.Part {
+func (w *world) partOn(u ledger.Upload, number int, backend, body string) ledger.Part {
 	w.Helper()
 	c := w.partOf(u, number, "")
 	c.Part.Size, c.Part.Digest, c.Part.ETag, c.CRC32C = int64(len(body)), sum(body), etag(body), crc(body)
-	c.Part.BlobID = must(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: backend, Size: c.Part.Size, UploadID: u.ID, Part: number}))(w).ID
+	c.Part.BlobID = must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: backend, Size: c.Part.Size, UploadID: u.ID, Part: number}))(w).ID
 	return must(w.CommitPart(w.ctx, c))(w)
 }
 
@@ -48,8 +48,8 @@ func staleUploads(w *world) {
 // staleOn: an upload goes by the shortest time of the backends that have parts of
 // it, now and not then; a longer one counts for nothing.
 func staleOn(w *world) {
-	must(w.AddBackend(w.ctx, meta.Backend{ID: "small"}))(w)
-	s := meta.Stale{Age: time.Hour, On: map[string]time.Duration{"small": time.Minute, disk: 2 * time.Hour, "none": time.Second}}
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small"}))(w)
+	s := ledger.Stale{Age: time.Hour, On: map[string]time.Duration{"small": time.Minute, disk: 2 * time.Hour, "none": time.Second}}
 	bare, there, both := w.open("bare"), w.open("there"), w.open("both")
 	w.partOn(there, 1, disk, "a")
 	w.partOn(both, 1, disk, "b")
@@ -59,7 +59,7 @@ func staleOn(w *world) {
 	w.unchanged(func() { w.fails(w.AbortStale(w.ctx, both.ID, s), lethe.ErrNoSuchUpload) })
 	w.later(time.Microsecond)
 	equal(w, "stale", w.stale(s, false), "both;")
-	equal(w, "backlog", must(w.UploadBacklog(w.ctx, s))(w), meta.Backlog{
+	equal(w, "backlog", must(w.UploadBacklog(w.ctx, s))(w), ledger.Backlog{
 		Count: 1, Bytes: 3, Oldest: w.now(), NextDue: bare.CreatedAt.Add(time.Hour), Scheduled: 2,
 	})
 	w.unchanged(func() { w.fails(w.AbortStale(w.ctx, there.ID, s), lethe.ErrNoSuchUpload) })
@@ -67,22 +67,22 @@ func staleOn(w *world) {
 	w.later(time.Minute)
 	equal(w, "no part there any more", w.stale(s, false), "")
 	w.later(time.Hour)
-	for _, u := range []meta.Upload{bare, there, both} {
+	for _, u := range []ledger.Upload{bare, there, both} {
 		w.ok(w.AbortStale(w.ctx, u.ID, s))
 	}
-	equal(w, "backlog", must(w.UploadBacklog(w.ctx, s))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.UploadBacklog(w.ctx, s))(w), ledger.Backlog{})
 }
 
 func staleHolds(w *world) {
-	must(w.AddBackend(w.ctx, meta.Backend{ID: "small"}))(w)
-	s := meta.Stale{Age: time.Hour, On: map[string]time.Duration{"small": time.Minute}}
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small"}))(w)
+	s := ledger.Stale{Age: time.Hour, On: map[string]time.Duration{"small": time.Minute}}
 	u := w.open("a")
 	w.partOn(u, 1, "small", "a")
 	w.partOn(u, 2, disk, "bbb")
 	w.partOn(u, 4, disk, "cc")
 	w.part(u, 3, "")
 	w.later(time.Minute)
-	list := must(w.StaleUploads(w.ctx, meta.OverdueQuery{Stale: s}))(w)
+	list := must(w.StaleUploads(w.ctx, ledger.OverdueQuery{Stale: s}))(w)
 	if len(list) != 1 {
 		w.Fatalf("stale: %+v", list)
 	}
@@ -105,7 +105,7 @@ func staleMany(w *world) {
 		}
 	}
 	w.later(time.Hour)
-	for _, u := range must(w.StaleUploads(w.ctx, meta.OverdueQuery{Stale: anHour}))(w) {
+	for _, u := range must(w.StaleUploads(w.ctx, ledger.OverdueQuery{Stale: anHour}))(w) {
 		if !want[u.Upload.ID] {
 			w.Fatalf("%s is listed twice, or is none", u.Upload.Key)
 		}
@@ -113,21 +113,21 @@ func staleMany(w *world) {
 	}
 	equal(w, "left out", len(want), 0)
 	equal(w, "backlog", must(w.UploadBacklog(w.ctx, anHour))(w).Count, 1100)
-	w.hold(meta.HoldPrefix, "00")
-	for i, u := range must(w.StaleUploads(w.ctx, meta.OverdueQuery{Stale: anHour, Limit: 2}))(w) {
+	w.hold(ledger.HoldPrefix, "00")
+	for i, u := range must(w.StaleUploads(w.ctx, ledger.OverdueQuery{Stale: anHour, Limit: 2}))(w) {
 		if u.Held || u.Upload.Key < "01" {
 			w.Fatalf("%d: %+v is held", i, u)
 		}
 	}
-	equal(w, "beside the held", len(must(w.StaleUploads(w.ctx, meta.OverdueQuery{Stale: anHour, Limit: 99}))(w)), 99)
+	equal(w, "beside the held", len(must(w.StaleUploads(w.ctx, ledger.OverdueQuery{Stale: anHour, Limit: 99}))(w)), 99)
 }
 
 func heldUploads(w *world) {
 	w.rules(lifecycle.Rule{ID: "uploads", AbortDays: 1})
 	for _, c := range []struct {
-		scope meta.HoldScope
+		scope ledger.HoldScope
 		key   string
-	}{{meta.HoldObject, "a/b"}, {meta.HoldLegal, "a/b"}, {meta.HoldPrefix, "a/"}, {meta.HoldPrefix, ""}} {
+	}{{ledger.HoldObject, "a/b"}, {ledger.HoldLegal, "a/b"}, {ledger.HoldPrefix, "a/"}, {ledger.HoldPrefix, ""}} {
 		u := w.open("a/b")
 		w.part(u, 1, "body")
 		w.later(time.Microsecond)
@@ -142,10 +142,10 @@ func heldUploads(w *world) {
 		want := map[bool]string{false: "b;", true: ""}[whole]
 		equal(w, "stale", w.stale(anHour, false), want)
 		equal(w, "stale, held or not", w.stale(anHour, true), "a/b;b;")
-		ruled := must(w.RuledUploads(w.ctx, meta.OverdueQuery{}))(w)
-		equal(w, "ruled", names(ruled, func(u meta.OverdueUpload) string { return u.Upload.Key }), want)
-		ruled = must(w.RuledUploads(w.ctx, meta.OverdueQuery{Held: true}))(w)
-		equal(w, "ruled, held or not", names(ruled, func(u meta.OverdueUpload) string {
+		ruled := must(w.RuledUploads(w.ctx, ledger.OverdueQuery{}))(w)
+		equal(w, "ruled", names(ruled, func(u ledger.OverdueUpload) string { return u.Upload.Key }), want)
+		ruled = must(w.RuledUploads(w.ctx, ledger.OverdueQuery{Held: true}))(w)
+		equal(w, "ruled, held or not", names(ruled, func(u ledger.OverdueUpload) string {
 			return fmt.Sprintf("%s %v %d", u.Upload.Key, u.Held, u.Bytes)
 		}), fmt.Sprintf("a/b true 4;b %v 0;", whole))
 		b := must(w.UploadBacklog(w.ctx, anHour))(w)
@@ -157,7 +157,7 @@ func heldUploads(w *world) {
 		equal(w, "rule", must(w.AbortRuled(w.ctx, free.ID))(w), "uploads")
 	}
 	u := w.open("a/b")
-	w.hold(meta.HoldObject, "a/b")
+	w.hold(ledger.HoldObject, "a/b")
 	w.ok(w.AbortUpload(w.ctx, w.id(), bucketName, "a/b", u.ID)) // the client's own
 }
 
@@ -165,9 +165,9 @@ func uploadBacklog(w *world) {
 	u := w.open("a")
 	w.part(u, 1, "body")
 	due := w.now().Add(time.Hour)
-	equal(w, "backlog", must(w.UploadBacklog(w.ctx, anHour))(w), meta.Backlog{NextDue: due, Scheduled: 1})
+	equal(w, "backlog", must(w.UploadBacklog(w.ctx, anHour))(w), ledger.Backlog{NextDue: due, Scheduled: 1})
 	w.later(time.Hour)
 	w.open("b")
 	equal(w, "backlog", must(w.UploadBacklog(w.ctx, anHour))(w),
-		meta.Backlog{Count: 1, Bytes: 4, Oldest: due, NextDue: w.now().Add(time.Hour), Scheduled: 1})
+		ledger.Backlog{Count: 1, Bytes: 4, Oldest: due, NextDue: w.now().Add(time.Hour), Scheduled: 1})
 }

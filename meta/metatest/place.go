@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -42,17 +43,17 @@ func placeTests() []test {
 // tapes adds the other backend.
 func (w *world) tapes() {
 	w.Helper()
-	must(w.AddBackend(w.ctx, meta.Backend{ID: tape}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: tape}))(w)
 }
 
 // placements claims what is due.
-func (w *world) placements() meta.Placements {
+func (w *world) placements() ledger.Placements {
 	w.Helper()
-	return must(w.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Lease: lease}))(w)
+	return must(w.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Lease: lease}))(w)
 }
 
 // misplaced claims the one subject that is due.
-func (w *world) misplaced() (meta.Placement, int64) {
+func (w *world) misplaced() (ledger.Placement, int64) {
 	w.Helper()
 	p := w.placements()
 	if len(p.Items) != 1 {
@@ -62,14 +63,14 @@ func (w *world) misplaced() (meta.Placement, int64) {
 }
 
 // copying begins a copy of a blob on the other backend.
-func (w *world) copying(source lethe.ID, fence int64) meta.Blob {
+func (w *world) copying(source lethe.ID, fence int64) ledger.Blob {
 	w.Helper()
-	return must(w.BeginCopy(w.ctx, meta.CopyIntent{ID: w.id(), Backend: tape, Source: source, Fence: fence, Lease: lease}))(w)
+	return must(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: w.id(), Backend: tape, Source: source, Fence: fence, Lease: lease}))(w)
 }
 
 // commitCopy ends a copy well.
-func (w *world) commitCopy(b meta.Blob, source lethe.ID, fence int64) error {
-	return w.CommitCopy(w.ctx, meta.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Blocks: w.sumsOf(source), Fence: fence, Lease: lease})
+func (w *world) commitCopy(b ledger.Blob, source lethe.ID, fence int64) error {
+	return w.CommitCopy(w.ctx, ledger.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Blocks: w.sumsOf(source), Fence: fence, Lease: lease})
 }
 
 // sumsOf reads the sums of a blob's blocks.
@@ -82,7 +83,7 @@ func (w *world) sumsOf(blob lethe.ID) lethe.BlockSums {
 }
 
 // twice makes an object with two copies; its subject is claimed.
-func (w *world) twice(key, body string) (first, second meta.Blob, fence int64) {
+func (w *world) twice(key, body string) (first, second ledger.Blob, fence int64) {
 	w.Helper()
 	w.tapes()
 	w.put(key, body)
@@ -114,7 +115,7 @@ func placeUnqueued(w *world) {
 	all := must(w.PlacedContents(w.ctx, "", 10))(w)
 	equal(w, "all", len(all), 1)
 	part := w.part(w.open("m"), 1, "part")
-	named := must(w.Placed(w.ctx, []meta.Subject{{ID: part.BlobID, Part: true, Leave: "a"}, {ID: all[0].ID}, {ID: w.id()}}))(w)
+	named := must(w.Placed(w.ctx, []ledger.Subject{{ID: part.BlobID, Part: true, Leave: "a"}, {ID: all[0].ID}, {ID: w.id()}}))(w)
 	if len(named) != 3 || len(named[0].Blobs) != 1 || named[0].Leave != "a" || named[1].Content.ID != all[0].ID || len(named[1].Blobs) != 1 || len(named[2].Blobs) != 0 {
 		w.Errorf("subjects %+v", named)
 	}
@@ -125,24 +126,24 @@ func placeNamed(w *world) {
 	w.put("k", "body")
 	w.put("l", "other body")
 	w.put("m", "one more body")
-	queued := func(q meta.PlacementQuery) []meta.QueuedPlacement { return must(w.QueuedPlacements(w.ctx, q))(w) }
-	all := queued(meta.PlacementQuery{Limit: 10})
+	queued := func(q ledger.PlacementQuery) []ledger.QueuedPlacement { return must(w.QueuedPlacements(w.ctx, q))(w) }
+	all := queued(ledger.PlacementQuery{Limit: 10})
 	equal(w, "queued", len(all), 3)
-	first := queued(meta.PlacementQuery{Limit: 2})
-	rest := queued(meta.PlacementQuery{Limit: 2, After: meta.DueMark{Due: first[1].DueAt, Name: string(first[1].ID)}})
+	first := queued(ledger.PlacementQuery{Limit: 2})
+	rest := queued(ledger.PlacementQuery{Limit: 2, After: ledger.DueMark{Due: first[1].DueAt, Name: string(first[1].ID)}})
 	equal(w, "in pages", slices.Equal(slices.Concat(first, rest), all), true)
-	claimed := must(w.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{all[1].ID, w.id()}}))(w)
+	claimed := must(w.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{all[1].ID, w.id()}}))(w)
 	if len(claimed.Items) != 1 || claimed.Items[0].ID != all[1].ID || len(claimed.Items[0].Blobs) != 1 {
 		w.Errorf("claimed %+v", claimed.Items)
 	}
-	equal(w, "due", len(queued(meta.PlacementQuery{Limit: 10})), 2)
-	named := queued(meta.PlacementQuery{Only: []lethe.ID{all[1].ID, w.id()}})
+	equal(w, "due", len(queued(ledger.PlacementQuery{Limit: 10})), 2)
+	named := queued(ledger.PlacementQuery{Only: []lethe.ID{all[1].ID, w.id()}})
 	if len(named) != 1 || named[0].Fence != claimed.Fence || named[0].DueAt != claimed.Now.Add(lease) {
 		w.Errorf("named %+v", named)
 	}
-	none := must(w.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{}}))(w)
+	none := must(w.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 10, Lease: lease, Only: []lethe.ID{}}))(w)
 	equal(w, "of none", len(none.Items), 0)
-	equal(w, "none named", len(queued(meta.PlacementQuery{Only: []lethe.ID{}})), 0)
+	equal(w, "none named", len(queued(ledger.PlacementQuery{Only: []lethe.ID{}})), 0)
 	equal(w, "left", len(w.placements().Items), 2)
 }
 
@@ -162,7 +163,7 @@ func placeClaims(w *world) {
 	if q.ID != p.ID || other <= fence {
 		w.Fatalf("claimed %s under %d, then %s under %d", p.ID, fence, q.ID, other)
 	}
-	done := []meta.PlacementResult{{ID: p.ID, Done: true}}
+	done := []ledger.PlacementResult{{ID: p.ID, Done: true}}
 	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, done))(w), 1)
 	equal(w, "fenced", must(w.SettlePlacements(w.ctx, 0, done))(w), 1)
 	equal(w, "fenced", must(w.SettlePlacements(w.ctx, other, done))(w), 0)
@@ -174,7 +175,7 @@ func placeAgain(w *world) {
 	w.put("k", "body")
 	p, fence := w.misplaced()
 	must(w.MarkSuspect(w.ctx, []lethe.ID{p.Blobs[0].ID}, "missing"))(w)
-	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w), 1)
+	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, []ledger.PlacementResult{{ID: p.ID, Done: true}}))(w), 1)
 	q, _ := w.misplaced()
 	if q.ID != p.ID || !q.Blobs[0].Suspect {
 		w.Fatalf("subject %+v", q)
@@ -185,12 +186,12 @@ func placeRetries(w *world) {
 	w.put("k", "body")
 	p, fence := w.misplaced()
 	at := w.now().Add(time.Minute)
-	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, RetryAt: at, Error: "no room"}}))(w), 0)
+	equal(w, "fenced", must(w.SettlePlacements(w.ctx, fence, []ledger.PlacementResult{{ID: p.ID, RetryAt: at, Error: "no room"}}))(w), 0)
 	equal(w, "due", len(w.placements().Items), 0)
 	w.later(time.Minute)
 	p, fence = w.misplaced()
 	equal(w, "attempts", p.Attempts, 1)
-	must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, RetryAt: w.now()}}))(w)
+	must(w.SettlePlacements(w.ctx, fence, []ledger.PlacementResult{{ID: p.ID, RetryAt: w.now()}}))(w)
 	p, _ = w.misplaced()
 	equal(w, "attempts", p.Attempts, 1)
 	w.remove("k")
@@ -204,11 +205,11 @@ func placeRetries(w *world) {
 func placeOnce(w *world) {
 	w.put("k", "body")
 	id := w.onlyBlob("k").ContentID
-	equal(w, "queued", must(w.Misplace(w.ctx, []meta.Subject{{ID: id, Leave: disk}}))(w), 1)
-	equal(w, "queued", must(w.Misplace(w.ctx, []meta.Subject{{ID: id}}))(w), 0)
+	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id, Leave: disk}}))(w), 1)
+	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
 	p, _ := w.misplaced()
 	equal(w, "leave", p.Leave, disk)
-	equal(w, "queued", must(w.Misplace(w.ctx, []meta.Subject{{ID: id}}))(w), 0)
+	equal(w, "queued", must(w.Misplace(w.ctx, []ledger.Subject{{ID: id}}))(w), 0)
 }
 
 func copied(w *world) {
@@ -233,7 +234,7 @@ func copyOfNothing(w *world) {
 	w.remove("k")
 	w.unchanged(func() {
 		w.fails(w.commitCopy(b, src, fence), lethe.ErrContentGone)
-		again := meta.CopyIntent{ID: w.id(), Backend: tape, Source: src, Fence: fence, Lease: lease}
+		again := ledger.CopyIntent{ID: w.id(), Backend: tape, Source: src, Fence: fence, Lease: lease}
 		w.fails(refused(w.BeginCopy(w.ctx, again)), lethe.ErrContentGone)
 	})
 }
@@ -257,9 +258,9 @@ func copyFenced(w *world) {
 	w.misplaced()
 	w.unchanged(func() {
 		w.fails(w.commitCopy(b, src, fence), lethe.ErrFenced)
-		w.fails(refused(w.BeginCopy(w.ctx, meta.CopyIntent{ID: w.id(), Backend: tape, Source: src, Fence: fence, Lease: lease})), lethe.ErrFenced)
-		w.fails(refused(w.TrimCopies(w.ctx, meta.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease})), lethe.ErrFenced)
-		w.fails(refused(w.TrimCopies(w.ctx, meta.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Lease: lease})), lethe.ErrFenced)
+		w.fails(refused(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: w.id(), Backend: tape, Source: src, Fence: fence, Lease: lease})), lethe.ErrFenced)
+		w.fails(refused(w.TrimCopies(w.ctx, ledger.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease})), lethe.ErrFenced)
+		w.fails(refused(w.TrimCopies(w.ctx, ledger.Trim{Content: p.ID, Reason: lethe.ReasonSurplus, Lease: lease})), lethe.ErrFenced)
 	})
 }
 
@@ -269,7 +270,7 @@ func copyReaped(w *world) {
 	p, fence := w.misplaced()
 	b := w.copying(p.Blobs[0].ID, fence)
 	w.later(2 * time.Minute)
-	in := must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "r", MinAge: time.Minute}))(w)
+	in := must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "r", MinAge: time.Minute}))(w)
 	equal(w, "silent", len(in.Intents), 1)
 	w.unchanged(func() { w.fails(w.commitCopy(b, p.Blobs[0].ID, fence), lethe.ErrReaped) })
 	w.ok(w.CondemnIntent(w.ctx, in.Fence, b.ID))
@@ -293,7 +294,7 @@ func copyOfPart(w *world) {
 	u := w.open("m")
 	name := w.part(u, 1, "part")
 	old := must(w.Parts(w.ctx, u.ID, 0, 0))(w)[0].BlobID
-	must(w.Misplace(w.ctx, []meta.Subject{{ID: old, Part: true}}))(w)
+	must(w.Misplace(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
 	p, fence := w.misplaced()
 	if !p.Part || len(p.Blobs) != 1 || p.Blobs[0].ID != old {
 		w.Fatalf("subject %+v", p)
@@ -313,7 +314,7 @@ func copyOfOldPart(w *world) {
 	u := w.open("m")
 	w.part(u, 1, "part")
 	old := must(w.Parts(w.ctx, u.ID, 0, 0))(w)[0].BlobID
-	must(w.Misplace(w.ctx, []meta.Subject{{ID: old, Part: true}}))(w)
+	must(w.Misplace(w.ctx, []ledger.Subject{{ID: old, Part: true}}))(w)
 	_, fence := w.misplaced()
 	b := w.copying(old, fence)
 	w.part(u, 1, "another part")
@@ -325,7 +326,7 @@ func copyOfOldPart(w *world) {
 func trimmed(w *world) {
 	a, b, fence := w.twice("k", "body")
 	must(w.MarkSound(w.ctx, []lethe.ID{b.ID}, 0))(w)
-	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID, w.id()}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID, w.id()}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	equal(w, "trimmed", must(w.TrimCopies(w.ctx, trim))(w), 1)
 	row := w.row(a.ID)
 	if row.State != lethe.Condemned || row.Reason != lethe.ReasonSurplus || row.DueAt != w.now().Add(readGrace) {
@@ -338,7 +339,7 @@ func trimmed(w *world) {
 
 func trimBesideNothing(w *world) {
 	a, b, fence := w.twice("k", "body")
-	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
 	must(w.MarkSound(w.ctx, []lethe.ID{a.ID, b.ID}, 0))(w)
 	both := trim
@@ -375,10 +376,10 @@ func draining(w *world) {
 	w.ok(w.SetDraining(w.ctx, disk, true))
 	equal(w, "draining", must(w.Backends(w.ctx))(w)[0].Draining, true)
 	w.unchanged(func() {
-		w.fails(refused(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: disk, Size: 1})), lethe.ErrNoRoom)
+		w.fails(refused(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Size: 1})), lethe.ErrNoRoom)
 	})
 	w.ok(w.Beat(w.ctx, u, 100))
-	must(w.AddBackend(w.ctx, meta.Backend{ID: disk, Quota: 1000}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: disk, Quota: 1000}))(w)
 	equal(w, "draining", must(w.Backends(w.ctx))(w)[0].Draining, true)
 	w.ok(w.SetDraining(w.ctx, disk, false))
 	w.begin("after")
@@ -395,7 +396,7 @@ func removal(w *world) {
 	w.later(2 * lateWindow)
 	w.clean()
 	must(w.DoubtClock(w.ctx, disk, "it is an hour ahead"))(w)
-	w.ok(w.AllowGuard(w.ctx, meta.Allowance{Kind: meta.GuardDeletes, Subject: disk, Until: w.now().Add(time.Hour), N: 1}))
+	w.ok(w.AllowGuard(w.ctx, ledger.Allowance{Kind: ledger.GuardDeletes, Subject: disk, Until: w.now().Add(time.Hour), N: 1}))
 	w.ok(w.RemoveBackend(w.ctx, disk))
 	equal(w, "backends", len(must(w.Backends(w.ctx))(w)), 0)
 	equal(w, "totals", len(must(w.Totals(w.ctx))(w)), 0)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -39,7 +40,7 @@ func copyWhileRemoved(w *world) {
 		errs := both(
 			func() error { return w.commitCopy(b, p.Blobs[0].ID, fence) },
 			func() error {
-				_, err := w.Delete(w.ctx, meta.Deletion{Op: op, Bucket: bucketName, Items: []meta.DeleteItem{{Key: key}}})
+				_, err := w.Delete(w.ctx, ledger.Deletion{Op: op, Bucket: bucketName, Items: []ledger.DeleteItem{{Key: key}}})
 				return err
 			})
 		w.ok(errs[1])
@@ -48,6 +49,6 @@ func copyWhileRemoved(w *world) {
 		}
 		equal(w, "state of the copy", w.row(b.ID).State, lethe.Condemned)
 		w.sound()
-		must(w.SettlePlacements(w.ctx, fence, []meta.PlacementResult{{ID: p.ID, Done: true}}))(w)
+		must(w.SettlePlacements(w.ctx, fence, []ledger.PlacementResult{{ID: p.ID, Done: true}}))(w)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func reapTests() []test {
@@ -27,23 +27,23 @@ func reapTests() []test {
 }
 
 // provable begins a write that a reaper could finish by proof.
-func (w *world) provable(key, body string) (lethe.ID, meta.Commit) {
+func (w *world) provable(key, body string) (lethe.ID, ledger.Commit) {
 	w.Helper()
 	return w.provableAs(w.reference(key, body), body)
 }
 
-func (w *world) provableAs(c meta.Commit, body string) (lethe.ID, meta.Commit) {
+func (w *world) provableAs(c ledger.Commit, body string) (lethe.ID, ledger.Commit) {
 	w.Helper()
 	id := w.id()
-	c.Blobs = []meta.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body), Blocks: blockSums(body)}}
-	must(w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk, Size: int64(len(body)), Promotion: &meta.Promotion{Commit: c}}))(w)
+	c.Blobs = []ledger.Uploaded{{Blob: id, Size: int64(len(body)), Digest: sum(body), Blocks: blockSums(body)}}
+	must(w.Begin(w.ctx, ledger.Intent{ID: id, Backend: disk, Size: int64(len(body)), Promotion: &ledger.Promotion{Commit: c}}))(w)
 	return id, c
 }
 
 // silent claims the intents that have been silent for a minute.
-func (w *world) silent() meta.ClaimedIntents {
+func (w *world) silent() ledger.ClaimedIntents {
 	w.Helper()
-	return must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "reaper", Limit: 100, MinAge: time.Minute}))(w)
+	return must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "reaper", Limit: 100, MinAge: time.Minute}))(w)
 }
 
 func claimSilent(w *world) {
@@ -53,8 +53,8 @@ func claimSilent(w *world) {
 	w.later(time.Minute - time.Second - 1000)
 	equal(w, "silent", len(w.silent().Intents), 0)
 	w.later(time.Second)
-	equal(w, "on another backend", len(must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Backend: "tape", MinAge: time.Minute}))(w).Intents), 0)
-	in := must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "r", Backend: disk, Limit: 9, MinAge: time.Minute - time.Second}))(w)
+	equal(w, "on another backend", len(must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Backend: "tape", MinAge: time.Minute}))(w).Intents), 0)
+	in := must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "r", Backend: disk, Limit: 9, MinAge: time.Minute - time.Second}))(w)
 	if len(in.Intents) != 2 || in.Intents[0].Blob.ID != first || in.Intents[1].Blob.ID != second || in.Now != w.now() {
 		w.Fatalf("intents are %+v", in)
 	}
@@ -62,7 +62,7 @@ func claimSilent(w *world) {
 		w.Fatalf("promotions are %+v", in)
 	}
 	equal(w, "promotion", plain(in.Intents[1].Promotion.Commit), plain(c))
-	claim := meta.Claim{Worker: "r", Fence: in.Fence, At: w.now()}
+	claim := ledger.Claim{Worker: "r", Fence: in.Fence, At: w.now()}
 	equal(w, "claim", in.Intents[0].Blob.Claim, claim)
 	equal(w, "claim", w.row(second).Claim, claim)
 }
@@ -75,7 +75,7 @@ func intentClaimsDisjoint(w *world) {
 	seen := map[lethe.ID]bool{}
 	last := int64(0)
 	for range 3 {
-		in := must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "r", Limit: 2, MinAge: time.Minute}))(w)
+		in := must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "r", Limit: 2, MinAge: time.Minute}))(w)
 		if in.Fence <= last {
 			w.Fatalf("fence %d after %d", in.Fence, last)
 		}
@@ -109,7 +109,7 @@ func promote(w *world) {
 	equal(w, "its name", done.Object.Bucket+"/"+done.Object.Key, "bucket/k")
 	equal(w, "blob", w.onlyBlob("k").ID, id)
 	b := w.row(id)
-	equal(w, "claim", b.Claim, meta.Claim{})
+	equal(w, "claim", b.Claim, ledger.Claim{})
 	equal(w, "late until", b.LateUntil, w.now().Add(lateWindow))
 	if out, found, _ := w.Outcome(w.ctx, c.Op); !found || out.ObjectID != c.Op {
 		w.Fatalf("the writer's operation has the outcome %+v, %v", out, found)
@@ -122,7 +122,7 @@ func promote(w *world) {
 func promoteWishes(w *world) {
 	c := w.reference("k", "body")
 	c.TTL, c.Object.Tags = time.Hour, map[string]string{"a": "b"}
-	c.Object.Attrs = meta.Attrs{ContentType: "text/x", User: map[string]string{"u": "v"}, Parts: []meta.PartAttrs{{Number: 1, Size: 2}}}
+	c.Object.Attrs = ledger.Attrs{ContentType: "text/x", User: map[string]string{"u": "v"}, Parts: []ledger.PartAttrs{{Number: 1, Size: 2}}}
 	id, _ := w.provableAs(c, "body")
 	w.later(time.Minute)
 	must(w.Promote(w.ctx, w.silent().Fence, id, lethe.BlockSums{}))(w)
@@ -142,9 +142,9 @@ func superseded(w *world) {
 		"delete":   func() { w.remove("k") },
 		"complete": func() { w.completeOnto("k") },
 		"update": func() {
-			must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "k", Tags: &map[string]string{}}))(w)
+			must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", Tags: &map[string]string{}}))(w)
 		},
-		"expire":  func() { must(w.Expire(w.ctx, meta.Batch{}))(w) },
+		"expire":  func() { must(w.Expire(w.ctx, ledger.Batch{}))(w) },
 		"restore": func() { must(w.Restore(w.ctx, w.id(), entry, true))(w) },
 	}
 	for _, name := range []string{"delete", "put", "update", "zero", "complete", "restore", "expire"} {
@@ -172,11 +172,11 @@ func superseded(w *world) {
 // binned puts something into the trash that was under a key.
 func (w *world) binned(key, body string) lethe.ID {
 	w.Helper()
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.put(key, body)
 	w.remove(key)
-	w.configure(meta.BucketSettings{})
-	e := must(w.Trash(w.ctx, meta.TrashQuery{}))(w)
+	w.configure(ledger.BucketSettings{})
+	e := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)
 	return e[len(e)-1].ID
 }
 
@@ -188,7 +188,7 @@ func promoteRefused(w *world) {
 	c.Object.TTLAt = w.now().Add(3 * time.Hour)
 	long, _ := w.provableAs(c, "body")
 	big, _ := w.provable("m", "too many bytes")
-	w.configure(meta.BucketSettings{MaxTTL: time.Hour, QuotaBytes: 5})
+	w.configure(ledger.BucketSettings{MaxTTL: time.Hour, QuotaBytes: 5})
 	w.later(time.Minute)
 	fence := w.silent().Fence
 	w.unchanged(func() {
@@ -228,7 +228,7 @@ func releaseIntent(w *world) {
 	w.later(time.Minute)
 	in := w.silent()
 	w.ok(w.ReleaseIntent(w.ctx, in.Fence, id))
-	equal(w, "claim", w.row(id).Claim, meta.Claim{})
+	equal(w, "claim", w.row(id).Claim, ledger.Claim{})
 	again := w.silent()
 	if len(again.Intents) != 1 || again.Intents[0].Promotion == nil || again.Fence <= in.Fence {
 		w.Fatalf("claimed again: %+v", again)
@@ -271,7 +271,7 @@ func fenceOfState(w *world) {
 		w.fails(w.CondemnIntent(w.ctx, cleaner, corpse), lethe.ErrFenced)
 		w.fails(w.ReleaseIntent(w.ctx, cleaner, corpse), lethe.ErrFenced)
 		w.fails(refused(w.Promote(w.ctx, cleaner, corpse, lethe.BlockSums{})), lethe.ErrFenced)
-		s := w.settle(meta.Claimed{Fence: reaper, Blobs: []meta.Blob{{ID: intent}}}, meta.SettleItem{Result: meta.Gone})
+		s := w.settle(ledger.Claimed{Fence: reaper, Blobs: []ledger.Blob{{ID: intent}}}, ledger.SettleItem{Result: ledger.Gone})
 		equal(w, "fenced", s.Fenced, 1)
 	})
 }
@@ -284,7 +284,7 @@ func intentsRecovered(w *world) {
 	equal(w, "recovered", len(must(w.RecoverClaims(w.ctx, time.Minute, 9))(w)), 0)
 	w.later(1000)
 	r := must(w.RecoverClaims(w.ctx, time.Minute, 9))(w)
-	if len(r) != 1 || r[0] != (meta.Recovered{Backend: disk, State: lethe.Pending, Claims: 1}) {
+	if len(r) != 1 || r[0] != (ledger.Recovered{Backend: disk, State: lethe.Pending, Claims: 1}) {
 		w.Fatalf("recovered %+v", r)
 	}
 	w.fails(w.CondemnIntent(w.ctx, fence, id), lethe.ErrFenced)
@@ -297,10 +297,10 @@ func reapBacklog(w *world) {
 	w.begin("22")
 	w.later(time.Second)
 	w.begin("333")
-	equal(w, "backlog", must(w.ReapBacklog(w.ctx, time.Minute))(w), meta.Backlog{NextDue: first.Add(time.Minute), Scheduled: 3})
+	equal(w, "backlog", must(w.ReapBacklog(w.ctx, time.Minute))(w), ledger.Backlog{NextDue: first.Add(time.Minute), Scheduled: 3})
 	w.later(time.Minute - time.Second)
 	equal(w, "backlog", must(w.ReapBacklog(w.ctx, time.Minute))(w),
-		meta.Backlog{Count: 2, Bytes: 3, Oldest: w.now(), NextDue: w.now().Add(time.Second), Scheduled: 1})
+		ledger.Backlog{Count: 2, Bytes: 3, Oldest: w.now(), NextDue: w.now().Add(time.Second), Scheduled: 1})
 	w.silent()
-	equal(w, "backlog", must(w.ReapBacklog(w.ctx, time.Minute))(w), meta.Backlog{NextDue: w.now().Add(time.Second), Scheduled: 1})
+	equal(w, "backlog", must(w.ReapBacklog(w.ctx, time.Minute))(w), ledger.Backlog{NextDue: w.now().Add(time.Second), Scheduled: 1})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/receipt"
@@ -62,7 +63,7 @@ func receiptDelete(w *world) {
 	o := w.put("k", "body")
 	w.put("stays", "another")
 	w.later(time.Second)
-	d := meta.Deletion{Op: w.id(), Bucket: bucketName, Items: []meta.DeleteItem{{Key: "k"}, {Key: "absent"}}}
+	d := ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: []ledger.DeleteItem{{Key: "k"}, {Key: "absent"}}}
 	must(w.Delete(w.ctx, d))(w)
 	list := w.story("k")
 	equal(w, "receipts", len(list), 1)
@@ -79,16 +80,16 @@ func receiptOverwrite(w *world) {
 	c := w.reference("k", "two")
 	c.By = client
 	id := w.id()
-	must(w.Begin(w.ctx, meta.Intent{ID: id, Backend: disk, Size: 3, Promotion: &meta.Promotion{Commit: withBlob(c, id)}}))(w)
+	must(w.Begin(w.ctx, ledger.Intent{ID: id, Backend: disk, Size: 3, Promotion: &ledger.Promotion{Commit: withBlob(c, id)}}))(w)
 	w.later(time.Hour)
-	claimed := must(w.ClaimIntents(w.ctx, meta.ClaimRequest{Worker: "r", Limit: 1, MinAge: time.Minute}))(w)
+	claimed := must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "r", Limit: 1, MinAge: time.Minute}))(w)
 	w.as(lethe.Caller{Run: w.id()})
 	must(w.Promote(w.ctx, claimed.Fence, id, lethe.BlockSums{}))(w)
 	w.told("k", receipt.Receipt{Reason: lethe.ReasonOverwrite, Size: 3, Version: o.ID, Op: c.Op, By: client})
 }
 
-func withBlob(c meta.Commit, id lethe.ID) meta.Commit {
-	c.Blobs = []meta.Uploaded{{Blob: id, Size: c.Object.Size, Digest: c.Content.Digest}}
+func withBlob(c ledger.Commit, id lethe.ID) ledger.Commit {
+	c.Blobs = []ledger.Uploaded{{Blob: id, Size: c.Object.Size, Digest: c.Content.Digest}}
 	return c
 }
 
@@ -100,7 +101,7 @@ func receiptExpire(w *world) {
 	w.later(72 * time.Hour)
 	run := lethe.Caller{Run: w.id()}
 	w.as(run)
-	must(w.Expire(w.ctx, meta.Batch{}))(w)
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	w.told("k", receipt.Receipt{Reason: lethe.ReasonExpiry, Size: 4, Version: own.ID, Due: receipt.Instant(first), By: run})
 	w.told("tmp/k", receipt.Receipt{
 		Reason: lethe.ReasonLifecycle, Version: ruled.ID, Due: receipt.Instant(ends), Rule: "temporary", RuleNumber: 1, By: run,
@@ -120,12 +121,12 @@ func receiptTrash(w *world) {
 	w.as(client)
 	deleted, replaced := w.put("a", "body"), w.put("b", "other")
 	at := receipt.Instant(w.now())
-	del := meta.Deletion{Op: w.id(), Bucket: bucketName, Items: []meta.DeleteItem{{Key: "a"}}}
+	del := ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: []ledger.DeleteItem{{Key: "a"}}}
 	must(w.Delete(w.ctx, del))(w)
 	next := w.put("b", "newer")
 	equal(w, "receipts of what lies in the trash", len(w.story("a"))+len(w.story("b")), 0)
 	bin := w.bin()
-	entry := bin[slices.IndexFunc(bin, func(e meta.TrashEntry) bool { return e.Object.Key == "a" })]
+	entry := bin[slices.IndexFunc(bin, func(e ledger.TrashEntry) bool { return e.Object.Key == "a" })]
 	w.later(time.Second)
 	back := must(w.Restore(w.ctx, w.id(), entry.ID, false))(w)
 	w.told("a", receipt.Receipt{
@@ -135,7 +136,7 @@ func receiptTrash(w *world) {
 	w.later(2 * time.Hour)
 	run := lethe.Caller{Run: w.id()}
 	w.as(run)
-	must(w.Purge(w.ctx, meta.Batch{}))(w)
+	must(w.Purge(w.ctx, ledger.Batch{}))(w)
 	w.told("b", receipt.Receipt{
 		Reason: lethe.ReasonPurge, Size: 5, Version: replaced.ID, Due: at + receipt.Instant(time.Hour/time.Microsecond), By: run,
 		Trash: &receipt.Trash{At: at, Reason: lethe.ReasonOverwrite, Op: next.ID, By: client},
@@ -147,7 +148,7 @@ func receiptPurged(w *world) {
 	w.undo()
 	o := w.put("k", "body")
 	at := receipt.Instant(w.now())
-	del := meta.Deletion{Op: w.id(), Bucket: bucketName, Items: []meta.DeleteItem{{Key: "k"}}}
+	del := ledger.Deletion{Op: w.id(), Bucket: bucketName, Items: []ledger.DeleteItem{{Key: "k"}}}
 	must(w.Delete(w.ctx, del))(w)
 	w.later(time.Minute)
 	asked := receipt.Instant(w.now())
@@ -156,7 +157,7 @@ func receiptPurged(w *world) {
 	equal(w, "ended by", w.bin()[0].EndedBy, client)
 	run := lethe.Caller{Run: w.id()}
 	w.as(run)
-	must(w.Purge(w.ctx, meta.Batch{}))(w)
+	must(w.Purge(w.ctx, ledger.Batch{}))(w)
 	w.told("k", receipt.Receipt{
 		Reason: lethe.ReasonPurge, Size: 4, Version: o.ID, Due: asked, By: run,
 		Trash: &receipt.Trash{At: at, Reason: lethe.ReasonDelete, Op: del.Op, EndedBy: client},
@@ -167,8 +168,8 @@ func receiptBucket(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Hour)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	w.bucket(bucketName, meta.BucketSettings{})
-	must(w.Expire(w.ctx, meta.Batch{}))(w)
+	w.bucket(bucketName, ledger.BucketSettings{})
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	list := w.story("k")
 	if len(list) != 1 || list[0].Bucket != bucketName || list[0].BucketID == must(w.Bucket(w.ctx, bucketName))(w).ID {
 		w.Fatalf("receipts are %s", plain(list))
@@ -176,8 +177,8 @@ func receiptBucket(w *world) {
 }
 
 func receiptBytes(w *world) {
-	how := map[string]meta.SettleItem{
-		receipt.Deleted: {Result: meta.Gone}, receipt.Absent: {Result: meta.Absent}, receipt.WrittenOff: {Result: meta.Failed, Dead: true, Error: "no"},
+	how := map[string]ledger.SettleItem{
+		receipt.Deleted: {Result: ledger.Gone}, receipt.Absent: {Result: ledger.Absent}, receipt.WrittenOff: {Result: ledger.Failed, Dead: true, Error: "no"},
 	}
 	for _, want := range []string{receipt.Deleted, receipt.Absent, receipt.WrittenOff} {
 		o := w.put("k", "body "+want)
@@ -196,7 +197,7 @@ func receiptBytes(w *world) {
 			Content: o.ContentID, Blob: id, Backend: disk, How: want,
 		}}))
 	}
-	equal(w, "receipts in all", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w).Count, 6)
+	equal(w, "receipts in all", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w).Count, 6)
 }
 
 // receiptNobodys: what never was a content's, and what no row was of.
@@ -222,7 +223,7 @@ func receiptRefused(w *world) {
 	c := w.written("k", "another")
 	c.If.IfNoneMatch = "*"
 	w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrPreconditionFailed)
-	equal(w, "receipts", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w).Count, 0)
+	equal(w, "receipts", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w).Count, 0)
 }
 
 // seal seals what there is, up to limit.
@@ -263,22 +264,22 @@ func receiptSealed(w *world) {
 	pages[0] = append(pages[0], must(w.UnsealedPage(w.ctx, pages[0][3].ID, 4))(w)...)
 	equal(w, "batches page by page", plain(pages[0]), plain(pages[1]))
 	one := w.seal(3)
-	worth := meta.Sealing{Worth: 3, After: time.Hour}
+	worth := ledger.Sealing{Worth: 3, After: time.Hour}
 	waits := must(w.ReceiptBacklog(w.ctx, worth))(w)
 	equal(w, "receipts that wait for more", waits.Scheduled, 2)
 	equal(w, "and for no longer than this is due", waits.Count, 0)
-	equal(w, "so few are enough", must(w.ReceiptBacklog(w.ctx, meta.Sealing{Worth: 2, After: time.Hour}))(w).Count, 2)
+	equal(w, "so few are enough", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{Worth: 2, After: time.Hour}))(w).Count, 2)
 	w.later(time.Hour)
 	late := must(w.ReceiptBacklog(w.ctx, worth))(w)
-	equal(w, "receipts that have waited", late, meta.Backlog{Count: 2, Oldest: waits.NextDue})
+	equal(w, "receipts that have waited", late, ledger.Backlog{Count: 2, Oldest: waits.NextDue})
 	equal(w, "batches left after a seal", plain(must(w.UnsealedPage(w.ctx, 0, 4))(w)), plain(pages[1][3:]))
 	two := w.seal(0)
-	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w), ledger.Backlog{})
 	equal(w, "second segment", fmt.Sprint(two.Seq, two.First, two.Count, two.Prev), fmt.Sprint(2, 4, 2, one.Hash))
 	equal(w, "head", w.chained(), two.Head())
 	equal(w, "receipt after it was sealed", plain(w.story("k1")), plain(before))
 	equal(w, "page of seals", len(must(w.Seals(w.ctx, 1, 5))(w)), 1)
-	equal(w, "nothing to seal", plain(must(w.UnsealedReceipts(w.ctx, 3))(w)), plain(meta.Unsealed{Now: w.now()}))
+	equal(w, "nothing to seal", plain(must(w.UnsealedReceipts(w.ctx, 3))(w)), plain(ledger.Unsealed{Now: w.now()}))
 }
 
 func receiptSealedTwice(w *world) {
@@ -375,7 +376,7 @@ func receiptOff(w *world) {
 	w.later(readGrace)
 	w.clean()
 	equal(w, "receipts", len(w.story("k")), 0)
-	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, meta.Sealing{}))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w), ledger.Backlog{})
 }
 
 // receiptsOf is all receipts of a ledger, in an order of their own, and its chain.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 func ruleTests() []test {
@@ -37,9 +37,9 @@ func temporary(days int) lifecycle.Rule {
 	return lifecycle.Rule{ID: "temporary", Prefix: "tmp/", Days: days}
 }
 
-func (w *world) rules(rs ...lifecycle.Rule) meta.BucketRules {
+func (w *world) rules(rs ...lifecycle.Rule) ledger.BucketRules {
 	w.Helper()
-	return must(w.SetRules(w.ctx, meta.RulesChange{Bucket: bucketName, Rules: rs, By: "operator"}))(w)
+	return must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rs, By: "operator"}))(w)
 }
 
 // midnight is the end of an object that was modified now, after some days.
@@ -67,9 +67,9 @@ func (w *world) endedBy(key string, rule string, at lethe.Time) {
 	}
 }
 
-func (w *world) expire() meta.Reclaimed {
+func (w *world) expire() ledger.Reclaimed {
 	w.Helper()
-	return must(w.Expire(w.ctx, meta.Batch{}))(w)
+	return must(w.Expire(w.ctx, ledger.Batch{}))(w)
 }
 
 func rulesStamp(w *world) {
@@ -119,8 +119,8 @@ func rulesRetag(w *world) {
 	w.put("a", "a")
 	end := w.midnight(1)
 	w.later(48 * time.Hour)
-	set := func(tags map[string]string) meta.Object {
-		return must(w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &tags}))(w)
+	set := func(tags map[string]string) ledger.Object {
+		return must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &tags}))(w)
 	}
 	equal(w, "rule", set(map[string]string{"k": "v"}).Rule, "tagged")
 	w.endedBy("a", "tagged", end) // counted from when it was modified
@@ -133,12 +133,12 @@ func rulesRetag(w *world) {
 
 func rulesComplete(w *world) {
 	w.rules(lifecycle.Rule{ID: "all", Tags: nil, Prefix: "b", Days: 2})
-	w.configure(meta.BucketSettings{Undo: 24 * time.Hour})
+	w.configure(ledger.BucketSettings{Undo: 24 * time.Hour})
 	w.completeOnto("big")
 	w.endedBy("big", "all", w.midnight(2))
 	w.remove("big")
 	w.rules()
-	e := must(w.Trash(w.ctx, meta.TrashQuery{}))(w)[0]
+	e := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)[0]
 	w.restamp(0)
 	w.rules(lifecycle.Rule{ID: "other", Prefix: "b", Days: 5})
 	o := must(w.Restore(w.ctx, w.id(), e.ID, false))(w)
@@ -183,7 +183,7 @@ func rulesRemoved(w *world) {
 		w.Fatalf("expired %+v, though the rule is gone", r)
 	}
 	w.get("tmp/a")
-	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), meta.Backlog{})
+	equal(w, "backlog", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{})
 	equal(w, "expired once more", w.expire().Restamped, 0)
 }
 
@@ -224,7 +224,7 @@ func rulesBatch(w *world) {
 	w.putTTL("mortal", "x", time.Hour)
 	w.later(72 * time.Hour)
 	w.rules(lifecycle.Rule{ID: "new", Prefix: "tmp/6", Days: 1})
-	b, objects, restamped := meta.Batch{Limit: 2}, 0, 0
+	b, objects, restamped := ledger.Batch{Limit: 2}, 0, 0
 	for range 20 {
 		r := must(w.Expire(w.ctx, b))(w)
 		objects, restamped, b.After = objects+r.Objects, restamped+r.Restamped, r.LastDue
@@ -234,7 +234,7 @@ func rulesBatch(w *world) {
 	}
 	equal(w, "expired", objects, 2)
 	equal(w, "stamped anew", restamped, 7)
-	equal(w, "left", len(must(w.List(w.ctx, meta.ListQuery{Bucket: bucketName, Limit: 100}))(w).Objects), 6)
+	equal(w, "left", len(must(w.List(w.ctx, ledger.ListQuery{Bucket: bucketName, Limit: 100}))(w).Objects), 6)
 }
 
 func rulesUnchanged(w *world) {
@@ -257,13 +257,13 @@ func rulesRestamp(w *world) {
 	if set.Restamp == nil || set.Objects != 2 || set.By != "operator" {
 		w.Fatalf("rules are %+v, want objects to be stamped anew", set)
 	}
-	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), meta.Backlog{Count: 2, Oldest: w.now()})
+	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), ledger.Backlog{Count: 2, Oldest: w.now()})
 	w.endedBy("tmp/a", "", 0)
 	r := must(w.Restamp(w.ctx, 10))(w)
-	equal(w, "restamped", r, meta.Restamped{Bucket: bucketName, Seen: 2, Changed: 1, Done: true})
+	equal(w, "restamped", r, ledger.Restamped{Bucket: bucketName, Seen: 2, Changed: 1, Done: true})
 	w.endedBy("tmp/a", "temporary", end)
-	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), meta.Backlog{})
-	w.unchanged(func() { equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), meta.Restamped{}) })
+	equal(w, "backlog", must(w.RestampBacklog(w.ctx))(w), ledger.Backlog{})
+	w.unchanged(func() { equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), ledger.Restamped{}) })
 	if same := w.rules(temporary(1)); same.Restamp != nil {
 		w.Fatal("the same rules again have objects stamped anew")
 	}
@@ -275,7 +275,7 @@ func rulesResume(w *world) {
 		w.put(fmt.Sprint("tmp/", i), "x")
 	}
 	w.rules(temporary(1))
-	equal(w, "restamped", must(w.Restamp(w.ctx, 2))(w), meta.Restamped{Bucket: bucketName, Seen: 2, Changed: 2, More: true})
+	equal(w, "restamped", must(w.Restamp(w.ctx, 2))(w), ledger.Restamped{Bucket: bucketName, Seen: 2, Changed: 2, More: true})
 	progress := must(w.Rules(w.ctx, bucketName))(w).Restamp
 	if progress == nil || progress.After != "tmp/1" || progress.Seen != 2 || progress.Changed != 2 {
 		w.Fatalf("progress is %+v", progress)
@@ -290,52 +290,52 @@ func rulesResume(w *world) {
 }
 
 func rulesTrash(w *world) {
-	w.configure(meta.BucketSettings{Undo: 30 * 24 * time.Hour})
+	w.configure(ledger.BucketSettings{Undo: 30 * 24 * time.Hour})
 	w.rules(temporary(1))
 	w.put("tmp/a", "a")
 	w.later(72 * time.Hour)
 	w.remove("tmp/a")
-	e := must(w.Trash(w.ctx, meta.TrashQuery{}))(w)[0]
+	e := must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)[0]
 	equal(w, "purged at", e.PurgeAt, w.now().Add(30*24*time.Hour))
 }
 
 func rulesConfigured(w *world) {
 	set := func(by string, rs ...lifecycle.Rule) error {
-		return refused(w.SetRules(w.ctx, meta.RulesChange{Bucket: bucketName, Rules: rs, By: by}))
+		return refused(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rs, By: by}))
 	}
-	w.ok(set(meta.ByConfig, temporary(1)))
+	w.ok(set(ledger.ByConfig, temporary(1)))
 	for _, by := range []string{"s3", "operator"} {
-		if err := set(by); !errors.Is(err, meta.ErrRulesConfigured) {
+		if err := set(by); !errors.Is(err, ledger.ErrRulesConfigured) {
 			w.Fatalf("rules of the configuration were changed by %s: %v", by, err)
 		}
 	}
-	w.ok(set(meta.ByConfig))
+	w.ok(set(ledger.ByConfig))
 	w.ok(set("s3", temporary(2)))
 	equal(w, "set by", must(w.Rules(w.ctx, bucketName))(w).By, "s3")
-	w.fails(refused(w.SetRules(w.ctx, meta.RulesChange{Bucket: "nowhere"})), lethe.ErrNoSuchBucket)
+	w.fails(refused(w.SetRules(w.ctx, ledger.RulesChange{Bucket: "nowhere"})), lethe.ErrNoSuchBucket)
 	w.fails(refused(w.Rules(w.ctx, "nowhere")), lethe.ErrNoSuchBucket)
 	equal(w, "buckets with rules", len(must(w.RuledBuckets(w.ctx))(w)), 1)
 }
 
 func rulesUploads(w *world) {
 	w.rules(lifecycle.Rule{ID: "uploads", Prefix: "tmp/", AbortDays: 1})
-	u := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "tmp/a", Owner: owner}))(w)
-	other := must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: "b", Owner: owner}))(w)
+	u := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "tmp/a", Owner: owner}))(w)
+	other := must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: "b", Owner: owner}))(w)
 	end := w.midnight(1)
 	w.later(end.Sub(w.now()) - time.Microsecond)
 	w.part(u, 1, "a part puts nothing off")
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{}))(w)), 0)
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, ledger.OverdueQuery{}))(w)), 0)
 	w.fails(refused(w.AbortRuled(w.ctx, u.ID)), lethe.ErrNoSuchUpload)
 	w.later(time.Microsecond)
-	list := must(w.RuledUploads(w.ctx, meta.OverdueQuery{Limit: 10}))(w)
+	list := must(w.RuledUploads(w.ctx, ledger.OverdueQuery{Limit: 10}))(w)
 	if len(list) != 1 || list[0].Upload.ID != u.ID || list[0].Rule != "uploads" || list[0].At != end {
 		w.Fatalf("given up: %+v", list)
 	}
 	w.rules(lifecycle.Rule{ID: "uploads", Prefix: "tmp/", AbortDays: 9})
 	w.fails(refused(w.AbortRuled(w.ctx, u.ID)), lethe.ErrNoSuchUpload)
 	w.rules(lifecycle.Rule{ID: "again", AbortDays: 1})
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{}))(w)), 2)
-	equal(w, "given up", len(must(w.RuledUploads(w.ctx, meta.OverdueQuery{Limit: 1}))(w)), 1)
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, ledger.OverdueQuery{}))(w)), 2)
+	equal(w, "given up", len(must(w.RuledUploads(w.ctx, ledger.OverdueQuery{Limit: 1}))(w)), 1)
 	equal(w, "rule", must(w.AbortRuled(w.ctx, other.ID))(w), "again")
 	w.fails(refused(w.UploadByID(w.ctx, other.ID)), lethe.ErrNoSuchUpload)
 }
@@ -346,9 +346,9 @@ func rulesBucketDeleted(w *world) {
 	w.rules(temporary(2))
 	w.later(72 * time.Hour)
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
-	equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), meta.Restamped{})
+	equal(w, "restamped", must(w.Restamp(w.ctx, 10))(w), ledger.Restamped{})
 	equal(w, "expired", w.expire().Objects, 1)
-	b := w.bucket(bucketName, meta.BucketSettings{})
+	b := w.bucket(bucketName, ledger.BucketSettings{})
 	if r := must(w.Rules(w.ctx, b.Name))(w); len(r.Rules) != 0 {
 		w.Fatalf("a new bucket has the rules %+v of the one that had its name", r)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func soloTests() []test {
@@ -25,10 +25,10 @@ func soloTests() []test {
 const soloStale = time.Minute
 
 // solo asks to run verify as a worker.
-func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, meta.Begun) {
+func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, ledger.Begun) {
 	w.Helper()
-	r := meta.Run{ID: w.id(), Routine: "verify", Worker: worker}
-	return r.ID, must(w.BeginRun(w.ctx, meta.Solo{Run: r, Stale: soloStale, Seen: seen}))(w)
+	r := ledger.Run{ID: w.id(), Routine: "verify", Worker: worker}
+	return r.ID, must(w.BeginRun(w.ctx, ledger.Solo{Run: r, Stale: soloStale, Seen: seen}))(w)
 }
 
 func (w *world) begins(worker string, seen lethe.Time) lethe.ID {
@@ -51,7 +51,7 @@ func (w *world) keptFrom(seen lethe.Time, other lethe.ID) {
 func soloAlone(w *world) {
 	id := w.begins("a", 0)
 	began := w.now()
-	equal(w, "run", plain(w.last("verify")), plain(meta.Run{ID: id, Routine: "verify", Worker: "a", StartedAt: began, BeatAt: began}))
+	equal(w, "run", plain(w.last("verify")), plain(ledger.Run{ID: id, Routine: "verify", Worker: "a", StartedAt: began, BeatAt: began}))
 	w.later(soloStale - time.Microsecond)
 	w.keptFrom(lethe.Forever, id)
 	w.ok(w.BeatRun(w.ctx, id, nil))
@@ -100,7 +100,7 @@ func soloOrder(w *world) {
 	early, late := w.id(), w.id()
 	for _, id := range []lethe.ID{late, early} {
 		w.later(time.Second)
-		b := must(w.BeginRun(w.ctx, meta.Solo{Run: meta.Run{ID: id, Routine: "verify", Worker: "a"}, Stale: soloStale, Seen: lethe.Forever}))(w)
+		b := must(w.BeginRun(w.ctx, ledger.Solo{Run: ledger.Run{ID: id, Routine: "verify", Worker: "a"}, Stale: soloStale, Seen: lethe.Forever}))(w)
 		equal(w, "begun", b.OK, true)
 		w.ok(w.FinishRun(w.ctx, id, "ok", nil))
 	}
@@ -123,11 +123,11 @@ func soloFailed(w *world) {
 
 func soloAtOnce(w *world) {
 	const askers = 8
-	var reqs [askers]meta.Solo
+	var reqs [askers]ledger.Solo
 	for i := range reqs {
-		reqs[i] = meta.Solo{Run: meta.Run{ID: w.id(), Routine: "verify", Worker: string(rune('a' + i))}, Stale: soloStale}
+		reqs[i] = ledger.Solo{Run: ledger.Run{ID: w.id(), Routine: "verify", Worker: string(rune('a' + i))}, Stale: soloStale}
 	}
-	var begun [askers]meta.Begun
+	var begun [askers]ledger.Begun
 	var errs [askers]error
 	var all sync.WaitGroup
 	for i, r := range reqs {
@@ -146,13 +146,13 @@ func soloAtOnce(w *world) {
 
 func soloOthers(w *world) {
 	w.start("verify", "old") // as a routine that need not be alone
-	r := meta.Run{ID: w.id(), Routine: "checksums", Worker: "a"}
-	if b := must(w.BeginRun(w.ctx, meta.Solo{Run: r, Stale: soloStale}))(w); !b.OK {
+	r := ledger.Run{ID: w.id(), Routine: "checksums", Worker: "a"}
+	if b := must(w.BeginRun(w.ctx, ledger.Solo{Run: r, Stale: soloStale}))(w); !b.OK {
 		w.Fatalf("got %+v", b)
 	}
 	id := w.begins("a", 0)
 	w.unchanged(func() {
-		_, err := w.BeginRun(w.ctx, meta.Solo{Run: meta.Run{ID: r.ID, Routine: "reconcile"}, Stale: soloStale})
+		_, err := w.BeginRun(w.ctx, ledger.Solo{Run: ledger.Run{ID: r.ID, Routine: "reconcile"}, Stale: soloStale})
 		w.broken(err)
 	})
 	w.keptFrom(lethe.Forever, id)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func trashTests() []test {
@@ -30,13 +30,13 @@ func trashTests() []test {
 // undo sets an undo window of an hour.
 func (w *world) undo() {
 	w.Helper()
-	w.configure(meta.BucketSettings{Undo: time.Hour})
+	w.configure(ledger.BucketSettings{Undo: time.Hour})
 }
 
 // bin is the trash.
-func (w *world) bin() []meta.TrashEntry {
+func (w *world) bin() []ledger.TrashEntry {
 	w.Helper()
-	return must(w.Trash(w.ctx, meta.TrashQuery{}))(w)
+	return must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)
 }
 
 func binned(w *world) {
@@ -81,7 +81,7 @@ func noLonger(w *world) {
 		equal(w, "purge of what was "+e.Object.Key, e.PurgeAt, ends)
 	}
 	w.later(time.Minute)
-	equal(w, "purged", must(w.Purge(w.ctx, meta.Batch{Limit: 10}))(w).Objects, 2)
+	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{Limit: 10}))(w).Objects, 2)
 }
 
 func noUndo(w *world) {
@@ -98,7 +98,7 @@ func trashReference(w *world) {
 	id := w.onlyBlob("k").ID
 	w.remove("k")
 	equal(w, "duplicate", w.commit(w.written("l", "body")).Duplicate, true)
-	w.configure(meta.BucketSettings{})
+	w.configure(ledger.BucketSettings{})
 	w.remove("l")
 	w.in(id, lethe.Live)
 }
@@ -110,12 +110,12 @@ func restoreQuota(w *world) {
 	w.remove("k")
 	w.put("other", "12345678")
 	id := w.bin()[0].ID
-	for _, s := range []meta.BucketSettings{{QuotaObjects: 1}, {QuotaBytes: 11}} {
+	for _, s := range []ledger.BucketSettings{{QuotaObjects: 1}, {QuotaBytes: 11}} {
 		s.Undo = time.Hour
 		w.configure(s)
 		w.unchanged(func() { w.fails(refused(w.Restore(w.ctx, w.id(), id, false)), lethe.ErrQuotaExceeded) })
 	}
-	w.configure(meta.BucketSettings{QuotaObjects: 2, QuotaBytes: 12, Undo: time.Hour})
+	w.configure(ledger.BucketSettings{QuotaObjects: 2, QuotaBytes: 12, Undo: time.Hour})
 	must(w.Restore(w.ctx, w.id(), id, false))(w)
 }
 
@@ -149,7 +149,7 @@ func restoreTaken(w *world) {
 	equal(w, "replaced", w.bin()[0].Object.ETag, etag("new"))
 	entry = w.bin()[0].ID
 	id := w.onlyBlob("k").ID
-	w.configure(meta.BucketSettings{})
+	w.configure(ledger.BucketSettings{})
 	must(w.Restore(w.ctx, w.id(), entry, true))(w)
 	w.condemned(id, lethe.ReasonOverwrite, w.now().Add(readGrace))
 }
@@ -185,10 +185,10 @@ func purge(w *world) {
 	w.remove("k")
 	due := w.now().Add(time.Hour)
 	w.later(time.Hour - 1000)
-	equal(w, "purged", plain(must(w.Purge(w.ctx, meta.Batch{}))(w)), plain(meta.Reclaimed{}))
+	equal(w, "purged", plain(must(w.Purge(w.ctx, ledger.Batch{}))(w)), plain(ledger.Reclaimed{}))
 	w.later(time.Minute)
-	r := must(w.Purge(w.ctx, meta.Batch{Limit: 10}))(w)
-	equal(w, "purged", plain(r), plain(meta.Reclaimed{Objects: 1, Bytes: 4, Blobs: 1, BlobBytes: 4, Dropped: []lethe.ID{o.ContentID}, LastDue: due}))
+	r := must(w.Purge(w.ctx, ledger.Batch{Limit: 10}))(w)
+	equal(w, "purged", plain(r), plain(ledger.Reclaimed{Objects: 1, Bytes: 4, Blobs: 1, BlobBytes: 4, Dropped: []lethe.ID{o.ContentID}, LastDue: due}))
 	w.condemned(id, lethe.ReasonPurge, w.now().Add(readGrace))
 	equal(w, "died", w.row(id).DiedAt, due)
 	equal(w, "trash", len(w.bin()), 0)
@@ -202,11 +202,11 @@ func purgeBatch(w *world) {
 		w.later(time.Second)
 	}
 	w.later(time.Hour)
-	r := must(w.Purge(w.ctx, meta.Batch{Limit: 2}))(w)
+	r := must(w.Purge(w.ctx, ledger.Batch{Limit: 2}))(w)
 	if r.Objects != 2 || !r.More {
 		w.Fatalf("purged %+v", r)
 	}
-	r = must(w.Purge(w.ctx, meta.Batch{Limit: 2, After: r.LastDue}))(w)
+	r = must(w.Purge(w.ctx, ledger.Batch{Limit: 2, After: r.LastDue}))(w)
 	if r.Objects != 1 || r.More {
 		w.Fatalf("purged %+v", r)
 	}
@@ -222,7 +222,7 @@ func purgeNow(w *world) {
 	equal(w, "due", must(w.PurgeTrash(w.ctx, []lethe.ID{id, w.id()}))(w), 1)
 	equal(w, "due", must(w.PurgeTrash(w.ctx, []lethe.ID{id}))(w), 0)
 	equal(w, "purge", w.bin()[0].PurgeAt, w.now())
-	equal(w, "purged", must(w.Purge(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "purged", must(w.Purge(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.fails(refused(w.Restore(w.ctx, w.id(), id, false)), lethe.ErrTrashNotFound)
 	equal(w, "left", len(w.bin()), 1)
 }
@@ -234,21 +234,21 @@ func listTrash(w *world) {
 		w.remove(k)
 		w.later(time.Second)
 	}
-	page := func(q meta.TrashQuery) []meta.TrashEntry { return must(w.Trash(w.ctx, q))(w) }
-	key := func(e meta.TrashEntry) string { return e.Object.Key }
-	equal(w, "all", names(page(meta.TrashQuery{}), key), "b/1;a/1;b/2;b%;")
-	equal(w, "prefix", names(page(meta.TrashQuery{Prefix: "b%"}), key), "b%;")
-	equal(w, "other bucket", names(page(meta.TrashQuery{Bucket: "other"}), key), "")
-	two := page(meta.TrashQuery{Bucket: bucketName, Prefix: "b/", Limit: 1})
+	page := func(q ledger.TrashQuery) []ledger.TrashEntry { return must(w.Trash(w.ctx, q))(w) }
+	key := func(e ledger.TrashEntry) string { return e.Object.Key }
+	equal(w, "all", names(page(ledger.TrashQuery{}), key), "b/1;a/1;b/2;b%;")
+	equal(w, "prefix", names(page(ledger.TrashQuery{Prefix: "b%"}), key), "b%;")
+	equal(w, "other bucket", names(page(ledger.TrashQuery{Bucket: "other"}), key), "")
+	two := page(ledger.TrashQuery{Bucket: bucketName, Prefix: "b/", Limit: 1})
 	equal(w, "page", names(two, key), "b/1;")
-	equal(w, "next", names(page(meta.TrashQuery{Prefix: "b/", Limit: 1, After: two[0].ID}), key), "b/2;")
+	equal(w, "next", names(page(ledger.TrashQuery{Prefix: "b/", Limit: 1, After: two[0].ID}), key), "b/2;")
 }
 
 func expiryNoTrash(w *world) {
 	w.undo()
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Minute)
-	must(w.Expire(w.ctx, meta.Batch{}))(w)
+	must(w.Expire(w.ctx, ledger.Batch{}))(w)
 	equal(w, "trash", len(w.bin()), 0)
 	w.totals(0, 0, 1, 0)
 }
@@ -258,7 +258,7 @@ func purgeBacklog(w *world) {
 	w.put("k", "body")
 	w.remove("k")
 	due := w.now().Add(time.Hour)
-	equal(w, "backlog", must(w.PurgeBacklog(w.ctx))(w), meta.Backlog{NextDue: due, Scheduled: 1})
+	equal(w, "backlog", must(w.PurgeBacklog(w.ctx))(w), ledger.Backlog{NextDue: due, Scheduled: 1})
 	w.later(2 * time.Hour)
-	equal(w, "backlog", must(w.PurgeBacklog(w.ctx))(w), meta.Backlog{Count: 1, Bytes: 4, Oldest: due})
+	equal(w, "backlog", must(w.PurgeBacklog(w.ctx))(w), ledger.Backlog{Count: 1, Bytes: 4, Oldest: due})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -36,12 +37,12 @@ func trustTests() []test {
 }
 
 // refers are the commits of a body's content without bytes: as a put and as a copy.
-func (w *world) refers(a meta.Object, body string) []meta.Commit {
-	return []meta.Commit{w.reference("r", body), w.from(a, "r")}
+func (w *world) refers(a ledger.Object, body string) []ledger.Commit {
+	return []ledger.Commit{w.reference("r", body), w.from(a, "r")}
 }
 
 // untrusted checks that nothing refers to the object's content without its bytes.
-func (w *world) untrusted(a meta.Object, body string) {
+func (w *world) untrusted(a ledger.Object, body string) {
 	w.Helper()
 	for _, c := range w.refers(a, body) {
 		w.unchanged(func() { w.fails(refused(w.Commit(w.ctx, c)), lethe.ErrContentGone) })
@@ -98,7 +99,7 @@ func replacedWeighsNothing(w *world) {
 	}
 	w.putTTL("c", "other", time.Minute)
 	w.later(time.Minute)
-	if r := must(w.Expire(w.ctx, meta.Batch{MaxBlobs: 2}))(w); r.Objects != 3 || r.Blobs != 2 || r.More {
+	if r := must(w.Expire(w.ctx, ledger.Batch{MaxBlobs: 2}))(w); r.Objects != 3 || r.Blobs != 2 || r.More {
 		w.Fatalf("expired %+v", r)
 	}
 }
@@ -159,9 +160,9 @@ func joinedForTrust(w *world) {
 	w.later(window)
 	must(w.MarkSound(w.ctx, []lethe.ID{first}, 0))(w)
 	w.later(window)
-	id := must(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: tape, Size: 4}))(w).ID
+	id := must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: tape, Size: 4}))(w).ID
 	c = w.reference("d", "body")
-	c.Blobs = []meta.Uploaded{{Blob: id, Size: 4, Digest: sum("body")}}
+	c.Blobs = []ledger.Uploaded{{Blob: id, Size: 4, Digest: sum("body")}}
 	w.commit(c)
 	w.replaced(second, id)
 	w.replaced(third, id)
@@ -181,8 +182,8 @@ func joinedForTrust(w *world) {
 func oneOfThree(w *world) {
 	const vault = "vault"
 	a, b, fence := w.twice("a", "body")
-	must(w.AddBackend(w.ctx, meta.Backend{ID: vault}))(w)
-	c := must(w.BeginCopy(w.ctx, meta.CopyIntent{ID: w.id(), Backend: vault, Source: a.ID, Fence: fence, Lease: lease}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: vault}))(w)
+	c := must(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: w.id(), Backend: vault, Source: a.ID, Fence: fence, Lease: lease}))(w)
 	w.ok(w.commitCopy(c, a.ID, fence))
 	o := w.get("a").Object
 	w.later(window)
@@ -192,7 +193,7 @@ func oneOfThree(w *world) {
 		w.commit(r)
 	}
 	equal(w, "duplicate", w.commit(w.written("b", "body")).Duplicate, true)
-	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{b.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: a.ContentID, Blobs: []lethe.ID{b.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
 	must(w.MarkSuspect(w.ctx, []lethe.ID{b.ID}, "missing"))(w)
 	w.untrusted(o, "body")
@@ -211,9 +212,9 @@ func oneOfThree(w *world) {
 	w.in(c.ID, lethe.Live)
 	w.commit(w.reference("e", "body"))
 
-	p := must(w.Placed(w.ctx, []meta.Subject{{ID: a.ContentID}}))(w)
+	p := must(w.Placed(w.ctx, []ledger.Subject{{ID: a.ContentID}}))(w)
 	equal(w, "copies", len(p[0].Blobs), 3)
-	must(w.Misplace(w.ctx, []meta.Subject{{ID: a.ContentID}}))(w)
+	must(w.Misplace(w.ctx, []ledger.Subject{{ID: a.ContentID}}))(w)
 	trim.Fence = w.placements().Fence
 	trim.Blobs = []lethe.ID{b.ID, c.ID}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
@@ -249,7 +250,7 @@ func oldPartsJoin(w *world) {
 	w.in(a.BlobID, lethe.Live)
 	w.replaced(s[1].Blobs[0].ID, b.BlobID)
 	p, fence := w.misplaced()
-	trim := meta.Trim{Content: p.ID, Blobs: []lethe.ID{s[0].Blobs[0].ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: p.ID, Blobs: []lethe.ID{s[0].Blobs[0].ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
 	w.verify(a.BlobID)
 	equal(w, "trimmed", must(w.TrimCopies(w.ctx, trim))(w), 1)
@@ -276,7 +277,7 @@ func doubtedBackend(w *world) {
 	a := w.put("a", "body")
 	w.verify(w.onlyBlob("a").ID)
 	seen := must(w.Backends(w.ctx))(w)[0]
-	w.ok(w.ChangeHold(w.ctx, seen, meta.BackendHold{For: meta.HeldForBackend, Reason: "an older copy"}))
+	w.ok(w.ChangeHold(w.ctx, seen, ledger.BackendHold{For: ledger.HeldForBackend, Reason: "an older copy"}))
 	w.untrusted(a, "body")
 	w.ok(w.HoldBackend(w.ctx, disk, ""))
 	w.untrusted(a, "body")
@@ -311,7 +312,7 @@ func promotedOver(w *world) {
 
 func trimAfterWindow(w *world) {
 	a, b, fence := w.twice("k", "body")
-	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	refuse := func() {
 		w.Helper()
 		w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
@@ -327,7 +328,7 @@ func trimAfterWindow(w *world) {
 
 func trimNever(w *world) {
 	a, b, fence := w.twice("k", "body")
-	trim := meta.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
+	trim := ledger.Trim{Content: a.ContentID, Blobs: []lethe.ID{a.ID}, Reason: lethe.ReasonSurplus, Fence: fence, Lease: lease}
 	w.verify(b.ID)
 	w.later(time.Minute)
 	equal(w, "trimmed", must(w.TrimCopies(w.ctx, trim))(w), 1)

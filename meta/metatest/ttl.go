@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 func ttlTests() []test {
@@ -27,7 +27,7 @@ func ttlInstant(w *world) {
 	w.get("k")
 	w.later(time.Microsecond)
 	w.absent("k")
-	equal(w, "listed", len(must(w.List(w.ctx, meta.ListQuery{Bucket: bucketName, Limit: 9}))(w).Objects), 0)
+	equal(w, "listed", len(must(w.List(w.ctx, ledger.ListQuery{Bucket: bucketName, Limit: 9}))(w).Objects), 0)
 	equal(w, "existed", w.remove("k").Items[0].Existed, false)
 	w.totals(0, 1, 0, 0)
 }
@@ -55,10 +55,10 @@ func ttlTable(w *world) {
 		{"negative", 0, 0, -1, 0, none},
 	} {
 		w.Log(c.name)
-		w.configure(meta.BucketSettings{DefaultTTL: c.byDefault, MaxTTL: c.max})
+		w.configure(ledger.BucketSettings{DefaultTTL: c.byDefault, MaxTTL: c.max})
 		put := w.reference("k", "")
 		put.TTL = c.ttl
-		u := meta.Upload{Bucket: bucketName, Key: "u", TTL: c.ttl}
+		u := ledger.Upload{Bucket: bucketName, Key: "u", TTL: c.ttl}
 		if c.at != 0 {
 			put.Object.TTLAt = w.now().Add(c.at)
 			u.TTLAt = put.Object.TTLAt
@@ -77,7 +77,7 @@ func ttlTable(w *world) {
 }
 
 // ends checks when an object ends, from now.
-func (w *world) ends(o meta.Object, want time.Duration) {
+func (w *world) ends(o ledger.Object, want time.Duration) {
 	w.Helper()
 	at := lethe.Time(0)
 	if want != 0 {
@@ -94,58 +94,58 @@ func ruleVisible(w *world) {
 	w.later(w.midnight(1).Sub(w.now()))
 	w.get("k")
 	b := must(w.ExpireBacklog(w.ctx))(w)
-	equal(w, "backlog", b, meta.Backlog{Count: 1, Bytes: 4, Oldest: w.now()})
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 1)
+	equal(w, "backlog", b, ledger.Backlog{Count: 1, Bytes: 4, Oldest: w.now()})
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 1)
 	w.absent("k")
 }
 
 func updateTTL(w *world) {
 	w.put("k", "body")
-	change := func(c meta.TTLChange) (meta.Object, error) {
-		return w.Update(w.ctx, meta.Update{Op: w.id(), Bucket: bucketName, Key: "k", TTL: &c})
+	change := func(c ledger.TTLChange) (ledger.Object, error) {
+		return w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "k", TTL: &c})
 	}
-	w.ends(must(change(meta.TTLChange{TTL: time.Hour}))(w), time.Hour)
+	w.ends(must(change(ledger.TTLChange{TTL: time.Hour}))(w), time.Hour)
 	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w).Scheduled, 1)
-	w.ends(must(change(meta.TTLChange{At: w.now().Add(time.Minute)}))(w), time.Minute)
-	w.ends(must(change(meta.TTLChange{}))(w), 0)
-	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w), meta.Backlog{})
-	w.configure(meta.BucketSettings{DefaultTTL: time.Minute, MaxTTL: time.Hour})
-	w.ends(must(change(meta.TTLChange{}))(w), time.Hour)
+	w.ends(must(change(ledger.TTLChange{At: w.now().Add(time.Minute)}))(w), time.Minute)
+	w.ends(must(change(ledger.TTLChange{}))(w), 0)
+	equal(w, "due", must(w.ExpireBacklog(w.ctx))(w), ledger.Backlog{})
+	w.configure(ledger.BucketSettings{DefaultTTL: time.Minute, MaxTTL: time.Hour})
+	w.ends(must(change(ledger.TTLChange{}))(w), time.Hour)
 	w.unchanged(func() {
-		w.fails(refused(change(meta.TTLChange{TTL: time.Hour + 1000})), lethe.ErrInvalidTTL)
-		w.fails(refused(change(meta.TTLChange{TTL: -1})), lethe.ErrInvalidTTL)
+		w.fails(refused(change(ledger.TTLChange{TTL: time.Hour + 1000})), lethe.ErrInvalidTTL)
+		w.fails(refused(change(ledger.TTLChange{TTL: -1})), lethe.ErrInvalidTTL)
 	})
-	equal(w, "end", must(change(meta.TTLChange{At: w.now()}))(w).TTLAt, w.now())
+	equal(w, "end", must(change(ledger.TTLChange{At: w.now()}))(w).TTLAt, w.now())
 	w.absent("k")
 }
 
 func updateObject(w *world) {
 	old := w.put("k", "body")
 	w.later(time.Hour)
-	update := func(u meta.Update) meta.Object {
+	update := func(u ledger.Update) ledger.Object {
 		u.Op, u.Bucket, u.Key = w.id(), bucketName, "k"
 		o := must(w.Update(w.ctx, u))(w)
 		equal(w, "answer", plain(o), plain(w.get("k").Object))
 		return o
 	}
-	o := update(meta.Update{Tags: &map[string]string{"a": "b"}})
+	o := update(ledger.Update{Tags: &map[string]string{"a": "b"}})
 	if o.Tags["a"] != "b" || o.ModifiedAt != old.ModifiedAt || o.ID != old.ID {
 		w.Fatalf("object is %+v", o)
 	}
-	o = update(meta.Update{Attrs: &meta.Attrs{ContentType: "new"}})
+	o = update(ledger.Update{Attrs: &ledger.Attrs{ContentType: "new"}})
 	if o.Tags["a"] != "b" || o.ModifiedAt != w.now() || o.Attrs.ContentType != "new" || o.ContentID != old.ContentID {
 		w.Fatalf("object is %+v", o)
 	}
 	changed := o.ModifiedAt
 	w.later(time.Hour)
-	for _, acl := range []*meta.ACL{{Grants: []meta.Grant{{Group: "AllUsers", Permission: "READ"}, {Account: "a", Permission: "WRITE_ACP"}}}, {}} {
-		o = update(meta.Update{ACL: acl})
+	for _, acl := range []*ledger.ACL{{Grants: []ledger.Grant{{Group: "AllUsers", Permission: "READ"}, {Account: "a", Permission: "WRITE_ACP"}}}, {}} {
+		o = update(ledger.Update{ACL: acl})
 		if o.ModifiedAt != changed || o.Attrs.ContentType != "new" || o.Attrs.ACL == nil || !slices.Equal(o.Attrs.ACL.Grants, acl.Grants) {
 			w.Fatalf("object is %+v, its list %+v", o, o.Attrs.ACL)
 		}
 	}
-	equal(w, "list", update(meta.Update{Attrs: &meta.Attrs{}}).Attrs.ACL == nil, true)
-	equal(w, "tags", len(update(meta.Update{Tags: &map[string]string{}}).Tags), 0)
+	equal(w, "list", update(ledger.Update{Attrs: &ledger.Attrs{}}).Attrs.ACL == nil, true)
+	equal(w, "tags", len(update(ledger.Update{Tags: &map[string]string{}}).Tags), 0)
 	w.totals(0, 1, 0, 0)
 }
 
@@ -153,7 +153,7 @@ func updateRefused(w *world) {
 	w.putTTL("short", "x", time.Minute)
 	w.later(time.Minute)
 	for _, key := range []string{"none", "short"} {
-		u := meta.Update{Op: w.id(), Bucket: bucketName, Key: key, TTL: &meta.TTLChange{}}
+		u := ledger.Update{Op: w.id(), Bucket: bucketName, Key: key, TTL: &ledger.TTLChange{}}
 		w.unchanged(func() { w.fails(refused(w.Update(w.ctx, u)), lethe.ErrNoSuchKey) })
 		if _, found, _ := w.Outcome(w.ctx, u.Op); found {
 			w.Fatal("a refused update has an outcome")

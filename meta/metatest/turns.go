@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -24,7 +24,7 @@ func turnTests() []test {
 }
 
 // putIn writes an object of another bucket.
-func (w *world) putIn(bucket, key, body string, ttl time.Duration) meta.Object {
+func (w *world) putIn(bucket, key, body string, ttl time.Duration) ledger.Object {
 	w.Helper()
 	c := w.written(key, body)
 	c.Object.Bucket, c.TTL = bucket, ttl
@@ -35,7 +35,7 @@ func (w *world) putIn(bucket, key, body string, ttl time.Duration) meta.Object {
 func (w *world) tenants(names ...string) (ids []lethe.ID) {
 	w.Helper()
 	for _, name := range names {
-		ids = append(ids, w.bucket(name, meta.BucketSettings{}).ID)
+		ids = append(ids, w.bucket(name, ledger.BucketSettings{}).ID)
 		w.later(time.Microsecond)
 	}
 	return ids
@@ -50,21 +50,21 @@ func turnBuckets(w *world) {
 	w.putIn("b", "k", "4", time.Hour)
 	start := w.now()
 	w.later(10 * time.Minute)
-	a, c := meta.Turn{Bucket: ids[0], After: start.Add(time.Minute)}, meta.Turn{Bucket: ids[2], After: start.Add(2 * time.Minute)}
+	a, c := ledger.Turn{Bucket: ids[0], After: start.Add(time.Minute)}, ledger.Turn{Bucket: ids[2], After: start.Add(2 * time.Minute)}
 	for _, t := range []struct {
-		q    meta.TurnQuery
-		want meta.Turns
+		q    ledger.TurnQuery
+		want ledger.Turns
 	}{
-		{meta.TurnQuery{}, meta.Turns{Due: []meta.Turn{a, c}, Last: ids[2], End: true}},
-		{meta.TurnQuery{Limit: 2}, meta.Turns{Due: []meta.Turn{a}, Last: ids[0]}},
-		{meta.TurnQuery{From: ids[0], Limit: 9}, meta.Turns{Due: []meta.Turn{c}, Last: ids[2], End: true}},
-		{meta.TurnQuery{From: ids[2], Limit: 9}, meta.Turns{Last: ids[2], End: true}},
-		{meta.TurnQuery{Limit: 1}, meta.Turns{Last: first}},
+		{ledger.TurnQuery{}, ledger.Turns{Due: []ledger.Turn{a, c}, Last: ids[2], End: true}},
+		{ledger.TurnQuery{Limit: 2}, ledger.Turns{Due: []ledger.Turn{a}, Last: ids[0]}},
+		{ledger.TurnQuery{From: ids[0], Limit: 9}, ledger.Turns{Due: []ledger.Turn{c}, Last: ids[2], End: true}},
+		{ledger.TurnQuery{From: ids[2], Limit: 9}, ledger.Turns{Last: ids[2], End: true}},
+		{ledger.TurnQuery{Limit: 1}, ledger.Turns{Last: first}},
 		{
-			meta.TurnQuery{After: map[lethe.ID]lethe.Time{ids[0]: a.After + 1, ids[2]: c.After + 1}},
-			meta.Turns{Due: []meta.Turn{{Bucket: ids[2], After: start.Add(3 * time.Minute)}}, Last: ids[2], End: true},
+			ledger.TurnQuery{After: map[lethe.ID]lethe.Time{ids[0]: a.After + 1, ids[2]: c.After + 1}},
+			ledger.Turns{Due: []ledger.Turn{{Bucket: ids[2], After: start.Add(3 * time.Minute)}}, Last: ids[2], End: true},
 		},
-		{meta.TurnQuery{Backend: disk}, meta.Turns{Last: ids[2], End: true}},
+		{ledger.TurnQuery{Backend: disk}, ledger.Turns{Last: ids[2], End: true}},
 	} {
 		equal(w, fmt.Sprintf("%+v", t.q), fmt.Sprintf("%+v", must(w.DueBuckets(w.ctx, t.q))(w)), fmt.Sprintf("%+v", t.want))
 	}
@@ -78,16 +78,16 @@ func turnObjects(w *world) {
 	}
 	start := w.now()
 	w.later(time.Hour)
-	b := meta.Batch{Limit: 4, After: start, Turns: []meta.Turn{{Bucket: ids[1], After: start.Add(14 * time.Second)}, {Bucket: ids[0], After: start}}}
+	b := ledger.Batch{Limit: 4, After: start, Turns: []ledger.Turn{{Bucket: ids[1], After: start.Add(14 * time.Second)}, {Bucket: ids[0], After: start}}}
 	r := must(w.Expire(w.ctx, b))(w)
 	if r.Objects != 4 || r.LastDue != start || r.More {
 		w.Fatalf("expired %+v", r)
 	}
-	left := must(w.DueBuckets(w.ctx, meta.TurnQuery{After: map[lethe.ID]lethe.Time{ids[1]: start.Add(14 * time.Second)}}))(w)
-	equal(w, "left", fmt.Sprint(left.Due), fmt.Sprint([]meta.Turn{{Bucket: ids[0], After: start.Add(3 * time.Second)}}))
+	left := must(w.DueBuckets(w.ctx, ledger.TurnQuery{After: map[lethe.ID]lethe.Time{ids[1]: start.Add(14 * time.Second)}}))(w)
+	equal(w, "left", fmt.Sprint(left.Due), fmt.Sprint([]ledger.Turn{{Bucket: ids[0], After: start.Add(3 * time.Second)}}))
 	equal(w, "left", must(w.ExpireBacklog(w.ctx))(w).Count, 8)
 	w.unchanged(func() {
-		equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{Limit: 4, Turns: []meta.Turn{{Bucket: "nobody"}}}))(w).Objects, 0)
+		equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{Limit: 4, Turns: []ledger.Turn{{Bucket: "nobody"}}}))(w).Objects, 0)
 	})
 }
 
@@ -98,19 +98,19 @@ func turnBlobs(w *world) {
 		w.putIn("b", fmt.Sprint(i), fmt.Sprint("b", i), time.Minute)
 	}
 	w.later(time.Hour)
-	equal(w, "expired", must(w.Expire(w.ctx, meta.Batch{}))(w).Objects, 8)
+	equal(w, "expired", must(w.Expire(w.ctx, ledger.Batch{}))(w).Objects, 8)
 	due := w.now().Add(readGrace)
 	w.ok(w.Abandon(w.ctx, w.begin("nobody's"), false))
 	w.later(readGrace)
-	q := meta.TurnQuery{Backend: disk, Limit: 9}
+	q := ledger.TurnQuery{Backend: disk, Limit: 9}
 	found := must(w.DueBuckets(w.ctx, q))(w)
-	equal(w, "due", fmt.Sprint(found.Due), fmt.Sprint([]meta.Turn{{After: due.Add(-readGrace)}, {Bucket: ids[0], After: due}, {Bucket: ids[1], After: due}}))
-	equal(w, "due elsewhere", len(must(w.DueBuckets(w.ctx, meta.TurnQuery{Backend: "nowhere"}))(w).Due), 0)
+	equal(w, "due", fmt.Sprint(found.Due), fmt.Sprint([]ledger.Turn{{After: due.Add(-readGrace)}, {Bucket: ids[0], After: due}, {Bucket: ids[1], After: due}}))
+	equal(w, "due elsewhere", len(must(w.DueBuckets(w.ctx, ledger.TurnQuery{Backend: "nowhere"}))(w).Due), 0)
 
-	c := must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 5, Turns: []meta.Turn{found.Due[2], found.Due[0]}}))(w)
+	c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 5, Turns: []ledger.Turn{found.Due[2], found.Due[0]}}))(w)
 	equal(w, "claimed", len(c.Blobs), 4) // three of b's, and the one that is nobody's
-	w.settle(c, meta.SettleItem{Result: meta.Gone})
-	c = must(w.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, Turns: found.Due}))(w)
+	w.settle(c, ledger.SettleItem{Result: ledger.Gone})
+	c = must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, Turns: found.Due}))(w)
 	equal(w, "claimed", len(c.Blobs), 5)
 	equal(w, "due", len(must(w.DueBuckets(w.ctx, q))(w).Due), 0)
 	w.ok(refused(w.RecoverClaims(w.ctx, 0, 9)))
@@ -126,12 +126,12 @@ func turnsBounded(w *world) {
 		w.putIn("b", fmt.Sprint(i), fmt.Sprint("b", i), time.Second)
 	}
 	w.later(time.Hour)
-	r := must(w.Expire(w.ctx, meta.Batch{Limit: 10, MaxBlobs: 4, Turns: []meta.Turn{{Bucket: ids[0]}, {Bucket: ids[1]}}}))(w)
+	r := must(w.Expire(w.ctx, ledger.Batch{Limit: 10, MaxBlobs: 4, Turns: []ledger.Turn{{Bucket: ids[0]}, {Bucket: ids[1]}}}))(w)
 	if r.Objects != 4 || r.Blobs != 4 || !r.More {
 		w.Fatalf("expired %+v", r)
 	}
 	w.later(readGrace)
-	equal(w, "condemned of both", len(must(w.DueBuckets(w.ctx, meta.TurnQuery{Backend: disk}))(w).Due), 2)
+	equal(w, "condemned of both", len(must(w.DueBuckets(w.ctx, ledger.TurnQuery{Backend: disk}))(w).Due), 2)
 }
 
 // turnsShared: a blob is the bucket's that had the last reference.
@@ -142,10 +142,10 @@ func turnsShared(w *world) {
 	c.Object.Bucket, c.TTL = "b", time.Second
 	w.commit(c)
 	w.later(time.Hour)
-	equal(w, "blobs", must(w.Expire(w.ctx, meta.Batch{}))(w).Blobs, 1)
+	equal(w, "blobs", must(w.Expire(w.ctx, ledger.Batch{}))(w).Blobs, 1)
 	w.later(readGrace)
-	found := must(w.DueBuckets(w.ctx, meta.TurnQuery{Backend: disk}))(w)
-	equal(w, "due", fmt.Sprint(found.Due), fmt.Sprint([]meta.Turn{{Bucket: ids[0], After: w.now()}}))
+	found := must(w.DueBuckets(w.ctx, ledger.TurnQuery{Backend: disk}))(w)
+	equal(w, "due", fmt.Sprint(found.Due), fmt.Sprint([]ledger.Turn{{Bucket: ids[0], After: w.now()}}))
 }
 
 // turnsFair: the ten objects of one bucket, and their bytes, are gone within a few
@@ -171,7 +171,7 @@ func turnsFair(w *world) {
 		return n
 	}
 	identity := must(w.Identity(w.ctx))(w)
-	expire := &reclaim.Expire{Ledger: w.Ledger, Batch: meta.Batch{Limit: batch, MaxBlobs: batch}}
+	expire := &reclaim.Expire{Ledger: w.Ledger, Batch: ledger.Batch{Limit: batch, MaxBlobs: batch}}
 	clean := &reclaim.Clean{
 		Ledger: w.Ledger, Stores: map[string]blob.Store{disk: memblob.New(memblob.Options{})}, Store: identity.ID,
 		Safety: reclaim.Safety{}.WithDefaults(), Limit: batch, Clock: w.clock,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func uploadTests() []test {
@@ -31,33 +31,33 @@ func uploadTests() []test {
 }
 
 // open opens an upload.
-func (w *world) open(key string) meta.Upload {
+func (w *world) open(key string) ledger.Upload {
 	w.Helper()
-	return must(w.CreateUpload(w.ctx, meta.Upload{Bucket: bucketName, Key: key, Owner: owner}))(w)
+	return must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: key, Owner: owner}))(w)
 }
 
 // partOf uploads a part, still to be committed.
-func (w *world) partOf(u meta.Upload, number int, body string) meta.PartCommit {
+func (w *world) partOf(u ledger.Upload, number int, body string) ledger.PartCommit {
 	w.Helper()
-	p := meta.Part{UploadID: u.ID, Number: number, Size: int64(len(body)), ETag: etag(body), Digest: sum(body)}
+	p := ledger.Part{UploadID: u.ID, Number: number, Size: int64(len(body)), ETag: etag(body), Digest: sum(body)}
 	if body != "" {
-		in := meta.Intent{ID: w.id(), Backend: disk, Size: p.Size, UploadID: u.ID, Part: number}
+		in := ledger.Intent{ID: w.id(), Backend: disk, Size: p.Size, UploadID: u.ID, Part: number}
 		p.BlobID = must(w.Begin(w.ctx, in))(w).ID
 	}
-	return meta.PartCommit{Op: w.id(), Part: p, CRC32C: crc(body), Blocks: blockSums(body)}
+	return ledger.PartCommit{Op: w.id(), Part: p, CRC32C: crc(body), Blocks: blockSums(body)}
 }
 
 // part stores a part.
-func (w *world) part(u meta.Upload, number int, body string) meta.Part {
+func (w *world) part(u ledger.Upload, number int, body string) ledger.Part {
 	w.Helper()
 	return must(w.CommitPart(w.ctx, w.partOf(u, number, body)))(w)
 }
 
 func createUpload(w *world) {
 	b := must(w.Bucket(w.ctx, bucketName))(w)
-	ask := meta.Upload{
+	ask := ledger.Upload{
 		Bucket: bucketName, Key: "k", Owner: "me", TTL: time.Hour,
-		Attrs: meta.Attrs{ContentType: "t"}, Tags: map[string]string{"a": "b"},
+		Attrs: ledger.Attrs{ContentType: "t"}, Tags: map[string]string{"a": "b"},
 	}
 	u := must(w.CreateUpload(w.ctx, ask))(w)
 	if _, err := lethe.ParseID(string(u.ID)); err != nil {
@@ -81,13 +81,13 @@ func noUpload(w *world) {
 		w.unchanged(func() {
 			w.fails(refused(w.Upload(w.ctx, c.bucket, c.key, c.id)), lethe.ErrNoSuchUpload)
 			w.fails(w.AbortUpload(w.ctx, w.id(), c.bucket, c.key, c.id), lethe.ErrNoSuchUpload)
-			done := meta.Completion{Op: w.id(), Bucket: c.bucket, Key: c.key, UploadID: c.id, Parts: []meta.PartName{{Number: 1}}}
+			done := ledger.Completion{Op: w.id(), Bucket: c.bucket, Key: c.key, UploadID: c.id, Parts: []ledger.PartName{{Number: 1}}}
 			w.fails(refused(w.Complete(w.ctx, done)), lethe.ErrNoSuchUpload)
 		})
 	}
 	w.fails(refused(w.UploadByID(w.ctx, w.id())), lethe.ErrNoSuchUpload)
-	w.fails(w.AbortStale(w.ctx, w.id(), meta.Stale{}), lethe.ErrNoSuchUpload)
-	w.fails(refused(w.CommitPart(w.ctx, meta.PartCommit{Op: w.id(), Part: meta.Part{UploadID: w.id(), Number: 1}})), lethe.ErrNoSuchUpload)
+	w.fails(w.AbortStale(w.ctx, w.id(), ledger.Stale{}), lethe.ErrNoSuchUpload)
+	w.fails(refused(w.CommitPart(w.ctx, ledger.PartCommit{Op: w.id(), Part: ledger.Part{UploadID: w.id(), Number: 1}})), lethe.ErrNoSuchUpload)
 	equal(w, "parts", len(must(w.Parts(w.ctx, w.id(), 0, 9))(w)), 0)
 }
 
@@ -98,7 +98,7 @@ func storePart(w *world) {
 	w.later(time.Minute)
 	p := must(w.CommitPart(w.ctx, c))(w)
 	equal(w, "stored", p.CreatedAt, w.now())
-	equal(w, "part", plain(must(w.Parts(w.ctx, u.ID, 0, 9))(w)), plain([]meta.Part{p}))
+	equal(w, "part", plain(must(w.Parts(w.ctx, u.ID, 0, 9))(w)), plain([]ledger.Part{p}))
 	b := w.row(p.BlobID)
 	if b.State != lethe.Live || b.UploadID != u.ID || b.Part != 7 || b.Size != 4 || b.Digest != sum("body") || b.ContentID != "" {
 		w.Fatalf("blob is %+v", b)
@@ -126,7 +126,7 @@ func replacePart(w *world) {
 	w.part(u, 1, "new")
 	w.condemned(old.BlobID, lethe.ReasonPart, w.now().Add(readGrace))
 	parts := must(w.Parts(w.ctx, u.ID, 0, 9))(w)
-	equal(w, "parts", names(parts, func(p meta.Part) string { return p.ETag }), etag("new")+";")
+	equal(w, "parts", names(parts, func(p ledger.Part) string { return p.ETag }), etag("new")+";")
 }
 
 func partRefused(w *world) {
@@ -141,7 +141,7 @@ func partRefused(w *world) {
 	unknown.Part.BlobID = w.id()
 	again := c
 	again.Part.BlobID = kept.BlobID
-	for _, c := range []meta.PartCommit{claimed, unknown, again} {
+	for _, c := range []ledger.PartCommit{claimed, unknown, again} {
 		w.unchanged(func() { w.fails(refused(w.CommitPart(w.ctx, c)), lethe.ErrReaped) })
 	}
 	must(w.CommitPart(w.ctx, c))(w)
@@ -167,7 +167,7 @@ func abort(w *world) {
 	a, b := w.part(u, 1, "a"), w.part(u, 2, "bb")
 	op := w.id()
 	w.ok(w.AbortUpload(w.ctx, op, bucketName, "k", u.ID))
-	for _, p := range []meta.Part{a, b} {
+	for _, p := range []ledger.Part{a, b} {
 		w.condemned(p.BlobID, lethe.ReasonPart, w.now().Add(readGrace))
 	}
 	if out, found, _ := w.Outcome(w.ctx, op); !found || out.What != "abort" {
@@ -191,7 +191,7 @@ func abortPending(w *world) {
 	for _, id := range []lethe.ID{c.Part.BlobID, claimed.Part.BlobID} {
 		w.condemned(id, lethe.ReasonPart, w.now().Add(lateWindow))
 		equal(w, "late until", w.row(id).LateUntil, w.now().Add(lateWindow))
-		equal(w, "claim", w.row(id).Claim, meta.Claim{})
+		equal(w, "claim", w.row(id).Claim, ledger.Claim{})
 	}
 	w.in(other, lethe.Pending)
 	w.fails(w.CondemnIntent(w.ctx, fence, claimed.Part.BlobID), lethe.ErrFenced)
@@ -205,14 +205,14 @@ func listParts(w *world) {
 		w.part(u, n, fmt.Sprint("body", n))
 	}
 	w.part(other, 5, "other")
-	number := func(p meta.Part) string { return fmt.Sprint(p.Number) }
+	number := func(p ledger.Part) string { return fmt.Sprint(p.Number) }
 	equal(w, "all", names(must(w.Parts(w.ctx, u.ID, 0, 0))(w), number), "1;2;30;10000;")
 	equal(w, "page", names(must(w.Parts(w.ctx, u.ID, 1, 2))(w), number), "2;30;")
 	equal(w, "end", names(must(w.Parts(w.ctx, u.ID, 10000, 2))(w), number), "")
 }
 
 func listUploads(w *world) {
-	w.bucket("other", meta.BucketSettings{})
+	w.bucket("other", ledger.BucketSettings{})
 	var ids []lethe.ID
 	for _, k := range []string{"b", "a", "b", "c/1"} {
 		ids = append(ids, w.open(k).ID)
@@ -220,19 +220,19 @@ func listUploads(w *world) {
 	}
 	at := map[lethe.ID]string{ids[0]: "b1", ids[1]: "a", ids[2]: "b2", ids[3]: "c"}
 	for _, c := range []struct {
-		q    meta.UploadQuery
+		q    ledger.UploadQuery
 		want string
 	}{
-		{meta.UploadQuery{}, "a;b1;b2;c;"},
-		{meta.UploadQuery{Prefix: "b"}, "b1;b2;"},
-		{meta.UploadQuery{AfterKey: "b"}, "c;"},
-		{meta.UploadQuery{AfterKey: "b", AfterUpload: ids[0]}, "b2;c;"},
-		{meta.UploadQuery{AfterKey: "a", AfterUpload: ids[3]}, "b1;b2;c;"},
-		{meta.UploadQuery{Limit: 2}, "a;b1;"},
+		{ledger.UploadQuery{}, "a;b1;b2;c;"},
+		{ledger.UploadQuery{Prefix: "b"}, "b1;b2;"},
+		{ledger.UploadQuery{AfterKey: "b"}, "c;"},
+		{ledger.UploadQuery{AfterKey: "b", AfterUpload: ids[0]}, "b2;c;"},
+		{ledger.UploadQuery{AfterKey: "a", AfterUpload: ids[3]}, "b1;b2;c;"},
+		{ledger.UploadQuery{Limit: 2}, "a;b1;"},
 	} {
 		c.q.Bucket = bucketName
 		list := must(w.Uploads(w.ctx, c.q))(w)
-		equal(w, fmt.Sprintf("%+v", c.q), names(list, func(u meta.Upload) string { return at[u.ID] }), c.want)
+		equal(w, fmt.Sprintf("%+v", c.q), names(list, func(u ledger.Upload) string { return at[u.ID] }), c.want)
 	}
-	equal(w, "other", len(must(w.Uploads(w.ctx, meta.UploadQuery{Bucket: "other"}))(w)), 0)
+	equal(w, "other", len(must(w.Uploads(w.ctx, ledger.UploadQuery{Bucket: "other"}))(w)), 0)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 func verifyTests() []test {
@@ -21,12 +21,12 @@ func verifyTests() []test {
 }
 
 func totals(w *world) {
-	must(w.AddBackend(w.ctx, meta.Backend{ID: "another"}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: "another"}))(w)
 	equal(w, "totals", len(must(w.Totals(w.ctx))(w)), 0)
 	w.begin("pending")
 	w.put("k", "live")
-	must(w.Begin(w.ctx, meta.Intent{ID: w.id(), Backend: "another", Size: 3}))(w)
-	equal(w, "totals", plain(must(w.Totals(w.ctx))(w)), plain([]meta.Total{
+	must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: "another", Size: 3}))(w)
+	equal(w, "totals", plain(must(w.Totals(w.ctx))(w)), plain([]ledger.Total{
 		{Backend: "another", State: lethe.Pending, Blobs: 1, Bytes: 3},
 		{Backend: disk, State: lethe.Pending, Blobs: 1, Bytes: 7},
 		{Backend: disk, State: lethe.Live, Blobs: 1, Bytes: 4},
@@ -45,12 +45,12 @@ func blobPages(w *world) {
 	w.later(time.Second)
 	w.put("k", "live")
 	c := w.onlyBlob("k").ID
-	page := func(q meta.BlobQuery) string { return fmt.Sprint(blobIDs(must(w.Blobs(w.ctx, q))(w))) }
+	page := func(q ledger.BlobQuery) string { return fmt.Sprint(blobIDs(must(w.Blobs(w.ctx, q))(w))) }
 	ids := []lethe.ID{min(a, b), max(a, b), c}
-	equal(w, "all", page(meta.BlobQuery{}), fmt.Sprint(ids))
-	equal(w, "page", page(meta.BlobQuery{After: ids[0], Limit: 1}), fmt.Sprint(ids[1:2]))
-	equal(w, "live", page(meta.BlobQuery{States: []lethe.State{lethe.Live, lethe.Dead}}), fmt.Sprint(ids[2:]))
-	equal(w, "elsewhere", page(meta.BlobQuery{Backend: "tape"}), "[]")
+	equal(w, "all", page(ledger.BlobQuery{}), fmt.Sprint(ids))
+	equal(w, "page", page(ledger.BlobQuery{After: ids[0], Limit: 1}), fmt.Sprint(ids[1:2]))
+	equal(w, "live", page(ledger.BlobQuery{States: []lethe.State{lethe.Live, lethe.Dead}}), fmt.Sprint(ids[2:]))
+	equal(w, "elsewhere", page(ledger.BlobQuery{Backend: "tape"}), "[]")
 }
 
 func blobsByID(w *world) {
@@ -114,7 +114,7 @@ func life(w *world) {
 		func() { w.finish(u, "whole", w.part(u, 2, "other part")) },
 		func() { w.remove("b") },
 		func() { w.later(time.Hour) },
-		func() { must(w.Expire(w.ctx, meta.Batch{}))(w) },
+		func() { must(w.Expire(w.ctx, ledger.Batch{}))(w) },
 		func() {
 			in := w.silent()
 			w.ok(w.CondemnIntent(w.ctx, in.Fence, in.Intents[0].Blob.ID))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 const orphanGrace = 48 * time.Hour
@@ -28,42 +28,42 @@ func walkTests() []test {
 }
 
 // walkOver begins a walk over the disk.
-func (w *world) walkOver() meta.Walk {
+func (w *world) walkOver() ledger.Walk {
 	w.Helper()
-	return must(w.BeginWalk(w.ctx, meta.WalkStart{ID: w.id(), Backend: disk, GiveUp: 24 * time.Hour}))(w)
+	return must(w.BeginWalk(w.ctx, ledger.WalkStart{ID: w.id(), Backend: disk, GiveUp: 24 * time.Hour}))(w)
 }
 
 // sees records findings of one kind.
-func (w *world) sees(walk meta.Walk, kind meta.FindingKind, keys ...string) {
+func (w *world) sees(walk ledger.Walk, kind ledger.FindingKind, keys ...string) {
 	w.Helper()
-	s := meta.Sighting{Walk: walk.ID}
+	s := ledger.Sighting{Walk: walk.ID}
 	for _, k := range keys {
-		s.Findings = append(s.Findings, meta.Finding{Key: k, Kind: kind, Size: 7, Detail: "detail"})
+		s.Findings = append(s.Findings, ledger.Finding{Key: k, Kind: kind, Size: 7, Detail: "detail"})
 	}
 	equal(w, "recorded", must(w.Sight(w.ctx, s))(w), len(keys))
 }
 
 // whole ends the comparison of a walk.
-func (w *world) whole(walk meta.Walk) {
+func (w *world) whole(walk ledger.Walk) {
 	w.Helper()
-	w.ok(w.SaveWalk(w.ctx, meta.WalkStep{ID: walk.ID, From: walk.Place, To: meta.WalkDone}))
+	w.ok(w.SaveWalk(w.ctx, ledger.WalkStep{ID: walk.ID, From: walk.Place, To: ledger.WalkDone}))
 }
 
 // walked is a whole walk that saw orphans.
-func (w *world) walked(keys ...string) meta.Walk {
+func (w *world) walked(keys ...string) ledger.Walk {
 	w.Helper()
 	walk := w.walkOver()
-	w.sees(walk, meta.FoundOrphan, keys...)
+	w.sees(walk, ledger.FoundOrphan, keys...)
 	w.whole(walk)
 	return walk
 }
 
-func (w *world) endWalk(walk meta.Walk) meta.WalkEnded {
+func (w *world) endWalk(walk ledger.Walk) ledger.WalkEnded {
 	w.Helper()
-	return must(w.FinishWalk(w.ctx, meta.WalkEnd{ID: walk.ID, Outcome: "ok"}))(w)
+	return must(w.FinishWalk(w.ctx, ledger.WalkEnd{ID: walk.ID, Outcome: "ok"}))(w)
 }
 
-func (w *world) findings(q meta.FindingQuery) string {
+func (w *world) findings(q ledger.FindingQuery) string {
 	w.Helper()
 	return plain(must(w.Findings(w.ctx, q))(w))
 }
@@ -71,31 +71,31 @@ func (w *world) findings(q meta.FindingQuery) string {
 // orphanKey is the key of a blob that never had a row.
 func (w *world) orphanKey() string { return lethe.BlobKey(must(w.Identity(w.ctx))(w).ID, w.id()) }
 
-func (w *world) condemns(walk meta.Walk) meta.Orphans {
+func (w *world) condemns(walk ledger.Walk) ledger.Orphans {
 	w.Helper()
-	return must(w.CondemnOrphans(w.ctx, meta.OrphanRequest{Walk: walk.ID, Backend: disk, Grace: orphanGrace}))(w)
+	return must(w.CondemnOrphans(w.ctx, ledger.OrphanRequest{Walk: walk.ID, Backend: disk, Grace: orphanGrace}))(w)
 }
 
 func walks(w *world) {
 	walk := w.walkOver()
-	equal(w, "walk", plain(walk), plain(meta.Walk{ID: walk.ID, Backend: disk, StartedAt: w.now(), SavedAt: w.now()}))
+	equal(w, "walk", plain(walk), plain(ledger.Walk{ID: walk.ID, Backend: disk, StartedAt: w.now(), SavedAt: w.now()}))
 	begun := w.now()
 	w.later(time.Minute)
 	place := w.id()
-	w.ok(w.SaveWalk(w.ctx, meta.WalkStep{ID: walk.ID, To: place, Counts: map[string]int64{"keys": 3}}))
-	w.fails(w.SaveWalk(w.ctx, meta.WalkStep{ID: walk.ID, To: meta.WalkDone}), lethe.ErrFenced)
+	w.ok(w.SaveWalk(w.ctx, ledger.WalkStep{ID: walk.ID, To: place, Counts: map[string]int64{"keys": 3}}))
+	w.fails(w.SaveWalk(w.ctx, ledger.WalkStep{ID: walk.ID, To: ledger.WalkDone}), lethe.ErrFenced)
 	again := w.walkOver()
-	equal(w, "taken up", plain(again), plain(meta.Walk{
+	equal(w, "taken up", plain(again), plain(ledger.Walk{
 		ID: walk.ID, Backend: disk, StartedAt: begun, SavedAt: w.now(), Place: place, Counts: map[string]int64{"keys": 3},
 	}))
-	ended := must(w.FinishWalk(w.ctx, meta.WalkEnd{ID: walk.ID, Outcome: "ok", Counts: map[string]int64{"keys": 4}}))(w)
-	equal(w, "ended", ended, meta.WalkEnded{})
-	w.fails(refused(w.FinishWalk(w.ctx, meta.WalkEnd{ID: walk.ID})), lethe.ErrFenced)
-	w.fails(w.SaveWalk(w.ctx, meta.WalkStep{ID: walk.ID, From: place, To: meta.WalkDone}), lethe.ErrFenced)
+	ended := must(w.FinishWalk(w.ctx, ledger.WalkEnd{ID: walk.ID, Outcome: "ok", Counts: map[string]int64{"keys": 4}}))(w)
+	equal(w, "ended", ended, ledger.WalkEnded{})
+	w.fails(refused(w.FinishWalk(w.ctx, ledger.WalkEnd{ID: walk.ID})), lethe.ErrFenced)
+	w.fails(w.SaveWalk(w.ctx, ledger.WalkStep{ID: walk.ID, From: place, To: ledger.WalkDone}), lethe.ErrFenced)
 	list := must(w.Walks(w.ctx, disk, 1))(w)
 	again.FinishedAt, again.Outcome, again.Counts = w.now(), "ok", map[string]int64{"keys": 4}
-	equal(w, "walks", plain(list), plain([]meta.Walk{again}))
-	w.fails(refused(w.BeginWalk(w.ctx, meta.WalkStart{ID: w.id(), Backend: "nowhere"})), lethe.ErrBackendMismatch)
+	equal(w, "walks", plain(list), plain([]ledger.Walk{again}))
+	w.fails(refused(w.BeginWalk(w.ctx, ledger.WalkStart{ID: w.id(), Backend: "nowhere"})), lethe.ErrBackendMismatch)
 	for range 40 {
 		w.later(time.Minute)
 		w.endWalk(w.walkOver())
@@ -112,9 +112,9 @@ func walkCutOff(w *world) {
 	if fresh.ID == old.ID {
 		w.Fatal("it was taken up after a day")
 	}
-	w.fails(w.SaveWalk(w.ctx, meta.WalkStep{ID: old.ID, To: meta.WalkDone}), lethe.ErrFenced)
+	w.fails(w.SaveWalk(w.ctx, ledger.WalkStep{ID: old.ID, To: ledger.WalkDone}), lethe.ErrFenced)
 	list := must(w.Walks(w.ctx, disk, 0))(w)
-	equal(w, "walks", names(list, func(m meta.Walk) string { return string(m.ID) }), string(fresh.ID+";"+old.ID+";"))
+	equal(w, "walks", names(list, func(m ledger.Walk) string { return string(m.ID) }), string(fresh.ID+";"+old.ID+";"))
 	equal(w, "given up", list[1].FinishedAt, w.now())
 }
 
@@ -124,45 +124,45 @@ func stubs(w *world) {
 	w.begin("pending")
 	all := must(w.BlobStubs(w.ctx, "", 10))(w)
 	equal(w, "stubs", len(all), 2)
-	equal(w, "first", all[0], meta.Stub{ID: w.onlyBlob("k").ID, Backend: disk, State: lethe.Live, Size: 4})
+	equal(w, "first", all[0], ledger.Stub{ID: w.onlyBlob("k").ID, Backend: disk, State: lethe.Live, Size: 4})
 	equal(w, "page", plain(must(w.BlobStubs(w.ctx, "", 1))(w)), plain(all[:1]))
 	equal(w, "next page", plain(must(w.BlobStubs(w.ctx, all[0].ID, 1))(w)), plain(all[1:]))
 }
 
 func findings(w *world) {
 	walk := w.walkOver()
-	w.sees(walk, meta.FoundOrphan, "b", "a")
+	w.sees(walk, ledger.FoundOrphan, "b", "a")
 	first := w.now()
-	w.sees(walk, meta.FoundForeign, "c")
-	want := func(key string, kind meta.FindingKind, at lethe.Time) meta.Finding {
-		return meta.Finding{
+	w.sees(walk, ledger.FoundForeign, "c")
+	want := func(key string, kind ledger.FindingKind, at lethe.Time) ledger.Finding {
+		return ledger.Finding{
 			Backend: disk, Key: key, Kind: kind, Size: 7, Detail: "detail",
 			FirstAt: at, LastAt: w.now(), FirstWalk: walk.ID, LastWalk: walk.ID,
 		}
 	}
-	a, b, c := want("a", meta.FoundOrphan, first), want("b", meta.FoundOrphan, first), want("c", meta.FoundForeign, first)
-	equal(w, "findings", w.findings(meta.FindingQuery{}), plain([]meta.Finding{a, b, c}))
-	equal(w, "of a kind", w.findings(meta.FindingQuery{Kind: meta.FoundForeign, Backend: disk}), plain([]meta.Finding{c}))
-	equal(w, "page", w.findings(meta.FindingQuery{AfterBackend: disk, AfterKey: "a", Limit: 1}), plain([]meta.Finding{b}))
-	equal(w, "elsewhere", w.findings(meta.FindingQuery{Backend: "tape"}), plain([]meta.Finding(nil)))
+	a, b, c := want("a", ledger.FoundOrphan, first), want("b", ledger.FoundOrphan, first), want("c", ledger.FoundForeign, first)
+	equal(w, "findings", w.findings(ledger.FindingQuery{}), plain([]ledger.Finding{a, b, c}))
+	equal(w, "of a kind", w.findings(ledger.FindingQuery{Kind: ledger.FoundForeign, Backend: disk}), plain([]ledger.Finding{c}))
+	equal(w, "page", w.findings(ledger.FindingQuery{AfterBackend: disk, AfterKey: "a", Limit: 1}), plain([]ledger.Finding{b}))
+	equal(w, "elsewhere", w.findings(ledger.FindingQuery{Backend: "tape"}), plain([]ledger.Finding(nil)))
 	w.later(time.Minute)
-	w.sees(walk, meta.FoundOrphan, "a", "c")
-	a, c = want("a", meta.FoundOrphan, first), want("c", meta.FoundOrphan, w.now())
-	equal(w, "seen again", w.findings(meta.FindingQuery{}), plain([]meta.Finding{a, b, c}))
+	w.sees(walk, ledger.FoundOrphan, "a", "c")
+	a, c = want("a", ledger.FoundOrphan, first), want("c", ledger.FoundOrphan, w.now())
+	equal(w, "seen again", w.findings(ledger.FindingQuery{}), plain([]ledger.Finding{a, b, c}))
 	w.endWalk(walk)
-	w.fails(refused(w.Sight(w.ctx, meta.Sighting{Walk: walk.ID, Findings: []meta.Finding{a}})), lethe.ErrFenced)
+	w.fails(refused(w.Sight(w.ctx, ledger.Sighting{Walk: walk.ID, Findings: []ledger.Finding{a}})), lethe.ErrFenced)
 }
 
 func findingsBounded(w *world) {
 	walk := w.walkOver()
-	s := meta.Sighting{Walk: walk.ID, Limit: 3}
+	s := ledger.Sighting{Walk: walk.ID, Limit: 3}
 	for i := range 5 {
-		s.Findings = append(s.Findings, meta.Finding{Key: fmt.Sprint(i), Kind: meta.FoundForeign})
+		s.Findings = append(s.Findings, ledger.Finding{Key: fmt.Sprint(i), Kind: ledger.FoundForeign})
 	}
 	equal(w, "recorded", must(w.Sight(w.ctx, s))(w), 3)
 	equal(w, "recorded again", must(w.Sight(w.ctx, s))(w), 3)
-	equal(w, "findings", len(must(w.Findings(w.ctx, meta.FindingQuery{}))(w)), 3)
-	equal(w, "nothing", must(w.Sight(w.ctx, meta.Sighting{Walk: walk.ID}))(w), 0)
+	equal(w, "findings", len(must(w.Findings(w.ctx, ledger.FindingQuery{}))(w)), 3)
+	equal(w, "nothing", must(w.Sight(w.ctx, ledger.Sighting{Walk: walk.ID}))(w), 0)
 }
 
 // findingsForgotten: a whole walk forgets what it did not come upon; what it had
@@ -171,30 +171,30 @@ func findingsForgotten(w *world) {
 	w.put("k", "body")
 	content, id := w.get("k").Object.ContentID, w.onlyBlob("k").ID
 	walk := w.walkOver()
-	w.sees(walk, meta.FoundForeign, "f")
-	missing := []meta.Finding{
-		{Key: "m", Kind: meta.FoundMissing, Content: content}, {Key: "n", Kind: meta.FoundSize, Content: content, Segment: 1},
-		{Key: "o", Kind: meta.FoundMissing},
+	w.sees(walk, ledger.FoundForeign, "f")
+	missing := []ledger.Finding{
+		{Key: "m", Kind: ledger.FoundMissing, Content: content}, {Key: "n", Kind: ledger.FoundSize, Content: content, Segment: 1},
+		{Key: "o", Kind: ledger.FoundMissing},
 	}
-	must(w.Sight(w.ctx, meta.Sighting{Walk: walk.ID, Findings: missing}))(w)
+	must(w.Sight(w.ctx, ledger.Sighting{Walk: walk.ID, Findings: missing}))(w)
 	w.whole(walk)
-	equal(w, "ended", w.endWalk(walk), meta.WalkEnded{})
+	equal(w, "ended", w.endWalk(walk), ledger.WalkEnded{})
 	w.later(time.Second)
 	cut := w.walkOver()
-	equal(w, "not whole", w.endWalk(cut), meta.WalkEnded{})
+	equal(w, "not whole", w.endWalk(cut), ledger.WalkEnded{})
 	must(w.MarkSuspect(w.ctx, []lethe.ID{id}, "x"))(w)
 	w.later(time.Second)
 	again := w.walkOver()
-	must(w.Sight(w.ctx, meta.Sighting{Walk: again.ID, Findings: missing}))(w)
+	must(w.Sight(w.ctx, ledger.Sighting{Walk: again.ID, Findings: missing}))(w)
 	w.whole(again)
-	equal(w, "seen again", w.endWalk(again), meta.WalkEnded{Gone: 1})
+	equal(w, "seen again", w.endWalk(again), ledger.WalkEnded{Gone: 1})
 	must(w.MarkSound(w.ctx, []lethe.ID{id}, 0))(w)
 	w.later(time.Second)
 	last := w.walkOver()
 	w.whole(last)
-	equal(w, "healed", w.endWalk(last), meta.WalkEnded{Healed: 1, Gone: 2})
+	equal(w, "healed", w.endWalk(last), ledger.WalkEnded{Healed: 1, Gone: 2})
 	equal(w, "counted", must(w.Walks(w.ctx, disk, 1))(w)[0].Counts["healed"], 1)
-	equal(w, "findings", len(must(w.Findings(w.ctx, meta.FindingQuery{}))(w)), 0)
+	equal(w, "findings", len(must(w.Findings(w.ctx, ledger.FindingQuery{}))(w)), 0)
 }
 
 func orphans(w *world) {
@@ -203,7 +203,7 @@ func orphans(w *world) {
 	w.endWalk(w.walked(keys...))
 	w.later(orphanGrace)
 	walk := w.walked(keys...)
-	r := meta.OrphanRequest{Walk: walk.ID, Backend: disk, Epoch: 4, Grace: orphanGrace, Limit: 2}
+	r := ledger.OrphanRequest{Walk: walk.ID, Backend: disk, Epoch: 4, Grace: orphanGrace, Limit: 2}
 	r.Only = []string{}
 	equal(w, "none of them", must(w.CondemnOrphans(w.ctx, r))(w).Seen, 0)
 	r.Only = []string{keys[1], w.orphanKey()}
@@ -217,20 +217,20 @@ func orphans(w *world) {
 	two := must(w.CondemnOrphans(w.ctx, r))(w)
 	equal(w, "condemned", len(only.Blobs)+len(one.Blobs)+len(two.Blobs), 3)
 	b := w.row(two.Blobs[0].ID)
-	equal(w, "row", b, meta.Blob{
+	equal(w, "row", b, ledger.Blob{
 		ID: b.ID, Backend: disk, State: lethe.Condemned, Size: 7, Reason: lethe.ReasonOrphan,
 		CreatedAt: w.now(), BeatAt: w.now(), DiedAt: w.now(), DueAt: w.now(),
 	})
 	equal(w, "answered", two.Blobs[0], b)
 	w.sound()
 	w.totals(0, 0, 3, 0)
-	equal(w, "findings", len(must(w.Findings(w.ctx, meta.FindingQuery{}))(w)), 0)
+	equal(w, "findings", len(must(w.Findings(w.ctx, ledger.FindingQuery{}))(w)), 0)
 	equal(w, "no more", w.orphansLeft(r), 0)
 	equal(w, "deleted", w.clean().Gone, 3)
 	w.totals(0, 0, 0, 0)
 }
 
-func (w *world) orphansLeft(r meta.OrphanRequest) int {
+func (w *world) orphansLeft(r ledger.OrphanRequest) int {
 	w.Helper()
 	r.After = ""
 	return must(w.CondemnOrphans(w.ctx, r))(w).Seen
@@ -242,8 +242,8 @@ func orphansRefused(w *world) {
 	w.endWalk(w.walked(key))
 	w.later(orphanGrace)
 	walk := w.walkOver()
-	w.sees(walk, meta.FoundOrphan, key)
-	r := meta.OrphanRequest{Walk: walk.ID, Backend: disk, Epoch: 4, Grace: orphanGrace}
+	w.sees(walk, ledger.FoundOrphan, key)
+	r := ledger.OrphanRequest{Walk: walk.ID, Backend: disk, Epoch: 4, Grace: orphanGrace}
 	try := func() error { return refused(w.CondemnOrphans(w.ctx, r)) }
 	w.unchanged(func() { w.fails(try(), lethe.ErrFenced) }) // not all was compared
 	w.whole(walk)
@@ -258,7 +258,7 @@ func orphansRefused(w *world) {
 	w.later(-2 * time.Minute)
 	w.unchanged(func() { w.fails(try(), lethe.ErrClock) }) // the machine's clock ran back
 	w.later(2 * time.Minute)
-	must(w.AddBackend(w.ctx, meta.Backend{ID: "tape"}))(w)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: "tape"}))(w)
 	r.Backend = "tape"
 	w.unchanged(func() { w.fails(try(), lethe.ErrFenced) })
 	r.Backend = "nowhere"
@@ -273,8 +273,8 @@ func orphansRefused(w *world) {
 func orphansUnripe(w *world) {
 	old, unseen := w.orphanKey(), w.orphanKey()
 	first := w.walkOver()
-	w.sees(first, meta.FoundOrphan, old, unseen)
-	w.sees(first, meta.FoundForeign, "foreign")
+	w.sees(first, ledger.FoundOrphan, old, unseen)
+	w.sees(first, ledger.FoundForeign, "foreign")
 	w.whole(first)
 	equal(w, "seen once", w.condemns(first).Seen, 0)
 	w.later(orphanGrace)
@@ -282,8 +282,8 @@ func orphansUnripe(w *world) {
 	w.endWalk(first)
 	young, late := w.orphanKey(), w.orphanKey()
 	second := w.walkOver()
-	w.sees(second, meta.FoundOrphan, old, young)
-	w.sees(second, meta.FoundForeign, "foreign")
+	w.sees(second, ledger.FoundOrphan, old, young)
+	w.sees(second, ledger.FoundForeign, "foreign")
 	w.whole(second)
 	got := w.condemns(second)
 	equal(w, "condemned", len(got.Blobs), 1)
@@ -306,17 +306,17 @@ func orphansExplained(w *world) {
 	equal(w, "condemned", len(got.Blobs), 0)
 	equal(w, "explained", got.Explained, 1)
 	w.in(id, lethe.Pending)
-	equal(w, "findings", len(must(w.Findings(w.ctx, meta.FindingQuery{}))(w)), 0)
+	equal(w, "findings", len(must(w.Findings(w.ctx, ledger.FindingQuery{}))(w)), 0)
 }
 
 func standings(w *world) {
 	w.put("a", "shared")
 	w.put("b", "shared")
-	w.bucket("kept", meta.BucketSettings{Undo: time.Hour})
+	w.bucket("kept", ledger.BucketSettings{Undo: time.Hour})
 	c := w.written("c", "shared")
 	c.Object.Bucket = "kept"
 	w.commit(c)
-	d := meta.Deletion{Op: w.id(), Bucket: "kept", Items: []meta.DeleteItem{{Key: "c"}}}
+	d := ledger.Deletion{Op: w.id(), Bucket: "kept", Items: []ledger.DeleteItem{{Key: "c"}}}
 	must(w.Delete(w.ctx, d))(w)
 	u := w.open("m")
 	part := w.part(u, 1, "part")
@@ -339,10 +339,10 @@ func standings(w *world) {
 
 func walksRemoved(w *world) {
 	w.tapes()
-	walk := must(w.BeginWalk(w.ctx, meta.WalkStart{ID: w.id(), Backend: tape}))(w)
-	w.sees(walk, meta.FoundForeign, "f")
+	walk := must(w.BeginWalk(w.ctx, ledger.WalkStart{ID: w.id(), Backend: tape}))(w)
+	w.sees(walk, ledger.FoundForeign, "f")
 	w.ok(w.SetDraining(w.ctx, tape, true))
 	w.ok(w.RemoveBackend(w.ctx, tape))
 	equal(w, "walks", len(must(w.Walks(w.ctx, tape, 0))(w)), 0)
-	equal(w, "findings", len(must(w.Findings(w.ctx, meta.FindingQuery{}))(w)), 0)
+	equal(w, "findings", len(must(w.Findings(w.ctx, ledger.FindingQuery{}))(w)), 0)
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
 // Objects is what it needs of the store; *object.Store satisfies it.
 type Objects interface {
-	Head(ctx context.Context, r object.GetRequest) (meta.Object, error)
+	Head(ctx context.Context, r object.GetRequest) (ledger.Object, error)
 	Put(ctx context.Context, r object.PutRequest) (object.PutResult, error)
 }
 

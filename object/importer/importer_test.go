@@ -18,6 +18,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/object"
@@ -41,7 +42,7 @@ func newWorld(t *testing.T) *world {
 	db := memmeta.New(meta.Options{Clock: lethe.SystemClock{}})
 	who, err := db.Identity(t.Context())
 	w.must(err)
-	_, err = db.AddBackend(t.Context(), meta.Backend{ID: "memory"})
+	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "memory"})
 	w.must(err)
 	w.id = who.ID
 	w.store, err = object.New(object.Options{
@@ -49,7 +50,7 @@ func newWorld(t *testing.T) *world {
 		Clock: lethe.SystemClock{}, Small: 100, MinPart: 5, Beat: time.Minute, MinAge: 10 * time.Minute, ReadGrace: time.Minute,
 	})
 	w.must(err)
-	_, err = w.store.CreateBucket(t.Context(), meta.Bucket{Name: "b", Owner: "alice"})
+	_, err = w.store.CreateBucket(t.Context(), ledger.Bucket{Name: "b", Owner: "alice"})
 	w.must(err)
 	src, err := fsblob.Open(fsblob.Options{Root: w.root, NoSync: true})
 	w.must(err)

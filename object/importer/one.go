@@ -13,7 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -107,8 +107,8 @@ func (i *Importer) put(ctx context.Context, item Item, info blob.ForeignInfo) (o
 	defer body.Close()
 	made, err := i.o.Objects.Put(ctx, object.PutRequest{
 		Bucket: item.Bucket, Key: item.Key, Body: body, Size: info.Size, MD5: info.MD5, Attrs: i.attrs(info), TTL: item.TTL,
-		If:     meta.Precondition{IfNoneMatch: "*"},
-		Finish: func(*meta.Attrs) error { return i.unchanged(ctx, info) },
+		If:     ledger.Precondition{IfNoneMatch: "*"},
+		Finish: func(*ledger.Attrs) error { return i.unchanged(ctx, info) },
 	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, lethe.ErrPreconditionFailed) {
 		// Bytes that end early or have another digest are mostly being written.
@@ -160,14 +160,14 @@ func (i *Importer) unchanged(ctx context.Context, info blob.ForeignInfo) error {
 }
 
 // attrs are what the owner gave the bytes, with the mark.
-func (i *Importer) attrs(info blob.ForeignInfo) meta.Attrs {
+func (i *Importer) attrs(info blob.ForeignInfo) ledger.Attrs {
 	user := maps.Clone(info.User)
 	if user == nil {
 		user = map[string]string{}
 	}
 	user[Mark] = i.mark(info)
 	h := info.Headers
-	return meta.Attrs{
+	return ledger.Attrs{
 		ContentType: h["Content-Type"], ContentEncoding: h["Content-Encoding"], ContentDisposition: h["Content-Disposition"],
 		ContentLanguage: h["Content-Language"], CacheControl: h["Cache-Control"], Expires: h["Expires"], User: user,
 	}
@@ -175,7 +175,7 @@ func (i *Importer) attrs(info blob.ForeignInfo) meta.Attrs {
 
 // compare says whether an object holds the bytes: by its mark, else by their MD5,
 // which is read where the backend does not tell it.
-func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o meta.Object) (Outcome, string, error) {
+func (i *Importer) compare(ctx context.Context, info blob.ForeignInfo, o ledger.Object) (Outcome, string, error) {
 	if o.Size == info.Size && o.Attrs.User[Mark] == i.mark(info) {
 		return Already, "", nil
 	}

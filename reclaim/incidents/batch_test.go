@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // condemnSome stores n objects and deletes them; what is due is n blobs.
@@ -269,7 +269,7 @@ func TestOrchestrator651_ExhaustedRowsLeakQuota(t *testing.T) {
 // exhaust uses up the attempts of a blob on a backend whose quota it needs.
 func exhaust(w *world, leave func(w *world, dead lethe.ID)) {
 	body := func(c string) string { return c + "23456789 123456789 123456789 123456789" }
-	_, err := w.ledger.AddBackend(w.ctx, meta.Backend{ID: backend, Quota: 100})
+	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: backend, Quota: 100})
 	w.must(err)
 	w.put("b/kept", body("a"))
 	w.put("b/gone", body("b"))

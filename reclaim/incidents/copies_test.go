@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -271,7 +271,7 @@ func TestOrchestrator1527_CleanupOfADiscardedCopy(t *testing.T) {
 // in the transaction that makes the intent, exactly, whoever else takes some.
 func TestOrchestrator1388_InstancesWriteBeyondTheQuota(t *testing.T) {
 	setting{}.everywhere(t, func(w *world) {
-		_, err := w.ledger.AddBackend(w.ctx, meta.Backend{ID: backend, Quota: 10 * small})
+		_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: backend, Quota: 10 * small})
 		w.must(err)
 		others, first := w.instance(w.ledger), w.objects
 		body := func(c string) string { return strings.Repeat(c, 3*small) }

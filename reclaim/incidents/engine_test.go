@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -23,7 +23,7 @@ func (w *world) clean() *reclaim.Clean {
 }
 
 func (w *world) expire() *reclaim.Expire {
-	return &reclaim.Expire{Ledger: w.ledger, Batch: meta.Batch{Limit: limit, MaxBlobs: 2 * limit}}
+	return &reclaim.Expire{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit, MaxBlobs: 2 * limit}}
 }
 
 func (w *world) watch() *reclaim.Watch {
@@ -39,7 +39,7 @@ func (w *world) routines() []reclaim.Routine {
 	all := []reclaim.Routine{
 		w.expire(), w.reap(),
 		&reclaim.Uploads{Ledger: w.ledger, Safety: w.safety, Limit: limit},
-		&reclaim.Purge{Ledger: w.ledger, Batch: meta.Batch{Limit: limit}},
+		&reclaim.Purge{Ledger: w.ledger, Batch: ledger.Batch{Limit: limit}},
 		w.watch(), w.clean(),
 	}
 	if len(w.order) > 1 {
@@ -101,9 +101,9 @@ func (w *world) engine() (failed error) {
 }
 
 // blobs lists the ledger's rows in the states, all if none is named.
-func (w *world) blobs(states ...lethe.State) []meta.Blob {
+func (w *world) blobs(states ...lethe.State) []ledger.Blob {
 	w.Helper()
-	rows, err := w.ledger.wholeLedger.Blobs(w.ctx, meta.BlobQuery{States: states, Limit: 10_000})
+	rows, err := w.ledger.wholeLedger.Blobs(w.ctx, ledger.BlobQuery{States: states, Limit: 10_000})
 	w.must(err)
 	return rows
 }
@@ -192,7 +192,7 @@ func (w *world) counted(alive map[string]string) {
 				want++
 			}
 		}
-		page, err := w.objects.List(w.ctx, meta.ListQuery{Bucket: bucket, Limit: 1000})
+		page, err := w.objects.List(w.ctx, ledger.ListQuery{Bucket: bucket, Limit: 1000})
 		w.must(err)
 		equal(w, "objects in bucket "+bucket, len(page.Objects), want)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -27,9 +27,9 @@ type hooked struct {
 	// around, if set, is called in place of a method; do is the method.
 	around func(method string, do func() error) error
 	// What was asked last, to be asked again.
-	commit     meta.Commit
-	deletion   meta.Deletion
-	settlement meta.Settlement
+	commit     ledger.Commit
+	deletion   ledger.Deletion
+	settlement ledger.Settlement
 }
 
 func hook[T any](h *hooked, method string, do func() (T, error)) (T, error) {
@@ -44,34 +44,34 @@ func hook[T any](h *hooked, method string, do func() (T, error)) (T, error) {
 	return out, err
 }
 
-func (h *hooked) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
-	return hook(h, "begin", func() (meta.Blob, error) { return h.wholeLedger.Begin(ctx, in) })
+func (h *hooked) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
+	return hook(h, "begin", func() (ledger.Blob, error) { return h.wholeLedger.Begin(ctx, in) })
 }
 
-func (h *hooked) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
+func (h *hooked) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	h.commit = c
-	return hook(h, "commit", func() (meta.Committed, error) { return h.wholeLedger.Commit(ctx, c) })
+	return hook(h, "commit", func() (ledger.Committed, error) { return h.wholeLedger.Commit(ctx, c) })
 }
 
-func (h *hooked) Complete(ctx context.Context, c meta.Completion) (meta.Committed, error) {
-	return hook(h, "complete", func() (meta.Committed, error) { return h.wholeLedger.Complete(ctx, c) })
+func (h *hooked) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
+	return hook(h, "complete", func() (ledger.Committed, error) { return h.wholeLedger.Complete(ctx, c) })
 }
 
-func (h *hooked) CommitPart(ctx context.Context, c meta.PartCommit) (meta.Part, error) {
-	return hook(h, "commit part", func() (meta.Part, error) { return h.wholeLedger.CommitPart(ctx, c) })
+func (h *hooked) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
+	return hook(h, "commit part", func() (ledger.Part, error) { return h.wholeLedger.CommitPart(ctx, c) })
 }
 
-func (h *hooked) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
+func (h *hooked) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
 	h.deletion = d
-	return hook(h, "delete", func() (meta.Deletions, error) { return h.wholeLedger.Delete(ctx, d) })
+	return hook(h, "delete", func() (ledger.Deletions, error) { return h.wholeLedger.Delete(ctx, d) })
 }
 
 type found struct {
-	out   meta.Outcome
+	out   ledger.Outcome
 	found bool
 }
 
-func (h *hooked) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+func (h *hooked) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	f, err := hook(h, "outcome", func() (f found, err error) {
 		f.out, f.found, err = h.wholeLedger.Outcome(ctx, op)
 		return f, err
@@ -79,53 +79,53 @@ func (h *hooked) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, 
 	return f.out, f.found, err
 }
 
-func (h *hooked) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return hook(h, "expire", func() (meta.Reclaimed, error) { return h.wholeLedger.Expire(ctx, b) })
+func (h *hooked) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
+	return hook(h, "expire", func() (ledger.Reclaimed, error) { return h.wholeLedger.Expire(ctx, b) })
 }
 
-func (h *hooked) Purge(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return hook(h, "purge", func() (meta.Reclaimed, error) { return h.wholeLedger.Purge(ctx, b) })
+func (h *hooked) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
+	return hook(h, "purge", func() (ledger.Reclaimed, error) { return h.wholeLedger.Purge(ctx, b) })
 }
 
-func (h *hooked) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
-	return hook(h, "claim", func() (meta.Claimed, error) { return h.wholeLedger.ClaimCondemned(ctx, r) })
+func (h *hooked) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
+	return hook(h, "claim", func() (ledger.Claimed, error) { return h.wholeLedger.ClaimCondemned(ctx, r) })
 }
 
-func (h *hooked) Settle(ctx context.Context, s meta.Settlement) (meta.Settled, error) {
+func (h *hooked) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
 	h.settlement = s
-	return hook(h, "settle", func() (meta.Settled, error) { return h.wholeLedger.Settle(ctx, s) })
+	return hook(h, "settle", func() (ledger.Settled, error) { return h.wholeLedger.Settle(ctx, s) })
 }
 
-func (h *hooked) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]meta.Recovered, error) {
-	return hook(h, "recover", func() ([]meta.Recovered, error) { return h.wholeLedger.RecoverClaims(ctx, grace, limit) })
+func (h *hooked) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
+	return hook(h, "recover", func() ([]ledger.Recovered, error) { return h.wholeLedger.RecoverClaims(ctx, grace, limit) })
 }
 
-func (h *hooked) ClaimIntents(ctx context.Context, r meta.ClaimRequest) (meta.ClaimedIntents, error) {
-	return hook(h, "claim intents", func() (meta.ClaimedIntents, error) { return h.wholeLedger.ClaimIntents(ctx, r) })
+func (h *hooked) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
+	return hook(h, "claim intents", func() (ledger.ClaimedIntents, error) { return h.wholeLedger.ClaimIntents(ctx, r) })
 }
 
-func (h *hooked) StaleUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
-	return hook(h, "stale uploads", func() ([]meta.OverdueUpload, error) { return h.wholeLedger.StaleUploads(ctx, q) })
+func (h *hooked) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
+	return hook(h, "stale uploads", func() ([]ledger.OverdueUpload, error) { return h.wholeLedger.StaleUploads(ctx, q) })
 }
 
-func (h *hooked) Recount(ctx context.Context) ([]meta.Discrepancy, error) {
-	return hook(h, "recount", func() ([]meta.Discrepancy, error) { return h.wholeLedger.Recount(ctx) })
+func (h *hooked) Recount(ctx context.Context) ([]ledger.Discrepancy, error) {
+	return hook(h, "recount", func() ([]ledger.Discrepancy, error) { return h.wholeLedger.Recount(ctx) })
 }
 
-func (h *hooked) Blobs(ctx context.Context, q meta.BlobQuery) ([]meta.Blob, error) {
-	return hook(h, "blobs", func() ([]meta.Blob, error) { return h.wholeLedger.Blobs(ctx, q) })
+func (h *hooked) Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, error) {
+	return hook(h, "blobs", func() ([]ledger.Blob, error) { return h.wholeLedger.Blobs(ctx, q) })
 }
 
-func (h *hooked) BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error) {
-	return hook(h, "blobs by id", func() ([]meta.Blob, error) { return h.wholeLedger.BlobsByID(ctx, ids) })
+func (h *hooked) BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error) {
+	return hook(h, "blobs by id", func() ([]ledger.Blob, error) { return h.wholeLedger.BlobsByID(ctx, ids) })
 }
 
-func (h *hooked) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+func (h *hooked) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	_, err := hook(h, "commit copy", func() (struct{}, error) { return struct{}{}, h.wholeLedger.CommitCopy(ctx, c) })
 	return err
 }
 
-func (h *hooked) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
+func (h *hooked) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 	return hook(h, "trim", func() (int, error) { return h.wholeLedger.TrimCopies(ctx, r) })
 }
 

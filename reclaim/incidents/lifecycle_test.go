@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -16,7 +16,7 @@ import (
 // rules sets the rules of bucket b.
 func (w *world) rules(rs ...lifecycle.Rule) {
 	w.Helper()
-	_, err := w.objects.SetRules(w.ctx, meta.RulesChange{Bucket: "b", Rules: rs, By: "s3"})
+	_, err := w.objects.SetRules(w.ctx, ledger.RulesChange{Bucket: "b", Rules: rs, By: "s3"})
 	w.must(err)
 }
 

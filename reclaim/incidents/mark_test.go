@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -197,7 +197,7 @@ func TestOrchestrator453_AnEmptyPrefixIsEverything(t *testing.T) {
 		for at, body := range alive {
 			w.put(at, body) // those of fill once more: nothing changes
 		}
-		gone, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: "b", Items: []meta.DeleteItem{{}}})
+		gone, err := w.ledger.Delete(w.ctx, ledger.Deletion{Op: lethe.RandomID(w.clock.Now()), Bucket: "b", Items: []ledger.DeleteItem{{}}})
 		w.must(err)
 		w.wants(gone.Items[0].Err, lethe.ErrInvalidKey)
 		w.delete("b/100%", "b/100_")

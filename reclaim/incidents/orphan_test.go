@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object/importer"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -297,7 +297,7 @@ func TestGeolens1401_ThePutLandsAfterEveryDeadline(t *testing.T) {
 func TestFluss3404_OrphansOfWhatIsDropped(t *testing.T) {
 	reconciled.each(t, func(w *world) {
 		alive := w.fill("b", 2)
-		_, err := w.objects.CreateBucket(w.ctx, meta.Bucket{Name: "dropped", Owner: "alice"})
+		_, err := w.objects.CreateBucket(w.ctx, ledger.Bucket{Name: "dropped", Owner: "alice"})
 		w.must(err)
 		w.put("dropped/table", "a table of the database")
 		orphan := w.keys()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // SeaweedFS #10743, #10735: an orphan's removal raced its insertion anew: the
@@ -82,7 +82,7 @@ func TestOrchestrator1527_CleanupOfALostRace(t *testing.T) {
 			}
 		}
 		r := w.request("b/k", slowly(loser, small, race), len(loser))
-		r.If = meta.Precondition{IfNoneMatch: "*"}
+		r.If = ledger.Precondition{IfNoneMatch: "*"}
 		_, err := w.objects.Put(w.ctx, r)
 		w.wants(err, lethe.ErrPreconditionFailed)
 		w.must(w.engine())
@@ -205,17 +205,17 @@ func TestRestic3569_ThePrunerSleeps(t *testing.T) {
 		w.put("b/other", "other body")
 		w.delete("b/other")
 		w.clock.Advance(w.safety.ReadGrace)
-		var other meta.Claimed
+		var other ledger.Claimed
 		w.interrupts(blobtest.OpDelete, func() {
 			w.clock.Advance(w.safety.ClaimGrace)
 			equal(w, "claims taken over", w.pass(w.watch())["recovered"], 1)
 			var err error
-			other, err = w.ledger.ClaimCondemned(w.ctx, meta.ClaimRequest{Worker: "other", Backend: backend, Limit: limit})
+			other, err = w.ledger.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "other", Backend: backend, Limit: limit})
 			w.must(err)
 		})
 		equal(w, "fenced", w.pass(w.clean())["fenced"], 1)
-		settled, err := w.ledger.Settle(w.ctx, meta.Settlement{
-			Fence: other.Fence, Items: []meta.SettleItem{{ID: other.Blobs[0].ID, Result: meta.Absent}},
+		settled, err := w.ledger.Settle(w.ctx, ledger.Settlement{
+			Fence: other.Fence, Items: []ledger.SettleItem{{ID: other.Blobs[0].ID, Result: ledger.Absent}},
 		})
 		w.must(err)
 		equal(w, "gone by the other, once", settled.Gone, 1)

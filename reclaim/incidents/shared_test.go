@@ -16,7 +16,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -217,10 +217,10 @@ func TestSeaweedFS10743_OverTheSlotsOfACluster(t *testing.T) {
 			w.put(at, gone[at])
 			w.has(at, gone[at])
 		}
-		var items []meta.DeleteItem
+		var items []ledger.DeleteItem
 		for at := range gone {
 			_, key := split(at)
-			items = append(items, meta.DeleteItem{Key: key})
+			items = append(items, ledger.DeleteItem{Key: key})
 		}
 		w.during("delete", func() { // a reader fills the cache at the last moment
 			for at, body := range gone {

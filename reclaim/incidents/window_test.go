@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -180,8 +180,8 @@ func TestOrchestrator_TextTimesDoNotSort(t *testing.T) {
 // parts is a multipart upload under way.
 type parts struct {
 	w     *world
-	up    meta.Upload
-	names []meta.PartName
+	up    ledger.Upload
+	names []ledger.PartName
 }
 
 func (w *world) multipart(at string) *parts {
@@ -202,7 +202,7 @@ func (m *parts) part(n int, body string) {
 	m.w.Helper()
 	p, err := m.w.objects.PutPart(m.w.ctx, m.request(n, body))
 	m.w.must(err)
-	m.names = append(m.names, meta.PartName{Number: n, ETag: p.ETag})
+	m.names = append(m.names, ledger.PartName{Number: n, ETag: p.ETag})
 }
 
 func (m *parts) complete() {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -63,7 +63,7 @@ func newWorld(t *testing.T, s setting, c *clocktest.Clock, db wholeLedger, place
 	}
 	w.objects = w.instance(w.ledger)
 	for _, name := range []string{"b", "b2"} {
-		_, err = w.objects.CreateBucket(w.ctx, meta.Bucket{Name: name, Owner: "alice"})
+		_, err = w.objects.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: "alice"})
 		w.must(err)
 	}
 	return w
@@ -85,7 +85,7 @@ func (w *world) addBackend(id string, bytes blob.Store) {
 		w.bytes, w.disk = bytes, disk
 	}
 	w.lies[id], w.disks[id] = bytes, disk
-	_, err := w.ledger.AddBackend(w.ctx, meta.Backend{ID: id})
+	_, err := w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 	w.must(err)
 	if w.pact {
 		w.must(w.guard.Advance(w.ctx, id))
@@ -156,7 +156,7 @@ func (w *world) put(at, body string) {
 func (w *world) tryDelete(ats ...string) error {
 	for _, at := range ats {
 		bucket, key := split(at)
-		if _, err := w.objects.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []meta.DeleteItem{{Key: key}}}); err != nil {
+		if _, err := w.objects.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: []ledger.DeleteItem{{Key: key}}}); err != nil {
 			return err
 		}
 	}
@@ -226,6 +226,6 @@ func (b *slowBody) Read(p []byte) (int, error) {
 }
 
 // deleteAll deletes keys in one request.
-func (w *world) deleteAll(bucket string, items []meta.DeleteItem) ([]meta.Deleted, error) {
+func (w *world) deleteAll(bucket string, items []ledger.DeleteItem) ([]ledger.Deleted, error) {
 	return w.objects.Delete(w.ctx, object.DeleteRequest{Bucket: bucket, Items: items})
 }

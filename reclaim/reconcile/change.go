@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -62,10 +62,10 @@ func (w *walk) chosen() []string {
 	return out
 }
 
-func orphansOf(store lethe.ID, blobs []meta.Blob) []Change {
+func orphansOf(store lethe.ID, blobs []ledger.Blob) []Change {
 	out := make([]Change, len(blobs))
 	for i, b := range blobs {
-		out[i].Finding = meta.Finding{Key: lethe.BlobKey(store, b.ID), Kind: meta.FoundOrphan, Size: b.Size}
+		out[i].Finding = ledger.Finding{Key: lethe.BlobKey(store, b.ID), Kind: ledger.FoundOrphan, Size: b.Size}
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // row is a blob of the ledger in 24 bytes.
@@ -33,7 +33,7 @@ const (
 
 var letters = base32.NewEncoding(digits).WithPadding(base32.NoPadding)
 
-func rowOf(s meta.Stub) (r row, err error) {
+func rowOf(s ledger.Stub) (r row, err error) {
 	if len(s.ID) != idLetters {
 		return r, fmt.Errorf("%w: blob %q has no proper id", lethe.ErrCorrupt, s.ID)
 	}
@@ -111,7 +111,7 @@ func (l *loader) load(ctx context.Context, low lethe.ID) (chunk, error) {
 			c.rows = append(c.rows, r)
 		}
 		if len(page) < l.o.Page {
-			c.high = meta.WalkDone
+			c.high = ledger.WalkDone
 			break
 		}
 	}
@@ -132,4 +132,4 @@ func (c *chunk) in(folder int) []row {
 }
 
 // whole says that the chunk is all that the ledger has.
-func (c *chunk) whole() bool { return c.low == "" && c.high == meta.WalkDone }
+func (c *chunk) whole() bool { return c.low == "" && c.high == ledger.WalkDone }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -128,7 +128,7 @@ func (w *walk) folder(c *chunk, n int) span {
 	if c.low != "" {
 		s.after = s.prefix + string(c.low)
 	}
-	if c.high != meta.WalkDone {
+	if c.high != ledger.WalkDone {
 		s.until = s.prefix + string(c.high)
 	}
 	return s

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -29,7 +29,7 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 		if !may || left <= 0 {
 			return w.finish(ctx, c)
 		}
-		out, err := w.o.Ledger.CondemnOrphans(ctx, meta.OrphanRequest{
+		out, err := w.o.Ledger.CondemnOrphans(ctx, ledger.OrphanRequest{
 			Walk: w.row.ID, Backend: w.backend, Epoch: epoch, Grace: w.o.Grace, After: after, Limit: int(min(left, int64(w.o.Page))), Only: w.chosen(),
 		})
 		if err != nil {
@@ -42,11 +42,11 @@ func (w *walk) condemn() func(context.Context, *reclaim.Counts) (bool, error) {
 		w.freed(c, out.Blobs)
 		w.o.Events.condemned(w.backend, out.Blobs)
 		w.did(orphansOf(w.o.Store, out.Blobs)...)
-		return true, w.o.Ledger.SaveWalk(ctx, meta.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.row.Place, Counts: w.counts.Map()})
+		return true, w.o.Ledger.SaveWalk(ctx, ledger.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.row.Place, Counts: w.counts.Map()})
 	}
 }
 
-func (w *walk) freed(c *reclaim.Counts, blobs []meta.Blob) {
+func (w *walk) freed(c *reclaim.Counts, blobs []ledger.Blob) {
 	w.add(c, Condemned, int64(len(blobs)))
 	for _, b := range blobs {
 		w.add(c, Freed, b.Size)
@@ -96,7 +96,7 @@ func (w *walk) epoch(ctx context.Context) (int64, error) {
 // ripen reads, for a dry run, which orphans were seen before, long enough ago.
 func (w *walk) ripen(ctx context.Context) error {
 	w.ripe = map[string]bool{}
-	q := meta.FindingQuery{Backend: w.backend, Kind: meta.FoundOrphan, Limit: w.o.Page}
+	q := ledger.FindingQuery{Backend: w.backend, Kind: ledger.FoundOrphan, Limit: w.o.Page}
 	for {
 		page, err := w.o.Ledger.Findings(ctx, q)
 		if err != nil {
@@ -115,10 +115,10 @@ func (w *walk) ripen(ctx context.Context) error {
 }
 
 // countRipe counts the orphans that a walk that is no dry run would condemn.
-func (w *walk) countRipe(c *reclaim.Counts, list []meta.Finding) {
+func (w *walk) countRipe(c *reclaim.Counts, list []ledger.Finding) {
 	for _, f := range list {
 		id, _ := lethe.ParseBlobKey(w.o.Store, f.Key)
-		if !w.ripe[f.Key] || f.Kind != meta.FoundOrphan || id.Made() > w.o.Clock.Now().Add(-w.o.Grace) {
+		if !w.ripe[f.Key] || f.Kind != ledger.FoundOrphan || id.Made() > w.o.Clock.Now().Add(-w.o.Grace) {
 			continue
 		}
 		w.add(c, RipeCount, 1)

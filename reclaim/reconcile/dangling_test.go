@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
@@ -37,7 +37,7 @@ func TestDangling(t *testing.T) {
 			w.Errorf("placement's queue is %+v, %v", b, err)
 		}
 		for _, f := range w.found {
-			if f.Kind == meta.FoundMissing && f.Content != "" && strings.HasSuffix(f.Detail, "lost: b/alone") {
+			if f.Kind == ledger.FoundMissing && f.Content != "" && strings.HasSuffix(f.Detail, "lost: b/alone") {
 				return
 			}
 		}
@@ -54,7 +54,7 @@ func TestHealed(t *testing.T) {
 	w.must(err)
 	w.want(w.run(), counts{reconcile.Missing: 2, reconcile.Healing: 1, reconcile.Lost: 1})
 	row, _ := w.ledger.Blob(copied)
-	claimed, err := w.ledger.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 9, Lease: time.Minute})
+	claimed, err := w.ledger.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 9, Lease: time.Minute})
 	w.must(err)
 	for _, p := range claimed.Items {
 		for _, b := range p.Blobs {
@@ -64,15 +64,15 @@ func TestHealed(t *testing.T) {
 			}
 		}
 	}
-	_, err = w.ledger.TrimCopies(w.ctx, meta.Trim{Content: row.ContentID, Blobs: []lethe.ID{copied}, Reason: lethe.ReasonDamaged, Fence: claimed.Fence, Lease: time.Minute})
+	_, err = w.ledger.TrimCopies(w.ctx, ledger.Trim{Content: row.ContentID, Blobs: []lethe.ID{copied}, Reason: lethe.ReasonDamaged, Fence: claimed.Fence, Lease: time.Minute})
 	w.must(err)
-	_, err = w.ledger.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucket, Items: []meta.DeleteItem{{Key: "deleted"}}})
+	_, err = w.ledger.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "deleted"}}})
 	w.must(err)
 	w.later(time.Second)
 	w.want(w.run(), counts{reconcile.Healed: 1})
 	walks, err := w.ledger.Walks(w.ctx, "main", 1)
 	w.must(err)
-	list, err := w.ledger.Findings(w.ctx, meta.FindingQuery{})
+	list, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{})
 	w.must(err)
 	if walks[0].Counts[reconcile.Healed] != 1 || walks[0].Outcome != "ok" || len(list) != 0 {
 		w.Errorf("walk is %+v, findings are %+v", walks[0], list)
@@ -92,7 +92,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			w.main.Set(w.key(hidden), data)
 		}
 		if c.Op == blobtest.OpStat && c.Keys[0] == w.key(gone) {
-			_, err := w.ledger.Delete(w.ctx, meta.Deletion{Op: w.id(), Bucket: bucket, Items: []meta.DeleteItem{{Key: "gone"}}})
+			_, err := w.ledger.Delete(w.ctx, ledger.Deletion{Op: w.id(), Bucket: bucket, Items: []ledger.DeleteItem{{Key: "gone"}}})
 			w.must(err)
 		}
 		return blobtest.Fault{}

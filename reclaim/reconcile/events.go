@@ -1,6 +1,8 @@
 package reconcile
 
-import "github.com/lethe-storage/lethe/meta"
+import (
+	"github.com/lethe-storage/lethe/ledger"
+)
 
 // The names of a walk's counts.
 const (
@@ -23,8 +25,8 @@ const (
 
 // Loss is a live blob whose bytes are missing or damaged.
 type Loss struct {
-	Finding meta.Finding
-	meta.Standing
+	Finding ledger.Finding
+	ledger.Standing
 }
 
 // Events tells what walks find; logs, audit lines and metrics are made of them
@@ -39,7 +41,7 @@ type Events struct {
 	// healed or lost.
 	Dangling func(l Loss)
 	// Condemned: orphans were condemned.
-	Condemned func(backend string, blobs []meta.Blob)
+	Condemned func(backend string, blobs []ledger.Blob)
 	// HeldBack: orphans were not condemned, and why.
 	HeldBack func(backend string, orphans int64, why string)
 }
@@ -62,7 +64,7 @@ func (e *Events) dangling(l Loss) {
 	}
 }
 
-func (e *Events) condemned(backend string, blobs []meta.Blob) {
+func (e *Events) condemned(backend string, blobs []ledger.Blob) {
 	if e != nil && e.Condemned != nil && len(blobs) > 0 {
 		e.Condemned(backend, blobs)
 	}

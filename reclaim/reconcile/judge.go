@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -46,7 +46,7 @@ func (w *walk) judge(ctx context.Context, c *reclaim.Counts, found candidates) e
 }
 
 // record writes findings down.
-func (w *walk) record(ctx context.Context, list []meta.Finding) error {
+func (w *walk) record(ctx context.Context, list []ledger.Finding) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (w *walk) record(ctx context.Context, list []meta.Finding) error {
 		list[i].Backend = w.backend
 	}
 	if !w.o.DryRun {
-		if _, err := w.o.Ledger.Sight(ctx, meta.Sighting{Walk: w.row.ID, Findings: list, Limit: w.o.Keep}); err != nil {
+		if _, err := w.o.Ledger.Sight(ctx, ledger.Sighting{Walk: w.row.ID, Findings: list, Limit: w.o.Keep}); err != nil {
 			return err
 		}
 	}
@@ -70,9 +70,9 @@ func (w *walk) record(ctx context.Context, list []meta.Finding) error {
 }
 
 func (w *walk) foreign(ctx context.Context, c *reclaim.Counts, page []blob.Info) error {
-	list := make([]meta.Finding, len(page))
+	list := make([]ledger.Finding, len(page))
 	for i, info := range page {
-		list[i] = meta.Finding{Key: told(info.Key), Kind: meta.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
+		list[i] = ledger.Finding{Key: told(info.Key), Kind: ledger.FoundForeign, Size: info.Size, Detail: strange(info.Key)}
 	}
 	w.add(c, Foreign, int64(len(page)))
 	return w.record(ctx, list)
@@ -111,14 +111,14 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 	for _, b := range rows {
 		where[b.ID] = b.Backend
 	}
-	var list []meta.Finding
+	var list []ledger.Finding
 	for i, info := range page {
-		f := meta.Finding{Key: info.Key, Kind: meta.FoundOrphan, Size: info.Size, Detail: "a name of this store without a row"}
+		f := ledger.Finding{Key: info.Key, Kind: ledger.FoundOrphan, Size: info.Size, Detail: "a name of this store without a row"}
 		switch there, known := where[ids[i]]; {
 		case known && there == w.backend:
 			continue // it was written meanwhile
 		case known:
-			f.Kind, f.Detail = meta.FoundElsewhere, "its row says that it lies on "+there+"; left alone"
+			f.Kind, f.Detail = ledger.FoundElsewhere, "its row says that it lies on "+there+"; left alone"
 		case w.counts.Get(Orphans) >= int64(w.o.Keep):
 			// There is no room to write it down: a call for each would take days where the
 			// ledger is an older copy.
@@ -141,8 +141,8 @@ func (w *walk) unknown(ctx context.Context, c *reclaim.Counts, page []blob.Info)
 	return w.record(ctx, list)
 }
 
-func countOf(k meta.FindingKind) string {
-	if k == meta.FoundElsewhere {
+func countOf(k ledger.FindingKind) string {
+	if k == ledger.FoundElsewhere {
 		return Elsewhere
 	}
 	return Orphans
@@ -192,16 +192,16 @@ func (w *walk) dangling(ctx context.Context, c *reclaim.Counts, ids []lethe.ID) 
 }
 
 // finding says what is wrong with a live blob; nil if nothing is.
-func (w *walk) finding(s meta.Standing, lies *blob.Info) *meta.Finding {
-	f := &meta.Finding{
-		Key: lethe.BlobKey(w.o.Store, s.Blob.ID), Kind: meta.FoundMissing, Detail: "its bytes are missing",
+func (w *walk) finding(s ledger.Standing, lies *blob.Info) *ledger.Finding {
+	f := &ledger.Finding{
+		Key: lethe.BlobKey(w.o.Store, s.Blob.ID), Kind: ledger.FoundMissing, Detail: "its bytes are missing",
 		Content: s.Blob.ContentID, Segment: s.Blob.Segment,
 	}
 	switch {
 	case s.Blob.Backend != w.backend || lies != nil && lies.Size == s.Blob.Size:
 		return nil
 	case lies != nil:
-		f.Kind, f.Size = meta.FoundSize, lies.Size
+		f.Kind, f.Size = ledger.FoundSize, lies.Size
 		f.Detail = fmt.Sprintf("%d bytes lie there, should be %d", lies.Size, s.Blob.Size)
 	}
 	if s.Copies > 0 {
@@ -221,7 +221,7 @@ func (w *walk) lose(ctx context.Context, c *reclaim.Counts, losses []Loss, may b
 	if len(losses) == 0 {
 		return nil
 	}
-	list := make([]meta.Finding, len(losses))
+	list := make([]ledger.Finding, len(losses))
 	for i, l := range losses {
 		list[i] = l.Finding
 	}
@@ -266,7 +266,7 @@ func (w *walk) suspect(ctx context.Context, losses []Loss, may bool) error {
 
 func (w *walk) count(c *reclaim.Counts, l Loss) {
 	kind, fate := Missing, Healing
-	if l.Finding.Kind == meta.FoundSize {
+	if l.Finding.Kind == ledger.FoundSize {
 		kind = WrongSize
 	}
 	if l.Copies == 0 {

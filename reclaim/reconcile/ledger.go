@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Ledger is what the routine needs of the ledger; *meta.DB satisfies it. Every
@@ -19,35 +19,35 @@ type Ledger interface {
 type WalkLedger interface {
 	// BeginWalk begins a walk over a backend, or answers the one that was cut off:
 	// ErrBackendMismatch.
-	BeginWalk(ctx context.Context, s meta.WalkStart) (meta.Walk, error)
+	BeginWalk(ctx context.Context, s ledger.WalkStart) (ledger.Walk, error)
 	// SaveWalk moves a walk on: ErrFenced if it has ended, or is elsewhere.
-	SaveWalk(ctx context.Context, s meta.WalkStep) error
+	SaveWalk(ctx context.Context, s ledger.WalkStep) error
 	// FinishWalk ends a walk; if it compared everything, findings that it did not come
 	// upon are forgotten: ErrFenced.
-	FinishWalk(ctx context.Context, e meta.WalkEnd) (meta.WalkEnded, error)
+	FinishWalk(ctx context.Context, e ledger.WalkEnd) (ledger.WalkEnded, error)
 	// Walks answers the newest walks over a backend, newest first.
-	Walks(ctx context.Context, backend string, limit int) ([]meta.Walk, error)
+	Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error)
 }
 
 // FindingLedger keeps what walks found, and acts on it.
 type FindingLedger interface {
 	// Sight records findings of a walk, up to a number of each backend: ErrFenced.
-	Sight(ctx context.Context, s meta.Sighting) (recorded int, err error)
-	Findings(ctx context.Context, q meta.FindingQuery) ([]meta.Finding, error)
+	Sight(ctx context.Context, s ledger.Sighting) (recorded int, err error)
+	Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error)
 	// CondemnOrphans gives orphans a row, condemned, if all that speaks for it holds
 	// in that transaction: ErrBackendMismatch, ErrClock, ErrFenced.
-	CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error)
+	CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error)
 	// Standings answers, for those of the blobs that are live, what depends on them.
-	Standings(ctx context.Context, blobs []lethe.ID, limit int) ([]meta.Standing, error)
+	Standings(ctx context.Context, blobs []lethe.ID, limit int) ([]ledger.Standing, error)
 }
 
 // RowLedger reads rows, and marks them.
 type RowLedger interface {
 	// BlobStubs answers a page of all blobs after an id, by id.
-	BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]meta.Stub, error)
-	BlobsByID(ctx context.Context, ids []lethe.ID) ([]meta.Blob, error)
+	BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]ledger.Stub, error)
+	BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error)
 	MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int, error)
-	Backends(ctx context.Context) ([]meta.Backend, error)
+	Backends(ctx context.Context) ([]ledger.Backend, error)
 }
 
 // Pact tells whether a backend and the ledger belong together; *reclaim.Guard is

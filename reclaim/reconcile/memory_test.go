@@ -15,7 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -128,30 +128,30 @@ func (s *synthetic) List(_ context.Context, prefix, after string, fn func(blob.I
 	return nil
 }
 
-func (s *synthetic) BlobStubs(_ context.Context, after lethe.ID, limit int) ([]meta.Stub, error) {
+func (s *synthetic) BlobStubs(_ context.Context, after lethe.ID, limit int) ([]ledger.Stub, error) {
 	i := 0
 	if after != "" {
 		i = s.number(after) + 1
 	}
-	out := make([]meta.Stub, 0, limit)
+	out := make([]ledger.Stub, 0, limit)
 	for ; i < s.n && len(out) < limit; i++ {
-		out = append(out, meta.Stub{ID: s.id(i), Backend: "main", State: lethe.Live, Size: int64(i)})
+		out = append(out, ledger.Stub{ID: s.id(i), Backend: "main", State: lethe.Live, Size: int64(i)})
 	}
 	return out, nil
 }
 
 func (s *synthetic) Check(context.Context, string) error { return nil }
 
-func (s *synthetic) BeginWalk(_ context.Context, w meta.WalkStart) (meta.Walk, error) {
-	return meta.Walk{ID: w.ID, Backend: w.Backend}, nil
+func (s *synthetic) BeginWalk(_ context.Context, w ledger.WalkStart) (ledger.Walk, error) {
+	return ledger.Walk{ID: w.ID, Backend: w.Backend}, nil
 }
-func (s *synthetic) SaveWalk(context.Context, meta.WalkStep) error { return nil }
-func (s *synthetic) FinishWalk(context.Context, meta.WalkEnd) (meta.WalkEnded, error) {
-	return meta.WalkEnded{}, nil
+func (s *synthetic) SaveWalk(context.Context, ledger.WalkStep) error { return nil }
+func (s *synthetic) FinishWalk(context.Context, ledger.WalkEnd) (ledger.WalkEnded, error) {
+	return ledger.WalkEnded{}, nil
 }
 
-func (s *synthetic) Backends(context.Context) ([]meta.Backend, error) {
-	return []meta.Backend{{ID: "main"}}, nil
+func (s *synthetic) Backends(context.Context) ([]ledger.Backend, error) {
+	return []ledger.Backend{{ID: "main"}}, nil
 }
 
 var errNone = errors.ErrUnsupported

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -121,7 +121,7 @@ func TestRowComesBack(t *testing.T) {
 	w.later(grace)
 	w.fault = func(c blobtest.Call) blobtest.Fault {
 		if c.Op == blobtest.OpStat {
-			_, err := w.ledger.Begin(w.ctx, meta.Intent{ID: orphan, Backend: "main", Size: 6})
+			_, err := w.ledger.Begin(w.ctx, ledger.Intent{ID: orphan, Backend: "main", Size: 6})
 			w.must(err)
 		}
 		return blobtest.Fault{}
@@ -155,9 +155,9 @@ func TestOtherNames(t *testing.T) {
 		if len(w.main.Keys()) != keys || len(w.found) != 10 {
 			w.Errorf("%d keys of %d are left; found %v", len(w.main.Keys()), keys, w.found)
 		}
-		list, err := w.ledger.Findings(w.ctx, meta.FindingQuery{Backend: "spare"})
+		list, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{Backend: "spare"})
 		w.must(err)
-		if len(list) != 1 || list[0].Kind != meta.FoundElsewhere || !strings.Contains(list[0].Detail, "on main") {
+		if len(list) != 1 || list[0].Kind != ledger.FoundElsewhere || !strings.Contains(list[0].Detail, "on main") {
 			w.Errorf("findings are %+v", list)
 		}
 	})
@@ -266,11 +266,11 @@ func TestDryRun(t *testing.T) {
 	w.later(grace)
 	_, err := w.main.Delete(w.ctx, []string{w.key(lost)})
 	w.must(err)
-	before, err := w.ledger.Findings(w.ctx, meta.FindingQuery{})
+	before, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{})
 	w.must(err)
 	w.set = func(o *reconcile.Options) { o.DryRun = true }
 	w.want(w.run(), counts{reconcile.Orphans: 1, reconcile.RipeCount: 1, reconcile.Missing: 1, reconcile.Lost: 1})
-	after, err := w.ledger.Findings(w.ctx, meta.FindingQuery{})
+	after, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{})
 	w.must(err)
 	walks, err := w.ledger.Walks(w.ctx, "main", 0)
 	w.must(err)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -50,7 +50,7 @@ func (r *Routine) toEnd(ctx context.Context, c *reclaim.Counts) error {
 func itemOf(ch Change) plan.Item {
 	i := plan.Item{Do: name, Kind: "dangling", ID: ch.Key, Backend: ch.Backend, Size: ch.Size}
 	switch {
-	case ch.Kind == meta.FoundOrphan:
+	case ch.Kind == ledger.FoundOrphan:
 		i.Kind, i.Blobs, i.Frees = "orphan", 1, ch.Size
 		i.Why = "an orphan that two walks saw: condemned"
 	case ch.Copies > 0:
@@ -73,7 +73,7 @@ func (r *Routine) Apply(ctx context.Context, _ string, items []plan.Item, c *rec
 	}
 	o.Only = slices.Sorted(maps.Keys(backends))
 	o.Did = func(ch Change) { done[Place{ch.Backend, ch.Key}] = true }
-	o.Report = func(f meta.Finding) {
+	o.Report = func(f ledger.Finding) {
 		if p := (Place{f.Backend, f.Key}); o.Chosen[p] {
 			found[p] = f.Detail
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
@@ -141,7 +141,7 @@ func TestPlanIsBounded(t *testing.T) {
 	if err := w.routine().Items(ctx, func(plan.Item) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if found, err := w.ledger.Findings(w.ctx, meta.FindingQuery{Limit: 1000}); err != nil || len(found) != 150 {
+	if found, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{Limit: 1000}); err != nil || len(found) != 150 {
 		t.Errorf("%d findings, %v", len(found), err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
@@ -100,10 +101,10 @@ func newReality(t *testing.T, p place) *reality {
 	r.must(err)
 	r.db, r.id = db, store.ID
 	r.guard = &reclaim.Guard{Ledger: db, Stores: r.stores, Clock: r.at}
-	_, err = db.AddBackend(t.Context(), meta.Backend{ID: "main"})
+	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "main"})
 	r.must(err)
 	r.must(r.guard.Advance(t.Context(), "main"))
-	_, err = db.CreateBucket(t.Context(), meta.Bucket{Name: bucket, Owner: "me"})
+	_, err = db.CreateBucket(t.Context(), ledger.Bucket{Name: bucket, Owner: "me"})
 	r.must(err)
 	return r
 }
@@ -122,13 +123,13 @@ func (r *reality) put(key, body string) string {
 	r.Helper()
 	sum := sha256.Sum256([]byte(body))
 	digest, size, b := hex.EncodeToString(sum[:]), int64(len(body)), r.newID()
-	_, err := r.db.Begin(r.Context(), meta.Intent{ID: b, Backend: "main", Size: size})
+	_, err := r.db.Begin(r.Context(), ledger.Intent{ID: b, Backend: "main", Size: size})
 	r.must(err)
 	name := lethe.BlobKey(r.id, b)
 	r.must(r.store.Put(r.Context(), name, strings.NewReader(body), size))
-	_, err = r.db.Commit(r.Context(), meta.Commit{
-		Op: r.newID(), What: "put", Object: meta.Object{Bucket: bucket, Key: key, Size: size},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}, Blobs: []meta.Uploaded{{Blob: b, Size: size, Digest: digest}},
+	_, err = r.db.Commit(r.Context(), ledger.Commit{
+		Op: r.newID(), What: "put", Object: ledger.Object{Bucket: bucket, Key: key, Size: size},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size}, Blobs: []ledger.Uploaded{{Blob: b, Size: size, Digest: digest}},
 	})
 	r.must(err)
 	r.at.Advance(time.Second)
@@ -173,7 +174,7 @@ func explained(r *reality, set func(*reconcile.Options)) {
 	if len(keys) != 1+11+1 || slices.Contains(keys, orphan) { // an epoch, 11 of 12 blobs, and theirs
 		r.Errorf("what is left is %v", keys)
 	}
-	list, err := r.db.Findings(r.Context(), meta.FindingQuery{Kind: meta.FoundMissing})
+	list, err := r.db.Findings(r.Context(), ledger.FindingQuery{Kind: ledger.FoundMissing})
 	r.must(err)
 	if len(list) != 1 || !strings.HasSuffix(list[0].Detail, "lost: b/k3") {
 		r.Errorf("findings are %+v", list)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
@@ -38,7 +38,7 @@ func TestResume(t *testing.T) {
 	}
 	w.plant()
 	w.later(2 * grace)
-	var first meta.Walk
+	var first ledger.Walk
 	places := map[string]bool{}
 	runs := 0
 	for {
@@ -106,7 +106,7 @@ func TestCallsAreFew(t *testing.T) {
 	if calls != 3 {
 		t.Errorf("%d calls", calls)
 	}
-	list, err := w.ledger.Findings(w.ctx, meta.FindingQuery{})
+	list, err := w.ledger.Findings(w.ctx, ledger.FindingQuery{})
 	w.must(err)
 	if len(list) != 2500 {
 		t.Errorf("%d findings", len(list))

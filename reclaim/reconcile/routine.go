@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -60,7 +60,7 @@ type Options struct {
 	Did func(Change)
 	// Report, if set, receives every finding. It is called from one goroutine at a
 	// time.
-	Report func(meta.Finding)
+	Report func(ledger.Finding)
 }
 
 // Place is a key of a backend.
@@ -69,7 +69,7 @@ type Place struct{ Backend, Key string }
 // Change is what a walk does about a finding: an orphan is condemned, a dangling
 // blob becomes suspect.
 type Change struct {
-	meta.Finding
+	ledger.Finding
 	// Copies are the other copies of a dangling blob, from which it is healed.
 	Copies int
 }
@@ -119,7 +119,7 @@ func (*Routine) SparedAs() string {
 }
 
 // Plan answers nothing: whether there is something to do only a walk can tell.
-func (*Routine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*Routine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass walks over one backend after the other. One that cannot be walked over does
 // not keep the others from it; the pass fails in the end.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -18,7 +18,7 @@ type walk struct {
 	backend string
 	store   blob.Store
 
-	row    meta.Walk
+	row    ledger.Walk
 	next   func(ctx context.Context, c *reclaim.Counts) (more bool, err error)
 	counts *reclaim.Counts // of the whole walk, earlier runs included
 	load   loader
@@ -51,18 +51,18 @@ func (w *walk) begin(ctx context.Context, _ *reclaim.Counts) (err error) {
 	if _, err := w.trust(ctx); err != nil {
 		return err
 	}
-	w.row = meta.Walk{ID: w.o.NewID(), Backend: w.backend}
+	w.row = ledger.Walk{ID: w.o.NewID(), Backend: w.backend}
 	if w.o.DryRun {
 		err = w.ripen(ctx)
 	} else {
-		w.row, err = w.o.Ledger.BeginWalk(ctx, meta.WalkStart{ID: w.row.ID, Backend: w.backend, GiveUp: giveUp})
+		w.row, err = w.o.Ledger.BeginWalk(ctx, ledger.WalkStart{ID: w.row.ID, Backend: w.backend, GiveUp: giveUp})
 	}
 	for name, n := range w.row.Counts {
 		w.counts.Add(name, n)
 	}
 	w.load = loader{o: &w.o, backend: w.backend}
 	w.next = w.read
-	if w.row.Place == meta.WalkDone {
+	if w.row.Place == ledger.WalkDone {
 		w.next = w.condemn()
 	}
 	return err
@@ -117,7 +117,7 @@ func (w *walk) folders(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if err := errors.Join(errs...); err != nil || w.folded < folders {
 		return true, err
 	}
-	if w.at.high == meta.WalkDone {
+	if w.at.high == ledger.WalkDone {
 		w.next = w.rest
 		return true, nil
 	}
@@ -148,7 +148,7 @@ func (w *walk) one(ctx context.Context, c *reclaim.Counts, s span) error {
 // save records that the chunk is done, and goes on with next.
 func (w *walk) save(ctx context.Context, next func(context.Context, *reclaim.Counts) (bool, error)) error {
 	if !w.o.DryRun {
-		err := w.o.Ledger.SaveWalk(ctx, meta.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.at.high, Counts: w.counts.Map()})
+		err := w.o.Ledger.SaveWalk(ctx, ledger.WalkStep{ID: w.row.ID, From: w.row.Place, To: w.at.high, Counts: w.counts.Map()})
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (w *walk) save(ctx context.Context, next func(context.Context, *reclaim.Cou
 // finish ends the walk.
 func (w *walk) finish(ctx context.Context, c *reclaim.Counts) (bool, error) {
 	if !w.o.DryRun {
-		ended, err := w.o.Ledger.FinishWalk(ctx, meta.WalkEnd{ID: w.row.ID, Outcome: "ok", Counts: w.counts.Map()})
+		ended, err := w.o.Ledger.FinishWalk(ctx, ledger.WalkEnd{ID: w.row.ID, Outcome: "ok", Counts: w.counts.Map()})
 		if err != nil {
 			return false, err
 		}

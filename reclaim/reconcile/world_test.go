@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -39,7 +40,7 @@ type world struct {
 	store  lethe.ID
 	guard  *reclaim.Guard
 	set    func(*reconcile.Options)
-	found  []meta.Finding
+	found  []ledger.Finding
 	events reconcile.Events
 }
 
@@ -60,11 +61,11 @@ func newWorld(t *testing.T) *world {
 	raw := map[string]blob.Store{"main": w.main, "spare": w.spare}
 	w.guard = &reclaim.Guard{Ledger: w.ledger, Stores: raw, Clock: w.clock}
 	for id := range w.stores {
-		_, err = w.ledger.AddBackend(w.ctx, meta.Backend{ID: id})
+		_, err = w.ledger.AddBackend(w.ctx, ledger.Backend{ID: id})
 		w.must(err)
 		w.must(w.guard.Advance(w.ctx, id))
 	}
-	_, err = w.ledger.CreateBucket(w.ctx, meta.Bucket{Name: bucket, Owner: "me"})
+	_, err = w.ledger.CreateBucket(w.ctx, ledger.Bucket{Name: bucket, Owner: "me"})
 	w.must(err)
 	return w
 }
@@ -87,7 +88,7 @@ func (w *world) routine() *reconcile.Routine {
 	w.found = nil
 	o := reconcile.Options{
 		Ledger: w.ledger, Stores: w.stores, Pact: w.guard, Store: w.store, Clock: w.clock, NewID: w.id, Grace: grace,
-		Events: &w.events, Report: func(f meta.Finding) { w.found = append(w.found, f) },
+		Events: &w.events, Report: func(f ledger.Finding) { w.found = append(w.found, f) },
 	}
 	w.set(&o)
 	return reconcile.New(o)
@@ -121,13 +122,13 @@ func (w *world) put(key, body string, copies int) lethe.ID {
 	sum := sha256.Sum256([]byte(body))
 	digest := hex.EncodeToString(sum[:])
 	id := w.id()
-	_, err := w.ledger.Begin(w.ctx, meta.Intent{ID: id, Backend: "main", Size: size})
+	_, err := w.ledger.Begin(w.ctx, ledger.Intent{ID: id, Backend: "main", Size: size})
 	w.must(err)
 	w.must(w.main.Put(w.ctx, w.key(id), strings.NewReader(body), size))
-	out, err := w.ledger.Commit(w.ctx, meta.Commit{
-		Op: w.id(), What: "put", Object: meta.Object{Bucket: bucket, Key: key, Size: size},
-		Content: meta.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
-		Blobs:   []meta.Uploaded{{Blob: id, Size: size, Digest: digest}},
+	out, err := w.ledger.Commit(w.ctx, ledger.Commit{
+		Op: w.id(), What: "put", Object: ledger.Object{Bucket: bucket, Key: key, Size: size},
+		Content: ledger.ContentKey{Kind: lethe.Whole, Digest: digest, Size: size},
+		Blobs:   []ledger.Uploaded{{Blob: id, Size: size, Digest: digest}},
 	})
 	w.must(err)
 	if copies > 1 {
@@ -139,19 +140,19 @@ func (w *world) put(key, body string, copies int) lethe.ID {
 // copied makes one more copy of a blob on spare, as placement does.
 func (w *world) copied(of, content lethe.ID, body string) {
 	w.Helper()
-	_, err := w.ledger.Misplace(w.ctx, []meta.Subject{{ID: content}})
+	_, err := w.ledger.Misplace(w.ctx, []ledger.Subject{{ID: content}})
 	w.must(err)
-	claimed, err := w.ledger.ClaimPlacements(w.ctx, meta.PlacementClaim{Worker: "w", Limit: 100, Lease: time.Minute})
+	claimed, err := w.ledger.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Limit: 100, Lease: time.Minute})
 	w.must(err)
 	row, _ := w.ledger.Blob(of)
 	id := w.id()
-	_, err = w.ledger.BeginCopy(w.ctx, meta.CopyIntent{ID: id, Backend: "spare", Source: of, Fence: claimed.Fence, Lease: time.Minute})
+	_, err = w.ledger.BeginCopy(w.ctx, ledger.CopyIntent{ID: id, Backend: "spare", Source: of, Fence: claimed.Fence, Lease: time.Minute})
 	w.must(err)
 	w.must(w.spare.Put(w.ctx, w.key(id), strings.NewReader(body), row.Size))
-	w.must(w.ledger.CommitCopy(w.ctx, meta.CopyCommit{Blob: id, Source: of, Digest: row.Digest, Fence: claimed.Fence}))
-	var results []meta.PlacementResult
+	w.must(w.ledger.CommitCopy(w.ctx, ledger.CopyCommit{Blob: id, Source: of, Digest: row.Digest, Fence: claimed.Fence}))
+	var results []ledger.PlacementResult
 	for _, p := range claimed.Items {
-		results = append(results, meta.PlacementResult{ID: p.ID, Done: true})
+		results = append(results, ledger.PlacementResult{ID: p.ID, Done: true})
 	}
 	_, err = w.ledger.SettlePlacements(w.ctx, claimed.Fence, results)
 	w.must(err)

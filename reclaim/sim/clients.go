@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -158,7 +158,7 @@ func life(r *rand.Rand) time.Duration {
 func makePut(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	op.body = pick(r, corpus)
 	ttl, pace := life(r), pace(r)
-	var cond meta.Precondition
+	var cond ledger.Precondition
 	if r.IntN(6) == 0 {
 		cond.IfNoneMatch, op.new = "*", true
 	}
@@ -286,7 +286,7 @@ func makeVigil(r *rand.Rand, op *operation) func(*actor, *operation) error {
 		}
 		defer rd.Body.Close()
 		if _, err := a.proc.node.objects.Delete(context.Background(), object.DeleteRequest{
-			Bucket: op.at.bucket, Items: []meta.DeleteItem{{Key: op.at.key}},
+			Bucket: op.at.bucket, Items: []ledger.DeleteItem{{Key: op.at.key}},
 		}); err != nil {
 			return err
 		}
@@ -343,9 +343,9 @@ func (a *actor) readSlowly(r io.Reader, pace time.Duration, wait func()) ([]byte
 }
 
 func makeDelete(r *rand.Rand, op *operation) func(*actor, *operation) error {
-	items := []meta.DeleteItem{{Key: op.at.key}}
+	items := []ledger.DeleteItem{{Key: op.at.key}}
 	if r.IntN(3) == 0 {
-		items = append(items, meta.DeleteItem{Key: pick(r, keyNames)}, meta.DeleteItem{Key: "absent"})
+		items = append(items, ledger.DeleteItem{Key: pick(r, keyNames)}, ledger.DeleteItem{Key: "absent"})
 	}
 	return func(a *actor, op *operation) error {
 		_, err := a.proc.node.objects.Delete(context.Background(), object.DeleteRequest{Bucket: op.at.bucket, Items: items})
@@ -357,7 +357,7 @@ func makeCopy(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	from := place{pick(r, bucketNames), pick(r, keyNames)}
 	ttl := life(r)
 	return func(a *actor, op *operation) error {
-		attrs := meta.Attrs{ContentType: "copied"}
+		attrs := ledger.Attrs{ContentType: "copied"}
 		_, err := a.proc.node.objects.Copy(context.Background(), object.CopyRequest{
 			SourceBucket: from.bucket, SourceKey: from.key, Bucket: op.at.bucket, Key: op.at.key, TTL: ttl, Attrs: &attrs,
 		})
@@ -369,8 +369,8 @@ func makeCopy(r *rand.Rand, op *operation) func(*actor, *operation) error {
 func makeTouch(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 	ttl := life(r)
 	return func(a *actor, op *operation) error {
-		_, err := a.proc.node.objects.Update(context.Background(), meta.Update{
-			Bucket: op.at.bucket, Key: op.at.key, TTL: &meta.TTLChange{TTL: ttl},
+		_, err := a.proc.node.objects.Update(context.Background(), ledger.Update{
+			Bucket: op.at.bucket, Key: op.at.key, TTL: &ledger.TTLChange{TTL: ttl},
 		})
 		return err
 	}
@@ -421,7 +421,7 @@ type multipart struct {
 	op    *operation
 	pace  time.Duration
 	id    lethe.ID
-	parts []meta.PartName
+	parts []ledger.PartName
 	sent  [][]byte // of each part; nil: not known
 }
 
@@ -460,7 +460,7 @@ func (u *multipart) complete() error {
 
 func makeRestore(*rand.Rand, *operation) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
-		entries, err := a.proc.node.objects.Trash(context.Background(), meta.TrashQuery{Bucket: "undo", Limit: 10})
+		entries, err := a.proc.node.objects.Trash(context.Background(), ledger.TrashQuery{Bucket: "undo", Limit: 10})
 		if err != nil || len(entries) == 0 {
 			return errors.Join(err, errLeft)
 		}
@@ -474,7 +474,7 @@ func makeRestore(*rand.Rand, *operation) func(*actor, *operation) error {
 // makeList lists a bucket: what is visible, all of it, in order.
 func makeList(*rand.Rand, *operation) func(*actor, *operation) error {
 	return func(a *actor, op *operation) error {
-		page, err := a.proc.node.objects.List(context.Background(), meta.ListQuery{Bucket: op.at.bucket, Limit: 100})
+		page, err := a.proc.node.objects.List(context.Background(), ledger.ListQuery{Bucket: op.at.bucket, Limit: 100})
 		if err != nil {
 			return err
 		}
@@ -485,7 +485,7 @@ func makeList(*rand.Rand, *operation) func(*actor, *operation) error {
 
 func makePurge(*rand.Rand, *operation) func(*actor, *operation) error {
 	return func(a *actor, _ *operation) error {
-		entries, err := a.proc.node.objects.Trash(context.Background(), meta.TrashQuery{Limit: 3})
+		entries, err := a.proc.node.objects.Trash(context.Background(), ledger.TrashQuery{Limit: 3})
 		if err != nil || len(entries) == 0 {
 			return errors.Join(err, errLeft)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -43,14 +43,14 @@ func (u *multipart) fill(number int, body []byte) error {
 
 // someObject chooses an object that has bytes: half of the time, if there is one, one of
 // which a copy has decayed. None: the zero value.
-func (o *oracle) someObject(h uint64) meta.Object {
+func (o *oracle) someObject(h uint64) ledger.Object {
 	rotten := map[lethe.ID]bool{}
 	for _, b := range o.view.Blobs {
 		if o.damaged[b.ID] != nil && b.State == lethe.Live {
 			rotten[b.ContentID] = true
 		}
 	}
-	var list, decayed []meta.Object
+	var list, decayed []ledger.Object
 	for _, x := range o.view.Objects {
 		if x.Size > 0 {
 			list = append(list, x)
@@ -63,7 +63,7 @@ func (o *oracle) someObject(h uint64) meta.Object {
 		list = decayed
 	}
 	if len(list) == 0 {
-		return meta.Object{}
+		return ledger.Object{}
 	}
 	return list[(h>>1)%uint64(len(list))]
 }
@@ -86,8 +86,8 @@ func (u *multipart) copy(number int, from place, r *object.Range) error {
 }
 
 // stored notes a part, in the place of one of its number.
-func (u *multipart) stored(p meta.Part, body []byte) {
-	u.parts = append(u.parts[:p.Number-1], meta.PartName{Number: p.Number, ETag: p.ETag})
+func (u *multipart) stored(p ledger.Part, body []byte) {
+	u.parts = append(u.parts[:p.Number-1], ledger.PartName{Number: p.Number, ETag: p.ETag})
 	u.sent = append(u.sent[:p.Number-1], body)
 }
 
@@ -149,7 +149,7 @@ func (u *multipart) refused(err error) error {
 // decayed says that a part has.
 func (u *multipart) decayed() bool {
 	o := u.a.w.oracle
-	return slices.ContainsFunc(o.view.Blobs, func(b meta.Blob) bool { return b.UploadID == u.id && o.damaged[b.ID] != nil })
+	return slices.ContainsFunc(o.view.Blobs, func(b ledger.Blob) bool { return b.UploadID == u.id && o.damaged[b.ID] != nil })
 }
 
 // composed excuses a content that was made of parts which had decayed while nobody knew:
@@ -174,7 +174,7 @@ func (o *oracle) composed(content lethe.ID) bool {
 // decayedPart says that this step made a segment of a part that has decayed, and that it
 // could not know of.
 func (o *oracle) decayedPart(at piece) bool {
-	return slices.ContainsFunc(o.view.Blobs, func(b meta.Blob) bool {
+	return slices.ContainsFunc(o.view.Blobs, func(b ledger.Blob) bool {
 		return b.ContentID == at.content && b.Segment == at.segment && b.State == lethe.Live && o.last[b.ID].UploadID != "" &&
 			o.damaged[b.ID] != nil && !b.Suspect
 	})

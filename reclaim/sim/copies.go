@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -113,14 +114,14 @@ func (o *oracle) excused(op *operation, content lethe.ID) bool {
 }
 
 // trusted says that a copy was written or verified within the trust window.
-func (o *oracle) trusted(b meta.Blob) bool {
+func (o *oracle) trusted(b ledger.Blob) bool {
 	window := o.w.trust()
 	return window >= 0 && max(b.CreatedAt, b.VerifiedAt) > o.clock.Add(-window)
 }
 
 // readLately says that a copy was read lately enough for another one to be condemned beside
 // it.
-func (o *oracle) readLately(b meta.Blob) bool {
+func (o *oracle) readLately(b ledger.Blob) bool {
 	return b.VerifiedAt > meta.Options{TrustWindow: o.w.trust()}.ReadSince(o.clock)
 }
 

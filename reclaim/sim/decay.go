@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -55,10 +56,10 @@ func decay(a *actor) {
 
 // frail chooses a copy that may decay; last says that it may be the only one that has
 // not.
-func (w *World) frail(rng *rand.Rand, last bool) (meta.Blob, bool) {
+func (w *World) frail(rng *rand.Rand, last bool) (ledger.Blob, bool) {
 	o := w.oracle
 	if slices.ContainsFunc(w.late, func(l *landing) bool { return l.commit == "mark" }) {
-		return meta.Blob{}, false
+		return ledger.Blob{}, false
 	}
 	sound := map[piece]int{}
 	for _, b := range o.view.Blobs {
@@ -66,7 +67,7 @@ func (w *World) frail(rng *rand.Rand, last bool) (meta.Blob, bool) {
 			sound[piece{b.ContentID, b.Segment}]++
 		}
 	}
-	var list, parts []meta.Blob
+	var list, parts []ledger.Blob
 	for _, b := range o.view.Blobs {
 		if o.decayable(b) && (last || sound[piece{b.ContentID, b.Segment}] > 1) {
 			if list = append(list, b); b.ContentID == "" {
@@ -80,10 +81,10 @@ func (w *World) frail(rng *rand.Rand, last bool) (meta.Blob, bool) {
 	case len(list) > 0:
 		return pick(rng, list), true
 	}
-	return meta.Blob{}, false
+	return ledger.Blob{}, false
 }
 
-func (o *oracle) decayable(b meta.Blob) bool {
+func (o *oracle) decayable(b ledger.Blob) bool {
 	if b.State != lethe.Live || b.ContentID == "" && !o.w.composes() || o.lost[b.ID] || o.trusted(b) || o.w.beingRead(b.ID) ||
 		max(b.CreatedAt, b.VerifiedAt) > (meta.Options{TrustWindow: o.w.trust()}).ReadSince(o.clock) {
 		return false
@@ -113,7 +114,7 @@ type damage struct {
 }
 
 // spoil lets a copy decay.
-func (w *World) spoil(b meta.Blob, fault Fault, rng *rand.Rand) {
+func (w *World) spoil(b ledger.Blob, fault Fault, rng *rand.Rand) {
 	disk, key := w.disks[b.Backend], lethe.BlobKey(w.store, b.ID)
 	data, _ := disk.Bytes(key)
 	from := rng.IntN(len(data))
@@ -162,7 +163,7 @@ func (o *oracle) opens(id lethe.ID) *damage {
 // one that is condemned.
 func (o *oracle) elsewhere(id lethe.ID) bool {
 	of := o.last[id]
-	return slices.ContainsFunc(o.view.Blobs, func(b meta.Blob) bool {
+	return slices.ContainsFunc(o.view.Blobs, func(b ledger.Blob) bool {
 		if b.ContentID != of.ContentID || b.Segment != of.Segment || b.State != lethe.Live || o.lost[b.ID] {
 			return false
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -58,7 +58,7 @@ func (w *World) end() {
 
 // requeue plays the operator who looks after the dead letters.
 func (w *World) requeue() {
-	dead, err := w.ledger.Dead(context.Background(), meta.DeadQuery{Limit: 1000})
+	dead, err := w.ledger.Dead(context.Background(), ledger.DeadQuery{Limit: 1000})
 	if err != nil {
 		w.fail(err)
 		return

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // The methods that the guard needs.
 
-func (s *seam) Identity(ctx context.Context) (meta.Store, error) { return s.in.Identity(ctx) }
+func (s *seam) Identity(ctx context.Context) (ledger.Store, error) { return s.in.Identity(ctx) }
 
 func (s *seam) LedgerTime(ctx context.Context) (lethe.Time, error) { return s.in.LedgerTime(ctx) }
 
@@ -55,7 +55,7 @@ func (s *seam) HoldBackend(ctx context.Context, backend, reason string) error {
 	})
 }
 
-func (s *seam) ChangeHold(ctx context.Context, seen meta.Backend, to meta.BackendHold) error {
+func (s *seam) ChangeHold(ctx context.Context, seen ledger.Backend, to ledger.BackendHold) error {
 	person := s.w.doubts.accepted[seen.ID]
 	return do(s, "hold-backend", seen.ID+" "+to.Reason, scope{backend: seen.ID}, func() error {
 		err := s.in.ChangeHold(s.lasting(ctx), seen, to)
@@ -136,12 +136,12 @@ func (o *oracle) compared(backend, why string) error {
 // handedOut: nothing is handed out for deletion on a backend that is held, nor by a
 // process that has not seen it to fit, nor what may land late while its clock is in
 // doubt.
-func (s *seam) handedOut(backend string, blobs []meta.Blob) error {
+func (s *seam) handedOut(backend string, blobs []ledger.Blob) error {
 	if !s.w.pacted() || len(blobs) == 0 {
 		return nil
 	}
 	d := &s.w.doubts
-	late := slices.ContainsFunc(blobs, func(b meta.Blob) bool { return b.LateUntil != 0 })
+	late := slices.ContainsFunc(blobs, func(b ledger.Blob) bool { return b.LateUntil != 0 })
 	switch a := s.w.cur; {
 	case d.held[backend] != "":
 		return broken("blobs on %s were handed out, and deletes there are held: %s", backend, d.held[backend])
@@ -154,7 +154,7 @@ func (s *seam) handedOut(backend string, blobs []meta.Blob) error {
 }
 
 // mayOrphan: no orphan is condemned in doubt.
-func (s *seam) mayOrphan(backend string, blobs []meta.Blob) error {
+func (s *seam) mayOrphan(backend string, blobs []ledger.Blob) error {
 	d := &s.w.doubts
 	if len(blobs) > 0 && (d.held[backend] != "" || d.unlike[backend] || d.behind > time.Minute) {
 		return broken("orphans on %s were condemned in doubt (held %q, clock in doubt %v, the ledger's behind %s)", backend, d.held[backend], d.unlike[backend], d.behind)

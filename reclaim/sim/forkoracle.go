@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -50,7 +50,7 @@ func (n *forkNode) asks(a *actor, id string, call func(context.Context, string) 
 	}
 	harmed := a != nil && slices.ContainsFunc(f.met[before:], func(m met) bool { return m.at.actor == a.index })
 	swapped := f.away[id].other != nil || f.away[id].since > at.from
-	told := err == nil || errors.Is(err, lethe.ErrBackendMismatch) && s.row(id).HeldFor == meta.HeldForLedger
+	told := err == nil || errors.Is(err, lethe.ErrBackendMismatch) && s.row(id).HeldFor == ledger.HeldForLedger
 	if harmed || errors.Is(err, errSlow) || swapped || l.fenced || !told {
 		return err
 	}
@@ -63,7 +63,7 @@ func (n *forkNode) asks(a *actor, id string, call func(context.Context, string) 
 	return err
 }
 
-func (s *side) blobs() (rows []meta.Blob) {
+func (s *side) blobs() (rows []ledger.Blob) {
 	for b := range s.db.EachBlob() {
 		rows = append(rows, *b)
 	}
@@ -120,10 +120,10 @@ func (f *forks) knew(s, other *side, id string, at forkSpan) string {
 
 // settled: what lies on a disk that was away when it was looked for is not settled as
 // absent.
-func (f *forks) settled(s *side, t meta.Settlement) error {
+func (f *forks) settled(s *side, t ledger.Settlement) error {
 	for _, item := range t.Items {
 		b, _ := s.db.Blob(item.ID)
-		if item.Result == meta.Absent && f.hidden(b) {
+		if item.Result == ledger.Absent && f.hidden(b) {
 			return broken("blob %s on %s is settled as absent, and its disk was away", b.ID, b.Backend)
 		}
 	}
@@ -134,7 +134,7 @@ func (f *forks) settled(s *side, t meta.Settlement) error {
 // cannot tell a disk that another ledger went on with from one that was put in its place.
 func (f *forks) missed(s *side, ids []lethe.ID) error {
 	for _, id := range ids {
-		if b, _ := s.db.Blob(id); f.hidden(b) && s.row(b.Backend).HeldFor != meta.HeldForLedger {
+		if b, _ := s.db.Blob(id); f.hidden(b) && s.row(b.Backend).HeldFor != ledger.HeldForLedger {
 			return broken("blob %s on %s becomes suspect, and its disk was away", id, b.Backend)
 		}
 	}
@@ -143,7 +143,7 @@ func (f *forks) missed(s *side, ids []lethe.ID) error {
 
 // hidden says that a blob's bytes lie on its disk, which is away, and was when whoever
 // acts was told that they are missing.
-func (f *forks) hidden(b meta.Blob) bool {
+func (f *forks) hidden(b ledger.Blob) bool {
 	if b.Backend == "" {
 		return false
 	}
@@ -211,7 +211,7 @@ func (f *forks) intact() error {
 // destroyed there.
 func (f *forks) held(n *forkNode, id string) {
 	row := n.side.row(id)
-	if row.Held == "" || row.HeldFor != meta.HeldForLedger {
+	if row.Held == "" || row.HeldFor != ledger.HeldForLedger {
 		f.fail(broken("the %s does not say that %s is held because of the ledger: %+v", named(n.side.name), id, row))
 	}
 	if err := n.guard.Admit(context.Background(), id); !errors.Is(err, lethe.ErrBackendMismatch) {
@@ -306,7 +306,7 @@ func (f *forks) drains(r reclaim.Routine) {
 
 // reads reads what the ledger lists through the front door.
 func (f *forks) reads(n *forkNode) error {
-	var objects []meta.Object
+	var objects []ledger.Object
 	for x := range n.side.db.EachObject() {
 		objects = append(objects, *x)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -133,11 +134,11 @@ func newForks(cfg Config) (*forks, error) {
 	}
 	w.store = is.ID
 	for _, id := range shelves {
-		if _, err := first.db.AddBackend(ctx, meta.Backend{ID: id}); err != nil {
+		if _, err := first.db.AddBackend(ctx, ledger.Backend{ID: id}); err != nil {
 			return f, err
 		}
 	}
-	if _, err := first.db.CreateBucket(ctx, meta.Bucket{Name: "plain", Owner: "owner", Domain: "owner"}); err != nil {
+	if _, err := first.db.CreateBucket(ctx, ledger.Bucket{Name: "plain", Owner: "owner", Domain: "owner"}); err != nil {
 		return f, err
 	}
 	for range processCount {
@@ -275,14 +276,14 @@ func (f *forks) fork() {
 	n.start(false)
 }
 
-func rows(db *memmeta.DB) []meta.Backend {
+func rows(db *memmeta.DB) []ledger.Backend {
 	out, _ := db.Backends(context.Background()) // no error without a deadline
 	return out
 }
 
-func (s *side) row(backend string) meta.Backend {
+func (s *side) row(backend string) ledger.Backend {
 	all := rows(s.db)
-	return all[slices.IndexFunc(all, func(b meta.Backend) bool { return b.ID == backend })]
+	return all[slices.IndexFunc(all, func(b ledger.Backend) bool { return b.ID == backend })]
 }
 
 // meddle takes disks away and puts them back, and kills all processes of a ledger.

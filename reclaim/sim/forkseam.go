@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
 
@@ -58,7 +58,7 @@ func (s *forkSeam) does(step Step, detail string, fn func() error) error {
 }
 
 // Identity tells, as a database server does, in which life of it one is.
-func (s *forkSeam) Identity(ctx context.Context) (meta.Store, error) {
+func (s *forkSeam) Identity(ctx context.Context) (ledger.Store, error) {
 	is, err := s.DB.Identity(ctx)
 	is.Life = s.side.life
 	return is, err
@@ -72,7 +72,7 @@ func (s *forkSeam) AcceptEpoch(ctx context.Context, backend string, epoch int64)
 	return s.does("set-epoch", fmt.Sprint("accept ", backend, epoch), func() error { return s.DB.AcceptEpoch(ctx, backend, epoch) })
 }
 
-func (s *forkSeam) ChangeHold(ctx context.Context, seen meta.Backend, to meta.BackendHold) error {
+func (s *forkSeam) ChangeHold(ctx context.Context, seen ledger.Backend, to ledger.BackendHold) error {
 	return s.does("hold-backend", seen.ID+" "+to.Reason, func() error {
 		err := s.DB.ChangeHold(ctx, seen, to)
 		if err != nil {
@@ -82,32 +82,32 @@ func (s *forkSeam) ChangeHold(ctx context.Context, seen meta.Backend, to meta.Ba
 	})
 }
 
-func (s *forkSeam) Begin(ctx context.Context, in meta.Intent) (meta.Blob, error) {
-	return change(s, "begin", string(in.ID), func() (meta.Blob, error) { return s.DB.Begin(ctx, in) })
+func (s *forkSeam) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
+	return change(s, "begin", string(in.ID), func() (ledger.Blob, error) { return s.DB.Begin(ctx, in) })
 }
 
-func (s *forkSeam) Commit(ctx context.Context, c meta.Commit) (meta.Committed, error) {
-	return change(s, "commit", string(c.Op), func() (meta.Committed, error) { return s.DB.Commit(ctx, c) })
+func (s *forkSeam) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
+	return change(s, "commit", string(c.Op), func() (ledger.Committed, error) { return s.DB.Commit(ctx, c) })
 }
 
-func (s *forkSeam) Delete(ctx context.Context, d meta.Deletion) (meta.Deletions, error) {
-	return change(s, "delete", string(d.Op), func() (meta.Deletions, error) { return s.DB.Delete(ctx, d) })
+func (s *forkSeam) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
+	return change(s, "delete", string(d.Op), func() (ledger.Deletions, error) { return s.DB.Delete(ctx, d) })
 }
 
-func (s *forkSeam) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
-	return change(s, "update", string(u.Op), func() (meta.Object, error) { return s.DB.Update(ctx, u) })
+func (s *forkSeam) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
+	return change(s, "update", string(u.Op), func() (ledger.Object, error) { return s.DB.Update(ctx, u) })
 }
 
-func (s *forkSeam) Expire(ctx context.Context, b meta.Batch) (meta.Reclaimed, error) {
-	return change(s, "expire", "", func() (meta.Reclaimed, error) { return s.DB.Expire(ctx, b) })
+func (s *forkSeam) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
+	return change(s, "expire", "", func() (ledger.Reclaimed, error) { return s.DB.Expire(ctx, b) })
 }
 
-func (s *forkSeam) ClaimCondemned(ctx context.Context, r meta.ClaimRequest) (meta.Claimed, error) {
-	return change(s, "claim", r.Backend, func() (meta.Claimed, error) { return s.DB.ClaimCondemned(ctx, r) })
+func (s *forkSeam) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
+	return change(s, "claim", r.Backend, func() (ledger.Claimed, error) { return s.DB.ClaimCondemned(ctx, r) })
 }
 
-func (s *forkSeam) Settle(ctx context.Context, t meta.Settlement) (meta.Settled, error) {
-	return change(s, "settle", fmt.Sprintf("fence %d, %d items", t.Fence, len(t.Items)), func() (meta.Settled, error) {
+func (s *forkSeam) Settle(ctx context.Context, t ledger.Settlement) (ledger.Settled, error) {
+	return change(s, "settle", fmt.Sprintf("fence %d, %d items", t.Fence, len(t.Items)), func() (ledger.Settled, error) {
 		s.f.fail(s.f.settled(s.side, t))
 		return s.DB.Settle(ctx, t)
 	})

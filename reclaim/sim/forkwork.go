@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/gate"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -57,7 +57,7 @@ func (n *forkNode) open() {
 
 // routines are those of a worker; what admits its deletes is noted with it.
 func (n *forkNode) routines(a *actor) []reclaim.Routine {
-	b := meta.Batch{Limit: batch, MaxBlobs: maxBlobs}
+	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	drop := func(context.Context, []lethe.ID) {}
 	admit := func(ctx context.Context, id string) error { return n.asks(a, id, n.guard.Admit, false) }
 	clean := &reclaim.Clean{Ledger: n.seam, Stores: n.stores, Store: n.f.store, Safety: safety, Limit: batch, Clock: n.f, Boot: n.f, Admit: admit}
@@ -116,9 +116,9 @@ func (n *forkNode) client() func(*actor) {
 				body := pick(rng, corpus[:3])
 				_, err = n.objects.Put(ctx, object.PutRequest{Bucket: "plain", Key: key, Body: &slowBody{a: a, data: body}, Size: int64(len(body)), TTL: life(rng) / 4})
 			case k < 7:
-				_, err = n.objects.Delete(ctx, object.DeleteRequest{Bucket: "plain", Items: []meta.DeleteItem{{Key: key}}})
+				_, err = n.objects.Delete(ctx, object.DeleteRequest{Bucket: "plain", Items: []ledger.DeleteItem{{Key: key}}})
 			case k < 9:
-				_, err = n.objects.Update(ctx, meta.Update{Bucket: "plain", Key: key, TTL: &meta.TTLChange{TTL: life(rng)}})
+				_, err = n.objects.Update(ctx, ledger.Update{Bucket: "plain", Key: key, TTL: &ledger.TTLChange{TTL: life(rng)}})
 			default:
 				err = n.reads(ctx, key)
 			}

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -64,7 +64,7 @@ func (o *oracle) missing(before View, here map[lethe.ID]bool, told map[lethe.ID]
 }
 
 // reasoned holds the reason of a receipt against the object as it was.
-func (o *oracle) reasoned(x meta.Object, r receipt.Receipt) error {
+func (o *oracle) reasoned(x ledger.Object, r receipt.Receipt) error {
 	late := x.TTLAt != 0 && x.TTLAt <= o.w.now
 	right := false
 	switch r.Reason {
@@ -82,7 +82,7 @@ func (o *oracle) reasoned(x meta.Object, r receipt.Receipt) error {
 }
 
 // taken says that another version lies under the key of x now.
-func (o *oracle) taken(x meta.Object) bool {
+func (o *oracle) taken(x ledger.Object) bool {
 	for _, now := range o.view.Objects {
 		if now.Bucket == x.Bucket && now.Key == x.Key {
 			return now.ID != x.ID

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -44,8 +45,8 @@ func (o *oracle) unburnt(sc scope) error {
 // beside: a copy of a content that is referred to is condemned only while another
 // copy of its segment is live, not suspect, and was read lately, or was uploaded by this
 // very step (docs/protocol.md, rule 17).
-func (o *oracle) beside(gone meta.Blob) error {
-	if !slices.ContainsFunc(o.view.Contents, func(c meta.Content) bool { return c.ID == gone.ContentID }) {
+func (o *oracle) beside(gone ledger.Blob) error {
+	if !slices.ContainsFunc(o.view.Contents, func(c ledger.Content) bool { return c.ID == gone.ContentID }) {
 		return nil
 	}
 	for _, b := range o.view.Blobs {
@@ -58,7 +59,7 @@ func (o *oracle) beside(gone meta.Blob) error {
 
 // uploaded says that the step has made an upload of just now a copy of a content: that
 // of a whole body, or a part that was stored lately.
-func (o *oracle) uploaded(b meta.Blob) bool {
+func (o *oracle) uploaded(b ledger.Blob) bool {
 	old, was := o.last[b.ID]
 	lately := meta.Options{TrustWindow: o.w.trust()}.ReadSince(o.clock)
 	return was && old.ContentID == "" && (old.State == lethe.Pending || b.CreatedAt > lately)
@@ -69,7 +70,7 @@ func (o *oracle) uploaded(b meta.Blob) bool {
 // or in the place of one (docs/protocol.md, rules 17 and 20). What was uploaded can have become
 // suspect meanwhile, as parts do.
 func (o *oracle) covered(before View, content lethe.ID) error {
-	if !slices.ContainsFunc(before.Contents, func(c meta.Content) bool { return c.ID == content }) {
+	if !slices.ContainsFunc(before.Contents, func(c ledger.Content) bool { return c.ID == content }) {
 		return nil
 	}
 	covered, uploaded := map[int]bool{}, false

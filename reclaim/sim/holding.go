@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -36,17 +36,17 @@ func warden(a *actor) {
 	}
 }
 
-func drawHold(rng *rand.Rand) meta.Hold {
-	h := meta.Hold{Bucket: pick(rng, bucketNames), Reason: "simulated", By: "warden"}
+func drawHold(rng *rand.Rand) ledger.Hold {
+	h := ledger.Hold{Bucket: pick(rng, bucketNames), Reason: "simulated", By: "warden"}
 	switch rng.IntN(6) {
 	case 0:
-		h.Scope = meta.HoldPrefix // of the whole bucket
+		h.Scope = ledger.HoldPrefix // of the whole bucket
 	case 1, 2:
-		h.Scope, h.Key = meta.HoldPrefix, pick(rng, []string{"a", "a/", "c", "ü"})
+		h.Scope, h.Key = ledger.HoldPrefix, pick(rng, []string{"a", "a/", "c", "ü"})
 	case 3:
-		h.Scope, h.Key = meta.HoldLegal, pick(rng, keyNames)
+		h.Scope, h.Key = ledger.HoldLegal, pick(rng, keyNames)
 	default:
-		h.Scope, h.Key = meta.HoldObject, pick(rng, keyNames)
+		h.Scope, h.Key = ledger.HoldObject, pick(rng, keyNames)
 	}
 	return h
 }
@@ -70,26 +70,26 @@ func (w *World) lifted(n *node) error {
 }
 
 // unpark is a step of its own where there are holds or limits.
-func (s *seam) unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+func (s *seam) unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	if !s.w.holding() && !s.w.limited() {
 		return s.in.Unpark(ctx, limit)
 	}
-	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (meta.Unparked, error) { return s.in.Unpark(s.lasting(ctx), limit) })
+	return write(s, "unpark", fmt.Sprint(limit), scope{}, func() (ledger.Unparked, error) { return s.in.Unpark(s.lasting(ctx), limit) })
 }
 
 // sameHold says that two holds are one: a bucket has a scope and key once.
-func sameHold(a, b meta.Hold) bool {
+func sameHold(a, b ledger.Hold) bool {
 	return a.Bucket == b.Bucket && a.Scope == b.Scope && a.Key == b.Key
 }
 
 // heldBy finds a hold on a place, by what holds mean and not by what the ledger says.
-func (o *oracle) heldBy(at place) (meta.Hold, bool) {
+func (o *oracle) heldBy(at place) (ledger.Hold, bool) {
 	for _, h := range o.holds {
-		if h.Bucket == at.bucket && (h.Key == at.key || h.Scope == meta.HoldPrefix && strings.HasPrefix(at.key, h.Key)) {
+		if h.Bucket == at.bucket && (h.Key == at.key || h.Scope == ledger.HoldPrefix && strings.HasPrefix(at.key, h.Key)) {
 			return h, true
 		}
 	}
-	return meta.Hold{}, false
+	return ledger.Hold{}, false
 }
 
 // kept: what lies under a hold stays as it is, and where it is, whoever comes.

@@ -4,39 +4,39 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The methods that holds need.
 
-func (s *seam) AddHold(ctx context.Context, h meta.Hold) (meta.Hold, error) {
-	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() (meta.Hold, error) {
+func (s *seam) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
+	return write(s, "add-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() (ledger.Hold, error) {
 		out, err := s.in.AddHold(s.lasting(ctx), h)
-		if o := s.w.oracle; err == nil && !slices.ContainsFunc(o.holds, func(x meta.Hold) bool { return sameHold(x, h) }) {
+		if o := s.w.oracle; err == nil && !slices.ContainsFunc(o.holds, func(x ledger.Hold) bool { return sameHold(x, h) }) {
 			o.holds = append(o.holds, h)
 		}
 		return out, err
 	})
 }
 
-func (s *seam) LiftHold(ctx context.Context, h meta.Hold) error {
+func (s *seam) LiftHold(ctx context.Context, h ledger.Hold) error {
 	return do(s, "lift-hold", h.Bucket+"/"+h.Key, scope{alone: h.Bucket}, func() error {
 		err := s.in.LiftHold(s.lasting(ctx), h)
 		if err == nil {
-			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x meta.Hold) bool { return sameHold(x, h) })
+			s.w.oracle.holds = slices.DeleteFunc(s.w.oracle.holds, func(x ledger.Hold) bool { return sameHold(x, h) })
 		}
 		return err
 	})
 }
 
-func (s *seam) Holds(ctx context.Context, q meta.HoldQuery) ([]meta.Hold, error) {
+func (s *seam) Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error) {
 	return s.in.Holds(ctx, q)
 }
 
-func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]meta.Hold, error) {
+func (s *seam) HoldsOn(ctx context.Context, bucket, key string) ([]ledger.Hold, error) {
 	return s.in.HoldsOn(ctx, bucket, key)
 }
 
-func (s *seam) Unpark(ctx context.Context, limit int) (meta.Unparked, error) {
+func (s *seam) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	return s.unpark(ctx, limit)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // moves is the state graph of a blob; 0 is "no row".
@@ -22,7 +22,7 @@ var moves = map[lethe.State][]lethe.State{
 
 // states: blobs move along the graph only, and no name is used twice.
 func (o *oracle) states() error {
-	now := make(map[lethe.ID]meta.Blob, len(o.view.Blobs))
+	now := make(map[lethe.ID]ledger.Blob, len(o.view.Blobs))
 	for _, b := range o.view.Blobs {
 		now[b.ID] = b
 		old, was := o.last[b.ID]
@@ -57,7 +57,7 @@ func (o *oracle) fenced(sc scope) error {
 	if sc.fence == 0 {
 		return nil
 	}
-	now := make(map[lethe.ID]meta.Blob, len(o.view.Blobs))
+	now := make(map[lethe.ID]ledger.Blob, len(o.view.Blobs))
 	for _, b := range o.view.Blobs {
 		now[b.ID] = b
 	}
@@ -110,7 +110,7 @@ func (o *oracle) books() error {
 	for _, e := range o.view.Trash {
 		refs[e.Object.ContentID]++
 	}
-	open := make(map[meta.ContentKey]bool, len(o.view.Contents))
+	open := make(map[ledger.ContentKey]bool, len(o.view.Contents))
 	for _, c := range o.view.Contents {
 		if open[c.ContentKey] && !c.Closed {
 			return broken("content %s exists twice and both take references", c.ID)
@@ -132,7 +132,7 @@ func (o *oracle) books() error {
 func (o *oracle) counted() error {
 	rows := 0
 	for _, b := range o.view.Buckets {
-		want := meta.BucketTotal{ID: b.ID, Name: b.Name}
+		want := ledger.BucketTotal{ID: b.ID, Name: b.Name}
 		for i := range o.view.Objects {
 			if x := &o.view.Objects[i]; x.BucketID == b.ID {
 				want.Objects++
@@ -207,7 +207,7 @@ func (o *oracle) bytes() error {
 }
 
 // intact compares a live blob with its bytes.
-func (o *oracle) intact(b meta.Blob) error {
+func (o *oracle) intact(b ledger.Blob) error {
 	if o.lost[b.ID] {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (o *oracle) removing(keys []string) error {
 }
 
 // read puts an object's bytes together from the backends, as the rows say.
-func (o *oracle) read(x meta.Object) ([]byte, error) {
+func (o *oracle) read(x ledger.Object) ([]byte, error) {
 	if x.Size == 0 {
 		return []byte{}, nil
 	}

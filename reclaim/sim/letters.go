@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -32,7 +32,7 @@ func undertaker(a *actor) {
 	l := &seam{w: w, in: w.ledger}
 	for {
 		a.pause(time.Duration(rng.IntN(6)) * time.Minute)
-		letters, err := l.Dead(context.Background(), meta.DeadQuery{Limit: batch})
+		letters, err := l.Dead(context.Background(), ledger.DeadQuery{Limit: batch})
 		w.fail(err)
 		if len(letters) == 0 {
 			continue
@@ -57,7 +57,7 @@ func (o *oracle) lettered(step Step, sc scope) error {
 	if step != "write-off" && step != "requeue" {
 		return nil
 	}
-	now := map[lethe.ID]meta.Blob{}
+	now := map[lethe.ID]ledger.Blob{}
 	for _, b := range o.view.Blobs {
 		now[b.ID] = b
 	}

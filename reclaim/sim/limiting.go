@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // limited says that deletions are limited in this world, by what its processes were
@@ -15,14 +15,14 @@ func (w *World) limited() bool { return !w.cfg.Plans && hash2(w.cfg.Seed, 41)%8 
 
 // configure draws the limits that processes are started with from now on.
 func (w *World) configure(rng *rand.Rand) {
-	w.limits = meta.Limits{
+	w.limits = ledger.Limits{
 		Rules: drawLimit(rng, 4, true), TTL: drawLimit(rng, 4, true), Purge: drawLimit(rng, 6, false), Deletes: drawLimit(rng, 12, true),
 	}
 	w.note("limits %+v", w.limits)
 }
 
 // drawLimit draws none, or one that a simulated world can reach.
-func drawLimit(rng *rand.Rand, most int64, whole bool) (l meta.Limit) {
+func drawLimit(rng *rand.Rand, most int64, whole bool) (l ledger.Limit) {
 	switch n := rng.IntN(6); {
 	case n == 0:
 	case n == 1:
@@ -54,7 +54,7 @@ func keeper(a *actor) {
 		if !found {
 			continue
 		}
-		allowed := meta.Allowance{Kind: g.Kind, Subject: g.Subject}
+		allowed := ledger.Allowance{Kind: g.Kind, Subject: g.Subject}
 		switch rng.IntN(4) {
 		case 0:
 			allowed.N, allowed.Until = -1, w.now.Add(time.Hour)
@@ -67,14 +67,14 @@ func keeper(a *actor) {
 }
 
 // chosen is a stop, or now and then whatever is counted.
-func (w *World) chosen(rng *rand.Rand) (g meta.Guard, found bool) {
+func (w *World) chosen(rng *rand.Rand) (g ledger.Guard, found bool) {
 	guards, err := w.ledger.Guards(context.Background())
 	if err != nil {
 		w.fail(err)
 	}
-	var stops []meta.Guard
+	var stops []ledger.Guard
 	for _, g := range guards {
-		if g.Kind != meta.GuardClock && (g.Held(w.now) || rng.IntN(4) == 0) {
+		if g.Kind != ledger.GuardClock && (g.Held(w.now) || rng.IntN(4) == 0) {
 			stops = append(stops, g)
 		}
 	}
@@ -113,10 +113,10 @@ func (w *World) unlimited(n *node) *node {
 	case permitted:
 		return n
 	case hourly:
-		l := meta.Limit{PerHour: 5}
-		w.limits = meta.Limits{Rules: l, TTL: l, Purge: l, Deletes: l}
+		l := ledger.Limit{PerHour: 5}
+		w.limits = ledger.Limits{Rules: l, TTL: l, Purge: l, Deletes: l}
 	default:
-		w.limits = meta.Limits{}
+		w.limits = ledger.Limits{}
 	}
 	n = w.newNode()
 	_, err := n.ledger.EndStops(context.Background(), w.limits)
@@ -150,23 +150,23 @@ func (w *World) permit(n *node) {
 	guards, err := w.ledger.Guards(context.Background())
 	w.fail(err)
 	for _, g := range guards {
-		if g.Kind != meta.GuardClock {
-			w.fail(n.ledger.AllowGuard(context.Background(), meta.Allowance{Kind: g.Kind, Subject: g.Subject, N: -1, Until: w.now.Add(time.Hour)}))
+		if g.Kind != ledger.GuardClock {
+			w.fail(n.ledger.AllowGuard(context.Background(), ledger.Allowance{Kind: g.Kind, Subject: g.Subject, N: -1, Until: w.now.Add(time.Hour)}))
 		}
 	}
 }
 
 // limitsNow are those of the process that acts.
-func (w *World) limitsNow() meta.Limits {
+func (w *World) limitsNow() ledger.Limits {
 	if a := w.cur; a != nil {
 		return a.proc.node.limits
 	}
 	return w.limits
 }
 
-func limitOf(l meta.Limits, k meta.GuardKind) meta.Limit {
-	return map[meta.GuardKind]meta.Limit{
-		meta.GuardRules: l.Rules, meta.GuardTTL: l.TTL, meta.GuardPurge: l.Purge, meta.GuardDeletes: l.Deletes,
+func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
+	return map[ledger.GuardKind]ledger.Limit{
+		ledger.GuardRules: l.Rules, ledger.GuardTTL: l.TTL, ledger.GuardPurge: l.Purge, ledger.GuardDeletes: l.Deletes,
 	}[k]
 }
 

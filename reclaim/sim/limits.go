@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The methods that limits need.
 
-func (s *seam) Foresee(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
+func (s *seam) Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
 	if !s.w.limited() {
 		return s.in.Foresee(ctx, l)
 	}
-	return write(s, "foresee", "", scope{}, func() ([]meta.Guard, error) {
+	return write(s, "foresee", "", scope{}, func() ([]ledger.Guard, error) {
 		stopped, err := s.in.Foresee(s.lasting(ctx), l)
 		if err == nil {
 			s.w.fail(s.w.oracle.foreseen(stopped))
@@ -32,16 +32,16 @@ func (s *seam) looks() {
 }
 
 // looked: whoever lets objects expire has looked ahead in that pass.
-func (s *seam) looked(b meta.Batch) {
+func (s *seam) looked(b ledger.Batch) {
 	l := s.w.limitsNow()
 	if a := s.w.cur; s.w.limited() && a != nil && !a.looked && b.Only == nil && (l.Rules.On() || l.TTL.On()) {
 		s.w.fail(broken("%s lets objects expire and has not looked ahead", a.name))
 	}
 }
 
-func (s *seam) Guards(ctx context.Context) ([]meta.Guard, error) { return s.in.Guards(ctx) }
+func (s *seam) Guards(ctx context.Context) ([]ledger.Guard, error) { return s.in.Guards(ctx) }
 
-func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
+func (s *seam) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	return do(s, "allow", fmt.Sprint(a.Kind, a.N), scope{}, func() error {
 		err := s.in.AllowGuard(s.lasting(ctx), a)
 		if err == nil {
@@ -51,8 +51,8 @@ func (s *seam) AllowGuard(ctx context.Context, a meta.Allowance) error {
 	})
 }
 
-func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error) {
-	return write(s, "end-stops", "", scope{}, func() ([]meta.Guard, error) {
+func (s *seam) EndStops(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
+	return write(s, "end-stops", "", scope{}, func() ([]ledger.Guard, error) {
 		ended, err := s.in.EndStops(s.lasting(ctx), l)
 		for _, g := range ended {
 			s.w.fail(s.w.oracle.endedFor(g, limitOf(l, g.Kind)))
@@ -63,7 +63,7 @@ func (s *seam) EndStops(ctx context.Context, l meta.Limits) ([]meta.Guard, error
 
 // guarded is a kind of deletion, and from what.
 type guarded struct {
-	kind    meta.GuardKind
+	kind    ledger.GuardKind
 	subject string
 }
 
@@ -77,7 +77,7 @@ type tally struct {
 	free      int64 // below 0: any number
 }
 
-func (o *oracle) tally(kind meta.GuardKind, subject string) *tally {
+func (o *oracle) tally(kind ledger.GuardKind, subject string) *tally {
 	at := guarded{kind, subject}
 	if o.tallies[at] == nil {
 		o.tallies[at] = &tally{}
@@ -114,15 +114,15 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 			if here[at].ID == x.ID {
 				continue
 			}
-			kind := meta.GuardRules
+			kind := ledger.GuardRules
 			if x.TTLAt != 0 && x.TTLAt <= o.w.now {
-				kind = meta.GuardTTL
+				kind = ledger.GuardTTL
 			}
 			out[guarded{kind, string(x.BucketID)}]++
 		}
 	case "purge":
 		if n := len(before.Trash) - len(o.view.Trash); n > 0 {
-			out[guarded{kind: meta.GuardPurge}] = int64(n)
+			out[guarded{kind: ledger.GuardPurge}] = int64(n)
 		}
 	case "claim":
 		was := map[lethe.ID]int64{}
@@ -131,7 +131,7 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 		}
 		for _, b := range o.view.Blobs {
 			if b.Claim.Fence != was[b.ID] {
-				out[guarded{meta.GuardDeletes, b.Backend}]++
+				out[guarded{ledger.GuardDeletes, b.Backend}]++
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (o *oracle) departed(before View, step Step, sc scope) map[guarded]int64 {
 
 // has is how much a subject has.
 func has(v View, at guarded) (n int64) {
-	if at.kind == meta.GuardDeletes {
+	if at.kind == ledger.GuardDeletes {
 		for _, b := range v.Blobs {
 			if b.Backend == at.subject {
 				n++
@@ -157,7 +157,7 @@ func has(v View, at guarded) (n int64) {
 }
 
 // take counts k that went of a subject that had so many.
-func (t *tally) take(now lethe.Time, l meta.Limit, has, k int64) error {
+func (t *tally) take(now lethe.Time, l ledger.Limit, has, k int64) error {
 	if !l.On() {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (t *tally) take(now lethe.Time, l meta.Limit, has, k int64) error {
 }
 
 // asks is how many may go in the hour before a person is asked.
-func (t *tally) asks(l meta.Limit, has int64) int64 {
+func (t *tally) asks(l ledger.Limit, has int64) int64 {
 	most := int64(1) << 62
 	if l.Ask > 0 {
 		most = l.Ask
@@ -196,16 +196,16 @@ func (t *tally) asks(l meta.Limit, has int64) int64 {
 
 // foreseen holds what looking ahead stopped against what is due: all of that must
 // be stopped of which a person is to be asked, and nothing of which some may go.
-func (o *oracle) foreseen(stopped []meta.Guard) error {
-	page, err := o.w.ledger.DueObjects(context.Background(), meta.DueQuery{})
+func (o *oracle) foreseen(stopped []ledger.Guard) error {
+	page, err := o.w.ledger.DueObjects(context.Background(), ledger.DueQuery{})
 	if err != nil {
 		return err
 	}
 	due := map[guarded]int64{}
 	for _, d := range page.Rows {
-		kind := meta.GuardTTL
+		kind := ledger.GuardTTL
 		if d.Rule != "" {
-			kind = meta.GuardRules
+			kind = ledger.GuardRules
 		}
 		due[guarded{kind, string(d.Bucket)}]++
 	}
@@ -232,7 +232,7 @@ func (o *oracle) foreseen(stopped []meta.Guard) error {
 }
 
 // stops notes what was stopped in the step under way: from its end on nothing goes.
-func (o *oracle) stops(list ...meta.Guard) { o.stopping = append(o.stopping, list...) }
+func (o *oracle) stops(list ...ledger.Guard) { o.stopping = append(o.stopping, list...) }
 
 // stop holds the kinds that were stopped in the step that ended.
 func (o *oracle) stop() error {
@@ -259,7 +259,7 @@ func (o *oracle) stop() error {
 func (o *oracle) charged() error {
 	rows := 0
 	for _, g := range o.view.Guards {
-		if g.Kind == meta.GuardClock {
+		if g.Kind == ledger.GuardClock {
 			continue
 		}
 		t := o.tally(g.Kind, g.Subject)
@@ -290,7 +290,7 @@ func (o *oracle) charged() error {
 func (t *tally) counts() bool { return t.n != 0 || t.stopped != 0 }
 
 // endedFor: no stop ends for which there is a limit.
-func (o *oracle) endedFor(g meta.Guard, l meta.Limit) error {
+func (o *oracle) endedFor(g ledger.Guard, l ledger.Limit) error {
 	t := o.tally(g.Kind, g.Subject)
 	if t.stopped == lethe.Forever && (l.Share > 0 || l.Ask > 0) || o.w.now < t.stopped && t.stopped != lethe.Forever && l.On() {
 		return broken("the stop of %s of %q was ended, and its limit is there: %+v", g.Kind, g.Subject, l)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/meta/memmeta"
 )
@@ -19,7 +20,7 @@ func (m inMemory) Inspect(v *View) error {
 	names := map[string]string{}
 	for b := range m.EachBucket() {
 		names[string(b.ID)] = b.Name
-		v.Buckets = append(v.Buckets, meta.BucketTotal{ID: b.ID, Name: b.Name, Objects: b.Objects, Bytes: b.Bytes, Holds: b.Holds})
+		v.Buckets = append(v.Buckets, ledger.BucketTotal{ID: b.ID, Name: b.Name, Objects: b.Objects, Bytes: b.Bytes, Holds: b.Holds})
 	}
 	for x := range m.EachObject() {
 		o := *x

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/receipt"
 )
 
@@ -40,20 +40,20 @@ type oracle struct {
 	view View
 	// spare is the view before, whose memory the next one takes.
 	spare View
-	last  map[lethe.ID]meta.Blob // blob rows after the last effect
-	head  receipt.Head           // the chain of receipts after the last seal
+	last  map[lethe.ID]ledger.Blob // blob rows after the last effect
+	head  receipt.Head             // the chain of receipts after the last seal
 
 	byOp     map[lethe.ID]*operation
 	done     map[lethe.ID]bool // operations that the ledger said it applied
 	bodies   map[lethe.ID][]byte
-	promised map[lethe.ID]meta.Commit // by blob
-	begunAt  map[lethe.ID]int         // op -> effect at which its intent was begun
-	changed  map[place]int            // effect at which a key last changed
-	seen     map[lethe.ID]bool        // blob ids ever
+	promised map[lethe.ID]ledger.Commit // by blob
+	begunAt  map[lethe.ID]int           // op -> effect at which its intent was begun
+	changed  map[place]int              // effect at which a key last changed
+	seen     map[lethe.ID]bool          // blob ids ever
 	rules    map[string]lifecycle.Rules
-	holds    []meta.Hold        // that are set
+	holds    []ledger.Hold      // that are set
 	tallies  map[guarded]*tally // of what is limited
-	stopping []meta.Guard       // by the step under way
+	stopping []ledger.Guard     // by the step under way
 	late     map[lethe.ID]bool  // blobs that may get a row once more: they were sent late
 	overdue  map[claimed]bool   // claims that were taken over
 	proven   map[lethe.ID]*byte // blobs whose bytes were compared, by their address
@@ -71,8 +71,8 @@ type oracle struct {
 
 func newOracle(w *World) *oracle {
 	return &oracle{
-		w: w, last: map[lethe.ID]meta.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
-		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]meta.Commit{}, begunAt: map[lethe.ID]int{},
+		w: w, last: map[lethe.ID]ledger.Blob{}, byOp: map[lethe.ID]*operation{}, done: map[lethe.ID]bool{},
+		bodies: map[lethe.ID][]byte{}, promised: map[lethe.ID]ledger.Commit{}, begunAt: map[lethe.ID]int{},
 		changed: map[place]int{}, tallies: map[guarded]*tally{}, rules: map[string]lifecycle.Rules{}, seen: map[lethe.ID]bool{}, late: map[lethe.ID]bool{}, overdue: map[claimed]bool{}, proven: map[lethe.ID]*byte{},
 		lost: map[lethe.ID]bool{}, damaged: map[lethe.ID]*damage{}, ruined: map[lethe.ID]bool{}, known: map[lethe.ID]bool{},
 		sizes: map[lethe.ID]int64{}, sound: map[piece]bool{},
@@ -80,7 +80,7 @@ func newOracle(w *World) *oracle {
 }
 
 // begun notes an intent, and what its reaper may do.
-func (o *oracle) begun(in meta.Intent) {
+func (o *oracle) begun(in ledger.Intent) {
 	if in.Promotion == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (o *oracle) begun(in meta.Intent) {
 }
 
 // wants notes that the operation under way uses this id.
-func (o *oracle) wants(id lethe.ID, source *meta.Source) {
+func (o *oracle) wants(id lethe.ID, source *ledger.Source) {
 	if a := o.w.cur; a != nil && a.op != nil {
 		if o.byOp[id] == nil {
 			o.byOp[id] = a.op
@@ -104,24 +104,24 @@ func (o *oracle) wants(id lethe.ID, source *meta.Source) {
 }
 
 // updates notes that the row of a key may change its id and keep its bytes.
-func (o *oracle) updates(u meta.Update) {
+func (o *oracle) updates(u ledger.Update) {
 	o.wants(u.Op, nil)
-	if i := slices.IndexFunc(o.view.Objects, func(x meta.Object) bool { return x.Bucket == u.Bucket && x.Key == u.Key }); i >= 0 {
+	if i := slices.IndexFunc(o.view.Objects, func(x ledger.Object) bool { return x.Bucket == u.Bucket && x.Key == u.Key }); i >= 0 {
 		if op := o.byOp[u.Op]; op != nil {
 			op.source = o.view.Objects[i].ID
 		}
 	}
 }
 
-func (o *oracle) entry(id lethe.ID) (meta.TrashEntry, bool) {
-	i := slices.IndexFunc(o.view.Trash, func(e meta.TrashEntry) bool { return e.ID == id })
+func (o *oracle) entry(id lethe.ID) (ledger.TrashEntry, bool) {
+	i := slices.IndexFunc(o.view.Trash, func(e ledger.TrashEntry) bool { return e.ID == id })
 	if i < 0 {
-		return meta.TrashEntry{}, false
+		return ledger.TrashEntry{}, false
 	}
 	return o.view.Trash[i], true
 }
 
-func (o *oracle) restores(op lethe.ID, e meta.TrashEntry, found bool) {
+func (o *oracle) restores(op lethe.ID, e ledger.TrashEntry, found bool) {
 	o.wants(op, nil)
 	if x := o.byOp[op]; x != nil && found {
 		x.source = e.Object.ID
@@ -180,8 +180,8 @@ func definite(err error) bool {
 }
 
 // resolved holds a look-up against the rows.
-func (o *oracle) resolved(bucket, key string, r meta.Resolved, err error) error {
-	i := slices.IndexFunc(o.view.Objects, func(x meta.Object) bool { return x.Bucket == bucket && x.Key == key })
+func (o *oracle) resolved(bucket, key string, r ledger.Resolved, err error) error {
+	i := slices.IndexFunc(o.view.Objects, func(x ledger.Object) bool { return x.Bucket == bucket && x.Key == key })
 	visible := i >= 0 && (o.view.Objects[i].TTLAt == 0 || o.view.Objects[i].TTLAt > o.w.now)
 	switch {
 	case err == nil && !visible:
@@ -200,7 +200,7 @@ func (o *oracle) resolved(bucket, key string, r meta.Resolved, err error) error 
 }
 
 // listed holds a listing, made just now, against the rows.
-func (o *oracle) listed(bucket string, got []meta.Object) error {
+func (o *oracle) listed(bucket string, got []ledger.Object) error {
 	want := map[string]lethe.ID{}
 	for _, x := range o.view.Objects {
 		if x.Bucket == bucket && (x.TTLAt == 0 || x.TTLAt > o.w.now) {
@@ -309,13 +309,13 @@ func emptied(v View) View {
 // change at steps of their own, which look after themselves.
 func same(a, b View) bool {
 	return slices.Equal(a.Blobs, b.Blobs) && slices.Equal(a.Contents, b.Contents) && slices.Equal(a.Totals, b.Totals) && slices.Equal(a.Buckets, b.Buckets) &&
-		slices.EqualFunc(a.Objects, b.Objects, func(x, y meta.Object) bool {
+		slices.EqualFunc(a.Objects, b.Objects, func(x, y ledger.Object) bool {
 			return x.ID == y.ID && x.ContentID == y.ContentID && x.TTLAt == y.TTLAt && x.RuleAt == y.RuleAt &&
 				x.RuleNumber == y.RuleNumber && x.ModifiedAt == y.ModifiedAt && maps.Equal(x.Tags, y.Tags)
 		}) &&
-		slices.EqualFunc(a.Trash, b.Trash, func(x, y meta.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
-		slices.EqualFunc(a.Parts, b.Parts, func(x, y meta.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
-		slices.EqualFunc(a.Uploads, b.Uploads, func(x, y meta.Upload) bool { return x.ID == y.ID })
+		slices.EqualFunc(a.Trash, b.Trash, func(x, y ledger.TrashEntry) bool { return x.ID == y.ID && x.PurgeAt == y.PurgeAt }) &&
+		slices.EqualFunc(a.Parts, b.Parts, func(x, y ledger.Part) bool { return x.UploadID == y.UploadID && x.BlobID == y.BlobID }) &&
+		slices.EqualFunc(a.Uploads, b.Uploads, func(x, y ledger.Upload) bool { return x.ID == y.ID })
 }
 
 // diff holds every change of the object rows against what the step may do.
@@ -350,8 +350,8 @@ func (o *oracle) diff(before View, step Step, sc scope, err error) error {
 	return o.trash(before, step, sc)
 }
 
-func byPlace(objects []meta.Object) map[place]meta.Object {
-	m := make(map[place]meta.Object, len(objects))
+func byPlace(objects []ledger.Object) map[place]ledger.Object {
+	m := make(map[place]ledger.Object, len(objects))
 	for _, x := range objects {
 		m[place{x.Bucket, x.Key}] = x
 	}
@@ -359,11 +359,11 @@ func byPlace(objects []meta.Object) map[place]meta.Object {
 }
 
 // vanished says whether the step may take the row away.
-func (o *oracle) vanished(at place, old meta.Object, step Step, sc scope, err error) error {
+func (o *oracle) vanished(at place, old ledger.Object, step Step, sc scope, err error) error {
 	switch {
 	case err != nil:
 		return broken("%v vanished though the step failed: %w", at, err)
-	case sc.due && o.ended(old) && sc.names(meta.Named{Bucket: old.BucketID, Key: old.Key, ID: old.ID}):
+	case sc.due && o.ended(old) && sc.names(ledger.Named{Bucket: old.BucketID, Key: old.Key, ID: old.ID}):
 		return nil
 	case sc.bucket == at.bucket && slices.Contains(sc.keys, at.key):
 		return nil
@@ -373,7 +373,7 @@ func (o *oracle) vanished(at place, old meta.Object, step Step, sc scope, err er
 
 // appeared says whether the row may be there, and whether its bytes are those
 // that its client sent.
-func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error {
+func (o *oracle) appeared(at place, now ledger.Object, step Step, sc scope) error {
 	op := o.byOp[now.ID]
 	switch {
 	case sc.bucket != at.bucket || !slices.Contains(sc.keys, at.key):
@@ -410,10 +410,10 @@ func (o *oracle) appeared(at place, now meta.Object, step Step, sc scope) error 
 // lies in the trash, and leaves it by restore or when its time has come.
 func (o *oracle) trash(before View, step Step, sc scope) error {
 	for _, e := range before.Trash {
-		if slices.ContainsFunc(o.view.Trash, func(x meta.TrashEntry) bool { return x.ID == e.ID }) {
+		if slices.ContainsFunc(o.view.Trash, func(x ledger.TrashEntry) bool { return x.ID == e.ID }) {
 			continue
 		}
-		if step == "purge" && !sc.names(meta.Named{Key: string(e.ID), ID: e.ID}) {
+		if step == "purge" && !sc.names(ledger.Named{Key: string(e.ID), ID: e.ID}) {
 			return broken("trash entry %s was purged by a plan that does not name it", e.ID)
 		}
 		if step != "restore" && (step != "purge" || e.PurgeAt > o.w.now) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -329,7 +329,7 @@ func (w *World) stray() {
 	rows, err := w.ledger.Backends(context.Background())
 	w.fail(err)
 	for _, b := range rows {
-		w.fail(w.ledger.ChangeHold(context.Background(), b, meta.BackendHold{For: meta.HeldForLedger, Reason: "another place"}))
+		w.fail(w.ledger.ChangeHold(context.Background(), b, ledger.BackendHold{For: ledger.HeldForLedger, Reason: "another place"}))
 		w.tampered(b.ID, "is held, as the ledger was moved")
 		w.fail(w.oracle.suspends(b.ID, "another place", false))
 		w.doubts.strange[b.ID] = w.turn
@@ -437,7 +437,7 @@ func (w *World) misfit(id string) string {
 
 // standing are the epoch objects of a backend without the challenges that a person has
 // answered by giving it to the ledger.
-func (w *World) standing(b meta.Backend) (keys []string) {
+func (w *World) standing(b ledger.Backend) (keys []string) {
 	for _, key := range w.epochs(b.ID) {
 		var said struct {
 			Challenge bool
@@ -453,7 +453,7 @@ func (w *World) standing(b meta.Backend) (keys []string) {
 }
 
 // row is a backend as the ledger has it.
-func (w *World) row(id string) (row meta.Backend) {
+func (w *World) row(id string) (row ledger.Backend) {
 	rows, err := w.ledger.Backends(context.Background())
 	w.fail(err)
 	for _, b := range rows {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -92,7 +92,7 @@ func (w *World) placing(l *seam, stores map[string]blob.Store) placement.Options
 	return placement.Options{
 		Ledger: l, Stores: stores, Store: w.store, Order: w.backends(), Strategy: w.strategy(), Replicas: w.replicas(),
 		Threshold: 0.01, MaxMove: 1000, Limit: batch, Clock: w, NewID: func() lethe.ID { return lethe.NewID(w.now, w.ids) },
-		Events: &placement.Events{Planned: func(s meta.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
+		Events: &placement.Events{Planned: func(s ledger.Subject, plan string) { w.say(fmt.Errorf("plan for %s: %s", s.ID, plan)) }},
 	}
 }
 
@@ -113,7 +113,7 @@ type inTurns struct {
 
 func (r *inTurns) Name() string { return r.routines[r.next%len(r.routines)].Name() }
 
-func (r *inTurns) Plan(ctx context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (r *inTurns) Plan(ctx context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 func (r *inTurns) Pass(worker string) reclaim.Step {
 	if r.next++; r.w.quiet {
@@ -159,7 +159,7 @@ func operator(a *actor) {
 
 // trust is the trust window of the world: none, or one shorter than it, or longer.
 func (w *World) trust() time.Duration {
-	return []time.Duration{-1, 20 * time.Minute, meta.DefaultTrust}[hash2(w.cfg.Seed, 90)%3]
+	return []time.Duration{-1, 20 * time.Minute, ledger.DefaultTrust}[hash2(w.cfg.Seed, 90)%3]
 }
 
 // lurks says that the operator of this world waits until a copy that nobody has
@@ -315,6 +315,6 @@ func (w *World) retire() error {
 	if w.err != nil || w.draining == "" || len(w.oracle.ruined) > 0 {
 		return nil
 	}
-	delete(w.oracle.tallies, guarded{meta.GuardDeletes, w.draining}) // goes with it
+	delete(w.oracle.tallies, guarded{ledger.GuardDeletes, w.draining}) // goes with it
 	return w.ledger.RemoveBackend(context.Background(), w.draining)
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // The methods that placement uses.
 
-func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta.Placements, error) {
-	out, err := write(s, "claim-place", "", scope{}, func() (meta.Placements, error) { return s.in.ClaimPlacements(s.lasting(ctx), r) })
+func (s *seam) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (ledger.Placements, error) {
+	out, err := write(s, "claim-place", "", scope{}, func() (ledger.Placements, error) { return s.in.ClaimPlacements(s.lasting(ctx), r) })
 	for _, p := range out.Items {
 		s.w.fail(s.w.cur.planned("claim-place", p.ID))
 		s.w.tempt(p.Content.ID)
@@ -21,7 +21,7 @@ func (s *seam) ClaimPlacements(ctx context.Context, r meta.PlacementClaim) (meta
 	return out, err
 }
 
-func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []meta.PlacementResult) (int, error) {
+func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (int, error) {
 	var subjects []lethe.ID
 	for _, r := range results {
 		subjects = append(subjects, r.ID)
@@ -39,12 +39,12 @@ func (s *seam) SettlePlacements(ctx context.Context, fence int64, results []meta
 
 // others is the rows of placement's queue, by subject, that are not claimed under the
 // fence; that of a subject which is not queued is empty.
-func (s *seam) others(fence int64, subjects ...lethe.ID) map[lethe.ID]meta.QueuedPlacement {
-	out := map[lethe.ID]meta.QueuedPlacement{}
+func (s *seam) others(fence int64, subjects ...lethe.ID) map[lethe.ID]ledger.QueuedPlacement {
+	out := map[lethe.ID]ledger.QueuedPlacement{}
 	for _, id := range subjects {
-		out[id] = meta.QueuedPlacement{}
+		out[id] = ledger.QueuedPlacement{}
 	}
-	rows, err := s.in.QueuedPlacements(context.Background(), meta.PlacementQuery{Only: subjects, Limit: len(subjects)})
+	rows, err := s.in.QueuedPlacements(context.Background(), ledger.PlacementQuery{Only: subjects, Limit: len(subjects)})
 	s.w.fail(err)
 	for _, row := range rows {
 		if out[row.ID] = row; row.Fence == fence {
@@ -55,7 +55,7 @@ func (s *seam) others(fence int64, subjects ...lethe.ID) map[lethe.ID]meta.Queue
 }
 
 // untouched: what the holder of a claim records changes no row that is not its own.
-func (s *seam) untouched(fence int64, before map[lethe.ID]meta.QueuedPlacement) {
+func (s *seam) untouched(fence int64, before map[lethe.ID]ledger.QueuedPlacement) {
 	for id, old := range before {
 		if now, other := s.others(fence, id)[id]; !other || now != old {
 			s.w.fail(broken("subject %s, queued as %+v, was changed under fence %d", id, old, fence))
@@ -84,7 +84,7 @@ func (s *seam) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64,
 	return err
 }
 
-func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, error) {
+func (s *seam) Misplace(ctx context.Context, subjects []ledger.Subject) (int, error) {
 	a := s.w.cur
 	s.w.fail(a.queues(subjects))
 	n, err := write(s, "misplace", fmt.Sprint(len(subjects)), scope{}, func() (int, error) { return s.in.Misplace(s.lasting(ctx), subjects) })
@@ -94,13 +94,13 @@ func (s *seam) Misplace(ctx context.Context, subjects []meta.Subject) (int, erro
 	return n, err
 }
 
-func (s *seam) BeginCopy(ctx context.Context, in meta.CopyIntent) (meta.Blob, error) {
-	return write(s, "begin-copy", string(in.ID), scope{rows: []lethe.ID{s.w.subject(in.Source)}}, func() (meta.Blob, error) {
-		return holding(s, in.Fence, s.w.subject(in.Source), func() (meta.Blob, error) { return s.in.BeginCopy(s.lasting(ctx), in) })
+func (s *seam) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob, error) {
+	return write(s, "begin-copy", string(in.ID), scope{rows: []lethe.ID{s.w.subject(in.Source)}}, func() (ledger.Blob, error) {
+		return holding(s, in.Fence, s.w.subject(in.Source), func() (ledger.Blob, error) { return s.in.BeginCopy(s.lasting(ctx), in) })
 	})
 }
 
-func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
+func (s *seam) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	_, err := write(s, "commit-copy", string(c.Blob), scope{rows: []lethe.ID{c.Blob, s.w.subject(c.Source)}}, func() (struct{}, error) {
 		return holding(s, c.Fence, s.w.subject(c.Source), func() (struct{}, error) { return struct{}{}, s.in.CommitCopy(s.lasting(ctx), c) })
 	})
@@ -110,7 +110,7 @@ func (s *seam) CommitCopy(ctx context.Context, c meta.CopyCommit) error {
 	return err
 }
 
-func (s *seam) TrimCopies(ctx context.Context, r meta.Trim) (int, error) {
+func (s *seam) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 	return write(s, "trim", fmt.Sprint(r.Blobs), scope{rows: []lethe.ID{r.Content}}, func() (int, error) {
 		s.w.fail(s.w.cur.planned("trim", r.Blobs...))
 		return holding(s, r.Fence, r.Content, func() (int, error) { return s.in.TrimCopies(s.lasting(ctx), r) })
@@ -159,16 +159,18 @@ func (s *seam) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums l
 
 // What only looks, looks without an effect.
 
-func (s *seam) PlaceBacklog(ctx context.Context) (meta.Backlog, error) { return s.in.PlaceBacklog(ctx) }
+func (s *seam) PlaceBacklog(ctx context.Context) (ledger.Backlog, error) {
+	return s.in.PlaceBacklog(ctx)
+}
 
-func (s *seam) QueuedPlacements(ctx context.Context, q meta.PlacementQuery) ([]meta.QueuedPlacement, error) {
+func (s *seam) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) ([]ledger.QueuedPlacement, error) {
 	return s.in.QueuedPlacements(ctx, q)
 }
 
-func (s *seam) Placed(ctx context.Context, subjects []meta.Subject) ([]meta.Placement, error) {
+func (s *seam) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.Placement, error) {
 	return s.in.Placed(ctx, subjects)
 }
 
-func (s *seam) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]meta.Placement, error) {
+func (s *seam) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]ledger.Placement, error) {
 	return s.in.PlacedContents(ctx, after, limit)
 }

@@ -10,14 +10,14 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
 // names says that a row may go: every row where none is named.
-func (sc scope) names(n meta.Named) bool { return sc.only == nil || slices.Contains(sc.only, n) }
+func (sc scope) names(n ledger.Named) bool { return sc.only == nil || slices.Contains(sc.only, n) }
 
 // plans makes the routine of a node, if the configuration asks for it: it makes a plan of what is
 // due, and applies it a good while later, when much of it has changed.
@@ -25,7 +25,7 @@ func (w *World) plans(l *seam, stores map[string]blob.Store) []reclaim.Routine {
 	if !w.cfg.Plans {
 		return nil
 	}
-	b := meta.Batch{Limit: batch, MaxBlobs: maxBlobs}
+	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs}
 	p := &planned{w: w, of: []reclaim.Planner{
 		&reclaim.Expire{Ledger: l, Batch: b, Plans: l},
 		&reclaim.Purge{Ledger: l, Batch: b, Plans: l},
@@ -49,7 +49,7 @@ type planned struct {
 
 func (*planned) Name() string { return "planned" }
 
-func (*planned) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (*planned) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // often is how many times likelier a worker picks plans than one of its routines.
 const often = 6
@@ -122,7 +122,7 @@ func walking(i plan.Item) bool { return i.Do == "survey" || i.Do == "drain" }
 // queues holds what a plan of a walk queues against its items: those, or the contents
 // of those, and, as long as nobody has done anything since it decided, only what is
 // not as it is wanted.
-func (a *actor) queues(subjects []meta.Subject) error {
+func (a *actor) queues(subjects []ledger.Subject) error {
 	if a == nil || a.plan == nil {
 		return nil
 	}
@@ -202,14 +202,14 @@ func (o *oracle) told(results []plan.Result) error {
 			continue
 		}
 		id := lethe.ID(r.Item.ID)
-		if _, there := o.entry(id); there || slices.ContainsFunc(o.view.Objects, func(x meta.Object) bool { return x.ID == id }) {
+		if _, there := o.entry(id); there || slices.ContainsFunc(o.view.Objects, func(x ledger.Object) bool { return x.ID == id }) {
 			return broken("%s was told as done, and is there", r.Item.ID)
 		}
 	}
 	return nil
 }
 
-func blobIDs(blobs []meta.Blob) []lethe.ID {
+func blobIDs(blobs []ledger.Blob) []lethe.ID {
 	out := make([]lethe.ID, len(blobs))
 	for i, b := range blobs {
 		out[i] = b.ID

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -58,7 +58,7 @@ func (o *oracle) summed(step Step) error {
 		}
 		switch {
 		case step == "commit", step == "commit-part",
-			step == "commit-copy" && !slices.ContainsFunc(o.view.Blobs, func(x meta.Blob) bool {
+			step == "commit-copy" && !slices.ContainsFunc(o.view.Blobs, func(x ledger.Blob) bool {
 				return x.ID != b.ID && x.Digest == b.Digest && x.State == lethe.Live && x.Block == 0
 			}):
 			return broken("blob %s of %d bytes became live by %s without the sums of its blocks", b.ID, b.Size, named(step))
@@ -168,7 +168,7 @@ func (a *actor) dwell(content lethe.ID) func() {
 }
 
 // segments are the live blobs of a content's segments but the first.
-func (w *World) segments(content lethe.ID) (list []meta.Blob) {
+func (w *World) segments(content lethe.ID) (list []ledger.Blob) {
 	for _, b := range w.oracle.view.Blobs {
 		if b.ContentID == content && b.Segment > 0 && b.State == lethe.Live {
 			list = append(list, b)
@@ -178,7 +178,7 @@ func (w *World) segments(content lethe.ID) (list []meta.Blob) {
 }
 
 // left says that one of the blobs has no bytes any more.
-func (w *World) left(blobs []meta.Blob) bool {
+func (w *World) left(blobs []ledger.Blob) bool {
 	for _, b := range blobs {
 		if _, there := w.disks[b.Backend].Bytes(lethe.BlobKey(w.store, b.ID)); !there {
 			return true

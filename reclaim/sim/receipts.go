@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -87,7 +87,7 @@ func (w *World) sealedAll() error {
 	}
 	w.advance(w.now.Add(safety.SealAfter + time.Second))
 	w.drain(w.sealer())
-	b, err := w.ledger.ReceiptBacklog(context.Background(), meta.Sealing{})
+	b, err := w.ledger.ReceiptBacklog(context.Background(), ledger.Sealing{})
 	if err == nil && b.Count > 0 {
 		err = broken("%d receipts are not sealed after the time for which one may wait", b.Count)
 	}
@@ -101,8 +101,8 @@ func (w *World) sealedAll() error {
 
 // The methods that seal and read receipts of deletion.
 
-func (s *seam) UnsealedReceipts(ctx context.Context, limit int) (meta.Unsealed, error) {
-	return read(s, "unsealed", "", func() (meta.Unsealed, error) { return s.in.UnsealedReceipts(ctx, limit) })
+func (s *seam) UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed, error) {
+	return read(s, "unsealed", "", func() (ledger.Unsealed, error) { return s.in.UnsealedReceipts(ctx, limit) })
 }
 
 func (s *seam) SealReceipts(ctx context.Context, seg receipt.Segment) error {
@@ -113,7 +113,7 @@ func (s *seam) DropReceipts(ctx context.Context, keep time.Duration, limit int) 
 	return write(s, "drop-receipts", "", scope{}, func() (int, error) { return s.in.DropReceipts(s.lasting(ctx), keep, limit) })
 }
 
-func (s *seam) ReceiptBacklog(ctx context.Context, when meta.Sealing) (meta.Backlog, error) {
+func (s *seam) ReceiptBacklog(ctx context.Context, when ledger.Sealing) (ledger.Backlog, error) {
 	return s.in.ReceiptBacklog(ctx, when)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
@@ -63,7 +63,7 @@ func (w *World) orphansLeft() (n int) {
 
 // orphaned: a row appears condemned only for a planted orphan that two walks saw,
 // the first of them long enough ago.
-func (o *oracle) orphaned(b meta.Blob) error {
+func (o *oracle) orphaned(b ledger.Blob) error {
 	p := o.w.orphans[b.ID]
 	switch {
 	case p == nil || b.Reason != lethe.ReasonOrphan || p.backend != b.Backend:
@@ -78,20 +78,20 @@ func (o *oracle) orphaned(b meta.Blob) error {
 
 // sighted: what is called an orphan is one, what is called missing is not there, and
 // what is called shorter is.
-func (o *oracle) sighted(s meta.Sighting) error {
+func (o *oracle) sighted(s ledger.Sighting) error {
 	for _, f := range s.Findings {
 		id := blobID(o.w.store, f.Key)
 		switch p := o.w.orphans[id]; {
-		case f.Kind == meta.FoundForeign && o.w.foreigner(f.Key):
-		case f.Kind == meta.FoundOrphan && p == nil:
+		case f.Kind == ledger.FoundForeign && o.w.foreigner(f.Key):
+		case f.Kind == ledger.FoundOrphan && p == nil:
 			return broken("%s is taken for an orphan", f.Key)
-		case f.Kind == meta.FoundOrphan:
+		case f.Kind == ledger.FoundOrphan:
 			if len(p.walks) == 0 {
 				p.first = o.w.now
 			}
 			p.walks[s.Walk] = true
-		case f.Kind == meta.FoundSize && o.damaged[id] != nil && o.damaged[id].fault == Truncated:
-		case f.Kind != meta.FoundMissing:
+		case f.Kind == ledger.FoundSize && o.damaged[id] != nil && o.damaged[id].fault == Truncated:
+		case f.Kind != ledger.FoundMissing:
 			return broken("%s is taken for %s", f.Key, f.Kind)
 		}
 	}
@@ -139,19 +139,19 @@ func (d *disk) walkKeys(ctx context.Context, prefix, after string, fn func(blob.
 
 // The methods that reconcile uses.
 
-func (s *seam) BeginWalk(ctx context.Context, b meta.WalkStart) (meta.Walk, error) {
-	return write(s, "begin-walk", b.Backend, scope{}, func() (meta.Walk, error) { return s.in.BeginWalk(s.lasting(ctx), b) })
+func (s *seam) BeginWalk(ctx context.Context, b ledger.WalkStart) (ledger.Walk, error) {
+	return write(s, "begin-walk", b.Backend, scope{}, func() (ledger.Walk, error) { return s.in.BeginWalk(s.lasting(ctx), b) })
 }
 
-func (s *seam) SaveWalk(ctx context.Context, st meta.WalkStep) error {
+func (s *seam) SaveWalk(ctx context.Context, st ledger.WalkStep) error {
 	return do(s, "save-walk", string(st.To), scope{}, func() error { return s.in.SaveWalk(s.lasting(ctx), st) })
 }
 
-func (s *seam) FinishWalk(ctx context.Context, e meta.WalkEnd) (meta.WalkEnded, error) {
-	return write(s, "finish-walk", string(e.ID), scope{}, func() (meta.WalkEnded, error) { return s.in.FinishWalk(s.lasting(ctx), e) })
+func (s *seam) FinishWalk(ctx context.Context, e ledger.WalkEnd) (ledger.WalkEnded, error) {
+	return write(s, "finish-walk", string(e.ID), scope{}, func() (ledger.WalkEnded, error) { return s.in.FinishWalk(s.lasting(ctx), e) })
 }
 
-func (s *seam) Sight(ctx context.Context, g meta.Sighting) (int, error) {
+func (s *seam) Sight(ctx context.Context, g ledger.Sighting) (int, error) {
 	return write(s, "sight", fmt.Sprint(len(g.Findings)), scope{}, func() (int, error) {
 		n, err := s.in.Sight(s.lasting(ctx), g)
 		if err == nil {
@@ -161,8 +161,8 @@ func (s *seam) Sight(ctx context.Context, g meta.Sighting) (int, error) {
 	})
 }
 
-func (s *seam) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.Orphans, error) {
-	return write(s, "condemn-orphans", r.Backend, scope{}, func() (meta.Orphans, error) {
+func (s *seam) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error) {
+	return write(s, "condemn-orphans", r.Backend, scope{}, func() (ledger.Orphans, error) {
 		out, err := s.in.CondemnOrphans(s.lasting(ctx), r)
 		s.w.fail(s.mayOrphan(r.Backend, out.Blobs))
 		return out, err
@@ -171,19 +171,19 @@ func (s *seam) CondemnOrphans(ctx context.Context, r meta.OrphanRequest) (meta.O
 
 // What only looks, looks without an effect.
 
-func (s *seam) Walks(ctx context.Context, backend string, limit int) ([]meta.Walk, error) {
+func (s *seam) Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error) {
 	return s.in.Walks(ctx, backend, limit)
 }
 
-func (s *seam) Findings(ctx context.Context, q meta.FindingQuery) ([]meta.Finding, error) {
+func (s *seam) Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error) {
 	return s.in.Findings(ctx, q)
 }
 
-func (s *seam) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]meta.Standing, error) {
+func (s *seam) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledger.Standing, error) {
 	return s.in.Standings(ctx, ids, limit)
 }
 
-func (s *seam) BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]meta.Stub, error) {
+func (s *seam) BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]ledger.Stub, error) {
 	return s.in.BlobStubs(ctx, after, limit)
 }
 

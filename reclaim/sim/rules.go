@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 )
 
 // The methods that lifecycle rules need.
 
-func (s *seam) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
-	return write(s, "set-rules", fmt.Sprint(c.Bucket, len(c.Rules)), scope{alone: c.Bucket}, func() (meta.BucketRules, error) {
+func (s *seam) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error) {
+	return write(s, "set-rules", fmt.Sprint(c.Bucket, len(c.Rules)), scope{alone: c.Bucket}, func() (ledger.BucketRules, error) {
 		op := lethe.ID(fmt.Sprint("rules-", len(s.w.oracle.byOp))) // a zombie that wakes is no effect of its own
 		s.w.oracle.wants(op, nil)
 		out, err := s.in.SetRules(s.lasting(ctx), c)
@@ -26,24 +26,24 @@ func (s *seam) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRul
 	})
 }
 
-func (s *seam) Rules(ctx context.Context, bucket string) (meta.BucketRules, error) {
+func (s *seam) Rules(ctx context.Context, bucket string) (ledger.BucketRules, error) {
 	return s.in.Rules(ctx, bucket)
 }
 
-func (s *seam) RuledBuckets(ctx context.Context) ([]meta.BucketRules, error) {
+func (s *seam) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	return s.in.RuledBuckets(ctx)
 }
 
-func (s *seam) Restamp(ctx context.Context, limit int) (meta.Restamped, error) {
-	return write(s, "restamp", fmt.Sprint(limit), scope{}, func() (meta.Restamped, error) { return s.in.Restamp(s.lasting(ctx), limit) })
+func (s *seam) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
+	return write(s, "restamp", fmt.Sprint(limit), scope{}, func() (ledger.Restamped, error) { return s.in.Restamp(s.lasting(ctx), limit) })
 }
 
-func (s *seam) RestampBacklog(ctx context.Context) (meta.Backlog, error) {
+func (s *seam) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
 	return s.in.RestampBacklog(ctx)
 }
 
-func (s *seam) RuledUploads(ctx context.Context, q meta.OverdueQuery) ([]meta.OverdueUpload, error) {
-	return read(s, "ruled-uploads", "", func() ([]meta.OverdueUpload, error) { return s.in.RuledUploads(ctx, q) })
+func (s *seam) RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
+	return read(s, "ruled-uploads", "", func() ([]ledger.OverdueUpload, error) { return s.in.RuledUploads(ctx, q) })
 }
 
 func (s *seam) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
@@ -80,7 +80,7 @@ func makeRules(r *rand.Rand, op *operation) func(*actor, *operation) error {
 	seed := r.Uint64()
 	return func(a *actor, op *operation) error {
 		rules := drawRules(rand.New(rand.NewPCG(seed, 0)), a.w.begin)
-		_, err := a.proc.node.objects.SetRules(context.Background(), meta.RulesChange{Bucket: op.at.bucket, Rules: rules, By: "operator"})
+		_, err := a.proc.node.objects.SetRules(context.Background(), ledger.RulesChange{Bucket: op.at.bucket, Rules: rules, By: "operator"})
 		return err
 	}
 }
@@ -103,20 +103,20 @@ func makeRetag(r *rand.Rand, _ *operation) func(*actor, *operation) error {
 		tags["t"] = "x"
 	}
 	return func(a *actor, op *operation) error {
-		_, err := a.proc.node.objects.Update(context.Background(), meta.Update{Bucket: op.at.bucket, Key: op.at.key, Tags: &tags})
+		_, err := a.proc.node.objects.Update(context.Background(), ledger.Update{Bucket: op.at.bucket, Key: op.at.key, Tags: &tags})
 		return err
 	}
 }
 
 // ended says that an object's own time has passed, or that a rule which is in
 // force at this very moment ends it.
-func (o *oracle) ended(x meta.Object) bool {
+func (o *oracle) ended(x ledger.Object) bool {
 	s := o.stamp(x)
 	return x.TTLAt != 0 && x.TTLAt <= o.w.now || s.Rule != 0 && s.At <= o.w.now
 }
 
 // stamp is what the rules in force say of an object.
-func (o *oracle) stamp(x meta.Object) lifecycle.Stamp {
+func (o *oracle) stamp(x ledger.Object) lifecycle.Stamp {
 	return o.rules[x.Bucket].Stamp(lifecycle.Facts{Key: x.Key, Tags: x.Tags, Size: x.Size, Modified: x.ModifiedAt})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
@@ -30,10 +31,10 @@ type View = meta.Snapshot
 type scope struct {
 	bucket string
 	keys   []string
-	op     lethe.ID     // rows that appear carry this id; empty: any
-	due    bool         // rows that vanish must be due
-	only   []meta.Named // unless nil: and be named
-	fence  int64        // the claim under which the blobs may change; 0: no matter
+	op     lethe.ID       // rows that appear carry this id; empty: any
+	due    bool           // rows that vanish must be due
+	only   []ledger.Named // unless nil: and be named
+	fence  int64          // the claim under which the blobs may change; 0: no matter
 	blobs  []lethe.ID
 	waits  []lethe.ID // blobs that an outage kept from being deleted
 

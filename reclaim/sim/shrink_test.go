@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim/sim"
 )
@@ -23,7 +24,7 @@ func newFlawed(o meta.Options) (sim.Ledger, error) {
 	return &flawed{Ledger: in}, err
 }
 
-func (f *flawed) Outcome(ctx context.Context, op lethe.ID) (meta.Outcome, bool, error) {
+func (f *flawed) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	out, found, err := f.Ledger.Outcome(ctx, op)
 	f.asked = f.asked || found
 	return out, found, err
@@ -37,8 +38,8 @@ func (f *flawed) Inspect(v *sim.View) error {
 	return err
 }
 
-func (f *flawed) Recount(context.Context) ([]meta.Discrepancy, error) {
-	return []meta.Discrepancy{{What: "flaw", Name: "always", Want: "1", Have: "2"}}, nil
+func (f *flawed) Recount(context.Context) ([]ledger.Discrepancy, error) {
+	return []ledger.Discrepancy{{What: "flaw", Name: "always", Want: "1", Have: "2"}}, nil
 }
 
 // The first flaw needs one operation, the answer to which is lost, and another step

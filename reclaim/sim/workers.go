@@ -8,6 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -19,7 +20,7 @@ type node struct {
 	routines []reclaim.Routine
 	stores   map[string]blob.Store
 	ledger   *seam
-	limits   meta.Limits // it was started with
+	limits   ledger.Limits // it was started with
 	pact     *pact
 	loop     *reclaim.Loop // nil where it has nothing to say
 	calls    calls         // that delete
@@ -62,12 +63,12 @@ func (w *World) found() error {
 		w.configure(rand.New(rand.NewPCG(w.cfg.Seed, 8)))
 	}
 	for _, b := range w.backends() {
-		if _, err := in.AddBackend(ctx, meta.Backend{ID: b, Quota: w.quota(b)}); err != nil {
+		if _, err := in.AddBackend(ctx, ledger.Backend{ID: b, Quota: w.quota(b)}); err != nil {
 			return err
 		}
 	}
 	for _, name := range bucketNames {
-		b := meta.Bucket{Name: name, Owner: "owner", Domain: "owner"}
+		b := ledger.Bucket{Name: name, Owner: "owner", Domain: "owner"}
 		if name == "undo" {
 			b.Undo = undoWindow
 		}
@@ -158,7 +159,7 @@ func (w *World) newNode() *node {
 	}
 	drop := func(context.Context, []lethe.ID) {}
 	p := w.newPact(l, stores)
-	b := meta.Batch{Limit: batch, MaxBlobs: maxBlobs, Limits: w.limits}
+	b := ledger.Batch{Limit: batch, MaxBlobs: maxBlobs, Limits: w.limits}
 	expire, purge := b, b
 	expire.Limit, purge.Limit = w.atOnce("expire"), w.atOnce("purge")
 	return &node{objects: objects, stores: stores, ledger: l, limits: w.limits, pact: p, loop: w.loop(p), routines: append([]reclaim.Routine{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/memblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -78,7 +79,7 @@ type World struct {
 	begin    lethe.Time
 	ledger   Ledger
 	store    lethe.ID
-	identity meta.Store
+	identity ledger.Store
 	disks    map[string]*memblob.Store
 	procs    []*process
 	cur      *actor
@@ -99,7 +100,7 @@ type World struct {
 	foreign   []string
 	dwelling  lethe.ID // the content in the middle of which a reader stands still
 
-	limits meta.Limits // that processes are started with
+	limits ledger.Limits // that processes are started with
 	doubts doubts
 	turn   int // counts how often an actor went on
 

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/internal/xmltest"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
 // grantSeeds are lists, well and badly formed.
 var grantSeeds = []string{
 	"", "x", "<AccessControlPolicy>", "<AccessControlPolicy/><AccessControlPolicy/>",
-	string(authz.ObjectListXML("owner", []meta.Grant{{Account: "a&b", Permission: "READ"}, {Group: authz.AllUsers, Permission: "FULL_CONTROL"}})),
-	string(authz.ObjectListXML("other", nil)), string(authz.ObjectListXML("owner", []meta.Grant{{Account: "a", Permission: "ALL"}})) + "x",
+	string(authz.ObjectListXML("owner", []ledger.Grant{{Account: "a&b", Permission: "READ"}, {Group: authz.AllUsers, Permission: "FULL_CONTROL"}})),
+	string(authz.ObjectListXML("other", nil)), string(authz.ObjectListXML("owner", []ledger.Grant{{Account: "a", Permission: "ALL"}})) + "x",
 	`<AccessControlPolicy><Owner><ID>owner</ID></Owner><AccessControlList><Grant><Grantee><ID>a</ID><URI>b</URI></Grantee><Permission>READ</Permission></Grant></AccessControlList></AccessControlPolicy>`,
 }
 
@@ -51,7 +51,7 @@ func FuzzGrants(f *testing.F) {
 	})
 }
 
-func checkGrants(t *testing.T, grants []meta.Grant) {
+func checkGrants(t *testing.T, grants []ledger.Grant) {
 	t.Helper()
 	for _, g := range grants {
 		group := g.Group == authz.AllUsers || g.Group == authz.AuthenticatedUsers

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -42,7 +42,7 @@ const maxGrants = 100
 
 // HeaderGrants reads the grantees of a header: id="..", uri="..", separated by
 // commas. It fails with an s3.Error.
-func HeaderGrants(value, permission string) (out []meta.Grant, err error) {
+func HeaderGrants(value, permission string) (out []ledger.Grant, err error) {
 	for part := range strings.SplitSeq(value, ",") {
 		kind, who, ok := strings.Cut(strings.TrimSpace(part), "=")
 		who = strings.Trim(who, `"`)
@@ -59,20 +59,20 @@ func HeaderGrants(value, permission string) (out []meta.Grant, err error) {
 }
 
 // grantTo makes a grant to an account (id) or a group (uri).
-func grantTo(kind, who, permission string) (meta.Grant, error) {
+func grantTo(kind, who, permission string) (ledger.Grant, error) {
 	group, ok := strings.CutPrefix(who, groupURI)
 	switch {
 	case kind == "id":
-		return meta.Grant{Account: strings.Clone(who), Permission: permission}, nil
+		return ledger.Grant{Account: strings.Clone(who), Permission: permission}, nil
 	case kind == "uri" && ok && (group == AllUsers || group == AuthenticatedUsers):
-		return meta.Grant{Group: strings.Clone(group), Permission: permission}, nil
+		return ledger.Grant{Group: strings.Clone(group), Permission: permission}, nil
 	case kind == "emailaddress":
-		return meta.Grant{}, &s3.Error{
+		return ledger.Grant{}, &s3.Error{
 			Code: "UnresolvableGrantByEmailAddress", Status: http.StatusBadRequest,
 			Message: "The e-mail address that you provided does not match any account on record: accounts have none here. Name them by their ID.",
 		}
 	}
-	return meta.Grant{}, invalidGrantee(who)
+	return ledger.Grant{}, invalidGrantee(who)
 }
 
 func invalidGrantee(who string) error {
@@ -82,11 +82,11 @@ func invalidGrantee(who string) error {
 
 // Canned returns the grants of a canned access control list on an object of owner,
 // written by writer. Empty ones are granted nothing.
-func Canned(list types.ObjectCannedACL, owner, writer string) ([]meta.Grant, error) {
-	var out []meta.Grant
+func Canned(list types.ObjectCannedACL, owner, writer string) ([]ledger.Grant, error) {
+	var out []ledger.Grant
 	everybody := func(group string, permissions ...string) {
 		for _, p := range permissions {
-			out = append(out, meta.Grant{Group: group, Permission: p})
+			out = append(out, ledger.Grant{Group: group, Permission: p})
 		}
 	}
 	switch list {
@@ -104,7 +104,7 @@ func Canned(list types.ObjectCannedACL, owner, writer string) ([]meta.Grant, err
 	}
 	for _, who := range slices.Compact([]string{writer, owner}) {
 		if who != "" {
-			out = append(out, meta.Grant{Account: who, Permission: FullControl})
+			out = append(out, ledger.Grant{Account: who, Permission: FullControl})
 		}
 	}
 	return out, nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -23,14 +23,14 @@ const (
 )
 
 // Permits reports whether the key's list has the bucket.
-func Permits(k meta.AccessKey, bucket string) bool {
+func Permits(k ledger.AccessKey, bucket string) bool {
 	return slices.Contains(k.Buckets, bucket) || slices.Contains(k.Buckets, AllBuckets)
 }
 
 // KeyMay refuses what the list of a key's buckets does not allow. A key that is an
 // account may use further buckets where it is decided on by the bucket's own list and
 // policy. It fails with an s3.Error.
-func KeyMay(k meta.AccessKey, bucket string, decided bool, what Access) error {
+func KeyMay(k ledger.AccessKey, bucket string, decided bool, what Access) error {
 	switch {
 	case !Permits(k, bucket) && !(k.Account() && decided):
 		return s3.Denied("Access key %s may not use bucket %q. Its buckets are chosen when the key is made.", k.ID, bucket)
@@ -43,20 +43,20 @@ func KeyMay(k meta.AccessKey, bucket string, decided bool, what Access) error {
 }
 
 // KeyGrants returns what a key may do in the buckets of its list, as grants.
-func KeyGrants(k meta.AccessKey) (out []meta.Grant) {
+func KeyGrants(k ledger.AccessKey) (out []ledger.Grant) {
 	permissions := []string{FullControl}
 	if k.ReadOnly {
 		permissions = []string{Read, ReadACP}
 	}
 	for _, p := range permissions {
-		out = append(out, meta.Grant{Account: k.ID, Permission: p})
+		out = append(out, ledger.Grant{Account: k.ID, Permission: p})
 	}
 	return out
 }
 
 // KeyRule returns what a key may do on a bucket of its list, as a statement of the
 // bucket's policy: where there is a policy, grants do not count.
-func KeyRule(bucket string, k meta.AccessKey) Rule {
+func KeyRule(bucket string, k ledger.AccessKey) Rule {
 	return Rule{
 		Allow: true, Principals: map[string]struct{}{k.ID: {}},
 		Actions: ActionsThat(func(a Action) bool {

@@ -5,22 +5,22 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // List is an access control list. Its methods return other lists and leave it as it is.
 type List struct {
 	Owner  string
-	Grants []meta.Grant
+	Grants []ledger.Grant
 }
 
 // OwnersOnly returns a list that grants all to its owner, and nothing else.
 func OwnersOnly(owner string) List {
-	return List{Owner: owner, Grants: []meta.Grant{{Account: owner, Permission: FullControl}}}
+	return List{Owner: owner, Grants: []ledger.Grant{{Account: owner, Permission: FullControl}}}
 }
 
 // BucketList returns the list of a bucket: its owner's full control is always in it.
-func BucketList(owner string, grants []meta.Grant) List {
+func BucketList(owner string, grants []ledger.Grant) List {
 	out := OwnersOnly(owner)
 	for _, g := range grants {
 		if g != out.Grants[0] {
@@ -32,7 +32,7 @@ func BucketList(owner string, grants []meta.Grant) List {
 
 // Once returns the list with each grant once.
 func (l List) Once() List {
-	var once []meta.Grant
+	var once []ledger.Grant
 	for _, g := range l.Grants {
 		if !slices.Contains(once, g) {
 			once = append(once, g)
@@ -43,7 +43,7 @@ func (l List) Once() List {
 }
 
 // With returns the list with further grants.
-func (l List) With(grants ...meta.Grant) List {
+func (l List) With(grants ...ledger.Grant) List {
 	l.Grants = append(slices.Clone(l.Grants), grants...)
 	return l
 }
@@ -54,7 +54,7 @@ func (l List) Admitting(requester string) List {
 	out := l.With()
 	for _, g := range l.Grants {
 		if requester != "" && g.Group == AuthenticatedUsers {
-			out.Grants = append(out.Grants, meta.Grant{Account: requester, Permission: g.Permission})
+			out.Grants = append(out.Grants, ledger.Grant{Account: requester, Permission: g.Permission})
 		}
 	}
 	return out
@@ -62,7 +62,7 @@ func (l List) Admitting(requester string) List {
 
 // OwnersAlone returns what the list grants to its owner.
 func (l List) OwnersAlone() List {
-	return l.without(func(g meta.Grant) bool { return g.Group != "" || g.Account != l.Owner })
+	return l.without(func(g ledger.Grant) bool { return g.Group != "" || g.Account != l.Owner })
 }
 
 // Shared reports whether the list grants something to others than its owner.
@@ -70,13 +70,13 @@ func (l List) Shared() bool { return len(l.OwnersAlone().Grants) < len(l.Grants)
 
 // WithoutGroups returns what the list grants to accounts.
 func (l List) WithoutGroups() List {
-	return l.without(func(g meta.Grant) bool { return g.Group != "" })
+	return l.without(func(g ledger.Grant) bool { return g.Group != "" })
 }
 
 // Settling returns the grants that let somebody set an object's list, as WRITE: the
 // gateway's library asks for that where S3 wants WRITE_ACP.
 func (l List) Settling() List {
-	l = l.without(func(g meta.Grant) bool { return g.Permission != FullControl && g.Permission != WriteACP })
+	l = l.without(func(g ledger.Grant) bool { return g.Permission != FullControl && g.Permission != WriteACP })
 	for i := range l.Grants {
 		if l.Grants[i].Permission == WriteACP {
 			l.Grants[i].Permission = Write
@@ -85,15 +85,15 @@ func (l List) Settling() List {
 	return l
 }
 
-func (l List) without(gone func(meta.Grant) bool) List {
+func (l List) without(gone func(ledger.Grant) bool) List {
 	l.Grants = slices.DeleteFunc(slices.Clone(l.Grants), gone)
 	return l
 }
 
 // GroupsFirst returns the grants of the list, those to groups first.
-func (l List) GroupsFirst() []meta.Grant {
+func (l List) GroupsFirst() []ledger.Grant {
 	out := slices.Clone(l.Grants)
-	slices.SortStableFunc(out, func(a, b meta.Grant) int {
+	slices.SortStableFunc(out, func(a, b ledger.Grant) int {
 		switch {
 		case a.Group != "" && b.Group == "":
 			return -1
@@ -107,11 +107,11 @@ func (l List) GroupsFirst() []meta.Grant {
 
 // ForRequester returns an object's grants as they are for one requester, empty for who
 // did not sign: what everybody who signs is granted, the requester is.
-func ForRequester(grants []meta.Grant, requester string) (out []meta.Grant) {
+func ForRequester(grants []ledger.Grant, requester string) (out []ledger.Grant) {
 	for _, g := range grants {
 		switch {
 		case g.Group == AuthenticatedUsers && requester != "":
-			out = append(out, meta.Grant{Account: requester, Permission: g.Permission})
+			out = append(out, ledger.Grant{Account: requester, Permission: g.Permission})
 		case g.Group == AllUsers || g.Account != "":
 			out = append(out, g)
 		}
@@ -122,7 +122,7 @@ func ForRequester(grants []meta.Grant, requester string) (out []meta.Grant) {
 // Wish is the access control list that a request asks for, in headers or a form.
 type Wish struct {
 	Canned types.ObjectCannedACL
-	Grants []meta.Grant // of headers
+	Grants []ledger.Grant // of headers
 }
 
 // Empty reports whether the request asks for none.
@@ -133,7 +133,7 @@ func (w Wish) Empty() bool { return w.Canned == "" && len(w.Grants) == 0 }
 func (w Wish) Ordinary(owner string) bool {
 	switch w.Canned {
 	case "":
-		return len(w.Grants) == 1 && w.Grants[0] == meta.Grant{Account: owner, Permission: FullControl}
+		return len(w.Grants) == 1 && w.Grants[0] == ledger.Grant{Account: owner, Permission: FullControl}
 	case types.ObjectCannedACLPrivate, types.ObjectCannedACLBucketOwnerFullControl:
 		return len(w.Grants) == 0
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -44,7 +44,7 @@ func malformedList() error {
 
 // DocumentGrants reads a document. The owner cannot be changed by it. It fails with an
 // s3.Error.
-func DocumentGrants(body []byte, owner string) ([]meta.Grant, error) {
+func DocumentGrants(body []byte, owner string) ([]ledger.Grant, error) {
 	var doc listDocument
 	if err := xml.Unmarshal(body, &doc); err != nil || !s3.WellFormed(body) || doc.List == nil || doc.Owner.ID == "" {
 		return nil, malformedList()
@@ -55,7 +55,7 @@ func DocumentGrants(body []byte, owner string) ([]meta.Grant, error) {
 	if len(doc.List.Grants) > maxGrants {
 		return nil, malformedList()
 	}
-	out := []meta.Grant{}
+	out := []ledger.Grant{}
 	for _, g := range doc.List.Grants {
 		if !slices.Contains(permissions, g.Permission) {
 			return nil, malformedList()
@@ -90,7 +90,7 @@ func granteeOf(u documentUser) (kind, who string) {
 func InvalidID(id string) error { return s3.InvalidArgument("CanonicalUser/ID", id, "Invalid id") }
 
 // ObjectListXML writes an object's list as S3 does.
-func ObjectListXML(owner string, grants []meta.Grant) []byte {
+func ObjectListXML(owner string, grants []ledger.Grant) []byte {
 	b := openList(owner)
 	for _, g := range grants {
 		b.grant(g, "")
@@ -131,7 +131,7 @@ func (b *listWriter) account(id string) {
 	b.element("DisplayName", id)
 }
 
-func (b *listWriter) grant(g meta.Grant, groupID string) {
+func (b *listWriter) grant(g ledger.Grant, groupID string) {
 	kind := types.TypeCanonicalUser
 	if g.Group != "" {
 		kind = types.TypeGroup

@@ -5,7 +5,7 @@ import (
 	"encoding/xml"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -33,6 +33,6 @@ func ParsePublicAccess(body []byte) (block PublicAccess, ok bool) {
 }
 
 // ToGroups reports whether one of the grants is to a group.
-func ToGroups(grants []meta.Grant) bool {
-	return slices.ContainsFunc(grants, func(g meta.Grant) bool { return g.Group != "" })
+func ToGroups(grants []ledger.Grant) bool {
+	return slices.ContainsFunc(grants, func(g ledger.Grant) bool { return g.Group != "" })
 }

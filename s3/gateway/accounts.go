@@ -11,7 +11,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
@@ -110,7 +110,7 @@ func (b *Backend) newList(ctx context.Context, made []byte, owner string) ([]byt
 
 // policyGrantee returns the key of the request if the bucket is in its list or its
 // own: what the policy does not say of it, it may do all the same.
-func (b *Backend) policyGrantee(ctx context.Context, req *request, bucket string) (*meta.AccessKey, error) {
+func (b *Backend) policyGrantee(ctx context.Context, req *request, bucket string) (*ledger.AccessKey, error) {
 	if key := b.grantee(ctx, req, bucket); key != nil {
 		return key, nil
 	}
@@ -144,7 +144,7 @@ func (b *Backend) grantable(ctx context.Context, ids []string) error {
 			return s3err.APIError{
 				Code: "NotImplemented", HTTPStatusCode: http.StatusNotImplemented,
 				Description: "Access key " + key.ID + " may use the buckets that were chosen when it was made, and an access control list cannot widen that: " +
-					"grant to " + authz.AllUsers + ", make a key for the bucket, or one for " + meta.AccountBuckets + ", which can be granted something.",
+					"grant to " + authz.AllUsers + ", make a key for the bucket, or one for " + ledger.AccountBuckets + ", which can be granted something.",
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (b *Backend) grantable(ctx context.Context, ids []string) error {
 }
 
 // ofAccount lists the buckets that an account owns or that are in its key's list.
-func (b *Backend) ofAccount(o *op, q meta.BucketQuery, key meta.AccessKey) ([]meta.Bucket, error) {
+func (b *Backend) ofAccount(o *op, q ledger.BucketQuery, key ledger.AccessKey) ([]ledger.Bucket, error) {
 	listed, err := b.chosen(o, q, key.Buckets)
 	if err != nil {
 		return nil, err
@@ -162,9 +162,9 @@ func (b *Backend) ofAccount(o *op, q meta.BucketQuery, key meta.AccessKey) ([]me
 	if err != nil {
 		return nil, err
 	}
-	byName := func(a, b meta.Bucket) int { return strings.Compare(a.Name, b.Name) }
+	byName := func(a, b ledger.Bucket) int { return strings.Compare(a.Name, b.Name) }
 	out = append(out, listed...)
 	slices.SortFunc(out, byName)
-	out = slices.CompactFunc(out, func(a, b meta.Bucket) bool { return a.Name == b.Name })
+	out = slices.CompactFunc(out, func(a, b ledger.Bucket) bool { return a.Name == b.Name })
 	return out[:min(len(out), q.Limit)], nil
 }

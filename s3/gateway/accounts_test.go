@@ -17,14 +17,14 @@ import (
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
 // account makes a key that is an account, and its client.
 func (s *site) account(id string) (*awss3.Client, string) {
 	s.t.Helper()
-	return s.restricted(id, false, meta.AccountBuckets), s.bucket + "-" + id
+	return s.restricted(id, false, ledger.AccountBuckets), s.bucket + "-" + id
 }
 
 // makes has the client make a bucket in which access control lists count, with an
@@ -76,7 +76,7 @@ func TestAccountsOwnWhatTheyMake(t *testing.T) {
 	s.allowed("her bucket", writes)
 	s.must(putAs(s, alice, hers, "k"))
 	for what, c := range map[string]*awss3.Client{
-		"another account": bob, "a key for another bucket": s.restricted("rw", false, s.bucket), "a reader": s.restricted("ro", true, meta.AccountBuckets),
+		"another account": bob, "a key for another bucket": s.restricted("rw", false, s.bucket), "a reader": s.restricted("ro", true, ledger.AccountBuckets),
 	} {
 		reads, writes = s.everything(c, hers)
 		s.refused(what, reads)
@@ -129,7 +129,7 @@ func TestAccountsAreListedTheirBuckets(t *testing.T) {
 	bob, _ := s.account("bob")
 	s.makes(bob, s.bucket+"-bobs")
 	// A name of her list that sorts between those that she makes.
-	alice := s.restricted("alice", false, s.bucket+"-b", meta.AccountBuckets)
+	alice := s.restricted("alice", false, s.bucket+"-b", ledger.AccountBuckets)
 	_, err := s.CreateBucket(s.ctx, &awss3.CreateBucketInput{Bucket: aws.String(s.bucket + "-b")})
 	s.must(err)
 	want := []string{s.bucket + "-b"}
@@ -151,7 +151,7 @@ func TestAccountsAreListedTheirBuckets(t *testing.T) {
 func TestNoRequestPassesTheGrantsOfAnAccount(t *testing.T) {
 	s := withLists(t)
 	s.put("k", "secret body", map[string]string{"a": "b"})
-	bob := s.key("bob", false, meta.AccountBuckets)
+	bob := s.key("bob", false, ledger.AccountBuckets)
 	queries := append(slices.Clone(objectQueries), "policy", "policyStatus", "publicAccessBlock", "lifecycle", "ownershipControls", "cors", "location",
 		"delete", "list-type=2", "versioning", "object-lock", "website", "inventory")
 	for _, path := range []string{"", "/k"} {
@@ -309,7 +309,7 @@ func TestGrantsToWhoIsNoAccount(t *testing.T) {
 	})
 	s.fails(err, 501, "NotImplemented")
 	// A key that acts for an account is none, whatever its list says.
-	odd := meta.AccessKey{ID: s.bucket + "-odd", Secret: "secret-of-odd", Owner: root.Access, Buckets: []string{meta.AccountBuckets}}
+	odd := ledger.AccessKey{ID: s.bucket + "-odd", Secret: "secret-of-odd", Owner: root.Access, Buckets: []string{ledger.AccountBuckets}}
 	_, err = w.db.AddAccessKey(s.ctx, odd)
 	s.must(err)
 	c := client(gateway.Credentials{Access: odd.ID, Secret: odd.Secret}, nil)
@@ -324,7 +324,7 @@ func TestGrantsToWhoIsNoAccount(t *testing.T) {
 func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 	s := newSite(t)
 	alice, name := s.account("alice")
-	key := meta.AccessKey{ID: s.bucket + "-hers", Secret: "secret-of-hers", Owner: name, Buckets: []string{s.bucket + "-made"}, Settings: true}
+	key := ledger.AccessKey{ID: s.bucket + "-hers", Secret: "secret-of-hers", Owner: name, Buckets: []string{s.bucket + "-made"}, Settings: true}
 	_, err := w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
 	c := client(gateway.Credentials{Access: key.ID, Secret: key.Secret}, nil)
@@ -344,7 +344,7 @@ func TestKeysMakeBucketsForTheirAccount(t *testing.T) {
 // Forms and presigned addresses are an account's as its other requests are.
 func TestFormsAndPresignedAddressesOfAccounts(t *testing.T) {
 	s := newSite(t)
-	alice, bob := s.key("alice", false, meta.AccountBuckets), s.key("bob", false, meta.AccountBuckets)
+	alice, bob := s.key("alice", false, ledger.AccountBuckets), s.key("bob", false, ledger.AccountBuckets)
 	s.bucket = s.makes(client(alice, nil), s.bucket+"-hers")
 	for who, want := range map[gateway.Credentials]int{alice: 204, bob: 403} {
 		if status, answer := s.post(form{fields: s.signPolicyBy(who, map[string]string{"key": "by-form"}), body: "x"}); status != want {

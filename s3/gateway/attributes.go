@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/s3response"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -44,14 +44,14 @@ func (b *Backend) GetObjectAttributes(ctx context.Context, in *awss3.GetObjectAt
 // showsParts says that an object was uploaded in parts with a checksum of the
 // client's choice: of others those of the parts are not kept, but for what older
 // versions have completed.
-func showsParts(o meta.Object) bool {
-	return slices.ContainsFunc(o.Attrs.Parts, func(p meta.PartAttrs) bool { return len(p.Checksums) > 0 })
+func showsParts(o ledger.Object) bool {
+	return slices.ContainsFunc(o.Attrs.Parts, func(p ledger.PartAttrs) bool { return len(p.Checksums) > 0 })
 }
 
 // objectParts lists the parts of an object that was uploaded in parts with a
 // checksum of the client's choice. Of one without there is only their number, which
 // countParts fills in; nil for every other one, as S3 has it.
-func objectParts(o meta.Object, after int, limit *int32) *s3response.ObjectParts {
+func objectParts(o ledger.Object, after int, limit *int32) *s3response.ObjectParts {
 	switch {
 	case len(o.Attrs.Parts) == 0:
 		return nil

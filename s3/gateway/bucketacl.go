@@ -14,7 +14,7 @@ import (
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -89,7 +89,7 @@ func (b *Backend) bucketList(ctx context.Context, bucket string, body []byte) (l
 	}
 	switch {
 	case w.Canned == types.ObjectCannedACLAuthenticatedRead:
-		w.Grants = []meta.Grant{{Group: authz.AuthenticatedUsers, Permission: authz.Read}}
+		w.Grants = []ledger.Grant{{Group: authz.AuthenticatedUsers, Permission: authz.Read}}
 	case w.Canned != "":
 		return list, s3err.GetInvalidArgumentErr(s3err.InvalidArgCannedAcl, string(w.Canned))
 	case len(body) > 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -50,7 +50,7 @@ func (b *Backend) CreateBucket(ctx context.Context, in *awss3.CreateBucketInput,
 	if creator, ok := ctx.Value(localOwner).(auth.Account); ok {
 		acct = creator
 	}
-	bucket := meta.Bucket{Name: o.names.bucket, Owner: strings.Clone(b.owner(o.req, acct)), Region: b.opt.Region}
+	bucket := ledger.Bucket{Name: o.names.bucket, Owner: strings.Clone(b.owner(o.req, acct)), Region: b.opt.Region}
 	if acl, err = b.newList(ctx, acl, bucket.Owner); err != nil {
 		return b.fail(o, err)
 	}
@@ -115,7 +115,7 @@ func (b *Backend) DeleteBucket(ctx context.Context, bucket string) error {
 // ListBuckets lists the buckets that the requester may use.
 func (b *Backend) ListBuckets(ctx context.Context, in s3response.ListBucketsInput) (s3response.ListAllMyBucketsResult, error) {
 	owner, prefix := str(&in.Owner), str(&in.Prefix)
-	q := meta.BucketQuery{Prefix: prefix, After: str(&in.ContinuationToken), Limit: int(in.MaxBuckets) + 1}
+	q := ledger.BucketQuery{Prefix: prefix, After: str(&in.ContinuationToken), Limit: int(in.MaxBuckets) + 1}
 	o := &op{req: requestOf(ctx)}
 	o.ctx, o.cancel = b.context(o.req, false)
 	defer o.cancel()
@@ -136,7 +136,7 @@ func (b *Backend) ListBuckets(ctx context.Context, in s3response.ListBucketsInpu
 }
 
 // visible lists buckets for the requester, by name.
-func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bool) ([]meta.Bucket, error) {
+func (b *Backend) visible(ctx context.Context, o *op, q ledger.BucketQuery, all bool) ([]ledger.Bucket, error) {
 	acct, root := account(ctx)
 	if err := b.count(o.req, acct.Access); err != nil {
 		return nil, err
@@ -164,12 +164,12 @@ func (b *Backend) visible(ctx context.Context, o *op, q meta.BucketQuery, all bo
 }
 
 // chosen looks up those of the names that exist.
-func (b *Backend) chosen(o *op, q meta.BucketQuery, list []string) ([]meta.Bucket, error) {
+func (b *Backend) chosen(o *op, q ledger.BucketQuery, list []string) ([]ledger.Bucket, error) {
 	list = slices.Clone(list)
 	slices.Sort(list)
-	var out []meta.Bucket
+	var out []ledger.Bucket
 	for _, name := range slices.Compact(list) {
-		if name == meta.AccountBuckets || name <= q.After || !strings.HasPrefix(name, q.Prefix) {
+		if name == ledger.AccountBuckets || name <= q.After || !strings.HasPrefix(name, q.Prefix) {
 			continue
 		}
 		found, err := b.store.Buckets.Bucket(o.ctx, name)
@@ -212,7 +212,7 @@ func (b *Backend) ListBucketsAndOwners(ctx context.Context) ([]s3response.Bucket
 	}
 	var out []s3response.Bucket
 	for after, more := "", true; more; {
-		page, err := b.store.Buckets.Buckets(o.ctx, meta.BucketQuery{After: after, Limit: bucketPage})
+		page, err := b.store.Buckets.Buckets(o.ctx, ledger.BucketQuery{After: after, Limit: bucketPage})
 		if err != nil {
 			return nil, b.fail(o, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -50,7 +50,7 @@ func (b *Backend) changesBucket(o *op) {
 }
 
 // setRules replaces the lifecycle rules of a bucket.
-func (b *Backend) setRules(o *op, c meta.RulesChange) error {
+func (b *Backend) setRules(o *op, c ledger.RulesChange) error {
 	var before any
 	if was, err := b.store.Rules.Rules(o.ctx, c.Bucket); err == nil {
 		before = s3.ShownRules(was)
@@ -66,18 +66,18 @@ func (b *Backend) setRules(o *op, c meta.RulesChange) error {
 // legalHold says whether a key has a legal hold.
 func (b *Backend) legalHold(ctx context.Context, bucket, key string) (bool, error) {
 	holds, err := b.store.Holds.HoldsOn(ctx, bucket, key)
-	return slices.ContainsFunc(holds, func(h meta.Hold) bool { return h.Scope == meta.HoldLegal }), err
+	return slices.ContainsFunc(holds, func(h ledger.Hold) bool { return h.Scope == ledger.HoldLegal }), err
 }
 
 // setObjectList replaces the access control list of an object.
-func (b *Backend) setObjectList(o *op, list *meta.ACL) error {
+func (b *Backend) setObjectList(o *op, list *ledger.ACL) error {
 	at := object.GetRequest{Bucket: o.names.bucket, Key: o.names.key}
 	was, err := b.store.Objects.Head(o.ctx, at)
 	if err != nil {
 		return err
 	}
 	o.req.changes(s3.KindACL, s3.ShownGrants(was.Attrs.ACL))
-	_, err = b.store.Objects.Update(o.ctx, meta.Update{Bucket: at.Bucket, Key: at.Key, ACL: list})
+	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: at.Bucket, Key: at.Key, ACL: list})
 	if err == nil {
 		o.req.changed(s3.KindACL, s3.ShownGrants(list))
 	}

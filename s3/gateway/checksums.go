@@ -14,7 +14,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -117,7 +117,7 @@ func (s *sums) sum() (string, error) {
 }
 
 // finish completes an object's attributes with the checksum of its body.
-func (s *sums) finish(a *meta.Attrs) error {
+func (s *sums) finish(a *ledger.Attrs) error {
 	sum, err := s.sum()
 	if err != nil {
 		return err

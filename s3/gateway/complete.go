@@ -13,7 +13,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -112,8 +112,8 @@ func (c *completion) run() (res object.PutResult, err error) {
 }
 
 // names lists the parts in ascending order.
-func (c *completion) names() ([]meta.PartName, error) {
-	out := make([]meta.PartName, len(c.want))
+func (c *completion) names() ([]ledger.PartName, error) {
+	out := make([]ledger.PartName, len(c.want))
 	last := int32(0)
 	for i, p := range c.want {
 		switch {
@@ -125,14 +125,14 @@ func (c *completion) names() ([]meta.PartName, error) {
 			return nil, s3err.GetAPIError(s3err.ErrInvalidPartOrder)
 		}
 		last = *p.number
-		out[i] = meta.PartName{Number: int(last), ETag: *p.etag}
+		out[i] = ledger.PartName{Number: int(last), ETag: *p.etag}
 	}
 	return out, nil
 }
 
 // precheck compares the request with the stored parts to say what S3 says of
 // each thing that may be wrong. The store decides.
-func (c *completion) precheck(up meta.Upload) error {
+func (c *completion) precheck(up ledger.Upload) error {
 	algorithm, kind := chosen(up.Attrs)
 	if c.in.ChecksumType != "" && c.in.ChecksumType != kind {
 		if kind == "" {
@@ -163,8 +163,8 @@ func (c *completion) precheck(up meta.Upload) error {
 	return nil
 }
 
-func (c *completion) stored(up meta.Upload) (map[int]meta.Part, error) {
-	all := map[int]meta.Part{}
+func (c *completion) stored(up ledger.Upload) (map[int]ledger.Part, error) {
+	all := map[int]ledger.Part{}
 	for after := 0; ; {
 		_, parts, err := c.b.store.Uploads.Parts(c.o.ctx, object.PartQuery{
 			Bucket: up.Bucket, Key: up.Key, Upload: up.ID, After: after, Limit: s3.MaxList,
@@ -183,7 +183,7 @@ func (c *completion) stored(up meta.Upload) (map[int]meta.Part, error) {
 
 // checkPart compares the checksum that the request names for a part with the
 // stored one, if the upload has checksums.
-func (c *completion) checkPart(w wantedPart, part meta.Part, algorithm types.ChecksumAlgorithm) error {
+func (c *completion) checkPart(w wantedPart, part ledger.Part, algorithm types.ChecksumAlgorithm) error {
 	n, text := w.sums.count()
 	lower := strings.ToLower(string(algorithm))
 	switch {
@@ -213,7 +213,7 @@ func (c *completion) checkPart(w wantedPart, part meta.Part, algorithm types.Che
 }
 
 // finish gives the object its checksum, composed of the stored parts'.
-func (c *completion) finish(parts []meta.Part, attrs *meta.Attrs) error {
+func (c *completion) finish(parts []ledger.Part, attrs *ledger.Attrs) error {
 	algorithm, kind := chosen(*attrs)
 	asked := algorithm != ""
 	if !asked {
@@ -247,7 +247,7 @@ func (c *completion) finish(parts []meta.Part, attrs *meta.Attrs) error {
 
 // compose computes an object's checksum from its parts': of the whole object
 // where the algorithm can be continued, else of the parts' checksums.
-func compose(a types.ChecksumAlgorithm, kind types.ChecksumType, parts []meta.Part) (string, error) {
+func compose(a types.ChecksumAlgorithm, kind types.ChecksumType, parts []ledger.Part) (string, error) {
 	if kind == types.ChecksumTypeComposite {
 		r, err := utils.NewCompositeChecksumReader(utils.HashType(strings.ToLower(string(a))))
 		if err != nil {

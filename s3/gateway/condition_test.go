@@ -12,7 +12,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // conditional is a statement of a policy of the site's bucket.
@@ -105,7 +105,7 @@ func TestPoliciesOnExistingTags(t *testing.T) {
 // other way to the object, leads past it.
 func TestDeniesByExistingTags(t *testing.T) {
 	s := newSite(t)
-	hers := s.key("tagalice", false, meta.AccountBuckets)
+	hers := s.key("tagalice", false, ledger.AccountBuckets)
 	alice := client(hers, nil)
 	s.bucket, s.Client = s.makes(alice, s.bucket+"-hers"), alice
 	s.tagged("open", "a=b")

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // What a policy says of a header it says of all that the request has of that name, and
 // a header that means nothing to a request hides nothing of it.
 func TestConditionsSeeEveryHeader(t *testing.T) {
 	s := newSite(t)
-	hers := s.key("headersbob", false, meta.AccountBuckets)
+	hers := s.key("headersbob", false, ledger.AccountBuckets)
 	bobs := hers.Access
 	s.bucket = s.makes(s.Client, s.bucket+"-lists")
 	send := func(method, path string, headers ...string) (int, string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -149,7 +149,7 @@ func (b *Backend) missingBucket(o *op, src source) error {
 
 // copy copies the version of the source that is there now, or fails with
 // ErrPreconditionFailed if it is replaced meanwhile.
-func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
+func (b *Backend) copy(o *op, src source, list *ledger.ACL, in s3response.CopyObjectInput) (res object.PutResult, err error) {
 	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: src.bucket, Key: src.key})
 	if err != nil {
 		return res, err
@@ -181,7 +181,7 @@ func (b *Backend) copy(o *op, src source, list *meta.ACL, in s3response.CopyObje
 
 // copyAttrs sets what describes the copy: the source's, or with the REPLACE
 // directive the request's. Checksums and parts belong to the bytes and stay.
-func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3response.CopyObjectInput) error {
+func (b *Backend) copyAttrs(r *object.CopyRequest, from ledger.Object, in s3response.CopyObjectInput) error {
 	attrs := from.Attrs
 	attrs.Redirect = str(in.WebsiteRedirectLocation)
 	r.Attrs = &attrs
@@ -205,7 +205,7 @@ func (b *Backend) copyAttrs(r *object.CopyRequest, from meta.Object, in s3respon
 // uploaded in parts: where the source has a checksum of its parts' checksums, the copy
 // has one of the whole object. CRCs of parts are put together; for other algorithms the
 // source is read.
-func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+func (b *Backend) copySum(o *op, from ledger.Object, asked types.ChecksumAlgorithm, attrs *ledger.Attrs) error {
 	composite := from.Attrs.ChecksumType == string(types.ChecksumTypeComposite)
 	if asked == "" && composite {
 		for name := range from.Attrs.Checksums {
@@ -216,10 +216,10 @@ func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm
 	if asked == "" || have && !composite {
 		return nil
 	}
-	parts := make([]meta.Part, len(from.Attrs.Parts))
+	parts := make([]ledger.Part, len(from.Attrs.Parts))
 	attrs.Parts = slices.Clone(attrs.Parts)
 	for i, p := range from.Attrs.Parts {
-		parts[i] = meta.Part{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
+		parts[i] = ledger.Part{Number: p.Number, Size: p.Size, Checksums: p.Checksums}
 		attrs.Parts[i].Checksums = nil
 	}
 	if have && (asked == types.ChecksumAlgorithmCrc32 || asked == types.ChecksumAlgorithmCrc32c) {
@@ -231,7 +231,7 @@ func (b *Backend) copySum(o *op, from meta.Object, asked types.ChecksumAlgorithm
 }
 
 // checksum reads the source to give the copy a checksum of another kind.
-func (b *Backend) checksum(o *op, from meta.Object, a types.ChecksumAlgorithm, attrs *meta.Attrs) error {
+func (b *Backend) checksum(o *op, from ledger.Object, a types.ChecksumAlgorithm, attrs *ledger.Attrs) error {
 	r, err := b.store.Objects.Get(o.ctx, object.GetRequest{
 		Bucket: from.Bucket, Key: from.Key, If: object.ReadCondition{IfMatch: from.ETag},
 	})

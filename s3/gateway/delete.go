@@ -15,7 +15,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -33,7 +33,7 @@ func (b *Backend) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput)
 	}
 	c := deleteCondition{str(in.IfMatch), in.IfMatchLastModifiedTime, in.IfMatchSize}
 	done, err := b.store.Objects.Delete(o.ctx, object.DeleteRequest{
-		Bucket: o.names.bucket, Items: []meta.DeleteItem{{Key: o.names.key, If: c.precondition()}},
+		Bucket: o.names.bucket, Items: []ledger.DeleteItem{{Key: o.names.key, If: c.precondition()}},
 	})
 	if err == nil && len(done) == 1 {
 		err = b.deleteError(o, o.names.key, done[0].Err, c)
@@ -152,7 +152,7 @@ func ofPolicyAlone(q *fasthttp.Args) bool {
 type deletion struct {
 	b     *Backend
 	o     *op
-	items []meta.DeleteItem
+	items []ledger.DeleteItem
 	conds []deleteCondition
 	res   s3response.DeleteResult
 }
@@ -172,7 +172,7 @@ func (d *deletion) add(id types.ObjectIdentifier) {
 		return
 	}
 	c := deleteCondition{unquote(str(id.ETag)), id.LastModifiedTime, id.Size}
-	d.items = append(d.items, meta.DeleteItem{Key: key, If: c.precondition()})
+	d.items = append(d.items, ledger.DeleteItem{Key: key, If: c.precondition()})
 	d.conds = append(d.conds, c)
 	// The answer names the version that the request named.
 	d.res.Deleted = append(d.res.Deleted, types.DeletedObject{Key: &key, VersionId: ptr(version)})
@@ -205,8 +205,8 @@ type deleteCondition struct {
 	size     *int64
 }
 
-func (c deleteCondition) precondition() meta.Precondition {
-	p := meta.Precondition{IfMatch: c.match, IfSize: c.size}
+func (c deleteCondition) precondition() ledger.Precondition {
+	p := ledger.Precondition{IfMatch: c.match, IfSize: c.size}
 	if c.modified != nil {
 		p.IfModified = lethe.FromTime(*c.modified)
 	}

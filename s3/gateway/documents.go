@@ -13,7 +13,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -39,7 +39,7 @@ func (b *Backend) putDocument(ctx context.Context, bucket, kind string, body []b
 		return err
 	}
 	b.changesDocument(o, kind)
-	d := meta.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
+	d := ledger.Document{Bucket: bucket, Into: o.req.meant[bucket], Kind: kind, Body: slices.Clone(body)}
 	if body == nil {
 		err = b.store.Documents.DeleteDocument(o.ctx, d)
 	} else {

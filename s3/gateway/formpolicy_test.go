@@ -9,14 +9,14 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // What a policy says of the list that a write asks for, and of tags, it says of forms,
 // too, whose fields they are.
 func TestPoliciesHoldForWhatFormsGive(t *testing.T) {
 	s := newSite(t)
-	hers := s.key("formalice", false, meta.AccountBuckets)
+	hers := s.key("formalice", false, ledger.AccountBuckets)
 	alice := client(hers, nil)
 	s.bucket, s.Client = s.makes(alice, s.bucket+"-hers"), alice
 	put := func(list types.ObjectCannedACL) int {

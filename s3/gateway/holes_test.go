@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -83,7 +83,7 @@ func TestRetentionIsRefused(t *testing.T) {
 func TestAKeyCannotTakeTheRootsPlace(t *testing.T) {
 	s := newSite(t)
 	fake := gateway.Credentials{Access: root.Access, Secret: "secret of another"}
-	if _, err := w.db.AddAccessKey(s.ctx, meta.AccessKey{ID: fake.Access, Secret: fake.Secret, Buckets: []string{"*"}}); err == nil {
+	if _, err := w.db.AddAccessKey(s.ctx, ledger.AccessKey{ID: fake.Access, Secret: fake.Secret, Buckets: []string{"*"}}); err == nil {
 		defer func() { s.must(w.db.RemoveAccessKey(s.ctx, fake.Access)) }()
 	}
 	_, err := client(fake, nil).ListBuckets(s.ctx, &awss3.ListBucketsInput{})

@@ -9,7 +9,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
@@ -61,7 +61,7 @@ func (b *Backend) count(req *request, access string) error {
 }
 
 // accessKey looks the restricted key up that signed the request, once.
-func (b *Backend) accessKey(req *request, id string) (meta.AccessKey, error) {
+func (b *Backend) accessKey(req *request, id string) (ledger.AccessKey, error) {
 	if req.key != nil && req.key.ID == id {
 		return *req.key, nil
 	}
@@ -69,10 +69,10 @@ func (b *Backend) accessKey(req *request, id string) (meta.AccessKey, error) {
 	defer cancel()
 	key, err := b.opt.Keys.AccessKey(ctx, id)
 	if errors.Is(err, lethe.ErrNoSuchAccessKey) {
-		return meta.AccessKey{}, s3err.GetInvalidAccessKeyIdErr(id)
+		return ledger.AccessKey{}, s3err.GetInvalidAccessKeyIdErr(id)
 	}
 	if err != nil {
-		return meta.AccessKey{}, b.fail(&op{req: req}, fmt.Errorf("s3: look up access key %s: %w", id, err))
+		return ledger.AccessKey{}, b.fail(&op{req: req}, fmt.Errorf("s3: look up access key %s: %w", id, err))
 	}
 	req.key = &key
 	return key, nil
@@ -86,7 +86,7 @@ func (r *request) confined() bool {
 
 // grantee returns the restricted key of the request if the bucket is in its
 // list.
-func (b *Backend) grantee(ctx context.Context, req *request, bucket string) *meta.AccessKey {
+func (b *Backend) grantee(ctx context.Context, req *request, bucket string) *ledger.AccessKey {
 	acct, root := account(ctx)
 	if b.opt.Keys == nil || root || acct.Access == "" || req.key == nil || !authz.Permits(*req.key, bucket) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -22,7 +22,7 @@ func (s *site) restricted(id string, readOnly bool, buckets ...string) *awss3.Cl
 // key makes an access key for the buckets.
 func (s *site) key(id string, readOnly bool, buckets ...string) gateway.Credentials {
 	s.t.Helper()
-	key := meta.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Buckets: buckets, ReadOnly: readOnly, Settings: true}
+	key := ledger.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Buckets: buckets, ReadOnly: readOnly, Settings: true}
 	_, err := w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
 	return gateway.Credentials{Access: key.ID, Secret: key.Secret}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -36,10 +36,10 @@ func (b *Backend) PutObjectLegalHold(ctx context.Context, bucket, key, version s
 		return b.fail(o, err)
 	}
 	o.req.changes(s3.ChangedLegalHold, was)
-	h := meta.Hold{Bucket: n.bucket, Scope: meta.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
+	h := ledger.Hold{Bucket: n.bucket, Scope: ledger.HoldLegal, Key: n.key, Reason: "legal hold", By: byS3}
 	if on {
 		_, err = b.store.Holds.AddHold(o.ctx, h)
-	} else if err = b.store.Holds.LiftHold(o.ctx, h); errors.Is(err, meta.ErrNoSuchHold) {
+	} else if err = b.store.Holds.LiftHold(o.ctx, h); errors.Is(err, ledger.ErrNoSuchHold) {
 		err = nil
 	}
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/versity/versitygw/s3api/utils"
 	"github.com/versity/versitygw/s3err"
 
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
@@ -102,7 +102,7 @@ func (b *Backend) putLifecycle(rctx context.Context, bucket string, body []byte)
 	}
 	rules, err := lifecycle.Parse(body)
 	if err == nil {
-		err = b.setRules(o, meta.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules, By: byS3})
+		err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], Rules: rules, By: byS3})
 	}
 	return &controllers.Response{Headers: map[string]*string{headerLeastTransition: to(leastTransition)}}, b.fail(o, lifecycleError(err))
 }
@@ -143,7 +143,7 @@ func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte)
 	if err != nil {
 		return &controllers.Response{}, err
 	}
-	err = b.setRules(o, meta.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], By: byS3})
+	err = b.setRules(o, ledger.RulesChange{Bucket: bucket, Into: o.req.meant[bucket], By: byS3})
 	return &controllers.Response{MetaOpts: &controllers.MetaOptions{Status: http.StatusNoContent}}, b.fail(o, lifecycleError(err))
 }
 
@@ -151,7 +151,7 @@ func (b *Backend) deleteLifecycle(rctx context.Context, bucket string, _ []byte)
 func lifecycleError(err error) error {
 	var refused *lifecycle.Error
 	switch {
-	case errors.Is(err, meta.ErrRulesConfigured):
+	case errors.Is(err, ledger.ErrRulesConfigured):
 		return s3err.APIError{Code: "OperationAborted", HTTPStatusCode: http.StatusConflict,
 			Description: "The lifecycle rules of this bucket are set in the server's configuration and can only be read here. Change them there."}
 	case errors.As(err, &refused):

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -295,8 +295,8 @@ func TestLifecycleBodiesAreChecked(t *testing.T) {
 
 func TestLifecycleRulesOfTheConfigurationCanOnlyBeRead(t *testing.T) {
 	s := newSite(t)
-	_, err := w.db.SetRules(s.ctx, meta.RulesChange{
-		Bucket: s.bucket, By: meta.ByConfig, Rules: lifecycle.Rules{{ID: "configured", Prefix: "x", Days: 3}},
+	_, err := w.db.SetRules(s.ctx, ledger.RulesChange{
+		Bucket: s.bucket, By: ledger.ByConfig, Rules: lifecycle.Rules{{ID: "configured", Prefix: "x", Days: 3}},
 	})
 	s.must(err)
 	s.fails(s.setRules(s.Client, rule()), 409, "OperationAborted")

@@ -9,7 +9,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -22,7 +22,7 @@ type listed struct {
 }
 
 // list reads a page.
-func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (listed, error) {
+func (b *Backend) list(ctx context.Context, q ledger.ListQuery, withOwner bool) (listed, error) {
 	o, err := b.begin(ctx, need{bucket: q.Bucket})
 	defer o.cancel()
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *Backend) list(ctx context.Context, q meta.ListQuery, withOwner bool) (l
 	return l, nil
 }
 
-func listedObject(o *meta.Object, owner *types.Owner, enc encoder) s3response.Object {
+func listedObject(o *ledger.Object, owner *types.Owner, enc encoder) s3response.Object {
 	out := s3response.Object{
 		ETag: to(quote(o.ETag)), Key: to(enc.name(o.Key)), LastModified: to(o.ModifiedAt.Time()),
 		Size: &o.Size, StorageClass: types.ObjectStorageClassStandard, Owner: owner,
@@ -72,7 +72,7 @@ func listedObject(o *meta.Object, owner *types.Owner, enc encoder) s3response.Ob
 
 // ListObjects lists keys, the older way.
 func (b *Backend) ListObjects(ctx context.Context, in *awss3.ListObjectsInput) (s3response.ListObjectsResult, error) {
-	q := meta.ListQuery{
+	q := ledger.ListQuery{
 		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
 		After: str(in.Marker), Limit: int(num(in.MaxKeys)),
 	}
@@ -95,7 +95,7 @@ func (b *Backend) ListObjectsV2(ctx context.Context, in *awss3.ListObjectsV2Inpu
 	if err != nil {
 		return s3response.ListObjectsV2Result{}, err
 	}
-	q := meta.ListQuery{
+	q := ledger.ListQuery{
 		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
 		After: max(after, startAfter), Limit: int(num(in.MaxKeys)),
 	}
@@ -158,7 +158,7 @@ func (e encoder) name(s string) string {
 // ListObjectVersions lists every object as its one version, "null", which is what
 // a bucket without versions answers.
 func (b *Backend) ListObjectVersions(ctx context.Context, in *awss3.ListObjectVersionsInput) (s3response.ListVersionsResult, error) {
-	q := meta.ListQuery{
+	q := ledger.ListQuery{
 		Bucket: str(in.Bucket), Prefix: str(in.Prefix), Delimiter: str(in.Delimiter),
 		After: str(in.KeyMarker), Limit: int(num(in.MaxKeys)),
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
@@ -36,7 +36,7 @@ func parseList(doc []byte) (authz.List, error) {
 	acl, err := auth.ParseACL(doc)
 	list := authz.List{Owner: acl.Owner}
 	for _, g := range acl.Grantees {
-		grant := meta.Grant{Account: g.Access, Permission: string(g.Permission)}
+		grant := ledger.Grant{Account: g.Access, Permission: string(g.Permission)}
 		switch {
 		case g.Type == types.TypeGroup && g.Access == versityAuthenticatedUsers:
 			grant.Account, grant.Group = "", authz.AuthenticatedUsers
@@ -115,7 +115,7 @@ func wishedByForm(h *fasthttp.RequestHeader, fields map[string]string) (authz.Wi
 }
 
 // canned returns the grants of a canned list, or refuses it as versitygw does.
-func canned(list types.ObjectCannedACL, owner, writer string) ([]meta.Grant, error) {
+func canned(list types.ObjectCannedACL, owner, writer string) ([]ledger.Grant, error) {
 	grants, err := authz.Canned(list, owner, writer)
 	switch {
 	case errors.Is(err, authz.ErrUnsupportedCanned):

@@ -25,6 +25,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -100,7 +101,7 @@ func newWorld(dir string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.db.AddBackend(ctx, meta.Backend{ID: "disk"}); err != nil {
+	if _, err := w.db.AddBackend(ctx, ledger.Backend{ID: "disk"}); err != nil {
 		return nil, err
 	}
 	who, err := w.db.Identity(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -55,8 +55,8 @@ func (b *Backend) CreateMultipartUpload(ctx context.Context, in s3response.Creat
 	return s3response.InitiateMultipartUploadResult{Bucket: o.names.bucket, Key: o.names.key, UploadId: string(up.ID)}, nil
 }
 
-func uploadAttrs(in s3response.CreateMultipartUploadInput) meta.Attrs {
-	a := meta.Attrs{
+func uploadAttrs(in s3response.CreateMultipartUploadInput) ledger.Attrs {
+	a := ledger.Attrs{
 		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
 		ContentDisposition: str(in.ContentDisposition), ContentLanguage: str(in.ContentLanguage),
 		CacheControl: str(in.CacheControl), Expires: str(in.Expires),
@@ -70,7 +70,7 @@ func uploadAttrs(in s3response.CreateMultipartUploadInput) meta.Attrs {
 }
 
 // chosen is the checksum that the client chose for an upload, empty if none.
-func chosen(a meta.Attrs) (types.ChecksumAlgorithm, types.ChecksumType) {
+func chosen(a ledger.Attrs) (types.ChecksumAlgorithm, types.ChecksumType) {
 	for name := range a.Checksums {
 		return types.ChecksumAlgorithm(name), types.ChecksumType(a.ChecksumType)
 	}
@@ -87,13 +87,13 @@ func uploadID(s string) (lethe.ID, error) {
 }
 
 // upload looks an open upload up.
-func (b *Backend) upload(o *op) (meta.Upload, error) {
+func (b *Backend) upload(o *op) (ledger.Upload, error) {
 	id, err := uploadID(o.names.upload)
 	if err != nil {
 		if _, missing := b.store.Buckets.Bucket(o.ctx, o.names.bucket); missing != nil {
 			err = missing
 		}
-		return meta.Upload{}, err
+		return ledger.Upload{}, err
 	}
 	up, _, err := b.store.Uploads.Parts(o.ctx, object.PartQuery{Bucket: o.names.bucket, Key: o.names.key, Upload: id, Limit: 1})
 	return up, err
@@ -162,7 +162,7 @@ type partBody struct {
 
 // partSums prepares the checksums of a part: the client's own has to be of the
 // kind that was chosen for the upload. shown says that it is told in the answer.
-func (o *op) partSums(up meta.Upload, in *awss3.UploadPartInput) (p *partBody, shown bool, err error) {
+func (o *op) partSums(up ledger.Upload, in *awss3.UploadPartInput) (p *partBody, shown bool, err error) {
 	algorithm, kind := chosen(up.Attrs)
 	s, err := o.req.newSums(in.Body, partGiven(in), algorithm)
 	if err != nil {
@@ -252,7 +252,7 @@ type copiedPart struct {
 	number int
 }
 
-func (b *Backend) copyPart(o *op, up meta.Upload, p copiedPart) (part meta.Part, algorithm types.ChecksumAlgorithm, err error) {
+func (b *Backend) copyPart(o *op, up ledger.Upload, p copiedPart) (part ledger.Part, algorithm types.ChecksumAlgorithm, err error) {
 	from, err := b.store.Objects.Head(o.ctx, object.GetRequest{Bucket: p.src.bucket, Key: p.src.key})
 	if err != nil {
 		return part, "", err
@@ -316,7 +316,7 @@ func (b *Backend) ListParts(ctx context.Context, in *awss3.ListPartsInput) (out 
 }
 
 // listedParts puts up to limit parts into the form of the response.
-func listedParts(up meta.Upload, parts []meta.Part, limit int) s3response.ListPartsResult {
+func listedParts(up ledger.Upload, parts []ledger.Part, limit int) s3response.ListPartsResult {
 	out := s3response.ListPartsResult{
 		Bucket: up.Bucket, Key: up.Key, UploadID: string(up.ID), StorageClass: types.StorageClassStandard,
 		Owner: s3response.Owner{ID: up.Owner}, Initiator: s3response.Initiator{ID: up.Owner},
@@ -336,7 +336,7 @@ func listedParts(up meta.Upload, parts []meta.Part, limit int) s3response.ListPa
 	return out
 }
 
-func listedPart(p meta.Part, shown bool) s3response.Part {
+func listedPart(p ledger.Part, shown bool) s3response.Part {
 	out := s3response.Part{PartNumber: p.Number, ETag: quote(p.ETag), LastModified: p.CreatedAt.Time(), Size: p.Size}
 	if !shown {
 		return out

@@ -16,7 +16,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -86,7 +86,7 @@ func (b *Backend) PutObjectAcl(ctx context.Context, in *awss3.PutObjectAclInput)
 
 // replacement is the list that a PutObjectAcl asks for, nil if that is what an
 // object has in a bucket without lists.
-func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []byte) (*meta.ACL, error) {
+func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []byte) (*ledger.ACL, error) {
 	switch given := !w.Empty(); {
 	case given && len(body) > 0:
 		return nil, s3err.GetAPIError(s3err.ErrUnexpectedContent)
@@ -108,7 +108,7 @@ func (b *Backend) replacement(ctx context.Context, o *op, w authz.Wish, body []b
 // ownACL is the list that a request wants for the object it writes; nil: none of
 // its own. Whoever writes an object may set its list, unless a policy says who
 // may.
-func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
+func (b *Backend) ownACL(ctx context.Context, o *op) (*ledger.ACL, error) {
 	rc, ok := ctx.(*fasthttp.RequestCtx)
 	if !ok {
 		return nil, nil
@@ -135,7 +135,7 @@ func (b *Backend) ownACL(ctx context.Context, o *op) (*meta.ACL, error) {
 }
 
 // granted turns a wish into a list. What would not hold is refused.
-func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*meta.ACL, error) {
+func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*ledger.ACL, error) {
 	bucket := o.names.bucket
 	off, err := b.listsOff(ctx, bucket)
 	if err != nil {
@@ -169,12 +169,12 @@ func (b *Backend) granted(ctx context.Context, o *op, w authz.Wish) (*meta.ACL, 
 	if err == nil {
 		err = b.holdable(ctx, w.Grants, owner)
 	}
-	return &meta.ACL{Grants: w.Grants}, err
+	return &ledger.ACL{Grants: w.Grants}, err
 }
 
 // holdable refuses grants that nothing would honour: accounts have to exist, and
 // access keys that are no accounts are confined to their buckets, whatever lists say.
-func (b *Backend) holdable(ctx context.Context, grants []meta.Grant, owner string) error {
+func (b *Backend) holdable(ctx context.Context, grants []ledger.Grant, owner string) error {
 	var ids []string
 	for _, g := range grants {
 		if g.Account != "" && g.Account != owner {

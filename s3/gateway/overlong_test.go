@@ -6,7 +6,7 @@ import (
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // A policy that was stored while there was no bound allows nothing, is told of, and can
@@ -18,7 +18,7 @@ func TestSecurityAPolicyThatIsTooLongAllowsNothing(t *testing.T) {
 	s.makes(alice, name)
 	long := []byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::` + name + `","arn:aws:s3:::` + name + `/*"]}]` +
 		string(bytes.Repeat([]byte(" "), 1<<20)) + `}`)
-	s.must(w.db.PutDocument(s.ctx, meta.Document{Bucket: name, Kind: "policy", Body: long}))
+	s.must(w.db.PutDocument(s.ctx, ledger.Document{Bucket: name, Kind: "policy", Body: long}))
 	short := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::` + name + `/*"}]}`
 	put := func(c *awss3.Client) error {
 		_, err := c.PutBucketPolicy(s.ctx, &awss3.PutBucketPolicyInput{Bucket: &name, Policy: &short})
@@ -40,7 +40,7 @@ func TestSecurityAPolicyThatIsTooLongAllowsNothing(t *testing.T) {
 	s.must(put(alice))
 	s.must(getAs(s, alice, name, "k"))
 	s.must(getAs(s, bob, name, "k"))
-	s.must(w.db.PutDocument(s.ctx, meta.Document{Bucket: name, Kind: "policy", Body: long}))
+	s.must(w.db.PutDocument(s.ctx, ledger.Document{Bucket: name, Kind: "policy", Body: long}))
 	_, err = alice.DeleteBucketPolicy(s.ctx, &awss3.DeleteBucketPolicyInput{Bucket: &name})
 	s.must(err)
 	s.must(getAs(s, alice, name, "k"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -22,7 +22,7 @@ func TestSecurityAPolicyIsParsedOnce(t *testing.T) {
 	}
 	put := func(sid string) string {
 		policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Sid":%q,"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b/*"}]}`, sid)
-		if err := b.store.Documents.PutDocument(t.Context(), meta.Document{Bucket: "b", Kind: s3.KindPolicy, Body: []byte(policy)}); err != nil {
+		if err := b.store.Documents.PutDocument(t.Context(), ledger.Document{Bucket: "b", Kind: s3.KindPolicy, Body: []byte(policy)}); err != nil {
 			t.Fatal(err)
 		}
 		return policy

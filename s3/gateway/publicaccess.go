@@ -12,7 +12,7 @@ import (
 	"github.com/versity/versitygw/s3api/controllers"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -84,7 +84,7 @@ func (b *Backend) publicAccess(ctx context.Context, bucket string) (block authz.
 }
 
 // unblockedGrants refuses grants to groups where the bucket blocks them.
-func (b *Backend) unblockedGrants(ctx context.Context, bucket string, grants []meta.Grant) error {
+func (b *Backend) unblockedGrants(ctx context.Context, bucket string, grants []ledger.Grant) error {
 	if !authz.ToGroups(grants) {
 		return nil
 	}

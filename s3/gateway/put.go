@@ -11,7 +11,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -85,8 +85,8 @@ func (b *Backend) put(ctx context.Context, o *op, in s3response.PutObjectInput) 
 const unsaid = "binary/octet-stream"
 
 // putAttrs takes over what describes the object.
-func putAttrs(in s3response.PutObjectInput) meta.Attrs {
-	return meta.Attrs{
+func putAttrs(in s3response.PutObjectInput) ledger.Attrs {
+	return ledger.Attrs{
 		ContentType: str(in.ContentType), ContentEncoding: encoding(str(in.ContentEncoding)),
 		ContentDisposition: str(in.ContentDisposition), ContentLanguage: str(in.ContentLanguage),
 		CacheControl: str(in.CacheControl), Expires: str(in.Expires),
@@ -134,14 +134,14 @@ func tagsOf(tagging *string) (map[string]string, error) {
 type condition struct{ match, noneMatch string }
 
 // putCondition guards a write; S3 knows If-None-Match only as "*".
-func putCondition(c condition) (meta.Precondition, error) {
+func putCondition(c condition) (ledger.Precondition, error) {
 	switch {
 	case c.noneMatch != "" && c.noneMatch != "*":
-		return meta.Precondition{}, s3err.GetNotImplementedErr("If-None-Match", s3err.NmpAdditionalMessageIfNoneMatch)
+		return ledger.Precondition{}, s3err.GetNotImplementedErr("If-None-Match", s3err.NmpAdditionalMessageIfNoneMatch)
 	case c.noneMatch != "" && c.match != "":
-		return meta.Precondition{}, s3err.GetNotImplementedErr("If-Match,If-None-Match", s3err.NmpAdditionalMessageMultipleCondHeaders)
+		return ledger.Precondition{}, s3err.GetNotImplementedErr("If-Match,If-None-Match", s3err.NmpAdditionalMessageMultipleCondHeaders)
 	}
-	return meta.Precondition{IfMatch: c.match, IfNoneMatch: c.noneMatch}, nil
+	return ledger.Precondition{IfMatch: c.match, IfNoneMatch: c.noneMatch}, nil
 }
 
 // putError names the condition that failed; If-Match on a key that is not there

@@ -14,7 +14,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -147,7 +147,7 @@ type window struct {
 	parts  *int32
 }
 
-func windowOf(obj meta.Object, rng string, part *int32) (window, error) {
+func windowOf(obj ledger.Object, rng string, part *int32) (window, error) {
 	if part == nil {
 		start, length, ok, err := backend.ParseObjectRange(obj.Size, rng)
 		if err != nil || !ok {
@@ -180,7 +180,7 @@ func contentRange(start, length, size int64) *string {
 }
 
 // partsCount is nil for an object that was not uploaded in parts.
-func partsCount(o meta.Object) *int32 {
+func partsCount(o ledger.Object) *int32 {
 	if len(o.Attrs.Parts) == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (c readConditions) any() bool {
 
 // check holds the conditions against an object. Times are compared in whole
 // seconds, as HTTP's are.
-func (c readConditions) check(o meta.Object) error {
+func (c readConditions) check(o ledger.Object) error {
 	unmoded := c.unmoded
 	if unmoded != nil {
 		// versitygw wants it to be later; the same second will do.
@@ -234,12 +234,12 @@ func (c readConditions) check(o meta.Object) error {
 
 // check holds a read's conditions against the object, and keeps it for the answer
 // that the client has it already.
-func (r *request) check(c readConditions, o meta.Object) error {
+func (r *request) check(c readConditions, o ledger.Object) error {
 	r.unchanged = &o
 	return c.check(o)
 }
 
-func modified(o meta.Object) time.Time { return o.ModifiedAt.Time().Truncate(time.Second) }
+func modified(o ledger.Object) time.Time { return o.ModifiedAt.Time().Truncate(time.Second) }
 
 // description is an object in the form of responses.
 type description struct {
@@ -251,7 +251,7 @@ type description struct {
 	sums                                                              s3response.Checksum
 }
 
-func describe(o meta.Object) description {
+func describe(o ledger.Object) description {
 	a := o.Attrs
 	d := description{
 		contentType: ptr(a.ContentType), contentEncoding: ptr(a.ContentEncoding),
@@ -268,7 +268,7 @@ func describe(o meta.Object) description {
 // checksumsAt are the checksums of the bytes that are read: of a part if one was
 // asked for (the first is 1), of the object if they are all of it. Those of a range
 // are not known.
-func checksumsAt(o meta.Object, part int32, length int64) s3response.Checksum {
+func checksumsAt(o ledger.Object, part int32, length int64) s3response.Checksum {
 	switch n := int(part); {
 	case n > 0 && n <= len(o.Attrs.Parts) && !showsParts(o):
 		return s3response.Checksum{}

@@ -10,18 +10,18 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
 // drained is a ledger whose only backend is being emptied.
 type drained struct{ full bool }
 
-func (d drained) Backends(context.Context) ([]meta.Backend, error) {
-	return []meta.Backend{{ID: "disk1", Quota: 10, Draining: !d.full}}, nil
+func (d drained) Backends(context.Context) ([]ledger.Backend, error) {
+	return []ledger.Backend{{ID: "disk1", Quota: 10, Draining: !d.full}}, nil
 }
 
-func (drained) Totals(context.Context) ([]meta.Total, error) { return nil, nil }
+func (drained) Totals(context.Context) ([]ledger.Total, error) { return nil, nil }
 
 // TestRefusalsReachClients: which backends were passed over and why is in the
 // message of the error.

@@ -13,7 +13,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -39,17 +39,17 @@ func (i *interposed) change() {
 	}
 }
 
-func (i *interposed) PutDocument(ctx context.Context, d meta.Document) error {
+func (i *interposed) PutDocument(ctx context.Context, d ledger.Document) error {
 	i.change()
 	return i.DocumentStore.PutDocument(ctx, d)
 }
 
-func (i *interposed) DeleteDocument(ctx context.Context, d meta.Document) error {
+func (i *interposed) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	i.change()
 	return i.DocumentStore.DeleteDocument(ctx, d)
 }
 
-func (i *interposed) SetRules(ctx context.Context, c meta.RulesChange) (meta.BucketRules, error) {
+func (i *interposed) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error) {
 	i.change()
 	return i.RuleStore.SetRules(ctx, c)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/budget"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -40,7 +40,7 @@ type request struct {
 	// expires is the header that tells of the object's end; empty: none.
 	expires string
 	// unchanged is the object that the client has already, of a 304.
-	unchanged *meta.Object
+	unchanged *ledger.Object
 	// cors are the rules of the bucket for scripts of other origins, once looked up.
 	cors []byte
 	// document takes the place of the response's body.
@@ -73,9 +73,9 @@ type request struct {
 	urlEncode    bool // wants names in listings URL-encoded
 	quiet        bool // a deletion that is not to be told of each key
 
-	key     *meta.AccessKey // the restricted key that signed it, once looked up
-	counted bool            // by the rate of its key
-	decided bool            // the bucket's policy was asked for to decide on it
+	key     *ledger.AccessKey // the restricted key that signed it, once looked up
+	counted bool              // by the rate of its key
+	decided bool              // the bucket's policy was asked for to decide on it
 	// deciding are the buckets on which versitygw decides.
 	deciding []string
 	// meant are the ids of buckets on which is decided that they may be changed.
@@ -104,4 +104,4 @@ func public(ctx context.Context) bool {
 }
 
 // expiresWith notes the end of an object for the response's header.
-func (r *request) expiresWith(o meta.Object) { r.expires = s3.Expiration(o) }
+func (r *request) expiresWith(o ledger.Object) { r.expires = s3.Expiration(o) }

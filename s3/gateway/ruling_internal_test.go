@@ -22,7 +22,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/auth"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
 )
@@ -32,12 +32,12 @@ type documents map[string][]byte
 
 func (d documents) Document(_ context.Context, _, kind string) ([]byte, error) { return d[kind], nil }
 
-func (d documents) PutDocument(_ context.Context, to meta.Document) error {
+func (d documents) PutDocument(_ context.Context, to ledger.Document) error {
 	d[to.Kind] = to.Body
 	return nil
 }
 
-func (d documents) DeleteDocument(_ context.Context, of meta.Document) error {
+func (d documents) DeleteDocument(_ context.Context, of ledger.Document) error {
 	delete(d, of.Kind)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -71,7 +71,7 @@ func TestKeysWithoutSettings(t *testing.T) {
 	s.withLists()
 	s.put("k", "x", nil)
 	for id, buckets := range map[string][]string{"named": {s.bucket}, "all": {"*"}} {
-		key := meta.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Owner: root.Access, Buckets: buckets}
+		key := ledger.AccessKey{ID: s.bucket + "-" + id, Secret: "secret-of-" + id, Owner: root.Access, Buckets: buckets}
 		_, err := w.db.AddAccessKey(s.ctx, key)
 		s.must(err)
 		c := client(gateway.Credentials{Access: key.ID, Secret: key.Secret}, nil)
@@ -89,7 +89,7 @@ func TestKeysWithoutSettingsOpenNothing(t *testing.T) {
 	s.withLists()
 	_, err := s.DeletePublicAccessBlock(s.ctx, &awss3.DeletePublicAccessBlockInput{Bucket: &s.bucket})
 	s.must(err)
-	key := meta.AccessKey{ID: s.bucket + "-plain", Secret: "secret-of-plain", Buckets: []string{s.bucket}}
+	key := ledger.AccessKey{ID: s.bucket + "-plain", Secret: "secret-of-plain", Buckets: []string{s.bucket}}
 	_, err = w.db.AddAccessKey(s.ctx, key)
 	s.must(err)
 	c := client(gateway.Credentials{Access: key.ID, Secret: key.Secret}, nil)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
@@ -106,7 +107,7 @@ func suiteStore(ctx context.Context, t *testing.T) (store *object.Store, closeSt
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.AddBackend(ctx, meta.Backend{ID: "disk"}); err != nil {
+	if _, err := db.AddBackend(ctx, ledger.Backend{ID: "disk"}); err != nil {
 		t.Fatal(err)
 	}
 	who, err := db.Identity(ctx)

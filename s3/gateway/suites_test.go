@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/versity/versitygw/auth"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3/gateway"
 )
 
@@ -161,7 +161,7 @@ func TestS3TestsPosixSuite(t *testing.T) {
 // addAccount makes an account by the command of the program that serves a folder.
 func addAccount(t *testing.T, program, dir, id string) gateway.Credentials {
 	t.Helper()
-	out, err := exec.Command(program, "keys", "add", "--data-dir", dir, "--json", "--id", id, "--bucket", meta.AccountBuckets).Output()
+	out, err := exec.Command(program, "keys", "add", "--data-dir", dir, "--json", "--id", id, "--bucket", ledger.AccountBuckets).Output()
 	var key struct{ Secret string }
 	if err == nil {
 		err = json.Unmarshal(out, &key)

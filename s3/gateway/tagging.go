@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/versity/versitygw/s3err"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/authz"
@@ -42,7 +42,7 @@ func (b *Backend) PutObjectTagging(ctx context.Context, bucket, key, version str
 		return err
 	}
 	tags = cloneMap(tags)
-	_, err = b.store.Objects.Update(o.ctx, meta.Update{Bucket: o.names.bucket, Key: o.names.key, Tags: &tags})
+	_, err = b.store.Objects.Update(o.ctx, ledger.Update{Bucket: o.names.bucket, Key: o.names.key, Tags: &tags})
 	return b.fail(o, err)
 }
 

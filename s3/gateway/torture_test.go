@@ -11,7 +11,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // odd are keys that are names like any other.
@@ -31,7 +31,7 @@ func TestOddKeys(t *testing.T) {
 			t.Errorf("%q: got %q", key, got)
 		}
 	}
-	page, err := w.store.List(s.ctx, meta.ListQuery{Bucket: s.bucket, Limit: 1000})
+	page, err := w.store.List(s.ctx, ledger.ListQuery{Bucket: s.bucket, Limit: 1000})
 	s.must(err)
 	want := slices.Sorted(slices.Values(odd))
 	for i, o := range page.Objects {

@@ -12,7 +12,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // expiry reads the date of an x-amz-expiration header, in S3's form.
@@ -144,7 +144,7 @@ func TestMultipartTTLCountsFromCompletion(t *testing.T) {
 
 func TestBucketDefaultAndLongestTTL(t *testing.T) {
 	s := newSite(t)
-	_, err := w.store.ConfigureBucket(s.ctx, s.bucket, meta.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaObjects: 2})
+	_, err := w.store.ConfigureBucket(s.ctx, s.bucket, ledger.BucketSettings{DefaultTTL: time.Hour, MaxTTL: 2 * time.Hour, QuotaObjects: 2})
 	s.must(err)
 	s.expiresIn(s.put("k", "x", nil).Expiration, time.Hour)
 	_, err = s.PutObject(s.ctx, &awss3.PutObjectInput{Bucket: &s.bucket, Key: aws.String("l"), Body: strings.NewReader("x"), Metadata: map[string]string{"ttl": "3h"}})

@@ -10,7 +10,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // ungrantable asks for what no access control list grants.
@@ -48,7 +48,7 @@ func (s *site) ungrantable(c *awss3.Client) map[string]error {
 // what the bucket is: who may write would be allowed everything by a policy of its own.
 func TestListsGrantNoSettings(t *testing.T) {
 	s := withLists(t)
-	keyOfBob := s.key("bob", false, meta.AccountBuckets)
+	keyOfBob := s.key("bob", false, ledger.AccountBuckets)
 	bob, bobs := client(keyOfBob, nil), keyOfBob.Access
 	everybody := []awss3.PutBucketAclInput{{ACL: types.BucketCannedACLPublicReadWrite}, {GrantWrite: &bobs, GrantRead: &bobs}, {GrantFullControl: &bobs}}
 	for _, in := range everybody {

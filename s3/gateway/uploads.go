@@ -9,7 +9,7 @@ import (
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/s3"
 )
 
@@ -49,7 +49,7 @@ func (b *Backend) ListMultipartUploads(ctx context.Context, in *awss3.ListMultip
 	return out, nil
 }
 
-func listedUpload(u *meta.Upload, enc encoder) s3response.Upload {
+func listedUpload(u *ledger.Upload, enc encoder) s3response.Upload {
 	up := s3response.Upload{
 		Key: enc.name(u.Key), UploadID: string(u.ID), Initiated: u.CreatedAt.Time(), StorageClass: types.StorageClassStandard,
 		Owner: s3response.Owner{ID: u.Owner, DisplayName: u.Owner}, Initiator: s3response.Initiator{ID: u.Owner, DisplayName: u.Owner},

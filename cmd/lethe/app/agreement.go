@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // agreement compares what instances that share a ledger must have in common. It is
@@ -79,7 +79,7 @@ func (a *agreement) digests() map[string]string {
 // news are the parts in which instances differ from this one, with their names,
 // that were not told of yet. An instance that says nothing of a part, as an older
 // one does, differs in none.
-func (a *agreement) news(self string, others []meta.Instance) map[string][]string {
+func (a *agreement) news(self string, others []ledger.Instance) map[string][]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := map[string][]string{}

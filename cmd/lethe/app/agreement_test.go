@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // What instances have to have in common changes a digest; what is each one's own
@@ -51,9 +51,9 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 	}
 	same, other := a.digests(), a.digests()
 	other["placement"] = "another"
-	list := []meta.Instance{
-		{ID: "self", Info: meta.InstanceInfo{Digests: other}}, {ID: "old"},
-		{ID: "same", Info: meta.InstanceInfo{Digests: same}}, {ID: "other", Info: meta.InstanceInfo{Digests: other}},
+	list := []ledger.Instance{
+		{ID: "self", Info: ledger.InstanceInfo{Digests: other}}, {ID: "old"},
+		{ID: "same", Info: ledger.InstanceInfo{Digests: same}}, {ID: "other", Info: ledger.InstanceInfo{Digests: other}},
 	}
 	if news := a.news("self", list); len(news) != 1 || !slices.Equal(news["placement"], []string{"other"}) {
 		t.Errorf("news %v", news)

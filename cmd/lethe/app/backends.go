@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // openBackends opens the backends of the configuration, and makes them known to
@@ -39,7 +39,7 @@ func (s *Store) openBackends(ctx context.Context) error {
 		if err := open(ctx, b, known[b.Name]); err != nil {
 			return err
 		}
-		if _, err := s.Ledger.AddBackend(ctx, meta.Backend{ID: b.Name, Quota: int64(b.Quota)}); err != nil {
+		if _, err := s.Ledger.AddBackend(ctx, ledger.Backend{ID: b.Name, Quota: int64(b.Quota)}); err != nil {
 			return err
 		}
 	}

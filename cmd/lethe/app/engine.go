@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -87,7 +87,7 @@ func interval(t reclaim.Timetable, now lethe.Time) time.Duration {
 
 // routine makes the routine of a name.
 func (s *Store) routine(c config.NamedRoutine, events *reclaim.Events) reclaim.Routine {
-	batch := meta.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
+	batch := ledger.Batch{Limit: c.Batch, MaxBlobs: blobsPerObject * c.Batch, Limits: s.bounds()}
 	switch c.Name {
 	case "expire":
 		return &reclaim.Expire{
@@ -143,13 +143,13 @@ func (s *Store) staleOn() map[string]time.Duration {
 }
 
 // bounds are those of what expires and is purged.
-func (s *Store) bounds() meta.Limits {
+func (s *Store) bounds() ledger.Limits {
 	g := s.Config.Reclaim.Guards
-	return meta.Limits{Rules: boundOf(g.Rules), TTL: boundOf(g.TTL), Purge: boundOf(g.Purge)}
+	return ledger.Limits{Rules: boundOf(g.Rules), TTL: boundOf(g.TTL), Purge: boundOf(g.Purge)}
 }
 
-func boundOf(l config.GuardLimit) meta.Limit {
-	return meta.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
+func boundOf(l config.GuardLimit) ledger.Limit {
+	return ledger.Limit{Share: l.Share, Floor: l.Floor, Ask: l.Ask, PerHour: l.PerHour}
 }
 
 // Verifier makes a verify pass of the store.

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
@@ -69,13 +69,13 @@ func (a *App) openFront(context.Context) (err error) {
 // newBuckets gives new buckets the settings of the configuration.
 type newBuckets struct {
 	*object.Store
-	settings meta.BucketSettings
-	mayName  func(context.Context, meta.Bucket) error // nil: any name
+	settings ledger.BucketSettings
+	mayName  func(context.Context, ledger.Bucket) error // nil: any name
 }
 
 // mayName keeps the names in keys' lists for those keys and the root: who makes a
 // bucket of such a name would get what the key stores there. lethe.ErrBucketExists.
-func (a *App) mayName(ctx context.Context, b meta.Bucket) error {
+func (a *App) mayName(ctx context.Context, b ledger.Bucket) error {
 	if b.Owner == a.Root.Access {
 		return nil
 	}
@@ -96,18 +96,18 @@ func (a *App) mayName(ctx context.Context, b meta.Bucket) error {
 }
 
 // CreateBucket fills in the settings that a bucket begins with.
-func (n newBuckets) CreateBucket(ctx context.Context, b meta.Bucket) (meta.Bucket, error) {
+func (n newBuckets) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	if n.mayName != nil {
 		if err := n.mayName(ctx, b); err != nil {
-			return meta.Bucket{}, err
+			return ledger.Bucket{}, err
 		}
 	}
 	b.BucketSettings = n.settings
 	return n.Store.CreateBucket(ctx, b)
 }
 
-func settingsOf(c config.Store) meta.BucketSettings {
-	return meta.BucketSettings{
+func settingsOf(c config.Store) ledger.BucketSettings {
+	return ledger.BucketSettings{
 		DefaultTTL: c.NewBuckets.DefaultTTL.Std(), MaxTTL: c.NewBuckets.MaxTTL.Std(),
 		QuotaBytes: int64(c.NewBuckets.Quota), QuotaObjects: c.NewBuckets.MaxObjects, Undo: c.Undo.Std(),
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/admin/metrics"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/paste"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 	"github.com/lethe-storage/lethe/s3"
@@ -93,7 +93,7 @@ func (w *observer) pastes() paste.Events {
 			})
 			w.log.Debug("paste request", "method", r.Method, "path", r.Path, "address", r.Address, "status", r.Status, "took", r.Duration)
 		},
-		Deleted: func(o meta.Object) {
+		Deleted: func(o ledger.Object) {
 			w.audit("paste_deleted", "token", slog.String("bucket", o.Bucket), slog.String("key", o.Key), slog.Int64("bytes", o.Size))
 		},
 		Limited: func(address string) { w.log.Debug("a paste request exceeded its rate limit", "address", address) },

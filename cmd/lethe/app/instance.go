@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
@@ -34,7 +35,7 @@ func (a *App) beat(ctx context.Context) error {
 	if err := a.agreement.set(a.Config); err != nil {
 		a.opt.Log.Warn("this instance cannot compare its configuration with the others'", "error", err)
 	}
-	info := meta.InstanceInfo{Host: host, PID: os.Getpid(), Version: a.opt.Version, Roles: a.Config.Roles, S3: a.urls.S3}
+	info := ledger.InstanceInfo{Host: host, PID: os.Getpid(), Version: a.opt.Version, Roles: a.Config.Roles, S3: a.urls.S3}
 	tick := time.NewTicker(instanceLook)
 	defer tick.Stop()
 	clock, told := lethe.Monotonic{}, lethe.Time(0)

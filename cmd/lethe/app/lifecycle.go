@@ -11,8 +11,8 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/lifecycle"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -53,13 +53,13 @@ func (s *Store) configureRules(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("lifecycle rules of the configuration: %w", err)
 	}
-	have := map[string]meta.BucketRules{}
+	have := map[string]ledger.BucketRules{}
 	for _, b := range list {
 		have[b.Bucket] = b
 	}
 	for _, bucket := range slices.Sorted(maps.Keys(s.rules.byBucket)) {
 		want := s.rules.byBucket[bucket]
-		if old := have[bucket]; old.By == meta.ByConfig && want.Same(old.Rules) {
+		if old := have[bucket]; old.By == ledger.ByConfig && want.Same(old.Rules) {
 			continue
 		}
 		if err := s.setRules(ctx, bucket, want); err != nil {
@@ -67,7 +67,7 @@ func (s *Store) configureRules(ctx context.Context) error {
 		}
 	}
 	for _, b := range list {
-		if _, named := s.rules.byBucket[b.Bucket]; b.By == meta.ByConfig && !named {
+		if _, named := s.rules.byBucket[b.Bucket]; b.By == ledger.ByConfig && !named {
 			if err := s.setRules(ctx, b.Bucket, nil); err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (s *Store) configureRules(ctx context.Context) error {
 }
 
 func (s *Store) setRules(ctx context.Context, bucket string, rules lifecycle.Rules) error {
-	_, err := s.Ledger.SetRules(ctx, meta.RulesChange{Bucket: bucket, Rules: rules, By: meta.ByConfig})
+	_, err := s.Ledger.SetRules(ctx, ledger.RulesChange{Bucket: bucket, Rules: rules, By: ledger.ByConfig})
 	switch {
 	case errors.Is(err, lethe.ErrNoSuchBucket):
 		if !s.rules.missing[bucket] {
@@ -111,7 +111,7 @@ func (a *App) applyRules(ctx context.Context, again *config.Config) {
 }
 
 // uploadRuled tells of an upload that a rule gave up.
-func (w *observer) uploadRuled(u meta.Upload, rule string) {
+func (w *observer) uploadRuled(u ledger.Upload, rule string) {
 	w.metrics.UploadAborted()
 	w.audit("upload_aborted", "lifecycle", slog.String("rule", rule), slog.String("upload", string(u.ID)),
 		slog.String("bucket", u.Bucket), slog.String("key", u.Key))
@@ -119,14 +119,14 @@ func (w *observer) uploadRuled(u meta.Upload, rule string) {
 
 // reclaimed tells of a batch that expire or purge removed, and which lifecycle
 // rules ended how much of it.
-func (w *observer) reclaimed(reason lethe.Reason, r meta.Reclaimed) {
-	byRules := meta.Reclaimed{}
+func (w *observer) reclaimed(reason lethe.Reason, r ledger.Reclaimed) {
+	byRules := ledger.Reclaimed{}
 	for _, l := range r.Rules {
 		byRules.Objects += l.Objects
 		byRules.Bytes += l.Bytes
 	}
 	w.metrics.Reclaimed(lethe.ReasonLifecycle, byRules)
-	w.metrics.Reclaimed(reason, meta.Reclaimed{Objects: r.Objects - byRules.Objects, Bytes: r.Bytes - byRules.Bytes})
+	w.metrics.Reclaimed(reason, ledger.Reclaimed{Objects: r.Objects - byRules.Objects, Bytes: r.Bytes - byRules.Bytes})
 	attrs := []slog.Attr{slog.Int("objects", r.Objects), slog.Int64("bytes", r.Bytes),
 		slog.Int("blobs_condemned", r.Blobs), slog.Int64("condemned_bytes", r.BlobBytes), w.ids("contents", r.Dropped)}
 	if len(r.Rules) > 0 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin/metrics"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -52,7 +52,7 @@ func (w *observer) audit(event, reason string, attrs ...slog.Attr) {
 // objects are the events of package object.
 func (w *observer) objects() object.Events {
 	return object.Events{
-		Committed: func(_ meta.Object, duplicate bool) {
+		Committed: func(_ ledger.Object, duplicate bool) {
 			outcome := "committed"
 			if duplicate {
 				outcome = "duplicate"
@@ -69,16 +69,16 @@ func (w *observer) objects() object.Events {
 		Unrecorded: func(u object.Unrecorded) {
 			w.enqueueFailed(lost{u.Backend, u.Stage, u.Err, []lostBlob{{u.Blob, u.Size}}})
 		},
-		Deduped: func(_ meta.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
+		Deduped: func(_ ledger.Object, saved int64, _ bool) { w.metrics.Deduped(saved) },
 		Unknown: func(op lethe.ID, what string) {
 			w.metrics.Write("unknown")
 			w.log.Warn("the outcome of an operation is unknown; it is looked up", "op", op, "what", what)
 		},
-		Failover: func(b meta.Blob, err error) {
+		Failover: func(b ledger.Blob, err error) {
 			w.metrics.ReadTrouble("failover")
 			w.log.Warn("a copy could not be read; the next one is tried", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
-		Corrupt: func(b meta.Blob, err error) {
+		Corrupt: func(b ledger.Blob, err error) {
 			w.metrics.ReadTrouble("corrupt")
 			w.log.Error("the bytes of a copy do not match their digest", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
@@ -100,7 +100,7 @@ func (w *observer) engine() *reclaim.Events {
 		Deleting:    func(backend string, _ int) { w.metrics.Deleting(backend) },
 		Settled:     w.metrics.Settled,
 		Results:     w.results,
-		DeleteFailed: func(b meta.Blob, reason string, dead bool) {
+		DeleteFailed: func(b ledger.Blob, reason string, dead bool) {
 			w.metrics.DeleteFailed(b.Backend, dead)
 			w.log.Warn("a blob could not be deleted", "blob", b.ID, "backend", b.Backend, "attempts", b.Attempts+1, "dead_letter", dead, "error", reason)
 		},
@@ -108,16 +108,16 @@ func (w *observer) engine() *reclaim.Events {
 			w.metrics.BackendDown(backend)
 			w.log.Error("a backend is down; its deletes wait and use up no attempts", "backend", backend, "error", err)
 		},
-		IntentResolved: func(b meta.Blob, r reclaim.Resolution) {
+		IntentResolved: func(b ledger.Blob, r reclaim.Resolution) {
 			w.metrics.IntentResolved(r)
 			w.audit("intent_"+string(r), "silent writer", slog.String("blob", string(b.ID)), slog.String("backend", b.Backend), slog.Int64("reserved", b.Size))
 		},
-		UploadAborted: func(u meta.Upload) {
+		UploadAborted: func(u ledger.Upload) {
 			w.metrics.UploadAborted()
 			w.audit("upload_aborted", "stale", slog.String("upload", string(u.ID)), slog.String("bucket", u.Bucket), slog.String("key", u.Key))
 		},
 	}
-	e.Unsettled = func(backend string, blobs []meta.Blob, err error) {
+	e.Unsettled = func(backend string, blobs []ledger.Blob, err error) {
 		list := make([]lostBlob, len(blobs))
 		for i, b := range blobs {
 			list[i] = lostBlob{b.ID, b.Size}
@@ -130,11 +130,11 @@ func (w *observer) engine() *reclaim.Events {
 
 // upkeep adds the events that destroy nothing.
 func (w *observer) upkeep(e *reclaim.Events) {
-	e.ClaimsRecovered = func(r meta.Recovered) {
+	e.ClaimsRecovered = func(r ledger.Recovered) {
 		w.metrics.Recovered(r)
 		w.audit("claims_recovered", "stale", slog.String("backend", r.Backend), slog.String("state", r.State.String()), slog.Int64("claims", r.Claims))
 	}
-	e.RunTakenOver = func(r meta.Run) {
+	e.RunTakenOver = func(r ledger.Run) {
 		w.metrics.RunTakenOver(r)
 		w.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)),
 			slog.String("worker", r.Worker), slog.String("last_sign", r.BeatAt.String()))
@@ -143,7 +143,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 		w.audit("receipts_sealed", "the chain of receipts goes on", slog.Int64("seal", s.Seq), slog.String("hash", s.Hash), slog.Int64("receipts", s.Count))
 	}
 	e.Held = func(backend, reason string) { w.audit("backend_held", reason, slog.String("backend", backend)) }
-	e.Stopped = func(g meta.Guard) {
+	e.Stopped = func(g ledger.Guard) {
 		w.audit("guard_stopped", g.Reason, slog.String("kind", string(g.Kind)), slog.String("subject", g.Subject))
 		w.log.Error("a deletion limit tripped; deletions wait: see "+w.command("guard", "show"), "kind", g.Kind, "subject", g.Subject, "reason", g.Reason)
 	}
@@ -163,7 +163,7 @@ func (w *observer) upkeep(e *reclaim.Events) {
 			w.audit("counter_differs", p.Detail, slog.String("backend", p.Backend), slog.String("state", p.Name))
 		}
 	}
-	e.RunEnded = func(r meta.Run, err error) {
+	e.RunEnded = func(r ledger.Run, err error) {
 		w.metrics.RunEnded(r)
 		if err != nil {
 			w.log.Log(context.Background(), w.level(err, slog.LevelError), "a run failed; it will be tried again", "routine", r.Routine, "run", r.ID, "error", err)
@@ -191,12 +191,12 @@ func (w *observer) level(err error, otherwise slog.Level) slog.Level {
 
 // results leaves an audit line for the blobs of a batch whose bytes are gone, by
 // the reason for which they were condemned.
-func (w *observer) results(backend string, blobs []meta.Blob, items []meta.SettleItem) {
+func (w *observer) results(backend string, blobs []ledger.Blob, items []ledger.SettleItem) {
 	w.metrics.Cleaned(backend, items)
 	ids := map[lethe.Reason][]lethe.ID{}
 	bytes := map[lethe.Reason]int64{}
 	for i, item := range items {
-		if item.Result == meta.Gone || item.Result == meta.Absent {
+		if item.Result == ledger.Gone || item.Result == ledger.Absent {
 			ids[blobs[i].Reason] = append(ids[blobs[i].Reason], item.ID)
 			bytes[blobs[i].Reason] += blobs[i].Size
 		}

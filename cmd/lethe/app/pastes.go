@@ -6,7 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/ratelimit"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/paste"
 )
 
@@ -26,7 +26,7 @@ func (a *App) openPaste(ctx context.Context) error {
 	if !c.Enabled || l.Off() || !a.Config.Has(config.RoleServe) {
 		return nil
 	}
-	settings := meta.BucketSettings{Undo: a.Config.Store.Undo.Std()}
+	settings := ledger.BucketSettings{Undo: a.Config.Store.Undo.Std()}
 	o := paste.Options{
 		Store: tracedObjects{newBuckets{Store: a.Objects, settings: settings}, a.watch.trace}, Bucket: c.Bucket, Settings: settings,
 		PublicURL: l.PublicURL, MaxSize: int64(c.MaxSize), DefaultTTL: c.DefaultTTL.Std(), MaxTTL: c.MaxTTL.Std(),

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
 )
 
 // Reconciler makes a walk over the named backends (all if none is named); report,
 // if not nil, receives what it finds.
-func (s *Store) Reconciler(only []string, dry bool, report func(meta.Finding)) *reconcile.Routine {
+func (s *Store) Reconciler(only []string, dry bool, report func(ledger.Finding)) *reconcile.Routine {
 	c := s.Config.Reclaim.Reconcile
 	o := reconcile.Options{
 		Ledger: s.Ledger, Stores: s.Backends, Pact: s.Guard, Store: s.Identity.ID, Clock: s.opt.Clock,
@@ -46,7 +46,7 @@ func (w *observer) reconciling() *reconcile.Events {
 			}
 			w.log.Error(what, "blob", l.Blob.ID, "backend", l.Blob.Backend, "copies", l.Copies, "objects", l.Objects, "more", l.More, "why", l.Finding.Detail)
 		},
-		Condemned: func(backend string, blobs []meta.Blob) {
+		Condemned: func(backend string, blobs []ledger.Blob) {
 			ids := make([]lethe.ID, len(blobs))
 			var bytes int64
 			for i, b := range blobs {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 )
 
 // Restored says what a restore made.
 type Restored struct {
-	Store meta.Store
+	Store ledger.Store
 	// Kept is where the ledger that lay there is now; empty if there was none.
 	Kept string
 }
@@ -65,7 +66,7 @@ func Restore(ctx context.Context, c *config.Config, file string, replace bool) (
 // AcceptLedger gives the ledger of the configuration a new identity, and holds the deletes
 // on all backends until a person accepts: it was restored or copied by other means
 // than Restore. Errors: ErrInUse, ErrNoStore, and those of opening it.
-func AcceptLedger(ctx context.Context, c *config.Config) (out meta.Store, err error) {
+func AcceptLedger(ctx context.Context, c *config.Config) (out ledger.Store, err error) {
 	if c.Database.On() {
 		url, o, err := database(c.Database)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/s3blob"
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
 )
 
@@ -62,25 +62,25 @@ func (w *observer) redisCache() rediscache.Events {
 // placing are the events of package placement.
 func (w *observer) placing() *placement.Events {
 	return &placement.Events{
-		Copied: func(source, copied meta.Blob) {
+		Copied: func(source, copied ledger.Blob) {
 			w.metrics.Copied(copied.Backend, copied.Size)
 			w.log.Debug("a copy was made", "source", source.ID, "from", source.Backend, "copy", copied.ID, "to", copied.Backend)
 		},
-		CopyFailed: func(source meta.Blob, to string, err error) {
+		CopyFailed: func(source ledger.Blob, to string, err error) {
 			w.metrics.CopyFailed(to)
 			w.log.Warn("a copy failed; it will be tried again", "source", source.ID, "from", source.Backend, "to", to, "error", err)
 		},
-		Unrecorded: func(copied meta.Blob, stage string, err error) {
+		Unrecorded: func(copied ledger.Blob, stage string, err error) {
 			w.enqueueFailed(lost{copied.Backend, stage, err, []lostBlob{{copied.ID, copied.Size}}})
 		},
 		Trimmed: func(content lethe.ID, blobs []lethe.ID, reason lethe.Reason) {
 			w.audit("copies_trimmed", string(reason), slog.String("content", string(content)), w.ids("blobs", blobs))
 		},
-		Suspect: func(b meta.Blob, err error) {
+		Suspect: func(b ledger.Blob, err error) {
 			w.metrics.ReadTrouble("corrupt")
 			w.log.Error("a copy is missing or damaged", "blob", b.ID, "backend", b.Backend, "error", err)
 		},
-		Stuck: func(s meta.Subject, why string, retry lethe.Time) {
+		Stuck: func(s ledger.Subject, why string, retry lethe.Time) {
 			w.log.Debug("fewer copies can be made than configured", "content", s.ID, "why", why, "again", retry.String())
 		},
 	}

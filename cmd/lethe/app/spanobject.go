@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -50,7 +50,7 @@ func (b *tracedBody) Close() error {
 }
 
 // Head traces the look at an object.
-func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (meta.Object, error) {
+func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "head", r.Bucket, r.Key)
 	obj, err := o.newBuckets.Head(ctx, r)
 	sp.end(err)
@@ -58,7 +58,7 @@ func (o tracedObjects) Head(ctx context.Context, r object.GetRequest) (meta.Obje
 }
 
 // List traces a page of a listing.
-func (o tracedObjects) List(ctx context.Context, q meta.ListQuery) (meta.ListPage, error) {
+func (o tracedObjects) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
 	ctx, sp := o.begin(ctx, "list", q.Bucket, "")
 	page, err := o.newBuckets.List(ctx, q)
 	sp.end(err)
@@ -82,7 +82,7 @@ func (o tracedObjects) Copy(ctx context.Context, r object.CopyRequest) (object.P
 }
 
 // Update traces a change of what describes an object.
-func (o tracedObjects) Update(ctx context.Context, u meta.Update) (meta.Object, error) {
+func (o tracedObjects) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
 	ctx, sp := o.begin(ctx, "update", u.Bucket, u.Key)
 	obj, err := o.newBuckets.Update(ctx, u)
 	sp.end(err)
@@ -90,7 +90,7 @@ func (o tracedObjects) Update(ctx context.Context, u meta.Update) (meta.Object, 
 }
 
 // Delete traces a deletion.
-func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]meta.Deleted, error) {
+func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]ledger.Deleted, error) {
 	ctx, sp := o.begin(ctx, "delete", r.Bucket, "")
 	gone, err := o.newBuckets.Delete(ctx, r)
 	sp.end(err, attribute.Int("lethe.keys", len(gone)))
@@ -98,7 +98,7 @@ func (o tracedObjects) Delete(ctx context.Context, r object.DeleteRequest) ([]me
 }
 
 // PutPart traces the storing of a part.
-func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (meta.Part, error) {
+func (o tracedObjects) PutPart(ctx context.Context, r object.PartRequest) (ledger.Part, error) {
 	ctx, sp := o.begin(ctx, "put part", r.Bucket, r.Key)
 	part, err := o.newBuckets.PutPart(ctx, r)
 	sp.end(err, attribute.Int64("lethe.bytes", part.Size))

@@ -14,6 +14,7 @@ import (
 	"github.com/lethe-storage/lethe/admin/metrics"
 	"github.com/lethe-storage/lethe/blob/observed"
 	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/s3"
@@ -92,7 +93,7 @@ func (t *tracer) runs() reclaim.Spans {
 		return reclaim.Spans{}
 	}
 	return reclaim.Spans{
-		Run: func(ctx context.Context, r meta.Run) (context.Context, func(map[string]int64, error)) {
+		Run: func(ctx context.Context, r ledger.Run) (context.Context, func(map[string]int64, error)) {
 			ctx, sp := t.root(ctx, runSpan, trace.SpanKindInternal,
 				attribute.String("lethe.routine", r.Routine), attribute.String("lethe.run", string(r.ID)))
 			return ctx, func(counts map[string]int64, err error) {

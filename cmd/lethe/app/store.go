@@ -20,6 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/redisconn"
 	"github.com/lethe-storage/lethe/internal/wake"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/placement"
@@ -96,7 +97,7 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	Config   *config.Config
 	Ledger   *meta.DB
-	Identity meta.Store
+	Identity ledger.Store
 	Backends map[string]blob.Store
 	Cache    cache.Cache
 	Objects  *object.Store

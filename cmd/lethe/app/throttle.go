@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
@@ -72,7 +72,7 @@ func (s *Store) applyLimits(c, rest *config.Config) {
 
 // setPeers passes on what the other instances told: the latency of their clients, and
 // how many share the limits.
-func (s *Store) setPeers(list []meta.Instance) {
+func (s *Store) setPeers(list []ledger.Instance) {
 	var peers []throttle.Peer
 	for _, i := range list {
 		if i.ID != s.worker {

@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 	"github.com/lethe-storage/lethe/s3"
 )
@@ -32,12 +32,12 @@ func TestInstancesShareLimits(t *testing.T) {
 	name := s.Config.Backends[0].Name
 	both, serves := []string{config.RoleServe, config.RoleReclaim}, []string{config.RoleServe}
 	for _, c := range []struct {
-		list []meta.Instance
+		list []ledger.Instance
 		want int // a batch: what ten seconds allow
 	}{
 		{nil, 3000},
-		{[]meta.Instance{{ID: "me", Info: meta.InstanceInfo{Roles: both}}, {ID: "other", Info: meta.InstanceInfo{Roles: serves}}}, 3000},
-		{[]meta.Instance{{ID: "a", Info: meta.InstanceInfo{Roles: both}}, {ID: "b", Info: meta.InstanceInfo{Roles: both}}}, 1000},
+		{[]ledger.Instance{{ID: "me", Info: ledger.InstanceInfo{Roles: both}}, {ID: "other", Info: ledger.InstanceInfo{Roles: serves}}}, 3000},
+		{[]ledger.Instance{{ID: "a", Info: ledger.InstanceInfo{Roles: both}}, {ID: "b", Info: ledger.InstanceInfo{Roles: both}}}, 1000},
 	} {
 		s.setPeers(c.list)
 		if n, _ := s.watch.throttle.Deletes(name, 1_000_000); n != c.want {

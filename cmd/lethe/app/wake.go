@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/config"
 	"github.com/lethe-storage/lethe/internal/wake"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -49,7 +49,7 @@ func (s *Store) wakeable() (names []string) {
 }
 
 // moved counts what a transaction moved, and tells who has work by it.
-func (s *Store) moved(list []meta.Move) {
+func (s *Store) moved(list []ledger.Move) {
 	s.watch.metrics.Moved(list)
 	if s.bus == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/internal/claimlock"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
@@ -370,7 +370,7 @@ func (a *Adoption) adoptEvents() *adopt.Events {
 
 func (a *Adoption) events() *reclaim.Events {
 	return &reclaim.Events{
-		RunEnded: func(r meta.Run, err error) {
+		RunEnded: func(r ledger.Run, err error) {
 			if err != nil {
 				a.refused(r, err)
 				a.o.Log.Warn("a run failed", "routine", r.Routine, "counts", r.Counts, "error", err)
@@ -378,7 +378,7 @@ func (a *Adoption) events() *reclaim.Events {
 			}
 			a.o.Log.Info("a run ended", "routine", r.Routine, "counts", r.Counts)
 		},
-		RunTakenOver: func(r meta.Run) {
+		RunTakenOver: func(r ledger.Run) {
 			a.audit("run_taken_over", "no sign of life", slog.String("routine", r.Routine), slog.String("run", string(r.ID)), slog.String("worker", r.Worker))
 		},
 	}

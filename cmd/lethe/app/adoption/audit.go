@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // openAudit opens the file of audit lines, if the description names one.
@@ -57,7 +57,7 @@ func (a *Adoption) Audited(c Change, do func() error) error {
 }
 
 // refused writes an audit line for a run that a guard stopped before it changed anything.
-func (a *Adoption) refused(r meta.Run, err error) {
+func (a *Adoption) refused(r ledger.Run, err error) {
 	for _, guard := range []error{adopt.ErrFewRows, adopt.ErrBadNames, adopt.ErrUnguarded} {
 		if errors.Is(err, guard) {
 			a.audit("run_refused", err.Error(), slog.String("routine", r.Routine), slog.String("run", string(r.ID)))

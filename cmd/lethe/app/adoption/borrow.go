@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -30,7 +30,7 @@ func borrow(collection string, r routine) reclaim.Routine {
 type planned struct{ routine }
 
 // Plan implements reclaim.Borrowed.
-func (p planned) Plan(ctx context.Context) (meta.Backlog, error) {
+func (p planned) Plan(ctx context.Context) (ledger.Backlog, error) {
 	b, err := p.routine.Plan(ctx)
-	return meta.Backlog{Count: b.Due, Oldest: b.Oldest}, err
+	return ledger.Backlog{Count: b.Due, Oldest: b.Oldest}, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -53,7 +53,7 @@ type chainRoutine struct{ a *Adoption }
 func (chainRoutine) Name() string { return "receipts" }
 
 // Plan implements reclaim.Routine.
-func (chainRoutine) Plan(context.Context) (meta.Backlog, error) { return meta.Backlog{}, nil }
+func (chainRoutine) Plan(context.Context) (ledger.Backlog, error) { return ledger.Backlog{}, nil }
 
 // Pass implements reclaim.Routine.
 func (r chainRoutine) Pass(worker string) reclaim.Step {

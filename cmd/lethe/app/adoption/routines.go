@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // RoutineStatus is what the database has on record of a routine, whatever instance it ran on.
@@ -12,7 +12,7 @@ type RoutineStatus struct {
 	Name string
 	// Last is the newest run, and Good the newest that succeeded: zero if there is none.
 	// Runs that find nothing to do leave no trace.
-	Last, Good meta.Run
+	Last, Good ledger.Run
 	Next       lethe.Time // when a run may begin, by this machine's clock
 	// Closes is when the window ends that is open now; 0: none is, or it has no end.
 	Closes lethe.Time
@@ -26,7 +26,7 @@ func (a *Adoption) Routines(ctx context.Context) (list []RoutineStatus, now leth
 	if err != nil {
 		return nil, now, err
 	}
-	var last, good map[string]meta.Run
+	var last, good map[string]ledger.Run
 	if installed {
 		if last, good, err = a.DB.LastRuns(ctx); err != nil {
 			return nil, now, err

@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
 )
 
 // Backlog is what waits in one collection.
@@ -44,7 +44,7 @@ type standing struct {
 	installed bool // Lethe's tables are there
 	holds     adopt.Holds
 	suspended map[string]sqladopt.Suspension
-	compared  map[string]meta.Run // the last successful runs, by routine; only of keys
+	compared  map[string]ledger.Run // the last successful runs, by routine; only of keys
 }
 
 func (a *Adoption) standing(ctx context.Context) (s standing, err error) {

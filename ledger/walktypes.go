@@ -1,9 +1,8 @@
-package meta
+package ledger
 
 import (
-	"time"
-
 	"github.com/lethe-storage/lethe"
+	"time"
 )
 
 // WalkDone is the place of a walk that has compared everything. No blob's id

@@ -1,9 +1,8 @@
-package meta
+package ledger
 
 import (
-	"time"
-
 	"github.com/lethe-storage/lethe"
+	"time"
 )
 
 // Subject is what placement looks at: a content, or a stored part of an open

@@ -1,11 +1,10 @@
-package meta
+package ledger
 
 import (
 	"fmt"
+	"github.com/lethe-storage/lethe"
 	"math"
 	"time"
-
-	"github.com/lethe-storage/lethe"
 )
 
 // GuardKind is a kind of deletion that a guard counts, or what it doubts.

@@ -1,11 +1,10 @@
-package meta
+package ledger
 
 import (
 	"fmt"
+	"github.com/lethe-storage/lethe"
 	"strings"
 	"time"
-
-	"github.com/lethe-storage/lethe"
 )
 
 // visible says that readers see the object at the instant now.

@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"fmt"
+	"github.com/lethe-storage/lethe"
+)
+
+// choose finds the parts named among those that are stored.
+func (c Completion) Choose(stored []Part) ([]Part, error) {
+	if len(c.Parts) == 0 {
+		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
+	}
+	for i, name := range c.Parts[1:] {
+		if name.Number <= c.Parts[i].Number {
+			return nil, fmt.Errorf("part %d after part %d: %w", name.Number, c.Parts[i].Number, lethe.ErrInvalidPartOrder)
+		}
+	}
+	byNumber := make(map[int]Part, len(stored))
+	for _, p := range stored {
+		byNumber[p.Number] = p
+	}
+	parts := make([]Part, len(c.Parts))
+	for i, name := range c.Parts {
+		p, found := byNumber[name.Number]
+		if !found || p.ETag != name.ETag {
+			return nil, fmt.Errorf("part %d with ETag %q: %w", name.Number, name.ETag, lethe.ErrInvalidPart)
+		}
+		parts[i] = p
+	}
+	for _, p := range parts[:len(parts)-1] {
+		if p.Size < c.MinPart {
+			return nil, fmt.Errorf("part %d has %d bytes, at least %d are needed: %w", p.Number, p.Size, c.MinPart, lethe.ErrPartTooSmall)
+		}
+	}
+	return parts, nil
+}
+
+// SegmentsOf are the parts that are segments of the content: those with bytes.
+func SegmentsOf(parts []Part) []Part {
+	var out []Part
+	for _, p := range parts {
+		if p.Size > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// compose makes the commit of an object from the upload and its parts.
+func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
+	commit := c.Commit
+	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil
+	o := &commit.Object
+	o.Bucket, o.Key, o.Tags, o.Size = u.Bucket, u.Key, u.Tags, 0
+	commit.TTL, o.TTLAt = u.TTL, u.TTLAt
+	var sums []lethe.SegmentSum
+	for _, p := range SegmentsOf(parts) {
+		o.Size += p.Size
+		sums = append(sums, lethe.SegmentSum{Digest: p.Digest, Size: p.Size})
+	}
+	digest, err := lethe.MultipartDigest(sums)
+	commit.Content = ContentKey{Kind: lethe.Multipart, Digest: digest, Size: o.Size}
+	return commit, err
+}

@@ -1,0 +1,37 @@
+package ledger
+
+import (
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/receipt"
+	"time"
+)
+
+// Unsealed is receipts that no seal covers yet, oldest first.
+type Unsealed struct {
+	Batches []receipt.Batch
+	Count   int          // receipts in Batches
+	Oldest  lethe.Time   // when the first of them was written; 0 if there is none
+	Last    receipt.Seal // the end of the chain; zero if nothing was sealed ever
+	More    bool         // there are more
+	Now     lethe.Time
+}
+
+// Sealing says when receipts are to be sealed: at once if they are worth a segment,
+// else when the oldest has waited. The zero value: at once.
+type Sealing struct {
+	Worth int64
+	After time.Duration
+}
+
+// Backlog is that of receipts of which none is sealed, the first since a time.
+func (s Sealing) Backlog(n int64, since, now lethe.Time) Backlog {
+	switch end := since.Add(s.After); {
+	case n == 0:
+		return Backlog{}
+	case n < s.Worth && end > now:
+		return Backlog{Scheduled: n, NextDue: end}
+	case n < s.Worth:
+		return Backlog{Count: n, Oldest: end}
+	}
+	return Backlog{Count: n, Oldest: since}
+}

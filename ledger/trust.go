@@ -1,0 +1,77 @@
+package ledger
+
+import (
+	"cmp"
+	"github.com/lethe-storage/lethe"
+	"slices"
+	"time"
+)
+
+// DefaultTrust is the trust window of a ledger that is given none.
+const DefaultTrust = 24 * time.Hour
+
+// Copy is a live blob of a content.
+type Copy struct {
+	Blob
+	Trusted bool // it was written or verified within the trust window
+}
+
+// Renewal is a copy of known bytes that a write has added to a content which was not
+// trusted.
+type Renewal struct {
+	Live    []Copy // of the content, with the added ones
+	Replica int    // number of the added copy
+	// Since is the instant after which an added blob must have been written, for an
+	// older one to be condemned beside it.
+	Since  lethe.Time
+	Reach  []string // backends that the writer can read; none named is any
+	Wanted int      // copies of a content
+}
+
+// Replaced chooses the older copies whose place the added one takes (docs/protocol.md, rule 17):
+// of each segment as many of those that are not trusted as are too many then. Those go
+// first that lie on the same backend, then those that were verified, or written, the
+// longest ago. What is suspect or out of reach, and too many trusted ones, are left to
+// placement; rest says that there may be something for it to do.
+func (r Renewal) Replaced() (gone []lethe.ID, rest bool) {
+	older, added, kept := map[int][]Copy{}, map[int]Copy{}, map[int]int{}
+	for _, b := range r.Live {
+		switch reached := len(r.Reach) == 0 || slices.Contains(r.Reach, b.Backend); {
+		case b.Replica == r.Replica:
+			added[b.Segment] = b
+		case b.Suspect || !reached:
+		case b.Trusted:
+			kept[b.Segment]++
+		default:
+			older[b.Segment] = append(older[b.Segment], b)
+		}
+	}
+	for segment, b := range added {
+		if b.CreatedAt <= r.Since {
+			continue
+		}
+		list := older[segment]
+		slices.SortFunc(list, func(x, y Copy) int {
+			return cmp.Or(
+				-compareBool(x.Backend == b.Backend, y.Backend == b.Backend),
+				cmp.Compare(max(x.CreatedAt, x.VerifiedAt), max(y.CreatedAt, y.VerifiedAt)),
+				cmp.Compare(x.ID, y.ID))
+		})
+		over := 1 + kept[segment] + len(list) - max(r.Wanted, 1)
+		for _, b := range list[:max(0, min(over, len(list)))] {
+			gone = append(gone, b.ID)
+		}
+	}
+	slices.Sort(gone)
+	return gone, r.Wanted > 1 || len(gone)+len(added) < len(r.Live)
+}
+
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return 1
+	}
+	return -1
+}
