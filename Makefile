@@ -104,48 +104,48 @@ house:
 	$(GO) test -count=1 ./internal/house
 
 # The tests with real clients have a stage of their own; those with real servers
-# (internal/servers) run with the packages that they belong to.
+# (test/servers) run with the packages that they belong to.
 # The ledger's tests last longest, and begin first. Three packages at once, as many wait for servers.
 unit:
-	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m -p 3 ./meta ./...
+	LETHE_CLIENTS=skip LETHE_SERVERS=require $(GO) test -count=1 -timeout 15m -p 3 ./ledger/sqlledger ./...
 
 race:
 	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m $(RACE)
-	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m -run '^TestTorture$$' ./meta
+	LETHE_SERVERS=require $(GO) test -count=1 -race -short -timeout 10m -run '^TestTorture$$' ./ledger/sqlledger
 
 sim:
-	$(GO) test -count=1 -v -timeout 20m -run '^(TestSchedules|TestForks)$$' ./reclaim/sim -sim.schedules=$(SCHEDULES) -sim.forks=$(FORKS) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
-	$(GO) test -count=1 -v -timeout 10m -run '^TestSchedules$$' ./adopt/sim -sim.schedules=$(ADOPTIONS)
+	$(GO) test -count=1 -v -timeout 20m -run '^(TestSchedules|TestForks)$$' ./test/sim -sim.schedules=$(SCHEDULES) -sim.forks=$(FORKS) -sim.table -sim.full=$(shell [ $(SCHEDULES) -ge 100000 ] && echo true || echo false)
+	$(GO) test -count=1 -v -timeout 10m -run '^TestSchedules$$' ./test/adoptsim -sim.schedules=$(ADOPTIONS)
 
 mutants:
-	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./reclaim/sim -sim.mutants
-	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sim -sim.mutants
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./internal/interleave -interleave.mutants
+	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/sim -sim.mutants
+	$(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptsim -sim.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/interleave -interleave.mutants
 
 # Every two methods of the ledger that share rows, and triples by chance, one statement
 # at a time on a PostgreSQL; and every two methods of adoption, and each beside an
 # application. Not part of make test, which runs the pairs of the mutants.
 interleave:
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./internal/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./adopt/sqladopt/interleave -interleave.mutants
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./adopt/sqladopt/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^(TestPairs|TestTriples)$$' ./test/interleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -interleave.triples=$(TRIPLES) -parallel 4 -interleave.workers=4
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestMutants$$' ./test/adoptinterleave -interleave.mutants
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 3h -run '^TestPairs$$' ./test/adoptinterleave -interleave.all -interleave.schedules=$(INTERLEAVINGS) -parallel 4 -interleave.workers=4
 
 clients:
-	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./internal/clients
+	LETHE_CLIENTS=require $(GO) test -count=1 -timeout 10m ./test/clients
 
 crash:
-	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./internal/crash -crash.kills=$(KILLS)
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./internal/doubt -doubt.run
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
+	$(GO) test -count=1 -v -timeout 30m -run '^TestKills$$' ./test/crash -crash.kills=$(KILLS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 10m ./test/twoledgers -doubt.run
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^(PostgreSQL|SQLite)$$' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # Three instances on one PostgreSQL, S3 server and Redis, all of which break.
 cluster:
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestCluster$$' ./internal/cluster -cluster.objects=$(OBJECTS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 20m -run '^TestCluster$$' ./test/cluster -cluster.objects=$(OBJECTS)
 
 # The same with everything at once, and copies that rot, for DURATION; not part of make
 # test. LOGS names a folder for the logs of the instances.
 soak:
-	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 0 -run '^TestCluster$$' ./internal/cluster -cluster.objects=20000 -cluster.soak=$(DURATION) -cluster.logs=$(LOGS)
+	LETHE_SERVERS=require $(GO) test -count=1 -v -timeout 0 -run '^TestCluster$$' ./test/cluster -cluster.objects=20000 -cluster.soak=$(DURATION) -cluster.logs=$(LOGS)
 
 fuzz:
 	scripts/fuzz.sh $(FUZZTIME)
@@ -170,9 +170,9 @@ conformance:
 # The ledger's suite in memory and through a pooler, and adoption's on more kinds of MariaDB's tables;
 # not part of make test.
 variants:
-	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestConformance|TestPostgresConformance)$$' ./meta -meta.variants
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestConformance|TestPostgresConformance)$$' ./ledger/sqlledger -ledger.variants
 	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^TestMySQLSuite$$' ./adopt/sqladopt -sqladopt.tables
-	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^MariaDB$$' ./cmd/lethe/app/adoption -adoption.kills=$(ADOPTION_KILLS)
+	LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run '^(TestKilledAtAnyMoment|TestQuarantineUnderLoad)$$/^MariaDB$$' ./internal/app/adoption -adoption.kills=$(ADOPTION_KILLS)
 
 # The suite of the backends on every S3 server that is installed, and on the one
 # that LETHE_S3_ENDPOINT names; docs/s3-backends.md has the results.
@@ -183,7 +183,7 @@ compat:
 # programs lie in the folder POSTGRES=; docs/testing.md has the results.
 postgres:
 	PATH=$(abspath $(POSTGRES)):$$PATH postgres --version
-	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./meta
+	PATH=$(abspath $(POSTGRES)):$$PATH LETHE_SERVERS=require $(GO) test -count=1 -timeout 20m -run 'Postgres|Migrations|NewerSchema|LostCommit|Statements' ./ledger/sqlledger
 
 # The Helm chart lints, and what it makes of its values is a configuration that
 # lethe takes. Not part of make test: helm compiles for minutes.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // gated is an API that wants tokens, with a bootstrap token and a clock for what

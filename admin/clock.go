@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Clock is how the ledger's clock stands; see meta.ClockState.
+// Clock is how the ledger's clock stands; see ledger.ClockState.
 type Clock struct {
 	Ledger time.Time `json:"ledger"`
 	Wall   time.Time `json:"wall"`

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // lateLetter is a service with a dead letter whose upload may land for one hour more.
 func lateLetter(t *testing.T) (*Service, *clocktest.Clock, lethe.ID) {
 	t.Helper()
 	clock := clocktest.New()
-	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: clock, LateWindow: time.Hour})
+	db, err := sqlledger.Open(t.Context(), sqlledger.Memory, ledger.Options{Clock: clock, LateWindow: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

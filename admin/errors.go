@@ -6,7 +6,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -52,8 +52,8 @@ var kinds = []struct {
 	{ErrNoDeadLetter, "no_such_dead_letter", http.StatusNotFound},
 	{ledger.ErrNoSuchToken, "no_such_token", http.StatusNotFound},
 	{ledger.ErrTokenExists, "token_exists", http.StatusConflict},
-	{meta.ErrNoSealing, "no_sealing_key", http.StatusConflict},
-	{meta.ErrSealed, "sealed", http.StatusConflict},
+	{sqlledger.ErrNoSealing, "no_sealing_key", http.StatusConflict},
+	{sqlledger.ErrSealed, "sealed", http.StatusConflict},
 	{lethe.ErrAccessKeyExists, "access_key_exists", http.StatusConflict},
 	{lethe.ErrPreconditionFailed, "precondition_failed", http.StatusConflict},
 	{lethe.ErrBackendMismatch, "backend_mismatch", http.StatusConflict},

@@ -12,7 +12,7 @@ import (
 
 // How long what is not read from counters or the front of an index is told again:
 // the sums over all buckets, and the exact length of a queue that is longer than
-// meta.MaxDepth.
+// ledger.MaxDepth.
 const glanceFresh = time.Minute
 
 // glance is what Glance remembers.
@@ -38,7 +38,7 @@ type exactly struct {
 }
 
 // Glance is Status for those who ask every few seconds: what is due is counted up
-// to meta.MaxDepth, by the front ends of indexes, and beyond that at most once a
+// to ledger.MaxDepth, by the front ends of indexes, and beyond that at most once a
 // minute; routines without a queue have no backlog here.
 func (s *Service) Glance(ctx context.Context) (Status, error) {
 	s.glance.mu.Lock()

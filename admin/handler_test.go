@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
@@ -34,7 +34,7 @@ func newService(t *testing.T) *admin.Service {
 func newServiceWith(t *testing.T, audit func(event, reason string, attrs ...slog.Attr), failures ...lethe.Clock) *admin.Service {
 	t.Helper()
 	ctx := context.Background()
-	db, err := meta.Open(ctx, meta.Memory, meta.Options{})
+	db, err := sqlledger.Open(ctx, sqlledger.Memory, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

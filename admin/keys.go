@@ -15,7 +15,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // Key is an access key beside the root's, without its secret.
@@ -136,7 +136,7 @@ type SealedKeys struct {
 }
 
 // SealKeys seals the secrets that are in clear or sealed by an older key, all or none:
-// meta.ErrNoSealing, meta.ErrSealed.
+// ledger.ErrNoSealing, ledger.ErrSealed.
 func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
 	n, err := s.o.Ledger.SealAll(ctx)
 	return SealedKeys{n}, err
@@ -146,10 +146,10 @@ func (s *Service) SealKeys(ctx context.Context, _ None) (SealedKeys, error) {
 const RootSecret = "root"
 
 // ForgetRoot drops the root key that the instances share, whose sealing key is lost, so
-// that the next one to start shares that of its data folder: meta.ErrOpens.
+// that the next one to start shares that of its data folder: ledger.ErrOpens.
 func (s *Service) ForgetRoot(ctx context.Context, _ None) (None, error) {
 	err := s.o.Ledger.DropLost(ctx, RootSecret)
-	if errors.Is(err, meta.ErrOpens) {
+	if errors.Is(err, sqlledger.ErrOpens) {
 		err = fmt.Errorf("%w: the root key in the database: %w", ErrBadRequest, err)
 	}
 	if err == nil {

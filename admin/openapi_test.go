@@ -87,7 +87,7 @@ func newSchemas(t *testing.T) *schemas {
 		}
 		return t.Name()
 	}}
-	for _, room := range []string{"admin", "meta", "cache", "reclaim"} {
+	for _, room := range []string{"admin", "ledger", "ledger/sqlledger", "cache", "reclaim"} {
 		if err := r.AddGoComments("github.com/lethe-storage/lethe", "../"+room, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/object/importer"
 	"github.com/lethe-storage/lethe/reclaim"
@@ -17,7 +17,7 @@ import (
 
 // Options of a Service. All but Serving and Around are needed.
 type Options struct {
-	Ledger   *meta.DB
+	Ledger   *sqlledger.DB
 	Objects  *object.Store
 	Backends map[string]blob.Store
 	Cache    cache.Cache

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // None is the request of calls that ask for nothing in particular.
@@ -30,7 +30,7 @@ type Status struct {
 	Backends  []BackendStatus `json:"backends"`
 	Routines  []RoutineStatus `json:"routines"`
 	Cache     *cache.Stats    `json:"cache,omitempty"`
-	Ledger    meta.Stats      `json:"ledger"`
+	Ledger    sqlledger.Stats `json:"ledger"`
 	// Roles are those of the process that answers.
 	Roles []string `json:"roles,omitempty"`
 	// LedgerKind is what the ledger lies in, LedgerLatency how long it took to

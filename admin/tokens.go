@@ -83,7 +83,7 @@ func hashOfToken(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AddToken makes a token: meta.ErrTokenExists.
+// AddToken makes a token: ledger.ErrTokenExists.
 func (s *Service) AddToken(ctx context.Context, req TokenRequest) (NewToken, error) {
 	switch {
 	case !tokenForm.MatchString(req.Name) || req.Name == rootName:
@@ -125,7 +125,7 @@ func (s *Service) Tokens(ctx context.Context, _ None) ([]Token, error) {
 	return out, err
 }
 
-// RemoveToken takes a token away, on all instances at once: meta.ErrNoSuchToken.
+// RemoveToken takes a token away, on all instances at once: ledger.ErrNoSuchToken.
 func (s *Service) RemoveToken(ctx context.Context, req TokenName) (None, error) {
 	err := s.o.Ledger.RemoveAdminToken(ctx, req.Name)
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/lethe-storage/lethe/adopt/memadopt"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 var (

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/examples/pastebin/paste"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 var (

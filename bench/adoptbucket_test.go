@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 var adoptS3 = flag.Bool("adopt.s3", false, "TestAdopt deletes real objects of an S3 server, instead of counting them only")

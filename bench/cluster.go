@@ -18,7 +18,8 @@ import (
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -35,7 +36,7 @@ type Cluster struct {
 // open opens the store, with all that it calls counted.
 func (c Cluster) open(ctx context.Context) (s *store, err error) {
 	s = &store{}
-	if s.db, err = meta.OpenPostgres(ctx, c.Postgres, meta.Options{ReadGrace: 1}); err != nil {
+	if s.db, err = sqlledger.OpenPostgres(ctx, c.Postgres, ledger.Options{ReadGrace: 1}); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // Dataset is a store full of objects that are due.
@@ -74,7 +74,7 @@ type rowSink interface {
 
 // Fill makes the data set in dir, which must have no store yet.
 func (d Dataset) Fill(ctx context.Context, dir string, now lethe.Time) error {
-	db, err := meta.Open(ctx, LedgerPath(dir), meta.Options{})
+	db, err := sqlledger.Open(ctx, LedgerPath(dir), ledger.Options{})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func LedgerPath(dir string) string { return filepath.Join(dir, "ledger.db") }
 func blobPath(dir string) string { return filepath.Join(dir, "blobs") }
 
 // create makes one backend and one bucket in an empty store, and closes it.
-func (f *filler) create(ctx context.Context, db *meta.DB) error {
+func (f *filler) create(ctx context.Context, db *sqlledger.DB) error {
 	id, err := db.Identity(ctx)
 	if err == nil {
 		_, err = db.AddBackend(ctx, ledger.Backend{ID: backendID})

@@ -12,10 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // Each of so many contents is there already, and is put four more times among as many
@@ -34,15 +34,15 @@ type duplicated struct {
 func putDuplicates(t *testing.T, window, later time.Duration, small int64) duplicated {
 	t.Helper()
 	ctx, clock := t.Context(), clocktest.New()
-	db, err := meta.Open(ctx, meta.Memory, meta.Options{Clock: clock, TrustWindow: window})
+	db, err := sqlledger.Open(ctx, sqlledger.Memory, ledger.Options{Clock: clock, TrustWindow: window})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	var transactions atomic.Int64
-	db.OnTransactions(func(ctx context.Context, _ string) (context.Context, func(meta.Transaction)) {
+	db.OnTransactions(func(ctx context.Context, _ string) (context.Context, func(sqlledger.Transaction)) {
 		transactions.Add(1)
-		return ctx, func(meta.Transaction) {}
+		return ctx, func(sqlledger.Transaction) {}
 	})
 	must := func(_ any, err error) {
 		t.Helper()

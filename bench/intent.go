@@ -14,7 +14,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 )
 
@@ -113,7 +113,7 @@ func (c IntentCost) open(ctx context.Context, dir, url string) (*store, error) {
 	s, err := openStore(ctx, dir, 1)
 	if err == nil && url != "" {
 		if err = s.db.Close(); err == nil {
-			s.db, err = meta.OpenPostgres(ctx, url, meta.Options{ReadGrace: 1})
+			s.db, err = sqlledger.OpenPostgres(ctx, url, ledger.Options{ReadGrace: 1})
 		}
 	}
 	if err != nil {
@@ -130,8 +130,8 @@ func (c IntentCost) open(ctx context.Context, dir, url string) (*store, error) {
 // measure puts objects whose contents all differ.
 func (c IntentCost) measure(ctx context.Context, objects *object.Store, s *store) (w IntentWork, err error) {
 	var writes atomic.Int64
-	s.db.OnTransactions(func(ctx context.Context, _ string) (context.Context, func(meta.Transaction)) {
-		return ctx, func(t meta.Transaction) {
+	s.db.OnTransactions(func(ctx context.Context, _ string) (context.Context, func(sqlledger.Transaction)) {
+		return ctx, func(t sqlledger.Transaction) {
 			if t.Write {
 				writes.Add(1)
 			}
@@ -154,7 +154,7 @@ func (c IntentCost) measure(ctx context.Context, objects *object.Store, s *store
 
 // earlyIntents hands out intents that were begun before, if it has any.
 type earlyIntents struct {
-	*meta.DB
+	*sqlledger.DB
 	early bool
 	spare chan lethe.ID
 	names sync.Map // of the intents in their place

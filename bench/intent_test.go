@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/bench"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // TestWhatAPutCostsTheDatabase: two transactions, one without its intent, and what

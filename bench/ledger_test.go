@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/bench"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // BenchmarkLedger is the ledger's share of reclaiming, in processor time per
@@ -20,7 +20,7 @@ func BenchmarkLedger(b *testing.B) {
 		if err := d.Fill(b.Context(), dir, lethe.SystemClock{}.Now()); err != nil {
 			b.Fatal(err)
 		}
-		db, err := meta.Open(b.Context(), bench.LedgerPath(dir), meta.Options{ReadGrace: time.Nanosecond})
+		db, err := sqlledger.Open(b.Context(), bench.LedgerPath(dir), ledger.Options{ReadGrace: time.Nanosecond})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func BenchmarkLedger(b *testing.B) {
 }
 
 // reclaimRows removes all rows as expire and clean do.
-func reclaimRows(b *testing.B, db *meta.DB, objects int) {
+func reclaimRows(b *testing.B, db *sqlledger.DB, objects int) {
 	const batch = 1000
 	began := bench.CPUTime()
 	step := func(name string) {
@@ -64,7 +64,7 @@ func reclaimRows(b *testing.B, db *meta.DB, objects int) {
 	step("settle")
 }
 
-func claimAll(b *testing.B, db *meta.DB, batch int) (claims []ledger.Claimed) {
+func claimAll(b *testing.B, db *sqlledger.DB, batch int) (claims []ledger.Claimed) {
 	for after := lethe.Time(0); ; {
 		c, err := db.ClaimCondemned(b.Context(), ledger.ClaimRequest{Worker: "bench", Backend: "main", Limit: batch, After: after})
 		if err != nil {

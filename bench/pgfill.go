@@ -10,13 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // FillCluster makes the data set in an empty database, and its bytes as plain files
 // in the folder of an S3 server whose objects are files.
 func (d Dataset) FillCluster(ctx context.Context, c Cluster, root string, now lethe.Time) error {
-	db, err := meta.OpenPostgres(ctx, c.Postgres, meta.Options{})
+	db, err := sqlledger.OpenPostgres(ctx, c.Postgres, ledger.Options{})
 	if err != nil {
 		return err
 	}

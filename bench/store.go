@@ -13,7 +13,8 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -27,7 +28,7 @@ func (c *laterClock) Now() lethe.Time {
 // store is a ledger and a backend at work, with everything counted.
 type store struct {
 	clock   laterClock
-	db      *meta.DB
+	db      *sqlledger.DB
 	id      lethe.ID
 	calls   *blobtest.Counting
 	guard   *reclaim.Guard // nil: the backend holds nothing
@@ -41,7 +42,7 @@ type store struct {
 
 func openStore(ctx context.Context, dir string, readGrace time.Duration) (s *store, err error) {
 	s = &store{}
-	if s.db, err = meta.Open(ctx, LedgerPath(dir), meta.Options{Clock: &s.clock, ReadGrace: max(readGrace, 1)}); err != nil {
+	if s.db, err = sqlledger.Open(ctx, LedgerPath(dir), ledger.Options{Clock: &s.clock, ReadGrace: max(readGrace, 1)}); err != nil {
 		return nil, err
 	}
 	files, err := fsblob.Open(fsblob.Options{Root: blobPath(dir), OnSync: func(string) { s.flushes.Add(1) }})

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // stopwatch adds up how long the steps of reclaiming take, waiting for their turn
@@ -35,7 +35,7 @@ func (s *stopwatch) began(step string) (ended func()) {
 
 // timedLedger is a ledger with a stopwatch on what reclaiming calls.
 type timedLedger struct {
-	*meta.DB
+	*sqlledger.DB
 	watch *stopwatch
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+
 	"github.com/lethe-storage/lethe"
 )
 
@@ -27,3 +28,7 @@ func (c Commit) Proven(sums lethe.BlockSums) {
 		}
 	}
 }
+
+// SumsPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a
+// page of either database, and reading a few sums of a large blob reads one row.
+const SumsPerRow = 128

@@ -1,8 +1,9 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // ClockState says how the ledger's clock stands to the machine's, or on

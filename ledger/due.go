@@ -1,8 +1,9 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Named is a row that a plan names: an object by bucket, key and the version that

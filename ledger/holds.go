@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+
 	"github.com/lethe-storage/lethe"
 )
 

@@ -2,9 +2,10 @@ package ledger
 
 import (
 	"fmt"
-	"github.com/lethe-storage/lethe"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // maxKey is the longest key in bytes, as S3 has it.

@@ -2,9 +2,10 @@ package ledger
 
 import (
 	"fmt"
-	"github.com/lethe-storage/lethe"
 	"math"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // GuardKind is a kind of deletion that a guard counts, or what it doubts.

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"slices"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Stale says when an open upload was left lying: when nobody has touched it for

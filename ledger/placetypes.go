@@ -1,8 +1,9 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Subject is what placement looks at: a content, or a stored part of an open

@@ -2,9 +2,10 @@ package ledger
 
 import (
 	"fmt"
-	"github.com/lethe-storage/lethe"
 	"strings"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // visible says that readers see the object at the instant now.

@@ -1,9 +1,10 @@
 package ledger
 
 import (
+	"time"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/receipt"
-	"time"
 )
 
 // Unsealed is receipts that no seal covers yet, oldest first.

@@ -1,8 +1,9 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Solo asks for a run of a routine that must not run twice at once, whatever the

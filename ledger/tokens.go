@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+
 	"github.com/lethe-storage/lethe"
 )
 

@@ -2,9 +2,12 @@ package ledger
 
 import (
 	"cmp"
-	"github.com/lethe-storage/lethe"
+	"fmt"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // DefaultTrust is the trust window of a ledger that is given none.
@@ -74,4 +77,39 @@ func compareBool(x, y bool) int {
 		return 1
 	}
 	return -1
+}
+
+// justRead is how long a copy is trusted by whoever has read it in order to condemn
+// another one beside it, however short the trust window is.
+const JustRead = 10 * time.Minute
+
+// TrustedSince is the instant after which a copy must have been written or verified, to
+// be trusted now.
+func (o Options) TrustedSince(now lethe.Time) lethe.Time {
+	if o.TrustWindow < 0 {
+		return math.MaxInt64
+	}
+	return now.Add(-o.TrustWindow)
+}
+
+// ReadSince is the instant after which a copy must have been read, for another one to
+// be condemned beside it now.
+func (o Options) ReadSince(now lethe.Time) lethe.Time {
+	return now.Add(-max(o.TrustWindow, JustRead))
+}
+
+// Unverified is the error for a content that is not trusted and has these live copies:
+// ErrContentGone, and ErrUnverified besides if reading them may change that.
+func (o Options) Unverified(live []Copy) error {
+	sound, segments := map[int]bool{}, 0
+	for _, b := range live {
+		segments = max(segments, b.Segment+1)
+		if !b.Suspect {
+			sound[b.Segment] = true
+		}
+	}
+	if o.TrustWindow < 0 || segments == 0 || len(sound) < segments {
+		return lethe.ErrContentGone
+	}
+	return fmt.Errorf("%w: %w", lethe.ErrContentGone, lethe.ErrUnverified)
 }

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"slices"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Store identifies a ledger and the epoch of its pact with the backends.

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"slices"
 	"strings"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // WaitingQuery pages through what waits in a queue: condemned blobs that are to be

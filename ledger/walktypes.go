@@ -1,8 +1,9 @@
 package ledger
 
 import (
-	"github.com/lethe-storage/lethe"
 	"time"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // WalkDone is the place of a walk that has compared everything. No blob's id

@@ -6,15 +6,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 // TestOnTheDatabase runs the tests of this package on the ledger of production.
 func TestOnTheDatabase(t *testing.T) {
 	inMemory := openBooks
 	defer func() { openBooks = inMemory }()
-	openBooks = func(rt rapid.TB, o meta.Options) books {
-		db, err := meta.Open(t.Context(), meta.Memory, o)
+	openBooks = func(rt rapid.TB, o ledger.Options) books {
+		db, err := sqlledger.Open(t.Context(), sqlledger.Memory, o)
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -8,12 +8,12 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what objects need of the ledger; *meta.DB satisfies it. Every method
+// Ledger is what objects need of the ledger; *sqlledger.DB satisfies it. Every method
 // is atomic: it happened whole or not at all, except that ErrUnknownOutcome
 // leaves open which (look the operation up by Outcome). Besides the errors named
 // here, any method may fail with lethe.ErrUnavailable; input that makes no sense
 // (a negative quota, an id that is taken) fails with an error of no kind.
-// meta/metatest is the suite that every ledger passes.
+// ledger/ledgertest is the suite that every ledger passes.
 //
 // A key has 1 to 1,024 bytes of UTF-8 without NUL, else ErrInvalidKey. A limit
 // that is not above zero is no limit, except in List. An object past its ttl_at
@@ -65,7 +65,7 @@ type DocumentLedger interface {
 // transaction that writes an object, and no transaction that deletes by them
 // outlives a change (docs/protocol.md, rule 21).
 type RuleLedger interface {
-	// SetRules replaces them, none removes them: meta.ErrRulesConfigured if they are
+	// SetRules replaces them, none removes them: ledger.ErrRulesConfigured if they are
 	// set in the configuration, and not by it. What stays the same keeps its number;
 	// stamps of other numbers end nothing from now on.
 	SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error)
@@ -75,7 +75,7 @@ type RuleLedger interface {
 // IntentLedger begins and ends writes.
 type IntentLedger interface {
 	// Begin commits a pending row: ErrContentKnown if that is not needed (see
-	// meta.Intent.Unknown), ErrNoRoom if the backend's quota has no place,
+	// ledger.Intent.Unknown), ErrNoRoom if the backend's quota has no place,
 	// ErrBackendMismatch if it is not registered, ErrNoSuchUpload of a part,
 	// ErrNoSuchBucket and ErrInvalidKey of a promotion.
 	Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error)
@@ -181,7 +181,7 @@ type UploadLister interface {
 type HoldLedger interface {
 	// AddHold: ErrNoSuchBucket, ErrInvalidKey. One that is set already is answered.
 	AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error)
-	// LiftHold: ErrNoSuchBucket, meta.ErrNoSuchHold.
+	// LiftHold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
 	LiftHold(ctx context.Context, h ledger.Hold) error
 	Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, error)
 	// HoldsOn lists those that cover a key: ErrNoSuchBucket.

@@ -11,9 +11,9 @@ import (
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/cache/tiered"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // overRedis makes a world that reads through a cache in Redis.

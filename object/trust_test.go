@@ -13,10 +13,9 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/fsblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 const window = 2 * time.Hour
@@ -28,7 +27,7 @@ type folders struct {
 	stores map[string]blob.Store
 }
 
-func newFolders(t *testing.T, o meta.Options) *folders {
+func newFolders(t *testing.T, o ledger.Options) *folders {
 	f := &folders{roots: map[string]string{}, stores: map[string]blob.Store{}}
 	for _, id := range []string{"disk1", "disk2"} {
 		f.roots[id] = t.TempDir()
@@ -105,7 +104,7 @@ type doubtful struct {
 func (d doubtful) lost() bool { return d.copied && d.copies == 1 && (d.window > 0 || !d.after) }
 
 func (d doubtful) run(t *testing.T, how func(string, []byte) error) {
-	f := newFolders(t, meta.Options{TrustWindow: d.window, Replicas: d.copies})
+	f := newFolders(t, ledger.Options{TrustWindow: d.window, Replicas: d.copies})
 	o := f.older(d.copies, d.parts)
 	f.clock.Advance(max(d.window, 0))
 	victim := f.copies(o)[d.which]
@@ -193,7 +192,7 @@ func TestCallsOfDuplicates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktest.New()
-			o := meta.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: c.window}
+			o := ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: c.window}
 			w := worldOn(t, openBooks(t, o), clock, nil)
 			w.put("small", small)
 			w.put("large", large)
@@ -225,7 +224,7 @@ func (w *world) copyOf(from, to string) {
 // A copy of an object that nobody has read lately reads it once; the next one need not.
 func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 	clock := clocktest.New()
-	w := worldOn(t, openBooks(t, meta.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
+	w := worldOn(t, openBooks(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
 	o := w.upload("k", "first part", "second part")
 	w.clock.Advance(window)
 	told := w.calls()
@@ -247,7 +246,7 @@ func TestACopyReadsWhatIsNotTrusted(t *testing.T) {
 // began.
 func TestACopyThatSleptRenewsNothing(t *testing.T) {
 	clock := clocktest.New()
-	w := worldOn(t, openBooks(t, meta.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
+	w := worldOn(t, openBooks(t, ledger.Options{Clock: clock, ReadGrace: grace, LateWindow: late, TrustWindow: window}), clock, nil)
 	w.put("k", strings.Repeat("large body ", 1000))
 	w.clock.Advance(window)
 	began := w.clock.Now()

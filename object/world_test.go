@@ -20,11 +20,10 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // books is a ledger with what the tests' own cleaner and checker need of it.
@@ -90,12 +89,12 @@ type world struct {
 // nil, amends its options.
 func newWorld(t rapid.TB, change func(*object.Options)) *world {
 	c := clocktest.New()
-	return worldOn(t, openBooks(t, meta.Options{Clock: c, ReadGrace: grace, LateWindow: late, MaxRefs: 50}), c, change)
+	return worldOn(t, openBooks(t, ledger.Options{Clock: c, ReadGrace: grace, LateWindow: late, MaxRefs: 50}), c, change)
 }
 
 // openBooks makes the ledger of a new world: the one in memory, but see
 // TestOnTheDatabase.
-var openBooks = func(_ rapid.TB, o meta.Options) books { return memmeta.New(o) }
+var openBooks = func(_ rapid.TB, o ledger.Options) books { return memledger.New(o) }
 
 func worldOn(t rapid.TB, db books, c *clocktest.Clock, change func(*object.Options)) *world {
 	w := &world{

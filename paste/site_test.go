@@ -14,12 +14,11 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/paste"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // site is pastes over HTTP, on a store in memory.
@@ -39,7 +38,7 @@ type site struct {
 // newSite serves pastes; change, if not nil, amends the options.
 func newSite(t testing.TB, change func(*paste.Options)) *site {
 	s := &site{t: t, clock: clocktest.New(), disk: memblob.New(memblob.Options{})}
-	db := memmeta.New(meta.Options{Clock: s.clock})
+	db := memledger.New(ledger.Options{Clock: s.clock})
 	ctx := context.Background()
 	_, err := db.AddBackend(ctx, ledger.Backend{ID: "disk"})
 	s.must(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what placement needs of the ledger; *meta.DB satisfies it. Every
-// method is atomic, and meta/metatest is the suite that every ledger passes.
+// Ledger is what placement needs of the ledger; *sqlledger.DB satisfies it. Every
+// method is atomic, and ledger/ledgertest is the suite that every ledger passes.
 type Ledger interface {
 	QueueLedger
 	CopyLedger

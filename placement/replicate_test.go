@@ -9,9 +9,9 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 func threeDisks() map[string]int64 {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,11 +16,10 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // world is a ledger and some disks whose faults the test decides.
@@ -30,7 +28,7 @@ type world struct {
 	ctx    context.Context
 	clock  *clocktest.Clock
 	ids    *rand.ChaCha8
-	books  *memmeta.DB
+	books  *memledger.DB
 	disks  map[string]*memblob.Store
 	faults map[string]blobtest.Fault
 	opt    placement.Options
@@ -44,7 +42,7 @@ func newWorld(t *testing.T, replicas int, quotas map[string]int64) *world {
 		T: t, ctx: t.Context(), clock: clocktest.At(lethe.FromTime(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))),
 		ids: rand.NewChaCha8([32]byte{1}), disks: map[string]*memblob.Store{}, faults: map[string]blobtest.Fault{},
 	}
-	w.books = memmeta.New(meta.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
+	w.books = memledger.New(ledger.Options{Clock: w.clock, Random: w.ids, ReadGrace: time.Minute, LateWindow: time.Hour, Replicas: replicas})
 	who, err := w.books.Identity(w.ctx)
 	w.must(err)
 	w.opt = placement.Options{

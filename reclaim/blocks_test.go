@@ -7,7 +7,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
@@ -38,7 +38,7 @@ func (w *world) hasSums(b lethe.ID, body string) {
 
 // dying is a ledger whose process dies as soon as a write was finished.
 type dying struct {
-	*memmeta.DB
+	*memledger.DB
 	die func()
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 func bucket(t testing.TB, at servers.S3) *s3blob.Store {
@@ -64,10 +64,10 @@ func TestGuardOnABucket(t *testing.T) {
 }
 
 // ledgers are those that the benchmark deletes for.
-var ledgers = map[string]func(testing.TB, meta.Options) benchLedger{
-	"memory": func(_ testing.TB, o meta.Options) benchLedger { return memmeta.New(o) },
-	"sqlite": func(t testing.TB, o meta.Options) benchLedger {
-		db, err := meta.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), o)
+var ledgers = map[string]func(testing.TB, ledger.Options) benchLedger{
+	"memory": func(_ testing.TB, o ledger.Options) benchLedger { return memledger.New(o) },
+	"sqlite": func(t testing.TB, o ledger.Options) benchLedger {
+		db, err := sqlledger.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,13 +90,13 @@ type benchLedger interface {
 func BenchmarkCleanOnABucket(b *testing.B) {
 	const n = 10_000
 	at := servers.VersityGW(b)
-	for ledger, open := range ledgers {
+	for engine, open := range ledgers {
 		for _, inFlight := range []int{1, 2, 4} {
-			b.Run(fmt.Sprintf("%s/%d", ledger, inFlight), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d", engine, inFlight), func(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
 					clock := clocktest.At(1_000_000_000_000_000)
-					db, s := open(b, meta.Options{Clock: clock, ReadGrace: time.Minute, LateWindow: time.Hour}), bucket(b, at)
+					db, s := open(b, ledger.Options{Clock: clock, ReadGrace: time.Minute, LateWindow: time.Hour}), bucket(b, at)
 					store := abandoned(b, db, s, n)
 					clock.Advance(24 * time.Hour)
 					k := &reclaim.Clean{

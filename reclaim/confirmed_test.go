@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -65,7 +65,7 @@ func TestNothingGoesBeforeTheLedgerIsConfirmed(t *testing.T) {
 		{For: ledger.HeldForAbsence, Reason: "not mounted"}:     false,
 		{For: ledger.HeldForBackend, Reason: "an older copy"}:   false,
 		// What is read is for people to read.
-		{For: ledger.HeldByPerson, Reason: meta.Restored}:                       false,
+		{For: ledger.HeldByPerson, Reason: sqlledger.Restored}:                  false,
 		{For: ledger.HeldForBackend, Reason: "this ledger is an older copy"}:    false,
 		{For: ledger.HeldForAbsence, Reason: ledger.Moved + ": somewhere else"}: false,
 	} {

@@ -9,15 +9,15 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/throttle"
 )
 
 // ranBack is a ledger whose clock is in doubt.
 type ranBack struct {
-	*memmeta.DB
+	*memledger.DB
 	behind, ahead time.Duration
 }
 
@@ -82,7 +82,7 @@ func walk(ctx context.Context, r reclaim.Routine) (err error) {
 
 // slight is a ledger that notes how much is asked of it at once.
 type slight struct {
-	*meta.DB
+	*sqlledger.DB
 	pruned, given int
 }
 
@@ -98,7 +98,7 @@ func (s *slight) Vacuum(ctx context.Context, pages int) (int, error) {
 
 // The purge routine gives the room of what was forgotten back to the disk.
 func TestPurgeShrinksTheFile(t *testing.T) {
-	db, err := meta.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), meta.Options{})
+	db, err := sqlledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // between calls a function once, before an epoch is intended.
 type between struct {
-	*memmeta.DB
+	*memledger.DB
 	then func()
 }
 

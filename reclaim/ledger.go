@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Ledger is what the engine needs of the ledger; *meta.DB satisfies it. Every
-// method is atomic, and meta/metatest is the suite that every ledger passes. A
+// Ledger is what the engine needs of the ledger; *sqlledger.DB satisfies it. Every
+// method is atomic, and ledger/ledgertest is the suite that every ledger passes. A
 // limit that is not above zero is no limit. "Older than" and "for age" include
 // the very instant. Fences are drawn by claims that find something, and grow.
 type Ledger interface {

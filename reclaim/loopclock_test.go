@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/schedule"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // daily is a timetable of one instant in 24 hours.

@@ -12,15 +12,14 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // fork is a ledger in a life of its own: the original, or a copy that has the same
 // identity and, so far, the same epochs.
 type fork struct {
-	*memmeta.DB
+	*memledger.DB
 	w      *world
 	is     ledger.Store
 	boot   lethe.Time
@@ -45,7 +44,7 @@ func (f *fork) Now() lethe.Time { return f.boot }
 
 const beat = time.Minute
 
-func (w *world) fork(ledger *memmeta.DB) *fork {
+func (w *world) fork(ledger *memledger.DB) *fork {
 	w.Helper()
 	is, err := w.ledger.Identity(w.ctx)
 	w.must(err)
@@ -64,7 +63,7 @@ func (w *world) pair() (original, copied *fork) {
 	w.Helper()
 	original = w.fork(w.ledger)
 	w.must(original.guard.Advance(w.ctx, "main"))
-	copied = w.fork(memmeta.New(meta.Options{Clock: w.clock}))
+	copied = w.fork(memledger.New(ledger.Options{Clock: w.clock}))
 	_, err := copied.AddBackend(w.ctx, ledger.Backend{ID: "main"})
 	w.must(err)
 	n := original.row().Epoch

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/receipt"
 	"github.com/lethe-storage/lethe/reclaim"
 )
@@ -72,7 +72,7 @@ func TestManyReceiptsAreSealedAtOnce(t *testing.T) {
 
 // forging is a ledger of which somebody has rewritten what was sealed.
 type forging struct {
-	*memmeta.DB
+	*memledger.DB
 	pages func(seq int64, pages []receipt.Page) []receipt.Page
 }
 
@@ -151,7 +151,7 @@ func TestVerifyMissesTheHead(t *testing.T) {
 }
 
 // behind is a ledger that has seen a later time than the machine's clock shows.
-type behind struct{ *memmeta.DB }
+type behind struct{ *memledger.DB }
 
 func (behind) ClockBehind() time.Duration { return time.Hour }
 

@@ -8,13 +8,13 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 )
 
 // counted counts the transactions that a pass asks for.
 type counted struct {
-	*memmeta.DB
+	*memledger.DB
 	batches, others int
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
@@ -84,7 +84,7 @@ func TestPlanOfUploadsIsWhatAPassAborts(t *testing.T) {
 
 // holdsLate is a ledger in which a hold is set after uploads were listed.
 type holdsLate struct {
-	*memmeta.DB
+	*memledger.DB
 	hold ledger.Hold
 }
 

@@ -12,11 +12,10 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // world is a ledger and one backend, "main", in memory; fault decides what its
@@ -25,7 +24,7 @@ type world struct {
 	*testing.T
 	ctx    context.Context
 	clock  *clocktest.Clock
-	ledger *memmeta.DB
+	ledger *memledger.DB
 	bytes  *memblob.Store
 	fault  func(blobtest.Call) blobtest.Fault
 	stores map[string]blob.Store
@@ -40,7 +39,7 @@ func newWorld(t *testing.T) *world {
 		safety: reclaim.Safety{Attempts: 3}.WithDefaults(),
 		fault:  func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} },
 	}
-	w.ledger = memmeta.New(meta.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
+	w.ledger = memledger.New(ledger.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
 	w.stores = map[string]blob.Store{
 		"main": blobtest.NewFaulty(w.bytes, func(c blobtest.Call) blobtest.Fault { return w.fault(c) }),
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // shelf is documents in memory, as another process sees them; while reading is

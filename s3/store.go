@@ -84,7 +84,7 @@ type UploadLister interface {
 	Parts(ctx context.Context, q object.PartQuery) (ledger.Upload, []ledger.Part, error)
 }
 
-// AccessKeys looks access keys up; *meta.DB satisfies it. AccessKey fails with
+// AccessKeys looks access keys up; *sqlledger.DB satisfies it. AccessKey fails with
 // lethe.ErrNoSuchAccessKey.
 type AccessKeys interface {
 	AccessKey(ctx context.Context, id string) (ledger.AccessKey, error)

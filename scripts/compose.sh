@@ -14,4 +14,4 @@ for pair in ip:iproute2 nsenter:util-linux; do
 	}
 done
 scripts/needs.sh haproxy:haproxy
-LETHE_COMPOSE=$(realpath "$1") go test -count=1 -v -timeout 10m ./internal/composed
+LETHE_COMPOSE=$(realpath "$1") go test -count=1 -v -timeout 10m ./test/compose

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt/adopttest"
 	"github.com/lethe-storage/lethe/adopt/memadopt"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 )
 
 // table is rows that name a folder, or a key, each.
@@ -56,6 +56,6 @@ func TestKeysSuite(t *testing.T) {
 func TestRunsSuite(t *testing.T) {
 	adopttest.RunRuns(t, func(*testing.T) adopttest.RunSite {
 		clock := newClock()
-		return adopttest.RunSite{Runs: memmeta.New(meta.Options{Clock: clock}), Pass: clock.Pass}
+		return adopttest.RunSite{Runs: memledger.New(ledger.Options{Clock: clock}), Pass: clock.Pass}
 	})
 }

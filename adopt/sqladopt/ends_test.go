@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // endsIn opens tables of numbers on each database: their rows are of the ends given.

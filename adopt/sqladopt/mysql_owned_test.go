@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // TestMySQLOwned: rows that own their objects leave them behind by whatever way they go,

@@ -14,8 +14,8 @@ import (
 
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/adopttest"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 var moreTables = flag.Bool("sqladopt.tables", false, "run the suite on MariaDB with other types, isolation and without foreign keys as well")

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // Tables of another version are told, and stay as they are.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // poor is a user of an application's database who has no rights there.

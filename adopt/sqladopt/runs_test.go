@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // A run that begins and ends while another asks to begin keeps it from nothing: it asks

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
 	"github.com/lethe-storage/lethe/receipt"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 func TestReceiptsPostgres(t *testing.T) {

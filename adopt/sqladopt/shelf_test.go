@@ -20,8 +20,8 @@ import (
 	"github.com/lethe-storage/lethe/adopt"
 	"github.com/lethe-storage/lethe/adopt/sqladopt"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // shelf is a bucket with folders of topics, and the table of topics that live.

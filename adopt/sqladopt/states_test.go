@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // stray are tables as the texts have them, whose status may be NULL: two rows are in no

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/bench"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 func clustered(ctx context.Context, args []string) (err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/breaker"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 func TestConformance(t *testing.T) {

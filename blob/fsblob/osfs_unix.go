@@ -11,9 +11,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
-	"golang.org/x/sys/unix"
 )
 
 // osFS is the operating system's folder tree below one folder. Folders are

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // A copy has what its object has beside its bytes, whether it is copied whole or in

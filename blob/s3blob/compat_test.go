@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // TestCompatibility runs the suite and some more on every S3 server that is

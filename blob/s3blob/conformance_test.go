@@ -5,7 +5,7 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // optionsOf are the options for a bucket of a server.

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // network is a transport whose requests suffer what a test says. Before it says

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/blob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 func limits(p *pace) [2]int {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
-	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 func setVersions(t *testing.T, at servers.S3, bucket string, status types.BucketVersioningStatus) {

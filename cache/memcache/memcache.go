@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/cache"
 	"github.com/maypok86/otter/v2"
 	"github.com/maypok86/otter/v2/stats"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/cache"
 )
 
 // overhead is the allowance per entry, in bytes, for the map and the queues that

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lethe-storage/lethe/cache"
 	"github.com/lethe-storage/lethe/cache/cachetest"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 func TestConformance(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/lethe-storage/lethe/cache/memcache"
 	"github.com/lethe-storage/lethe/cache/rediscache"
 	"github.com/lethe-storage/lethe/cache/tiered"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 const maxValue = 64 << 10

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
 func (c *cli) adoptExplainCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/adopt"
-	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
 func (c *cli) adoptHoldCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lethe-storage/lethe/cmd/lethe/app/adoption"
+	"github.com/lethe-storage/lethe/internal/app/adoption"
 )
 
 // recountPage is how many contents one transaction counts.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 )
 
 func (c *cli) backupCommand() *cobra.Command {
@@ -46,7 +46,7 @@ func backupTo(ctx context.Context, client *admin.Client, path string) (n int64, 
 	n, err = client.Backup(ctx, f)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = meta.CheckFile(ctx, f.Name())
+		err = sqlledger.CheckFile(ctx, f.Name())
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)

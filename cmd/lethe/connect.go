@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
 )
 

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // heldFor is why deletes on the only backend are stopped.
@@ -157,7 +157,7 @@ func TestLedgerAccept(t *testing.T) {
 				t.Error(out)
 			}
 			w.start()
-			if why := w.heldFor(); why != meta.Restored {
+			if why := w.heldFor(); why != sqlledger.Restored {
 				t.Errorf("held for %q", why)
 			}
 			w.clock.Advance(2 * time.Hour)

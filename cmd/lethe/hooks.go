@@ -2,7 +2,7 @@
 
 package main
 
-import "github.com/lethe-storage/lethe/cmd/lethe/app"
+import "github.com/lethe-storage/lethe/internal/app"
 
 // hooked returns the options of a store as they are. The build for kill tests (tag
 // failpoints) adds hooks.

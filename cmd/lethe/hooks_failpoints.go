@@ -4,8 +4,8 @@ package main
 
 import (
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
-	"github.com/lethe-storage/lethe/internal/failpoint"
+	"github.com/lethe-storage/lethe/internal/app"
+	"github.com/lethe-storage/lethe/test/failpoint"
 )
 
 // hooked adds the hooks by which the process kills itself, and a clock that tests set.

@@ -12,8 +12,8 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/reclaim/plan"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // imported runs an import and answers its result.

@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/internal/servers"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // shared are the settings of instances over a database and buckets in a service of
@@ -286,7 +286,7 @@ func TestAnOutdatedInstanceStops(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `INSERT INTO instances.migrations VALUES (9999, 'changes something', 0, 9999)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, meta.ErrOutdated) {
-		t.Errorf("it ended with %v, want %v", err, meta.ErrOutdated)
+	if err := <-ended; !errors.Is(err, sqlledger.ErrOutdated) {
+		t.Errorf("it ended with %v, want %v", err, sqlledger.ErrOutdated)
 	}
 }

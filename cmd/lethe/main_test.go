@@ -16,9 +16,9 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // asCommand makes the test binary the command itself, for tests that need a

@@ -12,9 +12,9 @@ import (
 
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/internal/config"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim/plan"
 )
 
@@ -222,6 +222,6 @@ func ofAcceptance(ctx context.Context, conf *config.Config) (string, error) {
 }
 
 func ledgerAmount(ctx context.Context, path string) (string, error) {
-	objects, bytes, err := meta.FileTotals(ctx, path)
+	objects, bytes, err := sqlledger.FileTotals(ctx, path)
 	return fmt.Sprintf("%s of %s", plural(objects, "object", "objects"), size(bytes)), err
 }

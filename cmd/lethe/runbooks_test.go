@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // fresh lets what a scrape has asked grow old.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // service is a bucket of an S3 service of which a call takes as long as a test says,

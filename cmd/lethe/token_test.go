@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/admin"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
+	"github.com/lethe-storage/lethe/internal/app"
 )
 
 // The commands ask a server elsewhere with a token, as far as its role goes.

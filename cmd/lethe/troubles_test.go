@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // await waits for a line of the server's log.

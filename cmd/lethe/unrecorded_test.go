@@ -14,9 +14,9 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/cmd/lethe/app"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/internal/app"
 	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // halfway begins to upload an object and answers its intent once its first half is

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/lethe-storage/lethe/examples/recordings/recording"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // Commands as README.md has them. What is deleted is gone at once for everybody who

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lethe-storage/lethe/internal/claimlock"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/internal/redisconn"
-	"github.com/lethe-storage/lethe/internal/servers"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 func open(t *testing.T, addr string, o claimlock.Options) *claimlock.Lock {

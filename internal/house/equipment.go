@@ -9,11 +9,7 @@ import (
 
 // equipment are the folders that tests are made of, with what lies in them. So is a
 // folder whose name ends in "test".
-var equipment = []string{
-	"bench", "reclaim/sim", "reclaim/incidents", "adopt/sim",
-	"internal/clients", "internal/cluster", "internal/crash", "internal/doubt", "internal/failpoint", "internal/house",
-	"internal/instance", "internal/interleave", "internal/mutation", "internal/servers",
-}
+var equipment = []string{"bench", "internal/house", "internal/instance", "test"}
 
 // Equipment reports files of the product that import test equipment. A file behind a
 // build tag belongs to a build for tests.

@@ -13,28 +13,21 @@ const Module = "github.com/lethe-storage/lethe"
 // rooms give every folder its rank; a folder belongs to the room with the
 // longest matching name. A package imports its own room and rooms of a lower
 // rank only. Rooms of equal rank do not know each other: object and reclaim
-// meet in rows, not in calls. Ranks of internal packages are derived.
+// meet in rows, not in calls. Ranks of internal packages
+// and of test equipment are derived.
 var rooms = map[string]int{
 	"": 0,
-	// Lifecycle rules are values, which the ledger evaluates where it writes.
-	"lifecycle": 5,
-	// So are receipts of deletion, which the ledger writes where it deletes.
-	"receipt": 5,
-	"blob":    10, "meta": 10, "cache": 10,
+	// Values: lifecycle rules, which the ledger evaluates where it writes; receipts of
+	// deletion, which it writes where it deletes; plans, schedules, and how fast the
+	// engine may go.
+	"lifecycle": 5, "receipt": 5, "reclaim/plan": 5, "reclaim/schedule": 5, "reclaim/throttle": 5,
+	// The contracts, and the ledger's two engines.
+	"blob": 10, "ledger": 10, "cache": 10,
+	"ledger/memledger": 11, "ledger/sqlledger": 12,
 	"object": 20, "reclaim": 20, "placement": 20, "adopt": 20,
-	// The simulation drives the real object and reclaim code together.
-	"reclaim/sim": 25,
-	// A plan is a value: who makes and who applies one know it.
-	"reclaim/plan": 5,
-	// So is a schedule.
-	"reclaim/schedule": 5,
-	// The engine asks how fast it may go.
-	"reclaim/throttle": 5,
-	// So do the incidents of others, replayed.
-	"reclaim/incidents": 25,
 	// The suite of ledgers knows the interfaces of those who need them.
-	"meta/metatest": 25,
-	"s3":            30, "paste": 30, "admin": 30,
+	"ledger/ledgertest": 25,
+	"s3":                30, "paste": 30, "admin": 30,
 	// Who may do what is decided in terms of S3; the gateway serves both.
 	"s3/authz": 31, "s3/gateway": 32,
 	"cmd": 40, "bench": 40, "examples": 40,
@@ -90,7 +83,7 @@ func newGraph(files []*File) graph {
 	g := graph{map[string][]string{}}
 	for _, f := range files {
 		room, _ := roomOf(f.Dir())
-		if f.IsTest() || !strings.HasPrefix(room, "internal/") {
+		if f.IsTest() || !isDerived(room) {
 			continue
 		}
 		for _, spec := range f.Go.Imports {
@@ -116,7 +109,7 @@ func (g graph) refuse(f *File, room, path string) string {
 		return ""
 	}
 	have, want := g.rank(room, nil), g.rank(target, nil)
-	if strings.HasPrefix(room, "internal/") {
+	if isDerived(room) {
 		have = rankCommand
 	}
 	if want < have {
@@ -161,10 +154,19 @@ func (g graph) rank(room string, seen []string) int {
 	return r
 }
 
-// roomOf returns the room of a folder; "internal/x" for internal packages.
+// isDerived reports whether the room ranks above whatever it imports: internal packages
+// and test equipment.
+func isDerived(room string) bool {
+	return strings.HasPrefix(room, "internal/") || strings.HasPrefix(room, "test/")
+}
+
+// roomOf returns the room of a folder; "internal/x" for internal packages, "test/x" for
+// test equipment.
 func roomOf(dir string) (string, bool) {
-	if rest, ok := strings.CutPrefix(dir, "internal/"); ok {
-		return "internal/" + strings.SplitN(rest, "/", 2)[0], true
+	for _, root := range []string{"internal", "test"} {
+		if rest, ok := strings.CutPrefix(dir, root+"/"); ok {
+			return root + "/" + strings.SplitN(rest, "/", 2)[0], true
+		}
 	}
 	names := make([]string, 0, len(rooms))
 	for name := range rooms {

@@ -15,7 +15,7 @@ type sample struct {
 
 // one makes a sample of one file in a room without rules of its own.
 func one(name, src string, want int) sample {
-	return sample{name, map[string]string{"meta/x.go": src}, want}
+	return sample{name, map[string]string{"object/x.go": src}, want}
 }
 
 // TestEveryRuleCanFail holds each rule against sources that break it and
@@ -75,12 +75,12 @@ func sizeSamples() map[string][]sample {
 			one("one too long", head+body(61), 1),
 			one("the doc comment does not count", head+"// f.\n// Long.\n"+body(60), 0),
 			one("literal outside of functions", head+"var v = "+strings.Replace(body(61), "f()", "()", 1), 1),
-			{"tests too", map[string]string{"meta/x_test.go": head + body(61)}, 1},
+			{"tests too", map[string]string{"object/x_test.go": head + body(61)}, 1},
 		},
 		"median function length": {
 			one("ten", head+body(10), 0),
 			one("eleven", head+body(11), 1),
-			{"tests do not count", map[string]string{"meta/x_test.go": head + body(30)}, 0},
+			{"tests do not count", map[string]string{"object/x_test.go": head + body(30)}, 0},
 			{"nothing at all", map[string]string{"README.md": "x"}, 0},
 		},
 		"file length": {
@@ -110,12 +110,12 @@ func docSamples() map[string][]sample {
 			one("none", "package x\n", 1),
 			one("another name", "// Package y is not here.\npackage x\n", 1),
 			one("a directive is none", "//go:build deps\n\npackage x\n", 1),
-			{"two", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "meta/b.go": "// Package x is b.\npackage x\n"}, 1},
-			{"one of two", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "meta/b.go": "package x\n"}, 0},
-			{"same name elsewhere", map[string]string{"meta/a.go": "// Package x is a.\npackage x\n", "blob/b.go": "package x\n"}, 1},
+			{"two", map[string]string{"object/a.go": "// Package x is a.\npackage x\n", "object/b.go": "// Package x is b.\npackage x\n"}, 1},
+			{"one of two", map[string]string{"object/a.go": "// Package x is a.\npackage x\n", "object/b.go": "package x\n"}, 0},
+			{"same name elsewhere", map[string]string{"object/a.go": "// Package x is a.\npackage x\n", "blob/b.go": "package x\n"}, 1},
 			{"command", map[string]string{"cmd/x/main.go": "// Command x does it.\npackage main\n"}, 0},
-			{"external test", map[string]string{"meta/x_test.go": "package x_test\n"}, 0},
-			{"external test with one", map[string]string{"meta/x_test.go": "// Package x tests.\npackage x_test\n"}, 1},
+			{"external test", map[string]string{"object/x_test.go": "package x_test\n"}, 0},
+			{"external test with one", map[string]string{"object/x_test.go": "// Package x tests.\npackage x_test\n"}, 1},
 		},
 		"exported docs": {
 			one("documented", "package x\n\n// F does.\nfunc F() {}\n\n// T is.\ntype T int\n\n// M does.\nfunc (t *T) M() {}\n", 0),
@@ -125,7 +125,7 @@ func docSamples() map[string][]sample {
 			one("groups", "package x\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n\nvar (\n\tC = 1 // c\n\t// D is.\n\tD = 2\n\tE = 3\n)\n", 1),
 			one("types in a group need their own", "package x\n\n// All.\ntype (\n\tA int\n\t// B is.\n\tB int\n)\n", 1),
 			one("generic receiver", "package x\n\n// T is.\ntype T[A, B any] struct{}\n\nfunc (t *T[A, B]) M() {}\n", 1),
-			{"commands and tests", map[string]string{"cmd/x/a.go": "package main\n\nfunc F() {}\n", "meta/x_test.go": "package x\n\nfunc F() {}\n"}, 0},
+			{"commands and tests", map[string]string{"cmd/x/a.go": "package main\n\nfunc F() {}\n", "object/x_test.go": "package x\n\nfunc F() {}\n"}, 0},
 		},
 	}
 }
@@ -144,21 +144,21 @@ func importSamples() map[string][]sample {
 		return sample{name, map[string]string{path: src}, want}
 	}
 	return map[string][]sample{"equipment": {
-		at("the product", "object/x.go", importing("internal/failpoint", "blob/blobtest", "reclaim/sim"), 3),
-		at("its tests", "object/x_test.go", importing("internal/failpoint"), 0),
-		at("other equipment", "bench/x.go", importing("internal/servers", "reclaim/sim/x"), 0),
-		at("a build for tests", "cmd/x/x.go", "//go:build failpoints\n\n"+importing("internal/failpoint"), 0),
-		at("a build without them", "cmd/x/x.go", "//go:build !failpoints && linux\n\n"+importing("internal/failpoint"), 1),
+		at("the product", "object/x.go", importing("test/failpoint", "blob/blobtest", "test/sim"), 3),
+		at("its tests", "object/x_test.go", importing("test/failpoint"), 0),
+		at("other equipment", "bench/x.go", importing("test/servers", "test/sim/x"), 0),
+		at("a build for tests", "cmd/x/x.go", "//go:build failpoints\n\n"+importing("test/failpoint"), 0),
+		at("a build without them", "cmd/x/x.go", "//go:build !failpoints && linux\n\n"+importing("test/failpoint"), 1),
 	}, "imports": {
-		at("down", "object/x.go", importing("meta", "blob", ""), 0),
+		at("down", "object/x.go", importing("ledger", "blob", ""), 0),
 		at("within the room", "blob/memblob/x.go", importing("blob", "blob/blobtest"), 0),
-		at("up", "meta/x.go", importing("object"), 1),
+		at("up", "ledger/x.go", importing("object"), 1),
 		at("sideways", "object/x.go", importing("reclaim"), 1),
 		at("sideways in a test", "reclaim/x_test.go", importing("object"), 1),
-		at("the simulation joins both", "reclaim/sim/x.go", importing("object", "reclaim"), 0),
-		at("the engine does not know its simulation", "reclaim/x.go", importing("reclaim/sim"), 1),
-		at("an external test runs a suite", "meta/x_test.go", strings.Replace(importing("meta/metatest"), "package x", "package x_test", 1), 0),
-		at("an internal test runs a suite", "meta/x_test.go", importing("meta/metatest"), 1),
+		at("the simulation joins both", "test/sim/x.go", importing("object", "reclaim"), 0),
+		at("the engine does not know the front", "reclaim/x.go", importing("s3"), 1),
+		at("an external test runs a suite", "object/x_test.go", strings.Replace(importing("ledger/ledgertest"), "package x", "package x_test", 1), 0),
+		at("an internal test runs a suite", "object/x_test.go", importing("ledger/ledgertest"), 1),
 		at("root imports ours", "lethe.go", importing("blob"), 1),
 		at("root imports others", "lethe.go", "package x\n\nimport _ \"pgregory.net/rapid\"\n", 1),
 		at("root imports the standard library", "lethe.go", "package x\n\nimport _ \"encoding/json\"\n", 0),
@@ -174,11 +174,11 @@ func importSamples() map[string][]sample {
 		at("command imports internal", "cmd/x/x.go", importing("internal/a", "s3", "reclaim"), 0),
 		at("internal imports a command", "internal/a/x.go", importing("cmd/x"), 1),
 		{"internal stands above what it imports", map[string]string{
-			"internal/a/x.go": importing("object"), "meta/x.go": importing("internal/a")}, 1},
+			"internal/a/x.go": importing("object"), "object/x.go": importing("internal/a")}, 1},
 		{"through another internal package", map[string]string{
-			"internal/a/x.go": importing("internal/b"), "internal/b/x.go": importing("object"), "meta/x.go": importing("internal/a")}, 1},
+			"internal/a/x.go": importing("internal/b"), "internal/b/x.go": importing("object"), "object/x.go": importing("internal/a")}, 1},
 		{"internal of its own rank", map[string]string{
-			"internal/a/x.go": importing(""), "meta/x.go": importing("internal/a"), "internal/a/x_test.go": importing("object")}, 0},
+			"internal/a/x.go": importing(""), "object/x.go": importing("internal/a"), "internal/a/x_test.go": importing("object")}, 0},
 	}}
 }
 
@@ -190,7 +190,7 @@ func banSamples() map[string][]sample {
 			one("dot", "package x\n\nimport . \"time\"\n\nvar a = Now()\n", 1),
 			one("timers", "package x\n\nimport \"time\"\n\nvar a, b = time.NewTicker(time.Second), time.After(1)\n", 0),
 			one("another Now", "package x\n\nvar a = clock.Now()\n", 0),
-			{"tests too", map[string]string{"meta/x_test.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
+			{"tests too", map[string]string{"object/x_test.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
 			{"where it is allowed", map[string]string{"time.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
 			{"an example's own clock", map[string]string{"examples/pastebin/paste/clock.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 0},
 			{"beside an example's clock", map[string]string{"examples/pastebin/paste/x.go": "package x\n\nimport \"time\"\n\nvar a = time.Now()\n"}, 1},
@@ -199,14 +199,14 @@ func banSamples() map[string][]sample {
 			one("text", "package x\n\nimport _ \"text/template\"\n", 1),
 			one("html, by another name", "package x\n\nimport page \"html/template\"\n\nvar _ page.HTML\n", 1),
 			one("escaping", "package x\n\nimport _ \"html\"\n", 0),
-			{"tests may", map[string]string{"meta/x_test.go": "package x\n\nimport _ \"text/template\"\n"}, 0},
+			{"tests may", map[string]string{"object/x_test.go": "package x\n\nimport _ \"text/template\"\n"}, 0},
 		},
 		"randomness": {
 			one("global", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n", 1),
 			one("old global", "package x\n\nimport \"math/rand\"\n\nvar a = rand.Intn(3)\n", 1),
 			one("seeded", "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.New(rand.NewPCG(1, 2))\n", 0),
 			one("crypto", "package x\n\nimport \"crypto/rand\"\n\nvar a = rand.Reader\n", 0),
-			{"tests may", map[string]string{"meta/x_test.go": "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n"}, 0},
+			{"tests may", map[string]string{"object/x_test.go": "package x\n\nimport \"math/rand/v2\"\n\nvar a = rand.IntN(3)\n"}, 0},
 		},
 		"suppressions": {
 			one("two linters", "package x\n\nvar a int //nolint:all\n\n//lint:ignore U1000 because\nvar b int\n", 2),
@@ -240,8 +240,8 @@ func textSamples() map[string][]sample {
 			one("without the last newline", "package x\n\nvar a int", 1),
 		},
 		"file names": {
-			{"vague", map[string]string{"meta/utils.go": "package x\n", "meta/helpers_test.go": "package x\n"}, 2},
-			{"telling", map[string]string{"meta/claims.go": "package x\n"}, 0},
+			{"vague", map[string]string{"object/utils.go": "package x\n", "object/helpers_test.go": "package x\n"}, 2},
+			{"telling", map[string]string{"object/claims.go": "package x\n"}, 0},
 		},
 		"links": {
 			{"pages", map[string]string{

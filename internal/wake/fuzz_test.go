@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lethe-storage/lethe"
-	"github.com/lethe-storage/lethe/internal/clocktest"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 // FuzzMessage: whatever comes over the channel, this instance is woken for no

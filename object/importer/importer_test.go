@@ -19,8 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/memblob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/object/importer"
 )
@@ -39,7 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, root: t.TempDir()}
-	db := memmeta.New(meta.Options{Clock: lethe.SystemClock{}})
+	db := memledger.New(ledger.Options{Clock: lethe.SystemClock{}})
 	who, err := db.Identity(t.Context())
 	w.must(err)
 	_, err = db.AddBackend(t.Context(), ledger.Backend{ID: "memory"})

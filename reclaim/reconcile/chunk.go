@@ -73,7 +73,7 @@ func (n *names) key(r row) []byte {
 // chunk is the blobs of one backend in a range of ids, in the order of their keys.
 type chunk struct {
 	rows []row
-	// low is the place before it, high its last blob; high is meta.WalkDone if no
+	// low is the place before it, high its last blob; high is ledger.WalkDone if no
 	// more follows.
 	low, high lethe.ID
 }

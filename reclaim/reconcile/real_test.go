@@ -17,12 +17,12 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/blob/s3blob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
-	"github.com/lethe-storage/lethe/internal/servers"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/test/clocktest"
+	"github.com/lethe-storage/lethe/test/servers"
 )
 
 // place is a real backend, and how somebody else writes to it.
@@ -85,7 +85,7 @@ type reality struct {
 	*testing.T
 	place
 	at     *clocktest.Clock
-	db     *meta.DB
+	db     *sqlledger.DB
 	id     lethe.ID // of the store
 	stores map[string]blob.Store
 	guard  *reclaim.Guard
@@ -94,7 +94,7 @@ type reality struct {
 func newReality(t *testing.T, p place) *reality {
 	t.Helper()
 	r := &reality{T: t, place: p, at: clocktest.At(lethe.SystemClock{}.Now()), stores: map[string]blob.Store{"main": p.store}}
-	db, err := meta.Open(t.Context(), meta.Memory, meta.Options{Clock: r.at, ReadGrace: time.Minute, LateWindow: time.Hour})
+	db, err := sqlledger.Open(t.Context(), sqlledger.Memory, ledger.Options{Clock: r.at, ReadGrace: time.Minute, LateWindow: time.Hour})
 	r.must(err)
 	t.Cleanup(func() { _ = db.Close() })
 	store, err := db.Identity(t.Context())

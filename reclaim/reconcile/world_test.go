@@ -13,12 +13,11 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/blobtest"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
-	"github.com/lethe-storage/lethe/meta/memmeta"
+	"github.com/lethe-storage/lethe/ledger/memledger"
 	"github.com/lethe-storage/lethe/reclaim"
 	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 const (
@@ -32,7 +31,7 @@ type world struct {
 	*testing.T
 	ctx    context.Context
 	clock  *clocktest.Clock
-	ledger *memmeta.DB
+	ledger *memledger.DB
 	main   *memblob.Store
 	spare  *memblob.Store
 	fault  func(blobtest.Call) blobtest.Fault
@@ -50,7 +49,7 @@ func newWorld(t *testing.T) *world {
 		T: t, ctx: t.Context(), clock: clocktest.At(1_000_000_000_000_000), main: memblob.New(memblob.Options{}), spare: memblob.New(memblob.Options{}),
 		fault: func(blobtest.Call) blobtest.Fault { return blobtest.Fault{} }, set: func(*reconcile.Options) {},
 	}
-	w.ledger = memmeta.New(meta.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
+	w.ledger = memledger.New(ledger.Options{Clock: w.clock, ReadGrace: time.Minute, LateWindow: time.Hour})
 	w.stores = map[string]blob.Store{
 		"main":  blobtest.NewFaulty(w.main, func(c blobtest.Call) blobtest.Fault { return w.fault(c) }),
 		"spare": w.spare,

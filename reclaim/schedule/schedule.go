@@ -23,8 +23,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lethe-storage/lethe"
 	"github.com/netresearch/go-cron"
+
+	"github.com/lethe-storage/lethe"
 )
 
 // Spec is a schedule in its parts, as a configuration names them. Either Every

@@ -5,5 +5,5 @@
 //
 // Decisions are pure: level.go, latency.go and load.go change a value by a sample and
 // the time at which it was taken. controller.go and limits.go hold the lock, read the
-// clock and wait. Limits on what may be deleted at all are not here: see package meta.
+// clock and wait. Limits on what may be deleted at all are not here: see package ledger.
 package throttle

@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/s3/authz"
 )
 
-// A key whose list has meta.AccountBuckets is an account: it makes buckets of any
+// A key whose list has ledger.AccountBuckets is an account: it makes buckets of any
 // name that is free, owns them, and may use what access control lists and policies
 // of other buckets grant it by its id. What it may do in a bucket that is not in its
 // list is decided by versitygw alone, from the bucket's list and policy; here, where

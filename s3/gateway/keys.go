@@ -17,7 +17,7 @@ import (
 // where the store is touched: every operation names its bucket and whether it
 // writes, and a key that does not have the bucket in its list is refused, copy
 // sources included. Neither access control lists nor policies widen that, unless
-// the list has meta.AccountBuckets: see accounts.go. And in versitygw, which asks
+// the list has ledger.AccountBuckets: see accounts.go. And in versitygw, which asks
 // for the bucket's access control list and policy before each operation: there the
 // key's list appears as one more grant, so that an explicit Deny in the policy
 // still holds.

@@ -24,12 +24,12 @@ import (
 	"github.com/lethe-storage/lethe"
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/memblob"
-	"github.com/lethe-storage/lethe/internal/clocktest"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
+	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
 const (
@@ -44,7 +44,7 @@ var root = gateway.Credentials{Access: "rootkey", Secret: "rootsecret-rootsecret
 
 // world is the one server of this package's tests, over a real ledger.
 type world struct {
-	db    *meta.DB
+	db    *sqlledger.DB
 	disk  *memblob.Store
 	store *object.Store
 	clock *clocktest.Ahead
@@ -97,7 +97,7 @@ func newWorld(dir string) (*world, error) {
 	w := &world{disk: memblob.New(memblob.Options{}), clock: &clocktest.Ahead{}}
 	ctx := context.Background()
 	var err error
-	w.db, err = meta.Open(ctx, dir+"/ledger.db", meta.Options{Clock: w.clock})
+	w.db, err = sqlledger.Open(ctx, dir+"/ledger.db", ledger.Options{Clock: w.clock})
 	if err != nil {
 		return nil, err
 	}

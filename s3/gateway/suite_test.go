@@ -15,7 +15,7 @@ import (
 	"github.com/lethe-storage/lethe/blob"
 	"github.com/lethe-storage/lethe/blob/fsblob"
 	"github.com/lethe-storage/lethe/ledger"
-	"github.com/lethe-storage/lethe/meta"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
 	"github.com/lethe-storage/lethe/object"
 	"github.com/lethe-storage/lethe/s3"
 	"github.com/lethe-storage/lethe/s3/gateway"
@@ -103,7 +103,7 @@ func serveSuites(ctx context.Context, t *testing.T, o suiteServer) {
 
 // suiteStore opens an empty store on SQLite and files.
 func suiteStore(ctx context.Context, t *testing.T) (store *object.Store, closeStore func()) {
-	db, err := meta.Open(ctx, t.TempDir()+"/ledger.db", meta.Options{})
+	db, err := sqlledger.Open(ctx, t.TempDir()+"/ledger.db", ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,279 @@
+package adoption
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/blob/s3blob"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// files is an application with a row for each of its objects.
+type files struct {
+	*Adoption
+	t      *testing.T
+	db     *pgxpool.Pool
+	s3     *s3.Client
+	bucket string
+
+	gateway *servers.S3Server
+}
+
+// newFiles describes the application; edit changes the rules.
+func newFiles(t *testing.T, edit func(*adopt.KeySpec)) *files {
+	t.Helper()
+	return newCollection(t, edit, adopt.Collection{})
+}
+
+// newCollection describes the application in a collection that has other things beside
+// its rules.
+func newCollection(t *testing.T, edit func(*adopt.KeySpec), c adopt.Collection) *files {
+	t.Helper()
+	gateway, database := servers.NewVersityGW(t), servers.Postgres(t)
+	f := &files{t: t, s3: gateway.Client(), bucket: gateway.Bucket(t), gateway: gateway}
+	var err error
+	if f.db, err = pgxpool.New(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.db.Close)
+	f.exec(`CREATE TABLE files (id int PRIMARY KEY, object_key text)`)
+	now, hour := adopt.Duration(0), adopt.Duration(time.Hour)
+	spec := adopt.KeySpec{Query: "SELECT object_key FROM files", MinAge: &now, Retention: &hour}
+	if edit != nil {
+		edit(&spec)
+	}
+	c.Kind, c.Mode, c.Bucket, c.Prefix, c.Keys = adopt.OfKeys, adopt.Reclaim, "main", "files/", &spec
+	d := &adopt.Description{
+		Database: database,
+		Buckets: map[string]adopt.BucketSpec{"main": {
+			Endpoint: gateway.Endpoint, Region: gateway.Region, Bucket: f.bucket, AccessKey: gateway.Access, SecretKey: gateway.Secret, PathStyle: true,
+		}},
+		Collections: map[string]adopt.Collection{"files": c},
+	}
+	if f.Adoption, err = Open(t.Context(), d, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := f.DB.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *files) exec(text string, args ...any) {
+	f.t.Helper()
+	if _, err := f.db.Exec(f.t.Context(), text, args...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// put stores objects below files/, and row inserts rows that name them.
+func (f *files) put(names ...string) {
+	f.t.Helper()
+	for _, n := range names {
+		key := "files/" + n
+		if _, err := f.s3.PutObject(f.t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: strings.NewReader(n)}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// lose removes an object as if somebody's delete took effect.
+func (f *files) lose(name string) {
+	f.t.Helper()
+	if _, err := f.s3.DeleteObject(f.t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: aws.String("files/" + name)}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *files) row(names ...string) {
+	f.t.Helper()
+	for _, n := range names {
+		f.exec(`INSERT INTO files SELECT coalesce(max(id), 0) + 1, $1 FROM files`, "files/"+n)
+	}
+}
+
+// waited lets the retention of what is on record pass.
+func (f *files) waited() { f.exec(`UPDATE lethe.orphans SET since_at = since_at - 7200000000`) }
+
+// passes runs the comparison and demands its counts.
+func (f *files) passes(want map[string]int64) {
+	f.t.Helper()
+	counts, err := f.Loop.Once(f.t.Context(), nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for what, n := range want {
+		if got := counts["keys files"][what]; got != n {
+			f.t.Errorf("%s: %d, want %d of %v", what, got, n, counts)
+		}
+	}
+}
+
+// left demands which objects there are.
+func (f *files) left(names ...string) {
+	f.t.Helper()
+	out, err := f.s3.ListObjectsV2(f.t.Context(), &s3.ListObjectsV2Input{Bucket: &f.bucket})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var got []string
+	for _, o := range out.Contents {
+		got = append(got, strings.TrimPrefix(*o.Key, "files/"))
+	}
+	if !slices.Equal(got, names) {
+		f.t.Errorf("there are %q, want %q", got, names)
+	}
+}
+
+// An object without a row goes after the retention; one that got a row meanwhile, or
+// that was put anew, does not. A row without its object is told of.
+func TestKeysBothWays(t *testing.T) {
+	odd := "m ü?%2F+&.txt"
+	f := newFiles(t, nil)
+	f.put("a", "b", odd, "orphan", "rescued", "z")
+	f.row("a", "b", odd, "lost", "z")
+	f.passes(map[string]int64{"orphans": 2, "objects": 0, "missing": 1})
+	f.left("a", "b", odd, "orphan", "rescued", "z")
+	f.waited()
+	f.row("rescued")
+	f.passes(map[string]int64{"orphans": 1, "objects": 1, "missing": 1})
+	f.left("a", "b", odd, "rescued", "z")
+	f.passes(map[string]int64{"orphans": 0, "objects": 0})
+	var receipts int
+	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.receipts WHERE keys LIKE '%files/orphan%'`).Scan(&receipts); err != nil || receipts != 1 {
+		t.Errorf("%d receipts, %v, want 1", receipts, err)
+	}
+}
+
+// An orphan that is put anew is as good as new: its retention begins again.
+func TestKeysPutAnew(t *testing.T) {
+	f := newFiles(t, nil)
+	f.put("a", "orphan")
+	f.row("a")
+	f.passes(map[string]int64{"orphans": 1})
+	f.waited()
+	// As if it had been put before: the bucket tells seconds.
+	f.exec(`UPDATE lethe.orphans SET modified = modified - 1000000`)
+	f.passes(map[string]int64{"orphans": 1, "objects": 0})
+	f.left("a", "orphan")
+}
+
+// Without rows, or with suddenly far fewer, nothing is touched.
+func TestKeysFewRows(t *testing.T) {
+	none := adopt.Duration(0)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention = &none })
+	f.put("a", "b", "c", "d")
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrFewRows) {
+		t.Fatalf("no rows: %v", err)
+	}
+	f.row("a", "b", "c", "d")
+	f.passes(map[string]int64{"orphans": 0})
+	f.exec(`DELETE FROM files WHERE object_key <> 'files/a'`)
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrFewRows) {
+		t.Fatalf("a quarter of the rows: %v", err)
+	}
+	f.left("a", "b", "c", "d")
+	f.exec(`UPDATE files SET object_key = '/' || object_key`)
+	f.exec(`INSERT INTO files SELECT n, '/files/' || n FROM generate_series(100, 200) AS n`)
+	if _, err := f.Loop.Once(t.Context(), nil); !errors.Is(err, adopt.ErrFewRows) {
+		t.Fatalf("rows name keys elsewhere: %v", err)
+	}
+	f.left("a", "b", "c", "d")
+}
+
+// Objects whose names cannot be asked for unmistakably stay, and stop nothing.
+func TestKeysThatAreNoKeys(t *testing.T) {
+	none := adopt.Duration(0)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention = &none })
+	f.put("a", "orphan")
+	f.row("a")
+	for _, name := range []string{"line\nbreak", "b\\slash"} {
+		if err := os.WriteFile(f.gateway.Path(f.bucket, "files/"+name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.passes(map[string]int64{"orphans": 1, "objects": 1})
+	f.passes(map[string]int64{"orphans": 0, "objects": 0})
+}
+
+// A run deletes so many objects at most.
+func TestKeysMost(t *testing.T) {
+	none := adopt.Duration(0)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Retention, s.Most = &none, 2 })
+	f.put("a", "b", "c", "d")
+	f.row("a")
+	f.passes(map[string]int64{"orphans": 3, "objects": 2})
+	f.left("a", "d")
+}
+
+// What is only young is no orphan, and a report changes nothing.
+func TestKeysReport(t *testing.T) {
+	hour := adopt.Duration(time.Hour)
+	f := newFiles(t, func(s *adopt.KeySpec) { s.MinAge = &hour })
+	f.put("a", "young")
+	f.row("a", "lost")
+	f.passes(map[string]int64{"orphans": 0})
+	k, err := f.Keys(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Rules.MinAge = 0
+	reports(t, k)
+	var known int
+	if err := f.db.QueryRow(t.Context(), `SELECT count(*) FROM lethe.orphans`).Scan(&known); err != nil || known != 0 {
+		t.Errorf("%d orphans are on record, %v", known, err)
+	}
+	if err := f.Remove(t.Context(), false); err != nil { // as before the first run
+		t.Fatal(err)
+	}
+	reports(t, k)
+	explains(t, f.Adoption, "files", "files/a", "a row names object files/a")
+	if installed, err := f.DB.Installed(t.Context()); err != nil || installed {
+		t.Errorf("a report makes Lethe's tables: %v, %v", installed, err)
+	}
+}
+
+// reports demands an orphan and an object that is missing.
+func reports(t *testing.T, k *adopt.Keys) {
+	t.Helper()
+	var orphans, missing []string
+	err := k.Report(t.Context(), func(list []adopt.OrphanObject) {
+		for _, o := range list {
+			orphans = append(orphans, fmt.Sprint(o.Key, " ", o.Size))
+		}
+	}, func(keys []string) { missing = append(missing, keys...) })
+	if err != nil || !slices.Equal(orphans, []string{"files/young 5"}) || !slices.Equal(missing, []string{"files/lost"}) {
+		t.Errorf("orphans %q, missing %q, %v", orphans, missing, err)
+	}
+}
+
+// A collection has one store, whoever asks: what it has learned of its service is not
+// asked for anew.
+func TestBucketsAreOpenedOnce(t *testing.T) {
+	f := newFiles(t, nil)
+	if _, err := f.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k, err := f.Keys(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := f.Adoption.bucket(t.Context(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Store != adopt.KeyStore(store) || store.(*s3blob.Store).Capabilities().ProbedAt == 0 {
+		t.Error("a store was opened anew, and knows nothing of its service")
+	}
+}

@@ -1,0 +1,117 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/examples/pastebin/paste"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// A collection whose table is not there, or goes later, keeps no other from working.
+func TestUnusableCollections(t *testing.T) {
+	gateway := servers.VersityGW(t)
+	p := place{gateway, servers.Postgres(t), servers.NewRedis(t).Addr, gateway.Bucket(t)}
+	store := p.open(t)
+	p.adopt(t, Options{}, func(*adopt.Collection) {})
+	d, err := describe(p.env(), func(*adopt.Collection) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := adopt.Rows{Table: "nowhere", Key: "id", End: "ends_at"}
+	d.Collections["ghosts"] = adopt.Collection{Mode: adopt.Reclaim, Rows: rows}
+	d.Collections["links"] = adopt.Collection{Mode: adopt.Reclaim, Bucket: "main", Prefix: "links/", Kind: adopt.OfKeys, Keys: &adopt.KeySpec{Query: "SELECT no_column FROM pastes"}}
+	a, err := Open(t.Context(), d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	if err := a.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := a.Check(t.Context())
+	if err != nil || !adopt.Problems(found["ghosts"]) || !adopt.Problems(found["links"]) || adopt.Problems(found["pastes"]) {
+		t.Errorf("a check finds %v, %v", found, err)
+	}
+	if err := paste.Fill(t.Context(), store, paste.Filling{Pastes: 10, TTL: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := a.Loop.Once(t.Context(), nil)
+	if err != nil || counts["expire pastes"]["rows"] != 10 {
+		t.Errorf("a run did %v, %v", counts, err)
+	}
+	backlogs, err := a.Backlogs(t.Context())
+	if err != nil || len(backlogs) != 3 {
+		t.Fatalf("%v, %v", backlogs, err)
+	}
+	for _, b := range backlogs {
+		if known := b.Problem == ""; known != (b.Collection == "pastes") {
+			t.Errorf("of %s it is known: %q", b.Collection, b.Problem)
+		}
+	}
+	if idle := a.Idle(); !slices.Equal(idle, []string{"ghosts", "links"}) {
+		t.Errorf("%v are not worked on", idle)
+	}
+	if err := a.Unknown(a.Description.Names(), "links/x"); !strings.Contains(err.Error(), "no_column") || !strings.Contains(err.Error(), "belong to collection links") {
+		t.Errorf("of a key that a collection may have that could not be asked: %v", err)
+	}
+	if err := a.Remove(t.Context(), false); err == nil || !strings.Contains(err.Error(), "--forget") {
+		t.Errorf("all was removed, though objects may be left: %v", err)
+	}
+	delete(d.Collections, "pastes")
+	none, err := Open(t.Context(), d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = none.Close() })
+	if err := none.Run(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("nothing can be used, and it runs: %v", err)
+	}
+}
+
+// A query that cannot be run is a problem of its collection, and keeps no other from working.
+func TestQueriesThatFail(t *testing.T) {
+	f := newFiles(t, func(s *adopt.KeySpec) { s.Query = "SELECT object_key || 1 / (id - id) FROM files" })
+	f.put("a")
+	f.row("a")
+	if err := f.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := f.Check(t.Context())
+	if err != nil || !strings.Contains(fmt.Sprint(found["files"]), "division by zero") || !adopt.Problems(found["files"]) {
+		t.Errorf("a check finds %v, %v", found, err)
+	}
+	if idle := f.Idle(); !slices.Equal(idle, []string{"files"}) {
+		t.Errorf("%v are not worked on", idle)
+	}
+}
+
+// A collection whose table is made later is noticed while others are worked on.
+func TestUnusableIsTakenUp(t *testing.T) {
+	s := newLiteSite(t)
+	s.Description.Collections["late"] = adopt.Collection{Mode: adopt.Reclaim, Rows: adopt.Rows{Table: "late", Key: "id", End: "ends", Zone: "UTC"}}
+	a, err := Open(t.Context(), s.Description, Options{Recheck: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(context.WithoutCancel(t.Context()), "") }()
+	select {
+	case err := <-ran:
+		t.Fatalf("it ended while the table is not there: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := s.app.Exec(`CREATE TABLE late (id integer PRIMARY KEY, ends text)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ran; !errors.Is(err, ErrFits) {
+		t.Errorf("once the table is there it ends with %v", err)
+	}
+}

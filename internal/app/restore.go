@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/ledger/sqlledger"
+)
+
+// Restored says what a restore made.
+type Restored struct {
+	Store ledger.Store
+	// Kept is where the ledger that lay there is now; empty if there was none.
+	Kept string
+}
+
+// Restore puts a backup of the ledger into the data folder, which it makes if
+// need be: checked, with a new identity, and with the deletes on all backends
+// held. The folder changes only once that is done. A ledger that lies there is
+// refused, or with replace kept under another name. Errors: ErrInUse,
+// lethe.ErrCorrupt.
+func Restore(ctx context.Context, c *config.Config, file string, replace bool) (out Restored, err error) {
+	if c.Database.On() {
+		return out, errors.New("the ledger is in PostgreSQL; restore it with its tools (pg_restore, or a base backup); " +
+			"then, before a server uses it, run \"lethe ledger accept\", which stops deletes until \"lethe backend accept\"")
+	}
+	if err := sqlledger.CheckFile(ctx, file); err != nil {
+		return out, fmt.Errorf("%s is not a valid backup: %w", file, err)
+	}
+	lock, err := LockDataDir(c.DataDir, true)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	path := LedgerPath(c.DataDir)
+	if exists(path) && !replace {
+		return out, fmt.Errorf("%s has a ledger already: restore into another folder, or add --replace to keep the old one under another name", c.DataDir)
+	}
+	fresh := path + ".restoring"
+	defer func() { err = errors.Join(err, removeLedger(fresh)) }()
+	if err := errors.Join(removeLedger(fresh), copyFile(file, fresh)); err != nil {
+		return out, err
+	}
+	if out.Store, err = sqlledger.Accept(ctx, fresh, ledger.Options{}); err != nil {
+		return out, err
+	}
+	if exists(path) {
+		out.Kept = path + ".replaced-" + string(lethe.RandomID(lethe.SystemClock{}.Now()))
+		if err := moveLedger(path, out.Kept); err != nil {
+			return out, err
+		}
+	}
+	if err := moveLedger(fresh, path); err != nil {
+		return out, err
+	}
+	return out, syncFolder(c.DataDir)
+}
+
+// AcceptLedger gives the ledger of the configuration a new identity, and holds the deletes
+// on all backends until a person accepts: it was restored or copied by other means
+// than Restore. Errors: ErrInUse, ErrNoStore, and those of opening it.
+func AcceptLedger(ctx context.Context, c *config.Config) (out ledger.Store, err error) {
+	if c.Database.On() {
+		url, o, err := database(c.Database)
+		if err != nil {
+			return out, err
+		}
+		return sqlledger.AcceptPostgres(ctx, url, ledger.Options{}, sqlledger.Postgres(o))
+	}
+	lock, err := LockDataDir(c.DataDir, false)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	path := LedgerPath(c.DataDir)
+	if !exists(path) {
+		return out, fmt.Errorf("%w in %s", ErrNoStore, c.DataDir)
+	}
+	return sqlledger.Accept(ctx, path, ledger.Options{})
+}
+
+// ledgerFiles are what SQLite and the ledger's lock keep beside the file.
+var ledgerFiles = []string{"-wal", "-shm", ".lock", ""}
+
+func removeLedger(path string) error {
+	var errs []error
+	for _, suffix := range ledgerFiles {
+		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// moveLedger moves a closed ledger; its log, if a crash left one, belongs to it.
+func moveLedger(from, to string) error {
+	for _, suffix := range ledgerFiles {
+		if err := os.Rename(from+suffix, to+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}

@@ -1,0 +1,137 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/config"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/reclaim/throttle"
+	"github.com/lethe-storage/lethe/s3"
+	"github.com/lethe-storage/lethe/test/clocktest"
+)
+
+// limited is a store of one backend with a limit, as far as limits go.
+func limited(deletes int) *Store {
+	c := config.Default()
+	c.Backends[0].Limits.DeletesPerSecond = deletes
+	s := &Store{Config: c, worker: "me", watch: &observer{throttle: &throttle.Controller{Clock: lethe.Monotonic{}}}}
+	s.watch.throttle.SetLimits(limitsOf(c))
+	return s
+}
+
+// TestInstancesShareLimits: those that reclaim divide what is allowed; whoever only
+// serves, and this instance's own sign of life, do not count.
+func TestInstancesShareLimits(t *testing.T) {
+	s := limited(300)
+	name := s.Config.Backends[0].Name
+	both, serves := []string{config.RoleServe, config.RoleReclaim}, []string{config.RoleServe}
+	for _, c := range []struct {
+		list []ledger.Instance
+		want int // a batch: what ten seconds allow
+	}{
+		{nil, 3000},
+		{[]ledger.Instance{{ID: "me", Info: ledger.InstanceInfo{Roles: both}}, {ID: "other", Info: ledger.InstanceInfo{Roles: serves}}}, 3000},
+		{[]ledger.Instance{{ID: "a", Info: ledger.InstanceInfo{Roles: both}}, {ID: "b", Info: ledger.InstanceInfo{Roles: both}}}, 1000},
+	} {
+		s.setPeers(c.list)
+		if n, _ := s.watch.throttle.Deletes(name, 1_000_000); n != c.want {
+			t.Errorf("beside %+v a batch has %d, want %d", c.list, n, c.want)
+		}
+	}
+}
+
+// TestLimitsAreReloaded: limits are in use at once, and nothing of them is said to
+// wait for the next start.
+func TestLimitsAreReloaded(t *testing.T) {
+	s := limited(300)
+	next := config.Default()
+	next.Reclaim.Limits.CallsPerSecond = 5
+	rest := *next
+	s.applyLimits(next, &rest)
+	if waiting := config.Changed(s.Config, &rest); len(waiting) > 0 {
+		t.Errorf("%v wait for the next start", waiting)
+	}
+	if all, own := s.limitsOn(""), s.limitsOn(next.Backends[0].Name); all != "5 calls/s" || own != "" {
+		t.Errorf("limits %q and %q", all, own)
+	}
+}
+
+// TestClientLatencyIsNoted: of those of one object or part, by what the server took
+// for them and whether they read or write; of larger ones, of refused ones, and of those
+// that take as long as there is to do, it does not.
+func TestClientLatencyIsNoted(t *testing.T) {
+	const slow = 20 * time.Millisecond
+	for _, c := range []struct {
+		name string
+		s3.RequestEvent
+		want throttle.Kind
+	}{
+		{"a read", s3.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: 4096}, throttle.Reads},
+		{"a description", s3.RequestEvent{Operation: "HeadObject", Served: slow}, throttle.Reads},
+		{"a write", s3.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: 4096}, throttle.Writes},
+		{"a delete", s3.RequestEvent{Operation: "DeleteObject", Served: slow}, throttle.Writes},
+		{"a slow client", s3.RequestEvent{Operation: "GetObject", Served: time.Millisecond, Duration: time.Hour}, ""},
+		{"a large object", s3.RequestEvent{Operation: "GetObject", Served: slow, BytesOut: smallRequest + 1}, ""},
+		{"a large body", s3.RequestEvent{Operation: "PutObject", Served: slow, BytesIn: smallRequest + 1}, ""},
+		{"a refusal", s3.RequestEvent{Operation: "PutObject", Served: slow, Status: 403}, ""},
+		{"a listing", s3.RequestEvent{Operation: "ListObjectsV2", Served: slow}, ""},
+		{"a deletion of many", s3.RequestEvent{Operation: "DeleteObjects", Served: slow}, ""},
+		{"a completion", s3.RequestEvent{Operation: "CompleteMultipartUpload", Served: slow}, ""},
+		{"a copy", s3.RequestEvent{Operation: "CopyObject", Served: slow}, ""},
+	} {
+		clock := clocktest.At(1)
+		w := &observer{throttle: &throttle.Controller{ClientLatency: 1.2, Clock: clock}}
+		requests := func(r s3.RequestEvent) {
+			for range 500 {
+				clock.Advance(10 * time.Millisecond)
+				w.noteLatency(r)
+			}
+		}
+		for _, operation := range []string{"GetObject", "PutObject"} {
+			requests(s3.RequestEvent{Operation: operation, Served: time.Millisecond, Duration: time.Millisecond})
+		}
+		w.throttle.SetPeers([]throttle.Peer{{Reclaiming: true}})
+		requests(c.RequestEvent)
+		if p := w.throttle.Slowed(); p.Requests != c.want {
+			t.Errorf("%s: slowed by %+v, want %q", c.name, p, c.want)
+		}
+	}
+}
+
+// TestRoutinesAreThrottled: every routine goes slower while clients wait, but for
+// those of which the manual says why.
+func TestRoutinesAreThrottled(t *testing.T) {
+	c := config.Default()
+	c.DataDir = t.TempDir() + "/d"
+	c.Backends = append(c.Backends, c.Backends[0])
+	c.Backends[1].Name, c.Backends[1].Path = "second", "second"
+	s, err := OpenStore(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), Clock: lethe.SystemClock{}, Create: true, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Loop.Routines) != len(c.Reclaim.Routines()) {
+		t.Fatalf("%d routines of %d are there", len(s.Loop.Routines), len(c.Reclaim.Routines()))
+	}
+	for _, r := range s.Loop.Routines {
+		name := r.Routine.Name()
+		switch exempt := strings.Contains(string(manual), "`"+name+"` is exempt"); {
+		case exempt != slices.Contains(unthrottled, name):
+			t.Errorf("that %s is exempt is %v by the manual", name, exempt)
+		case exempt == (r.Controller != nil):
+			t.Errorf("%s has the controller %v", name, r.Controller)
+		case !exempt && r.Controller != s.watch.throttle:
+			t.Errorf("%s has another controller than its process", name)
+		}
+	}
+}

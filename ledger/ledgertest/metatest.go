@@ -1,0 +1,416 @@
+// Package ledgertest holds every ledger to one meaning: Run is the conformance
+// suite, Differ makes ledgers live through the same random histories and
+// compares all that can be observed. What both leave open is not part of the
+// contract.
+package ledgertest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/object"
+	"github.com/lethe-storage/lethe/placement"
+	"github.com/lethe-storage/lethe/reclaim"
+	"github.com/lethe-storage/lethe/reclaim/reconcile"
+	"github.com/lethe-storage/lethe/test/clocktest"
+)
+
+// Ledger is all that a ledger has to offer.
+type Ledger interface {
+	objectLedger
+	reclaimLedger
+	placement.Ledger
+	reclaim.TallyLedger
+	reconcile.Ledger
+}
+
+type (
+	objectLedger  = object.Ledger
+	reclaimLedger = reclaim.Ledger
+)
+
+// Open makes an empty ledger. If it is an io.Closer, it is closed after use.
+type Open func(t testing.TB, o ledger.Options) Ledger
+
+func shut(t testing.TB, l Ledger) {
+	if c, ok := l.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+}
+
+// newClock returns a clock at some instant.
+func newClock() *clocktest.Clock {
+	return clocktest.At(lethe.FromTime(time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)))
+}
+
+// IDs is a source of random bits that gives the same again for the same seed.
+type IDs struct{ *rand.ChaCha8 }
+
+// NewIDs returns a source for a seed.
+func NewIDs(seed uint64) *IDs {
+	ids := &IDs{}
+	ids.Seed(seed)
+	return ids
+}
+
+// Seed begins the source anew.
+func (s *IDs) Seed(seed uint64) {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	s.ChaCha8 = rand.NewChaCha8(key)
+}
+
+// The suite's own limits; a test may set others.
+const (
+	readGrace  = 10 * time.Minute
+	lateWindow = time.Hour
+	opsKept    = 24 * time.Hour
+	disk       = "disk"
+	bucketName = "bucket"
+	owner      = "owner"
+)
+
+// world is one ledger under test with its clock.
+type world struct {
+	testing.TB
+	Ledger
+	ctx   context.Context
+	clock *clocktest.Clock
+	ids   *IDs
+}
+
+// test is one behaviour.
+type test struct {
+	name    string
+	run     func(w *world)
+	options func(*ledger.Options)
+}
+
+// Run holds a ledger to the suite.
+func Run(t *testing.T, open Open) {
+	groups := []struct {
+		name  string
+		tests []test
+	}{
+		{"buckets", bucketTests()}, {"intents", intentTests()}, {"late", lateTests()}, {"commit", commitTests()},
+		{"dedup", dedupTests()}, {"conditions", conditionTests()}, {"ttl", ttlTests()},
+		{"delete", deleteTests()}, {"trash", trashTests()}, {"list", listTests()},
+		{"uploads", uploadTests()}, {"complete", completeTests()}, {"rules", ruleTests()}, {"expire", expireTests()}, {"due", dueTests()}, {"turns", turnTests()},
+		{"clean", cleanTests()}, {"reap", reapTests()}, {"guard", guardTests()}, {"verify", verifyTests()},
+		{"solo", soloTests()}, {"receipts", receiptTests()}, {"place", append(placeTests(), placeRaces()...)},
+		{"walks", walkTests()}, {"blocks", blockTests()},
+		{"holds", holdTests()}, {"limits", limitTests()}, {"trust", trustTests()},
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.tests {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					runOne(t, open, c)
+				})
+			}
+		})
+	}
+}
+
+func runOne(t *testing.T, open Open, c test) {
+	w := &world{TB: t, ctx: t.Context(), clock: newClock(), ids: NewIDs(1)}
+	o := ledger.Options{Clock: w.clock, Random: NewIDs(2), ReadGrace: readGrace, LateWindow: lateWindow, OpsKept: opsKept}
+	if c.options != nil {
+		c.options(&o)
+	}
+	w.Ledger = open(t, o)
+	defer shut(t, w.Ledger)
+	must(w.AddBackend(w.ctx, ledger.Backend{ID: disk}))(w)
+	w.bucket(bucketName, ledger.BucketSettings{})
+	c.run(w)
+	w.sound()
+}
+
+// sound fails the test if the books are wrong.
+func (w *world) sound() {
+	w.Helper()
+	for _, d := range must(w.Recount(w.ctx))(w) {
+		w.Errorf("recount: %s of %s is %s, should be %s", d.What, d.Name, d.Have, d.Want)
+	}
+}
+
+// must unwraps an answer: must(call())(w).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// refused unwraps the error of an answer: refused(call()).
+func refused[T any](_ T, err error) error { return err }
+
+// ok fails the test on an error.
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// fails checks that err is of the kind, and that the books are sound.
+func (w *world) fails(err, kind error) {
+	w.Helper()
+	if !errors.Is(err, kind) {
+		w.Fatalf("error is %v, want %v", err, kind)
+	}
+}
+
+// broken checks that err is an error of no kind in particular.
+func (w *world) broken(err error) {
+	w.Helper()
+	if err == nil {
+		w.Fatal("no error")
+	}
+}
+
+// equal compares what is of interest.
+func equal[T any](t testing.TB, what string, have, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(have, want) {
+		t.Fatalf("%s is %v, want %v", what, have, want)
+	}
+}
+
+// unchanged checks that a refused call changed nothing that can be observed.
+func (w *world) unchanged(call func()) {
+	w.Helper()
+	before := dump(w, w.Ledger)
+	call()
+	if after := dump(w, w.Ledger); after != before {
+		w.Fatalf("a refused call changed the ledger from\n%s\nto\n%s", before, after)
+	}
+}
+
+func (w *world) id() lethe.ID          { return lethe.NewID(w.clock.Now(), w.ids) }
+func (w *world) later(d time.Duration) { w.clock.Advance(d) }
+func (w *world) now() lethe.Time       { return w.clock.Now() }
+
+// bucket makes a bucket of the usual owner.
+func (w *world) bucket(name string, s ledger.BucketSettings) ledger.Bucket {
+	w.Helper()
+	return must(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner, BucketSettings: s}))(w)
+}
+
+// configure sets the settings of the usual bucket.
+func (w *world) configure(s ledger.BucketSettings) {
+	w.Helper()
+	must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
+}
+
+// sum is the digest of a body.
+func sum(body string) string {
+	h := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(h[:])
+}
+
+// crc stands for the CRC of a body; it only has to differ.
+func crc(body string) uint32 { return crc32.ChecksumIEEE([]byte(body)) }
+
+// blockSums are those of a body, of which nearly every one has several blocks here.
+func blockSums(body string) lethe.BlockSums {
+	h := lethe.NewBlockHash(3)
+	h.Write([]byte(body))
+	return h.Sums()
+}
+
+// etag is the ETag of a body; it only has to differ.
+func etag(body string) string { return "etag-" + sum(body)[:8] }
+
+// begin commits an intent for a body.
+func (w *world) begin(body string) lethe.ID {
+	w.Helper()
+	return must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Size: int64(len(body))}))(w).ID
+}
+
+// upload is an intent whose upload has ended well.
+func (w *world) upload(body string) ledger.Uploaded {
+	w.Helper()
+	return ledger.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
+}
+
+// reference is a commit of a body that is not uploaded.
+func (w *world) reference(key, body string) ledger.Commit {
+	size := int64(len(body))
+	return ledger.Commit{
+		Op: w.id(), What: "put",
+		Object:  ledger.Object{Bucket: bucketName, Key: key, Size: size, ETag: etag(body)},
+		Content: ledger.ContentKey{Domain: owner, Kind: lethe.Whole, Digest: sum(body), Size: size},
+	}
+}
+
+// written is a commit of a body that was uploaded.
+func (w *world) written(key, body string) ledger.Commit {
+	w.Helper()
+	c := w.reference(key, body)
+	if body != "" {
+		c.Blobs = []ledger.Uploaded{w.upload(body)}
+	}
+	return c
+}
+
+// commit makes an object.
+func (w *world) commit(c ledger.Commit) ledger.Committed {
+	w.Helper()
+	return must(w.Commit(w.ctx, c))(w)
+}
+
+// put writes an object.
+func (w *world) put(key, body string) ledger.Object {
+	w.Helper()
+	return w.commit(w.written(key, body)).Object
+}
+
+// putTTL writes an object with a time to live.
+func (w *world) putTTL(key, body string, ttl time.Duration) ledger.Object {
+	w.Helper()
+	c := w.written(key, body)
+	c.TTL = ttl
+	return w.commit(c).Object
+}
+
+// get reads where an object's bytes lie.
+func (w *world) get(key string) ledger.Resolved {
+	w.Helper()
+	return must(w.Resolve(w.ctx, bucketName, key))(w)
+}
+
+// absent checks that readers do not see the key.
+func (w *world) absent(key string) {
+	w.Helper()
+	w.fails(refused(w.Resolve(w.ctx, bucketName, key)), lethe.ErrNoSuchKey)
+}
+
+// remove deletes keys.
+func (w *world) remove(keys ...string) ledger.Deletions {
+	w.Helper()
+	d := ledger.Deletion{Op: w.id(), Bucket: bucketName}
+	for _, k := range keys {
+		d.Items = append(d.Items, ledger.DeleteItem{Key: k})
+	}
+	return must(w.Delete(w.ctx, d))(w)
+}
+
+// row reads a blob's row; the test fails if it is gone.
+func (w *world) row(id lethe.ID) ledger.Blob {
+	w.Helper()
+	rows := must(w.BlobsByID(w.ctx, []lethe.ID{id}))(w)
+	if len(rows) != 1 {
+		w.Fatalf("blob %s has %d rows", id, len(rows))
+	}
+	return rows[0]
+}
+
+// in checks the state of a blob; 0 means that its row is gone.
+func (w *world) in(id lethe.ID, s lethe.State) {
+	w.Helper()
+	rows := must(w.BlobsByID(w.ctx, []lethe.ID{id}))(w)
+	if s == 0 && len(rows) == 0 || len(rows) == 1 && rows[0].State == s {
+		return
+	}
+	w.Fatalf("blob %s is in %+v, want %s", id, rows, s)
+}
+
+// condemned checks that a blob was condemned for a reason and is due at an
+// instant.
+func (w *world) condemned(id lethe.ID, why lethe.Reason, due lethe.Time) {
+	w.Helper()
+	b := w.row(id)
+	if b.State != lethe.Condemned || b.Reason != why || b.DueAt != due {
+		w.Fatalf("blob is %s for %q, due %s, want condemned for %q, due %s", b.State, b.Reason, b.DueAt, why, due)
+	}
+}
+
+// onlyBlob is the blob of an object that has one.
+func (w *world) onlyBlob(key string) ledger.Blob {
+	w.Helper()
+	s := w.get(key).Segments
+	if len(s) != 1 || len(s[0].Blobs) != 1 {
+		w.Fatalf("%s has segments %+v, want one blob", key, s)
+	}
+	return s[0].Blobs[0]
+}
+
+// bytes is what a backend holds in a state.
+func (w *world) bytes(s lethe.State) (blobs, bytes int64) {
+	w.Helper()
+	for _, t := range must(w.Totals(w.ctx))(w) {
+		if t.State == s {
+			blobs += t.Blobs
+			bytes += t.Bytes
+		}
+	}
+	return blobs, bytes
+}
+
+// totals checks what the ledger holds: blobs by state, pending to dead.
+func (w *world) totals(want ...int64) {
+	w.Helper()
+	for i, s := range lethe.States {
+		if n, _ := w.bytes(s); n != want[i] {
+			w.Fatalf("%d blobs are %s, want %d: %v", n, s, want[i], must(w.Totals(w.ctx))(w))
+		}
+	}
+}
+
+// claim claims what is due.
+func (w *world) claim() ledger.Claimed {
+	w.Helper()
+	return must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "cleaner", Backend: disk, Limit: 100}))(w)
+}
+
+// settle records one result for all of a claim.
+func (w *world) settle(c ledger.Claimed, r ledger.SettleItem) ledger.Settled {
+	w.Helper()
+	s := ledger.Settlement{Fence: c.Fence}
+	for _, b := range c.Blobs {
+		r.ID = b.ID
+		s.Items = append(s.Items, r)
+	}
+	return must(w.Settle(w.ctx, s))(w)
+}
+
+// clean deletes what is due.
+func (w *world) clean() ledger.Settled {
+	w.Helper()
+	return w.settle(w.claim(), ledger.SettleItem{Result: ledger.Gone})
+}
+
+// names joins the keys of objects, for comparison.
+func names[T any](list []T, name func(T) string) string {
+	out := ""
+	for _, v := range list {
+		out += fmt.Sprintf("%s;", name(v))
+	}
+	return out
+}
+
+func contextCanceled(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	cancel()
+	return ctx, cancel
+}

@@ -1,0 +1,237 @@
+package memledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// write is a commit that was checked: nothing can fail any more.
+type write struct {
+	*ledger.Commit
+	bucket *bucket
+	old    *object    // the row under the key, past its time or not
+	end    lethe.Time // TTLAt of the new object
+	key    ledger.ContentKey
+	up     []upped  // blobs to make live
+	parts  bool     // they are parts that were stored before
+	refer  *content // the content to reference without bytes
+}
+
+// Commit makes an object in one transaction (docs/protocol.md, rule 2); an operation that
+// is recorded already is answered with the object that it made.
+func (db *DB) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Committed{}, err
+	}
+	defer db.leave()
+	out, err := db.commit(&c, 0)
+	if err != nil {
+		return out, fmt.Errorf("memledger: commit %s/%s: %w", c.Object.Bucket, c.Object.Key, err)
+	}
+	return out, nil
+}
+
+// commit checks and applies a commit whose blobs carry the fence. An operation
+// that is recorded is not applied again.
+func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
+	if c.By != (lethe.Caller{}) {
+		db.receipts.by = c.By
+	}
+	if err := cmp.Or(checkKey(c.Object.Key), c.CheckBlocks()); err != nil {
+		return ledger.Committed{}, err
+	}
+	if done := db.ops[c.Op]; done != nil {
+		return db.replay(c, done), nil
+	}
+	w, err := db.check(c)
+	if err != nil {
+		return ledger.Committed{}, err
+	}
+	if w.up, err = db.uploaded(c.Blobs, fence); err != nil {
+		return ledger.Committed{}, err
+	}
+	if err := db.bytesOf(w); err != nil {
+		return ledger.Committed{}, err
+	}
+	if err := db.arrives(w); err != nil {
+		return ledger.Committed{}, err
+	}
+	if err := w.quota(); err != nil {
+		return ledger.Committed{}, err
+	}
+	return db.apply(w), nil
+}
+
+// check makes sure that the object may be written.
+func (db *DB) check(c *ledger.Commit) (*write, error) {
+	b, err := db.find(c.Object.Bucket)
+	if err == nil {
+		err = b.meant(c.Into)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &write{Commit: c, bucket: b, old: b.byKey[c.Object.Key], key: c.Content}
+	if err := holds(c.If, db.visible(b, c.Object.Key)); err != nil {
+		return nil, err
+	}
+	if w.old != nil {
+		if err := b.held(c.Object.Key); err != nil {
+			return nil, err
+		}
+	}
+	w.key.Domain = b.Domain
+	w.end, err = b.ends(db.now, life{c.TTL, c.Object.TTLAt}, b.DefaultTTL)
+	return w, err
+}
+
+// replay answers a commit whose operation is recorded: with the object if it is
+// still there, else with what it was.
+func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
+	o := cloneObject(c.Object)
+	if b := db.named(o.Bucket); b != nil {
+		if have := b.byKey[o.Key]; have != nil && have.ID == c.Op {
+			return ledger.Committed{Object: have.out()}
+		}
+		o.BucketID = b.ID
+	}
+	o.ID, o.ModifiedAt = c.Op, done.At
+	return ledger.Committed{Object: o}
+}
+
+// uploaded finds the pending rows of uploaded blobs: ErrReaped.
+func (db *DB) uploaded(list []ledger.Uploaded, fence int64) ([]upped, error) {
+	out := make([]upped, 0, len(list))
+	for _, u := range list {
+		b := db.byID[u.Blob]
+		if b == nil || b.State != lethe.Pending || b.Claim.Fence != fence {
+			return nil, fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
+		}
+		out = append(out, upped{u, b})
+	}
+	return out, nil
+}
+
+// arrives checks that there is room for what was uploaded and not reserved, if it
+// is to stay: ErrNoRoom.
+func (db *DB) arrives(w *write) error {
+	if len(w.up) == 0 || db.openTrusted(w.key, w.Reach) != nil {
+		return nil
+	}
+	for _, u := range w.up {
+		if err := u.row.grows(u.Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grows checks that a blob's backend has room for more than it reserved.
+func (b *blob) grows(size int64) error {
+	if size <= b.Size {
+		return nil
+	}
+	return b.backend.room(size - b.Size)
+}
+
+// bytesOf finds the content of a write that brings no blobs.
+func (db *DB) bytesOf(w *write) error {
+	switch {
+	case len(w.Blobs) > 0:
+		return nil
+	case w.Source != nil:
+		return db.source(w)
+	case w.Object.Size == 0:
+		return nil
+	}
+	w.refer = db.openTrusted(w.key, w.Reach)
+	if w.refer == nil {
+		return fmt.Errorf("content %s of %d bytes: %w", w.key.Digest, w.key.Size, lethe.ErrContentGone)
+	}
+	return nil
+}
+
+// source finds the content of the object to copy from.
+func (db *DB) source(w *write) error {
+	b, err := db.find(w.Source.Bucket)
+	if err != nil {
+		return err
+	}
+	o := db.visible(b, w.Source.Key)
+	if o == nil || o.ID != w.Source.ID {
+		return fmt.Errorf("version %s of source %s/%s: %w", w.Source.ID, w.Source.Bucket, w.Source.Key, lethe.ErrNoSuchKey)
+	}
+	c := o.content
+	if c != nil {
+		if err := db.referable(c, w.bucket.Domain); err != nil {
+			return fmt.Errorf("content %s of source %s/%s: %w", c.ID, w.Source.Bucket, w.Source.Key, err)
+		}
+	}
+	w.refer = c
+	return nil
+}
+
+// referable refuses a content that cannot be referenced without its bytes:
+// ErrContentGone, and ErrUnverified if that is because nobody has read it lately.
+func (db *DB) referable(c *content, domain string) error {
+	switch {
+	case c.Closed || c.Domain != domain:
+		return lethe.ErrContentGone
+	case !db.trusted(c, nil):
+		return db.opts.Unverified(db.liveCopies(c))
+	}
+	return nil
+}
+
+// quota checks what the bucket would hold afterwards; what does not grow is not
+// refused.
+func (w *write) quota() error { return w.bucket.roomFor(w.Object.Size, w.old) }
+
+// roomFor refuses an object in place of old, if that is not nil.
+func (b *bucket) roomFor(size int64, old *object) error {
+	n, bytes := int64(1), size
+	if old != nil {
+		n, bytes = 0, bytes-old.Size
+	}
+	if b.QuotaObjects > 0 && n > 0 && b.Objects+n > b.QuotaObjects {
+		return fmt.Errorf("bucket %s has %d of %d objects: %w", b.Name, b.Objects, b.QuotaObjects, lethe.ErrQuotaExceeded)
+	}
+	if b.QuotaBytes > 0 && bytes > 0 && b.Bytes+bytes > b.QuotaBytes {
+		return fmt.Errorf("bucket %s has %d of %d bytes: %w", b.Name, b.Bytes, b.QuotaBytes, lethe.ErrQuotaExceeded)
+	}
+	return nil
+}
+
+// apply makes the object. References are added before they are taken away, so
+// that a content written over itself stays.
+func (db *DB) apply(w *write) ledger.Committed {
+	out := ledger.Committed{Replaced: w.old.visible(db.now)}
+	db.supersede(w.bucket, w.Object.Key)
+	db.receipts.op = w.Op
+	c := w.refer
+	if c != nil {
+		c.Refs++
+	}
+	if len(w.up) > 0 {
+		c, out.Duplicate = db.refer(w)
+	}
+	var g gone
+	if w.old != nil {
+		db.discard(w.old, lethe.ReasonOverwrite, &g)
+	}
+	db.close(c)
+	o := &object{Object: cloneObject(w.Object), content: c}
+	o.ID, o.ModifiedAt, o.TTLAt, o.ContentID = w.Op, db.now, w.end, ""
+	if c != nil {
+		o.ContentID = c.ID
+	}
+	o.stamp(w.bucket.rules)
+	db.add(w.bucket, o)
+	db.record(w.Op, w.What, o.ID)
+	out.Object, out.Dropped = o.out(), g.sorted()
+	return out
+}

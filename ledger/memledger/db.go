@@ -1,0 +1,170 @@
+// Package memledger is the complete in-memory ledger: the semantics of *sqlledger.DB
+// over plain maps, for the simulation and for tests. Each method is one critical
+// section that checks everything first and then changes everything, so that it
+// applies whole or not at all; nothing that a caller can observe depends on the
+// order of a map. With the same clock and the same source of ids it gives the
+// same answers as *sqlledger.DB: ledger/ledgertest holds the two together.
+//
+// Beyond the ledger's methods it offers what a checker needs: iteration over all
+// rows in order (inspect.go), Recount without cost, and a hook on every
+// transition of a blob.
+package memledger
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// DB is an in-memory ledger. It is safe for concurrent use.
+type DB struct {
+	// OnTransition, if set, is told of every change of a blob's state while it
+	// happens: from 0 is a row created, to 0 a row gone. It must not call the DB.
+	// A transition that changes no state (a claim, a heartbeat) is not told.
+	OnTransition func(blob lethe.ID, from, to lethe.State)
+
+	mu     sync.Mutex
+	opts   ledger.Options
+	random io.Reader
+	jump   ledger.Jump
+	now    lethe.Time // the transaction's; never runs back
+	store  ledger.Store
+	fence  int64
+
+	backends  table[*backend]
+	buckets   table[*bucket] // by id, nameless ones included
+	names     table[*bucket]
+	contents  table[*content]
+	open      map[ledger.ContentKey]*content
+	blobs     table[*blob]
+	byID      map[lethe.ID]*blob
+	byContent map[lethe.ID]*table[*blob] // blobs that name the content, in any state
+	pending   table[*blob]               // unclaimed, by heartbeat
+	claimed   table[*blob]               // by fence
+	dead      table[*blob]               // by id
+	due       table[*object]             // by due time
+	trash     table[*entry]              // by id
+	purge     table[*entry]              // by purge time
+	uploads   map[lethe.ID]*upload
+	touched   table[*upload] // by last touch
+	promos    map[lethe.ID]*promotion
+	ops       map[lethe.ID]*ledger.Outcome
+	opsByAt   table[*ledger.Outcome]
+	runs      table[*ledger.Run]
+	places    placements
+	walking   walking
+	parked    table[*parked]
+	lifts     table[*lifted]
+	guards    map[guarded]*ledger.Guard
+	solo      map[string]lethe.ID // the last run of a routine that had to be alone
+	receipts  receipts
+}
+
+// New makes an empty ledger; zero options take meta's defaults.
+func New(o ledger.Options) *DB {
+	if o.Clock == nil {
+		o.Clock = lethe.SystemClock{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	if o.MaxRefs == 0 {
+		o.MaxRefs = 100_000
+	}
+	if o.ReadGrace == 0 {
+		o.ReadGrace = time.Hour
+	}
+	if o.LateWindow == 0 {
+		o.LateWindow = time.Hour
+	}
+	if o.TrustWindow == 0 {
+		o.TrustWindow = ledger.DefaultTrust
+	}
+	if o.OpsKept == 0 {
+		o.OpsKept = 24 * time.Hour
+	}
+	db := &DB{opts: o, random: o.Random, jump: ledger.Jump{Boot: o.Boot, Most: o.ClockJump}}
+	db.init()
+	db.now = db.jump.Held(o.Clock.Now())
+	db.store = ledger.Store{ID: db.newID(), DB: db.newID(), CreatedAt: db.now}
+	return db
+}
+
+func (db *DB) init() {
+	db.solo = map[string]lethe.ID{}
+	db.backends.order = backendsByID
+	db.buckets.order = bucketsByID
+	db.names.order = bucketsByName
+	db.contents.order = contentsByID
+	db.blobs.order = blobsByID
+	db.pending.order = blobsByBeat
+	db.claimed.order = blobsByFence
+	db.dead.order = blobsByID
+	db.due.order = objectsByDue
+	db.trash.order = entriesByID
+	db.purge.order = entriesByPurge
+	db.touched.order = uploadsByTouch
+	db.opsByAt.order = outcomesByAt
+	db.runs.order = runsByID
+	db.walking.findings.order = findingsByKey
+	db.open = map[ledger.ContentKey]*content{}
+	db.byID = map[lethe.ID]*blob{}
+	db.byContent = map[lethe.ID]*table[*blob]{}
+	db.uploads = map[lethe.ID]*upload{}
+	db.promos = map[lethe.ID]*promotion{}
+	db.ops = map[lethe.ID]*ledger.Outcome{}
+	db.guards = map[guarded]*ledger.Guard{}
+	db.parked.order = parkedByPlace
+	db.lifts.order = liftsByPlace
+}
+
+// enter begins a transaction: it takes the lock, which the caller releases, and
+// the time. It fails, without the lock, if the caller has gone.
+func (db *DB) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memledger: %w", err)
+	}
+	db.mu.Lock()
+	db.now = max(db.now, db.jump.Held(db.opts.Clock.Now()))
+	db.receipts.by = lethe.CallerOf(ctx)
+	return nil
+}
+
+// ClockBehind is by how much the clock lies behind the latest time that was used, 0
+// if by no more than a minute.
+func (db *DB) ClockBehind() time.Duration {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.behind()
+}
+
+func (db *DB) behind() time.Duration {
+	if d := db.now.Sub(db.opts.Clock.Now()); d > time.Minute {
+		return d
+	}
+	return 0
+}
+
+// ClockAhead is by how much the clock was set forward since the ledger was made, 0 if by
+// no more than Options.ClockJump; the ledger's own goes on without that.
+func (db *DB) ClockAhead() time.Duration {
+	db.jump.Held(db.opts.Clock.Now())
+	return db.jump.Ahead()
+}
+
+func (db *DB) newID() lethe.ID { return lethe.NewID(db.now, db.random) }
+
+// Identity returns who this ledger is.
+func (db *DB) Identity(ctx context.Context) (ledger.Store, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Store{}, err
+	}
+	defer db.mu.Unlock()
+	return db.store, nil
+}

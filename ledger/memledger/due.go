@@ -1,0 +1,249 @@
+package memledger
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// dueNow finds the objects that a batch may take, and one more.
+func (db *DB) dueNow(b ledger.Batch) (rows []*object, limited bool) {
+	if b.Only != nil {
+		for _, n := range b.Only {
+			if o := db.version(n); o != nil && !o.parked && o.DueAt() != 0 && o.DueAt() <= db.now {
+				rows = append(rows, o)
+			}
+		}
+		slices.SortFunc(rows, objectsByDue)
+		return rows, false
+	}
+	if len(b.Turns) > 0 {
+		return db.byTurns(b), false
+	}
+	rows = db.dueSince(b.After)
+	if limited = b.Limit > 0 && len(rows) > b.Limit; limited {
+		rows = rows[:b.Limit+1]
+	}
+	return rows, limited
+}
+
+// version finds the object that is named, nil if another lies there or none.
+func (db *DB) version(n ledger.Named) *object {
+	if o := db.under(n); o != nil && o.ID == n.ID {
+		return o
+	}
+	return nil
+}
+
+// under finds what lies under the key that is named.
+func (db *DB) under(n ledger.Named) *object {
+	i, ok := slices.BinarySearchFunc(db.buckets.rows, n.Bucket, func(b *bucket, id lethe.ID) int { return compareIDs(b.ID, id) })
+	if !ok {
+		return nil
+	}
+	return db.buckets.rows[i].byKey[n.Key]
+}
+
+// trashNow finds the entries that a batch may take.
+func (db *DB) trashNow(b ledger.Batch) (rows []*entry) {
+	if b.Only == nil {
+		return db.purge.between(
+			func(e *entry) bool { return e.PurgeAt >= b.After },
+			func(e *entry) bool { return e.PurgeAt > db.now })
+	}
+	for _, n := range b.Only {
+		if e := db.entry(n.ID); e != nil && e.PurgeAt <= db.now {
+			rows = append(rows, e)
+		}
+	}
+	slices.SortFunc(rows, entriesByPurge)
+	return rows
+}
+
+// unclaimed finds the condemned blobs of a backend that a claim may take; any says
+// whether some are due at all.
+func (db *DB) unclaimed(b *backend, r ledger.ClaimRequest) (rows []*blob, any bool) {
+	due := b.due.between(
+		func(b *blob) bool { return b.DueAt >= r.After },
+		func(b *blob) bool { return b.DueAt > db.now })
+	if len(r.Turns) > 0 && len(due) > 0 {
+		return b.dueSince(0, db.now), true
+	}
+	if r.Only == nil || len(due) == 0 {
+		return due, len(due) > 0
+	}
+	rows = db.claimable(r.Only, blobsByDue, func(x *blob) bool {
+		return x.backend == b && x.State == lethe.Condemned && x.DueAt <= db.now
+	})
+	return rows, true
+}
+
+// silent finds the intents that a claim may take; any says whether some are silent
+// at all.
+func (db *DB) silent(r ledger.ClaimRequest) (rows []*blob, any bool) {
+	until := db.now.Add(-r.MinAge)
+	for _, b := range db.pending.between(
+		func(b *blob) bool { return b.BeatAt >= r.After },
+		func(b *blob) bool { return b.BeatAt > until }) {
+		if r.Backend == "" || b.Backend == r.Backend {
+			rows = append(rows, b)
+		}
+	}
+	if r.Only == nil || len(rows) == 0 {
+		return rows, len(rows) > 0
+	}
+	return db.claimable(r.Only, blobsByBeat, func(x *blob) bool {
+		return x.State == lethe.Pending && x.BeatAt <= until && (r.Backend == "" || x.Backend == r.Backend)
+	}), true
+}
+
+func (db *DB) claimable(ids []lethe.ID, order func(a, b *blob) int, may func(*blob) bool) (rows []*blob) {
+	for _, id := range ids {
+		if x := db.byID[id]; x != nil && x.Claim.Fence == 0 && may(x) {
+			rows = append(rows, x)
+		}
+	}
+	slices.SortFunc(rows, order)
+	return slices.Compact(rows)
+}
+
+// reached says whether a row lies behind the mark.
+func reached(m ledger.DueMark, due lethe.Time, size int64, bucket lethe.ID, name string) bool {
+	return cmp.Or(cmp.Compare(due, m.Due), cmp.Compare(size, m.Size), compareIDs(bucket, m.Bucket), strings.Compare(name, m.Name)) > 0
+}
+
+// DueObjects pages through the objects that Expire would remove now.
+func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
+	if err := db.enter(ctx); err != nil {
+		return out, err
+	}
+	defer db.mu.Unlock()
+	rows := db.due.between(
+		func(o *object) bool { return reached(q.After, o.DueAt(), o.Size, o.BucketID, o.Key) },
+		func(o *object) bool { return o.DueAt() > db.now })
+	out.More = q.Limit > 0 && len(rows) > q.Limit
+	for _, o := range first(rows, q.Limit) {
+		out.Next = ledger.DueMark{Due: o.DueAt(), Size: o.Size, Bucket: o.BucketID, Name: o.Key}
+		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.DueAt(), Held: o.bucket.held(o.Key) != nil}
+		if o.byRule(db.now) {
+			r := o.endedBy(db.now)
+			if r == nil {
+				continue
+			}
+			d.Rule = r.ID
+		}
+		db.fate(&d, o.content)
+		out.Rows = append(out.Rows, d)
+	}
+	return out, nil
+}
+
+// fate adds what goes with the last reference to a content.
+func (db *DB) fate(d *ledger.Due, c *content) {
+	if c == nil {
+		return
+	}
+	d.Refs = c.Refs
+	if t := db.byContent[c.ID]; t != nil {
+		for _, b := range t.rows {
+			if b.State == lethe.Live {
+				d.Blobs++
+				d.BlobBytes += b.Size
+			}
+		}
+	}
+}
+
+// DueTrash pages through the trash entries that Purge would remove now.
+func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
+	if err := db.enter(ctx); err != nil {
+		return out, err
+	}
+	defer db.mu.Unlock()
+	rows := db.purge.between(
+		func(e *entry) bool { return reached(q.After, e.PurgeAt, e.Object.Size, "", string(e.ID)) },
+		func(e *entry) bool { return e.PurgeAt > db.now })
+	out.More = q.Limit > 0 && len(rows) > q.Limit
+	for _, e := range first(rows, q.Limit) {
+		out.Next = ledger.DueMark{Due: e.PurgeAt, Size: e.Object.Size, Name: string(e.ID)}
+		d := ledger.Due{Named: ledger.Named{Key: string(e.ID), ID: e.ID}, BucketName: e.Object.Bucket, ObjectKey: e.Object.Key,
+			Size: e.Object.Size, At: e.PurgeAt}
+		if b := db.named(e.Object.Bucket); b != nil {
+			d.Held = b.held(e.Object.Key) != nil
+		}
+		db.fate(&d, e.content)
+		out.Rows = append(out.Rows, d)
+	}
+	return out, nil
+}
+
+// DueBlobs pages through the condemned blobs of a backend that are due, or through
+// the intents that have been silent for MinAge.
+func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	if q.State == lethe.Pending {
+		return db.silentIntents(q), nil
+	}
+	b := db.backend(q.Backend)
+	if b == nil {
+		return nil, nil
+	}
+	rows := b.due.between(
+		func(b *blob) bool { return reached(q.After, b.DueAt, b.Size, "", string(b.ID)) },
+		func(b *blob) bool { return b.DueAt > db.now })
+	for _, b := range first(rows, q.Limit) {
+		out = append(out, b.Blob)
+	}
+	return out, nil
+}
+
+func (db *DB) silentIntents(q ledger.DueQuery) (out []ledger.Blob) {
+	rows := db.pending.between(
+		func(b *blob) bool { return reached(q.After, b.BeatAt, b.Size, "", string(b.ID)) },
+		func(b *blob) bool { return b.BeatAt > db.now.Add(-q.MinAge) })
+	for _, b := range rows {
+		if q.Backend != "" && b.Backend != q.Backend {
+			continue
+		}
+		if out = append(out, b.Blob); len(out) == q.Limit {
+			break
+		}
+	}
+	return out
+}
+
+// ObjectsNamed reads what lies now under the keys of objects that are named.
+func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	for _, n := range names {
+		o := db.under(n)
+		if o == nil {
+			continue
+		}
+		d := ledger.Due{Named: ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID}, BucketName: o.bucket.Name, Size: o.Size, At: o.indexed()}
+		db.fate(&d, o.content)
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b ledger.Due) int {
+		return cmp.Or(compareIDs(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key))
+	})
+	return out, nil
+}
+
+// indexed is when the due index has the object due, 0 if it is not in there.
+func (o *object) indexed() lethe.Time {
+	if o.parked {
+		return 0
+	}
+	return o.DueAt()
+}

@@ -1,0 +1,131 @@
+package memledger
+
+import (
+	"context"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// dying is a row that a batch removes, with the reference that it holds.
+type dying struct {
+	content *content
+	size    int64
+	due     lethe.Time
+	reason  lethe.Reason
+	bucket  lethe.ID
+}
+
+// draft collects what a batch will remove.
+type draft struct {
+	rows  []dying
+	refs  map[*content]int64 // references that go
+	ends  map[*content]death // of the last of them
+	blobs int                // blobs that will be condemned
+	more  bool               // a row that is due was left
+}
+
+// fits adds a row to the draft, unless the batch is full: by rows, or by blobs
+// that the row's last reference would condemn. One row always fits.
+func (db *DB) fits(d *draft, b ledger.Batch, row dying) bool {
+	if b.Limit > 0 && len(d.rows) >= b.Limit {
+		d.more = true
+		return false
+	}
+	cost := 0
+	if row.content != nil && d.refs[row.content]+1 == row.content.Refs {
+		cost = db.alive(row.content)
+	}
+	if b.MaxBlobs > 0 && len(d.rows) > 0 && cost > 0 && d.blobs+cost > b.MaxBlobs {
+		d.more = true
+		return false
+	}
+	if row.content != nil {
+		if d.refs == nil {
+			d.refs, d.ends = map[*content]int64{}, map[*content]death{}
+		}
+		d.refs[row.content]++
+		if end := (death{reason: row.reason, at: row.due, bucket: row.bucket}); end.after(d.ends[row.content]) {
+			d.ends[row.content] = end
+		}
+	}
+	d.rows = append(d.rows, row)
+	d.blobs += cost
+	return true
+}
+
+// reclaim releases the references of a draft, whose rows were removed. A content
+// died when the last of them was due.
+func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
+	out.Objects = len(d.rows)
+	var g gone
+	for _, row := range d.rows {
+		out.Bytes += row.size
+		g.add(row.content, db.release(row.content, d.ends[row.content]))
+	}
+	out.Blobs, out.BlobBytes, out.Dropped = g.blobs, g.bytes, g.sorted()
+}
+
+// Expire removes up to a batch of objects that are due; what only a rule ends
+// that is not in force any more is stamped anew, what is held or beyond a limit is
+// parked.
+func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Reclaimed{}, err
+	}
+	defer db.leave()
+	rows, limited := db.dueNow(b)
+	if len(rows) == 0 {
+		return ledger.Reclaimed{LastDue: b.After}, nil
+	}
+	last := rows[len(rows)-1].DueAt()
+	kept, stale := db.sift(rows)
+	kept, held := db.parkHeld(kept)
+	var d draft
+	for _, o := range kept {
+		if !db.fits(&d, b, o.dying(db.now)) {
+			break
+		}
+	}
+	taken := kept[:len(d.rows)]
+	out := ledger.Reclaimed{LastDue: last, Restamped: len(stale), Parked: held}
+	if len(taken) < len(kept) {
+		out.LastDue = taken[len(taken)-1].DueAt()
+	}
+	db.expire(b, db.within(taken, b.Limits, &out), &out)
+	again := db.restampRows(stale)
+	if out.More = again || d.more || limited; again || len(b.Turns) > 0 {
+		out.LastDue = b.After
+	}
+	return out, nil
+}
+
+// expire removes objects that are due.
+func (db *DB) expire(b ledger.Batch, going []*object, out *ledger.Reclaimed) {
+	var d draft
+	out.Rules = endedByRules(going, db.now)
+	for _, o := range going {
+		db.fits(&d, ledger.Batch{}, o.dying(db.now))
+		if b.Only != nil {
+			out.Taken = append(out.Taken, ledger.Named{Bucket: o.BucketID, Key: o.Key, ID: o.ID})
+		}
+		db.supersede(o.bucket, o.Key)
+		db.lostByAge(o)
+		db.take(o)
+	}
+	db.reclaim(&d, out)
+}
+
+// dying is an object that is due as a batch removes it.
+func (o *object) dying(now lethe.Time) dying {
+	return dying{o.content, o.Size, o.DueAt(), o.reason(now), o.BucketID}
+}
+
+// ExpireBacklog counts the objects that have a time.
+func (db *DB) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Backlog{}, err
+	}
+	defer db.leave()
+	return backlog(db.due.rows, db.now, func(o *object) (lethe.Time, int64) { return o.DueAt(), o.Size }), nil
+}

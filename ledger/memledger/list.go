@@ -1,0 +1,81 @@
+package memledger
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// maxPage is the most that one page of a listing holds.
+const maxPage = 1000
+
+// List answers a page of a bucket's visible objects: ErrNoSuchBucket.
+func (db *DB) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.ListPage{}, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(q.Bucket)
+	if err != nil || q.Limit <= 0 || !utf8.ValidString(q.Prefix) {
+		return ledger.ListPage{}, err
+	}
+	q.After = strings.ToValidUTF8(q.After, "")
+	l := listing{q: q, now: db.now, limit: min(q.Limit, maxPage), last: q.After}
+	if q.After >= q.Prefix && l.common(q.After) == q.After {
+		l.within = q.After
+	}
+	for _, o := range b.objects.from(func(o *object) bool { return o.Key > q.After && o.Key >= q.Prefix }) {
+		if !strings.HasPrefix(o.Key, q.Prefix) || !l.step(o) {
+			break
+		}
+	}
+	return l.page, nil
+}
+
+// listing is one page in the making.
+type listing struct {
+	q      ledger.ListQuery
+	now    lethe.Time
+	limit  int
+	page   ledger.ListPage
+	last   string // entry of the page, or hidden key, behind which the next page begins
+	within string // common prefix whose other keys are passed over
+}
+
+// step takes a key into the page or passes over it; false if the page is full.
+func (l *listing) step(o *object) bool {
+	switch common := l.common(o.Key); {
+	case common != "" && common == l.within:
+		return true
+	case !o.visible(l.now):
+	case len(l.page.Objects)+len(l.page.Prefixes) >= l.limit:
+		l.page.More, l.page.Next = true, l.last
+		return false
+	case common != "":
+		l.page.Prefixes = append(l.page.Prefixes, common)
+		l.within, l.last = common, common
+		return true
+	default:
+		row := o.row()
+		row.Attrs = row.Attrs.Listed()
+		l.page.Objects = append(l.page.Objects, row)
+	}
+	l.last = o.Key
+	return true
+}
+
+// common is the common prefix that a key is listed under, or empty.
+func (l *listing) common(key string) string {
+	rest, found := strings.CutPrefix(key, l.q.Prefix)
+	if !found || l.q.Delimiter == "" {
+		return ""
+	}
+	i := strings.Index(rest, l.q.Delimiter)
+	if i < 0 {
+		return ""
+	}
+	return key[:len(l.q.Prefix)+i+len(l.q.Delimiter)]
+}

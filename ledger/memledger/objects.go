@@ -1,0 +1,285 @@
+package memledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+// maxKey is the longest key in bytes, as S3 has it.
+const maxKey = 1024
+
+// maxDeletion is the most keys that one Deletion may name.
+const maxDeletion = 1000
+
+func checkKey(key string) error {
+	if key == "" || len(key) > maxKey || !utf8.ValidString(key) || strings.IndexByte(key, 0) >= 0 {
+		return fmt.Errorf("key %q must have 1 to %d bytes of UTF-8 without NUL: %w", key, maxKey, lethe.ErrInvalidKey)
+	}
+	return nil
+}
+
+// add puts an object row under a key that is free.
+func (db *DB) add(b *bucket, o *object) {
+	o.bucket, o.BucketID, o.Bucket, o.parked = b, b.ID, "", false
+	b.byKey[o.Key] = o
+	b.objects.put(o)
+	b.Objects++
+	b.Bytes += o.Size
+	if o.DueAt() != 0 {
+		db.due.put(o)
+	}
+}
+
+// take removes an object row; its reference is the caller's to release.
+func (db *DB) take(o *object) {
+	b := o.bucket
+	if o.DueAt() != 0 {
+		db.due.drop(o)
+	}
+	delete(b.byKey, o.Key)
+	b.objects.drop(o)
+	b.Objects--
+	b.Bytes -= o.Size
+}
+
+// discard takes an object row that a client deleted or replaced, into the trash
+// if the bucket has an undo window. An object past its time is not the client's
+// to delete: it goes for good, as if expired.
+func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
+	db.take(o)
+	switch {
+	case !o.visible(db.now):
+		g.add(o.content, db.release(o.content, death{reason: lethe.ReasonExpiry, at: o.DueAt(), bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(o.DueAt())})
+	case o.bucket.Undo > 0:
+		db.bin(o, reason)
+	default:
+		g.add(o.content, db.release(o.content, death{reason: reason, at: db.now, bucket: o.BucketID}))
+		db.lost(o.bucket.Name, o.Object, receipt.Receipt{Reason: reason})
+	}
+}
+
+// row is an object as it is stored.
+func (o *object) row() ledger.Object {
+	row := cloneObject(o.Object)
+	row.Bucket = o.bucket.Name
+	return row
+}
+
+// out is an object as callers see it: a stamp of a rule that is not in force any
+// more is none.
+func (o *object) out() ledger.Object {
+	row := o.row()
+	if r := o.bucket.rules.InForce(o.RuleNumber); r != nil {
+		row.Rule = r.ID
+	} else {
+		row.RuleAt, row.RuleNumber = 0, 0
+	}
+	return row
+}
+
+// holds checks a precondition against what lies under a key, nil for nothing.
+func holds(p ledger.Precondition, o *object) error {
+	switch {
+	case o == nil && (p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0):
+		return fmt.Errorf("nothing lies there: %w", lethe.ErrPreconditionFailed)
+	case o == nil:
+		return nil
+	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
+		p.IfNoneMatch != "" && matches(p.IfNoneMatch, o.ETag),
+		p.IfID != "" && p.IfID != o.ID,
+		p.IfSize != nil && *p.IfSize != o.Size,
+		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
+		return fmt.Errorf("version %s lies there: %w", o.ID, lethe.ErrPreconditionFailed)
+	}
+	return nil
+}
+
+const second = lethe.Time(time.Second / time.Microsecond)
+
+// matches says whether an ETag is in a comma separated list, in which "*" stands
+// for every one.
+func matches(list, etag string) bool {
+	for m := range strings.SplitSeq(list, ",") {
+		if m = strings.TrimSpace(m); m == "*" || m == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// life is a wish for a time to live: relative to the transaction's now, or
+// absolute.
+type life struct {
+	ttl time.Duration
+	at  lethe.Time
+}
+
+// ends computes when an object written now comes to its end: by the wish, or by
+// the given default, and by the bucket's longest life in any case. A wish beyond
+// that is refused with ErrInvalidTTL.
+func (b *bucket) ends(now lethe.Time, wish life, otherwise time.Duration) (lethe.Time, error) {
+	if wish.ttl < 0 || wish.at < 0 {
+		return 0, fmt.Errorf("a negative time to live: %w", lethe.ErrInvalidTTL)
+	}
+	latest := lethe.Forever
+	if b.MaxTTL > 0 {
+		latest = now.Add(b.MaxTTL)
+	}
+	end := wish.at
+	if wish.ttl != 0 {
+		end = now.Add(wish.ttl)
+	}
+	switch {
+	case end > latest:
+		return 0, fmt.Errorf("bucket %s keeps objects no longer than %s: %w", b.Name, lethe.FormatTTL(b.MaxTTL), lethe.ErrInvalidTTL)
+	case end != 0:
+		return end, nil
+	case otherwise > 0:
+		return min(now.Add(otherwise), latest), nil
+	case b.MaxTTL > 0:
+		return latest, nil
+	}
+	return 0, nil
+}
+
+// visible finds the object that readers see under a key, nil for none.
+func (db *DB) visible(b *bucket, key string) *object {
+	if o := b.byKey[key]; o.visible(db.now) {
+		return o
+	}
+	return nil
+}
+
+// Resolve finds an object and where its bytes lie: ErrNoSuchBucket, ErrNoSuchKey.
+func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Resolved{}, err
+	}
+	defer db.leave()
+	b, err := db.find(name)
+	if err != nil {
+		return ledger.Resolved{}, err
+	}
+	o := db.visible(b, key)
+	if o == nil {
+		return ledger.Resolved{}, fmt.Errorf("memledger: resolve %s/%s: %w", name, key, lethe.ErrNoSuchKey)
+	}
+	segments, err := db.segments(o.content)
+	if err != nil {
+		return ledger.Resolved{}, err
+	}
+	return ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}, nil
+}
+
+// Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
+// whose precondition fails, or that is held, is answered in its item.
+func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
+	if len(d.Items) > maxDeletion {
+		return ledger.Deletions{}, fmt.Errorf("memledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+	}
+	if err := db.enter(ctx); err != nil {
+		return ledger.Deletions{}, err
+	}
+	defer db.leave()
+	b, err := db.find(d.Bucket)
+	if err == nil {
+		err = db.fresh(d.Op)
+	}
+	if err != nil {
+		return ledger.Deletions{}, err
+	}
+	db.receipts.op = d.Op
+	var g gone
+	out := ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}
+	for i, item := range d.Items {
+		out.Items[i] = db.delete(b, item, &g)
+	}
+	out.Dropped = g.sorted()
+	db.record(d.Op, "delete", "")
+	return out, nil
+}
+
+func (db *DB) delete(b *bucket, item ledger.DeleteItem, g *gone) ledger.Deleted {
+	out := ledger.Deleted{Key: item.Key}
+	if out.Err = checkKey(item.Key); out.Err != nil {
+		return out
+	}
+	o := db.visible(b, item.Key)
+	if out.Err = holds(item.If, o); out.Err != nil {
+		return out
+	}
+	if o != nil {
+		if out.Err = b.held(item.Key); out.Err != nil {
+			return out
+		}
+	}
+	db.supersede(b, item.Key)
+	if o != nil {
+		out.Existed, out.ID = true, o.ID
+		db.discard(o, lethe.ReasonDelete, g)
+	}
+	return out
+}
+
+// Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
+// ErrPreconditionFailed, ErrInvalidTTL, ErrHeld.
+func (db *DB) Update(ctx context.Context, u ledger.Update) (ledger.Object, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Object{}, err
+	}
+	defer db.leave()
+	o, ttl, err := db.update(u)
+	if err != nil {
+		return ledger.Object{}, fmt.Errorf("memledger: update %s/%s: %w", u.Bucket, u.Key, err)
+	}
+	db.supersede(o.bucket, o.Key)
+	db.take(o)
+	if u.Attrs != nil {
+		o.Attrs, o.ModifiedAt = cloneAttrs(*u.Attrs), db.now
+	}
+	if u.ACL != nil {
+		o.Attrs.ACL = cloneACL(u.ACL)
+	}
+	if u.Tags != nil {
+		o.Tags = cloneMap(*u.Tags)
+	}
+	o.TTLAt = ttl
+	o.stamp(o.bucket.rules)
+	db.add(o.bucket, o)
+	db.record(u.Op, "update", o.ID)
+	return o.out(), nil
+}
+
+// update checks an update and finds its object and its new time to live.
+func (db *DB) update(u ledger.Update) (*object, lethe.Time, error) {
+	b, err := db.find(u.Bucket)
+	if err != nil {
+		return nil, 0, err
+	}
+	o, held := b.byKey[u.Key], b.held(u.Key)
+	switch {
+	case o == nil, !o.visible(db.now) && (held == nil || u.TTL == nil):
+		return nil, 0, lethe.ErrNoSuchKey
+	case u.Attrs != nil && held != nil:
+		return nil, 0, held
+	}
+	if err := db.fresh(u.Op); err != nil {
+		return nil, 0, err
+	}
+	if err := holds(u.If, o); err != nil || u.TTL == nil {
+		return o, o.TTLAt, err
+	}
+	ttl, err := b.ends(db.now, life{u.TTL.TTL, u.TTL.At}, 0)
+	if err == nil && held != nil && ttl != 0 && (o.TTLAt == 0 || ttl < o.TTLAt) {
+		err = held
+	}
+	return o, ttl, err
+}

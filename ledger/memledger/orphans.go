@@ -1,0 +1,137 @@
+package memledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// CondemnOrphans gives up to a batch of a walk's orphans a row, condemned:
+// ErrBackendMismatch, ErrFenced.
+func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error) {
+	out := ledger.Orphans{Last: r.After}
+	if err := db.enter(ctx); err != nil {
+		return out, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.mayCondemn(r)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range slices.Clone(db.findingsOf(r.Backend)) {
+		ripe := f.Kind == ledger.FoundOrphan && f.Key > r.After && f.LastWalk == r.Walk && f.FirstWalk != f.LastWalk &&
+			f.FirstAt <= db.now.Add(-r.Grace) && (r.Only == nil || slices.Contains(r.Only, f.Key))
+		if !ripe {
+			continue
+		}
+		if r.Limit > 0 && out.Seen == r.Limit {
+			break
+		}
+		out.Seen++
+		out.Last = f.Key
+		db.condemnOrphan(b, f, r, &out)
+	}
+	slices.SortFunc(out.Blobs, func(a, b ledger.Blob) int { return compareIDs(a.ID, b.ID) })
+	return out, nil
+}
+
+func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
+	b := db.backend(r.Backend)
+	switch d := db.behind(); {
+	case d > 0:
+		return nil, fmt.Errorf("memledger: the machine's clock lies %s behind the ledger's: %w", d, lethe.ErrClock)
+	case b == nil:
+		return nil, noBackend(r.Backend)
+	case b.Held != "":
+		return nil, fmt.Errorf("memledger: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
+		return nil, fmt.Errorf("memledger: the epoch of %s moved on: %w", r.Backend, lethe.ErrFenced)
+	}
+	if why := db.guard(guarded{ledger.GuardClock, r.Backend}).Reason; why != "" {
+		return nil, fmt.Errorf("memledger: %s: %w", why, lethe.ErrClock)
+	}
+	w, err := db.walk(r.Walk)
+	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
+		err = fmt.Errorf("memledger: walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
+	}
+	return b, err
+}
+
+func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanRequest, out *ledger.Orphans) {
+	id, ok := lethe.ParseBlobKey(db.store.ID, f.Key)
+	if !ok || id.Made() > db.now.Add(-r.Grace) {
+		return
+	}
+	db.walking.findings.drop(f)
+	if db.byID[id] != nil {
+		out.Explained++
+		return
+	}
+	row := &blob{backend: b, Blob: ledger.Blob{
+		ID: id, Backend: b.ID, State: lethe.Condemned, Size: f.Size, CreatedAt: db.now, BeatAt: db.now,
+		DiedAt: db.now, Reason: lethe.ReasonOrphan, DueAt: db.now,
+	}}
+	db.insert(row)
+	out.Blobs = append(out.Blobs, row.Blob)
+}
+
+// Standings answers, for those of the blobs that are live, what depends on them.
+func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledger.Standing, error) {
+	if limit <= 0 {
+		return nil, fmt.Errorf("memledger: standings: the limit must be above zero, not %d", limit)
+	}
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []ledger.Standing
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		b := db.byID[id]
+		if b == nil || b.State != lethe.Live {
+			continue
+		}
+		s := ledger.Standing{Blob: b.Blob, Objects: db.dependants(b)}
+		if b.ContentID != "" {
+			s.Copies = len(db.soundCopies(b.ContentID, b.Segment, b.ID))
+		}
+		if s.More = len(s.Objects) > limit; s.More {
+			s.Objects = s.Objects[:limit]
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// dependants names what points to a blob: objects by bucket and key, then the
+// trash.
+func (db *DB) dependants(b *blob) (names []string) {
+	if b.ContentID == "" {
+		if u := db.uploads[b.UploadID]; u != nil {
+			names = append(names, named(u.bucket.Name, u.Key)+" (an upload under way)")
+		}
+		return names
+	}
+	for _, in := range db.buckets.rows {
+		for _, o := range in.objects.rows {
+			if o.ContentID == b.ContentID {
+				names = append(names, named(in.Name, o.Key))
+			}
+		}
+	}
+	for _, e := range db.trash.rows {
+		if e.Object.ContentID == b.ContentID {
+			names = append(names, e.Object.Bucket+"/"+e.Object.Key+" (in the trash)")
+		}
+	}
+	return names
+}
+
+func named(bucket, key string) string {
+	if bucket == "" {
+		return key // the bucket was deleted
+	}
+	return bucket + "/" + key
+}

@@ -1,0 +1,233 @@
+package memledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// ruled is what a bucket knows of its lifecycle rules.
+type ruled struct {
+	rules   lifecycle.Rules
+	by      string
+	last    int64           // highest number given
+	restamp *ledger.Restamp // nil: every object carries the stamp of these rules
+}
+
+func (o *object) facts() lifecycle.Facts {
+	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
+}
+
+// stamp gives an object that is in no index the end that rules give it.
+func (o *object) stamp(rs lifecycle.Rules) {
+	s := rs.Stamp(o.facts())
+	o.RuleAt, o.RuleNumber, o.Rule = s.At, s.Rule, ""
+}
+
+// SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
+// ledger.ErrRulesConfigured.
+func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.BucketRules, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.BucketRules{}, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(c.Bucket)
+	if err == nil {
+		err = b.meant(c.Into)
+	}
+	if err != nil {
+		return ledger.BucketRules{}, err
+	}
+	if b.by == ledger.ByConfig && c.By != ledger.ByConfig {
+		return ledger.BucketRules{}, fmt.Errorf("memledger: set rules of %s: %w", c.Bucket, ledger.ErrRulesConfigured)
+	}
+	if c.Seen != "" && c.Seen != b.rules.Digest() {
+		return ledger.BucketRules{}, fmt.Errorf("memledger: the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+	}
+	old := b.rules
+	b.rules, b.last = c.Rules.Succeed(old, b.last)
+	if b.by = c.By; len(b.rules) == 0 {
+		b.by = ""
+	}
+	if !b.rules.SameEnds(old) {
+		b.restamp = &ledger.Restamp{StartedAt: db.now}
+	}
+	return b.outRules(), nil
+}
+
+func (b *bucket) outRules() ledger.BucketRules {
+	out := ledger.BucketRules{Bucket: b.Name, Rules: slices.Clone(b.rules), By: b.by, Objects: b.Objects}
+	if b.restamp != nil {
+		r := *b.restamp
+		out.Restamp = &r
+	}
+	return out
+}
+
+// Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
+func (db *DB) Rules(ctx context.Context, bucket string) (ledger.BucketRules, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.BucketRules{}, err
+	}
+	defer db.mu.Unlock()
+	b, err := db.find(bucket)
+	if err != nil {
+		return ledger.BucketRules{}, err
+	}
+	return b.outRules(), nil
+}
+
+// RuledBuckets lists the buckets that have rules, or stamps of rules that they
+// had, by name.
+func (db *DB) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
+	if err := db.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer db.mu.Unlock()
+	var out []ledger.BucketRules
+	for _, b := range db.names.rows {
+		if len(b.rules) > 0 || b.restamp != nil {
+			out = append(out, b.outRules())
+		}
+	}
+	return out, nil
+}
+
+// Restamp gives up to limit objects of one bucket the stamps of the rules that it
+// has now.
+func (db *DB) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Restamped{}, err
+	}
+	defer db.mu.Unlock()
+	var left []*bucket
+	for _, b := range db.buckets.rows {
+		if b.restamp != nil {
+			left = append(left, b)
+		}
+	}
+	if len(left) == 0 {
+		return ledger.Restamped{}, nil
+	}
+	return db.restampBucket(left[0], cmp.Or(max(limit, 0), 1000), len(left) > 1), nil
+}
+
+func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped {
+	rows := first(b.objects.from(func(o *object) bool { return o.Key > b.restamp.After }), limit)
+	out := ledger.Restamped{Bucket: b.Name, Seen: len(rows), Done: len(rows) < limit}
+	var changed []*object
+	for _, o := range rows {
+		if s := b.rules.Stamp(o.facts()); s.At != o.RuleAt || s.Rule != o.RuleNumber {
+			changed = append(changed, o)
+		}
+	}
+	out.Changed, out.More = len(changed), !out.Done || others
+	if out.Done {
+		b.restamp = nil
+	} else {
+		b.restamp.After = rows[len(rows)-1].Key
+		b.restamp.Seen += int64(out.Seen)
+		b.restamp.Changed += int64(out.Changed)
+	}
+	db.restampRows(changed)
+	return out
+}
+
+// restampRows stamps objects by the rules of now, and says whether some are due.
+func (db *DB) restampRows(list []*object) (due bool) {
+	for _, o := range list {
+		b := o.bucket
+		db.take(o)
+		o.stamp(b.rules)
+		db.add(b, o)
+		due = due || o.DueAt() != 0 && o.DueAt() <= db.now
+	}
+	return due
+}
+
+// RestampBacklog counts the objects that may carry stamps of older rules.
+func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
+	if err := db.enter(ctx); err != nil {
+		return ledger.Backlog{}, err
+	}
+	defer db.mu.Unlock()
+	var out ledger.Backlog
+	for _, b := range db.buckets.rows {
+		if r := b.restamp; r != nil {
+			out.Count += max(b.Objects-r.Seen, 1)
+			if out.Oldest == 0 || r.StartedAt < out.Oldest {
+				out.Oldest = r.StartedAt
+			}
+		}
+	}
+	return out, nil
+}
+
+// byRule says that only a rule ends the object, which is due.
+func (o *object) byRule(now lethe.Time) bool {
+	return o.RuleNumber != 0 && (o.TTLAt == 0 || o.TTLAt > now)
+}
+
+// reason is why an object that is due goes.
+func (o *object) reason(now lethe.Time) lethe.Reason {
+	if o.endedBy(now) != nil {
+		return lethe.ReasonLifecycle
+	}
+	return lethe.ReasonExpiry
+}
+
+// endedBy is the rule that ends an object that is due, nil if its time to live
+// does.
+func (o *object) endedBy(now lethe.Time) *lifecycle.Rule {
+	if !o.byRule(now) {
+		return nil
+	}
+	return o.bucket.rules.InForce(o.RuleNumber)
+}
+
+// sift takes out of due rows those that only a rule ends which is not in force.
+func (db *DB) sift(rows []*object) (kept, stale []*object) {
+	for _, o := range rows {
+		if o.byRule(db.now) && o.bucket.rules.InForce(o.RuleNumber) == nil {
+			stale = append(stale, o)
+		} else {
+			kept = append(kept, o)
+		}
+	}
+	return kept, stale
+}
+
+// endedByRules counts what rules end, by bucket and rule.
+func endedByRules(rows []*object, now lethe.Time) (out []ledger.RuleLoss) {
+	for _, o := range rows {
+		r := o.endedBy(now)
+		if r == nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(l ledger.RuleLoss) bool { return l.Bucket == o.bucket.Name && l.Rule == r.ID })
+		if i < 0 {
+			i, out = len(out), append(out, ledger.RuleLoss{Bucket: o.bucket.Name, Rule: r.ID})
+		}
+		out[i].Objects++
+		out[i].Bytes += o.Size
+	}
+	slices.SortFunc(out, func(a, b ledger.RuleLoss) int {
+		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Rule, b.Rule))
+	})
+	return out
+}
+
+// EachRuled walks the buckets that have a name with their rules, for checkers.
+func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *ledger.Restamp)) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, b := range db.buckets.rows {
+		fn(b.ID, b.rules, b.restamp)
+	}
+}

@@ -1,0 +1,256 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const newBucketColumns = `id, name, owner, domain, region, created_at, default_ttl, max_ttl, quota_bytes, quota_objects, undo`
+
+const bucketColumns = newBucketColumns + `, holds`
+
+const bucketTotals = `, (SELECT coalesce(sum(n), 0) FROM bucket_counters WHERE bucket_id = buckets.id),
+	(SELECT coalesce(sum(bytes), 0) FROM bucket_counters WHERE bucket_id = buckets.id)`
+
+var (
+	insertBucket = register(`INSERT INTO buckets (` + newBucketColumns + `)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`)
+	selectBucket = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1`)
+	ownedBuckets = register(`SELECT count(*) FROM (SELECT 1 FROM buckets WHERE owner = ?1 AND name IS NOT NULL LIMIT ?2) AS owned`)
+	countBucket  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets WHERE name = ?1`)
+	listBuckets  = register(`SELECT ` + bucketColumns + bucketTotals + ` FROM buckets
+		WHERE name > ?1 AND name >= ?2 AND (?3 = '' OR name < ?3) AND (?4 = '' OR owner = ?4) ORDER BY name LIMIT ?5`)
+	bucketSums = register(`SELECT coalesce(sum(n), 0), coalesce(sum(bytes), 0), ` + connections + ` FROM bucket_counters WHERE bucket_id = ?1`)
+
+	configureBucket = register(`UPDATE buckets SET default_ttl = ?2, max_ttl = ?3, quota_bytes = ?4, quota_objects = ?5, undo = ?6
+		WHERE name = ?1`)
+	ownBucket     = register(`UPDATE buckets SET owner = ?2 WHERE name = ?1`)
+	visibleObject = register(`SELECT key FROM objects WHERE bucket_id = ?1 AND (ttl_at = 0 OR ttl_at > ?2) LIMIT 1`)
+	uploadInto    = register(`SELECT key FROM uploads WHERE bucket_id = ?1 LIMIT 1`)
+	unnameBucket  = register(`UPDATE buckets SET was = name, name = NULL, rules = '', rules_by = '' WHERE id = ?1`)
+
+	deleteBucketDocuments  = register(`DELETE FROM documents WHERE bucket_id = ?1`)
+	deleteBucketPromotions = register(`DELETE FROM promotions WHERE bucket_id = ?1`)
+)
+
+// CreateBucket makes a bucket; ID and Domain get defaults (a new id, the owner).
+// If the name is taken it answers that bucket and ErrBucketExists; ErrTooManyBuckets
+// if the owner has Most already.
+func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
+	asked := b
+	err := db.write(ctx, "create bucket "+b.Name, func(t *tx) error {
+		have, err := t.countedBucket(asked.Name)
+		if err == nil {
+			b = have
+			return lethe.ErrBucketExists
+		}
+		if !errors.Is(err, lethe.ErrNoSuchBucket) {
+			return err
+		}
+		b, err = t.createBucket(asked)
+		return err
+	})
+	return b, err
+}
+
+func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
+	if err := either(t.needsRoom(), b.BucketSettings.Check()); err != nil {
+		return b, err
+	}
+	if err := t.mayOwn(b.Owner, b.Most); err != nil {
+		return b, err
+	}
+	if b.ID == "" {
+		b.ID = lethe.NewID(t.now, t.random)
+	}
+	b.Domain = cmp.Or(b.Domain, b.Owner)
+	b.CreatedAt, b.Objects, b.Bytes, b.Holds = t.now, 0, 0, 0
+	documents := b.Documents
+	b.Documents, b.Most = nil, 0
+	_, err := t.exec(insertBucket, b.ID, b.Name, b.Owner, b.Domain, b.Region, b.CreatedAt,
+		micros(b.DefaultTTL), micros(b.MaxTTL), b.QuotaBytes, b.QuotaObjects, micros(b.Undo))
+	for _, kind := range slices.Sorted(maps.Keys(documents)) {
+		if err == nil {
+			err = t.putDocument(b.ID, kind, documents[kind])
+		}
+	}
+	return b, err
+}
+
+// mayOwn refuses another bucket to who has the most already: ErrTooManyBuckets. Those
+// who make buckets of one owner at once wait for each other.
+func (t *tx) mayOwn(owner string, most int) error {
+	if most <= 0 {
+		return nil
+	}
+	if t.crowded() {
+		if _, err := t.exists(closeGate, gateOf("owner", owner)); err != nil {
+			return err
+		}
+	}
+	var have int
+	if err := t.row(ownedBuckets, owner, most).Scan(&have); err != nil || have < most {
+		return err
+	}
+	return fmt.Errorf("%s owns %d: %w", owner, have, lethe.ErrTooManyBuckets)
+}
+
+// Bucket reads a bucket with its totals: ErrNoSuchBucket.
+func (db *DB) Bucket(ctx context.Context, name string) (b ledger.Bucket, err error) {
+	err = db.read(ctx, "bucket "+name, func(t *tx) error {
+		b, err = t.countedBucket(name)
+		return err
+	})
+	return b, err
+}
+
+// Buckets lists buckets with their totals, in order of their names.
+func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) (out []ledger.Bucket, err error) {
+	err = db.read(ctx, "buckets", func(t *tx) error {
+		out, err = all(t, func(r *sql.Rows) (b ledger.Bucket, err error) {
+			err = scanBucket(r, &b, &b.Objects, &b.Bytes)
+			return b, err
+		}, listBuckets, q.After, q.Prefix, following(q.Prefix), q.Owner, bounded(q.Limit))
+		return err
+	})
+	return out, err
+}
+
+// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket. Objects keep
+// the time to live that they have.
+func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (b ledger.Bucket, err error) {
+	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
+		if err := s.Check(); err != nil {
+			return err
+		}
+		if err := t.closeBucket(name); err != nil {
+			return err
+		}
+		err := t.must(1, noBucket(name), configureBucket, name,
+			micros(s.DefaultTTL), micros(s.MaxTTL), s.QuotaBytes, s.QuotaObjects, micros(s.Undo))
+		if err == nil {
+			b, err = t.countedBucket(name)
+		}
+		return err
+	})
+	return b, err
+}
+
+// SetBucketOwner changes the owner; the dedup domain stays: ErrNoSuchBucket.
+func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
+	return db.write(ctx, "set owner of bucket "+name, func(t *tx) error {
+		if err := t.closeBucket(name); err != nil {
+			return err
+		}
+		return t.must(1, noBucket(name), ownBucket, name, owner)
+	})
+}
+
+// DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
+// while it has visible objects or open uploads, ErrHeld while anything is held
+// there. Its row goes when the objects that are past their time have been
+// reclaimed, and what is parked there has been looked through (Unpark).
+func (db *DB) DeleteBucket(ctx context.Context, name string) error {
+	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
+		b, err := t.holdBucket(name)
+		if err != nil {
+			return err
+		}
+		if err := t.empty(b); err != nil {
+			return err
+		}
+		if b.Holds > 0 {
+			return fmt.Errorf("bucket %s has %d holds; lift them first: %w", name, b.Holds, lethe.ErrHeld)
+		}
+		for _, query := range []string{deleteBucketPromotions, deleteBucketDocuments, endRestamp, unnameBucket} {
+			if _, err := t.exec(query, b.ID); err != nil {
+				return err
+			}
+		}
+		return t.lift(b.ID, "")
+	})
+}
+
+// empty refuses a bucket that clients still see something in.
+func (t *tx) empty(b ledger.Bucket) error {
+	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.now)
+	if err == nil && len(keys) > 0 {
+		return fmt.Errorf("it has the object %q: %w", keys[0], lethe.ErrBucketNotEmpty)
+	}
+	if err != nil {
+		return err
+	}
+	keys, err = all(t, sqldb.One[string], uploadInto, b.ID)
+	if err == nil && len(keys) > 0 {
+		return fmt.Errorf("it has an open upload to %q: %w", keys[0], lethe.ErrBucketNotEmpty)
+	}
+	return err
+}
+
+// bucket reads a bucket without its totals, which does not change before a
+// transaction ends that writes: ErrNoSuchBucket.
+func (t *tx) bucket(name string) (b ledger.Bucket, err error) {
+	if t.crowded() {
+		b, _, err = t.ruledBucket(name)
+		return b, err
+	}
+	err = scanBucket(t.row(selectBucket, name), &b)
+	return b, t.bucketError(name, err)
+}
+
+func (t *tx) countedBucket(name string) (b ledger.Bucket, err error) {
+	err = scanBucket(t.row(countBucket, name), &b, &b.Objects, &b.Bytes)
+	return b, t.bucketError(name, err)
+}
+
+func (t *tx) bucketError(name string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return noBucket(name)
+	}
+	return t.failed(err)
+}
+
+func noBucket(name string) error { return fmt.Errorf("bucket %q: %w", name, lethe.ErrNoSuchBucket) }
+
+func scanBucket(r sqldb.Scanner, b *ledger.Bucket, more ...any) error {
+	var deflt, longest, undo int64
+	err := r.Scan(append([]any{&b.ID, &b.Name, &b.Owner, &b.Domain, &b.Region, &b.CreatedAt,
+		&deflt, &longest, &b.QuotaBytes, &b.QuotaObjects, &undo, &b.Holds}, more...)...)
+	b.DefaultTTL, b.MaxTTL, b.Undo = duration(deflt), duration(longest), duration(undo)
+	return err
+}
+
+// room refuses what would take a bucket beyond its quota: ErrQuotaExceeded. What
+// makes it smaller is never refused.
+func (t *tx) room(b ledger.Bucket, objects, bytes int64) error {
+	grows := b.QuotaObjects > 0 && objects > 0 || b.QuotaBytes > 0 && bytes > 0
+	if !grows {
+		return nil
+	}
+	q := quota{t: t, name: "bucket " + b.Name}
+	if err := q.enter(); err != nil {
+		return err
+	}
+	var n, size, others int64
+	if err := t.row(bucketSums, b.ID).Scan(&n, &size, &others); err != nil {
+		return t.failed(err)
+	}
+	switch {
+	case b.QuotaObjects > 0 && objects > 0 && n+objects > b.QuotaObjects:
+		return fmt.Errorf("bucket %s may have %d objects and has %d: %w", b.Name, b.QuotaObjects, n, lethe.ErrQuotaExceeded)
+	case b.QuotaBytes > 0 && bytes > 0 && size+bytes > b.QuotaBytes:
+		return fmt.Errorf("bucket %s may have %d bytes and has %d: %w", b.Name, b.QuotaBytes, size, lethe.ErrQuotaExceeded)
+	}
+	plenty := (b.QuotaObjects == 0 || objects <= 0 || b.QuotaObjects-n >= others) &&
+		(b.QuotaBytes == 0 || roomy(b.QuotaBytes-size, bytes, others))
+	return q.leave(plenty)
+}

@@ -1,0 +1,60 @@
+package sqlledger
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const (
+	// clockStep is how far the clock may advance before its highest time is saved
+	// along with the next write.
+	clockStep = time.Second
+	// clockSlack is how far the wall clock may lie behind before it is doubted.
+	clockSlack = time.Minute
+)
+
+// ledgerClock never runs back: not while it runs, and not over a restart.
+type ledgerClock struct {
+	wall  lethe.Clock
+	jump  ledger.Jump
+	high  atomic.Int64 // highest time ever used
+	saved lethe.Time   // as in store.clock_high; the writer's
+}
+
+// now returns the wall clock's time, or the highest time used if that is later.
+func (c *ledgerClock) now() lethe.Time {
+	wall := int64(c.jump.Held(c.wall.Now()))
+	for {
+		high := c.high.Load()
+		if wall <= high {
+			return lethe.Time(high)
+		}
+		if c.high.CompareAndSwap(high, wall) {
+			return lethe.Time(wall)
+		}
+	}
+}
+
+// behind is how far the wall clock lies behind the highest time used; less than
+// clockSlack counts as nothing.
+func (c *ledgerClock) behind() time.Duration {
+	d := lethe.Time(c.high.Load()).Sub(c.wall.Now())
+	if d <= clockSlack {
+		return 0
+	}
+	return d
+}
+
+var (
+	saveClock = register(`UPDATE store SET clock_high = ?1, boot = ?2, boot_offset = ?3 WHERE one = 1 AND clock_high < ?1`)
+	getBoot   = register(`SELECT boot, boot_offset FROM store WHERE one = 1`)
+)
+
+// saving are the arguments of saveClock.
+func (c *ledgerClock) saving(high lethe.Time) []any {
+	id, offset := c.jump.Mark()
+	return []any{int64(high), id, int64(offset)}
+}

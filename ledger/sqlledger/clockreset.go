@@ -1,0 +1,153 @@
+package sqlledger
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	countHidden = register(`SELECT count(*) FROM objects WHERE due_at > ?1 AND due_at <= ?2`)
+	countLonger = register(`SELECT count(*), coalesce(max(modified_at), 0) FROM objects WHERE due_at > ?1 AND modified_at > ?1`)
+)
+
+// What was stamped while the clock was ahead is moved to now (?1), so that all
+// that counts from there counts from now, in full: claims go stale, silent writers
+// are reaped, undo windows end, copies that are read are trusted. What a person allowed
+// beyond a limit ends. ?2 is the end of a late window that begins now: what
+// is due, or may land, later than that was stamped ahead, or is a retry that comes
+// sooner for it. No object's end is moved.
+var (
+	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
+	resetsNow = []string{
+		register(`UPDATE objects SET modified_at = ?1 WHERE modified_at > ?1`),
+		// Before the trash: what is parked of it is due as long after it was deleted as before.
+		register(`UPDATE parked SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = parked.entry)
+			WHERE entry IN (SELECT id FROM trash WHERE deleted_at > ?1)`),
+		register(`UPDATE trash SET deleted_at = ?1,
+				purge_at = CASE WHEN purge_at = 9223372036854775807 THEN purge_at ELSE purge_at - (deleted_at - ?1) END
+			WHERE deleted_at > ?1`),
+		register(`UPDATE trash SET modified_at = ?1 WHERE modified_at > ?1`),
+		register(`UPDATE uploads SET created_at = ?1 WHERE created_at > ?1`),
+		register(`UPDATE uploads SET touched_at = ?1 WHERE touched_at > ?1`),
+		register(`UPDATE backends SET trusted_since = ?1 WHERE trusted_since > ?1`),
+		register(`UPDATE blobs SET beat_at = ?1 WHERE state = 1 AND beat_at > ?1`),
+		register(`UPDATE blobs SET claimed_at = ?1 WHERE fence <> 0 AND claimed_at > ?1`),
+		register(`UPDATE blobs SET died_at = ?1 WHERE died_at > ?1`),
+		register(`UPDATE blobs SET verified_at = ?1 WHERE verified_at > ?1`),
+		register(`UPDATE blobs SET created_at = ?1 WHERE created_at > ?1`),
+		register(`UPDATE ops SET at = ?1 WHERE at > ?1`),
+		register(`UPDATE runs SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE runs SET beat_at = ?1 WHERE beat_at > ?1`),
+		register(`UPDATE runs SET finished_at = ?1 WHERE finished_at > ?1`),
+		register(`UPDATE instances SET beat_at = ?1 WHERE beat_at > ?1`),
+		register(`UPDATE restamps SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE walks SET started_at = ?1 WHERE started_at > ?1`),
+		register(`UPDATE guards SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
+		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
+		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
+		// Nobody knows which of them began while the clock was ahead.
+		register(`UPDATE guards SET free_until = ?1, free_n = 0 WHERE free_until > ?1`),
+		register(`UPDATE admin_tokens SET created_at = ?1,
+				expires_at = CASE WHEN expires_at = 0 THEN 0 ELSE expires_at - (created_at - ?1) END
+			WHERE created_at > ?1`),
+		register(`UPDATE findings SET first_at = ?1 WHERE first_at > ?1`),
+		register(`UPDATE receipts SET at = ?1 WHERE at > ?1`),
+	}
+	resetsSoon = []string{
+		register(`UPDATE blobs SET due_at = ?1 WHERE state = 3 AND due_at > ?1`),
+		register(`UPDATE blobs SET late_until = ?1 WHERE late_until > ?1`),
+		register(`UPDATE placements SET due_at = ?1 WHERE due_at > ?1`),
+	}
+)
+
+// Clock says how the clock stands.
+func (db *DB) Clock(ctx context.Context) (s ledger.ClockState, err error) {
+	err = db.walk(ctx, "look at the clock", func(t *tx) error {
+		s, err = t.clock(db.engine.behind())
+		return err
+	})
+	return s, err
+}
+
+func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
+	s := ledger.ClockState{Ledger: t.now, Wall: t.now.Add(-ahead), Ahead: ahead}
+	if ahead == 0 {
+		return s, nil
+	}
+	if err := t.row(countHidden, s.Wall, s.Ledger).Scan(&s.Hidden); err != nil {
+		return s, t.failed(err)
+	}
+	var latest lethe.Time
+	err := t.row(countLonger, s.Wall).Scan(&s.Longer, &latest)
+	if s.Longer > 0 {
+		s.LongerBy = latest.Sub(s.Wall)
+	}
+	return s, t.failed(err)
+}
+
+// ResetClock sets the ledger's clock back to the machine's, which a person has
+// found to be right: it answers how it stood before. Nothing expires by it. It is
+// for one process that works on the ledger alone: others go on with the time that
+// they have seen. An error if the clock is not ahead.
+func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
+	before := db.highest().Load()
+	err = db.batch(ctx, "reset the clock", func(t *tx) error {
+		if s, err = t.clock(db.engine.behind()); err != nil {
+			return err
+		}
+		if s.Ahead == 0 {
+			return fmt.Errorf("the ledger's clock is not ahead of the machine's: there is nothing to reset")
+		}
+		// Before the transaction ends: what is committed with it saves the clock.
+		t.lower(s.Wall)
+		return t.resetTo(s.Wall)
+	})
+	if err != nil {
+		raise(db.highest(), before)
+	}
+	return s, err
+}
+
+func (t *tx) resetTo(now lethe.Time) error {
+	soon := now.Add(max(t.db.o.LateWindow, t.db.o.ReadGrace))
+	for _, query := range resetsNow {
+		if _, err := t.exec(query, now); err != nil {
+			return err
+		}
+	}
+	for _, query := range resetsSoon {
+		if _, err := t.exec(query, soon); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(resetHigh, now)
+	return err
+}
+
+// highest is the highest time that this process has used.
+func (db *DB) highest() *atomic.Int64 {
+	switch {
+	case db.file != nil:
+		return &db.clock.high
+	case db.pg.clock.fake != nil:
+		return &db.pg.clock.fake.high
+	}
+	return &db.pg.clock.high
+}
+
+// lower makes a time the highest that this process has used, and sees to it that
+// the transaction at hand does not save the one before.
+func (t *tx) lower(to lethe.Time) {
+	high := t.db.highest()
+	if t.db.file != nil {
+		t.db.clock.saved = to
+	} else {
+		t.db.pg.clock.saved.Store(high.Load())
+	}
+	high.Store(int64(to))
+}

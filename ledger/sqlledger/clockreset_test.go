@@ -1,0 +1,151 @@
+package sqlledger
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/receipt"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+func TestResetClock(t *testing.T) {
+	path := filePath(t)
+	resetClock(t, func(o ledger.Options) *DB { return openTest(t, path, o) })
+}
+
+func TestResetClockOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	resetClock(t, func(o ledger.Options) *DB { return openServerAt(t, url, o) })
+}
+
+// resetClock: after a clock that was ten days ahead was set right, and the
+// ledger's with it, everything goes on as if it had been right, except that what
+// was to live a while from the wrong time on lives that much longer.
+func resetClock(t *testing.T, open func(ledger.Options) *DB) {
+	const ahead = 10 * 24 * time.Hour
+	clock := newTestClock()
+	o := ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}
+	l := &fixture{DB: open(o), t: t, ctx: context.Background(), clock: clock}
+	setUp(t, l.DB)
+	l.putTTL("before", "aa", time.Hour)
+	l.putTTL("gone", "bb", 0)
+	l.putTTL("claimed", "cc", 0)
+	clock.Advance(ahead)
+	l.putTTL("during", "dd", time.Hour)
+	l.remove("claimed")
+	clock.Advance(readGrace)
+	for range 2 { // the second is beyond the hour's limit
+		_, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "dies", Backend: "disk", Limit: 10, Deletes: ledger.Limit{PerHour: 1}})
+		l.ok(err)
+		l.condemnOne("another")
+	}
+	l.remove("gone")
+	silent := l.begin(100)
+	clock.Advance(-ahead)
+
+	s, err := l.Clock(l.ctx)
+	l.ok(err)
+	if s.Ahead != ahead || s.Wall != l.now() || s.Hidden != 1 || s.Longer != 1 || s.LongerBy > ahead || s.LongerBy < ahead-time.Hour {
+		t.Errorf("the clock stands so: %+v", s)
+	}
+	l.hidden("before", true)
+	_, err = l.ResetClock(l.ctx)
+	l.ok(err)
+	l.hidden("before", false)
+	if d := l.ClockBehind(); d != 0 {
+		t.Errorf("the ledger's clock is ahead by %s", d)
+	}
+	if _, err := l.ResetClock(l.ctx); err == nil {
+		t.Error("there was something to reset again")
+	}
+	guards, err := l.Guards(l.ctx)
+	l.ok(err)
+	if g := guards[0]; g.Hour > ledger.HourOf(l.now()) || g.HeldAt > l.now() || g.HeldUntil.Sub(l.now()) > time.Hour || !g.Held(l.now()) {
+		t.Errorf("the hour's limit: %+v", g)
+	}
+	clock.Advance(lateWindow)
+	l.hidden("before", true)
+	l.hidden("during", false)
+	l.dies(silent)
+	sound(t, l.DB)
+	l.ok(l.Close())
+	l.DB = open(o)
+	if d := l.ClockBehind(); d != 0 || nowOf(t, l.DB) != l.now() {
+		t.Errorf("opened again, the ledger's clock is ahead by %s", d)
+	}
+}
+
+// hidden checks whether clients see an object.
+func (l *fixture) hidden(key string, want bool) {
+	l.t.Helper()
+	if _, err := l.Resolve(l.ctx, "b", key); (err != nil) != want {
+		l.t.Errorf("%s: %v", key, err)
+	}
+}
+
+// dies checks that nothing waits for the time that the clock had shown: claims go
+// stale, condemned blobs are due, and the writer is silent.
+func (l *fixture) dies(silent lethe.ID) {
+	l.t.Helper()
+	_, err := l.RecoverClaims(l.ctx, 5*time.Minute, 10)
+	l.ok(err)
+	got, err := l.ClaimCondemned(l.ctx, ledger.ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10})
+	l.ok(err)
+	if len(got.Blobs) != 4 {
+		l.t.Errorf("%d condemned blobs are due", len(got.Blobs))
+	}
+	intents, err := l.ClaimIntents(l.ctx, ledger.ClaimRequest{Worker: "lives", Backend: "disk", Limit: 10, MinAge: 5 * time.Minute})
+	l.ok(err)
+	if len(intents.Intents) != 1 || intents.Intents[0].Blob.ID != silent {
+		l.t.Errorf("silent writers: %+v", intents.Intents)
+	}
+}
+
+// Receipts of what went while the clock was ahead are sealed and dropped in their
+// turn after it was reset, and hold nothing up.
+func TestReceiptsOfAResetClock(t *testing.T) {
+	const ahead, keep = 90 * 24 * time.Hour, 24 * time.Hour
+	clock := newTestClock()
+	l := &fixture{DB: openTest(t, Memory, ledger.Options{Clock: clock, ReadGrace: readGrace, LateWindow: lateWindow}), t: t, ctx: context.Background(), clock: clock}
+	setUp(t, l.DB)
+	clock.Advance(ahead)
+	l.putTTL("sealed", "aa", 0)
+	l.remove("sealed")
+	l.seal()
+	l.putTTL("waiting", "bb", 0)
+	l.remove("waiting")
+	clock.Advance(-ahead)
+	l.ok(errorOf(l.ResetClock(l.ctx)))
+	u, err := l.UnsealedReceipts(l.ctx, 10)
+	l.ok(err)
+	if u.Oldest > l.now() {
+		t.Errorf("receipts wait since %d, it is %d", u.Oldest, l.now())
+	}
+	l.seal()
+	n, err := l.DropReceipts(l.ctx, keep, 10)
+	l.ok(err)
+	if n != 0 {
+		t.Errorf("%d segments were dropped before their time", n)
+	}
+	clock.Advance(keep)
+	n, err = l.DropReceipts(l.ctx, keep, 10)
+	l.ok(err)
+	if n != 2 {
+		t.Errorf("%d segments were dropped", n)
+	}
+}
+
+func errorOf(_ ledger.ClockState, err error) error { return err }
+
+// seal seals what there is.
+func (l *fixture) seal() {
+	l.t.Helper()
+	u, err := l.UnsealedReceipts(l.ctx, 10)
+	l.ok(err)
+	s, err := receipt.Cut("store", u.Last, u.Batches, u.Now)
+	l.ok(err)
+	l.ok(l.SealReceipts(l.ctx, s))
+}

@@ -1,0 +1,250 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
+
+// Commit makes an object (docs/protocol.md, rule 2): ErrInvalidKey, ErrNoSuchBucket,
+// ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone,
+// ErrNoSuchKey (Source), ErrInvalidTTL. An operation that is recorded already is
+// not applied again: the answer is then the object that it made.
+func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed, err error) {
+	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
+		out, err = t.commit(c, 0)
+		return err
+	})
+	return out, err
+}
+
+// commit makes an object of uploaded blobs that carry the fence: 0, or that of
+// the reaper who finishes the write.
+func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
+	if c.By != (lethe.Caller{}) {
+		t.by = c.By
+	}
+	if err := either(ledger.CheckKey(c.Object.Key), c.CheckBlocks()); err != nil {
+		return ledger.Committed{}, err
+	}
+	if fresh, err := t.record(c.Op, c.What, c.Op); err != nil || !fresh {
+		return t.replay(c, err)
+	}
+	if len(c.Blobs) == 0 {
+		// What has stored its bytes already may end.
+		if err := t.needsRoom(); err != nil {
+			return ledger.Committed{}, err
+		}
+	}
+	w, err := t.takeKey(c)
+	if err != nil {
+		return ledger.Committed{}, err
+	}
+	if err := t.stillPromised(c.Blobs, fence); err != nil {
+		return ledger.Committed{}, err
+	}
+	if err := w.refer(fence); err != nil {
+		return ledger.Committed{}, err
+	}
+	return w.put()
+}
+
+// replay answers a commit whose operation is recorded: with the object if it is
+// still there, else with what it was.
+func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
+	if err != nil {
+		return ledger.Committed{}, err
+	}
+	o := c.Object
+	if b, rules, err := t.ruledBucket(o.Bucket); err == nil {
+		have, err := t.object(b, o.Key)
+		if err == nil && have != nil && have.ID == c.Op {
+			have.NameRule(rules)
+			return ledger.Committed{Object: *have}, nil
+		}
+		if err != nil {
+			return ledger.Committed{}, err
+		}
+		o.BucketID = b.ID
+	}
+	out, _, err := t.outcome(c.Op)
+	o.ID, o.ModifiedAt = c.Op, out.At
+	return ledger.Committed{Object: o}, err
+}
+
+// object reads the row under a key, past its time or not; nil if there is none.
+func (t *tx) object(b ledger.Bucket, key string) (*ledger.Object, error) {
+	return t.oneObject(b, selectObject, b.ID, key)
+}
+
+func (t *tx) oneObject(b ledger.Bucket, query string, args ...any) (*ledger.Object, error) {
+	o, err := scanObject(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	o.Bucket = b.Name
+	return &o, nil
+}
+
+// write is a commit in progress: its key is free, and what lay there is in hand.
+type write struct {
+	t      *tx
+	c      ledger.Commit
+	bucket ledger.Bucket
+	rules  lifecycle.Rules
+	old    *ledger.Object // the row that lay there, past its time or not
+	end    lethe.Time
+	refs   refs
+
+	content   lethe.ID
+	duplicate bool
+}
+
+// takeKey frees the key of a commit, if its precondition holds for what lies
+// there now.
+func (t *tx) takeKey(c ledger.Commit) (*write, error) {
+	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
+	if err == nil {
+		err = isMeant(c.Object.Bucket, b.ID, c.Into)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &write{t: t, c: c, bucket: b, rules: rules, refs: refs{}}
+	if w.old, err = t.oneObject(b, takeObject, b.ID, c.Object.Key); err != nil {
+		return nil, err
+	}
+	if err := c.If.Holds(w.seen()); err != nil {
+		return nil, err
+	}
+	if w.old != nil {
+		if err := t.refuseHeld(b, w.old.Key); err != nil {
+			return nil, err
+		}
+	}
+	w.end, err = b.EndOf(t.now, ledger.TTLChange{TTL: c.TTL, At: c.Object.TTLAt}, b.DefaultTTL)
+	return w, err
+}
+
+// seen is what clients saw under the key.
+func (w *write) seen() *ledger.Object {
+	if w.old.VisibleAt(w.t.now) {
+		return w.old
+	}
+	return nil
+}
+
+// refer finds or makes the content of the object, and references it.
+func (w *write) refer(fence int64) error {
+	switch {
+	case len(w.c.Blobs) > 0:
+		return w.referUploaded(fence)
+	case w.c.Source != nil:
+		return w.referSource()
+	case w.c.Object.Size == 0:
+		return nil
+	}
+	id, trusted, err := w.openContent()
+	if err != nil {
+		return err
+	}
+	if id == "" || !trusted {
+		return fmt.Errorf("content %s of %d bytes: %w", w.c.Content.Digest, w.c.Content.Size, lethe.ErrContentGone)
+	}
+	w.gain(id)
+	return nil
+}
+
+// key is the identity of the content: its domain is the bucket's.
+func (w *write) key() ledger.ContentKey {
+	k := w.c.Content
+	k.Domain = w.bucket.Domain
+	return k
+}
+
+func (w *write) gain(content lethe.ID) {
+	w.content = content
+	w.refs.gain(content)
+}
+
+// referUploaded references the content that was uploaded: a new one of these
+// blobs; a known one that they join as one more copy, or in the place of an older one
+// (docs/protocol.md, rules 17 and 20); or a known and trusted one, which makes them duplicates.
+func (w *write) referUploaded(fence int64) error {
+	id, trusted, err := w.openContent()
+	switch {
+	case err != nil:
+		return err
+	case id == "":
+		if w.content, err = w.t.createContent(w.key()); err != nil {
+			return err
+		}
+		w.t.replicate(w.content)
+		return w.t.makeLive(w.c.Blobs, place{content: w.content, fence: fence})
+	case trusted:
+		w.duplicate = true
+		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {
+			return err
+		}
+		w.gain(id)
+		return nil
+	}
+	replica, err := w.t.replica(id)
+	if err != nil {
+		return err
+	}
+	if err := w.t.makeLive(w.c.Blobs, place{id, replica, fence}); err != nil {
+		return err
+	}
+	w.gain(id)
+	return w.takeOver(id, replica, 0)
+}
+
+// put puts the object under its key and settles what that changes.
+func (w *write) put() (ledger.Committed, error) {
+	t := w.t
+	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
+	o := &out.Object
+	o.ID, o.ModifiedAt, o.TTLAt = w.c.Op, t.now, w.end
+	o.BucketID, o.Bucket, o.ContentID = w.bucket.ID, w.bucket.Name, w.content
+	o.ApplyRules(w.rules)
+	if err := w.quota(); err != nil {
+		return out, err
+	}
+	if err := t.insertObject(o); err != nil {
+		return out, err
+	}
+	if w.old != nil {
+		if err := t.discard(w.bucket, *w.old, lethe.ReasonOverwrite, w.refs); err != nil {
+			return out, err
+		}
+	}
+	d, err := t.settleRefs(w.refs)
+	if err != nil {
+		return out, err
+	}
+	out.Dropped = d.contents
+	return out, t.supersede(w.bucket.ID, o.Key)
+}
+
+// quota checks what the bucket will hold.
+func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.old) }
+
+// roomFor refuses an object in place of the row that lay there, if any, that would
+// take a bucket beyond its quota: ErrQuotaExceeded.
+func (t *tx) roomFor(b ledger.Bucket, size int64, old *ledger.Object) error {
+	if old != nil {
+		return t.room(b, 0, size-old.Size)
+	}
+	return t.room(b, 1, size)
+}

@@ -1,0 +1,109 @@
+package sqlledger
+
+import (
+	"database/sql"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// death says why and when blobs were condemned.
+type death struct {
+	reason lethe.Reason
+	at     lethe.Time // when the last reference went
+	late   bool       // an upload under the name may still land (docs/protocol.md, rule 9)
+	silent bool       // pending, and condemned behind its writer's back: it may be at work
+}
+
+// condemned counts what was moved to the queue.
+type condemned struct {
+	blobs int
+	bytes int64
+}
+
+func (c *condemned) add(o condemned) {
+	c.blobs += o.blobs
+	c.bytes += o.bytes
+}
+
+// What was live waits for a read grace (docs/protocol.md, rule 18), but for duplicates: nobody
+// was ever told where they lie. What may still be written keeps its row until after
+// the late window.
+const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claimed_at = 0, `
+
+var (
+	condemnBlobs = register(setCondemned + `reason = ?2, died_at = ?3, due_at = ?4,
+			late_until = CASE WHEN late_until < ?5 THEN ?5 ELSE late_until END
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = ?6 AND fence = ?7
+		RETURNING id, backend, size, reason`)
+	condemnLive = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2
+		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
+		WHERE blobs.content_id = t.id AND blobs.state = 2
+		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
+	// An index of its own, mostly empty, answers it at once.
+	anyReplicaPending = register(`SELECT 1 FROM blobs WHERE state = 1 AND content_id IS NOT NULL LIMIT 1`)
+	condemnReplicas   = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2,
+			late_until = CASE WHEN late_until < ?2 THEN ?2 ELSE late_until END
+		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
+		WHERE blobs.content_id = t.id AND blobs.state = 1
+		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
+	forgetPromotions = register(`DELETE FROM promotions WHERE blob_id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
+)
+
+// condemn moves those of the blobs that are in state from and carry the fence
+// (0: unclaimed) to the queue; the caller compares the number with what it
+// expected.
+func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (condemned, error) {
+	if len(blobs) == 0 {
+		return condemned{}, nil
+	}
+	due, late := t.now, lethe.Time(0)
+	if from == lethe.Live && d.reason != lethe.ReasonDuplicate {
+		due = t.now.Add(t.db.o.ReadGrace)
+	}
+	if d.late || d.silent {
+		late = t.now.Add(t.db.o.LateWindow)
+	}
+	if d.silent {
+		due = late
+	}
+	names := sqldb.JSON(blobs)
+	out, err := t.condemnBy(from, condemnBlobs, names, d.reason, d.at, due, late, from, fence)
+	if err == nil && from == lethe.Pending {
+		_, err = t.exec(forgetPromotions, names)
+	}
+	return out, err
+}
+
+// condemnBy runs a statement that condemns blobs in state from and answers their
+// ids, backends, sizes and reasons.
+func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemned, err error) {
+	list, err := all(t, func(r *sql.Rows) (d CondemnedBlob, err error) {
+		var reason lethe.Reason
+		if err = r.Scan(&d.ID, &d.Backend, &d.Size, &reason); err == nil {
+			t.counts.move(ledger.Move{Backend: d.Backend, From: from, To: lethe.Condemned, Reason: reason, Blobs: 1, Bytes: d.Size})
+			out.add(condemned{1, d.Size})
+		}
+		return d, err
+	}, query, args...)
+	t.doomed = append(t.doomed, list...)
+	return out, err
+}
+
+// condemnContents condemns all blobs of contents that are gone, with the reason
+// and the time of each.
+func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
+	list := sqldb.JSON(gone)
+	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.now.Add(t.db.o.ReadGrace))
+	if err != nil {
+		return out, err
+	}
+	if found, err := t.exists(anyReplicaPending); err != nil || !found {
+		return out, err
+	}
+	replicas, err := t.condemnBy(lethe.Pending, condemnReplicas, list, t.now.Add(t.db.o.LateWindow))
+	out.add(replicas)
+	return out, err
+}

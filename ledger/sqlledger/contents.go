@@ -1,0 +1,180 @@
+package sqlledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	openContent = register(`SELECT id FROM contents
+		WHERE domain = ?1 AND digest = ?2 AND size = ?3 AND kind = ?4 AND closed = 0`)
+	knownContent = register(`SELECT c.id FROM buckets b LEFT JOIN contents c
+		ON c.domain = b.domain AND c.digest = ?2 AND c.size = ?3 AND c.kind = ?4 AND c.closed = 0
+		WHERE b.name = ?1`)
+	contentTrusted = register(`SELECT coalesce(max(b.segment) + 1, 0),
+			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + ` THEN b.segment END)
+		FROM blobs b WHERE b.content_id = ?1`)
+	contentWithin = register(`SELECT coalesce(max(b.segment) + 1, 0),
+			count(DISTINCT CASE WHEN b.state = 2 AND b.suspect = 0 AND ` + trusted + `
+				AND b.backend IN (SELECT id FROM ` + sqldb.IDs(3) + `) THEN b.segment END)
+		FROM blobs b WHERE b.content_id = ?1`)
+	nextReplica   = register(`SELECT coalesce(max(replica) + 1, 0) FROM blobs WHERE content_id = ?1`)
+	insertContent = register(`INSERT INTO contents (id, domain, kind, digest, size, refs, closed, created_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)`)
+	pendingBlob = register(`SELECT backend, size FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 ` + sqldb.Exclusive)
+	blobLive    = register(`UPDATE blobs SET state = 2, size = ?3, digest = ?4, content_id = ?5, segment = ?6, replica = ?7,
+			upload_id = NULL, part = 0, late_until = ?8, worker = '', fence = 0, claimed_at = 0, crc32c = ?9, block = ?10
+		WHERE id = ?1 AND state = 1 AND fence = ?2`)
+)
+
+// openContent finds the content of an identity that takes references, and says
+// whether it can be trusted within the reach of the write; the id is empty if there
+// is none. It is locked, along with the one that the write takes a reference from.
+func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
+	t, k := w.t, w.key()
+	err = t.row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", false, t.failed(err)
+	}
+	if err := t.holdContents(id, w.losing()); err != nil || id == "" {
+		return "", false, err
+	}
+	trusted, err = t.trusted(id, w.c.Reach)
+	return id, trusted, err
+}
+
+// losing is the content that the replaced object gives its reference to up; empty
+// if the trash keeps it.
+func (w *write) losing() lethe.ID {
+	if w.old == nil || w.old.VisibleAt(w.t.now) && w.bucket.Undo > 0 {
+		return ""
+	}
+	return w.old.ContentID
+}
+
+// unknown refuses what can be referenced in its bucket without its bytes, by a hint
+// that locks nothing: ErrContentKnown, ErrNoSuchBucket.
+func (t *tx) unknown(c ledger.Commit) error {
+	var id sql.Null[lethe.ID]
+	k := c.Content
+	err := t.row(knownContent, c.Object.Bucket, k.Digest, k.Size, k.Kind).Scan(&id)
+	if err != nil {
+		return t.bucketError(c.Object.Bucket, err)
+	}
+	if !id.Valid {
+		return nil
+	}
+	trusted, err := t.trusted(id.V, nil)
+	if err == nil && trusted {
+		err = lethe.ErrContentKnown
+	}
+	return err
+}
+
+// replica is the number for one more copy of a content.
+func (t *tx) replica(content lethe.ID) (n int, err error) {
+	err = t.row(nextReplica, content).Scan(&n)
+	return n, t.failed(err)
+}
+
+// createContent inserts a content with its first reference.
+func (t *tx) createContent(k ledger.ContentKey) (lethe.ID, error) {
+	id := lethe.NewID(t.now, t.random)
+	closed := flag(t.db.o.MaxRefs <= 1)
+	_, err := t.exec(insertContent, id, k.Domain, k.Kind, k.Digest, k.Size, closed, t.now)
+	return id, err
+}
+
+// place says which bytes of a content uploaded blobs become.
+type place struct {
+	content lethe.ID
+	replica int
+	fence   int64 // that the pending blobs carry: 0, or a reaper's
+}
+
+// makeLive makes uploaded blobs the segments, in order, of one copy of a
+// content: ErrReaped if one of them is not pending any more, ErrNoRoom if it is
+// larger than what was reserved and the backend is full.
+func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
+	for i, u := range up {
+		backend, size, err := t.pending(u.Blob, p.fence)
+		if err != nil {
+			return err
+		}
+		late := lethe.Time(0)
+		if u.Late {
+			late = t.now.Add(t.db.o.LateWindow)
+		}
+		reaped := fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
+		if err := t.must(1, reaped, blobLive, u.Blob, p.fence, u.Size, u.Digest, p.content, i, p.replica, late, u.CRC32C, u.Blocks.Size); err != nil {
+			return err
+		}
+		if err := t.keepBlocks(u.Blob, u.Blocks); err != nil {
+			return err
+		}
+		how := lethe.Reason("")
+		if p.fence != 0 {
+			how = movePromoted
+		}
+		if err := t.arrived(backend, size, u.Size, how); err != nil {
+			return err
+		}
+	}
+	if len(up) == 1 {
+		// Nearly every write has one blob, and opening a list costs more than the row.
+		_, err := t.exec(forgetPromotion, up[0].Blob)
+		return err
+	}
+	_, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(up)))
+	return err
+}
+
+// arrived moves a blob's bytes in the counters. A writer reserves what it sends
+// before it does; what it did not needs room now: ErrNoRoom.
+func (t *tx) arrived(backend string, reserved, size int64, how lethe.Reason) error {
+	if size > reserved {
+		if err := t.reserve(backend, size-reserved); err != nil {
+			return err
+		}
+	}
+	t.counts.move(ledger.Move{Backend: backend, From: lethe.Pending, To: lethe.Live, Reason: how, Blobs: 1, Bytes: reserved})
+	t.counts.blob(backend, lethe.Live, 0, size-reserved)
+	return nil
+}
+
+func blobsOf(up []ledger.Uploaded) []lethe.ID {
+	out := make([]lethe.ID, len(up))
+	for i, u := range up {
+		out[i] = u.Blob
+	}
+	return out
+}
+
+// pending reads where a blob's bytes are being written, and how many were
+// reserved: ErrReaped unless it is pending and carries the fence.
+func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err error) {
+	err = t.row(pendingBlob, id, fence).Scan(&backend, &size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", 0, fmt.Errorf("blob %s: %w", id, lethe.ErrReaped)
+	}
+	return backend, size, t.failed(err)
+}
+
+// condemnDuplicates condemns uploads whose bytes turned out to be there already.
+func (t *tx) condemnDuplicates(up []ledger.Uploaded, fence int64) error {
+	for _, u := range up {
+		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.now, late: u.Late})
+		if err == nil && c.blobs != 1 {
+			err = fmt.Errorf("blob %s: %w", u.Blob, lethe.ErrReaped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

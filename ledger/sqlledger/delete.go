@@ -1,0 +1,219 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+// maxDeletion is the most keys that one Deletion may name.
+const maxDeletion = 1000
+
+// CROSS JOIN makes SQLite read the parameter first, and look each key up.
+var (
+	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3) ` + sqldb.ExclusiveBy("o.key"))
+	visibleKeys = register(`SELECT o.key FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.id AND (o.ttl_at = 0 OR o.ttl_at > ?3)`)
+	deleteKeys = register(`DELETE FROM objects WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+	binKeys    = register(`INSERT INTO trash (id, bucket, key, object_id, content_id, size, etag, modified_at,
+			ttl_at, rule_at, attrs, tags, deleted_at, purge_at, reason, gone_op, gone_by)
+		SELECT t.id, ?3, o.key, o.id, o.content_id, o.size, o.etag, o.modified_at,
+			o.ttl_at, o.rule_at, o.attrs, o.tags, ?4, CASE WHEN o.ttl_at <> 0 AND o.ttl_at < ?5 THEN o.ttl_at ELSE ?5 END, ?6, ?7, ?8
+		FROM ` + sqldb.Rows(1, "id text", "key text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = ?2 AND o.key = t.key`)
+	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+)
+
+// Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
+// whose precondition fails, or that is held (ErrHeld), is answered in its item.
+func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletions, err error) {
+	if len(d.Items) > maxDeletion {
+		return out, fmt.Errorf("ledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
+	}
+	var lost []string
+	err = db.write(ctx, "delete from "+d.Bucket, func(t *tx) error {
+		out, lost, err = t.delete(d, lost)
+		return err
+	})
+	return out, err
+}
+
+// delete also answers the keys that it has lost to others so far: they are to be held
+// when it is run again. To hold all from the first would be too many locks.
+func (t *tx) delete(d ledger.Deletion, lost []string) (ledger.Deletions, []string, error) {
+	p := deleting{t: t, out: ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}, lost: lost}
+	err := p.run(d)
+	return p.out, p.lost, err
+}
+
+func (p *deleting) run(d ledger.Deletion) (err error) {
+	if p.bucket, err = p.t.bucket(d.Bucket); err != nil {
+		return err
+	}
+	if err := p.t.holdKeys(d.Bucket, p.lost); err != nil {
+		return err
+	}
+	if err := p.t.recordOnce(d.Op, "delete", ""); err != nil {
+		return err
+	}
+	if err := p.choose(d.Items); err != nil {
+		return err
+	}
+	return p.apply()
+}
+
+// deleting is a deletion in progress.
+type deleting struct {
+	t      *tx
+	bucket ledger.Bucket
+	out    ledger.Deletions
+	take   []ledger.Object // rows to delete
+	clear  []string        // keys that are removed, there or not
+	lost   []string        // keys that others replaced while this waited for them
+}
+
+// choose looks at what lies under the keys and decides which rows go.
+func (p *deleting) choose(items []ledger.DeleteItem) error {
+	lies, err := p.find(items)
+	if err != nil {
+		return err
+	}
+	held, err := p.held(lies)
+	if err != nil {
+		return err
+	}
+	for i, item := range items {
+		answer := &p.out.Items[i]
+		answer.Key = item.Key
+		if answer.Err = ledger.CheckKey(item.Key); answer.Err != nil {
+			continue
+		}
+		o := lies[item.Key]
+		if answer.Err = item.If.Holds(o); answer.Err != nil {
+			continue
+		}
+		if h, found := held[item.Key]; found && o != nil {
+			answer.Err = h.Refusal(item.Key)
+			continue
+		}
+		p.clear = append(p.clear, item.Key)
+		if o != nil {
+			answer.Existed, answer.ID = true, o.ID
+			p.take = append(p.take, *o)
+			delete(lies, item.Key)
+		}
+	}
+	return nil
+}
+
+// held answers which of the keys are held.
+func (p *deleting) held(lies map[string]*ledger.Object) (map[string]ledger.Hold, error) {
+	if p.bucket.Holds == 0 {
+		return nil, nil
+	}
+	list := make([]dueRow, 0, len(lies))
+	for key := range lies {
+		list = append(list, dueRow{Bucket: p.bucket.ID, Key: key})
+	}
+	bySpot, err := p.t.heldBy(list)
+	held := make(map[string]ledger.Hold, len(bySpot))
+	for at, h := range bySpot {
+		held[at.key] = h
+	}
+	return held, err
+}
+
+// find reads what clients see under the keys. A key past its time is left to
+// expiry.
+func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, error) {
+	keys := make([]string, 0, len(items))
+	for _, item := range items {
+		if ledger.CheckKey(item.Key) == nil {
+			keys = append(keys, item.Key)
+		}
+	}
+	list, err := all(p.t, func(r *sql.Rows) (*ledger.Object, error) {
+		var o ledger.Object
+		var content sql.NullString
+		err := r.Scan(&o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt)
+		o.ContentID = lethe.ID(content.String)
+		return &o, err
+	}, findVisible, sqldb.JSON(keys), p.bucket.ID, p.t.now)
+	lies := make(map[string]*ledger.Object, len(list))
+	for _, o := range list {
+		lies[o.Key] = o
+	}
+	if err != nil || !p.t.crowded() {
+		return lies, err
+	}
+	// What was replaced while this waited for it lies there anew.
+	missing := slices.DeleteFunc(keys, func(k string) bool { return lies[k] != nil })
+	if len(missing) == 0 {
+		return lies, nil
+	}
+	anew, err := all(p.t, sqldb.One[string], visibleKeys, sqldb.JSON(missing), p.bucket.ID, p.t.now)
+	if err != nil || len(anew) > 0 {
+		p.lost = append(p.lost, anew...)
+		return nil, either(err, sqldb.ErrAgain)
+	}
+	return lies, nil
+}
+
+// apply deletes the rows that were chosen, in a handful of statements.
+func (p *deleting) apply() error {
+	if len(p.clear) > 0 {
+		if _, err := p.t.exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
+			return err
+		}
+	}
+	if len(p.take) == 0 {
+		return nil
+	}
+	lost := refs{}
+	if p.bucket.Undo > 0 {
+		if err := p.bin(); err != nil {
+			return err
+		}
+	}
+	keys := make([]string, len(p.take))
+	for i, o := range p.take {
+		keys[i] = o.Key
+		p.t.counts.bucket(p.bucket.ID, -1, -o.Size)
+		if p.bucket.Undo == 0 {
+			lost.lose(o.ContentID, end{p.t.now, lethe.ReasonDelete, p.bucket.ID})
+			o.BucketID = p.bucket.ID
+			p.t.gone(p.bucket.Name, o, receipt.Receipt{Reason: lethe.ReasonDelete})
+		}
+	}
+	changed := fmt.Errorf("objects changed while they were deleted: %w", lethe.ErrUnavailable)
+	if err := p.t.must(int64(len(keys)), changed, deleteKeys, sqldb.JSON(keys), p.bucket.ID); err != nil {
+		return err
+	}
+	d, err := p.t.settleRefs(lost)
+	p.out.Dropped = d.contents
+	return err
+}
+
+// bin copies the rows to the trash, which takes over their references, as tx.bin
+// does with one.
+func (p *deleting) bin() error {
+	type row struct {
+		ID  lethe.ID `json:"id"`
+		Key string   `json:"key"`
+	}
+	list := make([]row, len(p.take))
+	for i, o := range p.take {
+		list[i] = row{lethe.NewID(p.t.now, p.t.random), o.Key}
+	}
+	_, err := p.t.exec(binKeys, sqldb.JSON(list), p.bucket.ID, p.bucket.Name, p.t.now, p.t.now.Add(p.bucket.Undo), lethe.ReasonDelete,
+		p.t.op, encodeCaller(p.t.by))
+	return err
+}

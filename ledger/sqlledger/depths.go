@@ -1,0 +1,84 @@
+package sqlledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// depth counts what is due in one queue, oldest first, up to a limit.
+func depth(at, size, rows string) string {
+	return register(fmt.Sprintf(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(at), 0) FROM (
+		SELECT %s AS at, %s AS size FROM %s ORDER BY %s LIMIT ?1) AS due`, at, size, rows, at))
+}
+
+var (
+	expireDepth = depth(`due_at`, `size`, `objects WHERE due_at IS NOT NULL AND due_at <= ?2`)
+	purgeDepth  = depth(`purge_at`, `size`, `trash WHERE purge_at <= ?2`)
+	cleanDepth  = depth(`due_at`, `size`, `blobs WHERE state = 3 AND fence = 0 AND due_at <= ?2 AND backend = ?3`)
+	reapDepth   = depth(`beat_at`, `size`, `blobs WHERE state = 1 AND fence = 0 AND beat_at <= ?2`)
+	placeDepth  = depth(`due_at`, `0`, `placements WHERE due_at <= ?2`)
+)
+
+// queues returns the routines whose work lies in one queue, with how old a row has to
+// be to count; what comes later is counted by the statement of their backlogs.
+func queues(q ledger.DepthQuery) []struct {
+	routine, due, later string
+	age                 time.Duration
+} {
+	return []struct {
+		routine, due, later string
+		age                 time.Duration
+	}{
+		{"expire", expireDepth, expireLater, 0}, {"purge", purgeDepth, purgeLater, 0}, {"reap", reapDepth, reapLater, q.MinAge},
+		{"replicate", placeDepth, placeLater, 0},
+	}
+}
+
+// Depths answers how much the routines have to do, for those who ask often.
+func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depths, err error) {
+	if q.Limit <= 0 {
+		q.Limit = ledger.MaxDepth
+	}
+	err = db.read(ctx, "depths", func(t *tx) error {
+		out = ledger.Depths{Now: t.now, Limit: int64(q.Limit), Routines: map[string]ledger.Backlog{}, Clean: map[string]ledger.Backlog{}}
+		for _, x := range queues(q) {
+			until := t.now.Add(-x.age)
+			b, err := t.depth(x.due, x.later, []any{q.Limit, until}, []any{until})
+			if err != nil {
+				return err
+			}
+			b.CountLater(x.age)
+			out.Routines[x.routine] = b
+		}
+		return t.cleanDepths(q, &out)
+	})
+	return out, err
+}
+
+// cleanDepths adds the cleanup queues, and their sum.
+func (t *tx) cleanDepths(q ledger.DepthQuery, out *ledger.Depths) error {
+	var sum ledger.Backlog
+	for _, id := range q.Backends {
+		b, err := t.depth(cleanDepth, cleanLater, []any{q.Limit, t.now, id}, []any{id, t.now})
+		if err != nil {
+			return err
+		}
+		out.Clean[id] = b
+		sum.Count += b.Count
+		sum.Bytes += b.Bytes
+		sum.Scheduled += b.Scheduled
+		sum.Oldest, sum.NextDue = ledger.Earlier(sum.Oldest, b.Oldest), ledger.Earlier(sum.NextDue, b.NextDue)
+	}
+	out.Routines["clean"] = sum
+	return nil
+}
+
+func (t *tx) depth(due, later string, dueArgs, laterArgs []any) (b ledger.Backlog, err error) {
+	if err = t.row(due, dueArgs...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
+		return b, t.failed(err)
+	}
+	return b, t.failed(t.row(later, laterArgs...).Scan(&b.Scheduled, &b.NextDue))
+}

@@ -1,0 +1,86 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	putDocument = register(`INSERT INTO documents (bucket_id, kind, body) VALUES (?1, ?2, ?3)
+		ON CONFLICT (bucket_id, kind) DO UPDATE SET body = excluded.body`)
+	selectDocument = register(`SELECT d.kind IS NOT NULL, d.body FROM buckets b
+		LEFT JOIN documents d ON d.bucket_id = b.id AND d.kind = ?2 WHERE b.name = ?1`)
+	deleteDocument = register(`DELETE FROM documents WHERE bucket_id = ?1 AND kind = ?2`)
+)
+
+// PutDocument stores a document of a bucket, in place of the one of that kind:
+// ErrNoSuchBucket.
+func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
+	return db.write(ctx, "put "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
+		b, err := t.holdBucketMeant(d.Bucket, d.Into)
+		if err == nil {
+			err = t.putDocument(b.ID, d.Kind, d.Body)
+		}
+		return err
+	})
+}
+
+// holdBucketMeant is holdBucket of the bucket that is meant, if one is.
+func (t *tx) holdBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
+	b, err := t.holdBucket(name)
+	if err == nil {
+		err = isMeant(name, b.ID, meant)
+	}
+	return b, err
+}
+
+// isMeant refuses the bucket that has a name, unless it is the one that is meant, if one
+// is: ErrNoSuchBucket.
+func isMeant(name string, has, meant lethe.ID) error {
+	if meant == "" || meant == has {
+		return nil
+	}
+	return fmt.Errorf("another bucket has the name %q by now: %w", name, lethe.ErrNoSuchBucket)
+}
+
+// putDocument writes a document of a bucket that is held, or new; nil is an empty one.
+func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
+	if body == nil {
+		body = []byte{}
+	}
+	_, err := t.exec(putDocument, bucket, kind, body)
+	return err
+}
+
+// Document reads a document of a bucket; nil if there is none: ErrNoSuchBucket.
+func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
+	err = db.glance(ctx, glimpse{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
+		var found bool
+		err := t.row(selectDocument, bucket, kind).Scan(&found, &body)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noBucket(bucket)
+		}
+		if found && body == nil {
+			body = []byte{} // the driver reads no bytes as nil
+		}
+		return t.failed(err)
+	})
+	return body, err
+}
+
+// DeleteDocument removes the document of a bucket and kind, whatever its body, if it is
+// there: ErrNoSuchBucket.
+func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
+	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
+		b, err := t.holdBucketMeant(d.Bucket, d.Into)
+		if err == nil {
+			_, err = t.exec(deleteDocument, b.ID, d.Kind)
+		}
+		return err
+	})
+}

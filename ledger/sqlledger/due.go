@@ -1,0 +1,224 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const (
+	// ownBlobs and ownBytes are what goes with the last reference to a content.
+	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
+	ownBytes = `(SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
+	dueFate  = `c.refs, ` + ownBlobs + `, ` + ownBytes
+)
+
+var (
+	dueNamed = register(`SELECT o.bucket_id, o.key, o.due_at, o.content_id, o.rule_no, o.ttl_at, o.id
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text") + ` CROSS JOIN objects o
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key AND o.id = t.id AND o.due_at IS NOT NULL AND o.due_at <= ?2
+		ORDER BY o.due_at, o.size, o.bucket_id, o.key ` + sqldb.Locked)
+	trashNamed = register(`SELECT r.id, r.purge_at, r.content_id, r.bucket, r.key
+		FROM ` + sqldb.Rows(1, "id text") + ` CROSS JOIN trash r WHERE r.id = t.id AND r.purge_at <= ?2
+		ORDER BY r.purge_at, r.size, r.id ` + sqldb.Locked)
+	claimNamed = register(`WITH due AS MATERIALIZED (
+			SELECT b.id FROM ` + sqldb.IDs(2) + ` CROSS JOIN blobs b
+			WHERE b.id = t.id AND b.backend = ?1 AND b.state = 3 AND b.fence = 0 AND b.due_at <= ?3 AND (?7 = 0 OR b.late_until = 0)
+			ORDER BY b.due_at, b.size, b.id LIMIT ?4 ` + sqldb.Locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?3 FROM due
+		WHERE blobs.id = due.id RETURNING ` + qualified("blobs", blobColumns))
+	claimNamedIntents = register(`WITH silent AS MATERIALIZED (
+			SELECT b.id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+			WHERE b.id = t.id AND b.state = 1 AND b.fence = 0 AND b.beat_at <= ?2 AND (?3 = '' OR b.backend = ?3)
+			ORDER BY b.beat_at, b.size, b.id LIMIT ?4 ` + sqldb.Locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
+		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
+
+	pageDueObjects = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, o.due_at, o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM objects o JOIN buckets b ON b.id = o.bucket_id LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.due_at IS NOT NULL AND o.due_at <= ?1 AND (o.due_at, o.size, o.bucket_id, o.key) > (?2, ?3, ?4, ?5)
+		ORDER BY o.due_at, o.size, o.bucket_id, o.key LIMIT ?6`)
+	objectsNamed = register(`SELECT o.bucket_id, o.key, o.id, b.name, '', o.size, coalesce(o.due_at, 0), o.rule_no, o.ttl_at, ` + dueFate + `
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN objects o JOIN buckets b ON b.id = o.bucket_id
+			LEFT JOIN contents c ON c.id = o.content_id
+		WHERE o.bucket_id = t.bucket_id AND o.key = t.key ORDER BY o.bucket_id, o.key`)
+	pageDueTrash = register(`SELECT '', r.id, r.id, r.bucket, r.key, r.size, r.purge_at, 0, 0, ` + dueFate + `
+		FROM trash r LEFT JOIN contents c ON c.id = r.content_id
+		WHERE r.purge_at <= ?1 AND (r.purge_at, r.size, r.id) > (?2, ?3, ?4)
+		ORDER BY r.purge_at, r.size, r.id LIMIT ?5`)
+	pageDueBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at <= ?2 AND (due_at, size, id) > (?3, ?4, ?5)
+		ORDER BY due_at, size, id LIMIT ?6`)
+	pageIntents = register(`SELECT ` + blobColumns + ` FROM blobs
+		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
+		ORDER BY beat_at, size, id LIMIT ?6`)
+	// As rulesOf, for who changes nothing.
+	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+)
+
+// namedOf returns the rows that were taken, as the batch names them; nil if it names
+// none.
+func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
+	if b.Only == nil {
+		return nil
+	}
+	for _, d := range taken {
+		if d.version == "" { // a trash entry
+			d.version = lethe.ID(d.Key)
+		}
+		out = append(out, ledger.Named{Bucket: d.Bucket, Key: d.Key, ID: d.version})
+	}
+	return out
+}
+
+// scanDueNamed is scanDueObject with the version that was named.
+func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
+	var content sql.NullString
+	var ttl lethe.Time
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl, &d.version)
+	return d.ending(t.now, content, ttl), err
+}
+
+// DueObjects pages through the objects that Expire would remove now.
+func (db *DB) DueObjects(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
+	err = db.read(ctx, "objects that are due", func(t *tx) error {
+		found, err := all(t, t.scanDue, pageDueObjects, t.now, q.After.Due, q.After.Size, q.After.Bucket, q.After.Name, oneMore(q.Limit))
+		if err != nil {
+			return err
+		}
+		rules, err := t.rulesOfDue(found)
+		if err == nil {
+			out, err = t.duePage(q, found, rules)
+		}
+		return err
+	})
+	return out, err
+}
+
+// DueTrash pages through the trash entries that Purge would remove now.
+func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePage, err error) {
+	err = db.read(ctx, "trash entries that are due", func(t *tx) error {
+		found, err := all(t, t.scanDue, pageDueTrash, t.now, q.After.Due, q.After.Size, q.After.Name, oneMore(q.Limit))
+		if err != nil {
+			return err
+		}
+		names := make([]string, len(found))
+		for i, d := range found {
+			names[i] = d.BucketName
+		}
+		byName, err := t.holdingBuckets(readNamed, names)
+		if err != nil {
+			return err
+		}
+		for i, d := range found {
+			found[i].under = spot{byName[d.BucketName], d.ObjectKey}
+		}
+		out, err = t.duePage(q, found, nil)
+		return err
+	})
+	return out, err
+}
+
+// DueBlobs pages through the blobs that ClaimCondemned would hand out now of a
+// backend, or, if the state asked for is Pending, ClaimIntents.
+func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
+	err = db.read(ctx, "blobs that are due", func(t *tx) error {
+		a := q.After
+		if q.State == lethe.Pending {
+			out, err = all(t, scanBlob, pageIntents, t.now.Add(-q.MinAge), a.Due, a.Size, a.Name, q.Backend, bounded(q.Limit))
+			return err
+		}
+		out, err = all(t, scanBlob, pageDueBlobs, q.Backend, t.now, a.Due, a.Size, a.Name, bounded(q.Limit))
+		return err
+	})
+	return out, err
+}
+
+// ObjectsNamed reads what lies now under the keys of objects that are named: the
+// version in ID, and in At when it is due, 0 for never.
+func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
+	err = db.read(ctx, "objects by name", func(t *tx) error {
+		found, err := all(t, t.scanDue, objectsNamed, sqldb.JSON(names))
+		out = nil
+		for _, d := range found {
+			out = append(out, d.Due)
+		}
+		return err
+	})
+	return out, err
+}
+
+// foundDue is a row that is due, with the number of the rule that alone ends it.
+type foundDue struct {
+	ledger.Due
+	rule  int64
+	under spot // where holds may keep it; without a bucket: none does
+}
+
+func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
+	var name sql.NullString
+	var refs, blobs, bytes sql.NullInt64
+	var ttl lethe.Time
+	err = r.Scan(&d.Bucket, &d.Key, &d.ID, &name, &d.ObjectKey, &d.Size, &d.At, &d.rule, &ttl, &refs, &blobs, &bytes)
+	d.BucketName, d.Refs, d.Blobs, d.BlobBytes = name.String, refs.Int64, blobs.Int64, bytes.Int64
+	if ttl != 0 && ttl <= t.now {
+		d.rule = 0
+	}
+	return d, err
+}
+
+// duePage makes a page of rows, without those that only a rule ends which is not
+// in force.
+func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]namedRules) (out ledger.DuePage, err error) {
+	if out.More = q.Limit > 0 && len(found) > q.Limit; out.More {
+		found = found[:q.Limit]
+	}
+	var asked []dueRow
+	for _, d := range found {
+		if d.under.bucket != "" {
+			asked = append(asked, dueRow{Bucket: d.under.bucket, Key: d.under.key})
+		}
+	}
+	held, err := t.heldBy(asked)
+	if err != nil {
+		return out, err
+	}
+	for _, d := range found {
+		_, d.Due.Held = held[d.under]
+		out.Next = ledger.DueMark{Due: d.At, Size: d.Size, Bucket: d.Bucket, Name: d.Key}
+		if d.rule != 0 {
+			r := rules[d.Bucket].rules.InForce(d.rule)
+			if r == nil {
+				continue
+			}
+			d.Due.Rule = r.ID
+		}
+		out.Rows = append(out.Rows, d.Due)
+	}
+	return out, nil
+}
+
+// rulesOfDue reads the rules of the buckets of objects, and notes those that holds may
+// keep.
+func (t *tx) rulesOfDue(found []foundDue) (map[lethe.ID]namedRules, error) {
+	var buckets []lethe.ID
+	for _, d := range found {
+		if !slices.Contains(buckets, d.Bucket) {
+			buckets = append(buckets, d.Bucket)
+		}
+	}
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	rules, err := t.rulesOfBuckets(readRules, buckets)
+	for i, d := range found {
+		if rules[d.Bucket].holds > 0 {
+			found[i].under = spot{d.Bucket, d.Key}
+		}
+	}
+	return rules, err
+}

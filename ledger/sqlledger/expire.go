@@ -1,0 +1,258 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	dueObjects = register(`SELECT bucket_id, key, due_at, content_id, rule_no, ttl_at FROM objects
+		WHERE due_at IS NOT NULL AND due_at BETWEEN ?1 AND ?2
+		ORDER BY due_at LIMIT ?3 ` + sqldb.Locked)
+	contentWeights = register(`SELECT c.id, c.refs, (SELECT count(*) FROM blobs b WHERE b.content_id = c.id AND b.state IN (1, 2))
+		FROM ` + sqldb.Rows(1, "id text", "n bigint") + ` CROSS JOIN contents c WHERE c.id = t.id AND c.refs <= t.n`)
+	deleteDue = register(`DELETE FROM objects
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)
+			AND due_at IS NOT NULL AND due_at <= ?2
+		RETURNING bucket_id, content_id, size, due_at, CASE WHEN ttl_at <> 0 AND ttl_at <= ?2 THEN 0 ELSE rule_no END, key, id, etag`)
+	anyPromotion         = register(`SELECT 1 FROM promotions LIMIT 1`)
+	supersededPromotions = register(`DELETE FROM promotions
+		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
+	expireDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(due_at), 0) FROM objects
+		WHERE due_at IS NOT NULL AND due_at <= ?1`)
+	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
+)
+
+// Expire removes up to a batch of objects that are due, oldest first, or of some
+// buckets by turns: one transaction that reads a due index and what dies, and
+// nothing that lives.
+// The blobs of what lost its last reference died when the object was due. What
+// only a lifecycle rule ends goes if that rule is in force in this transaction,
+// and is stamped anew otherwise. What is held, or beyond the limits, is parked.
+func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
+	err = db.batch(ctx, "expire", func(t *tx) error {
+		out = ledger.Reclaimed{LastDue: b.After}
+		found, err := t.dueNow(b)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		s, err := t.unruled(found)
+		if err != nil {
+			return err
+		}
+		taken, err := t.weigh(s.kept, b)
+		if err != nil {
+			return err
+		}
+		out.Restamped = s.stale
+		out.More = s.again || len(taken) < len(s.kept) || b.Only == nil && b.Limit > 0 && len(found) > b.Limit
+		if !s.again && len(b.Turns) == 0 {
+			out.LastDue = lastDue(found, taken, s)
+		}
+		out.Parked = s.held
+		going, err := t.within(taken, b.Limits, &out)
+		if err != nil {
+			return err
+		}
+		out.Taken = namedOf(b, going)
+		return t.expire(going, s.rules, &out)
+	})
+	return out, err
+}
+
+// dueNow finds the objects that a batch may take, and one more.
+func (t *tx) dueNow(b ledger.Batch) ([]dueRow, error) {
+	if b.Only != nil {
+		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.now)
+	}
+	if len(b.Turns) > 0 {
+		return t.objectsByTurns(b)
+	}
+	return all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
+}
+
+// lastDue is where the next batch begins: at the last row that was taken, or, if
+// all were, at the last that was found.
+func lastDue(found, taken []dueRow, s sifted) lethe.Time {
+	if len(taken) < len(s.kept) {
+		return taken[len(taken)-1].Due
+	}
+	return found[len(found)-1].Due
+}
+
+// expire deletes the rows and counts down what they referred to.
+func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Reclaimed) error {
+	if len(due) == 0 {
+		return nil
+	}
+	keys := sqldb.JSON(due)
+	gone, err := all(t, scanLoss, deleteDue, keys, t.now)
+	if err != nil {
+		return err
+	}
+	if len(gone) != len(due) {
+		return fmt.Errorf("%d objects of %d that were due are gone: %w", len(due)-len(gone), len(due), lethe.ErrFenced)
+	}
+	if err := t.supersedeAll(keys); err != nil {
+		return err
+	}
+	for i, g := range gone {
+		t.counts.bucket(g.bucket, -1, -g.size)
+		if r := rules[g.bucket].rules.InForce(g.rule); r != nil {
+			gone[i].reason = lethe.ReasonLifecycle
+			gone[i].ruleID = r.ID
+			out.CountRule(rules[g.bucket].name, r.ID, g.size)
+		}
+	}
+	out.SortRules()
+	t.goneByAge(gone, rules)
+	return t.reclaim(gone, lethe.ReasonExpiry, out)
+}
+
+// supersedeAll clears the promotions of keys whose objects were removed (docs/protocol.md,
+// rule 19). Mostly there are none at all.
+func (t *tx) supersedeAll(keys string) error {
+	found, err := t.exists(anyPromotion)
+	if err == nil && found {
+		_, err = t.exec(supersededPromotions, keys)
+	}
+	return err
+}
+
+// loss is a deleted row that may have referred to a content.
+type loss struct {
+	bucket, content lethe.ID
+	size            int64
+	died            lethe.Time
+	rule            int64        // the rule that ended it, 0 for none
+	reason          lethe.Reason // empty: as of the batch
+	ruleID          string
+	key, etag       string
+	version         lethe.ID
+}
+
+func scanLoss(r *sql.Rows) (l loss, err error) {
+	var content sql.NullString
+	err = r.Scan(&l.bucket, &content, &l.size, &l.died, &l.rule, &l.key, &l.version, &l.etag)
+	l.content = lethe.ID(content.String)
+	return l, err
+}
+
+// reclaim counts references down by the rows that were really deleted (docs/protocol.md,
+// rule 3) and writes down what went with them.
+func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *ledger.Reclaimed) error {
+	lost := refs{}
+	for _, g := range gone {
+		lost.lose(g.content, end{g.died, cmp.Or(g.reason, reason), g.bucket})
+		out.Bytes += g.size
+	}
+	d, err := t.settleRefs(lost)
+	out.Objects = len(gone)
+	out.Blobs, out.BlobBytes, out.Dropped = d.blobs, d.bytes, d.contents
+	return err
+}
+
+// dueRow is a row that is due: an object by bucket and key, or a trash entry by
+// key alone.
+type dueRow struct {
+	Bucket  lethe.ID   `json:"bucket_id"`
+	Key     string     `json:"key"`
+	Due     lethe.Time `json:"-"`
+	content lethe.ID
+	rule    int64    // of a rule alone: the client's time to live has not passed
+	version lethe.ID // of an object that is named
+}
+
+// byRule says that only a rule ends the row.
+func (d dueRow) byRule() bool { return d.rule != 0 }
+
+// scanDueObject scans a due row, and the rule if only a rule ends it.
+func (t *tx) scanDueObject(r *sql.Rows) (d dueRow, err error) {
+	var content sql.NullString
+	var ttl lethe.Time
+	err = r.Scan(&d.Bucket, &d.Key, &d.Due, &content, &d.rule, &ttl)
+	return d.ending(t.now, content, ttl), err
+}
+
+func (d dueRow) ending(now lethe.Time, content sql.NullString, ttl lethe.Time) dueRow {
+	if d.content = lethe.ID(content.String); ttl != 0 && ttl <= now {
+		d.rule = 0
+	}
+	return d
+}
+
+// oneMore reads one row beyond the limit, to know whether there are more.
+func oneMore(limit int) int64 {
+	if limit <= 0 {
+		return bounded(limit)
+	}
+	return int64(limit) + 1
+}
+
+// weigh cuts rows to the batch: to its limit, and to the blobs that would be
+// condemned with them. It takes one row at least.
+func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
+	if b.Limit > 0 && len(found) > b.Limit {
+		found = found[:b.Limit]
+	}
+	if b.MaxBlobs <= 0 {
+		return found, nil
+	}
+	weights, err := t.weights(found)
+	if err != nil {
+		return nil, err
+	}
+	blobs := 0
+	for i, d := range found {
+		w := weights[d.content]
+		if w == nil {
+			continue
+		}
+		if w.refs--; w.refs > 0 {
+			continue
+		}
+		if blobs += w.blobs; blobs > b.MaxBlobs && i > 0 {
+			return found[:i], nil
+		}
+	}
+	return found, nil
+}
+
+// weight is what the loss of a content's last reference would condemn.
+type weight struct{ refs, blobs int }
+
+// weights answers the contents that would lose their last reference.
+func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
+	lost := refs{}
+	for _, d := range found {
+		lost.lose(d.content, end{})
+	}
+	list := make([]lossRow, 0, len(lost))
+	for id, c := range lost {
+		list = append(list, lossRow{ID: id, N: -c.net})
+	}
+	weights := make(map[lethe.ID]*weight, len(list))
+	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+		var id lethe.ID
+		w := &weight{}
+		err = r.Scan(&id, &w.refs, &w.blobs)
+		weights[id] = w
+		return none, err
+	}, contentWeights, sqldb.JSON(list))
+	return weights, err
+}
+
+// ExpireBacklog counts objects that have an end, by whether it is due.
+func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
+	err = db.read(ctx, "expire backlog", func(t *tx) error {
+		b, err = t.backlog(expireDue, expireLater, t.now)
+		return err
+	})
+	return b, err
+}

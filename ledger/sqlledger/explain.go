@@ -1,0 +1,130 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Fate is what the ledger knows of a key: for one who asks why it is here, or
+// where it went.
+type Fate struct {
+	// Object is the row under the key, nil if there is none. It may be past its
+	// time to live and wait to be reclaimed: then readers do not see it.
+	Object *ledger.Object
+	// Trash are the entries under the key that can still be restored or wait to be
+	// purged, oldest first.
+	Trash []ledger.TrashEntry
+	// Ops are the operations that wrote what was found, as long as they are kept.
+	Ops []ledger.Outcome
+	Now lethe.Time
+}
+
+const contentColumns = `id, domain, kind, digest, size, refs, closed, created_at`
+
+var (
+	ruledObject = register(`SELECT ` + qualified("o", objectColumns) + `, b.rules FROM buckets b
+		JOIN objects o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1`)
+	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
+	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
+		ORDER BY segment, replica, id`)
+	// A content has a bounded number of references, which are put in order for a page.
+	explainSharers = register(`SELECT bucket, key, trash, id FROM (
+			SELECT coalesce(b.name, '') AS bucket, o.key AS key, 0 AS trash, o.id AS id
+				FROM objects o JOIN buckets b ON b.id = o.bucket_id WHERE o.content_id = ?1
+			UNION ALL SELECT bucket, key, 1, id FROM trash WHERE content_id = ?1) AS s
+		WHERE trash > ?2 OR trash = ?2 AND id > ?3 ORDER BY trash, id LIMIT ?4`)
+	explainTrash = register(`SELECT ` + trashColumns + ` FROM trash WHERE bucket = ?1 AND key = ?2 ORDER BY id`)
+	explainOps   = register(`SELECT id, what, object_id, at FROM ops
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
+)
+
+// ContentByID answers a content's row: ErrContentGone if nothing refers to it any
+// more.
+func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
+	err = db.read(ctx, "content "+string(id), func(t *tx) error {
+		err := t.row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
+		if errors.Is(err, sql.ErrNoRows) {
+			return lethe.ErrContentGone
+		}
+		return err
+	})
+	return c, err
+}
+
+// ContentBlobs answers all blobs that hold or held bytes of a content, in any
+// state, by segment and replica. They keep the content's id after it is gone.
+func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledger.Blob, err error) {
+	err = db.read(ctx, "blobs of content "+string(content), func(t *tx) error {
+		blobs, err = all(t, scanBlob, explainBlobs, content)
+		return err
+	})
+	return blobs, err
+}
+
+// Sharers answers a page of the objects that refer to a content, then of the trash
+// entries, each by their ids. The bucket is empty if it was deleted.
+func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledger.Sharer, err error) {
+	trash := 0
+	if q.After.Trash {
+		trash = 1
+	}
+	err = db.read(ctx, "sharers of content "+string(q.Content), func(t *tx) error {
+		sharers, err = all(t, func(r *sql.Rows) (s ledger.Sharer, err error) {
+			err = r.Scan(&s.Bucket, &s.Key, &s.Trash, &s.ID)
+			return s, err
+		}, explainSharers, q.Content, trash, q.After.ID, bounded(q.Limit))
+		return err
+	})
+	return sharers, err
+}
+
+// Fate answers what is under a key, due or not, and what of it lies in the
+// trash. A bucket that is gone has no objects, but may have trash.
+func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
+	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
+		f = Fate{Now: t.now}
+		if f.Object, err = t.fateObject(bucket, key); err != nil {
+			return err
+		}
+		if f.Trash, err = all(t, scanTrash, explainTrash, bucket, key); err != nil {
+			return err
+		}
+		f.Ops, err = all(t, func(r *sql.Rows) (o ledger.Outcome, err error) {
+			err = r.Scan(&o.Op, &o.What, &o.ObjectID, &o.At)
+			return o, err
+		}, explainOps, sqldb.JSON(f.versions()))
+		return err
+	})
+	return f, err
+}
+
+// versions are the ids of the versions found: each is the operation's that wrote
+// it.
+func (f Fate) versions() []lethe.ID {
+	out := []lethe.ID{}
+	if f.Object != nil {
+		out = append(out, f.Object.ID)
+	}
+	for _, e := range f.Trash {
+		out = append(out, e.Object.ID)
+	}
+	return out
+}
+
+func (t *tx) fateObject(bucket, key string) (*ledger.Object, error) {
+	var rules string
+	o, err := scanObject(t.row(ruledObject, bucket, key), &rules)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = t.nameRule(&o, rules)
+	}
+	o.Bucket = bucket
+	return &o, err
+}

@@ -1,0 +1,78 @@
+package sqlledger
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+func TestFate(t *testing.T) {
+	l := newLedger(t)
+	l.undo()
+	first := l.putTTL("k", "d", 0).Object
+	l.clock.Advance(time.Second)
+	second := l.putTTL("k", "e", time.Minute).Object
+	l.clock.Advance(time.Hour)
+	f, err := l.Fate(l.ctx, "b", "k")
+	l.ok(err)
+	if f.Object == nil || f.Object.ID != second.ID || f.Object.Bucket != "b" || f.Now != l.now() {
+		t.Errorf("an object past its time is still explained: %+v", f)
+	}
+	if len(f.Trash) != 1 || f.Trash[0].Object.ID != first.ID {
+		t.Errorf("trash %+v", f.Trash)
+	}
+	if len(f.Ops) != 2 || f.Ops[0].Op != first.ID || f.Ops[1].Op != second.ID || f.Ops[0].What != "put" {
+		t.Errorf("ops %+v", f.Ops)
+	}
+	for _, where := range [][2]string{{"b", "other"}, {"nowhere", "k"}} {
+		if f, err := l.Fate(l.ctx, where[0], where[1]); err != nil || f.Object != nil || len(f.Trash) != 0 {
+			t.Errorf("%v: %+v, %v", where, f, err)
+		}
+	}
+}
+
+func TestExplainContent(t *testing.T) {
+	l := newLedger(t)
+	l.undo()
+	id := l.putTTL("a", "d", 0).Object.ContentID
+	l.putTTL("b", "d", 0)
+	l.remove("b")
+	c, err := l.ContentByID(l.ctx, id)
+	l.ok(err)
+	if c.ID != id || c.Refs != 2 || c.Digest != "d" || c.Domain != "alice" || c.Kind != lethe.Whole || c.Size != 100 || c.Closed {
+		t.Errorf("content %+v", c)
+	}
+	l.putTTL("c", "d", 0)
+	l.putTTL("e", "d", 0)
+	l.remove("e")
+	var list []ledger.Sharer
+	q := ledger.SharerQuery{Content: id, Limit: 1}
+	for {
+		page, err := l.Sharers(l.ctx, q)
+		l.ok(err)
+		if len(page) == 0 {
+			break
+		}
+		list, q.After = append(list, page...), page[0]
+		if len(page) != 1 || len(list) > 4 || page[0].ID == "" {
+			t.Fatalf("sharers %+v, %+v", page, list)
+		}
+	}
+	var names []string
+	for _, s := range list {
+		names = append(names, fmt.Sprint(s.Bucket, "/", s.Key, " ", s.Trash))
+	}
+	if len(names) == 4 { // their order is that of their ids, objects first
+		slices.Sort(names[:2])
+		slices.Sort(names[2:])
+	}
+	if want := []string{"b/a false", "b/c false", "b/b true", "b/e true"}; !slices.Equal(names, want) {
+		t.Errorf("sharers %q, want %q", names, want)
+	}
+	_, err = l.ContentByID(l.ctx, l.id())
+	l.refused(err, lethe.ErrContentGone)
+}

@@ -1,0 +1,46 @@
+package sqlledger
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// What is not due beyond its limit any more when Foresee comes to stop it, or was
+// allowed since it looked, is not stopped.
+func TestForeseeDecidesWhereItStops(t *testing.T) {
+	for name, meanwhile := range map[string]func(*fixture) error{
+		"nothing":          func(*fixture) error { return nil },
+		"others remove it": func(l *fixture) error { _, err := l.Expire(l.ctx, ledger.Batch{Limit: 2}); return err },
+		"it is allowed": func(l *fixture) error {
+			b, err := l.Bucket(l.ctx, "b")
+			l.ok(err)
+			return l.AllowGuard(l.ctx, ledger.Allowance{Kind: ledger.GuardTTL, Subject: string(b.ID), Until: l.now().Add(time.Hour), N: 2})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t)
+			for i := range 3 {
+				l.putTTL(fmt.Sprint("k", i), fmt.Sprint("digest ", i), time.Minute)
+			}
+			l.clock.Advance(time.Minute)
+			done := false
+			l.OnTransactions(func(ctx context.Context, method string) (context.Context, func(Transaction)) {
+				return ctx, func(x Transaction) {
+					if method == "Foresee" && !x.Write && !done {
+						done = true
+						l.ok(meanwhile(l))
+					}
+				}
+			})
+			stopped, err := l.Foresee(l.ctx, ledger.Limits{TTL: ledger.Limit{Ask: 2}})
+			l.ok(err)
+			if want := name == "nothing"; (len(stopped) > 0) != want || !done {
+				t.Errorf("stopped %+v, want any: %v", stopped, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	beatInstance = register(`INSERT INTO instances (id, started_at, beat_at, info) VALUES (?1, ?2, ?2, ?3)
+		ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, info = excluded.info`)
+	listInstances = register(`SELECT id, started_at, beat_at, info FROM instances WHERE beat_at >= ?1 ORDER BY id`)
+	dropInstance  = register(`DELETE FROM instances WHERE id = ?1`)
+	oldInstances  = register(`DELETE FROM instances WHERE beat_at < ?1`)
+	insertSecret  = register(`INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING`)
+	selectSecret  = register(`SELECT value FROM secrets WHERE name = ?1`)
+)
+
+// instancesKept is how long an instance that went silent is remembered.
+const instancesKept = 24 * time.Hour
+
+// BeatInstance is an instance's sign of life; its first is its start.
+func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
+	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
+		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
+			return err
+		}
+		_, err := t.exec(oldInstances, t.now.Add(-instancesKept))
+		return err
+	})
+}
+
+// RemoveInstance forgets an instance that stops in order.
+func (db *DB) RemoveInstance(ctx context.Context, id string) error {
+	return db.write(ctx, "end of instance "+id, func(t *tx) error {
+		_, err := t.exec(dropInstance, id)
+		return err
+	})
+}
+
+// Instances lists the instances that have shown a sign of life within age, by id.
+func (db *DB) Instances(ctx context.Context, age time.Duration) (list []ledger.Instance, err error) {
+	err = db.read(ctx, "instances", func(t *tx) error {
+		list, err = all(t, scanInstance, listInstances, t.now.Add(-age))
+		return err
+	})
+	return list, err
+}
+
+func scanInstance(r *sql.Rows) (i ledger.Instance, err error) {
+	var info string
+	if err := r.Scan(&i.ID, &i.StartedAt, &i.BeatAt, &info); err != nil {
+		return i, err
+	}
+	if err := json.Unmarshal([]byte(info), &i.Info); err != nil {
+		return i, fmt.Errorf("instance %s: %w (%w)", i.ID, lethe.ErrCorrupt, err)
+	}
+	return i, nil
+}
+
+// ShareSecret keeps a value under a name unless there is one already, and answers
+// the one that is kept: instances that start at once agree on one. ErrSealed.
+func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string, err error) {
+	err = db.write(ctx, "secret "+name, func(t *tx) error {
+		if _, err := t.exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
+			return err
+		}
+		err := t.row(selectSecret, name).Scan(&kept)
+		if err == nil {
+			kept, err = db.sealing.open(sharedSecret(name), kept)
+		}
+		return err
+	})
+	return kept, err
+}
+
+// Secret answers the value that is kept under a name, empty if there is none: ErrSealed.
+func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
+	err = db.read(ctx, "secret "+name, func(t *tx) error {
+		list, err := all(t, sqldb.One[string], selectSecret, name)
+		if len(list) == 1 {
+			value, err = db.sealing.open(sharedSecret(name), list[0])
+		}
+		return err
+	})
+	return value, err
+}

@@ -1,0 +1,179 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const (
+	// maxPage is the most keys and common prefixes of one page.
+	maxPage = 1000
+	// maxScan bounds the rows that are read for a page, so that keys past their
+	// time, which are hidden and wait for expiry, cannot make it slow.
+	maxScan = 10_000
+	// walkOn is how many rows of a common prefix are stepped over before the rest
+	// of it is skipped by a seek, which costs about as much.
+	walkOn = 16
+)
+
+var (
+	bucketByName = register(`SELECT id FROM buckets WHERE name = ?1`)
+	listBehind   = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3`)
+	listFrom     = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key >= ?2 ORDER BY key LIMIT ?3`)
+)
+
+// List answers a page of a bucket's visible objects in byte order of their keys:
+// ErrNoSuchBucket. A page may hold fewer entries than asked for, even none, and
+// yet say that there are more.
+func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPage, err error) {
+	err = db.read(ctx, "list "+q.Bucket, func(t *tx) error {
+		var id lethe.ID
+		if err := t.row(bucketByName, q.Bucket).Scan(&id); err != nil {
+			return t.bucketError(q.Bucket, err)
+		}
+		l := listing{t: t, q: q, bucket: id, limit: min(q.Limit, maxPage)}
+		page, err = l.run()
+		return err
+	})
+	return page, err
+}
+
+// listing is one page in the making.
+type listing struct {
+	t      *tx
+	q      ledger.ListQuery
+	bucket lethe.ID
+	limit  int
+	page   ledger.ListPage
+	read   int    // rows
+	last   string // entry of the page, or key, behind which the next page begins
+	within string // common prefix that was listed last
+	walked int    // rows stepped over within it
+	done   bool
+}
+
+// seek is where to read on.
+type seek struct {
+	key     string
+	exclude bool // begin behind key, not at it
+}
+
+func (l *listing) run() (ledger.ListPage, error) {
+	if l.limit <= 0 || !utf8.ValidString(l.q.Prefix) {
+		return ledger.ListPage{}, nil
+	}
+	if !utf8.ValidString(l.q.Delimiter) {
+		l.q.Delimiter = "" // no key has it
+	}
+	at, ok := l.start()
+	for ok && !l.done {
+		var err error
+		if at, ok, err = l.walk(at); err != nil {
+			return ledger.ListPage{}, err
+		}
+	}
+	if l.page.More {
+		l.page.Next = l.last
+	}
+	return l.page, nil
+}
+
+// start is where the page begins; ok is false if it cannot hold anything.
+func (l *listing) start() (at seek, ok bool) {
+	after := strings.ToValidUTF8(l.q.After, "")
+	l.last = after
+	switch {
+	case after < l.q.Prefix:
+		return seek{key: l.q.Prefix}, true
+	case l.common(after) == after && after != "":
+		next := following(after)
+		return seek{key: next}, next != ""
+	}
+	return seek{key: after, exclude: true}, true
+}
+
+// common is the common prefix that a key is listed under, or empty.
+func (l *listing) common(key string) string {
+	rest, found := strings.CutPrefix(key, l.q.Prefix)
+	if !found || l.q.Delimiter == "" {
+		return ""
+	}
+	before, _, found := strings.Cut(rest, l.q.Delimiter)
+	if !found {
+		return ""
+	}
+	return key[:len(l.q.Prefix)+len(before)+len(l.q.Delimiter)]
+}
+
+// walk reads rows in order until the page is full, or a seek is better: then it
+// answers where to. ok is false at the end.
+func (l *listing) walk(from seek) (to seek, ok bool, err error) {
+	query := listFrom
+	if from.exclude {
+		query = listBehind
+	}
+	rows, err := l.t.query(query, l.bucket, from.key, maxScan-l.read+1)
+	if err != nil {
+		return to, false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		if key, err = l.step(rows); err != nil || l.done {
+			return to, false, err
+		}
+		if l.walked > walkOn {
+			l.walked = 0
+			next := following(l.within)
+			return seek{key: next}, next != "", nil
+		}
+		to = seek{key: key, exclude: true}
+	}
+	return to, false, l.t.failed(rows.Err())
+}
+
+// step takes one row into the page, or passes over it.
+func (l *listing) step(rows *sql.Rows) (key string, err error) {
+	o, err := scanObject(rows)
+	switch {
+	case err != nil:
+		return "", l.t.failed(err)
+	case !strings.HasPrefix(o.Key, l.q.Prefix):
+		l.done = true
+		return o.Key, nil
+	case l.read >= maxScan:
+		l.stop()
+		return o.Key, nil
+	}
+	l.read++
+	switch common := l.common(o.Key); {
+	case common != "" && common == l.within:
+		l.walked++
+		return o.Key, nil
+	case !o.VisibleAt(l.t.now):
+		if common != o.Key {
+			l.last = o.Key
+		}
+		return o.Key, nil
+	case len(l.page.Objects)+len(l.page.Prefixes) >= l.limit:
+		l.stop()
+		return o.Key, nil
+	case common != "":
+		l.page.Prefixes = append(l.page.Prefixes, common)
+		l.within, l.walked, l.last = common, 0, common
+		return o.Key, nil
+	}
+	o.Bucket = l.q.Bucket
+	o.Attrs = o.Attrs.Listed()
+	l.page.Objects = append(l.page.Objects, o)
+	l.last = o.Key
+	return o.Key, nil
+}
+
+// stop ends the page with more to come.
+func (l *listing) stop() { l.page.More, l.done = true, true }

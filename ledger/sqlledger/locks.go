@@ -1,0 +1,176 @@
+package sqlledger
+
+import (
+	"database/sql"
+	"hash/fnv"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+// Where transactions write side by side they lock what they read to change it, in
+// one order (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, contents,
+// blobs, placements, counters; several of a kind in the order of their ids. What
+// is locked here is not locked where a transaction that writes is alone.
+
+var (
+	// Whoever puts an object under a key, or changes one there, holds the key, a lock of
+	// the transaction that is no row's: of an object that two replace at once the second
+	// would otherwise find neither the old row nor the new one. Buckets have such a lock,
+	// too, a gate before the row's lock: those who share a row pass by who waits to
+	// change it, for ever if there are many of them, while gates are passed in turn.
+	// Backends have one for the same reason: a hold must get through.
+	keyBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
+	gatedBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
+	closeGate    = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock(?1)) AS gate`)
+	passGate     = registerFor(sqldb.PostgresName, `SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(?1)) AS gate`)
+	heldBucket   = register(`SELECT ` + bucketColumns + ` FROM buckets WHERE name = ?1 ` + sqldb.Exclusive)
+	gatedBackend = registerFor(sqldb.PostgresName, `SELECT `+backendColumns+` FROM backends
+		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2)) AS gate WHERE id = ?1 FOR SHARE OF backends`)
+	sharedBackend = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Shared)
+	heldBackend   = register(`SELECT ` + backendColumns + ` FROM backends WHERE id = ?1 ` + sqldb.Exclusive)
+	heldObject    = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2 ` + sqldb.Exclusive)
+	heldUpload    = register(`SELECT 1 FROM uploads WHERE id = ?1 ` + sqldb.Exclusive)
+	heldContents  = register(`SELECT c.id, c.closed FROM ` + sqldb.IDs(1) + ` CROSS JOIN contents c WHERE c.id = t.id ` + sqldb.ExclusiveBy("c.id"))
+	contentsOf    = register(`SELECT DISTINCT b.content_id FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
+)
+
+// crowded says that other transactions may write at the same time.
+func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
+
+// holdKey reads the bucket of a key that is to be written, with its rules, and
+// holds both, the bucket shared: ErrNoSuchBucket.
+func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
+	if !t.crowded() {
+		return t.ruledBucket(bucket)
+	}
+	return t.rulesIn(bucket, t.row(keyBucket, bucket, gateOf("bucket", bucket), gateOf("key", bucket+"\x00"+key)))
+}
+
+// rulesIn scans a bucket with its rules.
+func (t *tx) rulesIn(name string, row sqldb.Scanner) (b ledger.Bucket, rs lifecycle.Rules, err error) {
+	var text string
+	if err = t.bucketError(name, scanBucket(row, &b, &text)); err != nil {
+		return b, nil, err
+	}
+	rs, err = t.db.rules.decode(text)
+	return b, rs, err
+}
+
+// gateOf is the number of a lock. What shares a number only waits in vain.
+func gateOf(kind, name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("lethe " + kind + "\x00" + name))
+	return int64(h.Sum64())
+}
+
+// closeBucket makes those wait who want to use a bucket, until the transaction
+// ends that is about to change it.
+func (t *tx) closeBucket(name string) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(closeGate, gateOf("bucket", name))
+	return err
+}
+
+// closeBackend makes those wait who want to use a backend, until the transaction
+// ends that is about to change its row.
+func (t *tx) closeBackend(id string) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(closeGate, gateOf("backend", id))
+	return err
+}
+
+// holdBucket reads a bucket and keeps all others from using it until the
+// transaction ends: ErrNoSuchBucket.
+func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
+	if err := t.closeBucket(name); err != nil {
+		return b, err
+	}
+	err = scanBucket(t.row(heldBucket, name), &b)
+	return b, t.bucketError(name, err)
+}
+
+// holdKeys holds keys of a bucket that is held already.
+func (t *tx) holdKeys(bucket string, keys []string) error {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		if _, err := t.exists(closeGate, gateOf("key", bucket+"\x00"+key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdObject reads the row under a key that is held, and locks it; nil if there is
+// none.
+func (t *tx) holdObject(b ledger.Bucket, key string) (*ledger.Object, error) {
+	return t.oneObject(b, heldObject, b.ID, key)
+}
+
+// holdUpload locks an upload if it is there.
+func (t *tx) holdUpload(id lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	_, err := t.exists(heldUpload, id)
+	return err
+}
+
+// holdContents locks contents; those that are held already need no second look.
+// sqldb.ErrAgain if one of them is gone, or if open, which may be empty, takes no more
+// references: what was read before is old.
+func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	want := slices.DeleteFunc(append(slices.Clone(others), open), func(id lethe.ID) bool { return id == "" || t.held[id] })
+	slices.Sort(want)
+	if want = slices.Compact(want); len(want) == 0 {
+		return nil
+	}
+	found, closed, err := t.lockContents(want, open)
+	if err == nil && (found != len(want) || closed) {
+		err = sqldb.ErrAgain
+	}
+	return err
+}
+
+// lockContents locks those of the contents that are there, and answers how many, and
+// whether open is one that takes no more references.
+func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
+	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
+		var c bool
+		err = r.Scan(&id, &c)
+		closed = closed || c && id == open
+		return id, err
+	}, heldContents, sqldb.JSON(contents))
+	if t.held == nil {
+		t.held = make(map[lethe.ID]bool, len(found))
+	}
+	for _, id := range found {
+		t.held[id] = true
+	}
+	return len(found), closed, err
+}
+
+// holdContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
+// rule 17). Those that go meanwhile take their blobs along.
+func (t *tx) holdContentsOf(blobs []lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	contents, err := all(t, sqldb.One[lethe.ID], contentsOf, sqldb.JSON(blobs))
+	if err == nil && len(contents) > 0 {
+		_, _, err = t.lockContents(contents, "")
+	}
+	return err
+}

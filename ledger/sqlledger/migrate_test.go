@@ -1,0 +1,195 @@
+package sqlledger
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/test/servers"
+)
+
+// beforeRelease makes a ledger one of the time before the first release.
+const beforeRelease = `UPDATE migrations SET name = '0001_ledger.sql' WHERE version = 1`
+
+func mustMigrations(t *testing.T, dialect string) []migration {
+	t.Helper()
+	steps, err := migrations(dialect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
+// made are the tables, columns, indexes and views that a step makes.
+var made = regexp.MustCompile(`(?m)^(?:CREATE (?:UNIQUE )?(?:TABLE|INDEX|VIEW) (\w+)|  (\w+) +(?:TEXT|BIGINT|INTEGER|BLOB|BYTEA)\b|ALTER TABLE (\w+ ADD COLUMN \w+))`)
+
+// TestSameMigrations: each step exists for both databases, and makes the same in the
+// same order.
+func TestSameMigrations(t *testing.T) {
+	lite, server := mustMigrations(t, "sqlite"), mustMigrations(t, sqldb.PostgresName)
+	for i := range max(len(lite), len(server)) {
+		if i >= len(lite) || i >= len(server) || lite[i].name != server[i].name {
+			t.Fatalf("migration %d is not there for both, under one name", i+1)
+		}
+		a, b := made.FindAllStringSubmatch(lite[i].text, -1), made.FindAllStringSubmatch(server[i].text, -1)
+		for n := range min(len(a), len(b)) {
+			if !slices.Equal(a[n][1:], b[n][1:]) {
+				t.Fatalf("%s: number %d is %q for SQLite, %q for PostgreSQL", lite[i].name, n, a[n][0], b[n][0])
+			}
+		}
+		if len(a) == 0 || len(a) != len(b) {
+			t.Errorf("%s makes %d things in SQLite, %d in PostgreSQL", lite[i].name, len(a), len(b))
+		}
+	}
+}
+
+// adds is a statement that a program which does not know of it may leave out.
+var adds = regexp.MustCompile(`(?s)^(CREATE (TABLE|VIEW|(UNIQUE )?INDEX) |ALTER TABLE \w+ ADD COLUMN .* NOT NULL DEFAULT |ALTER TABLE \w+ SET \()`)
+
+var (
+	sqlComment = regexp.MustCompile(`--[^\n]*`)
+	setsOne    = regexp.MustCompile(`(?s)^UPDATE (\w+) SET (\w+) = [^,]*$`)
+)
+
+// changes are the statements of a step that do more than add something.
+func changes(step string) (out []string) {
+	for text := range strings.SplitSeq(sqlComment.ReplaceAllString(step, ""), ";") {
+		text = strings.TrimSpace(text)
+		m := setsOne.FindStringSubmatch(text)
+		fills := m != nil && strings.Contains(step, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s ", m[1], m[2]))
+		if text != "" && !adds.MatchString(text) && !fills {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// TestMigrationsOnlyAdd: what a step after the first changes otherwise, older instances
+// that run beside it would not understand; it has to say from which version on they do.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	for text, want := range map[string]int{
+		"-- A table; more.\nCREATE TABLE a (x BIGINT);\nCREATE INDEX i ON a (x);":                 0,
+		"ALTER TABLE runs ADD COLUMN x BIGINT NOT NULL DEFAULT 0;\nUPDATE runs SET x = 1;":        0,
+		"ALTER TABLE runs ADD COLUMN x BIGINT;\nUPDATE runs SET worker = '';\nDROP TABLE guards;": 3,
+	} {
+		if got := changes(text); len(got) != want {
+			t.Errorf("%q changes %q, want %d", text, got, want)
+		}
+	}
+	for _, dialect := range []string{"sqlite", sqldb.PostgresName} {
+		for _, m := range mustMigrations(t, dialect)[1:] {
+			if bad := changes(m.text); len(bad) > 0 && !needs.MatchString(m.text) {
+				t.Errorf("%s, %s: older instances may not understand %q", dialect, m.name, bad)
+			}
+		}
+	}
+}
+
+// TestMigrationsGoOn: a step that fails leaves nothing of itself, and later one goes on
+// from there. What the steps lead to, an older program refuses if one of them says so.
+func TestMigrationsGoOn(t *testing.T) {
+	path := filePath(t)
+	open := func() (*DB, error) { return Open(t.Context(), path, ledger.Options{}) }
+	db, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each step of SQLite's is a transaction of its own.
+	goOn(t, db, 2, func(steps []migration) error {
+		s, err := db.session(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return db.migrateBy(t.Context(), s, steps)
+	})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refusesNewer(t, open)
+}
+
+func TestMigrationsGoOnOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openServerAt(t, url, ledger.Options{})
+	goOn(t, db, 1, func(steps []migration) error { return db.pg.migrateBy(t.Context(), steps) })
+	refusesNewer(t, func() (*DB, error) { return OpenPostgres(t.Context(), url, ledger.Options{}) })
+}
+
+// goOn takes two more steps, of which the second fails at first and leaves the schema at
+// a version.
+func goOn(t *testing.T, db *DB, failed int, migrate func([]migration) error) {
+	t.Helper()
+	steps := append(mustMigrations(t, db.dialect.Name), migration{2, "0002_songs.sql", "CREATE TABLE songs (x BIGINT)"},
+		migration{3, "0003_plays.sql", "-- needs: 3\nCREATE TABLE plays (x BIGINT); CREATE TABLE songs (x BIGINT)"})
+	if err := migrate(steps); err == nil || !strings.Contains(err.Error(), "0003_plays.sql") {
+		t.Errorf("a step that fails: %v", err)
+	}
+	schemaIs(t, db, failed)
+	if _, err := countIn(t, db, "plays"); err == nil {
+		t.Error("half a step was kept")
+	}
+	steps[2].text = "-- needs: 3\nCREATE TABLE plays (x BIGINT)"
+	for range 2 {
+		if err := migrate(steps); err != nil {
+			t.Errorf("the mended step: %v", err)
+		}
+		schemaIs(t, db, 3)
+	}
+	for _, table := range []string{"songs", "plays"} {
+		if _, err := countIn(t, db, table); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func schemaIs(t *testing.T, db *DB, want int) {
+	t.Helper()
+	if n, err := countIn(t, db, "migrations"); err != nil || n != want {
+		t.Errorf("%d steps are recorded, want %d: %v", n, want, err)
+	}
+}
+
+func countIn(t *testing.T, db *DB, table string) (n int, err error) {
+	err = db.read(t.Context(), "count", func(t *tx) error { return t.row("SELECT count(*) FROM " + table).Scan(&n) })
+	return n, err
+}
+
+func refusesNewer(t *testing.T, open func() (*DB, error)) {
+	t.Helper()
+	db, err := open()
+	if err == nil {
+		db.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "use a newer lethe") {
+		t.Errorf("a newer ledger was opened: %v", err)
+	}
+}
+
+// TestLedgerBeforeReleaseOnPostgres: it is refused, with what to do; TestRefusedFiles has
+// SQLite's.
+func TestLedgerBeforeReleaseOnPostgres(t *testing.T) {
+	url := servers.Postgres(t)
+	db := openServerAt(t, url, ledger.Options{})
+	before := identityOf(t, db)
+	sqlOn(t, url, strings.Replace(beforeRelease, "migrations", "lethe.migrations", 1))
+	if _, err := OpenPostgres(t.Context(), url, ledger.Options{}); err == nil || !strings.Contains(err.Error(), "begin a new ledger") {
+		t.Errorf("it was opened: %v", err)
+	}
+	if after := identityOf(t, db); after != before {
+		t.Errorf("%+v became %+v", before, after)
+	}
+}
+
+func identityOf(t *testing.T, db *DB) ledger.Store {
+	t.Helper()
+	s, err := db.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

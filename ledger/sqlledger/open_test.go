@@ -1,0 +1,250 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+func TestOpenAgain(t *testing.T) {
+	ctx, path := context.Background(), filePath(t)
+	db, err := Open(ctx, path, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := db.Identity(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, path, ledger.Options{}); !errors.Is(err, lethe.ErrUnavailable) || !strings.Contains(err.Error(), "another lethe") {
+		t.Error("opened twice:", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openTest(t, path, ledger.Options{}).Identity(ctx)
+	if err != nil || again != id {
+		t.Error(again, id, err)
+	}
+	for _, f := range []string{path, path + ".lock", path + "-wal", path + "-shm"} {
+		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(info.Mode(), err)
+		}
+	}
+}
+
+func TestMemoryLedgersAreApart(t *testing.T) {
+	ctx := context.Background()
+	one, two := openTest(t, Memory, ledger.Options{}), openTest(t, Memory, ledger.Options{})
+	setUp(t, one)
+	if _, err := two.Bucket(ctx, "b"); !errors.Is(err, lethe.ErrNoSuchBucket) {
+		t.Error(err)
+	}
+}
+
+// TestRefusedFiles: what is not a sound ledger of ours is refused, with its
+// bytes as they were.
+func TestRefusedFiles(t *testing.T) {
+	ctx := context.Background()
+	change := func(statement string) func(string) error {
+		return func(path string) error {
+			pool, err := sql.Open("sqlite", path)
+			if err == nil {
+				_, err = pool.Exec(statement)
+			}
+			return errors.Join(err, pool.Close())
+		}
+	}
+	copied := func(then func(string) error) func(string) error {
+		return func(path string) error {
+			db, err := Open(ctx, path, ledger.Options{})
+			if err != nil {
+				return err
+			}
+			return errors.Join(db.Close(), then(path))
+		}
+	}
+	for name, c := range map[string]struct {
+		make func(path string) error
+		want string
+		is   error
+	}{
+		"text":    {func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("no database\n", 100)), 0o600) }, "not a database", lethe.ErrCorrupt},
+		"foreign": {change("CREATE TABLE songs (title TEXT)"), "not a ledger", nil},
+		"newer":   {copied(change("INSERT INTO migrations VALUES (999, 'future', 0)")), "newer lethe", nil},
+		"early":   {copied(change(beforeRelease)), "begin a new ledger", nil},
+		"damaged": {copied(scribble), "damaged", lethe.ErrCorrupt},
+		"no id":   {copied(change("UPDATE store SET id = 'x'")), "store's id", lethe.ErrCorrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.db")
+			if err := c.make(path); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := Open(ctx, path, ledger.Options{})
+			if err == nil {
+				db.Close()
+				t.Fatal("it was opened")
+			}
+			if !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
+				t.Error(err)
+			}
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+				t.Error("it was changed", err)
+			}
+		})
+	}
+}
+
+// scribble damages every page but the first.
+func scribble(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for i := 4096; i < len(b); i++ {
+		b[i] = 0xAA
+	}
+	return os.WriteFile(path, b, 0o600)
+}
+
+func TestMissingFolder(t *testing.T) {
+	if _, err := Open(context.Background(), filepath.Join(t.TempDir(), "no", "x.db"), ledger.Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestOlderVersion(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"3.51.2", "3.51.3", true}, {"3.51.3", "3.51.3", false}, {"3.100.0", "3.51.3", false}, {"3.9.9", "3.51.3", true}, {"4", "3.51.3", false}} {
+		if got := olderVersion(c.a, c.b); got != c.want {
+			t.Error(c, got)
+		}
+	}
+}
+
+func TestClockNeverRunsBack(t *testing.T) {
+	ctx, path, wall := context.Background(), filePath(t), newTestClock()
+	db, err := Open(ctx, path, ledger.Options{Clock: wall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wall.Advance(time.Hour)
+	high := nowOf(t, db)
+	wall.Advance(-30 * time.Second)
+	if now := nowOf(t, db); now != high || db.ClockBehind() != 0 {
+		t.Error(now, high, db.ClockBehind())
+	}
+	wall.Advance(-30 * time.Minute)
+	if d := db.ClockBehind(); d != 30*time.Minute+30*time.Second {
+		t.Error(d)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, path, ledger.Options{Clock: wall})
+	if now := nowOf(t, db); now != high || db.ClockBehind() == 0 {
+		t.Error(now, high, db.ClockBehind())
+	}
+	wall.Advance(2 * time.Hour)
+	if now := nowOf(t, db); now != wall.Now() || db.ClockBehind() != 0 {
+		t.Error(now, wall.Now(), db.ClockBehind())
+	}
+}
+
+// TestClockSurvivesACrash: the file itself carries the highest time, as far as a
+// step ago.
+func TestClockSurvivesACrash(t *testing.T) {
+	ctx, path, wall := context.Background(), filePath(t), newTestClock()
+	db := openTest(t, path, ledger.Options{Clock: wall})
+	wall.Advance(time.Hour)
+	if err := db.write(ctx, "write", note("a")); err != nil {
+		t.Fatal(err)
+	}
+	var saved lethe.Time
+	if err := db.read(ctx, "clock", func(t *tx) error {
+		return t.row("SELECT clock_high FROM store").Scan(&saved)
+	}); err != nil || saved != wall.Now() {
+		t.Error(saved, wall.Now(), err)
+	}
+}
+
+func nowOf(t *testing.T, db *DB) (now lethe.Time) {
+	t.Helper()
+	if err := db.write(context.Background(), "now", func(t *tx) error {
+		now = t.now
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+func TestReadsAreSnapshotsAndCannotWrite(t *testing.T) {
+	ctx := context.Background()
+	db := openTest(t, filePath(t), ledger.Options{})
+	setUp(t, db)
+	err := db.read(ctx, "look twice", func(x *tx) error {
+		first, err := x.countedBucket("b")
+		if err != nil {
+			return err
+		}
+		mustPut(t, db, "k", "d")
+		second, err := x.countedBucket("b")
+		if err != nil || !reflect.DeepEqual(first, second) {
+			t.Error(first, second, err)
+		}
+		_, err = x.exec(ownBucket, "b", "eve")
+		return err
+	})
+	if !errors.Is(err, lethe.ErrUnavailable) || !strings.Contains(err.Error(), "readonly") {
+		t.Error(err)
+	}
+}
+
+func TestVacuumShrinksTheFile(t *testing.T) {
+	ctx := context.Background()
+	db := openTest(t, filePath(t), ledger.Options{})
+	fill := func(t *tx) error {
+		_, err := t.record("big", strings.Repeat("x", 4<<20), "")
+		return err
+	}
+	empty := func(t *tx) error {
+		_, err := t.exec("DELETE FROM ops")
+		return err
+	}
+	for _, fn := range []func(*tx) error{fill, empty} {
+		if err := db.write(ctx, "fill and empty", fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if freed, err := db.Vacuum(ctx, 1); err != nil || freed != vacuumSmall {
+		t.Error(freed, err)
+	}
+	// A page of SQLite's own that goes along makes a step one short, and another follows.
+	freed, err := db.Vacuum(ctx, vacuumStep)
+	if err != nil || freed < vacuumStep || freed >= 2*vacuumStep {
+		t.Error(freed, err)
+	}
+	if more, err := db.Vacuum(ctx, 1<<20); err != nil || freed+more < vacuumStep+450 {
+		t.Error(freed, more, err)
+	}
+	if freed, err := db.Vacuum(ctx, 1<<20); err != nil || freed != 0 {
+		t.Error("what was left:", freed, err)
+	}
+}

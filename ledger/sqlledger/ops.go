@@ -1,0 +1,79 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	recordOp = register(`INSERT INTO ops (id, what, object_id, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING`)
+	selectOp = register(`SELECT id, what, object_id, at FROM ops WHERE id = ?1`)
+)
+
+// record notes what an operation did, in its own transaction (docs/protocol.md, rule 7);
+// false if it is recorded already. An operation without an id is not recorded.
+func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err error) {
+	if op == "" {
+		return true, nil
+	}
+	t.op = op
+	n, err := t.exec(recordOp, op, what, object, t.now)
+	return n == 1, err
+}
+
+// recordOnce is record for what cannot be answered a second time.
+func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
+	fresh, err := t.record(op, what, object)
+	if err == nil && !fresh {
+		return fmt.Errorf("operation %s was recorded before: look up its outcome", op)
+	}
+	return err
+}
+
+// outcome reads what an operation recorded.
+func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
+	err = t.row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Outcome{}, false, nil
+	}
+	return out, err == nil, t.failed(err)
+}
+
+// Outcome looks up what an operation did; found is false if it did nothing, or
+// so long ago that the record was pruned. It takes its turn behind every write
+// of the operation that was begun before.
+func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error) {
+	err = db.write(ctx, "outcome of "+string(op), func(t *tx) error {
+		if err := t.awaitOp(op); err != nil {
+			return err
+		}
+		out, found, err = t.outcome(op)
+		return err
+	})
+	if errors.Is(err, errNeverDone) {
+		return ledger.Outcome{}, false, nil
+	}
+	return out, found, err
+}
+
+// errNeverDone undoes the transaction that asked for an outcome.
+var errNeverDone = errors.New("the operation is not recorded")
+
+// awaitOp waits for the transaction that is recording the operation, whose caller
+// may have lost its connection and believe it dead: it holds the row that this
+// tries to make. errNeverDone if there is none, and none will follow.
+func (t *tx) awaitOp(op lethe.ID) error {
+	if !t.crowded() {
+		return nil
+	}
+	n, err := t.exec(recordOp, op, "", "", t.now)
+	if err == nil && n == 1 {
+		return errNeverDone
+	}
+	return err
+}

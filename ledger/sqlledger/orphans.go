@@ -1,0 +1,141 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Old enough, seen in two walks, the last of which is the one that asks.
+const ripe = `SELECT key, size FROM findings
+		WHERE backend = ?1 AND kind = 'orphan' AND key > ?2 AND last_walk = ?3 AND first_walk <> last_walk AND first_at <= ?4`
+
+var (
+	ripeOrphans    = register(ripe + ` ORDER BY key LIMIT ?5 ` + sqldb.Exclusive)
+	ripeNamed      = register(ripe + ` AND key IN (SELECT id FROM ` + sqldb.IDs(6) + `) ORDER BY key LIMIT ?5 ` + sqldb.Exclusive)
+	condemnOrphans = register(`INSERT INTO blobs (id, backend, state, size, digest, segment, replica, part,
+			created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
+			worker, fence, claimed_at)
+		SELECT t.id, ?2, 3, t.size, '', 0, 0, 0, ?3, ?3, ?3, '` + string(lethe.ReasonOrphan) + `', ?3, 0, 0, '', 0, 0, '', 0, 0
+		FROM ` + sqldb.Rows(1, "id text", "size bigint") + ` WHERE true
+		ON CONFLICT (id) DO NOTHING
+		RETURNING ` + blobColumns)
+	forgetOrphans = register(`DELETE FROM findings WHERE backend = ?2 AND kind = 'orphan'
+		AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+)
+
+// orphanRow is an orphan as a parameter.
+type orphanRow struct {
+	ID   lethe.ID `json:"id"`
+	Size int64    `json:"size"`
+}
+
+// CondemnOrphans gives up to a batch of a walk's orphans a row: condemned, due now.
+// One transaction, which checks anew that the walk has compared everything, that
+// the pact is the one that was checked and no hold is on it, that the orphan was
+// seen first by an earlier walk, long enough ago, and that its name is as old; one
+// that has a row by now is left to it. ErrBackendMismatch while deletes on the
+// backend are held, ErrClock while the clock is in doubt, ErrFenced if the walk or
+// the pact has moved on.
+func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out ledger.Orphans, err error) {
+	err = db.batch(ctx, "condemn orphans of "+r.Backend, func(t *tx) error {
+		out = ledger.Orphans{Last: r.After}
+		if err := t.mayCondemn(r); err != nil {
+			return err
+		}
+		store, err := t.storeID()
+		if err != nil {
+			return err
+		}
+		query, args := ripeOrphans, []any{r.Backend, r.After, r.Walk, t.now.Add(-r.Grace), bounded(r.Limit)}
+		if r.Only != nil {
+			query, args = ripeNamed, append(args, sqldb.JSON(r.Only))
+		}
+		ripe, err := all(t, scanSized, query, args...)
+		if err != nil || len(ripe) == 0 {
+			return err
+		}
+		out.Seen, out.Last = len(ripe), ripe[len(ripe)-1].key
+		return t.condemnOrphans(r, store, ripe, &out)
+	})
+	return out, err
+}
+
+// mayCondemn checks what must hold for the whole batch, and holds it.
+func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
+	if ahead := t.db.engine.behind(); ahead > 0 {
+		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
+	}
+	if ahead := t.db.ClockAhead(); ahead > 0 {
+		return fmt.Errorf("the clock was set forward by %s: %w", ahead.Round(time.Second), lethe.ErrClock)
+	}
+	b, err := t.backend(r.Backend)
+	if err != nil {
+		return err
+	}
+	switch {
+	case b.Held != "":
+		return fmt.Errorf("deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
+	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
+		return fmt.Errorf("the epoch of %s was %d when it was checked, now %d is confirmed and %d intended: %w", r.Backend, r.Epoch, b.Epoch, b.Intended, lethe.ErrFenced)
+	}
+	doubt, err := t.clockDoubt(r.Backend)
+	if err != nil {
+		return err
+	}
+	if doubt != "" {
+		return fmt.Errorf("%s: %w", doubt, lethe.ErrClock)
+	}
+	w, err := t.holdWalk(r.Walk)
+	if err == nil && (w.Backend != r.Backend || w.Place != ledger.WalkDone) {
+		err = fmt.Errorf("walk %s has not compared all of %s: %w", r.Walk, r.Backend, lethe.ErrFenced)
+	}
+	return err
+}
+
+// sized is a key with its bytes.
+type sized struct {
+	key  string
+	size int64
+}
+
+func scanSized(r *sql.Rows) (s sized, err error) {
+	err = r.Scan(&s.key, &s.size)
+	return s, err
+}
+
+func (t *tx) storeID() (lethe.ID, error) {
+	var s ledger.Store
+	err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt)
+	return s.ID, t.failed(err)
+}
+
+func (t *tx) condemnOrphans(r ledger.OrphanRequest, store lethe.ID, ripe []sized, out *ledger.Orphans) (err error) {
+	var keys []string
+	var list []orphanRow
+	for _, o := range ripe {
+		id, ok := lethe.ParseBlobKey(store, o.key)
+		if !ok || id.Made() > t.now.Add(-r.Grace) {
+			continue
+		}
+		keys = append(keys, o.key)
+		list = append(list, orphanRow{id, o.size})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if out.Blobs, err = all(t, scanBlob, condemnOrphans, sqldb.JSON(list), r.Backend, t.now); err != nil {
+		return err
+	}
+	sortBlobs(out.Blobs, func(ledger.Blob) lethe.Time { return 0 })
+	out.Explained = len(list) - len(out.Blobs)
+	for _, b := range out.Blobs {
+		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})
+	}
+	return t.must(int64(len(keys)), lethe.ErrFenced, forgetOrphans, sqldb.JSON(keys), r.Backend)
+}

@@ -1,0 +1,101 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	setDraining = register(`UPDATE backends SET draining = ?2 WHERE id = ?1`)
+	holdings    = register(`SELECT state, sum(n), sum(bytes) FROM blob_counters WHERE backend = ?1
+		GROUP BY state HAVING sum(n) <> 0 ORDER BY state`)
+	dropCounters  = register(`DELETE FROM blob_counters WHERE backend = ?1`)
+	dropStops     = register(`DELETE FROM guards WHERE kind IN ('clock', 'deletes') AND subject = ?1`)
+	removeBackend = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
+)
+
+// SetDraining lets a backend be emptied, or ends that. While it drains no write is
+// begun there: ErrBackendMismatch if the ledger does not know it.
+func (db *DB) SetDraining(ctx context.Context, backend string, draining bool) error {
+	return db.write(ctx, "drain backend "+backend, func(t *tx) error {
+		if err := t.closeBackend(backend); err != nil {
+			return err
+		}
+		return t.must(1, noBackend(backend), setDraining, backend, flag(draining))
+	})
+}
+
+// admits refuses new bytes on a backend that is being drained, or beyond its
+// quota: ErrNoRoom.
+func (t *tx) admits(id string, n int64) error {
+	b, err := t.backend(id)
+	if err == nil && b.Draining {
+		err = fmt.Errorf("backend %s is being drained: %w", id, lethe.ErrNoRoom)
+	}
+	if err != nil {
+		return err
+	}
+	return t.fits(b, n)
+}
+
+// RemoveBackend forgets a backend that was drained: ErrBackendMismatch if the
+// ledger does not know it, ErrBackendInUse unless it is draining and no blob has a
+// row there; the error says what is left.
+func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
+	return db.write(ctx, "remove backend "+backend, func(t *tx) error {
+		b, err := t.holdBackend(backend)
+		if err != nil {
+			return err
+		}
+		if !b.Draining {
+			return fmt.Errorf("backend %s is not being drained: drain it first: %w", backend, lethe.ErrBackendInUse)
+		}
+		if err := t.drained(backend); err != nil {
+			return err
+		}
+		if _, err := t.exec(dropCounters, backend); err != nil {
+			return err
+		}
+		if err := t.forgetWalks(backend); err != nil {
+			return err
+		}
+		if err := t.forgetStops(backend); err != nil {
+			return err
+		}
+		return t.must(1, lethe.ErrFenced, removeBackend, backend)
+	})
+}
+
+// forgetStops forgets what was counted, stopped and doubted of a backend: nobody
+// compares its clock any more, so that the doubt would never end.
+func (t *tx) forgetStops(backend string) error {
+	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
+		if _, err := t.guard(k, backend); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(dropStops, backend)
+	return err
+}
+
+// drained refuses a backend on which blobs have rows.
+func (t *tx) drained(backend string) error {
+	left, err := all(t, func(r *sql.Rows) (string, error) {
+		var state lethe.State
+		var n, bytes int64
+		err := r.Scan(&state, &n, &bytes)
+		return fmt.Sprintf("%d %s of %d bytes", n, state, bytes), err
+	}, holdings, backend)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("backend %s still holds %s: %w", backend, strings.Join(left, ", "), lethe.ErrBackendInUse)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	// An update that changes nothing locks the row on every database.
+	lockContent = register(`UPDATE contents SET closed = closed WHERE id = ?1`)
+	lockUpload  = register(`UPDATE uploads SET touched_at = touched_at WHERE id = ?1`)
+	sourceBlob  = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 2`)
+	insertCopy  = register(`INSERT INTO blobs (` + blobColumns + `)
+		VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0, ?11, 0)`)
+	pendingCopy = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 1 AND fence = 0`)
+	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2, block = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
+	movePart    = register(`UPDATE parts SET blob_id = ?2 WHERE upload_id = ?3 AND number = ?4 AND blob_id = ?1`)
+	// A replica dies only beside a living one, on another row, that is whole for all
+	// that is known and was read to its end lately (docs/protocol.md, rule 17).
+	soundBeside = register(`SELECT 1 FROM blobs b WHERE b.content_id = ?1 AND b.segment = ?2
+		AND b.state = 2 AND b.suspect = 0 AND b.verified_at > ?4
+		AND b.verified_at > (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)
+		AND b.id NOT IN (SELECT id FROM ` + sqldb.IDs(3) + `) LIMIT 1`)
+	trimmed = register(`SELECT DISTINCT b.segment FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.content_id = ?2 AND b.state = 2 ORDER BY b.segment`)
+)
+
+// BeginCopy commits the pending row of one more copy of a live blob: ErrContentGone
+// if the blob, its content or its upload is gone, ErrNoRoom, ErrBackendMismatch,
+// ErrFenced if the subject's claim was taken over.
+func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (b ledger.Blob, err error) {
+	err = db.batch(ctx, "begin copy "+string(in.ID), func(t *tx) error {
+		b, err = t.beginCopy(in)
+		return err
+	})
+	return b, err
+}
+
+func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
+	src, err := t.copied(in.Source)
+	if err != nil {
+		return ledger.Blob{}, err
+	}
+	b := ledger.Blob{
+		ID: in.ID, Backend: in.Backend, State: lethe.Pending, Size: src.Size, Digest: src.Digest, CRC32C: src.CRC32C,
+		ContentID: src.ContentID, Segment: src.Segment, UploadID: src.UploadID, Part: src.Part, CreatedAt: t.now, BeatAt: t.now,
+	}
+	if b.ContentID != "" {
+		if b.Replica, err = t.replica(b.ContentID); err != nil {
+			return b, err
+		}
+	}
+	if err := t.admits(in.Backend, b.Size); err != nil {
+		return b, err
+	}
+	_, err = t.exec(insertCopy, b.ID, b.Backend, b.Size, b.Digest, null(b.ContentID), b.Segment, b.Replica, null(b.UploadID), b.Part, t.now, b.CRC32C)
+	if err != nil {
+		return b, err
+	}
+	t.counts.move(ledger.Move{Backend: b.Backend, To: lethe.Pending, Blobs: 1, Bytes: b.Size})
+	return b, t.holdSubject(src, in.Fence, in.Lease)
+}
+
+// copied locks what the blob belongs to, and reads it: ErrContentGone unless it is
+// live then.
+func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
+	src, err := t.oneBlob(sourceBlob, id)
+	if err != nil || src == nil {
+		return ledger.Blob{}, either(err, fmt.Errorf("blob %s is not live: %w", id, lethe.ErrContentGone))
+	}
+	lock, owner := lockContent, src.ContentID
+	if owner == "" {
+		lock, owner = lockUpload, src.UploadID
+	}
+	gone := fmt.Errorf("what blob %s belongs to: %w", id, lethe.ErrContentGone)
+	if err := t.must(1, gone, lock, owner); err != nil {
+		return ledger.Blob{}, err
+	}
+	// What was read before the lock may be old, or have another owner by now.
+	now, err := t.oneBlob(sourceBlob, id)
+	if err == nil && (now == nil || now.ContentID != src.ContentID || now.UploadID != src.UploadID) {
+		err = gone
+	}
+	if err != nil {
+		return ledger.Blob{}, err
+	}
+	return *now, nil
+}
+
+// oneBlob reads a blob's row, nil if the query has none.
+func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
+	b, err := scanBlobRow(t.row(query, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &b, t.failed(err)
+}
+
+// holdSubject demands the claim of what the blob belongs to, and begins its lease
+// anew.
+func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
+	subject := b.ContentID
+	if subject == "" {
+		subject = b.ID
+	}
+	return t.must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.now.Add(lease))
+}
+
+// CommitCopy makes a pending copy live (pending to live). That of a part takes the
+// source's place, which is condemned. ErrReaped if the copy is not pending any
+// more, ErrContentGone if the source is not what it was when the copy was begun,
+// ErrDigestMismatch if other bytes were sent, ErrFenced if the subject's claim was
+// taken over; nothing has changed then.
+func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
+	return db.batch(ctx, "commit copy "+string(c.Blob), func(t *tx) error {
+		src, err := t.copied(c.Source)
+		if err != nil {
+			return err
+		}
+		b, err := t.oneBlob(pendingCopy, c.Blob)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			return lethe.ErrReaped
+		case b.ContentID != src.ContentID || b.UploadID != src.UploadID || b.Segment != src.Segment || b.Part != src.Part:
+			return fmt.Errorf("blob %s is no copy of blob %s: %w", b.ID, src.ID, lethe.ErrContentGone)
+		case b.Digest != c.Digest || b.Digest != src.Digest:
+			return fmt.Errorf("blob %s: %w", b.ID, lethe.ErrDigestMismatch)
+		}
+		if err := c.Blocks.Check(b.Size); err != nil {
+			return err
+		}
+		late := lethe.Time(0)
+		if c.Late {
+			late = t.now.Add(t.db.o.LateWindow)
+		}
+		if err := t.must(1, lethe.ErrReaped, copyLive, b.ID, late, c.Blocks.Size); err != nil {
+			return err
+		}
+		if err := t.keepBlocks(b.ID, c.Blocks); err != nil {
+			return err
+		}
+		t.counts.move(ledger.Move{Backend: b.Backend, From: lethe.Pending, To: lethe.Live, Blobs: 1, Bytes: b.Size})
+		if src.UploadID != "" {
+			if err := t.swapPart(src, b.ID); err != nil {
+				return err
+			}
+		}
+		return t.holdSubject(src, c.Fence, c.Lease)
+	})
+}
+
+// swapPart gives a stored part another blob, and condemns the one it had.
+func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
+	gone := fmt.Errorf("part %d was stored again: %w", src.Part, lethe.ErrContentGone)
+	if err := t.must(1, gone, movePart, src.ID, blob, src.UploadID, src.Part); err != nil {
+		return err
+	}
+	return t.condemnOwned([]lethe.ID{src.ID}, lethe.ReasonRebalance)
+}
+
+// TrimCopies condemns live copies of a content (live to condemned), each of them
+// beside a copy of the same segment that stays, is live, not suspect, and was read
+// and found whole within the trust window (docs/protocol.md, rule 17), or within some minutes if
+// that is shorter: ErrPreconditionFailed otherwise, and nothing has changed. Blobs
+// that are not live copies of the content are left alone; it returns how many it
+// condemned. ErrContentGone if the content is gone, ErrFenced if its claim was taken
+// over.
+func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) {
+	err = db.batch(ctx, "trim copies of content "+string(r.Content), func(t *tx) error {
+		if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {
+			return err
+		}
+		names := sqldb.JSON(r.Blobs)
+		segments, err := all(t, sqldb.One[int64], trimmed, names, r.Content)
+		if err != nil {
+			return err
+		}
+		for _, s := range segments {
+			if ok, err := t.exists(soundBeside, r.Content, s, names, t.lately()); err != nil || !ok {
+				return either(err, fmt.Errorf("segment %d has no verified copy beside these: %w", s, lethe.ErrPreconditionFailed))
+			}
+		}
+		c, err := t.condemnCopies(r)
+		n = c.blobs
+		if err != nil {
+			return err
+		}
+		return t.holdSubject(ledger.Blob{ContentID: r.Content}, r.Fence, r.Lease)
+	})
+	return n, err
+}
+
+var condemnCopies = register(setCondemned + `reason = ?3, died_at = ?4, due_at = ?5
+	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND content_id = ?2 AND state = 2
+	RETURNING id, backend, size, reason`)
+
+func (t *tx) condemnCopies(r ledger.Trim) (condemned, error) {
+	return t.condemnBy(lethe.Live, condemnCopies, sqldb.JSON(r.Blobs), r.Content, r.Reason, t.now, t.now.Add(t.db.o.ReadGrace))
+}

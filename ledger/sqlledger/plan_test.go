@@ -1,0 +1,129 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lethe-storage/lethe/internal/receiptdb"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
+
+// plan answers the lines of a statement's query plan.
+func plan(t *testing.T, db *DB, text string) []string {
+	t.Helper()
+	params := 0
+	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1]) // digits
+		params = max(params, n)
+	}
+	rows, err := db.pool.Query("EXPLAIN QUERY PLAN "+db.dialect.Expand(text), make([]any, params)...)
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	lines, err := sqldb.Collect(rows, func(r *sql.Rows) (line string, err error) {
+		var id, parent, unused int
+		err = r.Scan(&id, &parent, &unused, &line)
+		return line, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestNoScans: only the recount, where it does not go by pages, a snapshot and a
+// reset of the clock read whole tables of what can grow. Everything else finds what it needs by an index.
+func TestNoScans(t *testing.T) {
+	db := openMemory(t)
+	// anyPromotion ends at the first row; a tally reads what waits, by its index; the
+	// views are an operator's.
+	whole := map[string]bool{anyPromotion: true, countLonger: true, tallyOrphans: true, viewTotals: true, readViews: true}
+	for _, text := range []string{snapObjects, snapTrash, snapContents, snapBlobs, snapUploads, snapParts} {
+		whole[text] = true
+	}
+	for _, r := range bookRules {
+		whole[r.query] = r.pages == ""
+	}
+	for _, text := range slices.Concat(resetsNow, resetsSoon) {
+		whole[text] = true
+	}
+	grows := regexp.MustCompile(`^SCAN (objects|o|blobs|b|contents|c|trash|parts|p|uploads|u|ops|promotions)\b`)
+	for _, text := range textsOf(db.dialect) {
+		for _, line := range plan(t, db, text) {
+			if grows.MatchString(line) && !whole[text] && !strings.Contains(line, "INDEX blobs_claimed") {
+				t.Errorf("%s in %s", line, text)
+			}
+		}
+	}
+}
+
+// TestEnginePlans: the engine's statements use the index that was made for them,
+// read no rows to count, and sort nothing.
+func TestEnginePlans(t *testing.T) {
+	db := openMemory(t)
+	for text, want := range map[string]string{
+		dueObjects:           "SEARCH objects USING INDEX objects_due",
+		bucketsDue:           "SEARCH o USING COVERING INDEX objects_turns ((bucket_id,due_at)>",
+		bucketsCondemned:     "SEARCH b USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
+		turnObjects:          "SEARCH objects USING INDEX objects_turns ((bucket_id,due_at)>",
+		claimTurn:            "SEARCH blobs USING INDEX blobs_turns ((bucket_id,backend,due_at)>",
+		expireDue:            "USING COVERING INDEX objects_due",
+		expireLater:          "USING COVERING INDEX objects_due",
+		deleteDue:            "SEARCH objects USING PRIMARY KEY (bucket_id=? AND key=?)",
+		supersededPromotions: "INDEX promotions_key (bucket_id=? AND key=?)",
+		contentWeights:       "SEARCH b USING INDEX blobs_content",
+		dropContents:         "SEARCH contents USING PRIMARY KEY (id=?)",
+		loseRefs:             "SEARCH contents USING PRIMARY KEY (id=?)",
+		condemnLive:          "SEARCH blobs USING INDEX blobs_content (content_id=?)",
+		anyReplicaPending:    "USING COVERING INDEX blobs_joining",
+		condemnReplicas:      "SEARCH blobs USING INDEX blobs_joining (content_id=?)",
+		dueTrash:             "SEARCH trash USING INDEX trash_purge",
+		purgeDue:             "USING COVERING INDEX trash_purge",
+		receiptdb.NamedPages: "SEARCH p USING PRIMARY KEY (seq=? AND lowest=?)",
+		receiptdb.DropPages:  "SEARCH receipt_pages USING PRIMARY KEY (seq>? AND seq<?)",
+		deleteTrash:          "SEARCH trash USING PRIMARY KEY (id=?)",
+		claimCondemned:       "SEARCH blobs USING INDEX blobs_due (backend=? AND due_at>? AND due_at<?)",
+		anyCondemned:         "USING COVERING INDEX blobs_due",
+		cleanDue:             "USING COVERING INDEX blobs_due",
+		cleanLater:           "USING COVERING INDEX blobs_due",
+		claimedRows:          "SEARCH b USING PRIMARY KEY (id=?)",
+		composeBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
+		condemnBlobs:         "SEARCH blobs USING PRIMARY KEY (id=?)",
+		removeGone:           "SEARCH blobs USING PRIMARY KEY (id=?)",
+		settleRest:           "SEARCH blobs USING PRIMARY KEY (id=?)",
+		claimSilent:          "SEARCH blobs USING INDEX blobs_pending",
+		reapDue:              "USING COVERING INDEX blobs_pending",
+		staleClaims:          "USING INDEX blobs_claimed",
+		touchedUploads:       "INDEX uploads_touched",
+		claimedBlobs:         "USING INDEX blobs_claimed",
+		pruneOps:             "INDEX ops_at",
+		selectDead:           "SEARCH b USING INDEX blobs_dead (id>?)",
+		deadByID:             "SEARCH b USING PRIMARY KEY (id=?)",
+	} {
+		got := strings.Join(plan(t, db, text), "\n")
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in the plan of %s:\n%s", want, text, got)
+		}
+		if strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("sorts: %s:\n%s", text, got)
+		}
+	}
+}
+
+func openMemory(t *testing.T) *DB {
+	t.Helper()
+	db, err := Open(context.Background(), Memory, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}

@@ -1,0 +1,268 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// Pooling says whether a pooler in transaction mode, like pgbouncer, lies between
+// this process and PostgreSQL: then there are no prepared statements and no
+// settings that outlive a transaction.
+type Pooling string
+
+// The ways to say so.
+const (
+	PoolerDetected Pooling = ""    // found out when the ledger is opened
+	PoolerBetween  Pooling = "yes" // there is one
+	PoolerNone     Pooling = "no"  // there is none
+)
+
+// PostgresOptions are for a ledger in PostgreSQL. The zero value takes the
+// defaults.
+type PostgresOptions struct {
+	// Schema holds the ledger's tables (default "lethe"). It is created unless it
+	// is there.
+	Schema string
+	// Requests and Engine are the most connections for requests and for the engine
+	// (defaults: 4 and 2 per processor, at least 16 and 4). Each instance opens as
+	// many as it needs at the time.
+	Requests, Engine int
+	Pooler           Pooling
+	// AcquireTime is the longest wait for a connection (default 30 s).
+	AcquireTime time.Duration
+	// StatementTime is the longest time of a statement of a request (default
+	// 30 s); those of the engine may take ten times as long. Walks over the whole
+	// ledger are not limited.
+	StatementTime time.Duration
+	// LockTime is the longest wait for rows that others hold (default 10 s).
+	LockTime time.Duration
+	// IdleTime is how long a transaction whose process stands still keeps its
+	// locks: then PostgreSQL ends it (default 5 s). It is shorter than LockTime, so
+	// that others wait for those locks instead of failing.
+	IdleTime time.Duration
+}
+
+func (o PostgresOptions) withDefaults() PostgresOptions {
+	o.Schema = cmp.Or(o.Schema, "lethe")
+	o.Requests = cmp.Or(o.Requests, max(16, 4*runtime.NumCPU()))
+	o.Engine = cmp.Or(o.Engine, max(4, 2*runtime.NumCPU()))
+	o.AcquireTime = cmp.Or(o.AcquireTime, 30*time.Second)
+	o.StatementTime = cmp.Or(o.StatementTime, 30*time.Second)
+	o.LockTime = cmp.Or(o.LockTime, 10*time.Second)
+	o.IdleTime = cmp.Or(o.IdleTime, 5*time.Second)
+	return o
+}
+
+// server is the ledger in a PostgreSQL database: any number of transactions at
+// once, of any number of processes.
+type server struct {
+	db      *DB
+	o       PostgresOptions
+	runners [2]*sqldb.Runner // by kind
+	texts   [2]texts         // by kind
+	clock   serverClock
+	tight   tightness
+	exists  bool // the ledger has to be there already
+	closing sync.Once
+	closed  error
+	count   sqldb.Counts
+}
+
+// OpenPostgres opens the ledger in the database of the URL
+// (postgres://user:password@host:port/database?sslmode=...), or creates it in its
+// schema. It fails if PostgreSQL cannot be reached (ErrUnavailable) or is older
+// than 14, if the database is not in UTF-8, or if a newer lethe has written the
+// ledger in a way that this one does not understand.
+func OpenPostgres(ctx context.Context, url string, o ledger.Options, set ...Setting) (*DB, error) {
+	return openPostgres(ctx, url, o, settingsOf(set), false)
+}
+
+// openPostgres opens a ledger; one that has to exist is not created.
+func openPostgres(ctx context.Context, url string, o ledger.Options, with settings, exists bool) (*DB, error) {
+	o = o.WithDefaults()
+	e := &server{o: with.postgres.withDefaults(), exists: exists}
+	e.clock.set(o.Clock)
+	e.clock.jump.Over(o)
+	db := &DB{o: o, random: &sharedReader{r: o.Random}, dialect: postgresDialect, engine: e, pg: e, noSync: with.noSync}
+	e.db = db
+	if err := e.open(ctx, url); err != nil {
+		return nil, fmt.Errorf("ledger: open ledger in PostgreSQL: %w", errors.Join(err, e.release()))
+	}
+	if err := db.settlePlace(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func (e *server) open(ctx context.Context, url string) error {
+	config, err := sqldb.PostgresConfig(url, "lethe")
+	if err != nil {
+		return err
+	}
+	facts, err := e.probe(ctx, config)
+	if err != nil {
+		return err
+	}
+	for _, k := range []kind{request, batch} {
+		e.texts[k] = e.beginnings(k, facts)
+		e.runners[k] = &sqldb.Runner{Pool: e.pool(config, k, facts), Dialect: e.db.dialect, AcquireTime: e.o.AcquireTime, Count: &e.count}
+	}
+	if err := e.migrate(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// pool makes the pool of connections of a kind.
+func (e *server) pool(config *pgx.ConnConfig, k kind, facts serverFacts) *sql.DB {
+	c := config.Copy()
+	if facts.pooled {
+		// Nothing is prepared; the types follow from what Go passes.
+		c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	} else {
+		for _, s := range e.settings(k, facts) {
+			c.RuntimeParams[s.name] = s.value
+		}
+	}
+	pool := stdlib.OpenDB(*c)
+	n := map[kind]int{request: e.o.Requests, batch: e.o.Engine}[k]
+	pool.SetMaxOpenConns(n)
+	pool.SetMaxIdleConns(n)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool
+}
+
+// setting is a parameter of a session or, behind a pooler, of a transaction.
+type setting struct{ name, value string }
+
+func (e *server) settings(k kind, facts serverFacts) []setting {
+	ms := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
+	out := []setting{
+		{"search_path", sqldb.Quoted(e.o.Schema)},
+		{"lock_timeout", ms(e.o.LockTime)},
+		{"idle_in_transaction_session_timeout", ms(e.o.IdleTime)},
+		{"jit", "off"},
+	}
+	statement := e.o.StatementTime
+	if k == batch {
+		statement *= 10
+		// A generic plan that was made while a queue was empty reads all of it later.
+		out = append(out, setting{"plan_cache_mode", "force_custom_plan"})
+		// A queue is read in the order of its index, up to the limit. By what was true at
+		// the last ANALYZE it may look cheaper to fetch all that is due and sort it.
+		out = append(out, setting{"enable_bitmapscan", "off"})
+	}
+	out = append(out, setting{"statement_timeout", ms(statement)})
+	switch {
+	case e.db.noSync:
+		out = append(out, setting{"synchronous_commit", "off"})
+	case facts.careless:
+		out = append(out, setting{"synchronous_commit", "on"})
+	}
+	return out
+}
+
+// texts begin transactions, each in one round trip.
+type texts struct{ write, read, walk string }
+
+func (e *server) beginnings(k kind, facts serverFacts) texts {
+	settings := ""
+	if facts.pooled {
+		for _, s := range e.settings(k, facts) {
+			settings += fmt.Sprintf("; SET LOCAL %s = %s", s.name, literal(s))
+		}
+	}
+	const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	clock := "; SELECT 0, clock_high FROM store WHERE one = 1"
+	if e.clock.fake == nil {
+		clock = "; SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), clock_high FROM store WHERE one = 1"
+	}
+	return texts{
+		write: "BEGIN ISOLATION LEVEL READ COMMITTED" + settings + clock,
+		read:  read + settings + clock,
+		walk:  read + settings + "; SET LOCAL statement_timeout = 0" + clock,
+	}
+}
+
+// literal writes a setting's value as SET takes it: the search path is a name.
+func literal(s setting) string {
+	if s.name == "search_path" {
+		return s.value
+	}
+	return "'" + s.value + "'"
+}
+
+// close implements engine.
+func (e *server) close() error {
+	e.closing.Do(func() {
+		if err := e.release(); err != nil {
+			e.closed = fmt.Errorf("ledger: close ledger in PostgreSQL: %w", err)
+		}
+	})
+	return e.closed
+}
+
+func (e *server) release() error {
+	var errs []error
+	for _, r := range e.runners {
+		if r != nil {
+			errs = append(errs, r.Pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stats implements engine.
+func (e *server) stats() Stats {
+	n := e.count.Members.Load()
+	return Stats{Members: n, Groups: n, Commits: e.count.Commits.Load()}
+}
+
+// sharedReader lets several transactions draw from one source.
+type sharedReader struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+// Read implements io.Reader.
+func (s *sharedReader) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Read(p)
+}
+
+// replay gives what was drawn from a source again after it was rewound.
+type replay struct {
+	r     io.Reader
+	drawn []byte
+	at    int
+}
+
+func (p *replay) rewind() { p.at = 0 }
+
+// Read implements io.Reader.
+func (p *replay) Read(b []byte) (int, error) {
+	if lack := p.at + len(b) - len(p.drawn); lack > 0 {
+		more := make([]byte, lack)
+		if _, err := io.ReadFull(p.r, more); err != nil {
+			return 0, err
+		}
+		p.drawn = append(p.drawn, more...)
+	}
+	p.at += copy(b, p.drawn[p.at:])
+	return len(b), nil
+}

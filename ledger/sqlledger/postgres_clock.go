@@ -1,0 +1,114 @@
+package sqlledger
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+const (
+	// clockFresh is how long what was last seen of the server's clock tells whether
+	// it ran back.
+	clockFresh = 5 * time.Second
+	// clockAsk is how long a question for the time may take.
+	clockAsk = 2 * time.Second
+)
+
+// serverClock is the database's clock (docs/protocol.md, rule 10), asked by every
+// transaction as it begins and held so that it never runs back: not behind what
+// this process has used, nor behind store.clock_high, which is at most clockStep
+// behind what any has used.
+type serverClock struct {
+	fake  *ledgerClock // of tests
+	jump  ledger.Jump
+	high  atomic.Int64 // highest time ever used
+	wall  atomic.Int64 // as last seen
+	seen  atomic.Int64 // when, by the monotonic clock
+	saved atomic.Int64 // store.clock_high as last seen
+	busy  atomic.Bool  // being saved
+}
+
+func (c *serverClock) set(fake lethe.Clock) {
+	if fake != nil {
+		c.fake = &ledgerClock{wall: fake}
+	}
+}
+
+// read takes the time from the row that the text answered which began a transaction.
+func (c *serverClock) read(row []string) (lethe.Time, error) {
+	if len(row) != 2 {
+		return 0, fmt.Errorf("%w: the ledger has no row in its table store", lethe.ErrCorrupt)
+	}
+	wall, err := strconv.ParseInt(row[0], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	saved, err := strconv.ParseInt(row[1], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	c.saved.Store(saved)
+	if c.fake != nil {
+		raise(&c.fake.high, saved)
+		return c.fake.now(), nil
+	}
+	c.wall.Store(wall)
+	c.seen.Store(int64(lethe.Monotonic{}.Now()))
+	return lethe.Time(raise(&c.high, max(int64(c.jump.Held(lethe.Time(wall))), saved))), nil
+}
+
+// raise makes v at least to, and answers it.
+func raise(v *atomic.Int64, to int64) int64 {
+	for {
+		have := v.Load()
+		if to <= have {
+			return have
+		}
+		if v.CompareAndSwap(have, to) {
+			return to
+		}
+	}
+}
+
+// behind implements engine. What was seen lately counts; else the server is asked,
+// and if it does not answer it removes nothing either.
+func (e *server) behind() time.Duration {
+	c := &e.clock
+	if c.fake != nil {
+		return c.fake.behind()
+	}
+	if (lethe.Monotonic{}).Now().Sub(lethe.Time(c.seen.Load())) > clockFresh {
+		ctx, cancel := context.WithTimeout(context.Background(), clockAsk)
+		defer cancel()
+		_ = e.view(ctx, batch, func(*tx) error { return nil })
+	}
+	d := lethe.Time(c.high.Load()).Sub(lethe.Time(c.wall.Load()))
+	if d <= clockSlack {
+		return 0
+	}
+	return d
+}
+
+// save writes the highest time down, now and then, in a transaction of its own:
+// a row that every write changed would be a queue. What fails is tried again
+// after the next write.
+func (e *server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
+	c := &e.clock
+	if now.Sub(lethe.Time(c.saved.Load())) < clockStep || !c.busy.CompareAndSwap(false, true) {
+		return
+	}
+	defer c.busy.Store(false)
+	boot, offset := c.jump.Mark()
+	text := fmt.Sprintf("UPDATE %s.store SET clock_high = %d, boot = '%s', boot_offset = %d WHERE one = 1 AND clock_high < %d",
+		sqldb.Quoted(e.o.Schema), now, strings.ReplaceAll(boot, "'", "''"), offset, now)
+	if _, err := s.Script(ctx, text); err == nil {
+		c.saved.Store(int64(now))
+	}
+}

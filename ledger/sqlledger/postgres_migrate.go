@@ -1,0 +1,214 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"sync"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// needs is the mark of a migration after which programs that know less than the
+// version it names do not understand the ledger any more. Without it they go on
+// working: whatever it adds, they may leave out.
+var needs = regexp.MustCompile(`(?m)^-- needs: (\d+)$`)
+
+// ErrOutdated: a newer program has changed the ledger so that this one does not
+// understand it any more.
+var ErrOutdated = errors.New("use a newer lethe")
+
+// Understood says whether this program still understands the ledger, which another
+// instance may have brought to a newer schema: ErrOutdated. A SQLite ledger has one
+// process, and is looked at when it is opened.
+func (db *DB) Understood(ctx context.Context) error {
+	if db.pg == nil {
+		return nil
+	}
+	known, err := knownSchema()
+	if err != nil {
+		return err
+	}
+	return db.read(ctx, "schema version", func(t *tx) error {
+		var have, least int
+		if err := t.row(serverVersion).Scan(&have, &least); err != nil {
+			return err
+		}
+		return understood(have, least, known)
+	})
+}
+
+// knownSchema is the newest version of PostgreSQL's schema that this program knows.
+var knownSchema = sync.OnceValues(func() (int, error) {
+	steps, err := migrations(sqldb.PostgresName)
+	return newest(steps), err
+})
+
+func understood(have, least, known int) error {
+	if least <= known {
+		return nil
+	}
+	return fmt.Errorf("the ledger has schema version %d and is understood from version %d on, this lethe knows %d: %w", have, least, known, ErrOutdated)
+}
+
+const createMigrations = `CREATE TABLE migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,
+	applied_at BIGINT NOT NULL, min_version BIGINT NOT NULL)`
+
+var (
+	recordServerMigration = registerFor(sqldb.PostgresName,
+		`INSERT INTO migrations (version, name, applied_at, min_version) VALUES (?1, ?2, ?3, ?4)`)
+	serverVersion = registerFor(sqldb.PostgresName,
+		`SELECT coalesce(max(version), 0), coalesce(max(min_version), 0) FROM migrations`)
+)
+
+// migrate brings the schema to this version's, all steps in one transaction.
+// Instances that start at once take turns by a lock of the transaction.
+func (e *server) migrate(ctx context.Context) error {
+	steps, err := migrations(sqldb.PostgresName)
+	if err != nil {
+		return err
+	}
+	return e.migrateBy(ctx, steps)
+}
+
+func (e *server) migrateBy(ctx context.Context, steps []migration) error {
+	s, err := e.runners[batch].Session(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Give()
+	if err := e.migrateOn(ctx, s, steps); err != nil {
+		s.Undo()
+		return sqldb.MapServerError(err)
+	}
+	_, err = s.Script(ctx, "COMMIT")
+	return sqldb.MapServerError(err)
+}
+
+func (e *server) migrateOn(ctx context.Context, s *sqldb.Session, steps []migration) error {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("lethe migrations " + e.o.Schema))
+	begin := fmt.Sprintf("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL search_path = %s; SELECT pg_advisory_xact_lock(%d)",
+		sqldb.Quoted(e.o.Schema), int64(h.Sum64()))
+	if _, err := s.Script(ctx, begin); err != nil {
+		return err
+	}
+	have, least, err := e.version(ctx, s)
+	if err != nil {
+		return err
+	}
+	if have > 0 {
+		var first string
+		if err := s.AskOne(ctx, firstMigration, nil).Scan(&first); err != nil {
+			return err
+		}
+		if err := begunAs(first, steps); err != nil {
+			return err
+		}
+	}
+	if err := understood(have, least, newest(steps)); err != nil {
+		return err
+	}
+	if e.exists && have == 0 {
+		return fmt.Errorf("no ledger lies in the schema %s of this database: restore it there first, or name another database", sqldb.Quoted(e.o.Schema))
+	}
+	for _, m := range after(steps, have) {
+		if m.version == 1 {
+			least = 1
+		}
+		if n := needs.FindStringSubmatch(m.text); n != nil {
+			least, _ = strconv.Atoi(n[1])
+		}
+		if err := e.apply(ctx, s, m, least); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, err)
+		}
+	}
+	return e.identify(ctx, s)
+}
+
+// version reads how far the schema is, and from which version on programs
+// understand it; 0 if there is none yet.
+func (e *server) version(ctx context.Context, s *sqldb.Session) (have, least int, err error) {
+	var schema, tables bool
+	err = s.Conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
+		sqldb.Quoted(e.o.Schema), sqldb.Quoted(e.o.Schema)+".migrations").Scan(&schema, &tables)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !schema {
+		if _, err := s.Script(ctx, "CREATE SCHEMA "+sqldb.Quoted(e.o.Schema)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !tables {
+		return 0, 0, nil
+	}
+	err = s.AskOne(ctx, serverVersion, nil).Scan(&have, &least)
+	return have, least, err
+}
+
+// apply runs one step and records it.
+func (e *server) apply(ctx context.Context, s *sqldb.Session, m migration, least int) error {
+	now, err := e.wallTime(ctx, s)
+	if err != nil {
+		return err
+	}
+	text := m.text
+	if m.version == 1 {
+		text = createMigrations + ";\n" + text
+	}
+	if _, err := s.Script(ctx, text); err != nil {
+		return err
+	}
+	if m.version == 1 {
+		id, own := lethe.NewID(now, e.db.random), lethe.NewID(now, e.db.random)
+		if _, err := s.Execute(ctx, createStore, []any{id, own, now}); err != nil {
+			return err
+		}
+	}
+	_, err = s.Execute(ctx, recordServerMigration, []any{m.version, m.name, now, least})
+	return err
+}
+
+// wallTime is the clock's time before there is a store.
+func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, error) {
+	if e.clock.fake != nil {
+		return e.clock.fake.now(), nil
+	}
+	row, err := s.Script(ctx, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+	if err != nil {
+		return 0, err
+	}
+	us, err := strconv.ParseInt(row[0], 10, 64)
+	return lethe.Time(us), err
+}
+
+// identify reads who the ledger is, and sets the clock to at least its highest
+// time.
+func (e *server) identify(ctx context.Context, s *sqldb.Session) error {
+	var st ledger.Store
+	var high lethe.Time
+	if err := s.AskOne(ctx, getStore, nil).Scan(&st.ID, &st.DB, &st.CreatedAt, &high); err != nil {
+		return fmt.Errorf("read the store's identity: %w", err)
+	}
+	if _, err := lethe.ParseID(string(st.ID)); err != nil {
+		return fmt.Errorf("%w: the store's id: %w", lethe.ErrCorrupt, err)
+	}
+	var boot string
+	var offset lethe.Time
+	if err := s.AskOne(ctx, getBoot, nil).Scan(&boot, &offset); err != nil {
+		return fmt.Errorf("read when the machine started: %w", err)
+	}
+	e.clock.jump.Resume(boot, offset)
+	e.clock.saved.Store(int64(high))
+	raise(&e.clock.high, int64(high))
+	if e.clock.fake != nil {
+		raise(&e.clock.fake.high, int64(high))
+	}
+	return nil
+}

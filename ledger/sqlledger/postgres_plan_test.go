@@ -1,0 +1,114 @@
+package sqlledger
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/receiptdb"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// manyRowsSQL fills a ledger with what lives, and a few rows that are due: as if
+// millions had gone through the queues before.
+const manyRowsSQL = `
+INSERT INTO contents SELECT to_char(i, 'FM000000000'), 'alice', 'whole', md5(i::text), 100, 1, 0, 1 FROM generate_series(1, %[1]d) AS i;
+INSERT INTO objects (bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, due_at, attrs, tags)
+	SELECT (SELECT id FROM buckets), 'k' || i, i::text, to_char(i, 'FM000000000'), 100, 'e', 1, %[2]d + i, 0, %[2]d + i, '{}', '{}'
+	FROM generate_series(1, %[1]d) AS i;
+INSERT INTO blobs (id, backend, state, size, digest, content_id, segment, replica, part, created_at, beat_at, died_at, reason,
+		due_at, late_until, attempts, last_error, suspect, verified_at, worker, fence, claimed_at)
+	SELECT 'b' || to_char(i, 'FM000000000'), 'disk', CASE WHEN i %% 100 = 0 THEN 3 WHEN i %% 100 = 1 THEN 1 ELSE 2 END, 100, '',
+		to_char(i, 'FM000000000'), 0, 0, 0, 1, i, 0, CASE WHEN i %% 100 = 0 THEN 'x' ELSE '' END, i, 0, 0, '', 0, 0, '', 0, 0
+	FROM generate_series(1, %[1]d) AS i;
+INSERT INTO receipt_seals SELECT i, i, 1, i, i, i, '', '', '', 0 FROM generate_series(1, %[1]d / 10) AS i;
+INSERT INTO receipt_pages SELECT i / 10 + 1, hashint8extended(i, 0), i %% 10, 200, decode(repeat(md5(i::text), 20), 'hex') FROM generate_series(1, %[1]d) AS i;
+ANALYZE contents; ANALYZE objects; ANALYZE blobs; ANALYZE receipt_seals; ANALYZE receipt_pages;`
+
+// TestPostgresPlans: on tables of many rows the engine's statements, planned for
+// their very parameters, use the indexes that were made for them and read no table
+// whole.
+func TestPostgresPlans(t *testing.T) {
+	db := openServer(t, ledger.Options{})
+	setUp(t, db)
+	const rows = 40_000
+	now := lethe.SystemClock{}.Now()
+	conn, err := db.pg.runners[batch].Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Give()
+	if _, err := conn.Script(t.Context(), fmt.Sprintf(manyRowsSQL, rows, now.Add(-time.Millisecond))); err != nil {
+		t.Fatal(err)
+	}
+	contents, blobs, keys := make([]lossRow, 1000), make([]lethe.ID, 1000), make([]dueRow, 1000)
+	for i := range contents {
+		id := lethe.ID(fmt.Sprintf("%09d", 7*i+1))
+		contents[i], blobs[i], keys[i] = lossRow{ID: id, N: 1}, "b"+id, dueRow{Bucket: "x", Key: fmt.Sprint("k", i)}
+	}
+	names := make([]lethe.ID, len(contents))
+	for i, c := range contents {
+		names[i] = c.ID
+	}
+	whole := regexp.MustCompile(`Seq Scan on (objects|contents|blobs|receipt_pages)\b`)
+	for _, c := range []struct {
+		text, want string
+		args       []any
+	}{
+		{dueObjects, "Index Scan using objects_due", []any{0, now, 1000}},
+		{expireDue, "objects_due", []any{now}},
+		{bucketsDue, "objects_turns", []any{`[{"id":"x","past":0}]`, now}},
+		{bucketsCondemned, "blobs_turns", []any{`[{"id":"","past":0}]`, now, "disk"}},
+		{turnObjects, "Index Scan using objects_turns", []any{"x", 0, now, 100}},
+		{claimTurn, "Index Scan using blobs_turns", []any{"disk", 0, now, 100, "w", 1, "", 0}},
+		{deleteDue, "objects_pkey", []any{sqldb.JSON(keys), now}},
+		{contentWeights, "contents_pkey", []any{sqldb.JSON(contents)}},
+		{heldContents, "contents_pkey", []any{sqldb.JSON(names)}},
+		{dropContents, "contents_pkey", []any{sqldb.JSON(names), 1}},
+		{loseRefs, "contents_pkey", []any{sqldb.JSON(contents)}},
+		{condemnLive, "blobs_content", []any{sqldb.JSON(contents), now}},
+		{anyReplicaPending, "", nil},
+		{claimCondemned, "Index Scan using blobs_due", []any{"disk", 0, now, 100, "w", 1, 0}},
+		{anyCondemned, "blobs_due", []any{"disk", 0, now}},
+		{cleanDue, "blobs_due", []any{"disk", now}},
+		{claimedRows, "blobs_", []any{sqldb.JSON(blobs), 1}},
+		{removeGone, "blobs_pkey", []any{sqldb.JSON(blobs), 1}},
+		{claimSilent, "blobs_pending", []any{0, 100, "", 100, "w", 1, now}},
+		{reapDue, "blobs_pending", []any{100}},
+		{staleClaims, "blobs_claimed", []any{now, 100}},
+		{receiptdb.NamedPages, "receipt_pages_pkey", []any{4711}},
+		{receiptdb.PagesOf, "receipt_pages_pkey", []any{17}},
+		{receiptdb.DropPages, "receipt_pages_pkey", []any{3, 19}},
+	} {
+		got := serverPlan(t, conn, c.text, c.args)
+		if !strings.Contains(got, c.want) || whole.MatchString(got) {
+			t.Errorf("want %q and no whole table in the plan of %s:\n%s", c.want, c.text, got)
+		}
+	}
+}
+
+// serverPlan answers the plan of a statement for parameters.
+func serverPlan(t *testing.T, s *sqldb.Session, text string, args []any) string {
+	t.Helper()
+	plain, err := sqldb.PlainArgs(text, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Conn.QueryContext(t.Context(), "EXPLAIN "+postgresDialect.Expand(text), plain...)
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	lines, err := sqldb.Collect(rows, func(r *sql.Rows) (line string, err error) {
+		err = r.Scan(&line)
+		return line, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,77 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// serverFacts are what is found out before the pools are made.
+type serverFacts struct {
+	pooled   bool // by a pooler in transaction mode
+	careless bool // it would acknowledge a commit before it is durable
+}
+
+// probe looks at the server: first with the settings of a session, which a pooler
+// refuses or forgets.
+func (e *server) probe(ctx context.Context, config *pgx.ConnConfig) (facts serverFacts, err error) {
+	if e.o.Pooler != PoolerBetween {
+		c := config.Copy()
+		c.RuntimeParams["search_path"] = sqldb.Quoted(e.o.Schema)
+		facts, err = e.ask(ctx, c)
+		if err == nil && !facts.pooled || e.o.Pooler == PoolerNone || !refusesSettings(err) && !facts.pooled {
+			facts.pooled = false
+			return facts, err
+		}
+	}
+	facts, err = e.ask(ctx, config)
+	facts.pooled = true
+	return facts, err
+}
+
+// refusesSettings says that a pooler in between does not take the settings that a
+// connection begins with.
+func refusesSettings(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && strings.Contains(e.Message, "startup parameter")
+}
+
+// ask connects once and reads what matters. It finds a pooler by a setting that
+// got lost.
+func (e *server) ask(ctx context.Context, config *pgx.ConnConfig) (facts serverFacts, err error) {
+	c := config.Copy()
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		if refusesSettings(err) {
+			return facts, err
+		}
+		return facts, sqldb.Unreachable(err)
+	}
+	defer conn.Close(ctx)
+	var version int
+	var encoding, sync, path string
+	var standby bool
+	err = conn.QueryRow(ctx, `SELECT `+sqldb.PostgresState+`, current_setting('server_encoding'),
+		current_setting('synchronous_commit'), current_setting('search_path')`).
+		Scan(&version, &standby, &encoding, &sync, &path)
+	if err != nil {
+		return facts, sqldb.Unreachable(err)
+	}
+	if err := sqldb.CheckPostgres(version, standby); err != nil {
+		return facts, err
+	}
+	if encoding != "UTF8" {
+		return facts, fmt.Errorf("the database is encoded in %s: make one with ENCODING 'UTF8'", encoding)
+	}
+	facts.careless = sync == "off"
+	want, set := config.RuntimeParams["search_path"]
+	facts.pooled = set && path != want
+	return facts, nil
+}

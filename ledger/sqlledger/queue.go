@@ -1,0 +1,132 @@
+package sqlledger
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// kind is whose work a write is.
+type kind int
+
+// Requests come from clients and go first; batches come from the engine. Neither
+// starves: when both wait, their groups take turns.
+const (
+	request kind = iota
+	batch
+)
+
+// The states of a member.
+const (
+	waiting int32 = iota
+	running
+	withdrawn
+)
+
+// member is one write that waits for its turn in a group.
+type member struct {
+	job
+	ctx   context.Context
+	state atomic.Int32
+	err   error
+	moves moves         // of its transaction, once it succeeded
+	done  chan struct{} // closed when err stands
+}
+
+// start claims the member for the writer; false if its caller has left. Whoever
+// takes the member back sees to it that the caller does not wait: if the writer
+// is the first to see the context's end, it answers.
+func (m *member) start() bool {
+	if err := m.ctx.Err(); err != nil {
+		if m.withdraw() {
+			m.answer(err)
+		}
+		return false
+	}
+	return m.state.CompareAndSwap(waiting, running)
+}
+
+// withdraw takes the member back; false if its turn has come.
+func (m *member) withdraw() bool { return m.state.CompareAndSwap(waiting, withdrawn) }
+
+func (m *member) answer(err error) {
+	m.err = err
+	close(m.done)
+}
+
+// queue holds the members that wait.
+type queue struct {
+	mu      sync.Mutex
+	waiting [2][]*member
+	last    kind          // of the last group
+	wake    chan struct{} // holds a token when members may wait
+	closed  bool
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put adds a member; false if the queue is closed.
+func (q *queue) put(k kind, m *member) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.waiting[k] = append(q.waiting[k], m)
+	q.signal()
+	return true
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for members and says whose group is to run; false when the queue
+// is closed and empty.
+func (q *queue) next() (kind, bool) {
+	for {
+		if k, ok, closed := q.turn(); ok || closed {
+			return k, ok
+		}
+		<-q.wake
+	}
+}
+
+func (q *queue) turn() (k kind, ok, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	requests, batches := len(q.waiting[request]) > 0, len(q.waiting[batch]) > 0
+	switch {
+	case !requests && !batches:
+		return 0, false, q.closed
+	case !requests, batches && q.last == request:
+		k = batch
+	}
+	q.last = k
+	return k, true, false
+}
+
+// pop takes the oldest member, nil if none waits.
+func (q *queue) pop(k kind) *member {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.waiting[k]
+	if len(list) == 0 {
+		return nil
+	}
+	m := list[0]
+	list[0] = nil
+	q.waiting[k] = list[1:]
+	return m
+}
+
+// close refuses further members.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.signal()
+}

@@ -1,0 +1,60 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// TestTheWriterSeesTheEndFirst: a caller whose context ended, and whose member the
+// writer took back before the caller did, is answered: it must not wait for ever.
+func TestTheWriterSeesTheEndFirst(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	m := &member{ctx: ctx, done: make(chan struct{})}
+	leave()
+	if m.start() {
+		t.Fatal("the member of a caller who has left was begun")
+	}
+	if m.withdraw() {
+		t.Fatal("the member was taken back twice")
+	}
+	select {
+	case <-m.done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody answers the caller")
+	}
+	if !errors.Is(m.err, context.Canceled) {
+		t.Errorf("the answer is %v", m.err)
+	}
+}
+
+// TestCallersLeaveAllTheTime: whoever sees the end first, every caller returns.
+func TestCallersLeaveAllTheTime(t *testing.T) {
+	db, err := Open(t.Context(), Memory, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	returned := make(chan error)
+	const callers = 500
+	for i := range callers {
+		go func() {
+			ctx, leave := context.WithTimeout(context.Background(), time.Duration(i%50)*20*time.Microsecond)
+			defer leave()
+			returned <- db.write(ctx, "test", func(*tx) error { return nil })
+		}()
+	}
+	for range callers {
+		select {
+		case err := <-returned:
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("a caller waits for ever")
+		}
+	}
+}

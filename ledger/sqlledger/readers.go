@@ -1,0 +1,130 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// readers is a bounded pool of connections that cannot write.
+type readers struct {
+	db    *DB
+	slots chan struct{}
+	mu    sync.Mutex
+	idle  []*sqldb.Session
+	done  bool
+	// memory holds off reads while a memory database is written, whose
+	// connections share their pages instead of each having a snapshot.
+	memory sync.RWMutex
+}
+
+func newReaders(db *DB) *readers {
+	return &readers{db: db, slots: make(chan struct{}, maxReaders)}
+}
+
+// get takes a session, or waits for one.
+func (r *readers) get(ctx context.Context) (*sqldb.Session, error) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s, err := r.take(ctx)
+	if err != nil {
+		<-r.slots
+	}
+	return s, err
+}
+
+func (r *readers) take(ctx context.Context) (*sqldb.Session, error) {
+	r.mu.Lock()
+	if r.done {
+		r.mu.Unlock()
+		return nil, sqldb.ErrClosed
+	}
+	if n := len(r.idle); n > 0 {
+		s := r.idle[n-1]
+		r.idle = r.idle[:n-1]
+		r.mu.Unlock()
+		return s, nil
+	}
+	r.mu.Unlock()
+	return r.db.session(ctx, readerPragmas)
+}
+
+// put gives a session back; one that is in doubt is closed.
+func (r *readers) put(s *sqldb.Session, sound bool) {
+	r.mu.Lock()
+	keep := sound && !r.done
+	if keep {
+		r.idle = append(r.idle, s)
+	}
+	r.mu.Unlock()
+	if !keep {
+		s.Close()
+	}
+	<-r.slots
+}
+
+func (r *readers) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = true
+	var errs []error
+	for _, s := range r.idle {
+		errs = append(errs, s.Close())
+	}
+	r.idle = nil
+	return errors.Join(errs...)
+}
+
+// take takes a session for a read; give gives it back.
+func (f *file) take(ctx context.Context) (*sqldb.Session, error) {
+	s, err := f.r.get(ctx)
+	if err == nil && f.path == Memory {
+		f.r.memory.RLock()
+	}
+	return s, err
+}
+
+func (f *file) give(s *sqldb.Session, sound bool) {
+	if f.path == Memory {
+		f.r.memory.RUnlock()
+	}
+	f.r.put(s, sound)
+}
+
+// view implements engine.
+func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
+	s, err := f.take(ctx)
+	if err != nil {
+		return err
+	}
+	sound := false
+	defer func() { f.give(s, sound) }()
+	if err := s.Run("BEGIN"); err != nil {
+		return err
+	}
+	defer func() { sound = s.Run("ROLLBACK") == nil }()
+	return fn(&tx{ctx: ctx, now: f.clock.now(), db: f.db, s: s})
+}
+
+// glance runs fn without a transaction, and without a caller's context: what is
+// asked for is a few rows by their keys.
+func (f *file) glance(ctx context.Context, fn func(*tx) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := f.take(ctx)
+	if err != nil {
+		return err
+	}
+	sound := false
+	defer func() { f.give(s, sound) }()
+	t := &tx{ctx: context.Background(), now: f.clock.now(), db: f.db, s: s}
+	err = fn(t)
+	sound = t.spoilt == nil
+	return err
+}

@@ -1,0 +1,201 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	anySilent = register(`SELECT 1 FROM blobs
+		WHERE state = 1 AND fence = 0 AND beat_at BETWEEN ?1 AND ?2 AND (?3 = '' OR backend = ?3) LIMIT 1`)
+	claimSilent = register(`WITH silent AS MATERIALIZED (
+			SELECT id FROM blobs
+			WHERE state = 1 AND fence = 0 AND beat_at BETWEEN ?1 AND ?2 AND (?3 = '' OR backend = ?3)
+			ORDER BY beat_at LIMIT ?4 ` + sqldb.Locked + `)
+		UPDATE blobs SET worker = ?5, fence = ?6, claimed_at = ?7 FROM silent
+		WHERE blobs.id = silent.id RETURNING ` + qualified("blobs", blobColumns))
+	claimedPromotions = register(`SELECT p.blob_id, p.payload FROM ` + sqldb.IDs(1) + ` CROSS JOIN promotions p WHERE p.blob_id = t.id`)
+	claimedIntent     = register(`SELECT 1 FROM blobs WHERE id = ?1 AND state = 1 AND fence = ?2 AND fence <> 0`)
+	heldPromotion     = register(`SELECT bucket_id, payload FROM promotions WHERE blob_id = ?1`)
+	releaseIntent     = register(`UPDATE blobs SET worker = '', fence = 0, claimed_at = 0
+		WHERE id = ?1 AND state = 1 AND fence = ?2 AND fence <> 0`)
+	reapDue = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(beat_at), 0) FROM blobs
+		WHERE state = 1 AND fence = 0 AND beat_at <= ?1`)
+	reapLater = register(countLater(`beat_at`, `blobs WHERE state = 1 AND fence = 0 AND beat_at > ?1`))
+)
+
+// ClaimIntents stamps pending rows whose last sign of life is at least MinAge
+// old, the longest silent first, so that their writers fail (ErrReaped) from now
+// on. Backend, if set, narrows it to one; After, to those silent since that
+// instant or later.
+func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (out ledger.ClaimedIntents, err error) {
+	err = db.batch(ctx, "claim intents", func(t *tx) error {
+		out = ledger.ClaimedIntents{Now: t.now}
+		until := t.now.Add(-r.MinAge)
+		if found, err := t.exists(anySilent, r.After, until, r.Backend); err != nil || !found {
+			return err
+		}
+		if out.Fence, err = t.newFence(); err != nil {
+			return err
+		}
+		blobs, err := t.claimIdle(r, until, out.Fence)
+		if err != nil {
+			return err
+		}
+		sortBlobs(blobs, func(b ledger.Blob) lethe.Time { return b.BeatAt })
+		out.Intents, err = t.withPromotions(blobs)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) claimIdle(r ledger.ClaimRequest, until lethe.Time, fence int64) ([]ledger.Blob, error) {
+	if r.Only != nil {
+		return all(t, scanBlob, claimNamedIntents, sqldb.JSON(r.Only), until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+	}
+	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
+}
+
+// withPromotions adds to intents what proves them, where it still stands.
+func (t *tx) withPromotions(blobs []ledger.Blob) ([]ledger.ClaimedIntent, error) {
+	found, err := all(t, scanPromotion, claimedPromotions, sqldb.JSON(idsOf(blobs)))
+	if err != nil {
+		return nil, err
+	}
+	byBlob := make(map[lethe.ID]*ledger.Promotion, len(found))
+	for _, p := range found {
+		if p.broken == nil { // what cannot be read proves nothing, and holds up no others
+			byBlob[p.blob] = &p.Promotion
+		}
+	}
+	out := make([]ledger.ClaimedIntent, len(blobs))
+	for i, b := range blobs {
+		out[i] = ledger.ClaimedIntent{Blob: b, Promotion: byBlob[b.ID]}
+	}
+	return out, nil
+}
+
+// storedPromotion is a row of promotions.
+type storedPromotion struct {
+	blob lethe.ID
+	ledger.Promotion
+	broken error // it cannot be read
+}
+
+func scanPromotion(r *sql.Rows) (p storedPromotion, err error) {
+	var payload string
+	if err = r.Scan(&p.blob, &payload); err == nil {
+		p.Promotion, p.broken = decodePromotion(payload)
+	}
+	return p, err
+}
+
+func decodePromotion(payload string) (p ledger.Promotion, err error) {
+	if err = json.Unmarshal([]byte(payload), &p); err != nil {
+		return p, fmt.Errorf("%w: promotion: %w", lethe.ErrCorrupt, err)
+	}
+	return p, nil
+}
+
+// CondemnIntent condemns a claimed intent that nothing proves. Its writer may be
+// at work still, so its bytes are deleted after the late window. ErrFenced if
+// the claim was taken over.
+func (db *DB) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error {
+	return db.batch(ctx, "condemn intent "+string(blob), func(t *tx) error {
+		if fence == 0 {
+			return lethe.ErrFenced
+		}
+		c, err := t.condemn([]lethe.ID{blob}, lethe.Pending, fence, death{reason: lethe.ReasonUploadOrphan, at: t.now, silent: true})
+		if err == nil && c.blobs != 1 {
+			return lethe.ErrFenced
+		}
+		return err
+	})
+}
+
+// ReleaseIntent gives a claimed intent back for the next tick. ErrFenced if the
+// claim was taken over.
+func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error {
+	return db.batch(ctx, "release intent "+string(blob), func(t *tx) error {
+		return t.must(1, lethe.ErrFenced, releaseIntent, blob, fence)
+	})
+}
+
+// ReapBacklog counts intents that nobody has claimed by whether they have been
+// silent for minAge.
+func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b ledger.Backlog, err error) {
+	err = db.read(ctx, "reap backlog", func(t *tx) error {
+		b, err = t.backlog(reapDue, reapLater, t.now.Add(-minAge))
+		b.CountLater(minAge)
+		return err
+	})
+	return b, err
+}
+
+// promotion reads what proves a claimed intent: ErrFenced if the claim was taken
+// over, ErrPreconditionFailed if the key was written or removed since.
+func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Promotion, err error) {
+	if ours, err := t.exists(claimedIntent, blob, fence); err != nil || !ours {
+		return "", p, cmp.Or(err, lethe.ErrFenced)
+	}
+	var payload string
+	err = t.row(heldPromotion, blob).Scan(&bucket, &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", p, fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
+	}
+	if err != nil {
+		return "", p, t.failed(err)
+	}
+	p, err = decodePromotion(payload)
+	return bucket, p, err
+}
+
+// stillPromised uses up the promotion of a write that a reaper finishes, now that
+// the key is held: whoever wrote or removed the key while this waited for it has
+// taken the promotion, and ErrPreconditionFailed is the answer.
+func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
+	if fence == 0 {
+		return nil
+	}
+	n, err := t.exec(forgetPromotions, sqldb.JSON(blobsOf(blobs)))
+	if err == nil && n == 0 {
+		err = fmt.Errorf("the key was written or removed since: %w", lethe.ErrPreconditionFailed)
+	}
+	return err
+}
+
+// Promote commits a proven intent in its writer's place, by the very commit that
+// the writer was about to make and under its operation: ErrFenced if the claim
+// was taken over, ErrPreconditionFailed if the key was written or removed since,
+// and the errors of Commit. What the writer may still be sending can land late,
+// so the bytes keep a row until after the late window. The sums are those of the bytes
+// that prove it: they are kept if the writer did not know them before it sent.
+func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out ledger.Committed, err error) {
+	err = db.batch(ctx, "promote intent "+string(blob), func(t *tx) error {
+		bucket, p, err := t.promotion(fence, blob)
+		if err != nil {
+			return err
+		}
+		c := p.Commit
+		b, err := t.bucket(c.Object.Bucket)
+		if err != nil {
+			return err
+		}
+		if b.ID != bucket {
+			return fmt.Errorf("bucket %s was deleted and made again: %w", b.Name, lethe.ErrPreconditionFailed)
+		}
+		c.Proven(sums)
+		out, err = t.commit(c, fence)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,80 @@
+package sqlledger
+
+import (
+	"encoding/json"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+var insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2, ?3)`)
+
+// gone notes that a version of an object went, for good: it lies under no key and
+// not in the trash. The receipt says why; the rest is filled in.
+func (t *tx) gone(bucket string, o ledger.Object, r receipt.Receipt) {
+	if t.db.o.NoReceipts {
+		return
+	}
+	r.Kind, r.At, r.Size, r.Content = receipt.Object, receipt.Instant(t.now), o.Size, o.ContentID
+	r.Bucket, r.BucketID, r.Key, r.Version, r.ETag = bucket, o.BucketID, o.Key, o.ID, o.ETag
+	r.Op, r.By = t.op, t.by
+	t.counts.gone = append(t.counts.gone, r)
+}
+
+// goneByAge notes objects that expire removed, of buckets with these rules.
+func (t *tx) goneByAge(list []loss, of map[lethe.ID]namedRules) {
+	for _, g := range list {
+		r := receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(g.died)}
+		if g.reason != "" {
+			r.Reason, r.Rule, r.RuleNumber = g.reason, g.ruleID, g.rule
+		}
+		t.gone(of[g.bucket].was, ledger.Object{ID: g.version, BucketID: g.bucket, Key: g.key, ContentID: g.content, Size: g.size, ETag: g.etag}, r)
+	}
+}
+
+// left says how a settled blob left the books.
+var left = map[ledger.Result]string{ledger.Gone: receipt.Deleted, ledger.Absent: receipt.Absent}
+
+// goneBytes notes that a blob left the books: a content's, a part of an upload, what
+// was given up, or an orphan.
+func (t *tx) goneBytes(b ledger.Blob, how string) {
+	if t.db.o.NoReceipts {
+		return
+	}
+	t.counts.gone = append(t.counts.gone, receipt.Receipt{
+		Kind: receipt.Bytes, At: receipt.Instant(t.now), Reason: b.Reason, Size: b.Size, Content: b.ContentID,
+		Blob: b.ID, Backend: b.Backend, How: how, By: t.by,
+	})
+}
+
+// flushReceipts writes what went as one row: what it costs is a row for each
+// transaction, not one for each object.
+func (c *counters) flushReceipts(t *tx) error {
+	if len(c.gone) == 0 {
+		return nil
+	}
+	body, err := receipt.Encode(c.gone)
+	if err == nil {
+		_, err = t.exec(insertReceipts, t.now, len(c.gone), body)
+	}
+	return err
+}
+
+// encodeCaller is empty for nobody.
+func encodeCaller(c lethe.Caller) string {
+	if c == (lethe.Caller{}) {
+		return ""
+	}
+	return sqldb.JSON(c)
+}
+
+// decodeCaller is the inverse of encodeCaller; what cannot be read is nobody: no
+// decision hangs on it.
+func decodeCaller(text string) (c lethe.Caller) {
+	if text != "" && json.Unmarshal([]byte(text), &c) != nil {
+		return lethe.Caller{}
+	}
+	return c
+}

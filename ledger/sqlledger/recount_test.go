@@ -1,0 +1,143 @@
+package sqlledger
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// TestRecountFinds: for each rule of the books there is a damage that it finds.
+func TestRecountFinds(t *testing.T) {
+	for damage, want := range map[string]string{
+		`UPDATE contents SET refs = refs + 1`:                                        "refs",
+		`UPDATE blob_counters SET bytes = bytes + 1 WHERE state = 2`:                 "blob counter",
+		`UPDATE blob_counters SET n = n - 1 WHERE state = 3`:                         "blob counter",
+		`UPDATE bucket_counters SET n = n + 1`:                                       "bucket counter",
+		`UPDATE objects SET size = 99 WHERE key = 'k'`:                               "object size",
+		`UPDATE trash SET size = 99`:                                                 "trash size",
+		`UPDATE contents SET domain = 'mallory' WHERE kind = 'whole'`:                "dedup domain",
+		`UPDATE trash SET purge_at = 9223372036854775807`:                            "parked",
+		`UPDATE objects SET due_at = NULL WHERE key = 'k'`:                           "due time",
+		`UPDATE objects SET ttl_at = ttl_at + 1 WHERE key = 'k'`:                     "due time",
+		`UPDATE blobs SET content_id = 'gone' WHERE state = 2 AND upload_id IS NULL`: "owner of a live blob",
+		`UPDATE blobs SET part = 9 WHERE state = 2 AND upload_id IS NOT NULL`:        "owner of a live blob",
+		`DELETE FROM parts`: "owner of a live blob",
+		`UPDATE blobs SET content_id = (SELECT min(id) FROM contents) WHERE state = 3`: "condemned blob of a referenced content",
+		`UPDATE blobs SET segment = 5 WHERE state = 2 AND content_id IS NOT NULL`:      "segments",
+		`UPDATE blobs SET size = 7 WHERE state = 2 AND content_id IS NOT NULL`:         "segments",
+		`UPDATE blobs SET state = 4 WHERE state = 2`:                                   "segments",
+		`UPDATE blobs SET digest = 'other' WHERE state = 2 AND content_id IS NOT NULL`: "digest",
+		`UPDATE contents SET digest = 'other' WHERE kind = 'multipart'`:                "digest",
+		`UPDATE blobs SET size = 9 WHERE state = 2 AND upload_id IS NOT NULL`:          "part",
+		`UPDATE parts SET blob_id = NULL`:                                              "part",
+		`UPDATE promotions SET blob_id = (SELECT min(id) FROM blobs WHERE state = 2)`:  "promotion",
+		`UPDATE blobs SET reason = 'delete' WHERE state = 2`:                           "state",
+		`UPDATE blobs SET due_at = 0 WHERE state = 3`:                                  "state",
+		`UPDATE blobs SET content_id = 'x' WHERE state = 1`:                            "state",
+		`UPDATE blobs SET fence = 99, claimed_at = 1 WHERE state = 3`:                  "claim",
+		`UPDATE blobs SET fence = 0, claimed_at = 1 WHERE state = 3`:                   "claim",
+		`UPDATE blobs SET block = 1 WHERE state = 2`:                                   "blocks",
+		`INSERT INTO blocks (blob_id, first_no, sums) SELECT id, 0, '1234' FROM blobs`: "blocks",
+		`INSERT INTO blocks (blob_id, first_no, sums) VALUES ('gone', 0, '1234')`:      "blocks",
+		`UPDATE blobs SET block = size WHERE state = 2;
+			INSERT INTO blocks (blob_id, first_no, sums) SELECT id, 0, '12345678' FROM blobs WHERE state = 2`: "blocks",
+		`UPDATE blobs SET content_id = (SELECT min(id) FROM contents WHERE kind = 'whole'), upload_id = NULL
+			WHERE state = 2 AND upload_id IS NOT NULL`: "copies of a segment",
+	} {
+		t.Run(damage, func(t *testing.T) {
+			if found := recountAfter(t, damage); !slices.Contains(found, want) {
+				t.Errorf("found %v, want %q", found, want)
+			}
+		})
+	}
+}
+
+// recountAfter fills a ledger with a row of every kind, damages it, and answers
+// the rules that are found broken.
+func recountAfter(t *testing.T, damage string) []string {
+	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
+	l.DB = openTest(t, Memory, ledger.Options{Clock: l.clock})
+	l.DB.recountPage = 1
+	setUp(t, l.DB)
+	l.putTTL("k", "d", time.Hour)
+	l.putTTL("gone", "e", 0)
+	l.remove("gone")
+	l.undo()
+	l.putTTL("trash", "f", 0)
+	l.remove("trash")
+	_, err := l.Complete(l.ctx, l.parts(l.upload("m", 0), 2))
+	l.ok(err)
+	u := l.upload("open", 0)
+	l.part(u.ID, 1, 100, "p")
+	l.promise("p", "q")
+	sound(t, l.DB)
+	l.ok(l.write(l.ctx, "damage", func(x *tx) error {
+		n, err := x.exec(damage)
+		if err == nil && n == 0 {
+			t.Error("no damage done")
+		}
+		return err
+	}))
+	list, err := l.Recount(l.ctx)
+	l.ok(err)
+	var found []string
+	for _, d := range list {
+		if d.Name == "" || d.Want == d.Have {
+			t.Errorf("says nothing: %+v", d)
+		}
+		found = append(found, d.What)
+	}
+	return found
+}
+
+// TestRecountDigests: the segments of composed contents are put together one by
+// one.
+func TestRecountDigests(t *testing.T) {
+	l := newLedger(t)
+	for _, key := range []string{"a", "b", "c"} {
+		u := l.upload(key, 0)
+		_, err := l.Complete(l.ctx, l.completion(u, l.part(u.ID, 1, 10, key), l.part(u.ID, 2, 20, "same")))
+		l.ok(err)
+	}
+	if n, _ := l.total(lethe.Live); n != 6 {
+		t.Fatalf("%d live", n)
+	}
+	sound(t, l.DB)
+}
+
+// TestRecountBesideWriters: the books are right in every page, whatever is
+// written between two of them.
+func TestRecountBesideWriters(t *testing.T) {
+	l := &fixture{t: t, ctx: context.Background(), clock: newTestClock()}
+	l.DB = openTest(t, filePath(t), ledger.Options{Clock: l.clock}, NoSync())
+	l.DB.recountPage = 2
+	setUp(t, l.DB)
+	done, stopped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; err == nil; i++ {
+			select {
+			case <-done:
+				stopped <- nil
+				return
+			default:
+			}
+			key := string(rune('a' + i%7))
+			if i%3 == 2 {
+				_, err = l.Delete(l.ctx, ledger.Deletion{Op: l.id(), Bucket: "b", Items: []ledger.DeleteItem{{Key: key}}})
+			} else {
+				_, err = put(l.DB, key, "digest-"+string(rune('a'+i%5)))
+			}
+		}
+		stopped <- err
+	}()
+	for range 20 {
+		sound(t, l.DB)
+	}
+	close(done)
+	l.ok(<-stopped)
+}

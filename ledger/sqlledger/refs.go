@@ -1,0 +1,160 @@
+package sqlledger
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+)
+
+// refs collects what a transaction adds to and takes from references, by content
+// (docs/protocol.md, rules 3 and 16), until settleRefs writes the net change of each.
+type refs map[lethe.ID]change
+
+// change is what happened to one content.
+type change struct {
+	net int64
+	end end // of the last of the lost references
+}
+
+// end says when, why and in which bucket a reference went.
+type end struct {
+	at     lethe.Time
+	reason lethe.Reason
+	bucket lethe.ID // empty: not known
+}
+
+// after orders what ended in one transaction.
+func (e end) after(o end) bool {
+	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.reason, o.reason), cmp.Compare(e.bucket, o.bucket)) > 0
+}
+
+// gain notes one more reference.
+func (r refs) gain(content lethe.ID) {
+	if content == "" {
+		return
+	}
+	c := r[content]
+	c.net++
+	r[content] = c
+}
+
+// lose notes that one reference went. Zero bytes, which have no content, need no
+// note.
+func (r refs) lose(content lethe.ID, e end) {
+	if content == "" {
+		return
+	}
+	c := r[content]
+	c.net--
+	if e.after(c.end) {
+		c.end = e
+	}
+	r[content] = c
+}
+
+// dropped is what went with the last references.
+type dropped struct {
+	contents []lethe.ID // in order of id
+	condemned
+}
+
+// lossRow is a loss as a row of a parameter.
+type lossRow struct {
+	ID     lethe.ID     `json:"id"`
+	N      int64        `json:"n"`
+	Died   lethe.Time   `json:"died"`
+	Reason lethe.Reason `json:"reason"`
+	Bucket lethe.ID     `json:"bucket"`
+}
+
+var (
+	gainRef = register(`UPDATE contents SET refs = refs + ?2,
+			closed = CASE WHEN refs + ?2 >= ?3 THEN 1 ELSE closed END
+		WHERE id = ?1`)
+	dropContents = register(`DELETE FROM contents WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND refs = ?2 RETURNING id`)
+	loseRefs     = register(`UPDATE contents SET refs = refs - t.n FROM ` + sqldb.Rows(1, "id text", "n bigint") + `
+		WHERE contents.id = t.id`)
+)
+
+// settleRefs counts the references: up, where there is a net gain, closing what
+// has reached MaxRefs; down, where there is a net loss. Contents without
+// references are dropped, and all their blobs condemned, at once (docs/protocol.md, rule
+// 4). The rows that referred to them must be gone already.
+func (t *tx) settleRefs(r refs) (out dropped, err error) {
+	var losses []lossRow
+	for _, id := range slices.Sorted(maps.Keys(r)) {
+		switch c := r[id]; {
+		case c.net > 0:
+			missing := fmt.Errorf("content %s is gone: %w", id, lethe.ErrCorrupt)
+			if err := t.must(1, missing, gainRef, id, c.net, t.db.o.MaxRefs); err != nil {
+				return out, err
+			}
+		case c.net < 0:
+			losses = append(losses, lossRow{id, -c.net, c.end.at, c.end.reason, c.end.bucket})
+		}
+	}
+	if len(losses) == 0 {
+		return out, nil
+	}
+	return t.deref(losses)
+}
+
+// deref counts down. What is at zero goes first, so that the rest can be
+// counted without looking.
+func (t *tx) deref(losses []lossRow) (out dropped, err error) {
+	names := make([]lethe.ID, len(losses))
+	for i, l := range losses {
+		names[i] = l.ID
+	}
+	if err := t.holdContents("", names...); err != nil {
+		return out, err
+	}
+	list := sqldb.JSON(losses)
+	if out.contents, err = t.dropAtZero(losses); err != nil {
+		return out, err
+	}
+	if n := len(losses) - len(out.contents); n > 0 {
+		counted, err := t.exec(loseRefs, list)
+		if err != nil {
+			return out, err
+		}
+		if counted != int64(n) {
+			return out, fmt.Errorf("%d contents had references, %d are there: %w", n, counted, lethe.ErrCorrupt)
+		}
+	}
+	if len(out.contents) == 0 {
+		return out, nil
+	}
+	gone := slices.DeleteFunc(losses, func(l lossRow) bool {
+		_, found := slices.BinarySearch(out.contents, l.ID)
+		return !found
+	})
+	out.condemned, err = t.condemnContents(gone)
+	return out, err
+}
+
+// dropAtZero deletes the contents that lose their last reference, and answers
+// them in order. Most lose one: looking up ids of one loss at a time is cheaper
+// than comparing each row with its own.
+func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
+	byLoss := map[int64][]lethe.ID{}
+	for _, l := range losses {
+		byLoss[l.N] = append(byLoss[l.N], l.ID)
+	}
+	err = t.keepChecks(len(losses), func() error {
+		for _, n := range slices.Sorted(maps.Keys(byLoss)) {
+			list, err := all(t, sqldb.One[lethe.ID], dropContents, sqldb.JSON(byLoss[n]), n)
+			if err != nil {
+				return err
+			}
+			gone = append(gone, list...)
+		}
+		return nil
+	})
+	slices.Sort(gone)
+	return gone, err
+}

@@ -1,0 +1,169 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// copyColumns are what reading needs of a blob, in the order of copied.
+const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block, k.sums`
+
+// copySums joins a copy with the sums of its blocks if they fill one row: a copy of
+// one block, or of many rows, is not looked for.
+var copySums = fmt.Sprintf(`LEFT JOIN blocks k
+	ON k.blob_id = CASE WHEN c.block > 0 AND c.size <= %d * c.block THEN c.id END AND k.first_no = 0`, ledger.SumsPerRow)
+
+var (
+	// resolveObject answers the object with each copy of its first segment: nearly
+	// always that is all of it, in one row.
+	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
+		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
+		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
+		` + copySums + `
+		WHERE b.name = ?1 ORDER BY c.suspect, c.replica, c.id`)
+	liveBlobs = register(`SELECT ` + copyColumns + ` FROM blobs c ` + copySums + `
+		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
+)
+
+// Resolve finds an object and where its bytes lie, in one snapshot:
+// ErrNoSuchBucket, ErrNoSuchKey (also from the instant its time has passed),
+// ErrCorrupt if its segments do not make up its content.
+func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
+	found := false
+	err = db.glance(ctx, glimpse{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
+		out, found, err = t.resolve(bucket, key)
+		return err
+	})
+	if err != nil || found && out.Covered() {
+		return out, err
+	}
+	err = db.read(ctx, "resolve "+bucket+"/"+key, func(t *tx) error {
+		out, found, err = t.resolve(bucket, key)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			_, err = t.bucket(bucket)
+			return either(err, lethe.ErrNoSuchKey)
+		}
+		out.Segments, err = t.segments(out.Object)
+		return err
+	})
+	return out, err
+}
+
+// resolve finds an object that is visible, and its first segment.
+func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err error) {
+	var first []segmentCopy
+	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
+		c, err := t.scanResolved(r, &out.Object)
+		if err == nil && c.ID != "" {
+			first = append(first, c)
+		}
+		found = true
+		return none, err
+	}, resolveObject, bucket, key)
+	if err != nil || !found || !out.Object.VisibleAt(t.now) {
+		return ledger.Resolved{}, false, err
+	}
+	out.Object.Bucket, out.Now = bucket, t.now
+	out.Segments = bySegment(first, out.Object.ContentID)
+	return out, true, nil
+}
+
+// scanResolved scans a row of resolveObject; a copy without an id is none.
+func (t *tx) scanResolved(r *sql.Rows, o *ledger.Object) (c segmentCopy, err error) {
+	var rules string
+	var into copied
+	if *o, err = scanObject(r, append([]any{&rules}, into.columns()...)...); err != nil {
+		return c, err
+	}
+	return into.copy(), t.nameRule(o, rules)
+}
+
+// nameRule names the rule that ends an object, of the rules of its bucket.
+func (t *tx) nameRule(o *ledger.Object, text string) error {
+	if o.RuleNumber == 0 {
+		return nil
+	}
+	rules, err := t.db.rules.decode(text)
+	o.NameRule(rules)
+	return err
+}
+
+// copied is a row of copyColumns, which are null where there is no copy.
+type copied struct {
+	id, backend, digest         sql.NullString
+	size, segment, replica, crc sql.NullInt64
+	block                       sql.NullInt64
+	suspect                     sql.NullBool
+	sums                        []byte
+}
+
+// segmentCopy is a copy of a segment, with the sums of its blocks if one row has all.
+type segmentCopy struct {
+	ledger.Blob
+	sums lethe.BlockSums
+}
+
+func (c *copied) columns() []any {
+	return []any{&c.id, &c.backend, &c.size, &c.digest, &c.segment, &c.replica, &c.suspect, &c.crc, &c.block, &c.sums}
+}
+
+func (c *copied) copy() segmentCopy {
+	out := segmentCopy{Blob: ledger.Blob{
+		ID: lethe.ID(c.id.String), Backend: c.backend.String, State: lethe.Live, Size: c.size.Int64, Digest: c.digest.String,
+		Segment: int(c.segment.Int64), Replica: int(c.replica.Int64), Suspect: c.suspect.Bool, CRC32C: uint32(c.crc.Int64),
+		Block: c.block.Int64,
+	}}
+	if n := len(c.sums); n > 0 && int64(n) == 4*lethe.Blocks(out.Size, out.Block) {
+		out.sums = lethe.BlockSums{Size: out.Block, Sums: unpacked(c.sums)}
+	}
+	return out
+}
+
+func scanCopy(r *sql.Rows) (segmentCopy, error) {
+	var into copied
+	err := r.Scan(into.columns()...)
+	return into.copy(), err
+}
+
+// segments lists the copies of an object's bytes, best first.
+func (t *tx) segments(o ledger.Object) ([]ledger.Segment, error) {
+	if o.ContentID == "" {
+		return nil, nil
+	}
+	blobs, err := all(t, scanCopy, liveBlobs, o.ContentID)
+	if err != nil {
+		return nil, err
+	}
+	r := ledger.Resolved{Object: o, Segments: bySegment(blobs, o.ContentID)}
+	if !r.Covered() {
+		return nil, fmt.Errorf("content %s has segments that do not make up its %d bytes: %w", o.ContentID, o.Size, lethe.ErrCorrupt)
+	}
+	return r.Segments, nil
+}
+
+// bySegment puts the copies of a content together by segment, as far as none is
+// missing.
+func bySegment(copies []segmentCopy, content lethe.ID) (out []ledger.Segment) {
+	for _, b := range copies {
+		if b.Segment > len(out) {
+			break
+		}
+		b.ContentID = content
+		if b.Segment == len(out) {
+			out = append(out, ledger.Segment{Size: b.Size, Digest: b.Digest})
+		}
+		seg := &out[b.Segment]
+		seg.Blobs = append(seg.Blobs, b.Blob)
+		if seg.Blocks.Size == 0 {
+			seg.Blocks = b.sums
+		}
+	}
+	return out
+}

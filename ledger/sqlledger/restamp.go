@@ -1,0 +1,226 @@
+package sqlledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+)
+
+var (
+	beginRestamp = register(`INSERT INTO restamps (bucket_id, after_key, seen, changed, started_at) VALUES (?1, '', 0, 0, ?2)
+		ON CONFLICT (bucket_id) DO UPDATE SET after_key = '', seen = 0, changed = 0, started_at = ?2`)
+	nextRestamp  = register(`SELECT bucket_id FROM restamps ORDER BY bucket_id LIMIT 1`)
+	otherRestamp = register(`SELECT 1 FROM restamps WHERE bucket_id <> ?1 LIMIT 1`)
+	takeRestamp  = register(`SELECT after_key FROM restamps WHERE bucket_id = ?1 ` + sqldb.Exclusive)
+	moveRestamp  = register(`UPDATE restamps SET after_key = ?2, seen = seen + ?3, changed = changed + ?4 WHERE bucket_id = ?1`)
+	endRestamp   = register(`DELETE FROM restamps WHERE bucket_id = ?1`)
+	objectsAfter = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3`)
+	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `
+		CROSS JOIN objects o WHERE o.bucket_id = t.bucket_id AND o.key = t.key`)
+	// What was written or retagged since it was read carries the stamp of these
+	// very rules already: the bucket's row keeps them from changing.
+	restampObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
+		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
+		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
+		WHERE objects.bucket_id = t.bucket_id AND objects.key = t.key AND objects.id = t.id AND objects.tags = t.tags
+			AND objects.modified_at = t.modified_at AND objects.ttl_at = t.ttl_at`)
+	restampsLeft = register(`SELECT b.id, (SELECT coalesce(sum(n), 0) FROM bucket_counters c WHERE c.bucket_id = b.id) - r.seen, r.started_at
+		FROM restamps r JOIN buckets b ON b.id = r.bucket_id`)
+)
+
+// beginRestamp has all objects of a bucket stamped anew, from the first one.
+func (t *tx) beginRestamp(bucket lethe.ID) error {
+	_, err := t.exec(beginRestamp, bucket, t.now)
+	return err
+}
+
+// Restamp gives up to limit objects of one bucket the stamps of the rules that it
+// has now, in one transaction that also notes how far it came: whoever goes on,
+// goes on there. It touches no client's time to live. Nothing changes where
+// nothing is to be done.
+func (db *DB) Restamp(ctx context.Context, limit int) (out ledger.Restamped, err error) {
+	err = db.batch(ctx, "restamp", func(t *tx) error {
+		out = ledger.Restamped{}
+		ids, err := all(t, sqldb.One[lethe.ID], nextRestamp)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		return t.restampBucket(ids[0], int64(cmp.Or(max(limit, 0), maxPage)), &out)
+	})
+	return out, err
+}
+
+func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) error {
+	byID, err := t.rulesByID([]lethe.ID{id})
+	if err != nil {
+		return err
+	}
+	var after string
+	err = t.row(takeRestamp, id).Scan(&after)
+	if errors.Is(err, sql.ErrNoRows) {
+		out.More = true // another instance has just ended it: look again
+		return nil
+	}
+	if err != nil {
+		return t.failed(err)
+	}
+	b := byID[id]
+	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsAfter, id, after, limit)
+	if err != nil {
+		return err
+	}
+	out.Bucket, out.Seen, out.Done = b.name, len(list), int64(len(list)) < limit
+	if out.Changed, err = t.restamp(list, func(lethe.ID) lifecycle.Rules { return b.rules }); err != nil {
+		return err
+	}
+	if !out.Done {
+		out.More = true
+		return t.must(1, lethe.ErrFenced, moveRestamp, id, list[len(list)-1].Key, out.Seen, out.Changed)
+	}
+	if err := t.must(1, lethe.ErrFenced, endRestamp, id); err != nil {
+		return err
+	}
+	out.More, err = t.exists(otherRestamp, id)
+	return err
+}
+
+// restampRow is an object with its new stamp, and what it must still be.
+type restampRow struct {
+	Bucket   lethe.ID   `json:"bucket_id"`
+	Key      string     `json:"key"`
+	ID       lethe.ID   `json:"id"`
+	Tags     string     `json:"tags"`
+	Modified lethe.Time `json:"modified_at"`
+	TTL      lethe.Time `json:"ttl_at"`
+	At       lethe.Time `json:"rule_at"`
+	Number   int64      `json:"rule_no"`
+	Due      any        `json:"due_at"`
+}
+
+// restamp writes the stamps that differ, and answers how many did.
+func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
+	var changed []restampRow
+	for _, o := range list {
+		at, number := o.RuleAt, o.RuleNumber
+		if o.ApplyRules(rules(o.BucketID)); o.RuleAt == at && o.RuleNumber == number {
+			continue
+		}
+		changed = append(changed, restampRow{o.BucketID, o.Key, o.ID, encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
+			o.RuleAt, o.RuleNumber, nullTime(o.DueAt())})
+	}
+	if len(changed) == 0 {
+		return 0, nil
+	}
+	n, err := t.exec(restampObjects, sqldb.JSON(changed))
+	return int(n), err
+}
+
+// RestampBacklog counts the objects that may carry stamps of older rules.
+func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) {
+	err = db.read(ctx, "restamp backlog", func(t *tx) error {
+		b = ledger.Backlog{}
+		_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
+			var id lethe.ID
+			var left int64
+			var started lethe.Time
+			err = r.Scan(&id, &left, &started)
+			b.Count += max(left, 1) // a bucket counts until it was walked to its end
+			if b.Oldest == 0 || started < b.Oldest {
+				b.Oldest = started
+			}
+			return none, err
+		}, restampsLeft)
+		return err
+	})
+	return b, err
+}
+
+// sifted are rows that are due, without those that only a rule ends which is not
+// in force any more, and those that are held.
+type sifted struct {
+	kept  []dueRow
+	rules map[lethe.ID]namedRules // of their buckets
+	stale int                     // rows that were stamped anew
+	held  int                     // rows that were parked, for a hold keeps them
+	again bool                    // some of them are due all the same
+}
+
+// unruled sifts rows that are due, and stamps anew what is left: a removed rule
+// stops at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
+// its objects'; here it cannot. Nobody who takes it exclusively waits for objects.
+func (t *tx) unruled(found []dueRow) (s sifted, err error) {
+	var buckets []lethe.ID
+	for _, d := range found {
+		if !slices.Contains(buckets, d.Bucket) {
+			buckets = append(buckets, d.Bucket)
+		}
+	}
+	if s.rules, err = t.rulesByID(buckets); err != nil {
+		return s, err
+	}
+	var stale []dueRow
+	for _, d := range found {
+		if d.byRule() && s.rules[d.Bucket].rules.InForce(d.rule) == nil {
+			stale = append(stale, d)
+		} else {
+			s.kept = append(s.kept, d)
+		}
+	}
+	if s.stale = len(stale); s.stale > 0 {
+		if s.again, err = t.restampDue(stale, s.rules); err != nil {
+			return s, err
+		}
+	}
+	return s, t.parkHeld(&s)
+}
+
+// parkHeld parks the rows that holds keep.
+func (t *tx) parkHeld(s *sifted) error {
+	var asked []dueRow
+	for _, d := range s.kept {
+		if s.rules[d.Bucket].holds > 0 {
+			asked = append(asked, d)
+		}
+	}
+	held, err := t.heldBy(asked)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	var parked, free []dueRow
+	for _, d := range s.kept {
+		if _, found := held[spot{d.Bucket, d.Key}]; found {
+			parked = append(parked, d)
+		} else {
+			free = append(free, d)
+		}
+	}
+	s.kept, s.held = free, len(parked)
+	return t.park(parkedObjects(parked))
+}
+
+func (t *tx) restampDue(stale []dueRow, rules map[lethe.ID]namedRules) (again bool, err error) {
+	list, err := all(t, func(r *sql.Rows) (ledger.Object, error) { return scanObject(r) }, objectsOf, sqldb.JSON(stale))
+	if err != nil {
+		return false, err
+	}
+	of := func(bucket lethe.ID) lifecycle.Rules { return rules[bucket].rules }
+	n, err := t.restamp(list, of)
+	if err == nil && n != len(stale) {
+		err = fmt.Errorf("%d of %d objects with stamps of rules that are gone changed: %w", n, len(stale), lethe.ErrFenced)
+	}
+	for _, o := range list {
+		o.ApplyRules(of(o.BucketID))
+		if due := o.DueAt(); due != 0 && due <= t.now {
+			again = true
+		}
+	}
+	return again, err
+}

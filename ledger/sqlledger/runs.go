@@ -1,0 +1,127 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// runsKept is how many finished runs of each routine Prune leaves.
+const runsKept = 1000
+
+const runColumns = `id, routine, worker, started_at, beat_at, finished_at, outcome, counts`
+
+var (
+	insertRun = register(`INSERT INTO runs (` + runColumns + `) VALUES (?1, ?2, ?3, ?4, ?4, 0, '', ?5)`)
+	beatRun   = register(`UPDATE runs SET beat_at = ?2, counts = ?3 WHERE id = ?1 AND finished_at = 0`)
+	finishRun = register(`UPDATE runs SET beat_at = ?2, finished_at = ?2, outcome = ?3, counts = ?4
+		WHERE id = ?1 AND finished_at = 0`)
+	interruptRuns = register(`UPDATE runs SET finished_at = ?2, outcome = 'interrupted'
+		WHERE worker = ?1 AND finished_at = 0`)
+	lastRuns = register(`SELECT ` + runColumns + ` FROM runs WHERE id IN (
+		SELECT (SELECT n.id FROM runs n WHERE n.routine = r.routine ORDER BY n.started_at DESC, n.id DESC LIMIT 1)
+		FROM (SELECT DISTINCT routine FROM runs) AS r)`)
+	lastGoodRuns = register(`SELECT ` + runColumns + ` FROM runs WHERE id IN (` + newestGood + `)`)
+	oldRuns      = register(`SELECT o.id FROM (SELECT DISTINCT routine FROM runs) AS r
+		JOIN runs o ON o.routine = r.routine AND o.finished_at <> 0 AND (o.started_at, o.id) < (
+			SELECT n.started_at, n.id FROM runs n WHERE n.routine = r.routine AND n.finished_at <> 0
+			ORDER BY n.started_at DESC, n.id DESC LIMIT 1 OFFSET ?1)
+		WHERE o.id NOT IN (` + newestGood + `)
+		LIMIT ?2`)
+	deleteRuns = register(`DELETE FROM runs WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
+)
+
+// newestGood selects the id of each routine's newest successful run; NULL among
+// them would empty a NOT IN. Runs are ordered by when they began by the ledger's
+// clock, as BeginRun compares them: an id is made before its run begins, by the
+// clock of an instance.
+const newestGood = `SELECT g.id FROM (
+		SELECT (SELECT n.id FROM runs n WHERE n.routine = s.routine AND n.outcome = 'ok'
+			ORDER BY n.started_at DESC, n.id DESC LIMIT 1) AS id
+		FROM (SELECT DISTINCT routine FROM runs) AS s) AS g WHERE g.id IS NOT NULL`
+
+// StartRun records that a routine began a pass; ID, Routine and Worker are the
+// caller's, the times are the ledger's.
+func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
+	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
+		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts))
+		return err
+	})
+}
+
+// BeatRun is a sign of life: ErrFenced if the run is finished or interrupted.
+func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
+	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
+		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, sqldb.JSON(counts))
+	})
+}
+
+// FinishRun ends a run with its outcome: "ok" is success. ErrFenced if it is
+// finished or interrupted already.
+func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
+	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
+		return t.must(1, lethe.ErrFenced, finishRun, id, t.now, outcome, sqldb.JSON(counts))
+	})
+}
+
+// LastRuns answers the newest run of each routine and, apart, its newest
+// successful one.
+func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
+	err = db.read(ctx, "last runs", func(t *tx) error {
+		if last, err = t.runs(lastRuns); err != nil {
+			return err
+		}
+		succeeded, err = t.runs(lastGoodRuns)
+		return err
+	})
+	return last, succeeded, err
+}
+
+// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
+func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
+	var n int64
+	err := db.write(ctx, "interrupt runs of "+worker, func(t *tx) (err error) {
+		n, err = t.exec(interruptRuns, worker, t.now)
+		return err
+	})
+	return int(n), err
+}
+
+// runs answers the runs of a query by routine.
+func (t *tx) runs(query string) (map[string]ledger.Run, error) {
+	list, err := all(t, scanRun, query)
+	if err != nil {
+		return nil, err
+	}
+	byRoutine := make(map[string]ledger.Run, len(list))
+	for _, r := range list {
+		byRoutine[r.Routine] = r
+	}
+	return byRoutine, nil
+}
+
+// pruneRuns drops up to limit finished runs beyond the newest of each routine.
+func (t *tx) pruneRuns(limit int64) (int64, error) {
+	old, err := all(t, sqldb.One[lethe.ID], oldRuns, runsKept-1, limit)
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return t.exec(deleteRuns, sqldb.JSON(old))
+}
+
+func scanRun(r *sql.Rows) (ledger.Run, error) {
+	var out ledger.Run
+	var counts string
+	if err := r.Scan(&out.ID, &out.Routine, &out.Worker, &out.StartedAt, &out.BeatAt, &out.FinishedAt, &out.Outcome, &counts); err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal([]byte(counts), &out.Counts); err != nil {
+		return out, fmt.Errorf("counts of run %s: %w (%w)", out.ID, lethe.ErrCorrupt, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,104 @@
+package sqlledger
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// blobColumns are a blob's columns in the order of scanBlob.
+const blobColumns = `id, backend, state, size, digest, content_id, segment, replica, upload_id, part,
+	created_at, beat_at, died_at, reason, due_at, late_until, attempts, last_error, suspect, verified_at,
+	worker, fence, claimed_at, crc32c, block`
+
+// objectColumns are an object's columns in the order of scanObject.
+const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no`
+
+// qualified puts a table's name before each of the columns.
+func qualified(table, columns string) string {
+	names := strings.Split(columns, ",")
+	for i, n := range names {
+		names[i] = table + "." + strings.TrimSpace(n)
+	}
+	return strings.Join(names, ", ")
+}
+
+func scanBlob(r *sql.Rows) (ledger.Blob, error) { return scanBlobRow(r) }
+
+// scanBlobRow scans blobColumns, and what follows them into more.
+func scanBlobRow(r sqldb.Scanner, more ...any) (b ledger.Blob, err error) {
+	var content, upload sql.NullString
+	err = r.Scan(append([]any{&b.ID, &b.Backend, &b.State, &b.Size, &b.Digest, &content, &b.Segment, &b.Replica, &upload, &b.Part,
+		&b.CreatedAt, &b.BeatAt, &b.DiedAt, &b.Reason, &b.DueAt, &b.LateUntil, &b.Attempts, &b.LastError, &b.Suspect, &b.VerifiedAt,
+		&b.Claim.Worker, &b.Claim.Fence, &b.Claim.At, &b.CRC32C, &b.Block}, more...)...)
+	b.ContentID, b.UploadID = lethe.ID(content.String), lethe.ID(upload.String)
+	return b, err
+}
+
+// scanObject scans objectColumns, and what follows them into more; the bucket's
+// name is the caller's to fill in.
+func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
+	var content sql.NullString
+	var attrs, tags string
+	err = r.Scan(append([]any{&o.BucketID, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt,
+		&attrs, &tags, &o.RuleNumber}, more...)...)
+	if err != nil {
+		return o, err
+	}
+	o.ContentID = lethe.ID(content.String)
+	if o.Attrs, o.Tags, err = decodeAttrs(attrs, tags); err != nil {
+		return o, fmt.Errorf("object %q: %w", o.Key, err)
+	}
+	return o, nil
+}
+
+// decodeAttrs is the inverse of encodeTags and, for attributes, of asJSON.
+func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err error) {
+	if attrs != "{}" {
+		err = json.Unmarshal([]byte(attrs), &a)
+	}
+	if tags != "{}" {
+		err = errors.Join(err, json.Unmarshal([]byte(tags), &t))
+	}
+	if err != nil {
+		return a, t, fmt.Errorf("%w: attributes or tags: %w", lethe.ErrCorrupt, err)
+	}
+	return a, t, nil
+}
+
+// encodeTags is the same text for no tags, however they say so.
+func encodeTags(tags map[string]string) string {
+	if len(tags) == 0 {
+		return "{}"
+	}
+	return sqldb.JSON(tags)
+}
+
+// null stores an absent reference.
+func null(id lethe.ID) any {
+	if id == "" {
+		return nil
+	}
+	return id
+}
+
+// nullTime stores an absent time as NULL.
+func nullTime(at lethe.Time) any {
+	if at == 0 {
+		return nil
+	}
+	return at
+}
+
+// micros stores a duration.
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// duration is the inverse of micros.
+func duration(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

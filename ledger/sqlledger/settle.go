@@ -1,0 +1,169 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var (
+	// CROSS JOIN makes SQLite read the parameter first, and look each row up.
+	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block
+		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
+		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)
+	// The sums keep PostgreSQL from the index of claims: it would compare each claimed
+	// row with each of the parameter, which took most of the time of settling.
+	removeGone = register(`DELETE FROM blobs
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)
+	settleRest = register(`UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
+			last_error = CASE WHEN t.error = '' THEN last_error ELSE t.error END,
+			worker = '', fence = 0, claimed_at = 0
+		FROM ` + sqldb.Rows(1, "id text", "state bigint", "tries bigint", "due bigint", "error text") + `
+		WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)
+)
+
+// condemnedRow is what settling needs to know of a claimed row.
+type condemnedRow struct {
+	id                     lethe.ID
+	backend                string
+	size                   int64
+	diedAt, lateUntil, due lethe.Time
+	claimedAt              lethe.Time // the delete was issued at or after it
+	content                lethe.ID
+	reason                 lethe.Reason
+	block                  int64
+}
+
+// settleRow is what is written on a row that stays.
+type settleRow struct {
+	ID    lethe.ID    `json:"id"`
+	State lethe.State `json:"state"`
+	Tries int         `json:"tries"`
+	Due   lethe.Time  `json:"due"`
+	Error string      `json:"error"`
+}
+
+// Settle records what became of a claimed batch. Every row is guarded by the
+// fence: what was taken over meanwhile is counted as Fenced and left alone.
+func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (out ledger.Settled, err error) {
+	err = db.batch(ctx, "settle", func(t *tx) error {
+		p := settling{out: ledger.Settled{Now: t.now}, t: t}
+		if err := p.sort(s); err != nil {
+			return err
+		}
+		if err := p.apply(s.Fence); err != nil {
+			return err
+		}
+		out = p.out
+		return nil
+	})
+	return out, err
+}
+
+// settling sorts a settlement's items into what is removed and what stays.
+type settling struct {
+	t    *tx
+	out  ledger.Settled
+	gone []lethe.ID
+	sums []lethe.ID // of those, whose blocks have sums
+	rest []settleRow
+}
+
+func (p *settling) sort(s ledger.Settlement) error {
+	held, err := p.t.claimedRows(s)
+	if err != nil {
+		return err
+	}
+	for _, item := range s.Items {
+		row, ok := held[item.ID]
+		if !ok {
+			p.out.Fenced++
+			continue
+		}
+		delete(held, item.ID)
+		if err := p.item(item, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimedRows are the rows of the settlement that still carry its fence.
+func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error) {
+	names := make([]lethe.ID, len(s.Items))
+	for i, item := range s.Items {
+		names[i] = item.ID
+	}
+	list, err := all(t, func(r *sql.Rows) (c condemnedRow, err error) {
+		err = r.Scan(&c.id, &c.backend, &c.size, &c.diedAt, &c.lateUntil, &c.due, &c.claimedAt, &c.content, &c.reason, &c.block)
+		return c, err
+	}, claimedRows, sqldb.JSON(names), s.Fence)
+	held := make(map[lethe.ID]condemnedRow, len(list))
+	for _, row := range list {
+		held[row.id] = row
+	}
+	return held, err
+}
+
+// item decides about one row that is still ours. Bytes that may land late are
+// gone for good only if the delete was issued, hence claimed, after the late
+// window.
+func (p *settling) item(item ledger.SettleItem, row condemnedRow) error {
+	next := settleRow{ID: row.id, State: lethe.Condemned, Due: item.RetryAt, Error: cleanText(item.Error)}
+	switch item.Result {
+	case ledger.Gone, ledger.Absent:
+		if row.lateUntil <= row.claimedAt {
+			p.remove(row, item.Result)
+			return nil
+		}
+		next.Due = row.lateUntil
+		p.out.Kept++
+	case ledger.Waits:
+		p.out.Retried++
+	case ledger.Failed:
+		next.Tries = 1
+		if !item.Dead {
+			p.out.Retried++
+			break
+		}
+		next.State, next.Due = lethe.Dead, row.due
+		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})
+		p.out.Dead++
+	default:
+		return fmt.Errorf("blob %s has no result of a delete (%d)", item.ID, item.Result)
+	}
+	p.rest = append(p.rest, next)
+	return nil
+}
+
+// remove takes a row out of the books: its bytes are confirmed gone.
+func (p *settling) remove(row condemnedRow, how ledger.Result) {
+	p.gone = append(p.gone, row.id)
+	if row.block > 0 {
+		p.sums = append(p.sums, row.id)
+	}
+	p.t.goneBytes(ledger.Blob{ID: row.id, Backend: row.backend, Size: row.size, ContentID: row.content, Reason: row.reason}, left[how])
+	p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: 0, Reason: moveConfirmed, Blobs: 1, Bytes: row.size})
+	p.out.Gone++
+	p.out.GoneBytes += row.size
+	p.out.DiedAt = append(p.out.DiedAt, row.diedAt)
+}
+
+func (p *settling) apply(fence int64) error {
+	if len(p.gone) > 0 {
+		err := p.t.keepChecks(len(p.gone), func() error {
+			return p.t.must(int64(len(p.gone)), lethe.ErrFenced, removeGone, sqldb.JSON(p.gone), fence)
+		})
+		if err = either(err, p.t.dropBlocks(p.sums)); err != nil {
+			return err
+		}
+	}
+	if len(p.rest) == 0 {
+		return nil
+	}
+	return p.t.must(int64(len(p.rest)), lethe.ErrFenced, settleRest, sqldb.JSON(p.rest), fence)
+}

@@ -1,0 +1,54 @@
+package sqlledger
+
+import (
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var referable = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
+
+// referSource references the content of the object to copy from: ErrNoSuchKey if
+// that version is gone, ErrContentGone if its bytes have to be copied.
+func (w *write) referSource() error {
+	o, err := w.source()
+	if err != nil {
+		return err
+	}
+	s := w.c.Source
+	if !o.VisibleAt(w.t.now) || o.ID != s.ID {
+		return fmt.Errorf("version %s of source %s/%s: %w", s.ID, s.Bucket, s.Key, lethe.ErrNoSuchKey)
+	}
+	if o.ContentID == "" {
+		return nil
+	}
+	if err := w.t.holdContents("", o.ContentID, w.losing()); err != nil {
+		return err
+	}
+	ok, err := w.t.exists(referable, o.ContentID, w.bucket.Domain)
+	if err == nil && !ok {
+		err = lethe.ErrContentGone
+	}
+	if err == nil {
+		err = w.t.verified(o.ContentID)
+	}
+	if err != nil {
+		return fmt.Errorf("content %s of source %s/%s: %w", o.ContentID, s.Bucket, s.Key, err)
+	}
+	w.gain(o.ContentID)
+	return nil
+}
+
+// source reads the row to copy from, nil if there is none. An object copied onto
+// itself is in hand already.
+func (w *write) source() (*ledger.Object, error) {
+	b, err := w.t.bucket(w.c.Source.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	if b.ID == w.bucket.ID && w.c.Source.Key == w.c.Object.Key {
+		return w.old, nil
+	}
+	return w.t.object(b, w.c.Source.Key)
+}

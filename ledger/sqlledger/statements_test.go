@@ -1,0 +1,25 @@
+package sqlledger
+
+import (
+	"context"
+	"testing"
+
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// TestStatements prepares every statement: the compile step of the SQL.
+func TestStatements(t *testing.T) {
+	db, err := Open(context.Background(), Memory, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range textsOf(db.dialect) {
+		st, err := db.pool.Prepare(db.dialect.Expand(text))
+		if err != nil {
+			t.Errorf("%v in %s", err, text)
+			continue
+		}
+		st.Close()
+	}
+}

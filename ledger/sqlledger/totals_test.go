@@ -1,0 +1,142 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// counted adds n objects of a byte each to a bucket's counter.
+func counted(b lethe.ID, n int64) func(*tx) error {
+	return func(t *tx) error {
+		t.counts.bucket(b, n, n)
+		return nil
+	}
+}
+
+// sees reads a bucket's counter into n.
+func sees(b lethe.ID, n *int64) func(*tx) error {
+	return func(t *tx) error {
+		var size, slots int64
+		return t.row(bucketSums, b).Scan(n, &size, &slots)
+	}
+}
+
+func TestGroupSharesItsCounters(t *testing.T) {
+	refused := errors.New("refused")
+	ledgers(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What a member wrote for those before it goes with it when it is undone, and
+		// is written again for the next that looks.
+		var first, second, last int64
+		undone := func(t *tx) error { return errors.Join(sees(b.ID, &second)(t), counted(b.ID, 100)(t), refused) }
+		errs := together(t, db, counted(b.ID, 1), sees(b.ID, &first), counted(b.ID, 2), undone, counted(b.ID, 4), sees(b.ID, &last))
+		for i, err := range errs {
+			if want := i == 3; errors.Is(err, refused) != want {
+				t.Errorf("write %d: %v", i, err)
+			}
+		}
+		if first != 1 || second != 3 || last != 7 {
+			t.Errorf("members saw %d, %d, %d objects", first, second, last)
+		}
+		if b, err = db.Bucket(ctx, "b"); err != nil || b.Objects != 7 || b.Bytes != 7 {
+			t.Errorf("the bucket has %d objects of %d bytes (%v)", b.Objects, b.Bytes, err)
+		}
+	})
+}
+
+// TestCountersThatCannotBeWritten: each member is told by itself, and those that can
+// be written are.
+func TestCountersThatCannotBeWritten(t *testing.T) {
+	ledgers(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.write(ctx, "break", func(t *tx) error {
+			_, err := t.exec(`CREATE TRIGGER broken BEFORE INSERT ON bucket_counters WHEN new.bucket_id = 'broken'
+				BEGIN SELECT raise(ABORT, 'broken'); END`)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := together(t, db, counted(b.ID, 1), counted("broken", 1), counted(b.ID, 2))
+		if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+			t.Error(errs)
+		}
+		if errors.Is(errs[1], lethe.ErrUnknownOutcome) {
+			t.Errorf("it is certain that nothing happened: %v", errs[1])
+		}
+		if b, err = db.Bucket(ctx, "b"); err != nil || b.Objects != 3 {
+			t.Errorf("the bucket has %d objects (%v)", b.Objects, err)
+		}
+	})
+}
+
+// TestMembersInAnyOrder: members that stay, look, are refused, panic, or go on after a
+// statement that may have ended the transaction: counted is what stays, and each that
+// looks sees all before it.
+func TestMembersInAnyOrder(t *testing.T) {
+	ledgers(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		b, err := db.CreateBucket(ctx, ledger.Bucket{Name: "b", Owner: "o"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, random, all := errors.New("refused"), rand.New(rand.NewPCG(1, 2)), int64(0)
+		for range 200 {
+			var members []func(*tx) error
+			var stay []bool
+			var want []int64
+			saw := make([]int64, 1+random.IntN(7))
+			for i := range saw {
+				n, kind := 1+random.Int64N(9), random.IntN(6)
+				stays := kind < 3
+				members = append(members, func(t *tx) error {
+					saw[i] = -1
+					if kind%2 == 1 {
+						if err := sees(b.ID, &saw[i])(t); err != nil {
+							return err
+						}
+					}
+					counted(b.ID, n)(t)
+					switch kind {
+					case 3:
+						return refused
+					case 4:
+						t.exec(`SELECT nothing`)
+					case 5:
+						panic("as it has to")
+					}
+					return nil
+				})
+				before := int64(-1)
+				if kind%2 == 1 {
+					before = all
+				}
+				stay, want = append(stay, stays), append(want, before)
+				if stays {
+					all += n
+				}
+			}
+			for i, err := range together(t, db, members...) {
+				if stay[i] != (err == nil) || saw[i] != want[i] {
+					t.Fatalf("member %d of %d: %v, saw %d, want %d", i, len(stay), err, saw[i], want[i])
+				}
+			}
+			if b, err = db.Bucket(ctx, "b"); err != nil || b.Objects != all {
+				t.Fatalf("the bucket has %d objects of %d (%v)", b.Objects, all, err)
+			}
+		}
+	})
+}

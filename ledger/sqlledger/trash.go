@@ -1,0 +1,139 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+	"github.com/lethe-storage/lethe/lifecycle"
+	"github.com/lethe-storage/lethe/receipt"
+)
+
+const trashColumns = `id, bucket, key, object_id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags,
+	deleted_at, purge_at, reason, gone_op, gone_by, ended_by`
+
+var (
+	pageTrash = register(`SELECT ` + trashColumns + ` FROM trash
+		WHERE id > ?1 AND (?2 = '' OR bucket = ?2) AND substr(key, 1, length(?3)) = ?3
+		ORDER BY id LIMIT ?4`)
+	takeTrash       = register(`DELETE FROM trash WHERE id = ?1 RETURNING ` + trashColumns)
+	contentOfDomain = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2`)
+	hastenPurge     = register(`UPDATE trash SET purge_at = ?2, ended_by = ?3
+		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND purge_at > ?2`)
+)
+
+// Trash lists entries in the order in which they were deleted, those that wait
+// to be purged included.
+func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.TrashEntry, err error) {
+	err = db.read(ctx, "trash", func(t *tx) error {
+		list, err = all(t, scanTrash, pageTrash, q.After, q.Bucket, q.Prefix, bounded(q.Limit))
+		return err
+	})
+	return list, err
+}
+
+// PurgeTrash makes entries due at once; the purge routine takes them. It returns
+// how many were not due before.
+func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
+	var n int64
+	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
+		n, err = t.exec(hastenPurge, sqldb.JSON(entries), t.now, encodeCaller(t.by))
+		return err
+	})
+	return int(n), err
+}
+
+// Restore puts an entry back under its key, as a new version with the times and
+// attributes that it had: ErrTrashNotFound; ErrNoSuchBucket, also if the bucket
+// was deleted and another, of another dedup domain, has its name;
+// ErrPreconditionFailed if the key is taken and not overwrite; ErrHeld. What it
+// replaces goes the ordinary way.
+func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (o ledger.Object, err error) {
+	err = db.write(ctx, "restore trash entry "+string(entry), func(t *tx) error {
+		o, err = t.restore(op, entry, overwrite)
+		return err
+	})
+	return o, err
+}
+
+func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) {
+	e, b, rules, err := t.unbin(entry)
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	o := e.Object
+	o.ID, o.BucketID = op, b.ID
+	if err := t.recordOnce(op, "restore", op); err != nil {
+		return o, err
+	}
+	t.gone(b.Name, e.Object, receipt.Receipt{Reason: receipt.ReasonRestored, Trash: e.Receipt(op)})
+	old, err := t.oneObject(b, takeObject, b.ID, o.Key)
+	if err != nil {
+		return o, err
+	}
+	if old.VisibleAt(t.now) && !overwrite {
+		return o, fmt.Errorf("version %s lies under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
+	}
+	if old != nil {
+		if err := t.refuseHeld(b, o.Key); err != nil {
+			return o, err
+		}
+	}
+	if err := t.roomFor(b, o.Size, old); err != nil {
+		return o, err
+	}
+	o.ApplyRules(rules)
+	if err := t.insertObject(&o); err != nil {
+		return o, err
+	}
+	replaced := refs{}
+	if old != nil {
+		if err := t.discard(b, *old, lethe.ReasonOverwrite, replaced); err != nil {
+			return o, err
+		}
+	}
+	if _, err := t.settleRefs(replaced); err != nil {
+		return o, err
+	}
+	return o, t.supersede(b.ID, o.Key)
+}
+
+// unbin takes an entry out of the trash, with its reference, and finds the
+// bucket that it came from.
+func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.Rules, error) {
+	found, err := all(t, scanTrash, takeTrash, entry)
+	if err != nil || len(found) == 0 {
+		return ledger.TrashEntry{}, ledger.Bucket{}, nil, either(err, lethe.ErrTrashNotFound)
+	}
+	e := found[0]
+	b, rules, err := t.holdKey(e.Object.Bucket, e.Object.Key)
+	if err != nil || e.Object.ContentID == "" {
+		return e, b, rules, err
+	}
+	same, err := t.exists(contentOfDomain, e.Object.ContentID, b.Domain)
+	if err == nil && !same {
+		err = fmt.Errorf("bucket %q is not the one that the object was deleted from: %w", b.Name, lethe.ErrNoSuchBucket)
+	}
+	return e, b, rules, err
+}
+
+func scanTrash(r *sql.Rows) (ledger.TrashEntry, error) { return scanTrashRow(r) }
+
+func scanTrashRow(r sqldb.Scanner) (e ledger.TrashEntry, err error) {
+	var content sql.NullString
+	var attrs, tags, by, ended string
+	o := &e.Object
+	err = r.Scan(&e.ID, &o.Bucket, &o.Key, &o.ID, &content, &o.Size, &o.ETag, &o.ModifiedAt, &o.TTLAt, &o.RuleAt, &attrs, &tags,
+		&e.DeletedAt, &e.PurgeAt, &e.Reason, &e.Op, &by, &ended)
+	if err != nil {
+		return e, err
+	}
+	o.ContentID, e.By, e.EndedBy = lethe.ID(content.String), decodeCaller(by), decodeCaller(ended)
+	if o.Attrs, o.Tags, err = decodeAttrs(attrs, tags); err != nil {
+		return e, fmt.Errorf("trash entry %s: %w", e.ID, err)
+	}
+	return e, nil
+}

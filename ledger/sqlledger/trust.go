@@ -1,0 +1,75 @@
+package sqlledger
+
+import (
+	"database/sql"
+	"fmt"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+// trusted holds for a blob b that was written, or read to its end and found whole,
+// after ?2, and since its backend was last in doubt.
+const trusted = `(b.created_at > ?2 OR b.verified_at > ?2)
+	AND CASE WHEN b.created_at > b.verified_at THEN b.created_at ELSE b.verified_at END
+		> (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)`
+
+var (
+	distrust   = register(`UPDATE backends SET trusted_since = ?2 WHERE ?1 = '' OR id = ?1`)
+	liveCopies = register(`SELECT ` + qualified("b", blobColumns) + `, CASE WHEN ` + trusted + ` THEN 1 ELSE 0 END
+		FROM blobs b WHERE b.content_id = ?1 AND b.state = 2`)
+)
+
+// trusted says that every segment of a content has a live copy that is not suspect
+// and was written or verified within the trust window, on one of the backends within
+// reach; none named is any.
+func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
+	var segments, covered int
+	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.now)}
+	if len(reach) > 0 {
+		query, args = contentWithin, append(args, sqldb.JSON(reach))
+	}
+	err := t.row(query, args...).Scan(&segments, &covered)
+	return segments > 0 && segments == covered, t.failed(err)
+}
+
+// verified refuses a content that is not trusted: ErrContentGone, and ErrUnverified
+// besides.
+func (t *tx) verified(content lethe.ID) error {
+	ok, err := t.trusted(content, nil)
+	if err != nil || ok {
+		return err
+	}
+	live, err := t.liveCopies(content)
+	return either(err, t.db.o.Unverified(live))
+}
+
+func (t *tx) liveCopies(content lethe.ID) ([]ledger.Copy, error) {
+	return all(t, func(r *sql.Rows) (c ledger.Copy, err error) {
+		c.Blob, err = scanBlobRow(r, &c.Trusted)
+		return c, err
+	}, liveCopies, content, t.db.o.TrustedSince(t.now))
+}
+
+// lately is ReadSince of the transaction.
+func (t *tx) lately() lethe.Time { return t.db.o.ReadSince(t.now) }
+
+// takeOver condemns the older copies of a content, which is locked, whose place the
+// added one takes.
+func (w *write) takeOver(content lethe.ID, replica int, since lethe.Time) error {
+	t := w.t
+	live, err := t.liveCopies(content)
+	if err != nil {
+		return err
+	}
+	gone, rest := ledger.Renewal{Live: live, Replica: replica, Since: since, Reach: w.c.Reach, Wanted: t.db.o.Replicas}.Replaced()
+	if rest {
+		t.counts.place(content)
+	}
+	c, err := t.condemn(gone, lethe.Live, 0, death{reason: lethe.ReasonUnverified, at: t.now})
+	if err == nil && c.blobs != len(gone) {
+		err = fmt.Errorf("%d of %d older copies of content %s are live: %w", c.blobs, len(gone), content, lethe.ErrCorrupt)
+	}
+	return err
+}

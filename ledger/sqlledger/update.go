@@ -1,0 +1,80 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lethe-storage/lethe"
+	"github.com/lethe-storage/lethe/internal/sqldb"
+	"github.com/lethe-storage/lethe/ledger"
+)
+
+var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
+	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3`)
+
+// Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
+// ErrPreconditionFailed, ErrInvalidTTL; ErrHeld of what is held, if its attributes
+// are to change or its end is to come sooner.
+func (db *DB) Update(ctx context.Context, u ledger.Update) (o ledger.Object, err error) {
+	err = db.write(ctx, "update "+u.Bucket+"/"+u.Key, func(t *tx) error {
+		o, err = t.update(u)
+		return err
+	})
+	return o, err
+}
+
+func (t *tx) update(u ledger.Update) (ledger.Object, error) {
+	b, rules, err := t.holdKey(u.Bucket, u.Key)
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	o, err := t.holdObject(b, u.Key)
+	switch {
+	case err != nil:
+		return ledger.Object{}, err
+	case o == nil:
+		return ledger.Object{}, lethe.ErrNoSuchKey
+	}
+	if err := t.mayUpdate(u, b, o); err != nil {
+		return ledger.Object{}, err
+	}
+	if err := t.recordOnce(u.Op, "update", o.ID); err != nil {
+		return ledger.Object{}, err
+	}
+	was := *o
+	if err := u.Apply(o, b, t.now); err != nil {
+		return ledger.Object{}, err
+	}
+	if u.Shortens(was.TTLAt, o.TTLAt) {
+		if err := t.refuseHeld(b, o.Key); err != nil {
+			return ledger.Object{}, err
+		}
+	}
+	o.ApplyRules(rules)
+	err = t.must(1, lethe.ErrNoSuchKey, updateObject, b.ID, o.Key, o.ID,
+		sqldb.JSON(o.Attrs), encodeTags(o.Tags), o.ModifiedAt, o.TTLAt,
+		o.RuleAt, o.RuleNumber, nullTime(o.DueAt()))
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	return *o, t.supersede(b.ID, o.Key)
+}
+
+// mayUpdate says whether an object may be changed as asked. One past its time is
+// absent, unless a hold keeps it: it is seen again with a new time to live. What
+// clients sent with the object is part of it, and held with it.
+func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {
+	if o.VisibleAt(t.now) && u.Attrs == nil {
+		return nil
+	}
+	held := t.refuseHeld(b, o.Key)
+	switch {
+	case held != nil && !errors.Is(held, lethe.ErrHeld):
+		return held
+	case !o.VisibleAt(t.now) && (held == nil || u.TTL == nil):
+		return lethe.ErrNoSuchKey
+	case u.Attrs != nil:
+		return held
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package adoptsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lethe-storage/lethe/adopt"
+	"github.com/lethe-storage/lethe/adopt/memadopt"
+	"github.com/lethe-storage/lethe/blob"
+)
+
+// kept stands before the keys of objects in the keys of their copies.
+const kept = "kept/"
+
+// retention is how long copies are kept: longer than from an upload to its commit, and
+// than until no delete can take effect any more.
+func (w *world) retention() time.Duration { return w.grace.LongestWrite + 2*w.grace.Late }
+
+// tend is a worker that looks at the quarantine all the time.
+func tend(a *actor) {
+	routines := a.w.routines()
+	for {
+		a.pass(routines[len(routines)-1])
+		a.sleep(a.between(0, time.Minute))
+	}
+}
+
+var copyFaults = []Fault{notDone, undone, doneError, late, lateCrash, lastMoment, short, crashBefore, crashAfter, stall, stall}
+
+// quarantine is what a worker moves objects with.
+func (w *world) quarantine(events *adopt.Events) *adopt.Quarantine {
+	return &adopt.Quarantine{
+		Collection: "pastes", Prefix: prefix, Into: kept, Rows: moves{w, w.db.Quarantine()}, Grace: w.grace, Retention: w.retention(),
+		Objects: shelf{w.objects(), prefix}, Copies: shelf{w.objects(), kept}, Batch: batch, Boot: w, Events: events,
+	}
+}
+
+// moves is the record of the quarantine as workers see it.
+type moves struct {
+	w  *world
+	db memadopt.Quarantine
+}
+
+func (m moves) Begin(ctx context.Context, found []adopt.Sighting, late time.Duration) (adopt.Begun, error) {
+	return write(m.w, "begin-move", fmt.Sprint(found), func() (adopt.Begun, error) { return m.db.Begin(ctx, found, late) })
+}
+
+func (m moves) Moved(ctx context.Context, fence int64, keys []string, g adopt.Terms) ([]string, error) {
+	return write(m.w, "moved", fmt.Sprint(fence, keys), func() ([]string, error) { return m.db.Moved(ctx, fence, keys, g) })
+}
+
+func (m moves) Held(ctx context.Context, after string, limit int) (adopt.QuarantinePage, error) {
+	return read(m.w, "held", after, func() (adopt.QuarantinePage, error) { return m.db.Held(ctx, after, limit) })
+}
+
+func (m moves) Claim(ctx context.Context, c adopt.Custody) (fence int64, keys []string, err error) {
+	keys, err = write(m.w, "claim-held", fmt.Sprint(c.For, c.Keys), func() (claimed []string, err error) {
+		fence, claimed, err = m.db.Claim(ctx, c)
+		return claimed, err
+	})
+	return fence, keys, err
+}
+
+func (m moves) End(ctx context.Context, fence int64, keys []string, how adopt.Ending) ([]string, error) {
+	return write(m.w, "end-held", fmt.Sprint(fence, how, keys), func() ([]string, error) { return m.db.End(ctx, fence, keys, how) })
+}
+
+func (m moves) Uploading(ctx context.Context, u adopt.Upload) (bool, error) {
+	return write(m.w, "uploading", fmt.Sprint(u), func() (bool, error) { return m.db.Uploading(ctx, u) })
+}
+
+func (m moves) Unfinished(ctx context.Context, after adopt.Upload, limit int) ([]adopt.Upload, error) {
+	return m.db.Unfinished(ctx, after, limit)
+}
+
+func (m moves) Aborted(ctx context.Context, u adopt.Upload) error {
+	_, err := write(m.w, "aborted", fmt.Sprint(u), func() (struct{}, error) { return struct{}{}, m.db.Aborted(ctx, u) })
+	return err
+}
+
+func (m moves) Want(ctx context.Context, key string) (bool, error) { return m.db.Want(ctx, key) }
+
+func (m moves) InQuarantine(ctx context.Context) (adopt.Backlog, error) {
+	return m.db.InQuarantine(ctx)
+}
+
+// shelf is the bucket below a prefix. What was sent takes effect within Late, or never.
+type shelf struct {
+	bucket
+	at string
+}
+
+var _ adopt.CopyStore = shelf{}
+
+func (s shelf) StatForeign(_ context.Context, key string) (blob.ForeignInfo, error) {
+	if s.w.arrive("stat", s.at+key, readFaults) == notDone {
+		return blob.ForeignInfo{}, fmt.Errorf("sim: stat: %w", blob.ErrDown)
+	}
+	data, ok := s.w.objs.Bytes(s.at + key)
+	if !ok {
+		return blob.ForeignInfo{}, fmt.Errorf("sim: stat %s: %w", key, blob.ErrNotExist)
+	}
+	return blob.ForeignInfo{
+		Info: blob.Info{Key: key, Size: int64(len(data)), ModTime: s.w.now}, Tag: fmt.Sprint(s.w.oracle.put[s.at+key]), MD5: string(data),
+	}, nil
+}
+
+func (s shelf) OpenForeign(context.Context, blob.ForeignInfo) (io.ReadCloser, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// CopyForeign copies as a service does that looks at conditions when it copies. A broken
+// one, with short, keeps the half of it for the whole.
+func (s shelf) CopyForeign(ctx context.Context, from blob.Foreign, seen blob.ForeignInfo, key string, fresh bool) error {
+	source, w := from.(shelf), s.w
+	faults := copyFaults
+	if s.at == prefix {
+		faults = without(faults, short)
+	}
+	fault := w.arrive("copy", s.at+key, faults)
+	if a := w.cur; fault == lastMoment {
+		a.onTime = true
+		a.sleep(w.grace.Late/3 - time.Second)
+		a.onTime = false
+	}
+	if err := blob.Check(ctx); err != nil {
+		return fmt.Errorf("sim: copy: %w: %w", err, blob.ErrNotDone)
+	}
+	half := fault == short
+	apply := func() error { return s.copied(source.at+seen.Key, seen.Tag, key, fresh, half) }
+	unknown := fmt.Errorf("sim: copy: %w", blob.ErrUnknown)
+	switch fault {
+	case notDone:
+		return fmt.Errorf("sim: copy: %w: %w", blob.ErrDown, blob.ErrNotDone)
+	case undone:
+		return unknown
+	case late, lateCrash, lastMoment:
+		w.later("copy", []string{s.at + key}, w.grace.Late, func() { _ = apply() })
+		if fault != late {
+			w.cur.dies()
+		}
+		return unknown
+	}
+	err := apply()
+	switch fault {
+	case crashAfter:
+		w.cur.dies()
+	case doneError:
+		return unknown
+	}
+	return err
+}
+
+// copied is the effect of a copy.
+func (s shelf) copied(source, tag, key string, fresh, half bool) error {
+	w, name := s.w, s.at+key
+	data, ok := w.objs.Bytes(source)
+	old, there := w.objs.Bytes(name)
+	switch {
+	case !ok:
+		return fmt.Errorf("sim: copy %s: %w: %w", source, blob.ErrNotExist, blob.ErrNotDone)
+	case fmt.Sprint(w.oracle.put[source]) != tag:
+		return fmt.Errorf("sim: copy %s: %w: %w", source, blob.ErrChanged, blob.ErrNotDone)
+	case there && fresh:
+		return fmt.Errorf("sim: copy to %s: %w", name, blob.ErrExist)
+	case there && s.at == prefix:
+		w.fail(fmt.Errorf("%s was overwritten by its copy; it held %q", name, old))
+	}
+	if half {
+		data = data[:len(data)/2]
+	}
+	w.objs.Set(name, data)
+	w.oracle.put[name] = w.oracle.put[source]
+	w.counts["copied to "+s.at]++
+	w.check("copy")
+	return nil
+}
+
+var purgeFaults = []Fault{notDone, undone, doneError, late, lateCrash, crashBefore, crashAfter, stall}
+
+// Delete deletes objects as a bucket does, and copies.
+func (s shelf) Delete(ctx context.Context, keys []string) ([]blob.Result, error) {
+	if s.at == prefix {
+		return s.bucket.Delete(ctx, keys)
+	}
+	fault := s.w.arrive("purge", strings.Join(keys, " "), purgeFaults)
+	if err := blob.Check(ctx); err != nil {
+		return nil, fmt.Errorf("sim: purge: %w: %w", err, blob.ErrNotDone)
+	}
+	lose := func() {
+		for _, k := range keys {
+			s.w.objs.Lose(s.at + k)
+		}
+		s.w.check("purge")
+	}
+	unknown := fmt.Errorf("sim: purge: %w", blob.ErrUnknown)
+	switch fault {
+	case notDone:
+		return nil, fmt.Errorf("sim: purge: %w: %w", blob.ErrDown, blob.ErrNotDone)
+	case undone:
+		return nil, unknown
+	case late, lateCrash:
+		s.w.later("purge", keys, s.w.grace.Late, lose)
+		if fault == lateCrash {
+			s.w.cur.dies()
+		}
+		return nil, unknown
+	}
+	lose()
+	switch fault {
+	case crashAfter:
+		s.w.cur.dies()
+	case doneError:
+		return nil, unknown
+	}
+	return s.answer(keys, len(keys), len(keys), nil), nil
+}
+
+// inQuarantine reports whether the bytes of a content lie in quarantine, on record.
+func (o *oracle) inQuarantine(c memadopt.Content) bool {
+	data, ok := o.w.objs.Bytes(kept + c.Object)
+	return ok && string(data) == c.Key && slices.ContainsFunc(o.w.db.Snapshot().Moved, func(q memadopt.Quarantined) bool { return q.Key == c.Object })
+}
+
+// emptied: what is referred to lies in its place, and nothing is kept for ever.
+func (o *oracle) emptied(s memadopt.Snapshot) error {
+	for _, q := range s.Moved {
+		return fmt.Errorf("object %s is still in quarantine, in state %d", q.Key, q.State)
+	}
+	for _, key := range o.w.objs.Keys() {
+		if strings.HasPrefix(key, kept) {
+			return fmt.Errorf("the copy %s is still there, and nothing knows of it", key)
+		}
+	}
+	for _, r := range s.Rows {
+		if r.Status == memadopt.Deleted {
+			continue
+		}
+		if data, ok := o.w.objs.Bytes(prefix + r.Content); !ok || string(data) != r.Content {
+			return fmt.Errorf("paste %s refers to content %s, which was not copied back", r.Key, r.Content)
+		}
+	}
+	return nil
+}
+
+// reuse refers to a content without an upload, because it is known.
+func reuse(a *actor) {
+	key, c, end := a.paste(), a.content(), a.ending()
+	_, err := write(a.w, "reuse", c.Key, func() (struct{}, error) {
+		if !slices.ContainsFunc(a.w.db.Snapshot().Contents, func(x memadopt.Content) bool { return x.Key == c.Key }) {
+			return struct{}{}, errGaveUp
+		}
+		return struct{}{}, a.w.create(key, c, end)
+	})
+	a.w.note("%s: reuse %s: %v", a.name, c.Key, err)
+}
