@@ -28,7 +28,7 @@ func onPage(page string) map[string][]string {
 // TestSchemaPage: the page describes every table and view, and none that is not there;
 // what it says of columns is about columns that are there.
 func TestSchemaPage(t *testing.T) {
-	text, err := os.ReadFile("schema.md")
+	text, err := os.ReadFile("../schema.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestMutants takes each lock and each second look away: a pair has to show that it is
 // missing, or it stands there why none can.
-func TestMutants(t *testing.T) { stepwise.TestMutants(t, "../../..", mutants(), meetings()) }
+func TestMutants(t *testing.T) { stepwise.TestMutants(t, "../..", mutants(), meetings()) }
 
 // mutant is sqladopt, or a guard, without a lock or a second look.
 type mutant struct {

@@ -48,7 +48,7 @@ var decayMutants = []mutant{
 		file: "ledger/memledger/uploads.go", old: "	return b == nil || !b.Suspect\n", new: "	return b == nil || !b.Suspect || b.UploadID != \"\"\n",
 	}, {
 		name: "decay: an old part takes an older copy's place", rule: "17: beside one that was verified within the trust window", within: 4000, known: 697, in: sim.Decaying | sim.Composed,
-		file: "ledger/sqlledger/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
+		file: "ledger/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
 		elsewhere: map[string][]edit{"test/sim/held.go": {{"(old.State == lethe.Pending || b.CreatedAt > lately)", "(old.State == lethe.Pending || b.CreatedAt > lately || len(o.last) > 0)"}}},
 	},
 }

@@ -21,10 +21,10 @@ var placementMutants = []mutant{
 		file: "ledger/memledger/contents.go", old: "	return max(b.CreatedAt, b.VerifiedAt) > max(since, b.backend.trustedSince)", new: "	return since > 0",
 	}, {
 		name: "an old part takes an older copy's place", rule: "17: beside one that was verified within the trust window", within: 8000,
-		file: "ledger/sqlledger/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
+		file: "ledger/trust.go", old: "		if b.CreatedAt <= r.Since {", new: "		if false {",
 	}, {
 		name: "what was uploaded goes beside a copy that nobody has read lately", rule: "17: what was just uploaded takes the older copy's place", within: 500,
-		file: "ledger/sqlledger/trust.go", old: "		case b.Replica == r.Replica:\n			added[b.Segment] = b", new: "		case b.Replica != r.Replica:\n			added[b.Segment] = b",
+		file: "ledger/trust.go", old: "		case b.Replica == r.Replica:\n			added[b.Segment] = b", new: "		case b.Replica != r.Replica:\n			added[b.Segment] = b",
 	}, {
 		name: "a copy is committed though its content died", rule: "4: all blobs die with the last reference, pending replicas included", within: 20000, in: sim.Placed,
 		file: "ledger/memledger/placecopy.go",

@@ -16,7 +16,7 @@ var receiptMutants = []mutant{
 		file: "ledger/sqlledger/receipts.go", old: "		if g.reason != \"\" {", new: "		if g.reason == \"never\" {",
 	}, {
 		name: "bytes that are gone leave no receipt", rule: "a receipt for all that goes", within: 500, sqlite: true,
-		file: "ledger/sqlledger/receipts.go", old: "func (t *tx) goneBytes(b Blob, how string) {\n	if t.db.o.NoReceipts {", new: "func (t *tx) goneBytes(b Blob, how string) {\n	if true {",
+		file: "ledger/sqlledger/receipts.go", old: "func (t *tx) goneBytes(b ledger.Blob, how string) {\n	if t.db.o.NoReceipts {", new: "func (t *tx) goneBytes(b ledger.Blob, how string) {\n	if true {",
 	}, {
 		name: "what is moved to the trash has a receipt already", rule: "nothing that is here has a receipt", within: 1000, sqlite: true,
 		file: "ledger/sqlledger/objectrow.go", old: "		return t.bin(b, o, reason)\n",

@@ -20,7 +20,7 @@ var reconcileMutants = []mutant{
 		file: "reclaim/reconcile/judge.go", old: "		case known && there == w.backend:\n", new: "		case known && there == \"\":\n",
 	}, {
 		name: "reconcile: condemned orphans are in no books", rule: "the books are exact at every commit", within: 2000, in: sim.Reconciled, sqlite: true,
-		file: "ledger/sqlledger/orphans.go", old: "		t.counts.move(Move{b.Backend, 0, lethe.Condemned, lethe.ReasonOrphan, 1, b.Size})\n", new: "		_ = b\n",
+		file: "ledger/sqlledger/orphans.go", old: "		t.counts.move(ledger.Move{Backend: b.Backend, From: 0, To: lethe.Condemned, Reason: lethe.ReasonOrphan, Blobs: 1, Bytes: b.Size})\n", new: "		_ = b\n",
 	}, {
 		name: "reconcile: orphans are forgotten where they were found", rule: "a dead byte never stays", within: 2000, in: sim.Reconciled,
 		file: "reclaim/reconcile/walk.go", old: "	return true, w.save(ctx, w.condemn())\n}\n\n// folders compares", new: "	return true, w.save(ctx, w.finish)\n}\n\n// folders compares",

@@ -7,13 +7,13 @@ var ruleMutants = []mutant{
 		file: "ledger/sqlledger/restamp.go", old: "if d.byRule() && s.rules[d.Bucket].rules.InForce(d.rule) == nil {", new: "if false {",
 	}, {
 		name: "a retagged object keeps its old end", rule: "stamped when written or retagged", within: 4000, sqlite: true,
-		file: "ledger/sqlledger/update.go", old: "	o.stamp(rules)\n", new: "	_ = rules\n",
+		file: "ledger/sqlledger/update.go", old: "	o.ApplyRules(rules)\n", new: "	_ = rules\n",
 	}, {
 		name: "stamping anew overwrites the client's time to live", rule: "stamped apart from the client's own", within: 4000, sqlite: true,
 		file: "ledger/sqlledger/restamp.go", old: "UPDATE objects SET rule_at = t.rule_at,", new: "UPDATE objects SET ttl_at = t.rule_at, rule_at = t.rule_at,",
 	}, {
 		name: "a restored object has the end that it had", rule: "stamped when written", within: 8000, known: 51, sqlite: true,
-		file: "ledger/sqlledger/trash.go", old: "	o.stamp(rules)\n", new: "	_ = rules\n",
+		file: "ledger/sqlledger/trash.go", old: "	o.ApplyRules(rules)\n", new: "	_ = rules\n",
 	}, {
 		name: "stamping anew ends with its first batch", rule: "until no older stamp is left", within: 8000, known: 248, sqlite: true,
 		file: "ledger/sqlledger/restamp.go", old: "out.Bucket, out.Seen, out.Done = b.name, len(list), int64(len(list)) < limit",

@@ -124,7 +124,7 @@ var mutants = []mutant{
 		also: []edit{{"			AND due_at IS NOT NULL AND due_at <= ?2\n", "			AND due_at IS NOT NULL AND due_at <= ?2 + 600000000\n"}},
 	}, {
 		name: "expired objects stay visible", rule: "hidden at once when its ttl_at has passed", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/resolve.go", old: "|| !out.Object.visible(t.now) {", new: "{",
+		file: "ledger/sqlledger/resolve.go", old: "|| !out.Object.VisibleAt(t.now) {", new: "{",
 	}, {
 		name: "a reaped intent is due at once", rule: "9: its bytes may still land", within: 2000, known: 871, sqlite: true,
 		file: "ledger/sqlledger/condemn.go", old: "	if d.late || d.silent {", new: "	if d.late {",
@@ -140,10 +140,10 @@ var mutants = []mutant{
 		file: "ledger/sqlledger/commit.go", old: "	if err := c.If.Holds(w.seen()); err != nil {\n		return nil, err\n	}", new: "",
 	}, {
 		name: "counters forget the dead letters", rule: "the books are exact at every commit", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "		p.t.counts.move(Move{row.backend, lethe.Condemned, lethe.Dead, moveAttempts, 1, row.size})", new: "",
+		file: "ledger/sqlledger/settle.go", old: "		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})", new: "",
 	}, {
 		name: "counters forget what is gone", rule: "the books are exact at every commit", within: 2000, sqlite: true,
-		file: "ledger/sqlledger/settle.go", old: "	p.t.counts.move(Move{row.backend, lethe.Condemned, 0, moveConfirmed, 1, row.size})", new: "",
+		file: "ledger/sqlledger/settle.go", old: "	p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: 0, Reason: moveConfirmed, Blobs: 1, Bytes: row.size})", new: "",
 	}, {
 		name: "duplicates are not condemned", rule: "2: one commit", within: 100, sqlite: true,
 		file: "ledger/sqlledger/commit.go", old: "		if err := w.t.condemnDuplicates(w.c.Blobs, fence); err != nil {\n			return err\n		}", new: "",
