@@ -44,7 +44,10 @@ func twoFronts(t *testing.T) (w *world, keys func(id string, buckets ...string) 
 // nothing.
 func (c atInstances) read(t *testing.T, instance int, bucket, key string) string {
 	t.Helper()
-	_, err := c[instance].GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
+	out, err := c[instance].GetObject(context.Background(), &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err == nil {
+		out.Body.Close() // else its connection counts for the address
+	}
 	var known smithy.APIError
 	if err != nil && !errors.As(err, &known) {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (c *cli) listSettings(prefix string) error {
 			continue
 		}
 		if k.Section != section && k.Section != "" {
-			fmt.Fprintf(&b, "# %s\n\n", strings.ReplaceAll(k.Section, "\n", "\n# "))
+			b.WriteString("# " + strings.ReplaceAll(k.Section, "\n", "\n# ") + "\n\n")
 		}
 		section = k.Section
 		facts := k.Type
@@ -82,7 +82,7 @@ func (c *cli) listSettings(prefix string) error {
 		if k.Env != "" {
 			facts += ", " + k.Env
 		}
-		fmt.Fprintf(&b, "%s (%s)\n    %s\n\n", k.Path, facts, strings.ReplaceAll(k.Doc, "\n", "\n    "))
+		b.WriteString(k.Path + " (" + facts + ")\n    " + strings.ReplaceAll(k.Doc, "\n", "\n    ") + "\n\n")
 	}
 	if b.Len() == 0 {
 		return fmt.Errorf("no setting begins with %q; \"lethe config settings\" lists all of them", prefix)
