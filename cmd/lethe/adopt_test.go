@@ -294,7 +294,9 @@ func TestKeysThatDoNotFit(t *testing.T) {
 			if code, out := a.run("check", a.file); code != exitProblems || !strings.Contains(out, c.want) {
 				t.Errorf("exit code %d, want %q:\n%s", code, c.want, out)
 			}
-			a.ok(nil, "run", a.file, "--once")
+			if code, out := a.run("run", a.file, "--once"); code != 1 || !strings.Contains(out, "not worked on") {
+				t.Errorf("a run that works on nothing: exit code %d\n%s", code, out)
+			}
 			if n := a.count(pastesLeft); n != 1 {
 				t.Errorf("%d pastes are left, want 1", n)
 			}

@@ -33,7 +33,7 @@ func TestAdoptAlerts(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(adoptAlertRules)), &file); err != nil {
 		t.Fatal(err)
 	}
-	tests, book, metrics := read(adoptAlertTests), read("../../docs/adopting-operate.md"), read("app/adoption/metrics.go")
+	tests, book, metrics := read(adoptAlertTests), read("../../docs/adopting-operate.md"), read("../../internal/app/adoption/metrics.go")
 	if len(file.Groups) != 1 || len(file.Groups[0].Rules) == 0 {
 		t.Fatal("there are no rules")
 	}

@@ -29,7 +29,7 @@ func TestAdoptReceipts(t *testing.T) {
 	out := a.ok([]string{"the chain is intact: 2 receipts in 1 segment", "head 1:"}, "receipts", "verify", a.file)
 	_, head, _ := strings.Cut(strings.TrimSpace(out), "head ")
 	a.ok(nil, "receipts", "verify", a.file, "--head", head, "--json")
-	if code, out := a.run("receipts", "list", a.file, "--collection", "pasts"); code == 0 || !strings.Contains(out, `no collection "pasts" is described`) {
+	if code, out := a.run("receipts", "list", a.file, "--collection", "pasts"); code == 0 || !strings.Contains(out, `no collection "pasts", and no receipt`) {
 		t.Errorf("a collection that is misspelled: exit code %d\n%s", code, out)
 	}
 	a.ok([]string{`"kind":"row"`, `"collection":"pastes"`, `"key":"` + p.Code + `"`}, "receipts", "export", a.file, "--collection", "pastes")

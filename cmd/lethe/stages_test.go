@@ -64,21 +64,21 @@ func eachLiteral(t *testing.T, folder string, fn func(*ast.CompositeLit)) {
 func stages(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
-	source, err := os.ReadFile("app/lost.go")
+	source, err := os.ReadFile("../../internal/app/lost.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, ok := strings.Cut(string(source), "var stages = map[string]string{")
 	list, _, _ = strings.Cut(list, "\n}")
 	if !ok {
-		t.Fatal("app/lost.go has no list of stages")
+		t.Fatal("../../internal/app/lost.go has no list of stages")
 	}
 	for pair := range strings.SplitSeq(list, ",") {
 		if _, name, ok := strings.Cut(pair, ": "); ok {
 			found[strings.Trim(name, `"`)] = true
 		}
 	}
-	for folder, types := range map[string][]string{"../../object": {"Unrecorded"}, "app": {"lost"}} {
+	for folder, types := range map[string][]string{"../../object": {"Unrecorded"}, "../../internal/app": {"lost"}} {
 		eachLiteral(t, folder, func(c *ast.CompositeLit) {
 			if !slices.Contains(types, typeName(c.Type)) {
 				return
@@ -125,13 +125,13 @@ func TestStagesAreExplained(t *testing.T) {
 	if reasons := rows(section, "reason"); !slices.Equal(reasons, want) {
 		t.Errorf("the runbook explains the reasons %q, want %q", reasons, want)
 	}
-	source, err := os.ReadFile("app/outcome.go")
+	source, err := os.ReadFile("../../internal/app/outcome.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range want {
 		if !strings.Contains(string(source), strconv.Quote(name)) {
-			t.Errorf("app/outcome.go has no outcome %q", name)
+			t.Errorf("../../internal/app/outcome.go has no outcome %q", name)
 		}
 	}
 }

@@ -52,7 +52,7 @@ var Rules = []Rule{
 	{"parses", Parses},
 	{"gofmt", Format},
 	{"function length", FunctionLength},
-	{"median function length", MedianLength},
+	{"homonyms", Homonyms},
 	{"file length", FileLength},
 	{"interface size", InterfaceSize},
 	{"parameters", Parameters},

@@ -22,8 +22,6 @@ func TestModule(t *testing.T) {
 			}
 		})
 	}
-	median, n := Median(files)
-	t.Logf("%d functions outside of tests, median length %d lines", n, median)
 }
 
 // TestLoadLeavesOutWhatIsNotSource builds a small tree and reads it.

@@ -1,6 +1,7 @@
 package house
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -77,21 +78,27 @@ func sizeSamples() map[string][]sample {
 			one("literal outside of functions", head+"var v = "+strings.Replace(body(61), "f()", "()", 1), 1),
 			{"tests too", map[string]string{"object/x_test.go": head + body(61)}, 1},
 		},
-		"median function length": {
-			one("ten", head+body(10), 0),
-			one("eleven", head+body(11), 1),
-			{"tests do not count", map[string]string{"object/x_test.go": head + body(30)}, 0},
-			{"nothing at all", map[string]string{"README.md": "x"}, 0},
+		"homonyms": {
+			{"five", exporting("Thing", 5), 0},
+			{"six", exporting("Thing", 6), 1},
+			{"an idiom", exporting("Options", 6), 0},
+			{"not exported", exporting("thing", 6), 0},
 		},
 		"file length": {
 			one("500 lines", head+strings.Repeat("\n", 498), 0),
 			one("501 lines", head+strings.Repeat("\n", 499), 1),
 		},
 		"interface size": {
-			one("five", head+"type I interface{ A(); B(); C(); D(); E() }", 0),
-			one("six", head+"type I interface{ A(); B(); C(); D(); E(); F() }", 1),
-			one("embedded ones do not count", head+"type I interface{ A(); B(); C(); D(); E(); J; K }", 0),
-			one("without a name", head+"var v interface{ A(); B(); C(); D(); E(); F() }", 1),
+			one("six", head+"type I interface{ A(); B(); C(); D(); E(); F() }", 0),
+			one("seven", head+"type I interface{ A(); B(); C(); D(); E(); F(); G() }", 1),
+			one("twelve with what it embeds", head+embedding(""), 0),
+			one("thirteen", head+embedding("K; "), 1),
+			{"of another package", map[string]string{
+				"object/x.go": "package x\n\nimport \"" + Module + "/ledger\"\n\ntype I interface{ A(); B(); ledger.J }\n",
+				"ledger/j.go": "package ledger\n\ntype J interface{ K; L }\ntype K interface{ C(); D(); E(); F(); G(); H() }\ntype L interface{ N(); O(); P(); Q(); R() }\n",
+			}, 1},
+			{"equipment may", map[string]string{"test/sim/x.go": head + embedding("K; ")}, 0},
+			one("without a name", head+"var v interface{ A(); B(); C(); D(); E(); F(); G() }", 1),
 		},
 		"parameters": {
 			one("five and a receiver", head+"func (t T) f(a, b int, c, d string, e bool) {}", 0),
@@ -101,6 +108,21 @@ func sizeSamples() map[string][]sample {
 			one("results do not count", head+"func f() (a, b, c, d, e, f int) { return }", 0),
 		},
 	}
+}
+
+// embedding declares an interface of six methods that embeds another of six, and more.
+func embedding(more string) string {
+	return "type J interface{ A(); B(); C(); D(); E(); F() }\ntype K interface{ M() }\n" +
+		"type I interface{ J; " + more + "G(); H(); I(); J(); K(); L() }"
+}
+
+// exporting are so many packages with a type of that name.
+func exporting(name string, n int) map[string]string {
+	out := map[string]string{}
+	for i := range n {
+		out[fmt.Sprintf("internal/p%d/x.go", i)] = "package x\n\ntype " + name + " struct{}\n"
+	}
+	return out
 }
 
 func docSamples() map[string][]sample {

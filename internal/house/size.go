@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"slices"
 )
 
 // The limits of size.
 const (
 	MaxFunctionLines    = 60
-	MaxMedianLines      = 10
 	MaxFileLines        = 500
-	MaxInterfaceMethods = 5
+	MaxInterfaceMethods = 6  // of its own
+	MaxMethodSet        = 12 // with what it embeds
 	MaxParameters       = 5
 )
 
@@ -58,35 +57,6 @@ func FunctionLength(files []*File) []Finding {
 	return out
 }
 
-// Median returns the median length in lines of the functions outside of tests,
-// and how many there are.
-func Median(files []*File) (median, n int) {
-	var lengths []int
-	for _, f := range goFiles(files) {
-		if f.IsTest() {
-			continue
-		}
-		for _, fn := range functions(f) {
-			lengths = append(lengths, fn.lines)
-		}
-	}
-	if len(lengths) == 0 {
-		return 0, 0
-	}
-	slices.Sort(lengths)
-	return lengths[len(lengths)/2], len(lengths)
-}
-
-// MedianLength reports a median function length above MaxMedianLines.
-func MedianLength(files []*File) []Finding {
-	median, n := Median(files)
-	if median <= MaxMedianLines {
-		return nil
-	}
-	return []Finding{{"go.mod", 1, fmt.Sprintf("the median of %d functions outside of tests is %d lines, at most %d: split the long ones",
-		n, median, MaxMedianLines)}}
-}
-
 // FileLength reports Go files of more than MaxFileLines lines.
 func FileLength(files []*File) []Finding {
 	var out []Finding
@@ -94,30 +64,6 @@ func FileLength(files []*File) []Finding {
 		if n := bytes.Count(f.Src, []byte("\n")); n > MaxFileLines {
 			out = append(out, Finding{f.Path, n, fmt.Sprintf("%d lines, at most %d: split the file by subject", n, MaxFileLines)})
 		}
-	}
-	return out
-}
-
-// InterfaceSize reports interfaces of more than MaxInterfaceMethods methods of
-// their own; what they embed does not count.
-func InterfaceSize(files []*File) []Finding {
-	var out []Finding
-	for _, f := range goFiles(files) {
-		ast.Inspect(f.Go, func(n ast.Node) bool {
-			it, ok := n.(*ast.InterfaceType)
-			if !ok {
-				return true
-			}
-			own := 0
-			for _, m := range it.Methods.List {
-				own += len(m.Names)
-			}
-			if own > MaxInterfaceMethods {
-				out = append(out, f.at(n, "interface with %d methods, at most %d: keep what the caller needs, make the rest optional abilities or compose",
-					own, MaxInterfaceMethods))
-			}
-			return true
-		})
 	}
 	return out
 }
