@@ -69,6 +69,7 @@ var Rules = []Rule{
 	{"file names", FileNames},
 	{"words", Words},
 	{"links", Links},
+	{"page size", PageSize},
 }
 
 // NewFile makes a File; Go sources outside testdata folders are parsed.

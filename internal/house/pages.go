@@ -1,6 +1,7 @@
 package house
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -33,6 +34,31 @@ func Links(files []*File) []Finding {
 		} else if f.Dir() != "internal/house" {
 			out = append(out, l.dead(f, string(f.Src), pageName, ".")...)
 		}
+	}
+	return out
+}
+
+const (
+	pageBytes = 14 << 10  // ten minutes of reading
+	docsBytes = 200 << 10 // all pages together
+)
+
+// PageSize reports pages below docs that are longer than ten minutes take to read, and
+// pages that are too much together.
+func PageSize(files []*File) []Finding {
+	var out []Finding
+	all := 0
+	for _, f := range files {
+		if !isPage(f) || !strings.HasPrefix(f.Path, "docs/") {
+			continue
+		}
+		all += len(f.Src)
+		if n := len(f.Src); n > pageBytes {
+			out = append(out, Finding{f.Path, 1, fmt.Sprintf("has %d bytes, more than %d: say less, or leave lists to the program", n, pageBytes)})
+		}
+	}
+	if all > docsBytes {
+		out = append(out, Finding{"docs", 1, fmt.Sprintf("has %d bytes of pages, more than %d: say less", all, docsBytes)})
 	}
 	return out
 }

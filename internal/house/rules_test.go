@@ -275,6 +275,12 @@ func textSamples() map[string][]sample {
 				"docs/a.md": "# A\n", "x/x.yaml": "# docs/a.md docs/a.md#a\n", "x/x.go": "package x\n\n// See docs/a.md#b and docs/b.md.\n",
 			}, 2},
 		},
+		"page size": {
+			text("a page", strings.Repeat("x", pageBytes), 0),
+			text("a long page", strings.Repeat("x", pageBytes+1), 1),
+			{"elsewhere", map[string]string{"README.md": strings.Repeat("x", 2*pageBytes), "docs/x.yaml": strings.Repeat("x", 2*docsBytes)}, 0},
+			{"long together", manyPages(docsBytes/pageBytes + 1), 1},
+		},
 		"words": {
 			text("path", "see /wo"+"rk/main\n", 1),
 			text("path alone", "see `/wo"+"rk`\n", 1),
@@ -286,4 +292,13 @@ func textSamples() map[string][]sample {
 			one("in Go too", "package x\n\n// From /wo"+"rk/main.\nvar a int\n", 1),
 		},
 	}
+}
+
+// manyPages are n pages, none of them too long.
+func manyPages(n int) map[string]string {
+	pages := map[string]string{}
+	for i := range n {
+		pages[fmt.Sprintf("docs/%d.md", i)] = strings.Repeat("x", pageBytes)
+	}
+	return pages
 }
