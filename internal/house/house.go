@@ -70,6 +70,7 @@ var Rules = []Rule{
 	{"words", Words},
 	{"links", Links},
 	{"page size", PageSize},
+	{"architecture", Architecture},
 }
 
 // NewFile makes a File; Go sources outside testdata folders are parsed.

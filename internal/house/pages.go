@@ -39,8 +39,8 @@ func Links(files []*File) []Finding {
 }
 
 const (
-	pageBytes = 14 << 10  // ten minutes of reading
-	docsBytes = 200 << 10 // all pages together
+	pageBytes = 14 << 10 // ten minutes of reading
+	docsBytes = 200_000  // all pages together
 )
 
 // PageSize reports pages below docs that are longer than ten minutes take to read, and
@@ -98,6 +98,11 @@ func isPage(f *File) bool { return path.Ext(f.Path) == ".md" }
 
 // withoutCode blanks blocks between fences and code within lines, and keeps the lines.
 func withoutCode(text string) string {
+	return codeSpan.ReplaceAllString(withoutFences(text), "")
+}
+
+// withoutFences blanks blocks between fences, and keeps the lines.
+func withoutFences(text string) string {
 	fenced := false
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -105,8 +110,6 @@ func withoutCode(text string) string {
 			fenced, lines[i] = !fenced, ""
 		} else if fenced {
 			lines[i] = ""
-		} else {
-			lines[i] = codeSpan.ReplaceAllString(line, "")
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -281,6 +281,17 @@ func textSamples() map[string][]sample {
 			{"elsewhere", map[string]string{"README.md": strings.Repeat("x", 2*pageBytes), "docs/x.yaml": strings.Repeat("x", 2*docsBytes)}, 0},
 			{"long together", manyPages(docsBytes/pageBytes + 1), 1},
 		},
+		"architecture": {
+			{"what exists", map[string]string{
+				"object/x.go":     "package object\n\ntype Store struct{ Cache int }\n\nfunc (s *Store) Put() {}\n\ntype L interface{ Get() }\n\nvar small = 1\n",
+				"ARCHITECTURE.md": "`object` `object/x.go` `Store` `object.Store.Put` `Store.Cache` `L.Get` (`object/x.go`) `small`, not `make test`\n```\n`x`\n```\n",
+			}, 0},
+			{"what does not", map[string]string{
+				"object/x.go": "package object\n\nfunc Put() { var Local int; _ = Local }\n", "object/y.go": "package object\n",
+				"ARCHITECTURE.md": "`object/z.go` `Get` `Local` `Store.Put` `Put` (`object/y.go`) and `Put`\n(`object/z.go`)\n",
+			}, 6},
+			{"elsewhere", map[string]string{"README.md": "`Get`\n"}, 0},
+		},
 		"words": {
 			text("path", "see /wo"+"rk/main\n", 1),
 			text("path alone", "see `/wo"+"rk`\n", 1),
