@@ -54,9 +54,6 @@ func TestAdoptAlerts(t *testing.T) {
 			if !strings.Contains(metrics, `desc("`+name[1]+`"`) {
 				t.Errorf("%q asks for %s, which is not exported", by, name[0])
 			}
-			if !strings.Contains(book, "`"+name[1]+"`") {
-				t.Errorf("%s is not documented", name[0])
-			}
 		}
 	}
 	if exported < 20 {
