@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// choose finds the parts named among those that are stored.
+// Choose finds the parts named among those that are stored.
 func (c Completion) Choose(stored []Part) ([]Part, error) {
 	if len(c.Parts) == 0 {
 		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
@@ -47,7 +47,7 @@ func SegmentsOf(parts []Part) []Part {
 	return out
 }
 
-// compose makes the commit of an object from the upload and its parts.
+// Compose makes the commit of an object from the upload and its parts.
 func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
 	commit := c.Commit
 	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil

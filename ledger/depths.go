@@ -36,7 +36,7 @@ func (b *Backlog) CountLater(age time.Duration) {
 	}
 }
 
-// earlier is the earlier of two optional instants.
+// Earlier is the earlier of two optional instants.
 func Earlier(a, b lethe.Time) lethe.Time {
 	if a == 0 || b != 0 && b < a {
 		return b

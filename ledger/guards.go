@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// of returns the limit on what the guard counts.
+// Of returns the limit on what the guard counts.
 func (l Limits) Of(k GuardKind) Limit {
 	switch k {
 	case GuardRules:

@@ -56,7 +56,7 @@ type HoldQuery struct {
 	Limit  int
 }
 
-// check refuses what can be no hold.
+// Check refuses what can be no hold.
 func (h Hold) Check() error {
 	switch h.Scope {
 	case HoldPrefix:
@@ -70,7 +70,7 @@ func (h Hold) Check() error {
 	return CheckKey(h.Key)
 }
 
-// refusal is the error of who is refused by a hold.
+// Refusal is the error of who is refused by a hold.
 func (h Hold) Refusal(key string) error {
 	why := ""
 	if h.Reason != "" {

@@ -22,10 +22,10 @@ type Jump struct {
 	ahead atomic.Int64  // by how much it is ahead of the time that really passed
 }
 
-// over makes the jump of a ledger that is opened.
+// Over makes the jump of a ledger that is opened.
 func (j *Jump) Over(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
 
-// resume goes on from by how much the clock was ahead of boot when an earlier process
+// Resume goes on from by how much the clock was ahead of boot when an earlier process
 // last looked, if the machine has not been started since.
 func (j *Jump) Resume(id string, last lethe.Time) {
 	j.mu.Lock()
@@ -35,7 +35,7 @@ func (j *Jump) Resume(id string, last lethe.Time) {
 	}
 }
 
-// mark is what resume wants to know.
+// Mark is what resume wants to know.
 func (j *Jump) Mark() (id string, last lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

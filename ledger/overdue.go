@@ -26,7 +26,7 @@ func (s Stale) Of(backends []string) (age time.Duration, by string) {
 	return age, by
 }
 
-// shortest is how long an upload may lie untouched wherever its parts are.
+// Shortest is how long an upload may lie untouched wherever its parts are.
 func (s Stale) Shortest() time.Duration {
 	age := s.Age
 	for _, on := range s.On {

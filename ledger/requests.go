@@ -280,7 +280,7 @@ func (r *Reclaimed) CountRule(bucket, rule string, size int64) {
 	r.Rules[i].Bytes += size
 }
 
-// sortRules brings what rules ended into the order of buckets and rules.
+// SortRules brings what rules ended into the order of buckets and rules.
 func (r *Reclaimed) SortRules() {
 	slices.SortFunc(r.Rules, func(a, b RuleLoss) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Rule, b.Rule))

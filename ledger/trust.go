@@ -79,7 +79,7 @@ func compareBool(x, y bool) int {
 	return -1
 }
 
-// justRead is how long a copy is trusted by whoever has read it in order to condemn
+// JustRead is how long a copy is trusted by whoever has read it in order to condemn
 // another one beside it, however short the trust window is.
 const JustRead = 10 * time.Minute
 

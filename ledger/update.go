@@ -7,7 +7,7 @@ func (u Update) Shortens(was, is lethe.Time) bool {
 	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }
 
-// apply makes the object what the update asks for, if its precondition holds.
+// Apply makes the object what the update asks for, if its precondition holds.
 func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	if err := u.If.Holds(o); err != nil {
 		return err
