@@ -18,7 +18,7 @@ type BlockSums struct {
 	Sums []uint32 `json:"sums,omitempty"`
 }
 
-// Check answers an error of no kind unless the sums are unknown, or those of a blob
+// Check returns an error of no kind unless the sums are unknown, or those of a blob
 // of size bytes.
 func (b BlockSums) Check(size int64) error {
 	if b.Size == 0 && len(b.Sums) == 0 || b.Size > 0 && int64(len(b.Sums)) == Blocks(size, b.Size) {

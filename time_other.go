@@ -4,7 +4,7 @@ package lethe
 
 import "time"
 
-// sinceBoot answers nothing: the clock that goes on while the machine sleeps is
+// sinceBoot returns nothing: the clock that goes on while the machine sleeps is
 // Linux's.
 func sinceBoot() (time.Duration, bool) { return 0, false }
 

@@ -26,7 +26,7 @@ type Depths struct {
 	Clean    map[string]Backlog // of the routine clean, by backend
 }
 
-// postpone turns the times of last signs of life into due times.
+// postpone turns the times of last heartbeats into due times.
 func (b *Backlog) CountLater(age time.Duration) {
 	if b.Oldest != 0 {
 		b.Oldest = b.Oldest.Add(age)

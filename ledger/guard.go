@@ -1,6 +1,6 @@
 package ledger
 
-// Doubts says that the hold is about what lies on the backend: copies that were
+// Doubts reports whether the hold is about what lies on the backend: copies that were
 // trusted before it may be gone, or others.
 func (s BackendHold) Doubts() bool {
 	return s.For == HeldForLedger || s.For == HeldForBackend || s.For == HeldForAbsence

@@ -21,7 +21,7 @@ type InstanceInfo struct {
 	// alike, by part; an older instance says none.
 	Digests map[string]string `json:"digests,omitempty"`
 	// BackoffLevel is how much slower its clients want others to reclaim, 0 to 4, and
-	// Reclaiming that it has reclaimed something since its last sign of life.
+	// Reclaiming that it has reclaimed something since its last heartbeat.
 	BackoffLevel int  `json:"backoff_level,omitempty"`
 	Reclaiming   bool `json:"reclaiming,omitempty"`
 }

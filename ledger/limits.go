@@ -33,7 +33,7 @@ type Limit struct {
 	PerHour int64
 }
 
-// On says that the limit bounds something.
+// On reports whether the limit bounds something.
 func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
 
 // Limits are those of what Expire and Purge remove, and, for EndStops, of the
@@ -58,7 +58,7 @@ type Guard struct {
 	FreeN     int64
 }
 
-// Held says that nothing of the kind may go now.
+// Held reports whether nothing of the kind may go now.
 func (g Guard) Held(now lethe.Time) bool { return g.HeldAt != 0 && now < g.HeldUntil }
 
 const hourMicros = int64(time.Hour / time.Microsecond)
@@ -122,7 +122,7 @@ func (g Guard) share(now lethe.Time, l Limit, has int64) int64 {
 	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
 }
 
-// Foresees says that so many are due that none of them may go: they are to be
+// Foresees reports whether so many are due that none of them may go: they are to be
 // stopped now. As long as some may, for the hour or for what was allowed, those go
 // first.
 func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
@@ -187,7 +187,7 @@ func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	}
 }
 
-// Upholds says that a limit, as it is now, is one for which the guard may be
+// Upholds reports whether a limit, as it is now, is one for which the guard may be
 // stopped as it is: by asking a person, or until the hour has passed.
 func (l Limit) Upholds(g Guard) bool {
 	if g.HeldUntil == lethe.Forever {

@@ -14,7 +14,7 @@ type Stale struct {
 	On  map[string]time.Duration // by backend; what is not shorter than Age counts for nothing
 }
 
-// Of answers how long an upload with parts on these backends may lie untouched, and
+// Of returns how long an upload with parts on these backends may lie untouched, and
 // the backend that makes it so short; none if it is Age.
 func (s Stale) Of(backends []string) (age time.Duration, by string) {
 	age = s.Age

@@ -8,10 +8,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// visible says that readers see the object at the instant now.
+// visible reports whether readers see the object at the instant now.
 func (o *Object) VisibleAt(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
 
-// needsObject says that the precondition fails where nothing lies.
+// needsObject reports whether the precondition fails where nothing lies.
 func (p Precondition) needsObject() bool {
 	return p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0
 }
@@ -35,7 +35,7 @@ func (p Precondition) Holds(o *Object) error {
 	return nil
 }
 
-// matches says whether an ETag is in a comma separated list; "*" is every one.
+// matches reports whether an ETag is in a comma separated list; "*" is every one.
 func matches(list, etag string) bool {
 	for m := range strings.SplitSeq(list, ",") {
 		if m = strings.TrimSpace(m); m == "*" || m == etag {

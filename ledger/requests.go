@@ -95,7 +95,7 @@ type Source struct {
 	ID     lethe.ID `json:"id"`
 }
 
-// Committed is the answer to a Commit.
+// Committed is the result of a Commit.
 type Committed struct {
 	Object    Object
 	Replaced  bool // an earlier version was replaced
@@ -125,7 +125,7 @@ type Deleted struct {
 	Err     error    // ErrPreconditionFailed, or nil
 }
 
-// Deletions is the answer to a Deletion, in the order asked.
+// Deletions is the result of a Deletion, in the order asked.
 type Deletions struct {
 	Items   []Deleted
 	Dropped []lethe.ID
@@ -368,7 +368,7 @@ type Settlement struct {
 	Items []SettleItem
 }
 
-// Settled is the answer to a Settlement.
+// Settled is the result of a Settlement.
 type Settled struct {
 	Gone      int // rows removed, bytes confirmed gone or absent
 	GoneBytes int64

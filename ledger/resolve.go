@@ -22,7 +22,7 @@ type Resolved struct {
 	Now      lethe.Time
 }
 
-// Covered says that the segments are all of the object.
+// Covered reports whether the segments are all of the object.
 func (r Resolved) Covered() bool {
 	size := int64(0)
 	for _, s := range r.Segments {

@@ -1,6 +1,6 @@
 package ledger
 
-// Restamped is what one step of stamping anew did.
+// Restamped is what one step of stamping again did.
 type Restamped struct {
 	Bucket  string
 	Seen    int  // objects looked at

@@ -10,7 +10,7 @@ import (
 // number of instances.
 type Solo struct {
 	Run Run // ID, Routine and Worker; the times are the ledger's
-	// Stale ends a run in progress that has shown no sign of life for so long: its
+	// Stale ends a run in progress that has shown no heartbeat for so long: its
 	// process died or stands still. A run in progress of the same worker is left over
 	// in any case: a worker does not run a routine twice at once.
 	Stale time.Duration
@@ -20,7 +20,7 @@ type Solo struct {
 	Seen lethe.Time
 }
 
-// Begun is the answer to a Solo.
+// Begun is the result of a Solo.
 type Begun struct {
 	OK bool
 	// Other is why not: the run in progress, or the newer successful one.

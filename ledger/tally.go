@@ -12,5 +12,5 @@ type Tally struct {
 	Counted, CountedBytes int64
 }
 
-// Agrees says whether rows and counters are the same.
+// Agrees reports whether rows and counters are the same.
 func (t Tally) Agrees() bool { return t.Rows == t.Counted && t.RowBytes == t.CountedBytes }

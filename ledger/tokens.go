@@ -22,6 +22,6 @@ type AdminToken struct {
 	CreatedAt lethe.Time
 	CreatedBy string
 	ExpiresAt lethe.Time // 0: never
-	// Expired says that it was past its time when it was read.
+	// Expired reports whether it was past its time when it was read.
 	Expired bool
 }

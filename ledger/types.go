@@ -7,9 +7,9 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Store identifies a ledger and the epoch of its pact with the backends.
+// Store identifies a ledger and the epoch of its pairing with the backends.
 type Store struct {
-	ID        lethe.ID // begins every blob's name; for ever the same
+	ID        lethe.ID // begins every blob's name; forever the same
 	DB        lethe.ID // this database; new after a restore
 	Life      string   // which run of which PostgreSQL server answered; empty: no server
 	CreatedAt lethe.Time
@@ -190,7 +190,7 @@ type Blob struct {
 	UploadID  lethe.ID
 	Part      int // part number while owned by an upload
 	CreatedAt lethe.Time
-	BeatAt    lethe.Time // pending: last sign of life of the writer
+	BeatAt    lethe.Time // pending: last heartbeat of the writer
 	// DiedAt is when the last reference went (an expired object: its due time);
 	// the histogram from due to gone starts here.
 	DiedAt lethe.Time
@@ -271,7 +271,7 @@ type AccessKey struct {
 // it makes, and what others grant it. No bucket has this name.
 const AccountBuckets = "@account"
 
-// Account says that the key is an account of its own, named by the key's id, which
+// Account reports whether the key is an account of its own, named by the key's id, which
 // may make and own buckets and be granted others'.
 func (k AccessKey) Account() bool {
 	return slices.Contains(k.Buckets, AccountBuckets) && (k.Owner == "" || k.Owner == k.ID)

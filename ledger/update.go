@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// sooner says that the update ends the object before its time.
+// sooner reports whether the update ends the object before its time.
 func (u Update) Shortens(was, is lethe.Time) bool {
 	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }

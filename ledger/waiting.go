@@ -10,7 +10,7 @@ import (
 // WaitingQuery pages through what waits in a queue: condemned blobs that are to be
 // deleted, or intents of writes under way. What is claimed comes first, by claim,
 // oldest first; then what is not: condemned blobs by backend, due time and size,
-// intents by their last sign of life. What is not set filters nothing.
+// intents by their last heartbeat. What is not set filters nothing.
 type WaitingQuery struct {
 	State       lethe.State // Condemned or Pending
 	Backends    []string    // on these, in this order; condemned blobs need them
@@ -37,7 +37,7 @@ type WaitingMark struct {
 }
 
 // WaitingPage is a page of a queue. It may be shorter than its limit, or empty, while
-// More says that it goes on at Next: a page looks at MaxWaitingLook rows at most.
+// More reports whether it goes on at Next: a page looks at MaxWaitingLook rows at most.
 type WaitingPage struct {
 	Blobs []Blob
 	Next  WaitingMark
@@ -51,7 +51,7 @@ const (
 	MaxWaitingLook = 10_000
 )
 
-// wants says that a row meets all filters.
+// wants reports whether a row meets all filters.
 func (q WaitingQuery) Matches(b Blob) bool {
 	since := b.DiedAt
 	if q.State == lethe.Pending {

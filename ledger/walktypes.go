@@ -87,7 +87,7 @@ type FindingQuery struct {
 type OrphanRequest struct {
 	Walk    lethe.ID
 	Backend string
-	Epoch   int64         // of the pact with the backend, as it was checked
+	Epoch   int64         // of the pairing with the backend, as it was checked
 	Grace   time.Duration // age of the first sighting, and of the name
 	After   string        // key
 	Limit   int

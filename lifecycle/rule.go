@@ -12,7 +12,7 @@ import (
 // everything and does nothing.
 type Rule struct {
 	ID string `json:"id"`
-	// Number names this very rule in its bucket, for ever: a rule that is added or
+	// Number names this very rule in its bucket, forever: a rule that is added or
 	// changed gets a new one, so a stamp that carries it tells whether the rule
 	// that made it is still in force. The ledger gives it (Rules.Succeed).
 	Number   int64  `json:"no,omitempty"`
@@ -42,7 +42,7 @@ type Facts struct {
 	Modified lethe.Time
 }
 
-// Matches says whether the rule is about an object, enabled or not.
+// Matches reports whether the rule is about an object, enabled or not.
 func (r *Rule) Matches(f Facts) bool {
 	if !strings.HasPrefix(f.Key, r.Prefix) || r.Over != nil && f.Size <= *r.Over || r.Under != nil && f.Size >= *r.Under {
 		return false
@@ -55,10 +55,10 @@ func (r *Rule) Matches(f Facts) bool {
 	return true
 }
 
-// Expires says whether the rule ends objects.
+// Expires reports whether the rule ends objects.
 func (r *Rule) Expires() bool { return r.Days > 0 || r.Date != 0 }
 
-// Everything says that the rule ends every object of its bucket.
+// Everything reports whether the rule ends every object of its bucket.
 func (r *Rule) Everything() bool {
 	return r.Expires() && r.Prefix == "" && len(r.Tags) == 0
 }
@@ -82,7 +82,7 @@ func midnightAfter(t lethe.Time, days int) lethe.Time {
 	return at - at%perDay + perDay
 }
 
-// same says that two rules do the same under the same name.
+// same reports whether two rules do the same under the same name.
 func (r *Rule) same(o *Rule) bool {
 	return r.ID == o.ID && r.Disabled == o.Disabled && r.Prefix == o.Prefix &&
 		maps.Equal(r.Tags, o.Tags) && equal(r.Over, o.Over) && equal(r.Under, o.Under) &&

@@ -35,7 +35,7 @@ func (rs Rules) Stamp(f Facts) (s Stamp) {
 	return s
 }
 
-// InForce answers the enabled rule that ends objects and has the number, nil if
+// InForce returns the enabled rule that ends objects and has the number, nil if
 // there is none any more.
 func (rs Rules) InForce(number int64) *Rule {
 	for i := range rs {
@@ -46,7 +46,7 @@ func (rs Rules) InForce(number int64) *Rule {
 	return nil
 }
 
-// Aborts answers the enabled rule that gives an upload to the key up first, and
+// Aborts returns the enabled rule that gives an upload to the key up first, and
 // when; nil if none does.
 func (rs Rules) Aborts(key string, begun lethe.Time) (rule *Rule, at lethe.Time) {
 	for i := range rs {
@@ -82,7 +82,7 @@ func (rs Rules) AbortPrefixes() []string {
 
 // Succeed numbers rules that take the place of others: what stays the same keeps
 // its number, everything else gets one above last, which no rule of the bucket
-// ever had. It answers the highest number given.
+// ever had. It returns the highest number given.
 func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 	out := slices.Clone(rs)
 	for i := range out {
@@ -100,12 +100,12 @@ func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 	return out, last
 }
 
-// Same says that both are the same rules, numbers left out, in the same order.
+// Same reports whether both are the same rules, numbers left out, in the same order.
 func (rs Rules) Same(old Rules) bool {
 	return slices.EqualFunc(rs, old, func(a, b Rule) bool { return a.same(&b) })
 }
 
-// SameEnds says that both rule sets end the same objects at the same instants
+// SameEnds reports whether both rule sets end the same objects at the same instants
 // under the same numbers: no object needs a new stamp.
 func (rs Rules) SameEnds(old Rules) bool {
 	return slices.EqualFunc(rs.ending(), old.ending(), func(a, b Rule) bool { return a.Number == b.Number })

@@ -145,7 +145,7 @@ func (r *Rule) checkTags() error {
 	return nil
 }
 
-// text says that s can be stored and sent as it is: no NUL, and nothing that XML
+// text reports whether s can be stored and sent as it is: no NUL, and nothing that XML
 // cannot carry.
 func text(s string) bool {
 	if !utf8.ValidString(s) {

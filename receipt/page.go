@@ -173,7 +173,7 @@ func lines(batches []Batch) ([]named, error) {
 	return out, nil
 }
 
-// pages cuts lines into pages, and answers the digest of all their text.
+// pages cuts lines into pages, and returns the digest of all their text.
 func pages(list []named) ([]Page, string) {
 	var out []Page
 	var text []byte

@@ -70,7 +70,7 @@ type Receipt struct {
 	// Due is when its time ended, if that is why it went.
 	Due Instant `json:"due,omitempty"`
 	// Rule and RuleNumber are the lifecycle rule that ended it. The number is the
-	// rule's in this bucket for ever: a changed rule has another.
+	// rule's in this bucket forever: a changed rule has another.
 	Rule       string `json:"rule,omitempty"`
 	RuleNumber int64  `json:"rule_number,omitempty"`
 	// Op is the operation that deleted or replaced it; empty for the engine.

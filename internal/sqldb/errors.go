@@ -29,7 +29,7 @@ func IsUnique(err error) bool {
 	return c == sqlite3.SQLITE_CONSTRAINT_UNIQUE || c == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// busy says that another connection holds SQLite's file. A COMMIT that meets it did
+// busy reports whether another connection holds SQLite's file. A COMMIT that meets it did
 // nothing.
 func busy(err error) bool {
 	c := Code(err) & 0xff

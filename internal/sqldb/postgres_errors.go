@@ -42,7 +42,7 @@ const (
 	adminShutdown    = "57P01"
 )
 
-// contended says that the transaction lost a race, was undone, and may well
+// contended reports whether the transaction lost a race, was undone, and may well
 // succeed when it is run again.
 func contended(err error) bool {
 	switch State(err) {
@@ -54,7 +54,7 @@ func contended(err error) bool {
 	return errors.Is(err, ErrAgain) || busy(err) || slices.Contains(mysqlContended, mysqlCode(err))
 }
 
-// fatal says that the server has ended the connection with the error.
+// fatal reports whether the server has ended the connection with the error.
 func fatal(err error) bool {
 	if slices.Contains(mysqlFatal, mysqlCode(err)) {
 		return true
@@ -80,7 +80,7 @@ func Denied(err error) bool {
 // user does not look.
 func NoTable(err error) bool { return State(err) == noTable || mysqlCode(err) == mysqlNoTable }
 
-// refusal says that an error is the server's own answer to a statement. A pooler
+// refusal reports whether an error is the server's own answer to a statement. A pooler
 // speaks in its place when it lost the server (class 08), which tells nothing.
 func refusal(err error) bool {
 	state := State(err)

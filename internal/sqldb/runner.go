@@ -36,7 +36,7 @@ type Transaction struct {
 	// Begin is the text that begins it, with whatever else is to go in that round trip.
 	Begin string
 	// Longest is how long it may take: a server that does not answer must not hold
-	// its callers for ever.
+	// its callers forever.
 	Longest time.Duration
 	// Do is what happens in it, given the last row that Begin answered. It may be called
 	// more than once, and sets its results anew each time.

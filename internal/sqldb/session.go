@@ -65,7 +65,7 @@ func (s *Session) Script(ctx context.Context, text string) (last []string, err e
 	return s.dialect.wire.script(ctx, s.Conn, text)
 }
 
-// Broken says that the connection is gone.
+// Broken reports whether the connection is gone.
 func (s *Session) Broken() bool { return s.dialect.wire.broken(s.Conn) }
 
 // Undo ends a transaction that failed.

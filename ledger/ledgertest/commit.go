@@ -166,7 +166,7 @@ func commitReaped(w *world) {
 	}
 }
 
-// commitAgain: an operation is applied once, and answers the object.
+// commitAgain: an operation is applied once, and returns the object.
 func commitAgain(w *world) {
 	c := w.written("k", "body")
 	first := w.commit(c).Object

@@ -35,7 +35,7 @@ func (w *world) lift(h ledger.Hold) {
 	w.ok(w.LiftHold(w.ctx, h))
 }
 
-// unparkAll lets go all that was lifted, and answers how many rows returned.
+// unparkAll lets go all that was lifted, and returns how many rows returned.
 func (w *world) unparkAll(limit int) (returned int) {
 	w.Helper()
 	for {

@@ -50,7 +50,7 @@ func beginRefused(w *world) {
 	})
 }
 
-// quota registers a backend with a quota and answers how to begin on it.
+// quota registers a backend with a quota and returns how to begin on it.
 func (w *world) quota(bytes int64) (begin func(size int64) (lethe.ID, error)) {
 	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small", Quota: bytes}))(w)
 	return func(size int64) (lethe.ID, error) {

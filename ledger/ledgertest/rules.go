@@ -48,7 +48,7 @@ func (w *world) midnight(days int) lethe.Time {
 	return lethe.FromTime(at.Truncate(24 * time.Hour).Add(24 * time.Hour))
 }
 
-// restamp stamps everything anew and answers how many ends changed.
+// restamp stamps everything anew and returns how many ends changed.
 func (w *world) restamp(limit int) (changed int) {
 	w.Helper()
 	for {

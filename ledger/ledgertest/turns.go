@@ -31,7 +31,7 @@ func (w *world) putIn(bucket, key, body string, ttl time.Duration) ledger.Object
 	return w.commit(c).Object
 }
 
-// tenants makes buckets, and answers their ids in order.
+// tenants makes buckets, and returns their ids in order.
 func (w *world) tenants(names ...string) (ids []lethe.ID) {
 	w.Helper()
 	for _, name := range names {

@@ -28,7 +28,7 @@ func (db *DB) fewSums(copies []ledger.Blob) lethe.BlockSums {
 	return lethe.BlockSums{}
 }
 
-// BlockSums answers the sums of the blocks of a blob from one to another, both of
+// BlockSums returns the sums of the blocks of a blob from one to another, both of
 // them included; none unless all of them are known.
 func (db *DB) BlockSums(ctx context.Context, id lethe.ID, from, to int64) ([]uint32, error) {
 	if err := db.enter(ctx); err != nil {

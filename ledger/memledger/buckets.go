@@ -176,7 +176,7 @@ func (db *DB) inBucket(ctx context.Context, name string, do func(*bucket)) error
 	return nil
 }
 
-// find answers the bucket of a name or ErrNoSuchBucket.
+// find returns the bucket of a name or ErrNoSuchBucket.
 func (db *DB) find(name string) (*bucket, error) {
 	if b := db.named(name); b != nil {
 		return b, nil

@@ -89,7 +89,7 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 	return w, err
 }
 
-// replay answers a commit whose operation is recorded: with the object if it is
+// replay returns a commit whose operation is recorded: with the object if it is
 // still there, else with what it was.
 func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
 	o := cloneObject(c.Object)

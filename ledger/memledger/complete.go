@@ -11,7 +11,7 @@ import (
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
 // ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
-// same operation, it answers the object as long as that lies under its key.
+// same operation, it returns the object as long as that lies under its key.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Committed{}, err
@@ -59,7 +59,7 @@ func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 	return out, nil
 }
 
-// completed answers for an upload that is gone: if this very operation completed
+// completed returns for an upload that is gone: if this very operation completed
 // it, with the object.
 func (db *DB) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if done := db.ops[c.Op]; done == nil || done.What != "complete" {

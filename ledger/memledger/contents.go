@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// trusted says that every segment of a content has a live copy that is not suspect
+// trusted reports whether every segment of a content has a live copy that is not suspect
 // and was written or verified within the trust window, on one of the backends within
 // reach; none named is any.
 func (db *DB) trusted(c *content, reach []string) bool {
@@ -110,7 +110,7 @@ func (db *DB) liveCopies(c *content) (live []ledger.Copy) {
 	return live
 }
 
-// trusted says that a blob was written or verified after an instant, and since its
+// trusted reports whether a blob was written or verified after an instant, and since its
 // backend was last in doubt.
 func (b *blob) trusted(since lethe.Time) bool {
 	return max(b.CreatedAt, b.VerifiedAt) > max(since, b.backend.trustedSince)

@@ -3,7 +3,7 @@
 // section that checks everything first and then changes everything, so that it
 // applies whole or not at all; nothing that a caller can observe depends on the
 // order of a map. With the same clock and the same source of ids it gives the
-// same answers as *sqlledger.DB: ledger/ledgertest holds the two together.
+// same returns as *sqlledger.DB: ledger/ledgertest holds the two together.
 //
 // Beyond the ledger's methods it offers what a checker needs: iteration over all
 // rows in order (inspect.go), Recount without cost, and a hook on every

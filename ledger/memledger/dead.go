@@ -29,7 +29,7 @@ func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) ([]ledger.DeadLetter
 	return out, nil
 }
 
-// DeadByID answers the dead letters among the rows.
+// DeadByID returns the dead letters among the rows.
 func (db *DB) DeadByID(ctx context.Context, ids []lethe.ID) ([]ledger.DeadLetter, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (db *DB) letter(b *blob) ledger.DeadLetter {
 	return out
 }
 
-// chosen says whether a dead letter meets what is asked for.
+// chosen reports whether a dead letter meets what is asked for.
 func chosen(q ledger.DeadQuery, d ledger.DeadLetter) bool {
 	return (q.Backend == "" || d.Backend == q.Backend) && (q.Reason == "" || d.Reason == q.Reason) &&
 		(q.Bucket == "" || d.Bucket == q.Bucket) && (q.DiedBy == 0 || d.DiedAt <= q.DiedBy) &&
@@ -94,7 +94,7 @@ func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, by lethe.Time, leav
 	return n, nil
 }
 
-// Totals answers the exact numbers by backend and state, those that are not
+// Totals returns the exact numbers by backend and state, those that are not
 // zero.
 func (db *DB) Totals(ctx context.Context) ([]ledger.Total, error) {
 	if err := db.enter(ctx); err != nil {

@@ -82,7 +82,7 @@ func (db *DB) unclaimed(b *backend, r ledger.ClaimRequest) (rows []*blob, any bo
 	return rows, true
 }
 
-// silent finds the intents that a claim may take; any says whether some are silent
+// silent finds the intents that a claim may take; any reports whether some are silent
 // at all.
 func (db *DB) silent(r ledger.ClaimRequest) (rows []*blob, any bool) {
 	until := db.now.Add(-r.MinAge)
@@ -111,7 +111,7 @@ func (db *DB) claimable(ids []lethe.ID, order func(a, b *blob) int, may func(*bl
 	return slices.Compact(rows)
 }
 
-// reached says whether a row lies behind the mark.
+// reached reports whether a row lies behind the mark.
 func reached(m ledger.DueMark, due lethe.Time, size int64, bucket lethe.ID, name string) bool {
 	return cmp.Or(cmp.Compare(due, m.Due), cmp.Compare(size, m.Size), compareIDs(bucket, m.Bucket), strings.Compare(name, m.Name)) > 0
 }

@@ -67,7 +67,7 @@ func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
 }
 
 // Expire removes up to a batch of objects that are due; what only a rule ends
-// that is not in force any more is stamped anew, what is held or beyond a limit is
+// that is not in force any more is stamped again, what is held or beyond a limit is
 // parked.
 func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {

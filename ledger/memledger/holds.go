@@ -85,7 +85,7 @@ func (h hold) in(b *bucket) ledger.Hold {
 	return h.Hold
 }
 
-// covers says that the hold keeps what lies under a key.
+// covers reports whether the hold keeps what lies under a key.
 func (h hold) covers(key string) bool {
 	if h.Scope == ledger.HoldPrefix {
 		return strings.HasPrefix(key, h.Key)
@@ -186,7 +186,7 @@ func (db *DB) postpone(e *entry, at lethe.Time) {
 	db.purge.put(e)
 }
 
-// parkHeld parks those of the objects that are held, and answers the others.
+// parkHeld parks those of the objects that are held, and returns the others.
 func (db *DB) parkHeld(rows []*object) (free []*object, held int) {
 	for _, o := range rows {
 		if o.bucket.held(o.Key) != nil {
@@ -268,7 +268,7 @@ func (db *DB) unpark(p *parked) int {
 	return 1
 }
 
-// parksIn says that something is parked in a bucket.
+// parksIn reports whether something is parked in a bucket.
 func (db *DB) parksIn(b *bucket) bool {
 	return slices.ContainsFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
 }

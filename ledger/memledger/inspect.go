@@ -124,7 +124,7 @@ func (db *DB) Object(bucket, key string) (row ledger.Object, ok bool) {
 	return b.byKey[key].row(), true
 }
 
-// Promotable says that an intent may still be finished by proof (docs/protocol.md, rule 19).
+// Promotable reports whether an intent may still be finished by proof (docs/protocol.md, rule 19).
 func (db *DB) Promotable(id lethe.ID) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -171,7 +171,7 @@ func (db *DB) freeGuard(g ledger.Guard) {
 	}
 }
 
-// EndStops ends the stops for limits that there are no more, and answers them as
+// EndStops ends the stops for limits that there are no more, and returns them as
 // they were.
 func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
 	if err := db.enter(ctx); err != nil {

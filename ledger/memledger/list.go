@@ -12,7 +12,7 @@ import (
 // maxPage is the most that one page of a listing holds.
 const maxPage = 1000
 
-// List answers a page of a bucket's visible objects: ErrNoSuchBucket.
+// List returns a page of a bucket's visible objects: ErrNoSuchBucket.
 func (db *DB) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.ListPage{}, err

@@ -63,7 +63,7 @@ func (db *DB) Blobs(ctx context.Context, q ledger.BlobQuery) ([]ledger.Blob, err
 	return out, nil
 }
 
-// BlobsByID answers the rows that exist.
+// BlobsByID returns the rows that exist.
 func (db *DB) BlobsByID(ctx context.Context, ids []lethe.ID) ([]ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err

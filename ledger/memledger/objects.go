@@ -104,7 +104,7 @@ func holds(p ledger.Precondition, o *object) error {
 
 const second = lethe.Time(time.Second / time.Microsecond)
 
-// matches says whether an ETag is in a comma separated list, in which "*" stands
+// matches reports whether an ETag is in a comma separated list, in which "*" stands
 // for every one.
 func matches(list, etag string) bool {
 	for m := range strings.SplitSeq(list, ",") {

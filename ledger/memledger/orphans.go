@@ -78,7 +78,7 @@ func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanReques
 	out.Blobs = append(out.Blobs, row.Blob)
 }
 
-// Standings answers, for those of the blobs that are live, what depends on them.
+// Standings returns, for those of the blobs that are live, what depends on them.
 func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledger.Standing, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("memledger: standings: the limit must be above zero, not %d", limit)

@@ -168,7 +168,7 @@ func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 	return len(leave), nil
 }
 
-// soundBeside says that a copy of the blob's segment stays that is live, not
+// soundBeside reports whether a copy of the blob's segment stays that is live, not
 // suspect, and was verified lately.
 func (db *DB) soundBeside(b *blob, leaving []lethe.ID) bool {
 	since := db.opts.ReadSince(db.now)

@@ -76,7 +76,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (led
 	return out, nil
 }
 
-// QueuedPlacements answers what is queued, and claims nothing.
+// QueuedPlacements returns what is queued, and claims nothing.
 func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (db *DB) contentOf(id lethe.ID) *content {
 	return rows[0]
 }
 
-// PlacedContents answers a page of all contents after an id.
+// PlacedContents returns a page of all contents after an id.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]
 	return out, nil
 }
 
-// Placed answers where the bytes of subjects lie.
+// Placed returns where the bytes of subjects lie.
 func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 	return n, nil
 }
 
-// Receipts answers what is kept of things that went.
+// Receipts returns what is kept of things that went.
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Receipt, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal
 	return out, nil
 }
 
-// ReceiptHead answers the end of the chain.
+// ReceiptHead returns the end of the chain.
 func (db *DB) ReceiptHead(ctx context.Context) (receipt.Head, error) {
 	if err := db.enter(ctx); err != nil {
 		return receipt.Head{}, err
@@ -268,7 +268,7 @@ func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (ledger.Back
 	return s.Backlog(n, since, db.now), nil
 }
 
-// EachReceipt answers all receipts, sealed ones first, for checkers: to be read only.
+// EachReceipt returns all receipts, sealed ones first, for checkers: to be read only.
 func (db *DB) EachReceipt() []receipt.Receipt {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -48,7 +48,7 @@ type object struct {
 	parked  bool // due and held: not in the due index
 }
 
-// visible says that readers see the object at the instant now.
+// visible reports whether readers see the object at the instant now.
 func (o *object) visible(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
 
 // content is a content row.
@@ -79,7 +79,7 @@ type upload struct {
 	intents table[*blob] // pending part intents
 }
 
-// promotion says that an intent may still be finished by proof.
+// promotion reports whether an intent may still be finished by proof.
 type promotion struct {
 	commit ledger.Commit
 	bucket *bucket

@@ -139,7 +139,7 @@ func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped 
 	return out
 }
 
-// restampRows stamps objects by the rules of now, and says whether some are due.
+// restampRows stamps objects by the rules of now, and reports whether some are due.
 func (db *DB) restampRows(list []*object) (due bool) {
 	for _, o := range list {
 		b := o.bucket
@@ -169,7 +169,7 @@ func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
 	return out, nil
 }
 
-// byRule says that only a rule ends the object, which is due.
+// byRule reports whether only a rule ends the object, which is due.
 func (o *object) byRule(now lethe.Time) bool {
 	return o.RuleNumber != 0 && (o.TTLAt == 0 || o.TTLAt > now)
 }

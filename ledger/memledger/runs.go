@@ -45,7 +45,7 @@ func (db *DB) unfinished(id lethe.ID) (*ledger.Run, error) {
 	return nil, fmt.Errorf("memledger: run %s is not in progress: %w", id, lethe.ErrFenced)
 }
 
-// BeatRun is a sign of life: ErrFenced if the run is finished or interrupted.
+// BeatRun is a heartbeat: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts
 	return nil
 }
 
-// LastRuns answers the newest run of each routine and its newest successful one.
+// LastRuns returns the newest run of each routine and its newest successful one.
 func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, nil, err
@@ -147,7 +147,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 	return out, nil
 }
 
-// EndStaleRuns ends every run in progress without a sign of life for age.
+// EndStaleRuns ends every run in progress without a heartbeat for age.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// DueBuckets looks at a stretch of the buckets, and answers those that have
+// DueBuckets looks at a stretch of the buckets, and returns those that have
 // something that is due.
 func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error) {
 	if err := db.enter(ctx); err != nil {

@@ -99,7 +99,7 @@ func (db *DB) Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Uploa
 	return out, nil
 }
 
-// after says that an upload comes after the query's mark: the uploads of a key
+// after reports whether an upload comes after the query's mark: the uploads of a key
 // are passed over as a whole unless one of them is named.
 func after(u *upload, q ledger.UploadQuery) bool {
 	return u.Key > q.AfterKey || u.Key == q.AfterKey && q.AfterUpload != "" && u.ID > q.AfterUpload
@@ -128,7 +128,7 @@ func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]ledge
 	return out, nil
 }
 
-// whole says that a part's bytes were not found missing or damaged.
+// whole reports whether a part's bytes were not found missing or damaged.
 func (db *DB) whole(p *ledger.Part) bool {
 	b := db.byID[p.BlobID]
 	return b == nil || !b.Suspect

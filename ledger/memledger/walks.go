@@ -83,7 +83,7 @@ func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	return nil
 }
 
-// Walks answers the newest walks over a backend, newest first.
+// Walks returns the newest walks over a backend, newest first.
 func (db *DB) Walks(ctx context.Context, backend string, limit int) ([]ledger.Walk, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (db *DB) Walks(ctx context.Context, backend string, limit int) ([]ledger.Wa
 	return out, nil
 }
 
-// BlobStubs answers a page of all blobs by id.
+// BlobStubs returns a page of all blobs by id.
 func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) ([]ledger.Stub, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (db *DB) finding(backend, key string) *ledger.Finding {
 	return nil
 }
 
-// Findings answers a page of what walks have found.
+// Findings returns a page of what walks have found.
 func (db *DB) Findings(ctx context.Context, q ledger.FindingQuery) ([]ledger.Finding, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 	return out, nil
 }
 
-// soundAgain says that there is a sound copy of what was found missing or damaged.
+// soundAgain reports whether there is a sound copy of what was found missing or damaged.
 func (db *DB) soundAgain(f *ledger.Finding) bool {
 	if f.Content == "" || f.Kind != ledger.FoundMissing && f.Kind != ledger.FoundSize {
 		return false

@@ -155,7 +155,7 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 // Accept prepares a restored copy of a ledger for use: it checks the file, gives
 // the database a new identity, and holds the deletes on all backends as
 // Restored, until a person has looked (docs/protocol.md, rule 13): the backends may be
-// newer than the copy. No server may have the file open. It answers who the
+// newer than the copy. No server may have the file open. It returns who the
 // store is now.
 func Accept(ctx context.Context, path string, o ledger.Options) (ledger.Store, error) {
 	if err := CheckFile(ctx, path); err != nil {

@@ -98,7 +98,7 @@ func (b *ballast) give(err error) bool {
 	return true
 }
 
-// isFull says that err reports a full disk. The index of the log is extended
+// isFull reports whether err reports a full disk. The index of the log is extended
 // apart, with an error of its own.
 func isFull(err error) bool {
 	c := sqldb.Code(err)

@@ -19,7 +19,7 @@ var (
 	noteBlock    = register(`UPDATE blobs SET block = ?2 WHERE id = ?1 AND state = 2 AND size = ?3`)
 )
 
-// BlockSums answers the sums of the blocks of a blob from one to another, both of
+// BlockSums returns the sums of the blocks of a blob from one to another, both of
 // them included; none unless all of them are known.
 func (db *DB) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) (sums []uint32, err error) {
 	err = db.glance(ctx, glimpse{"BlockSums", "sums of the blocks of", string(blob)}, func(t *tx) error {

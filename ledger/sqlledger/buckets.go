@@ -43,7 +43,7 @@ var (
 )
 
 // CreateBucket makes a bucket; ID and Domain get defaults (a new id, the owner).
-// If the name is taken it answers that bucket and ErrBucketExists; ErrTooManyBuckets
+// If the name is taken it returns that bucket and ErrBucketExists; ErrTooManyBuckets
 // if the owner has Most already.
 func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	asked := b

@@ -139,7 +139,7 @@ func (t *tx) newFence() (fence int64, err error) {
 	return fence, t.failed(err)
 }
 
-// exists says whether the query has a row.
+// exists reports whether the query has a row.
 func (t *tx) exists(query string, args ...any) (bool, error) {
 	found, err := all(t, sqldb.One[int64], query, args...)
 	return len(found) > 0, err

@@ -91,7 +91,7 @@ func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
 }
 
 // ResetClock sets the ledger's clock back to the machine's, which a person has
-// found to be right: it answers how it stood before. Nothing expires by it. It is
+// found to be right: it returns how it stood before. Nothing expires by it. It is
 // for one process that works on the ledger alone: others go on with the time that
 // they have seen. An error if the clock is not ahead.
 func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {

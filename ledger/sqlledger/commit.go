@@ -56,7 +56,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	return w.put()
 }
 
-// replay answers a commit whose operation is recorded: with the object if it is
+// replay returns a commit whose operation is recorded: with the object if it is
 // still there, else with what it was.
 func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
 	if err != nil {

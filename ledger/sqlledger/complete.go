@@ -21,7 +21,7 @@ var suspectParts = register(`SELECT count(*) FROM blobs
 // Complete makes an object of exactly the parts named and condemns the others:
 // ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
 // ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
-// same operation, it answers the object as long as that lies under its key. The number of statements does not depend on
+// same operation, it returns the object as long as that lies under its key. The number of statements does not depend on
 // the number of parts.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Committed, err error) {
 	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
@@ -67,7 +67,7 @@ func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
 	return w.put()
 }
 
-// completed answers for an upload that is gone: if this very operation completed
+// completed returns for an upload that is gone: if this very operation completed
 // it, with the object.
 func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if c.Op == "" {

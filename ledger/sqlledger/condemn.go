@@ -77,7 +77,7 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	return out, err
 }
 
-// condemnBy runs a statement that condemns blobs in state from and answers their
+// condemnBy runs a statement that condemns blobs in state from and returns their
 // ids, backends, sizes and reasons.
 func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemned, err error) {
 	list, err := all(t, func(r *sql.Rows) (d CondemnedBlob, err error) {

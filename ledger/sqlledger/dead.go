@@ -49,7 +49,7 @@ func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) (letters []ledger.De
 	return letters, err
 }
 
-// DeadByID answers those of the rows that are dead letters, in any order.
+// DeadByID returns those of the rows that are dead letters, in any order.
 func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []ledger.DeadLetter, err error) {
 	err = db.read(ctx, "dead letters by id", func(t *tx) error {
 		letters, err = all(t, scanDead, deadByID, sqldb.JSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
@@ -103,7 +103,7 @@ func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 	return len(rows), either(err, t.dropBlocks(sums))
 }
 
-// Totals answers the exact numbers of blobs and bytes by backend and state, those
+// Totals returns the exact numbers of blobs and bytes by backend and state, those
 // that are not zero.
 func (db *DB) Totals(ctx context.Context) (totals []ledger.Total, err error) {
 	err = db.read(ctx, "totals", func(t *tx) error {

@@ -46,7 +46,7 @@ func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletio
 	return out, err
 }
 
-// delete also answers the keys that it has lost to others so far: they are to be held
+// delete returns the keys that it has lost to others so far: they are to be held
 // when it is run again. To hold all from the first would be too many locks.
 func (t *tx) delete(d ledger.Deletion, lost []string) (ledger.Deletions, []string, error) {
 	p := deleting{t: t, out: ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}, lost: lost}
@@ -114,7 +114,7 @@ func (p *deleting) choose(items []ledger.DeleteItem) error {
 	return nil
 }
 
-// held answers which of the keys are held.
+// held returns which of the keys are held.
 func (p *deleting) held(lies map[string]*ledger.Object) (map[string]ledger.Hold, error) {
 	if p.bucket.Holds == 0 {
 		return nil, nil

@@ -37,7 +37,7 @@ func queues(q ledger.DepthQuery) []struct {
 	}
 }
 
-// Depths answers how much the routines have to do, for those who ask often.
+// Depths returns how much the routines have to do, for those who ask often.
 func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depths, err error) {
 	if q.Limit <= 0 {
 		q.Limit = ledger.MaxDepth

@@ -34,7 +34,7 @@ var (
 // nothing that lives.
 // The blobs of what lost its last reference died when the object was due. What
 // only a lifecycle rule ends goes if that rule is in force in this transaction,
-// and is stamped anew otherwise. What is held, or beyond the limits, is parked.
+// and is stamped again otherwise. What is held, or beyond the limits, is parked.
 func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 	err = db.batch(ctx, "expire", func(t *tx) error {
 		out = ledger.Reclaimed{LastDue: b.After}
@@ -169,7 +169,7 @@ type dueRow struct {
 	version lethe.ID // of an object that is named
 }
 
-// byRule says that only a rule ends the row.
+// byRule reports whether only a rule ends the row.
 func (d dueRow) byRule() bool { return d.rule != 0 }
 
 // scanDueObject scans a due row, and the rule if only a rule ends it.
@@ -227,7 +227,7 @@ func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
 // weight is what the loss of a content's last reference would condemn.
 type weight struct{ refs, blobs int }
 
-// weights answers the contents that would lose their last reference.
+// weights returns the contents that would lose their last reference.
 func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	lost := refs{}
 	for _, d := range found {

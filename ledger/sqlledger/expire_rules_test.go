@@ -77,7 +77,7 @@ func readSoFar(t *testing.T) (n int64) {
 	return n
 }
 
-// expireAll runs expire to its end on a ledger just opened, and answers how many
+// expireAll runs expire to its end on a ledger just opened, and returns how many
 // pages of 4 KiB it read.
 func expireAll(t *testing.T, path string, want int) int64 {
 	t.Helper()

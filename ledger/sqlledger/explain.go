@@ -43,7 +43,7 @@ var (
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
 )
 
-// ContentByID answers a content's row: ErrContentGone if nothing refers to it any
+// ContentByID returns a content's row: ErrContentGone if nothing refers to it any
 // more.
 func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
 	err = db.read(ctx, "content "+string(id), func(t *tx) error {
@@ -56,7 +56,7 @@ func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, e
 	return c, err
 }
 
-// ContentBlobs answers all blobs that hold or held bytes of a content, in any
+// ContentBlobs returns all blobs that hold or held bytes of a content, in any
 // state, by segment and replica. They keep the content's id after it is gone.
 func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs of content "+string(content), func(t *tx) error {
@@ -66,7 +66,7 @@ func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledge
 	return blobs, err
 }
 
-// Sharers answers a page of the objects that refer to a content, then of the trash
+// Sharers returns a page of the objects that refer to a content, then of the trash
 // entries, each by their ids. The bucket is empty if it was deleted.
 func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledger.Sharer, err error) {
 	trash := 0
@@ -83,7 +83,7 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 	return sharers, err
 }
 
-// Fate answers what is under a key, due or not, and what of it lies in the
+// Fate returns what is under a key, due or not, and what of it lies in the
 // trash. A bucket that is gone has no objects, but may have trash.
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {

@@ -106,7 +106,7 @@ func (t *tx) sight(w *ledger.Walk, byKey map[string]findingRow, s ledger.Sightin
 	return len(seen) + int(n), err
 }
 
-// Findings answers a page of what walks have found.
+// Findings returns a page of what walks have found.
 func (db *DB) Findings(ctx context.Context, q ledger.FindingQuery) (out []ledger.Finding, err error) {
 	err = db.read(ctx, "findings", func(t *tx) error {
 		out, err = all(t, scanFinding, pageFindings, q.AfterBackend, q.AfterKey, q.Backend, q.Kind, bounded(q.Limit))
@@ -176,7 +176,7 @@ var (
 		WHERE u.id = ?1 LIMIT ?2`)
 )
 
-// Standings answers, for those of the blobs that are live, what depends on them:
+// Standings returns, for those of the blobs that are live, what depends on them:
 // at most limit objects each.
 func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out []ledger.Standing, err error) {
 	if limit <= 0 {

@@ -65,7 +65,7 @@ func (l *fixture) begin(size int64) lethe.ID {
 	return id
 }
 
-// putTTL stores 100 bytes that live so long; 0: for ever.
+// putTTL stores 100 bytes that live so long; 0: forever.
 func (l *fixture) putTTL(key, digest string, ttl time.Duration) ledger.Committed {
 	l.t.Helper()
 	c := commitOf(l.DB, key, ledger.Uploaded{Blob: l.begin(100), Size: 100, Digest: digest})
@@ -83,7 +83,7 @@ func (l *fixture) remove(key string) ledger.Deletions {
 	return out
 }
 
-// condemned stores an object, deletes it, and answers its blob once it is due.
+// condemned stores an object, deletes it, and returns its blob once it is due.
 func (l *fixture) condemnOne(key string) ledger.Blob {
 	l.t.Helper()
 	o := l.putTTL(key, "digest of "+key, 0)
@@ -123,7 +123,7 @@ func (l *fixture) settle(fence int64, items ...ledger.SettleItem) ledger.Settled
 	return s
 }
 
-// total answers the counters of a state on "disk".
+// total returns the counters of a state on "disk".
 func (l *fixture) total(s lethe.State) (n, bytes int64) {
 	l.t.Helper()
 	totals, err := l.Totals(l.ctx)

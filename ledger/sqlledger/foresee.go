@@ -49,7 +49,7 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 
 // Foresee stops, before the first of them goes, what is due beyond the limits: so
 // a mistaken rule is found out while nothing is lost. It looks at the oldest
-// million that are due, and answers what it stopped. What it lets pass is counted
+// million that are due, and returns what it stopped. What it lets pass is counted
 // as it goes, all the same. A stop is decided in the transaction that makes it, by
 // what is due then; what a person has allowed is left to be used up.
 func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Guard, err error) {
@@ -72,7 +72,7 @@ func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Gu
 	return stopped, err
 }
 
-// beyond answers what seems to be due beyond its limit.
+// beyond returns what seems to be due beyond its limit.
 func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 	due, err := t.countDue(dueByBucket, t.now, foreseen)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err
 }
 
 // stop makes a guard one that stops, if the limit does not let so many go that are
-// due, and answers whether it does.
+// due, and returns whether it does.
 func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err error) {
 	has, err := t.has(*g, l)
 	if err != nil || !g.Foresees(t.now, l, has, due) {

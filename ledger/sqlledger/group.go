@@ -19,7 +19,7 @@ type group struct {
 	common *common
 }
 
-// refuse answers the members that wait when no transaction can begin.
+// refuse returns the members that wait when no transaction can begin.
 func (g *group) refuse(err error) {
 	for m := g.next(); m != nil; m = g.next() {
 		m.answer(err)

@@ -172,7 +172,7 @@ func (t *tx) endGuards(passed []ledger.Guard) error {
 
 // DoubtClock notes why the clocks of the ledger and of a backend cannot be relied on
 // together, or, empty, that they can; of the ledger's own clock if no backend is
-// named. It answers what was noted before.
+// named. It returns what was noted before.
 func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before string, err error) {
 	err = db.write(ctx, "doubt the clock of "+backend, func(t *tx) error {
 		g, err := t.guard(ledger.GuardClock, backend)

@@ -31,7 +31,7 @@ var (
 )
 
 // AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey; of one that is set already
-// it answers that. It takes the bucket alone, so that whoever deletes there has
+// it returns that. It takes the bucket alone, so that whoever deletes there has
 // ended before, or sees it (docs/protocol.md, rule 21).
 func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err error) {
 	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
@@ -124,7 +124,7 @@ func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []ledger.Ho
 	return list, err
 }
 
-// HeldKeys answers those of the keys of a bucket that holds keep: ErrNoSuchBucket.
+// HeldKeys returns those of the keys of a bucket that holds keep: ErrNoSuchBucket.
 func (db *DB) HeldKeys(ctx context.Context, bucket string, keys []string) (held map[string]bool, err error) {
 	err = db.read(ctx, "held keys of "+bucket, func(t *tx) error {
 		held = map[string]bool{}
@@ -156,7 +156,7 @@ type spot struct {
 	key    string
 }
 
-// heldBy answers which of the rows are held, and by what; their buckets are locked.
+// heldBy returns which of the rows are held, and by what; their buckets are locked.
 func (t *tx) heldBy(list []dueRow) (map[spot]ledger.Hold, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -25,7 +25,7 @@ var (
 // instancesKept is how long an instance that went silent is remembered.
 const instancesKept = 24 * time.Hour
 
-// BeatInstance is an instance's sign of life; its first is its start.
+// BeatInstance is an instance's heartbeat; its first is its start.
 func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
 		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
@@ -44,7 +44,7 @@ func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 	})
 }
 
-// Instances lists the instances that have shown a sign of life within age, by id.
+// Instances lists the instances that have shown a heartbeat within age, by id.
 func (db *DB) Instances(ctx context.Context, age time.Duration) (list []ledger.Instance, err error) {
 	err = db.read(ctx, "instances", func(t *tx) error {
 		list, err = all(t, scanInstance, listInstances, t.now.Add(-age))
@@ -80,7 +80,7 @@ func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string,
 	return kept, err
 }
 
-// Secret answers the value that is kept under a name, empty if there is none: ErrSealed.
+// Secret returns the value that is kept under a name, empty if there is none: ErrSealed.
 func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
 	err = db.read(ctx, "secret "+name, func(t *tx) error {
 		list, err := all(t, sqldb.One[string], selectSecret, name)

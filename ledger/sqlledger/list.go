@@ -27,7 +27,7 @@ var (
 	listFrom     = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key >= ?2 ORDER BY key LIMIT ?3`)
 )
 
-// List answers a page of a bucket's visible objects in byte order of their keys:
+// List returns a page of a bucket's visible objects in byte order of their keys:
 // ErrNoSuchBucket. A page may hold fewer entries than asked for, even none, and
 // yet say that there are more.
 func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPage, err error) {

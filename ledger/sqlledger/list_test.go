@@ -31,7 +31,7 @@ func fillKeys(t testing.TB, db *DB, clock *clocktest.Clock, keys []string, hidde
 	clock.Advance(time.Second)
 }
 
-// listed pages through a listing and answers its entries in order, common
+// listed pages through a listing and returns its entries in order, common
 // prefixes marked by "*".
 func listed(t *testing.T, db *DB, q ledger.ListQuery) (out []string) {
 	t.Helper()

@@ -21,7 +21,7 @@ var (
 	// the transaction that is no row's: of an object that two replace at once the second
 	// would otherwise find neither the old row nor the new one. Buckets have such a lock,
 	// too, a gate before the row's lock: those who share a row pass by who waits to
-	// change it, for ever if there are many of them, while gates are passed in turn.
+	// change it, forever if there are many of them, while gates are passed in turn.
 	// Backends have one for the same reason: a hold must get through.
 	keyBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
@@ -41,7 +41,7 @@ var (
 		WHERE b.id = t.id AND b.content_id IS NOT NULL`)
 )
 
-// crowded says that other transactions may write at the same time.
+// crowded reports whether other transactions may write at the same time.
 func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
 
 // holdKey reads the bucket of a key that is to be written, with its rules, and
@@ -144,7 +144,7 @@ func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	return err
 }
 
-// lockContents locks those of the contents that are there, and answers how many, and
+// lockContents locks those of the contents that are there, and returns how many, and
 // whether open is one that takes no more references.
 func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
 	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {

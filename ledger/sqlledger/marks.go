@@ -104,7 +104,7 @@ func stateSlots(want []lethe.State) (slots [4]lethe.State) {
 	return slots
 }
 
-// BlobsByID answers those of the rows that exist, in any order.
+// BlobsByID returns those of the rows that exist, in any order.
 func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs by id", func(t *tx) error {
 		out, err = all(t, scanBlob, blobsByID, sqldb.JSON(blobs))

@@ -37,11 +37,11 @@ type orphanRow struct {
 
 // CondemnOrphans gives up to a batch of a walk's orphans a row: condemned, due now.
 // One transaction, which checks anew that the walk has compared everything, that
-// the pact is the one that was checked and no hold is on it, that the orphan was
+// the pairing is the one that was checked and no hold is on it, that the orphan was
 // seen first by an earlier walk, long enough ago, and that its name is as old; one
 // that has a row by now is left to it. ErrBackendMismatch while deletes on the
 // backend are held, ErrClock while the clock is in doubt, ErrFenced if the walk or
-// the pact has moved on.
+// the pairing has moved on.
 func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out ledger.Orphans, err error) {
 	err = db.batch(ctx, "condemn orphans of "+r.Backend, func(t *tx) error {
 		out = ledger.Orphans{Last: r.After}

@@ -35,7 +35,7 @@ func held(t *testing.T, db *DB, err error) (ledger.Store, string) {
 	return s, list[0].Held
 }
 
-// moved says whether a ledger has found itself to lie elsewhere than before.
+// moved reports whether a ledger has found itself to lie elsewhere than before.
 func moved(t *testing.T, before, after ledger.Store, why string) bool {
 	t.Helper()
 	is := strings.HasPrefix(why, ledger.Moved)
@@ -124,7 +124,7 @@ func TestAPlaceIsLearnt(t *testing.T) {
 	}
 }
 
-// placed opens a ledger after its place was noted so, and says whether it finds itself
+// placed opens a ledger after its place was noted so, and reports whether it finds itself
 // to lie elsewhere, and what is noted then.
 func placed(t *testing.T, path, place string) (bool, site) {
 	t.Helper()
@@ -199,7 +199,7 @@ func onServer(t *testing.T, url string) ledger.Store {
 	return s
 }
 
-// openedAt says whether the ledger at a URL finds itself to lie elsewhere than first.
+// openedAt reports whether the ledger at a URL finds itself to lie elsewhere than first.
 func openedAt(t *testing.T, url string, first ledger.Store) bool {
 	t.Helper()
 	db, err := OpenPostgres(t.Context(), url, ledger.Options{})

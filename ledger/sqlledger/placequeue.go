@@ -103,7 +103,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (out
 	return out, err
 }
 
-// QueuedPlacements answers what is queued, and claims nothing.
+// QueuedPlacements returns what is queued, and claims nothing.
 func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	err = db.read(ctx, "queued placements", func(t *tx) error {
 		if q.Only != nil {
@@ -159,7 +159,7 @@ func (t *tx) placed(items []ledger.Placement) error {
 	return err
 }
 
-// PlacedContents answers a page of all contents after an id, in the order of their
+// PlacedContents returns a page of all contents after an id, in the order of their
 // ids, for the walk that finds what the queue does not know.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "page of placed contents", func(t *tx) error {
@@ -176,7 +176,7 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (ou
 	return out, err
 }
 
-// Placed answers where the bytes of subjects lie, each named once, in their order.
+// Placed returns where the bytes of subjects lie, each named once, in their order.
 func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "where subjects lie", func(t *tx) error {
 		out = make([]ledger.Placement, len(subjects))

@@ -16,7 +16,7 @@ import (
 
 var parameter = regexp.MustCompile(`(?:\?|\{rows |\{ids )(\d+)`)
 
-// plan answers the lines of a statement's query plan.
+// plan returns the lines of a statement's query plan.
 func plan(t *testing.T, db *DB, text string) []string {
 	t.Helper()
 	params := 0

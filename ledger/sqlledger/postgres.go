@@ -19,7 +19,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Pooling says whether a pooler in transaction mode, like pgbouncer, lies between
+// Pooling reports whether a pooler in transaction mode, like pgbouncer, lies between
 // this process and PostgreSQL: then there are no prepared statements and no
 // settings that outlive a transaction.
 type Pooling string

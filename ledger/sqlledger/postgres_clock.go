@@ -64,7 +64,7 @@ func (c *serverClock) read(row []string) (lethe.Time, error) {
 	return lethe.Time(raise(&c.high, max(int64(c.jump.Held(lethe.Time(wall))), saved))), nil
 }
 
-// raise makes v at least to, and answers it.
+// raise makes v at least to, and returns it.
 func raise(v *atomic.Int64, to int64) int64 {
 	for {
 		have := v.Load()

@@ -23,7 +23,7 @@ var needs = regexp.MustCompile(`(?m)^-- needs: (\d+)$`)
 // understand it any more.
 var ErrOutdated = errors.New("use a newer lethe")
 
-// Understood says whether this program still understands the ledger, which another
+// Understood reports whether this program still understands the ledger, which another
 // instance may have brought to a newer schema: ErrOutdated. A SQLite ledger has one
 // process, and is looked at when it is opened.
 func (db *DB) Understood(ctx context.Context) error {

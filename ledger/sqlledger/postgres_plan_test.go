@@ -92,7 +92,7 @@ func TestPostgresPlans(t *testing.T) {
 	}
 }
 
-// serverPlan answers the plan of a statement for parameters.
+// serverPlan returns the plan of a statement for parameters.
 func serverPlan(t *testing.T, s *sqldb.Session, text string, args []any) string {
 	t.Helper()
 	plain, err := sqldb.PlainArgs(text, args)

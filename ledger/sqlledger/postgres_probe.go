@@ -35,7 +35,7 @@ func (e *server) probe(ctx context.Context, config *pgx.ConnConfig) (facts serve
 	return facts, err
 }
 
-// refusesSettings says that a pooler in between does not take the settings that a
+// refusesSettings reports whether a pooler in between does not take the settings that a
 // connection begins with.
 func refusesSettings(err error) bool {
 	var e *pgconn.PgError

@@ -142,7 +142,7 @@ func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, e
 	return free, t.park(parked)
 }
 
-// holdingBuckets answers the buckets that have holds, of those that are named.
+// holdingBuckets returns the buckets that have holds, of those that are named.
 func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, error) {
 	byName := map[string]lethe.ID{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {

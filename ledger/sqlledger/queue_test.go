@@ -10,7 +10,7 @@ import (
 )
 
 // TestTheWriterSeesTheEndFirst: a caller whose context ended, and whose member the
-// writer took back before the caller did, is answered: it must not wait for ever.
+// writer took back before the caller did, is answered: it must not wait forever.
 func TestTheWriterSeesTheEndFirst(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	m := &member{ctx: ctx, done: make(chan struct{})}

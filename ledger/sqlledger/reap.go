@@ -33,7 +33,7 @@ var (
 	reapLater = register(countLater(`beat_at`, `blobs WHERE state = 1 AND fence = 0 AND beat_at > ?1`))
 )
 
-// ClaimIntents stamps pending rows whose last sign of life is at least MinAge
+// ClaimIntents stamps pending rows whose last heartbeat is at least MinAge
 // old, the longest silent first, so that their writers fail (ErrReaped) from now
 // on. Backend, if set, narrows it to one; After, to those silent since that
 // instant or later.

@@ -13,7 +13,7 @@ import (
 // Recount recomputes references, counters and the rules of the states from the
 // rows, and answers every difference; there should be none. It reads everything:
 // its cost is the size of the ledger. Each rule is looked at in a snapshot of its
-// own, and where it speaks of single contents or blobs in one for each page of
+// own, and where it is about single contents or blobs in one for each page of
 // them: what is answered is exact, and no snapshot stands for long.
 func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err error) {
 	for _, r := range bookRules {
@@ -26,7 +26,7 @@ func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err erro
 	return found, nil
 }
 
-// broken answers what breaks a rule.
+// broken returns what breaks a rule.
 func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepancy, err error) {
 	for after, more := "", true; more; {
 		var page []ledger.Discrepancy
@@ -53,7 +53,7 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepanc
 
 // bookRule is something that holds of the rows after every commit. Its query
 // answers the rows that break it: name, what it should be, what it is. With pages,
-// which answers the last id of the page behind ?1, it speaks of the ids above ?1
+// which returns the last id of the page behind ?1, it is about the ids above ?1
 // up to ?2.
 type bookRule struct {
 	what, query, pages string

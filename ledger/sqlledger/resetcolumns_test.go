@@ -151,7 +151,7 @@ func resetAhead(t *testing.T, open func(ledger.Options) *DB) {
 	sound(t, l.DB)
 }
 
-// twoCopies stores an object with a copy on "disk" and one on "tape", and answers how
+// twoCopies stores an object with a copy on "disk" and one on "tape", and returns how
 // the latter is trimmed beside the former.
 func (l *fixture) twoCopies(key, digest string) (trim ledger.Trim, kept lethe.ID) {
 	l.t.Helper()

@@ -18,7 +18,7 @@ var copySums = fmt.Sprintf(`LEFT JOIN blocks k
 	ON k.blob_id = CASE WHEN c.block > 0 AND c.size <= %d * c.block THEN c.id END AND k.first_no = 0`, ledger.SumsPerRow)
 
 var (
-	// resolveObject answers the object with each copy of its first segment: nearly
+	// resolveObject returns the object with each copy of its first segment: nearly
 	// always that is all of it, in one row.
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2

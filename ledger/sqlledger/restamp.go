@@ -36,7 +36,7 @@ var (
 		FROM restamps r JOIN buckets b ON b.id = r.bucket_id`)
 )
 
-// beginRestamp has all objects of a bucket stamped anew, from the first one.
+// beginRestamp has all objects of a bucket stamped again, from the first one.
 func (t *tx) beginRestamp(bucket lethe.ID) error {
 	_, err := t.exec(beginRestamp, bucket, t.now)
 	return err
@@ -105,7 +105,7 @@ type restampRow struct {
 	Due      any        `json:"due_at"`
 }
 
-// restamp writes the stamps that differ, and answers how many did.
+// restamp writes the stamps that differ, and returns how many did.
 func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
 	var changed []restampRow
 	for _, o := range list {
@@ -148,12 +148,12 @@ func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) 
 type sifted struct {
 	kept  []dueRow
 	rules map[lethe.ID]namedRules // of their buckets
-	stale int                     // rows that were stamped anew
+	stale int                     // rows that were stamped again
 	held  int                     // rows that were parked, for a hold keeps them
 	again bool                    // some of them are due all the same
 }
 
-// unruled sifts rows that are due, and stamps anew what is left: a removed rule
+// unruled sifts rows that are due, and stamps again what is left: a removed rule
 // stops at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
 // its objects'; here it cannot. Nobody who takes it exclusively waits for objects.
 func (t *tx) unruled(found []dueRow) (s sifted, err error) {

@@ -68,7 +68,7 @@ func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err 
 // SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
 // ErrRulesConfigured. Rules that are the same as before keep their number, and so
 // what they stamped goes on; what the others stamped ends nothing from now on.
-// Objects are stamped anew by Restamp.
+// Objects are stamped again by Restamp.
 func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (out ledger.BucketRules, err error) {
 	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
 		if err := t.setRules(c); err != nil {

@@ -76,7 +76,7 @@ func (t *tx) ruledOf(rs lifecycle.Rules, page []ledger.Upload) ([]ledger.Overdue
 	return list, err
 }
 
-// givenUp answers the rule that gives an upload up at the instant now.
+// givenUp returns the rule that gives an upload up at the instant now.
 func givenUp(rs lifecycle.Rules, u ledger.Upload, now lethe.Time) (*lifecycle.Rule, lethe.Time) {
 	r, at := rs.Aborts(u.Key, u.CreatedAt)
 	if r == nil || at > now {

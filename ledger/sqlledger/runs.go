@@ -54,7 +54,7 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	})
 }
 
-// BeatRun is a sign of life: ErrFenced if the run is finished or interrupted.
+// BeatRun is a heartbeat: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, sqldb.JSON(counts))
@@ -69,7 +69,7 @@ func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts
 	})
 }
 
-// LastRuns answers the newest run of each routine and, apart, its newest
+// LastRuns returns the newest run of each routine and, apart, its newest
 // successful one.
 func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	err = db.read(ctx, "last runs", func(t *tx) error {
@@ -92,7 +92,7 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	return int(n), err
 }
 
-// runs answers the runs of a query by routine.
+// runs returns the runs of a query by routine.
 func (t *tx) runs(query string) (map[string]ledger.Run, error) {
 	list, err := all(t, scanRun, query)
 	if err != nil {

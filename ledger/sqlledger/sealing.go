@@ -109,7 +109,7 @@ func (k sealingKey) open(name, body string) (string, error) {
 	return string(text), nil
 }
 
-// current says that a secret is sealed by the key that seals.
+// current reports whether a secret is sealed by the key that seals.
 func (s *SealingKeys) current(text string) bool {
 	return strings.HasPrefix(text, sealedPrefix+s.keys[0].mark+":")
 }

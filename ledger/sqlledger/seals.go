@@ -51,7 +51,7 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsea
 	return out, err
 }
 
-// choose finds how far a segment goes, and answers the id of its last batch.
+// choose finds how far a segment goes, and returns the id of its last batch.
 func (t *tx) choose(out *ledger.Unsealed, limit int64) (last int64, err error) {
 	type row struct {
 		id int64
@@ -104,7 +104,7 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 }
 
 // DropReceipts drops up to limit of the oldest segments whose receipts are all
-// older than keep, and answers how many segments went. The seal of the last of
+// older than keep, and returns how many segments went. The seal of the last of
 // them stays: what follows is chained to it.
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = db.batch(ctx, "drop old receipts", func(t *tx) error {
@@ -114,7 +114,7 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 	return n, err
 }
 
-// Receipts answers what is kept of things that went, by what they are looked up
+// Receipts returns what is kept of things that went, by what they are looked up
 // by, sealed or not, in the order in which they went. It reads a page of each
 // segment, and all that is not sealed.
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receipt.Receipt, err error) {
@@ -176,7 +176,7 @@ func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receip
 	return seals, err
 }
 
-// ReceiptHead answers the end of the chain; the zero value if nothing is sealed.
+// ReceiptHead returns the end of the chain; the zero value if nothing is sealed.
 func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 	err = db.read(ctx, "head of the receipts", func(t *tx) error {
 		s, err := t.chain().Last()

@@ -78,8 +78,8 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 	return out, err
 }
 
-// EndStaleRuns ends, as interrupted, every run in progress without a sign of life
-// for age, and answers them.
+// EndStaleRuns ends, as interrupted, every run in progress without a heartbeat
+// for age, and returns them.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
 		ended, err = all(t, scanRun, staleRuns, t.now, t.now.Add(-age))
@@ -88,7 +88,7 @@ func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledg
 	return ended, err
 }
 
-// oneRun answers the run of a query, nil if there is none.
+// oneRun returns the run of a query, nil if there is none.
 func (t *tx) oneRun(query string, args ...any) (*ledger.Run, error) {
 	list, err := all(t, func(r *sql.Rows) (ledger.Run, error) { return scanRun(r) }, query, args...)
 	if err != nil || len(list) == 0 {

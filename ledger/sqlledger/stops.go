@@ -12,7 +12,7 @@ import (
 
 var stoppedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE held_at > 0 AND kind <> 'clock' ORDER BY kind, subject`)
 
-// EndStops ends the stops for limits that there are no more, and answers them as
+// EndStops ends the stops for limits that there are no more, and returns them as
 // they were: what they parked returns by and by (Unpark). What went within the hour
 // stays counted. A limit that is only higher than it was ends none; a person does.
 func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
@@ -39,7 +39,7 @@ func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Gua
 }
 
 // freeGuards changes guards, and has looked through what those parked that were
-// changed; it answers these as they were. In the lock order (docs/protocol.md, rule 16): the
+// changed; it returns these as they were. In the lock order (docs/protocol.md, rule 16): the
 // buckets, the guards, then where something was let go, each sorted.
 func (t *tx) freeGuards(list []ledger.Guard, change func(*ledger.Guard) bool) (changed []ledger.Guard, err error) {
 	if _, err := t.rulesByID(parkedBy(list)); err != nil {

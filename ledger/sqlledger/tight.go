@@ -43,7 +43,7 @@ func (q *quota) enter() error {
 	return err
 }
 
-// leave says whether there was plenty: sqldb.ErrAgain if the gate should have been
+// leave reports whether there was plenty: sqldb.ErrAgain if the gate should have been
 // passed alone.
 func (q *quota) leave(plenty bool) error {
 	if !q.t.crowded() {
@@ -60,7 +60,7 @@ func (q *quota) leave(plenty bool) error {
 	return nil
 }
 
-// roomy says that so much may be taken of what is free without looking at what
+// roomy reports whether so much may be taken of what is free without looking at what
 // others take.
 func roomy(free, n, connections int64) bool {
 	return n <= 0 || n <= roomChunk && free/connections >= roomChunk

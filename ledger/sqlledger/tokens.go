@@ -20,7 +20,7 @@ var (
 	listTokens  = register(`SELECT ` + tokenColumns + ` FROM admin_tokens ORDER BY name`)
 )
 
-// AddAdminToken keeps a token, for the given time or for ever with 0:
+// AddAdminToken keeps a token, for the given time or forever with 0:
 // ErrTokenExists if there is one of its name. CreatedAt and ExpiresAt are the
 // ledger's.
 func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.Duration) (ledger.AdminToken, error) {

@@ -75,7 +75,7 @@ func (h *hand) compete(key string, value int64, o *history.Op) bool {
 	return h.took(err, promised, o)
 }
 
-// took says whether a write that ended so can have changed anything, and in o whether
+// took reports whether a write that ended so can have changed anything, and in o whether
 // that is not known: a reaper may still finish one that is promised.
 func (h *hand) took(err error, promised bool, o *history.Op) bool {
 	refused := lethe.Refused(err) || errors.Is(err, lethe.ErrUnavailable) && !errors.Is(err, lethe.ErrUnknownOutcome)

@@ -167,7 +167,7 @@ var refusals = []error{
 	lethe.ErrQuotaExceeded, lethe.ErrNoRoom, lethe.ErrTrashNotFound, lethe.ErrFenced, lethe.ErrInvalidPart, lethe.ErrHeld,
 }
 
-// fine says that there was no error; one that may not be fails the test.
+// fine reports whether there was no error; one that may not be fails the test.
 func (x *torture) fine(err error) bool {
 	if err == nil {
 		x.done[0].Add(1)
@@ -293,7 +293,7 @@ func (h *hand) upload(bucket, key string) (ledger.Commit, bool) {
 	return c, err == nil
 }
 
-// begin makes the intent of a commit, and says whether a reaper may finish it.
+// begin makes the intent of a commit, and reports whether a reaper may finish it.
 func (h *hand) begin(c ledger.Commit) (promised bool, err error) {
 	up := c.Blobs[0]
 	in := ledger.Intent{ID: up.Blob, Backend: h.backend(), Size: up.Size}

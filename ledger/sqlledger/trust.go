@@ -21,7 +21,7 @@ var (
 		FROM blobs b WHERE b.content_id = ?1 AND b.state = 2`)
 )
 
-// trusted says that every segment of a content has a live copy that is not suspect
+// trusted reports whether every segment of a content has a live copy that is not suspect
 // and was written or verified within the trust window, on one of the backends within
 // reach; none named is any.
 func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {

@@ -42,7 +42,7 @@ type turnRow struct {
 	Past lethe.Time `json:"past"`
 }
 
-// DueBuckets looks at a stretch of the buckets, and answers those that have
+// DueBuckets looks at a stretch of the buckets, and returns those that have
 // something that is due and, of blobs, not claimed. It costs a look into an index
 // for each bucket, however much of it is due. Blobs whose bucket is not known come
 // first, as if they had one.
@@ -67,7 +67,7 @@ func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (out ledger.Tu
 	return out, err
 }
 
-// dueOf answers the buckets that have something that is due.
+// dueOf returns the buckets that have something that is due.
 func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error) {
 	if len(look) == 0 {
 		return nil, nil

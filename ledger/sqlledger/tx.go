@@ -34,7 +34,7 @@ type tx struct {
 	doomed []CondemnedBlob   // what it condemned
 }
 
-// ready says that a statement may run, and sees what others of the group did.
+// ready reports whether a statement may run, and sees what others of the group did.
 func (t *tx) ready(query string) error {
 	if t.spoilt == nil {
 		t.spoilt = t.common.settle(t, query)

@@ -60,7 +60,7 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	return *o, t.supersede(b.ID, o.Key)
 }
 
-// mayUpdate says whether an object may be changed as asked. One past its time is
+// mayUpdate reports whether an object may be changed as asked. One past its time is
 // absent, unless a hold keeps it: it is seen again with a new time to live. What
 // clients sent with the object is part of it, and held with it.
 func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {

@@ -28,7 +28,7 @@ var (
 		ORDER BY number LIMIT ?3`)
 )
 
-// Upload answers an open upload: ErrNoSuchUpload, also if it is of another
+// Upload returns an open upload: ErrNoSuchUpload, also if it is of another
 // bucket or key.
 func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u ledger.Upload, err error) {
 	err = db.read(ctx, "upload "+string(id), func(t *tx) error {
@@ -38,7 +38,7 @@ func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u le
 	return u, err
 }
 
-// UploadByID answers an open upload: ErrNoSuchUpload.
+// UploadByID returns an open upload: ErrNoSuchUpload.
 func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (u ledger.Upload, err error) {
 	err = db.read(ctx, "upload "+string(id), func(t *tx) error {
 		u, err = t.uploadByID(id)

@@ -13,7 +13,7 @@ import (
 var claimedBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
 	WHERE fence <> 0 AND fence >= ?1 AND (fence > ?1 OR id > ?2) AND state = ?3 ORDER BY fence, id LIMIT ?4`)
 
-// Waiting answers a page of a queue, read from the indexes by which the routines
+// Waiting returns a page of a queue, read from the indexes by which the routines
 // claim. It is no snapshot: what is claimed or settled between two pages may be left
 // out or told twice.
 func (db *DB) Waiting(ctx context.Context, q ledger.WaitingQuery) (out ledger.WaitingPage, err error) {

@@ -52,7 +52,7 @@ func queued(t *testing.T, db *DB) {
 	}
 }
 
-// walked asks page by page, and answers what it was told; none twice.
+// walked asks page by page, and returns what it was told; none twice.
 func walked(t *testing.T, db *DB, q ledger.WaitingQuery) (list []ledger.Blob) {
 	t.Helper()
 	told := map[lethe.ID]bool{}

@@ -67,7 +67,7 @@ func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	})
 }
 
-// Walks answers the newest walks over a backend, newest first.
+// Walks returns the newest walks over a backend, newest first.
 func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []ledger.Walk, err error) {
 	err = db.read(ctx, "walks over "+backend, func(t *tx) error {
 		out, err = all(t, scanWalk, pageWalks, backend, bounded(limit))
@@ -76,7 +76,7 @@ func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []ledge
 	return out, err
 }
 
-// BlobStubs answers a page of all blobs after an id, in the order of their ids.
+// BlobStubs returns a page of all blobs after an id, in the order of their ids.
 func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []ledger.Stub, err error) {
 	err = db.read(ctx, "page of blobs", func(t *tx) error {
 		out, err = all(t, func(r *sql.Rows) (s ledger.Stub, err error) {
@@ -88,7 +88,7 @@ func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []l
 	return out, err
 }
 
-// oneWalk answers the walk of a query, nil if there is none.
+// oneWalk returns the walk of a query, nil if there is none.
 func (t *tx) oneWalk(query string, args ...any) (*ledger.Walk, error) {
 	list, err := all(t, scanWalk, query, args...)
 	if err != nil || len(list) == 0 {

@@ -108,7 +108,7 @@ func (w *writer) loop() {
 	}
 }
 
-// turn runs one group, and answers how many members it had.
+// turn runs one group, and returns how many members it had.
 func (w *writer) turn(k kind) int {
 	if w.db.path == Memory {
 		w.db.r.memory.Lock()

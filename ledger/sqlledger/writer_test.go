@@ -38,7 +38,7 @@ func hold(t *testing.T, db *DB) (release func()) {
 	}
 }
 
-// together begins writes in order while the writer is held, and answers their
+// together begins writes in order while the writer is held, and returns their
 // errors.
 func together(t *testing.T, db *DB, fns ...func(*tx) error) []error {
 	t.Helper()
@@ -74,7 +74,7 @@ func note(kind string) func(*tx) error {
 	}
 }
 
-// notes answers which of the notes were committed.
+// notes returns which of the notes were committed.
 func notes(t *testing.T, db *DB, kinds ...string) (found []string) {
 	t.Helper()
 	for _, k := range kinds {
