@@ -6,7 +6,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// CheckBlocks refuses sums that are not those of the bytes that were uploaded.
+// CheckBlocks returns an error if a blob has sums that are not those of the bytes uploaded.
 func (c Commit) CheckBlocks() error {
 	for _, u := range c.Blobs {
 		if err := u.Blocks.Check(u.Size); err != nil {
@@ -16,9 +16,9 @@ func (c Commit) CheckBlocks() error {
 	return nil
 }
 
-// Proven completes the commit of a blob that was read to its end in its writer's
-// place: what the writer still has under way may land any time, and it has the sums
-// given if it has none.
+// Proven completes the commit of a reaper that has read the blob to its end. The writer's
+// own upload may still land, so the blob is marked late. It gets the given sums if it has
+// none.
 func (c Commit) Proven(sums lethe.BlockSums) {
 	for i := range c.Blobs {
 		u := &c.Blobs[i]
@@ -29,6 +29,6 @@ func (c Commit) Proven(sums lethe.BlockSums) {
 	}
 }
 
-// SumsPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a
-// page of either database, and reading a few sums of a large blob reads one row.
+// SumsPerRow is how many sums a row of blocks holds. A row of 512 bytes fits into a page of
+// either database. Reading a few sums of a large blob reads one row.
 const SumsPerRow = 128

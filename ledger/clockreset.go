@@ -6,20 +6,19 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// ClockState says how the ledger's clock stands to the machine's, or on
-// PostgreSQL to the server's.
+// ClockState compares the ledger's clock with the machine's, or with the server's on
+// PostgreSQL.
 type ClockState struct {
 	Ledger lethe.Time // the ledger's now
 	Wall   lethe.Time
-	// Ahead is by how much the ledger's lies ahead; 0 if by no more than a minute.
-	// It stands still meanwhile, and nothing is removed for its age.
+	// Ahead is how far the ledger's clock lies ahead; 0 for up to a minute. Until the
+	// machine's clock catches up it stands still, and nothing is removed for its age.
 	Ahead time.Duration
-	// Hidden counts objects whose time ends between the two: clients do not see
-	// them now, and would again once the clock is reset, until their time.
+	// Hidden counts objects whose time ends between the two clocks. Clients do not see them
+	// now. After a reset they see them again, until their time.
 	Hidden int64
-	// Longer counts objects with a time to live, or under a lifecycle rule, that
-	// were written while the clock was ahead: what counts from then ends up to
-	// LongerBy later than it should.
+	// Longer counts objects with a time to live, or under a lifecycle rule, that were
+	// written while the clock was ahead. They end up to LongerBy later than they should.
 	Longer   int64
 	LongerBy time.Duration
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Choose finds the parts named among those that are stored.
+// Choose returns the stored parts that the completion names, in its order.
 func (c Completion) Choose(stored []Part) ([]Part, error) {
 	if len(c.Parts) == 0 {
-		return nil, fmt.Errorf("no parts are named: %w", lethe.ErrInvalidPart)
+		return nil, fmt.Errorf("the request names no parts: %w", lethe.ErrInvalidPart)
 	}
 	for i, name := range c.Parts[1:] {
 		if name.Number <= c.Parts[i].Number {
@@ -30,13 +30,13 @@ func (c Completion) Choose(stored []Part) ([]Part, error) {
 	}
 	for _, p := range parts[:len(parts)-1] {
 		if p.Size < c.MinPart {
-			return nil, fmt.Errorf("part %d has %d bytes, at least %d are needed: %w", p.Number, p.Size, c.MinPart, lethe.ErrPartTooSmall)
+			return nil, fmt.Errorf("part %d has %d bytes, the minimum is %d: %w", p.Number, p.Size, c.MinPart, lethe.ErrPartTooSmall)
 		}
 	}
 	return parts, nil
 }
 
-// SegmentsOf are the parts that are segments of the content: those with bytes.
+// SegmentsOf returns the parts that become segments of the content: those with bytes.
 func SegmentsOf(parts []Part) []Part {
 	var out []Part
 	for _, p := range parts {
@@ -47,7 +47,7 @@ func SegmentsOf(parts []Part) []Part {
 	return out
 }
 
-// Compose makes the commit of an object from the upload and its parts.
+// Compose returns the commit of an object from the upload and its parts.
 func (c Completion) Compose(u Upload, parts []Part) (Commit, error) {
 	commit := c.Commit
 	commit.Op, commit.What, commit.Blobs, commit.Source = c.Op, "complete", nil, nil

@@ -6,19 +6,19 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// MaxDepth is how far Depths counts a queue.
+// MaxDepth is the default of DepthQuery.Limit.
 const MaxDepth = 10_000
 
-// DepthQuery asks for the depths of the queues.
+// DepthQuery bounds a reading of the queues' depths.
 type DepthQuery struct {
 	Backends []string      // whose cleanup queues
-	MinAge   time.Duration // silence that makes an intent one to be reaped
+	MinAge   time.Duration // an intent without a heartbeat for so long counts as due
 	Limit    int           // count up to here (default MaxDepth)
 }
 
-// Depths are the queues of the routines, read from the front ends of their
-// indexes: what that costs does not grow with them. Count and Bytes of a Backlog
-// end at the query's limit, Scheduled at MaxScheduled.
+// Depths are the lengths of the routines' queues, read from the front of their indexes: the
+// cost does not grow with the queues. Count and Bytes of a Backlog end at the query's limit,
+// Scheduled at MaxScheduled.
 type Depths struct {
 	Now      lethe.Time
 	Limit    int64
@@ -26,7 +26,7 @@ type Depths struct {
 	Clean    map[string]Backlog // of the routine clean, by backend
 }
 
-// postpone turns the times of last heartbeats into due times.
+// CountLater turns the times of last heartbeats into due times, age later.
 func (b *Backlog) CountLater(age time.Duration) {
 	if b.Oldest != 0 {
 		b.Oldest = b.Oldest.Add(age)
@@ -36,7 +36,7 @@ func (b *Backlog) CountLater(age time.Duration) {
 	}
 }
 
-// Earlier is the earlier of two optional instants.
+// Earlier returns the earlier of two instants, of which 0 is none.
 func Earlier(a, b lethe.Time) lethe.Time {
 	if a == 0 || b != 0 && b < a {
 		return b

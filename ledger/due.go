@@ -6,25 +6,25 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Named is a row that a plan names: an object by bucket, key and the version that
-// was seen there, or a trash entry by its id alone, as ID and Key.
+// Named identifies a row of a plan. An object has bucket, key and the version that the plan
+// saw; a trash entry has its id only, in ID and Key.
 type Named struct {
 	Bucket lethe.ID `json:"bucket_id"`
 	Key    string   `json:"key"`
 	ID     lethe.ID `json:"id"`
 }
 
-// DueQuery pages through what a routine would take now, in the order in which it
-// would: by due time, size and name. Reading changes nothing.
+// DueQuery pages through the rows that a routine would take now, in its order: by due time,
+// size and name. It changes nothing.
 type DueQuery struct {
 	State   lethe.State   // of blobs: Condemned, or Pending
 	Backend string        // of blobs; of intents, empty for all
-	MinAge  time.Duration // of intents: silent for so long
+	MinAge  time.Duration // of intents: without a heartbeat for so long
 	After   DueMark       // the last row of the page before
-	Limit   int           // rows read; not above zero: all
+	Limit   int           // rows read; 0 or less: all
 }
 
-// DueMark is a place in the order of what is due.
+// DueMark is a position in the order of what is due.
 type DueMark struct {
 	Due    lethe.Time
 	Size   int64
@@ -35,20 +35,20 @@ type DueMark struct {
 // Due is an object or a trash entry that is due.
 type Due struct {
 	Named
-	BucketName string // as it is called; empty if it was deleted
+	BucketName string // its current name; empty if the bucket was deleted
 	ObjectKey  string // of a trash entry
 	Size       int64
 	At         lethe.Time // due
-	Rule       string     // the lifecycle rule that alone ends it
-	Refs       int64      // of its content: whoever takes the last one frees the bytes
+	Rule       string     // the lifecycle rule, if only a rule ends it
+	Refs       int64      // references to its content; the bytes are freed with the last one
 	Blobs      int64      // live blobs of its content
 	BlobBytes  int64
-	Held       bool // a hold keeps it: whoever comes to it puts it aside
+	Held       bool // a hold keeps it: the routine defers it
 }
 
-// DuePage is a page of what is due. Objects that only a rule ends which is not in
-// force any more are passed over, so a page may be shorter than its limit, and
-// empty; Next is where to go on if More.
+// DuePage is a page of what is due. Objects due only by a rule that is no longer in force
+// are left out, so a page may be shorter than its limit, or empty. If More is set, Next
+// continues it.
 type DuePage struct {
 	Rows []Due
 	Next DueMark

@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// Of returns the limit on what the guard counts.
+// Of returns the limit for a kind of deletion.
 func (l Limits) Of(k GuardKind) Limit {
 	switch k {
 	case GuardRules:
@@ -17,8 +17,8 @@ func (l Limits) Of(k GuardKind) Limit {
 	return Limit{}
 }
 
-// Allowance is what a person allows beyond a limit: N more until an instant (any
-// number if N is less than 0). The zero one lets the limit count anew from now.
+// Allowance is what a person allows beyond a limit: N more until an instant (any number if N
+// is negative). The zero value restarts the limit's count now.
 type Allowance struct {
 	Kind    GuardKind
 	Subject string

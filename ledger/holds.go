@@ -7,12 +7,12 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// HoldScope says what a hold is about.
+// HoldScope is what a hold covers.
 type HoldScope int
 
 // The scopes of holds.
 const (
-	HoldObject HoldScope = iota + 1 // one key, whether something lies there or not
+	HoldObject HoldScope = iota + 1 // one key, whether an object is there or not
 	HoldPrefix                      // every key with the prefix; the empty one is the whole bucket
 	HoldLegal                       // one key, set by a client as a legal hold of S3
 )
@@ -30,16 +30,15 @@ func (s HoldScope) String() string {
 	return fmt.Sprintf("scope(%d)", int(s))
 }
 
-// MaxPrefixHolds is how many holds on prefixes a bucket may have: each is compared
-// with each key that goes there. Holds on objects are looked up, and may be any
-// number.
+// MaxPrefixHolds is the most holds on prefixes in one bucket: each is compared with each key
+// written there. Holds on objects are looked up and have no limit.
 const MaxPrefixHolds = 1000
 
-// ErrNoSuchHold: there is no such hold to lift.
+// ErrNoSuchHold is returned when the hold to lift does not exist.
 var ErrNoSuchHold = errors.New("no such hold")
 
-// Hold keeps what lies under keys of a bucket from being deleted, replaced or
-// expired, and what was deleted there before from being purged, until it is lifted.
+// Hold keeps objects under keys of a bucket from being deleted, replaced or expired until it
+// is lifted. It also keeps what was deleted there before from being purged.
 type Hold struct {
 	Bucket string
 	Scope  HoldScope
@@ -56,7 +55,7 @@ type HoldQuery struct {
 	Limit  int
 }
 
-// Check refuses what can be no hold.
+// Check returns an error if the scope or the key of the hold is invalid.
 func (h Hold) Check() error {
 	switch h.Scope {
 	case HoldPrefix:
@@ -70,11 +69,11 @@ func (h Hold) Check() error {
 	return CheckKey(h.Key)
 }
 
-// Refusal is the error of who is refused by a hold.
+// Refusal returns the error for a request on the key that the hold refuses.
 func (h Hold) Refusal(key string) error {
 	why := ""
 	if h.Reason != "" {
 		why = " (" + h.Reason + ")"
 	}
-	return fmt.Errorf("%q is held by a hold on the %s %q%s: %w", key, h.Scope, h.Key, why, lethe.ErrHeld)
+	return fmt.Errorf("%q is under a hold on the %s %q%s: %w", key, h.Scope, h.Key, why, lethe.ErrHeld)
 }

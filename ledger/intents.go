@@ -1,6 +1,6 @@
 package ledger
 
-// digest is the blob's own, if it is fixed before the upload.
+// FixedDigest returns the blob's own digest if that is fixed before the upload, else "".
 func (in Intent) FixedDigest() string {
 	if in.Promotion != nil {
 		for _, u := range in.Promotion.Commit.Blobs {

@@ -8,25 +8,25 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Jump notices that a clock was set forward, by one that cannot be set. It is safe for
-// concurrent use.
+// Jump detects that a clock was set forward, by comparison with one that cannot be set. It
+// is safe for concurrent use.
 type Jump struct {
-	Boot lethe.Clock   // Options.Boot; without it nothing is noticed
-	Most time.Duration // by how much a clock may be corrected (Options.ClockJump)
-	id   string        // of the start from which Boot counts
+	Boot lethe.Clock   // Options.Boot; nil: nothing is detected
+	Most time.Duration // the largest correction of a clock that is no jump (Options.ClockJump)
+	id   string        // the machine's start from which Boot counts
 
 	mu    sync.Mutex
 	known bool
-	least time.Duration // by which the clock was ahead of boot; it only falls
-	last  time.Duration // by which it was when it was last looked at
-	ahead atomic.Int64  // by how much it is ahead of the time that really passed
+	least time.Duration // the smallest lead of the clock over Boot; it only falls
+	last  time.Duration // the lead over Boot at the last look
+	ahead atomic.Int64  // how far the clock is ahead of the time that really passed
 }
 
-// Over makes the jump of a ledger that is opened.
+// Over sets the jump up for a ledger that is opened.
 func (j *Jump) Over(o Options) { j.Boot, j.id, j.Most = o.Boot, o.BootID, o.ClockJump }
 
-// Resume goes on from by how much the clock was ahead of boot when an earlier process
-// last looked, if the machine has not been started since.
+// Resume continues from the lead over Boot that an earlier process last saw, if the machine
+// has not restarted since.
 func (j *Jump) Resume(id string, last lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -35,7 +35,7 @@ func (j *Jump) Resume(id string, last lethe.Time) {
 	}
 }
 
-// Mark is what resume wants to know.
+// Mark returns what Resume needs in the next process.
 func (j *Jump) Mark() (id string, last lethe.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -45,9 +45,8 @@ func (j *Jump) Mark() (id string, last lethe.Time) {
 	return j.id, lethe.Time(0).Add(j.last)
 }
 
-// Held returns the time that the clock showed, or, if it was set forward, the time
-// that it would show had it not been: what is written then is not stamped ahead, and
-// nothing becomes due by the jump.
+// Held returns the given time, or, if the clock was set forward, the time without the jump.
+// So nothing is stamped ahead, and nothing becomes due by the jump.
 func (j *Jump) Held(wall lethe.Time) lethe.Time {
 	if j.Boot == nil {
 		return wall
@@ -68,5 +67,5 @@ func (j *Jump) Held(wall lethe.Time) lethe.Time {
 	return wall.Add(-ahead)
 }
 
-// Ahead returns by how much the clock was ahead when it was last held.
+// Ahead returns how far the clock was ahead at the last call of Held.
 func (j *Jump) Ahead() time.Duration { return time.Duration(j.ahead.Load()) }

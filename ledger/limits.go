@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// GuardKind is a kind of deletion that a guard counts, or what it doubts.
+// GuardKind is a kind of deletion that a limit counts, or the clock in doubt.
 type GuardKind string
 
 // The kinds of guards.
@@ -16,44 +16,44 @@ const (
 	GuardRules   GuardKind = "rules"   // objects that only a lifecycle rule ends; by bucket
 	GuardTTL     GuardKind = "ttl"     // objects whose own time to live has passed; by bucket
 	GuardPurge   GuardKind = "purge"   // trash entries; the whole store
-	GuardDeletes GuardKind = "deletes" // deletes handed out for a backend; by backend
+	GuardDeletes GuardKind = "deletes" // deletes claimed for a backend; by backend
 	GuardClock   GuardKind = "clock"   // the clocks of ledger and backend differ; by backend
 )
 
-// Limit bounds the deletions of one kind from one subject within an hour of the
-// ledger's clock. What is zero bounds nothing.
+// Limit bounds the deletions of one kind from one subject within an hour of the ledger's
+// clock. A zero field bounds nothing.
 type Limit struct {
-	// Share is how many percent of what the subject had at the hour's beginning may
-	// go, and Floor how many in any case: a small bucket may lose all. Ask is how many
-	// may go. Beyond either a person is asked.
+	// Share is the percentage of the subject's objects at the beginning of the hour that may
+	// go. Floor is how many may go in any case, so that a small bucket may lose all. Ask is
+	// how many may go at most. Beyond Share or Ask a person decides.
 	Share int
 	Floor int64
 	Ask   int64
-	// PerHour is how many may go until the hour has passed.
+	// PerHour is how many may go before the hour ends.
 	PerHour int64
 }
 
-// On reports whether the limit bounds something.
+// On reports whether the limit bounds anything.
 func (l Limit) On() bool { return l.Share > 0 || l.Ask > 0 || l.PerHour > 0 }
 
-// Limits are those of what Expire and Purge remove, and, for EndStops, of the
-// deletes handed out.
+// Limits are the limits on what Expire and Purge remove and, for EndStops, on claimed
+// deletes.
 type Limits struct{ Rules, TTL, Purge, Deletes Limit }
 
-// Guard is what a kind of deletion has taken from a subject, and whether it is
-// stopped.
+// Guard counts the deletions of one kind from one subject, and records whether its limit has
+// tripped.
 type Guard struct {
 	Kind    GuardKind
 	Subject string // id of a bucket or of a backend; empty: the store
-	Name    string // of the bucket, for who reads
-	Hour    int64  // since 1970, that N is of
+	Name    string // of the bucket; filled in for readers only
+	Hour    int64  // hours since 1970; N counts in this one
 	N       int64
-	// HeldAt is when it was stopped, 0 if it is not, for the reason given; that ends
-	// by itself at HeldUntil.
+	// HeldAt is when the limit tripped, 0 if it has not. It resets by itself at HeldUntil,
+	// if that is set.
 	HeldAt, HeldUntil lethe.Time
 	Reason            string
-	// FreeUntil: a person has allowed FreeN more until then, whatever the limits; any
-	// number if FreeN is less than 0.
+	// Until FreeUntil a person allows FreeN more, whatever the limits; any number if FreeN
+	// is negative.
 	FreeUntil lethe.Time
 	FreeN     int64
 }
@@ -63,14 +63,14 @@ func (g Guard) Held(now lethe.Time) bool { return g.HeldAt != 0 && now < g.HeldU
 
 const hourMicros = int64(time.Hour / time.Microsecond)
 
-// hour is the hour of an instant, since 1970.
+// HourOf returns the hour of an instant, counted since 1970.
 func HourOf(at lethe.Time) int64 { return int64(at) / hourMicros }
 
-// hour is the hour to count in: of a transaction that waited for another, which
-// began later and has counted in the next hour, that one. It does not go back.
+// hour returns the hour to count in. It never goes back: a transaction that waited for
+// another one counts in the later hour of that one.
 func (g Guard) hour(now lethe.Time) int64 { return max(g.Hour, HourOf(now)) }
 
-// taken is how many went within the hour.
+// taken returns how many went within the hour.
 func (g Guard) taken(now lethe.Time) int64 {
 	if g.Hour != g.hour(now) {
 		return 0
@@ -78,7 +78,7 @@ func (g Guard) taken(now lethe.Time) int64 {
 	return g.N
 }
 
-// Left is how many may go now of a subject that has so many.
+// Left returns how many more may go now, of a subject that has so many.
 func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
 	switch {
 	case g.Held(now):
@@ -95,9 +95,9 @@ func (g Guard) Left(now lethe.Time, l Limit, has int64) int64 {
 	return max(left, 0)
 }
 
-// Take is how many of those that want to go may: none if a person is to be asked
-// before they all do, and else as many as the hour, or what was allowed, has left.
-// Whoever removes, and whoever looks ahead, decides by it.
+// Take returns how many of want may go. That is none if a person must be asked before they
+// all do, else at most what the hour or an allowance has left. Removal and forecast both
+// decide by it.
 func (g Guard) Take(now lethe.Time, l Limit, has, want int64) int64 {
 	if now >= g.FreeUntil && want > g.asks(now, l, has) {
 		return 0
@@ -105,7 +105,7 @@ func (g Guard) Take(now lethe.Time, l Limit, has, want int64) int64 {
 	return min(want, g.Left(now, l, has))
 }
 
-// asks is how many may go before a person is asked.
+// asks returns how many may go before a person must be asked.
 func (g Guard) asks(now lethe.Time, l Limit, has int64) int64 {
 	n, left := g.taken(now), int64(math.MaxInt64)
 	if l.Ask > 0 {
@@ -122,14 +122,13 @@ func (g Guard) share(now lethe.Time, l Limit, has int64) int64 {
 	return had/100*int64(l.Share) + had%100*int64(l.Share)/100
 }
 
-// Foresees reports whether so many are due that none of them may go: they are to be
-// stopped now. As long as some may, for the hour or for what was allowed, those go
-// first.
+// Foresees reports whether so many are due that none of them may go, so that the limit trips
+// now. While some may go, by the hour or by an allowance, those go first.
 func (g Guard) Foresees(now lethe.Time, l Limit, has, due int64) bool {
 	return due > 0 && !g.Held(now) && g.Take(now, l, has, due) == 0
 }
 
-// Spend counts what went.
+// Spend counts n deletions.
 func (g *Guard) Spend(now lethe.Time, n int64) {
 	g.Hour, g.N = g.hour(now), g.taken(now)+n
 	if now < g.FreeUntil && g.FreeN > 0 {
@@ -137,8 +136,8 @@ func (g *Guard) Spend(now lethe.Time, n int64) {
 	}
 }
 
-// Let counts as many of want as may go now, and stops the kind if those are not
-// all: stopped is nil if they are.
+// Let counts as many of want as may go now. If those are not all, the limit trips and
+// stopped is set.
 func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stopped *Guard) {
 	may = g.Take(now, l, has, want)
 	if may > 0 {
@@ -152,8 +151,8 @@ func (g *Guard) Let(now lethe.Time, l Limit, has, want int64) (may int64, stoppe
 	return may, &at
 }
 
-// Foretell says how many of want would go of a subject that has so many, and why not
-// all; nothing is counted.
+// Foretell returns how many of want would go of a subject that has so many, and if not all,
+// why. It counts nothing.
 func (g Guard) Foretell(now lethe.Time, l Limit, has, want int64) (may int64, why string) {
 	if !l.On() || want == 0 {
 		return want, ""
@@ -168,8 +167,8 @@ func (g Guard) Foretell(now lethe.Time, l Limit, has, want int64) (may int64, wh
 	return may, why
 }
 
-// Stop holds the kind: want more were about to go, of a subject that has so many.
-// Without a person that ends only where none would be asked: with the hour.
+// Stop trips the limit: want more were about to go, of a subject that has so many. It resets
+// by itself only if no person must be asked: when the hour ends.
 func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	n := g.taken(now)
 	free, asks := now < g.FreeUntil, want > g.asks(now, l, has)
@@ -187,8 +186,8 @@ func (g *Guard) Stop(now lethe.Time, l Limit, has, want int64) {
 	}
 }
 
-// Upholds reports whether a limit, as it is now, is one for which the guard may be
-// stopped as it is: by asking a person, or until the hour has passed.
+// Upholds reports whether the limit, as it is now, can explain why the guard is held: a
+// person must be asked, or the hour has not passed.
 func (l Limit) Upholds(g Guard) bool {
 	if g.HeldUntil == lethe.Forever {
 		return l.Share > 0 || l.Ask > 0
@@ -196,7 +195,7 @@ func (l Limit) Upholds(g Guard) bool {
 	return l.On()
 }
 
-// asking says beyond what a person is asked.
+// asking describes beyond what a person is asked.
 func (l Limit) asking() string {
 	text := ""
 	if l.Ask > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// WithDefaults returns the options with a default in the place of each zero.
+// WithDefaults returns the options with each zero replaced by its default.
 func (o Options) WithDefaults() Options {
 	if o.Random == nil {
 		o.Random = rand.Reader

@@ -7,15 +7,15 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Stale says when an open upload was left lying: when nobody has touched it for
-// Age, or for the shorter time of a backend that has one of its parts.
+// Stale is when an open upload counts as abandoned: when it was not touched for Age, or for
+// the shorter time of a backend that holds one of its parts.
 type Stale struct {
 	Age time.Duration
-	On  map[string]time.Duration // by backend; what is not shorter than Age counts for nothing
+	On  map[string]time.Duration // by backend; a time that is not below Age is ignored
 }
 
-// Of returns how long an upload with parts on these backends may lie untouched, and
-// the backend that makes it so short; none if it is Age.
+// Of returns how long an upload with parts on these backends may stay untouched, and the
+// backend that shortens it; "" if it is Age.
 func (s Stale) Of(backends []string) (age time.Duration, by string) {
 	age = s.Age
 	for _, b := range slices.Sorted(slices.Values(backends)) {
@@ -26,7 +26,7 @@ func (s Stale) Of(backends []string) (age time.Duration, by string) {
 	return age, by
 }
 
-// Shortest is how long an upload may lie untouched wherever its parts are.
+// Shortest returns how long an upload may stay untouched, wherever its parts are.
 func (s Stale) Shortest() time.Duration {
 	age := s.Age
 	for _, on := range s.On {
@@ -35,28 +35,28 @@ func (s Stale) Shortest() time.Duration {
 	return age
 }
 
-// OverdueUpload is an open upload whose time is over, as it was left lying or as a
-// rule gives it up, and what it holds.
+// OverdueUpload is an open upload whose time has passed, because it is abandoned or because
+// a rule aborts it.
 type OverdueUpload struct {
 	Upload   Upload
-	At       lethe.Time // since when
-	Rule     string     // lifecycle.Rule.ID of the rule; empty: it was left lying
+	At       lethe.Time // since when it is overdue
+	Rule     string     // lifecycle.Rule.ID of the rule; empty: it is abandoned
 	Stale    time.Duration
-	By       string   // the backend whose own time that is; empty: it is that of all
-	Backends []string // of its stored parts, in order
+	By       string   // the backend whose shorter time applies; empty: the general one does
+	Backends []string // of its stored parts, sorted
 	Blobs    int64    // its stored parts
 	Bytes    int64    // of those
-	Held     bool     // by a hold, so that it stays
+	Held     bool     // a hold keeps it
 }
 
-// OverdueQuery asks for uploads whose time is over.
+// OverdueQuery asks for uploads whose time has passed.
 type OverdueQuery struct {
-	Stale Stale // of StaleUploads
-	Held  bool  // also those that are held
+	Stale Stale // used by StaleUploads
+	Held  bool  // include held uploads
 	Limit int
 }
 
-// upload counts an upload, all but that it waits.
+// CountUpload counts an upload as due, held or later.
 func (b *Backlog) CountUpload(u OverdueUpload, now lethe.Time) {
 	switch {
 	case u.At > now:
@@ -71,7 +71,7 @@ func (b *Backlog) CountUpload(u OverdueUpload, now lethe.Time) {
 	}
 }
 
-// stale says since when the upload counts as left lying.
+// SetStale sets since when the upload counts as abandoned, and by which backend.
 func (u *OverdueUpload) SetStale(s Stale) {
 	u.Stale, u.By = s.Of(u.Backends)
 	u.At = u.Upload.TouchedAt.Add(u.Stale)

@@ -1,8 +1,8 @@
 package ledger
 
-// Unparked is what one step of letting go did.
+// Unparked is the result of one step that releases deferred rows.
 type Unparked struct {
-	Seen     int  // rows that were parked there
-	Returned int  // that are in their due index again
-	More     bool // there is more to look through
+	Seen     int  // deferred rows looked at
+	Returned int  // rows that are back in their due index
+	More     bool // more rows are to be looked at
 }

@@ -6,40 +6,40 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Subject is what placement looks at: a content, or a stored part of an open
-// upload, by the id of its blob.
+// Subject is what placement works on: a content, or a stored part of an open upload by the
+// id of its blob.
 type Subject struct {
 	ID   lethe.ID
 	Part bool
-	// Leave names a backend that a copy shall leave to even out how full the
-	// backends are; empty: none.
+	// Leave names a backend that one copy must leave so that the backends fill evenly;
+	// empty: none.
 	Leave string
 }
 
-// Placement is a subject with where its bytes lie.
+// Placement is a subject with the blobs that hold its bytes.
 type Placement struct {
 	Subject
 	Attempts int
-	// Content is the zero value for a part, and if the content is gone.
+	// Content is the zero value for a part, and for a content that is gone.
 	Content Content
-	// Blobs are the pending and live blobs of the content, by segment, replica and
-	// id; of a part its own blob while it is live and the part's, else none.
+	// Blobs are the pending and live blobs of the content, by segment, replica and id. Those
+	// of a part are its own blob, while that is live and still the part's.
 	Blobs []Blob
 }
 
-// PlacementClaim asks for subjects that are due. The claim ends by itself after
-// Lease; each transition that names its fence begins the lease anew.
+// PlacementClaim asks for due subjects. The claim ends after Lease; each transition with its
+// fence restarts the lease.
 type PlacementClaim struct {
 	Worker string
 	Limit  int
 	Lease  time.Duration
-	Only   []lethe.ID // of those that are due, if not nil
+	Only   []lethe.ID // if not nil: only these of the due ones
 }
 
-// PlacementQuery asks for a page of what is queued.
+// PlacementQuery asks for a page of the queue.
 type PlacementQuery struct {
-	Only  []lethe.ID // these, due or not, in any order; nil: what is due, the longest due first
-	After DueMark    // Due and Name of the last one of the page before
+	Only  []lethe.ID // these, due or not, in any order; nil: the due ones, longest due first
+	After DueMark    // Due and Name of the previous page's last row
 	Limit int
 }
 
@@ -47,8 +47,8 @@ type PlacementQuery struct {
 type QueuedPlacement struct {
 	Subject
 	Attempts int
-	DueAt    lethe.Time // claimed: when the claim ends
-	Fence    int64      // 0: nobody looks after it
+	DueAt    lethe.Time // if claimed: when the claim ends
+	Fence    int64      // 0: not claimed
 }
 
 // Placements is a claimed batch: all subjects carry the fence.
@@ -58,24 +58,24 @@ type Placements struct {
 	Now   lethe.Time
 }
 
-// PlacementResult says how looking after a subject ended.
+// PlacementResult is how the work on a subject ended.
 type PlacementResult struct {
 	ID      lethe.ID
 	Done    bool       // nothing is left to do
 	RetryAt lethe.Time // else: when to look again
-	Error   string     // why it is not done; counts as an attempt. Empty: it only goes on later
+	Error   string     // why it is not done; counts as an attempt. Empty: it continues later
 }
 
-// CopyIntent asks for a pending blob that will be one more copy of a live one.
+// CopyIntent asks for a pending blob that becomes one more copy of a live one.
 type CopyIntent struct {
-	ID      lethe.ID // the new blob's, made by the caller
+	ID      lethe.ID // of the new blob, made by the caller
 	Backend string
 	Source  lethe.ID      // the live blob; its content and segment, or its upload and part
 	Fence   int64         // of the subject's claim
-	Lease   time.Duration // that the claim begins anew
+	Lease   time.Duration // restarts the claim's lease
 }
 
-// CopyCommit makes a pending copy live; of a part, in the place of the source.
+// CopyCommit makes a pending copy live; the copy of a part replaces its source.
 type CopyCommit struct {
 	Blob   lethe.ID
 	Source lethe.ID        // the blob that was copied
@@ -86,7 +86,7 @@ type CopyCommit struct {
 	Lease  time.Duration
 }
 
-// Trim condemns live copies of a content that are not needed (docs/protocol.md, rule 17).
+// Trim condemns surplus live copies of a content (docs/protocol.md, rule 17).
 type Trim struct {
 	Content lethe.ID
 	Blobs   []lethe.ID

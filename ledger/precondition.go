@@ -8,21 +8,21 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// visible reports whether readers see the object at the instant now.
+// VisibleAt reports whether readers see the object at the instant now.
 func (o *Object) VisibleAt(now lethe.Time) bool { return o != nil && (o.TTLAt == 0 || o.TTLAt > now) }
 
-// needsObject reports whether the precondition fails where nothing lies.
+// needsObject reports whether the precondition fails where no object is.
 func (p Precondition) needsObject() bool {
 	return p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0
 }
 
-// Holds checks the precondition against what clients see under a key, nil for
-// nothing: ErrPreconditionFailed.
+// Holds returns ErrPreconditionFailed if the precondition fails for the visible object under
+// the key, nil for none.
 func (p Precondition) Holds(o *Object) error {
 	const second = lethe.Time(time.Second / time.Microsecond)
 	switch {
 	case o == nil && p.needsObject():
-		return fmt.Errorf("nothing lies there: %w", lethe.ErrPreconditionFailed)
+		return fmt.Errorf("the key has no object: %w", lethe.ErrPreconditionFailed)
 	case o == nil:
 		return nil
 	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
@@ -30,12 +30,12 @@ func (p Precondition) Holds(o *Object) error {
 		p.IfID != "" && p.IfID != o.ID,
 		p.IfSize != nil && *p.IfSize != o.Size,
 		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
-		return fmt.Errorf("version %s lies there: %w", o.ID, lethe.ErrPreconditionFailed)
+		return fmt.Errorf("the key has version %s: %w", o.ID, lethe.ErrPreconditionFailed)
 	}
 	return nil
 }
 
-// matches reports whether an ETag is in a comma separated list; "*" is every one.
+// matches reports whether an ETag is in a comma separated list; "*" matches every ETag.
 func matches(list, etag string) bool {
 	for m := range strings.SplitSeq(list, ",") {
 		if m = strings.TrimSpace(m); m == "*" || m == etag {
@@ -45,12 +45,12 @@ func matches(list, etag string) bool {
 	return false
 }
 
-// ends computes when what is written now comes to its end: by the wish (counted
-// from now, or absolute), else by the default, and by the bucket's longest life
-// in any case. A wish beyond that is refused with ErrInvalidTTL.
+// EndOf returns when an object written now ends. That is the wish (relative to now, or
+// absolute), else the default, at most the bucket's longest life. A longer wish returns
+// ErrInvalidTTL.
 func (b *Bucket) EndOf(now lethe.Time, wish TTLChange, byDefault time.Duration) (lethe.Time, error) {
 	if wish.TTL < 0 || wish.At < 0 {
-		return 0, fmt.Errorf("a time to live is not negative: %w", lethe.ErrInvalidTTL)
+		return 0, fmt.Errorf("a time to live must not be negative: %w", lethe.ErrInvalidTTL)
 	}
 	end := wish.At
 	if wish.TTL > 0 {

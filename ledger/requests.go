@@ -9,44 +9,43 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Intent asks for a pending blob: the row before the byte (docs/protocol.md, rule 1).
+// Intent asks for a pending blob: the row before the bytes (docs/protocol.md, rule 1).
 type Intent struct {
 	ID      lethe.ID // the blob's id, made by the caller
 	Backend string
 	Size    int64 // bytes to reserve on the backend; grows by Beat
-	// Promotion is set only if size and digest are fixed before the upload; it
-	// lets the reaper finish the write from proof (docs/protocol.md, rule 19).
+	// Promotion is set only if size and digest are fixed before the upload. With it the
+	// reaper can finish the write from proof (docs/protocol.md, rule 19).
 	Promotion *Promotion
-	// Unknown, with a promotion of one whole body: only if the bytes are not there
-	// already, to be referenced without them; else ErrContentKnown. It is a hint:
-	// the commit may find otherwise.
+	// Unknown, with a promotion of one whole body, begins only if the bytes are not stored
+	// already, else ErrContentKnown. It is a hint: the commit may find otherwise.
 	Unknown bool
-	// UploadID and Part name the part that the blob will be, if any.
+	// UploadID and Part name the part that the blob becomes, if any.
 	UploadID lethe.ID
 	Part     int
 }
 
-// Promotion is what a reaper needs to finish a write in the writer's place: the
-// very commit that the writer was about to make.
+// Promotion is what a reaper needs to finish a write in the writer's place: the commit that
+// the writer was about to make.
 type Promotion struct {
 	Commit Commit `json:"commit"`
 }
 
-// Precondition guards a write or delete by what lies under the key at the moment
-// of the transaction. The zero value always holds. ETags are without quotes; "*"
-// matches any object.
+// Precondition is a condition on the object under the key, checked in the transaction of the
+// write or delete. The zero value always holds. ETags are without quotes; "*" matches any
+// object.
 type Precondition struct {
 	IfMatch     string     `json:"m,omitempty"` // fails unless the object exists with one of these ETags (comma separated)
 	IfNoneMatch string     `json:"n,omitempty"` // fails if the object exists with one of these ETags, or at all with "*"
-	IfID        lethe.ID   `json:"i,omitempty"` // fails unless exactly this version lies there
+	IfID        lethe.ID   `json:"i,omitempty"` // fails unless the object is exactly this version
 	IfSize      *int64     `json:"s,omitempty"` // delete only
 	IfModified  lethe.Time `json:"t,omitempty"` // delete only: ModifiedAt, compared in whole seconds
 }
 
-// Commit makes an object: rule 2, one transaction. Exactly one of these holds:
-// Object.Size is 0 (no content); Blobs holds the uploaded segments in order;
-// Source names an object whose content is referenced; or neither, and the open
-// and sound content of identity Content is referenced (else ErrContentGone).
+// Commit makes an object (docs/protocol.md, rule 2). Exactly one of four cases holds.
+// Object.Size is 0: no content. Blobs holds the uploaded segments in order. Source names an
+// object whose content is referenced. None of these: the open and sound content with the
+// identity Content is referenced, else ErrContentGone.
 type Commit struct {
 	Op      lethe.ID     `json:"op"` // unique; recorded with the outcome; becomes Object.ID
 	What    string       `json:"what"`
@@ -55,40 +54,39 @@ type Commit struct {
 	Blobs   []Uploaded   `json:"blobs,omitempty"`
 	Source  *Source      `json:"source,omitempty"`
 	If      Precondition `json:"if"`
-	// Into, if set, is the ID of the bucket that was meant: ErrNoSuchBucket if another
-	// one has the name by now.
+	// Into, if set, is the ID of the expected bucket: ErrNoSuchBucket if another one has the
+	// name.
 	Into lethe.ID `json:"into,omitempty"`
-	// TTL, if set, is counted from the transaction's now; Object.TTLAt is
-	// absolute. The bucket's default applies when both are zero, its maximum
-	// always: a longer wish is refused with ErrInvalidTTL.
+	// TTL, if set, counts from the transaction's now; Object.TTLAt is absolute. If both are
+	// zero the bucket's default applies. A time beyond the bucket's maximum returns
+	// ErrInvalidTTL.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// By is on whose behalf, for who finishes the write in its place; the context's
-	// caller otherwise.
+	// By is the caller of the write, for a reaper that finishes it; default: the context's
+	// caller.
 	By lethe.Caller `json:"by,omitzero"`
-	// Reach, if set, names the backends that the writer can read now: known content
-	// is referenced only if all of it lies there; elsewhere it is as good as lost, and
-	// what was uploaded joins it as one more copy (docs/protocol.md, rule 20). Copies of objects
-	// (Source) do not look at it: they promise no bytes that their source has not.
+	// Reach, if set, names the backends that the writer can read now. Known content is
+	// referenced only if all of it is there. Else it counts as lost, and the upload joins it
+	// as one more copy (docs/protocol.md, rule 20). Source ignores Reach: a copy promises no
+	// more than its source.
 	Reach []string `json:"reach,omitempty"`
 }
 
-// Uploaded says how the upload of a blob ended.
+// Uploaded is the result of the upload of one blob.
 type Uploaded struct {
 	Blob   lethe.ID `json:"blob"`
 	Size   int64    `json:"size"`
 	Digest string   `json:"digest"` // hex SHA-256
-	// CRC32C is what reads are checked by (Castagnoli); 0: not known, by the SHA-256.
+	// CRC32C is the checksum of reads (Castagnoli); 0: not known, reads check the SHA-256.
 	CRC32C uint32 `json:"crc32c,omitempty"`
-	// Blocks are the sums by which a part of it is checked, if it has several blocks.
+	// Blocks are the sums that check a part of the blob, if it has several blocks.
 	Blocks lethe.BlockSums `json:"blocks,omitzero"`
-	// Late: some upload under this name had an unknown outcome and may land late.
+	// Late: an upload under this name had an unknown outcome and may still land.
 	Late bool `json:"late,omitempty"`
 }
 
-// Source names the version of an object to copy from. The commit fails with
-// ErrNoSuchKey if that version is gone, and with ErrContentGone if its content
-// cannot be referenced (closed, or of another dedup domain): then the bytes have
-// to be copied.
+// Source names the version of an object to copy from: ErrNoSuchKey if it is gone.
+// ErrContentGone if its content cannot be referenced, being closed or of another dedup
+// domain: then the bytes must be copied.
 type Source struct {
 	Bucket string   `json:"bucket"`
 	Key    string   `json:"key"`
@@ -100,7 +98,7 @@ type Committed struct {
 	Object    Object
 	Replaced  bool // an earlier version was replaced
 	Duplicate bool // the content existed; the uploaded blobs were condemned
-	// Dropped lists contents that lost their last reference: cache entries to drop.
+	// Dropped lists contents that lost their last reference, for caches to drop.
 	Dropped []lethe.ID
 }
 
@@ -117,11 +115,11 @@ type DeleteItem struct {
 	If  Precondition
 }
 
-// Deleted says what became of one DeleteItem. An absent key is no error.
+// Deleted is the result for one DeleteItem. An absent key is no error.
 type Deleted struct {
 	Key     string
 	Existed bool
-	ID      lethe.ID // the version that was deleted
+	ID      lethe.ID // the version deleted
 	Err     error    // ErrPreconditionFailed, or nil
 }
 
@@ -131,9 +129,8 @@ type Deletions struct {
 	Dropped []lethe.ID
 }
 
-// Update changes an object in place without touching its content. Nil fields
-// stay as they are. ModifiedAt changes only if Attrs is set. ACL takes the place of
-// the one in Attrs.
+// Update changes an object in place without its content. Nil fields stay as they are.
+// ModifiedAt changes only if Attrs is set. ACL replaces the one in Attrs.
 type Update struct {
 	Op     lethe.ID
 	Bucket string
@@ -145,8 +142,8 @@ type Update struct {
 	TTL    *TTLChange
 }
 
-// TTLChange sets a new time to live: relative to the transaction's now, or
-// absolute, or none if both are zero. The bucket's maximum applies.
+// TTLChange sets a new time to live: relative to the transaction's now, or absolute, or none
+// if both are zero. The bucket's maximum applies.
 type TTLChange struct {
 	TTL time.Duration
 	At  lethe.Time
@@ -161,8 +158,8 @@ type ListQuery struct {
 	Limit     int    // keys and common prefixes together; <= 1000
 }
 
-// ListPage is a page of a listing. Its objects are told without what may be long of each
-// (Attrs.Listed).
+// ListPage is a page of a listing. Its objects have Attrs.Listed only, without what may be
+// long.
 type ListPage struct {
 	Objects  []Object
 	Prefixes []string
@@ -178,20 +175,19 @@ type BucketQuery struct {
 	Limit  int
 }
 
-// PartCommit makes an uploaded blob a part of its upload (pending to live),
-// replacing the part of the same number.
+// PartCommit makes an uploaded blob a part of its upload (pending to live). It replaces the
+// part of the same number.
 type PartCommit struct {
 	Op   lethe.ID
 	Part Part
 	Late bool
-	// CRC32C and Blocks are of the part's bytes, as of Uploaded.
+	// CRC32C and Blocks are those of the part's bytes, as in Uploaded.
 	CRC32C uint32
 	Blocks lethe.BlockSums
 }
 
-// Completion makes an object of an upload's parts: it takes exactly the parts
-// named (in ascending order), composes them without copying, and condemns the
-// others.
+// Completion makes an object of exactly the named parts of an upload, in ascending order,
+// without copying bytes. The other parts are condemned.
 type Completion struct {
 	Op       lethe.ID
 	UploadID lethe.ID
@@ -202,7 +198,7 @@ type Completion struct {
 	Commit   Commit // Object.ETag, Attrs, If; the rest comes from the upload
 }
 
-// PartName names a part as the client sees it.
+// PartName identifies a part as the client does.
 type PartName struct {
 	Number int
 	ETag   string
@@ -220,41 +216,39 @@ type UploadQuery struct {
 // Batch bounds one step of a routine.
 type Batch struct {
 	Limit    int        // rows
-	MaxBlobs int        // blobs condemned; a single object's may exceed it
+	MaxBlobs int        // blobs condemned; a single object may exceed it
 	After    lethe.Time // resume: only rows due at or after this instant
-	// Only, unless nil, are the rows that may be taken, each once, of those that are
-	// due; After is of no matter then.
+	// Only, unless nil, names the rows that may be taken, each once, if they are due. After
+	// is ignored then.
 	Only   []Named
-	Limits Limits // beyond which nothing goes
-	// Turns, if there are any, take the place of After: of each bucket its share of
-	// the limit, in this order, what one leaves going to those after it. Expire alone
-	// knows them.
+	Limits Limits // limits on deletions
+	// Turns, if set, replaces After: each bucket gets its share of the limit, in this order.
+	// What a bucket leaves goes to those after it. Only Expire supports it.
 	Turns []Turn
 }
 
-// Reclaimed is what one step of expire or purge did.
+// Reclaimed is the result of one step of Expire or Purge.
 type Reclaimed struct {
 	Objects   int
 	Bytes     int64 // logical
 	Blobs     int   // condemned
 	BlobBytes int64
-	Dropped   []lethe.ID // contents without references: cache entries to drop
-	// Rules says which lifecycle rules ended how many of the objects, by bucket and
-	// rule.
+	Dropped   []lethe.ID // contents without references, for caches to drop
+	// Rules counts the objects that lifecycle rules ended, by bucket and rule.
 	Rules []RuleLoss
-	// Restamped counts objects that were due by a rule that is not in force any
-	// more: they stay, with the stamp of the rules of now.
+	// Restamped counts objects that were due by a rule that is no longer in force. They
+	// stay, and the current rules are applied to them.
 	Restamped int
-	// Parked counts rows that were due and stay: held, or beyond a limit.
+	// Parked counts rows that were due and are deferred: held, or beyond a limit.
 	Parked int
-	// Stopped are the guards that stopped something just now.
+	// Stopped are the guards whose limit tripped in this step.
 	Stopped []Guard
-	LastDue lethe.Time // due time of the last row: the next batch's After; by turns: its own
-	More    bool       // more is due now; by turns: of what was found
-	Taken   []Named    // the rows that went, if Batch.Only named them
+	LastDue lethe.Time // due time of the last row: the next batch's After; with Turns: the batch's own After
+	More    bool       // more is due now; with Turns: in the buckets asked for
+	Taken   []Named    // the rows taken, if Batch.Only was set
 }
 
-// ByRules counts the objects that lifecycle rules ended.
+// ByRules returns how many objects lifecycle rules ended.
 func (r Reclaimed) ByRules() (n int) {
 	for _, l := range r.Rules {
 		n += l.Objects
@@ -262,7 +256,7 @@ func (r Reclaimed) ByRules() (n int) {
 	return n
 }
 
-// RuleLoss is what a lifecycle rule ended.
+// RuleLoss counts what one lifecycle rule ended in a bucket.
 type RuleLoss struct {
 	Bucket  string
 	Rule    string // lifecycle.Rule.ID
@@ -270,7 +264,7 @@ type RuleLoss struct {
 	Bytes   int64
 }
 
-// byRule counts an object that a rule ended.
+// CountRule counts one object that a rule ended.
 func (r *Reclaimed) CountRule(bucket, rule string, size int64) {
 	i := slices.IndexFunc(r.Rules, func(l RuleLoss) bool { return l.Bucket == bucket && l.Rule == rule })
 	if i < 0 {
@@ -280,40 +274,40 @@ func (r *Reclaimed) CountRule(bucket, rule string, size int64) {
 	r.Rules[i].Bytes += size
 }
 
-// SortRules brings what rules ended into the order of buckets and rules.
+// SortRules sorts the counts by bucket and rule.
 func (r *Reclaimed) SortRules() {
 	slices.SortFunc(r.Rules, func(a, b RuleLoss) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Rule, b.Rule))
 	})
 }
 
-// Backlog says what a routine would find to do now: the plan of a dry run.
+// Backlog is how much a routine would do now: the plan of a dry run.
 type Backlog struct {
 	Count     int64
 	Bytes     int64
 	Oldest    lethe.Time // earliest due time; 0 if nothing is due
 	NextDue   lethe.Time // earliest due time in the future; 0 if none
-	Scheduled int64      // waiting, not yet due; counted up to MaxScheduled
-	// Held are open uploads that would be due and that holds keep; other rows leave
-	// their queue while they are held.
+	Scheduled int64      // not yet due; counted up to MaxScheduled
+	// Held are open uploads that are overdue but held. Other rows leave their queue while
+	// they are held.
 	Held, HeldBytes int64
 }
 
-// MaxScheduled is the most that Backlog.Scheduled counts: what is not due yet may
-// be everything that lives, and asking must stay cheap.
+// MaxScheduled is the most that Backlog.Scheduled counts. Every live object may be
+// scheduled, and the count must stay cheap.
 const MaxScheduled = 100_000
 
-// ClaimRequest stamps due rows of one backend for a worker.
+// ClaimRequest claims due rows of one backend for a worker.
 type ClaimRequest struct {
 	Worker  string
 	Backend string
 	Limit   int
 	After   lethe.Time    // condemned: resume from this due time
-	Turns   []Turn        // condemned: of these buckets instead, as of a Batch
+	Turns   []Turn        // condemned: these buckets instead of After, as in Batch
 	MinAge  time.Duration // pending: heartbeat older than this
-	// Only, unless nil, are the rows that may be claimed, of those that are due.
+	// Only, unless nil, names the rows that may be claimed, if they are due.
 	Only []lethe.ID
-	// Deletes bounds what is handed out of condemned blobs.
+	// Deletes limits the deletes of condemned blobs.
 	Deletes Limit
 }
 
@@ -321,14 +315,14 @@ type ClaimRequest struct {
 type Claimed struct {
 	Fence   int64
 	Blobs   []Blob
-	LastDue lethe.Time // by turns: the request's After
+	LastDue lethe.Time // with Turns: the request's After
 	Now     lethe.Time
-	// Stopped is the guard that stopped the claim just now, nil if none did.
+	// Stopped is the guard whose limit tripped in this claim; nil if none did.
 	Stopped *Guard
 }
 
-// ClaimedIntent is a pending blob claimed by the reaper. Promotion is nil if the
-// write cannot be proven or was superseded.
+// ClaimedIntent is a pending blob claimed by the reaper. Promotion is nil if the write
+// cannot be proven or was superseded.
 type ClaimedIntent struct {
 	Blob      Blob
 	Promotion *Promotion
@@ -341,7 +335,7 @@ type ClaimedIntents struct {
 	Now     lethe.Time
 }
 
-// Result says how the physical delete of a claimed blob ended.
+// Result is the result of the physical delete of a claimed blob.
 type Result int
 
 // The results of a physical delete.
@@ -349,7 +343,7 @@ const (
 	Gone   Result = iota + 1 // deleted, confirmed
 	Absent                   // was not there, confirmed
 	Failed                   // failed or unknown: retry at RetryAt, or dead letter
-	Waits                    // backend is down: unclaim, burn no attempt, due at RetryAt
+	Waits                    // backend is down: release the claim, count no attempt, due at RetryAt
 )
 
 // SettleItem is the result for one blob.
@@ -358,11 +352,11 @@ type SettleItem struct {
 	Result  Result
 	Error   string
 	RetryAt lethe.Time // Failed and Waits
-	Dead    bool       // Failed: attempts used up, to the dead letters
+	Dead    bool       // Failed: no attempts left, becomes a dead letter
 }
 
-// Settlement records the results of a claimed batch. Items whose fence is no
-// longer the row's are left alone and counted as Fenced.
+// Settlement records the results of a claimed batch. Rows that carry another fence by now
+// are left alone and counted as Fenced.
 type Settlement struct {
 	Fence int64
 	Items []SettleItem
@@ -372,35 +366,35 @@ type Settlement struct {
 type Settled struct {
 	Gone      int // rows removed, bytes confirmed gone or absent
 	GoneBytes int64
-	Kept      int // deleted once, kept for the late window
+	Kept      int // deleted once, kept until the late window ends
 	Retried   int
 	Dead      int
 	Fenced    int
-	// DiedAt holds for each removed row when its last reference went.
+	// DiedAt has one entry for each removed row: when its last reference went.
 	DiedAt []lethe.Time
 	Now    lethe.Time
 }
 
-// Recovered counts stale claims that were taken back.
+// Recovered counts stale claims that were released, by backend and state.
 type Recovered struct {
 	Backend string
 	State   lethe.State
 	Claims  int64
 }
 
-// DeadQuery chooses dead letters that meet all that is set, oldest first.
+// DeadQuery selects dead letters that match every field set, oldest first.
 type DeadQuery struct {
 	Backend string
 	Reason  lethe.Reason
 	Bucket  string     // name of the bucket of the last reference
-	DiedBy  lethe.Time // enqueued then or before; 0: whenever
+	DiedBy  lethe.Time // died at this instant or before; 0: any
 	MinSize int64      // bytes
-	Error   string     // occurs in the last error, upper and lower case apart
+	Error   string     // substring of the last error, case-sensitive
 	After   lethe.ID
 	Limit   int
 }
 
-// DeadLetter is a blob whose deletion was given up.
+// DeadLetter is a blob that has no attempts to delete it left.
 type DeadLetter struct {
 	Blob
 	BucketID lethe.ID // of the last reference; empty: not known
@@ -423,15 +417,15 @@ type TrashQuery struct {
 	Limit  int
 }
 
-// Discrepancy is something the books got wrong; there should never be one.
+// Discrepancy is an inconsistency in the ledger; there should never be one.
 type Discrepancy struct {
-	What string // e.g. "refs", "counter", "state", "orphan row"
+	What string // for example "refs", "counter", "state", "orphan row"
 	Name string // the row concerned
 	Want string
 	Have string
 }
 
-// Sharer is an object that shares a content, for explain.
+// Sharer is an object or a trash entry that shares a content, for explain.
 type Sharer struct {
 	Bucket string
 	Key    string
@@ -439,45 +433,46 @@ type Sharer struct {
 	ID     lethe.ID // of the object's version, or of the trash entry
 }
 
-// SharerQuery asks for what refers to a content, after one of it.
+// SharerQuery pages through what refers to a content.
 type SharerQuery struct {
 	Content lethe.ID
-	After   Sharer // only Trash and ID count; zero: from the beginning
+	After   Sharer // only Trash and ID count; zero value: from the beginning
 	Limit   int
 }
 
 // Options are the ledger's limits and grace periods. The zero value takes the
 // defaults.
 type Options struct {
-	// Clock tells the time in tests. Default: the machine's for a ledger in a file,
-	// the database's for one in PostgreSQL.
+	// Clock replaces the clock in tests. Default: the machine's for a SQLite file, the
+	// database's for PostgreSQL.
 	Clock lethe.Clock
-	// Random is the source of the ids that the ledger makes: of buckets, uploads,
-	// contents and trash entries (default: the system's). A transaction draws
-	// them in the order in which it writes the rows.
+	// Random is the source of the ids of buckets, uploads, contents and trash entries
+	// (default: the system's). A transaction draws ids in the order in which it writes the
+	// rows.
 	Random io.Reader
 	// MaxRefs closes a content at this number of references (default 100,000).
 	MaxRefs int64
-	// ReadGrace keeps blobs that were live from being deleted for so long after
-	// they were condemned, so that readers can finish (docs/protocol.md, rule 18).
+	// ReadGrace is how long blobs that were live are kept after they were condemned, so that
+	// readers can finish (docs/protocol.md, rule 18).
 	ReadGrace time.Duration
-	// LateWindow is the longest time that an upload whose caller has given up may
-	// still take to land (docs/protocol.md, rule 9).
+	// LateWindow is the longest time in which an upload whose caller has given up may still
+	// land (docs/protocol.md, rule 9).
 	LateWindow time.Duration
-	// Boot is a clock that nobody sets, by which a clock that is set forward by more
-	// than ClockJump is noticed (DB.ClockAhead); nil: it is not. BootID names the start
-	// of the machine from which Boot counts (lethe.BootID); empty: a jump while no
-	// process ran is not noticed.
+	// Boot is a clock that cannot be set. With it the ledger detects that its clock was set
+	// forward by more than ClockJump (DB.ClockAhead); nil: it does not. BootID names the
+	// machine start from which Boot counts (lethe.BootID). If it is empty, a jump while no
+	// process ran is not detected.
 	Boot      lethe.Clock
 	BootID    string
 	ClockJump time.Duration
-	// OpsKept is how long operation outcomes can be looked up (default 24 h).
+	// OpsKept is how long outcomes of operations are kept (default 24 h).
 	OpsKept time.Duration
-	// TrustWindow is how long a copy that was read or written whole is trusted (default 24 h; < 0: not at all).
+	// TrustWindow is how long a copy is trusted after it was read or written whole (default
+	// 24 h; negative: not at all).
 	TrustWindow time.Duration
-	// Replicas is how many copies of each content placement keeps (default 1). New
-	// contents are queued for it if that is more than one.
+	// Replicas is how many copies of each content placement keeps (default 1). With more
+	// than one, new contents are queued for placement.
 	Replicas int
-	// NoReceipts writes no receipts of what goes.
+	// NoReceipts turns the receipts of deletions off.
 	NoReceipts bool
 }

@@ -1,10 +1,10 @@
 package ledger
 
-// Restamped is what one step of stamping again did.
+// Restamped is the result of one step that reapplies rules.
 type Restamped struct {
 	Bucket  string
 	Seen    int  // objects looked at
 	Changed int  // objects whose end changed
-	Done    bool // the bucket has no stamps of older rules any more
+	Done    bool // every object of the bucket carries the current rules
 	More    bool // there is more to do, in this bucket or another
 }

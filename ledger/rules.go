@@ -7,25 +7,25 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// ByConfig is who set rules that come from the configuration: nobody else may
+// ByConfig is the value of BucketRules.By for rules from the configuration. Nothing else may
 // change them.
 const ByConfig = "config"
 
-// ErrRulesConfigured: the rules of the bucket are set in the configuration.
+// ErrRulesConfigured is returned when the bucket's rules are set in the configuration.
 var ErrRulesConfigured = errors.New("lifecycle rules are set in the configuration")
 
-// BucketRules are the lifecycle rules of a bucket, and how far its objects carry
-// their stamps.
+// BucketRules are the lifecycle rules of a bucket, and how far they are applied to its
+// objects.
 type BucketRules struct {
 	Bucket string
 	Rules  lifecycle.Rules
-	By     string // who set them: ByConfig, "s3", "operator"
-	// Restamp is nil if every object carries the stamp of these rules.
+	By     string // origin of the rules: ByConfig, "s3", "operator"
+	// Restamp is nil if these rules are applied to every object.
 	Restamp *Restamp
 	Objects int64 // in the bucket; Restamp.Seen grows towards it
 }
 
-// Restamp is the progress of stamping a bucket's objects anew.
+// Restamp is the progress of reapplying the rules to a bucket's objects.
 type Restamp struct {
 	After     string // keys up to this one are done
 	Seen      int64  // objects looked at
@@ -33,21 +33,20 @@ type Restamp struct {
 	StartedAt lethe.Time
 }
 
-// RulesChange sets the rules of a bucket; none removes them.
+// RulesChange replaces the rules of a bucket; an empty list removes them.
 type RulesChange struct {
 	Bucket string
-	// Into, if set, is the bucket that is meant: ErrNoSuchBucket if another has got the
-	// name meanwhile.
+	// Into, if set, is the expected bucket: ErrNoSuchBucket if another one has the name.
 	Into  lethe.ID
 	Rules lifecycle.Rules // complete (lifecycle.Rules.Complete)
 	By    string
-	// Seen, unless empty, is the digest of the rules that are to be replaced
-	// (lifecycle.Rules.Digest): ErrPreconditionFailed if others are there.
+	// Seen, unless empty, is the digest of the rules to replace (lifecycle.Rules.Digest):
+	// ErrPreconditionFailed if the bucket has other rules.
 	Seen string
 }
 
-// stamp gives the object the end that rules give it, and no other. The client's
-// own time to live is not touched.
+// ApplyRules sets when a rule ends the object, and which one. It leaves the client's own
+// time to live as it is.
 func (o *Object) ApplyRules(rs lifecycle.Rules) {
 	s := rs.Stamp(o.facts())
 	o.RuleAt, o.RuleNumber = s.At, s.Rule
@@ -58,8 +57,8 @@ func (o *Object) facts() lifecycle.Facts {
 	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
 }
 
-// name shows a reader the rule that ends the object. A stamp of a rule that is
-// not in force any more is none.
+// NameRule sets Rule to the ID of the rule that ends the object. A rule that is no longer in
+// force ends nothing.
 func (o *Object) NameRule(rs lifecycle.Rules) {
 	o.Rule = ""
 	if r := rs.InForce(o.RuleNumber); r != nil {

@@ -5,16 +5,16 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// BucketTotal is what the counters of a bucket say.
+// BucketTotal is the counters of a bucket.
 type BucketTotal struct {
 	ID             lethe.ID
 	Name           string // empty if the bucket was deleted
 	Objects, Bytes int64  // of its rows in objects
-	Holds          int64  // that are set in it
+	Holds          int64  // set in the bucket
 }
 
-// Snapshot is every row of the ledger's protocol at one instant, for checkers
-// and for support. It is as large as the ledger.
+// Snapshot is every row of the ledger's protocol at one instant, for checkers and support.
+// It is as large as the ledger.
 type Snapshot struct {
 	Objects  []Object // Bucket is empty if the bucket was deleted
 	Trash    []TrashEntry
@@ -24,7 +24,7 @@ type Snapshot struct {
 	Parts    []Part
 	Totals   []Total
 	Buckets  []BucketTotal
-	Guards   []Guard // what limits have counted, and clocks in doubt; Name is not told
-	// Receipts are those of what is gone, in the order in which it went.
+	Guards   []Guard // counts of the limits, and clocks in doubt; Name is empty
+	// Receipts are the receipts of what is gone, in that order.
 	Receipts []receipt.Receipt
 }

@@ -1,7 +1,7 @@
 package ledger
 
-// end makes a guard one that stops nothing.
+// Clear resets a limit that has tripped.
 func (g *Guard) Clear() { g.HeldAt, g.HeldUntil, g.Reason = 0, 0, "" }
 
-// parks reports whether a guard parks what it stops: what is its subject's own.
+// Defers reports whether a tripped limit defers rows: those of its own subject.
 func (g Guard) Defers() bool { return g.Kind == GuardRules || g.Kind == GuardTTL }

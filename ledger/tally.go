@@ -2,15 +2,14 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// Tally is what the rows of a backend in a state add up to, and what the counters
-// say of them.
+// Tally compares the rows of a backend in one state with their counters.
 type Tally struct {
 	Backend string
 	State   lethe.State
-	// Rows are counted from the rows, Counted are the counters'.
+	// Rows and RowBytes are counted from the rows; the others are the counters.
 	Rows, RowBytes        int64
 	Counted, CountedBytes int64
 }
 
-// Agrees reports whether rows and counters are the same.
+// Agrees reports whether rows and counters are equal.
 func (t Tally) Agrees() bool { return t.Rows == t.Counted && t.RowBytes == t.CountedBytes }

@@ -12,16 +12,16 @@ var (
 	ErrNoSuchToken = errors.New("no such token")
 )
 
-// AdminToken is a token of the admin API. The ledger knows its digest only, and
-// gives no meaning to its role.
+// AdminToken is a token of the admin API. The ledger has only its digest, and does not
+// interpret its role.
 type AdminToken struct {
-	ID        string // the public part of its text
+	ID        string // the public part of the token's text
 	Name      string // unique
 	Role      string
-	Hash      string // hex SHA-256 of its text
+	Hash      string // hex SHA-256 of the token's text
 	CreatedAt lethe.Time
 	CreatedBy string
 	ExpiresAt lethe.Time // 0: never
-	// Expired reports whether it was past its time when it was read.
+	// Expired is set if the token had expired when it was read.
 	Expired bool
 }

@@ -10,32 +10,31 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// DefaultTrust is the trust window of a ledger that is given none.
+// DefaultTrust is the default of Options.TrustWindow.
 const DefaultTrust = 24 * time.Hour
 
 // Copy is a live blob of a content.
 type Copy struct {
 	Blob
-	Trusted bool // it was written or verified within the trust window
+	Trusted bool // written or verified within the trust window
 }
 
-// Renewal is a copy of known bytes that a write has added to a content which was not
-// trusted.
+// Renewal is a copy of known bytes that a write has added to a content that was not trusted.
 type Renewal struct {
 	Live    []Copy // of the content, with the added ones
-	Replica int    // number of the added copy
-	// Since is the instant after which an added blob must have been written, for an
-	// older one to be condemned beside it.
+	Replica int    // replica number of the added copy
+	// Since is the instant after which an added blob must have been written, so that an
+	// older copy may be condemned beside it.
 	Since  lethe.Time
-	Reach  []string // backends that the writer can read; none named is any
-	Wanted int      // copies of a content
+	Reach  []string // backends that the writer can read; empty: all
+	Wanted int      // copies to keep of a content
 }
 
-// Replaced chooses the older copies whose place the added one takes (docs/protocol.md, rule 17):
-// of each segment as many of those that are not trusted as are too many then. Those go
-// first that lie on the same backend, then those that were verified, or written, the
-// longest ago. What is suspect or out of reach, and too many trusted ones, are left to
-// placement; rest says that there may be something for it to do.
+// Replaced chooses the older copies that the added one replaces (docs/protocol.md, rule 17).
+// In each segment those are untrusted copies, as many as are surplus. Copies on the same
+// backend go first, then those verified or written the longest ago. Suspect copies, those
+// out of reach and surplus trusted ones are left to placement; rest reports whether it may
+// have work.
 func (r Renewal) Replaced() (gone []lethe.ID, rest bool) {
 	older, added, kept := map[int][]Copy{}, map[int]Copy{}, map[int]int{}
 	for _, b := range r.Live {
@@ -79,11 +78,11 @@ func compareBool(x, y bool) int {
 	return -1
 }
 
-// JustRead is how long a copy is trusted by whoever has read it in order to condemn
-// another one beside it, however short the trust window is.
+// JustRead is the least time for which a copy is trusted by the routine that has read it in
+// order to condemn another one beside it, however short the trust window is.
 const JustRead = 10 * time.Minute
 
-// TrustedSince is the instant after which a copy must have been written or verified, to
+// TrustedSince returns the instant after which a copy must have been written or verified to
 // be trusted now.
 func (o Options) TrustedSince(now lethe.Time) lethe.Time {
 	if o.TrustWindow < 0 {
@@ -92,14 +91,14 @@ func (o Options) TrustedSince(now lethe.Time) lethe.Time {
 	return now.Add(-o.TrustWindow)
 }
 
-// ReadSince is the instant after which a copy must have been read, for another one to
-// be condemned beside it now.
+// ReadSince returns the instant after which a copy must have been read, so that another one
+// may be condemned beside it now.
 func (o Options) ReadSince(now lethe.Time) lethe.Time {
 	return now.Add(-max(o.TrustWindow, JustRead))
 }
 
-// Unverified is the error for a content that is not trusted and has these live copies:
-// ErrContentGone, and ErrUnverified besides if reading them may change that.
+// Unverified returns the error for a content that is not trusted and has these live copies:
+// ErrContentGone, and also ErrUnverified if reading them may change that.
 func (o Options) Unverified(live []Copy) error {
 	sound, segments := map[int]bool{}, 0
 	for _, b := range live {

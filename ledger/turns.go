@@ -2,30 +2,30 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// Turn is a bucket of which a batch takes its share.
+// Turn is a bucket that gets its share of a batch.
 type Turn struct {
 	Bucket lethe.ID   // empty: condemned blobs whose bucket is not known
 	After  lethe.Time // resume: only what is due at or after this instant
 }
 
-// TurnQuery asks which buckets have something that is due.
+// TurnQuery asks which buckets have due rows.
 type TurnQuery struct {
-	Backend string                  // condemned blobs there; empty: objects
-	From    lethe.ID                // only buckets after it, in the order of their ids
-	Limit   int                     // buckets looked at
-	After   map[lethe.ID]lethe.Time // where to begin in a bucket; not there: at its oldest
+	Backend string                  // of condemned blobs on it; empty: objects
+	From    lethe.ID                // only buckets after this id, in order of id
+	Limit   int                     // buckets to look at
+	After   map[lethe.ID]lethe.Time // where to start in a bucket; absent: at its oldest
 }
 
-// Turns are the buckets of a stretch that have something that is due.
+// Turns are the buckets with due rows in one stretch of all buckets.
 type Turns struct {
-	Due  []Turn   // in the order of their ids; After is when the first of it was due
-	Last lethe.ID // the last bucket looked at: where the next stretch begins
-	End  bool     // no bucket comes after it
+	Due  []Turn   // in order of id; After is the due time of the first row
+	Last lethe.ID // the last bucket looked at: the next query's From
+	End  bool     // no bucket follows
 }
 
-// TakeTurns takes from each bucket its share of limit rows; what one does not use
-// up is shared by those after it. The rows come by turns as well, so that whoever
-// cuts them short cuts all alike. A limit that is not above zero is no limit.
+// TakeTurns takes from each bucket its share of limit rows. What a bucket does not use goes
+// to those after it. The rows of the buckets alternate, so that a caller who takes fewer
+// takes equally from all. A limit of 0 or less is none.
 func TakeTurns[T any](turns []Turn, limit int, take func(Turn, int) ([]T, error)) ([]T, error) {
 	lists := make([][]T, len(turns))
 	left, longest := limit, 0

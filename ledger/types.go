@@ -9,47 +9,46 @@ import (
 
 // Store identifies a ledger and the epoch of its pairing with the backends.
 type Store struct {
-	ID        lethe.ID // begins every blob's name; forever the same
+	ID        lethe.ID // begins every blob's name; never changes
 	DB        lethe.ID // this database; new after a restore
-	Life      string   // which run of which PostgreSQL server answered; empty: no server
+	Life      string   // which run of which PostgreSQL server; empty: SQLite
 	CreatedAt lethe.Time
 }
 
-// Backend is a place that holds bytes, as the ledger knows it.
+// Backend is a place that holds bytes, as recorded in the ledger.
 type Backend struct {
 	ID        string // the operator's name for it
 	Quota     int64  // bytes; 0 means no quota
 	Epoch     int64  // last epoch confirmed on the backend (docs/protocol.md, rule 13)
 	Intended  int64  // epoch about to be written there; >= Epoch
-	Accepted  int64  // epoch under which a person last gave it to this ledger; 0: none did
-	Held      string // why deletes on it are stopped, for people to read; empty: they are not
+	Accepted  int64  // epoch under which a person last paired it with this ledger; 0: never
+	Held      string // why deletes on it are held, for people; empty: they are not
 	HeldFor   HeldFor
-	Draining  bool // it is being emptied: nothing new is begun there
+	Draining  bool // it is being emptied: it gets no new writes
 	CreatedAt lethe.Time
 }
 
-// HeldFor is what the hold on the deletes of a backend is about; empty: there is none.
+// HeldFor is the kind of a hold on the deletes of a backend; empty: no hold.
 type HeldFor string
 
-// What holds are about.
+// The kinds of such holds.
 const (
-	HeldByPerson   HeldFor = "person"  // somebody has stopped them
-	HeldForLedger  HeldFor = "ledger"  // the ledger may not be the one that the backend belongs to
-	HeldForBackend HeldFor = "backend" // what lies there is older than the ledger, or cannot be read
-	HeldForAbsence HeldFor = "absence" // it carries no epoch; ends once it does again
+	HeldByPerson   HeldFor = "person"  // a person holds them
+	HeldForLedger  HeldFor = "ledger"  // the ledger may not be the one paired with the backend
+	HeldForBackend HeldFor = "backend" // the backend's state is older than the ledger, or unreadable
+	HeldForAbsence HeldFor = "absence" // the backend has no epoch; ends once it has one again
 )
 
-// BackendHold is why the deletes on a backend are to be stopped, and what that is about; the
-// zero one: they are not.
+// BackendHold is why the deletes on a backend are held; the zero value: they are not.
 type BackendHold struct {
 	For    HeldFor
 	Reason string
 }
 
-// BucketSettings is what an operator may change about a bucket. Durations are
-// kept in microseconds; zero means none (or the store's default).
+// BucketSettings are the settings of a bucket that an operator may change. Durations are
+// kept in microseconds. Zero means none, or the store's default.
 type BucketSettings struct {
-	DefaultTTL   time.Duration // given to objects that bring none
+	DefaultTTL   time.Duration // for objects without one
 	MaxTTL       time.Duration // longest life of an object; 0: unlimited
 	QuotaBytes   int64         // logical bytes; 0: unlimited
 	QuotaObjects int64         // objects; 0: unlimited
@@ -65,21 +64,21 @@ type Bucket struct {
 	Region    string
 	CreatedAt lethe.Time
 	BucketSettings
-	// Objects and Bytes are the exact logical totals (rows in objects, due ones
-	// included until they are reclaimed; trash excluded).
+	// Objects and Bytes are the exact logical totals of rows in objects. They include due
+	// objects until those are reclaimed, and exclude the trash.
 	Objects, Bytes int64
-	// Holds is how many holds are set in the bucket (Hold).
+	// Holds is the number of holds in the bucket (Hold).
 	Holds int64
-	// Documents are what CreateBucket writes with the bucket, by kind: who may do what
-	// in it holds from its first moment. They are not read back with it.
+	// Documents are written with the bucket by CreateBucket, by kind, so that access rules
+	// hold from its first moment. They are not read back.
 	Documents map[string][]byte
-	// Most is how many buckets CreateBucket lets the owner have, with this one; 0: any
-	// number. It is not read back.
+	// Most is how many buckets CreateBucket lets the owner have, including this one; 0: no
+	// limit. It is not read back.
 	Most int
 }
 
-// Attrs is what a client sent along with an object and gets back with it. It is
-// stored as one JSON document.
+// Attrs is what a client sends with an object and gets back. It is stored as one JSON
+// document.
 type Attrs struct {
 	ContentType        string            `json:"ct,omitempty"`
 	ContentEncoding    string            `json:"ce,omitempty"`
@@ -94,41 +93,41 @@ type Attrs struct {
 	ChecksumType string            `json:"ckt,omitempty"` // FULL_OBJECT or COMPOSITE
 	// Parts lists the parts of a completed multipart upload, in order.
 	Parts []PartAttrs `json:"p,omitempty"`
-	// ACL is the object's own access control list; nil: what its bucket grants
-	// holds. The ledger keeps it and does not read it.
+	// ACL is the object's own access control list; nil: the bucket's applies. The ledger
+	// does not interpret it.
 	ACL *ACL `json:"acl,omitempty"`
 }
 
-// Listed is a without its parts, metadata and grants: a page of a thousand objects with a
-// thousand parts each would hold hundreds of megabytes.
+// Listed returns a without parts, user metadata and ACL. With them a page of a thousand
+// objects could hold hundreds of megabytes.
 func (a Attrs) Listed() Attrs {
 	a.Parts, a.User, a.ACL = nil, nil, nil
 	return a
 }
 
-// ACL is an access control list of S3's; an empty one grants nothing to others.
+// ACL is an access control list of S3; an empty one grants nothing to others.
 type ACL struct {
 	Grants []Grant `json:"g,omitempty"`
 }
 
-// Grant allows one thing to an account, or to one of S3's groups, AllUsers and
-// AuthenticatedUsers.
+// Grant gives one permission to an account, or to AllUsers or AuthenticatedUsers, S3's
+// groups.
 type Grant struct {
 	Account    string `json:"a,omitempty"`
 	Group      string `json:"gr,omitempty"`
 	Permission string `json:"p"` // READ, WRITE, READ_ACP, WRITE_ACP or FULL_CONTROL
 }
 
-// PartAttrs is what is kept of a part after its upload was completed.
+// PartAttrs is what remains of a part after its upload was completed.
 type PartAttrs struct {
 	Number    int               `json:"n"`
 	Size      int64             `json:"s"`
 	Checksums map[string]string `json:"ck,omitempty"`
 }
 
-// Object is what a client sees: one key of one bucket.
+// Object is one version of a key of a bucket.
 type Object struct {
-	ID         lethe.ID // this version of the key; the id of the operation that wrote it
+	ID         lethe.ID // the version; the id of the operation that wrote it
 	BucketID   lethe.ID
 	Bucket     string
 	Key        string
@@ -139,13 +138,13 @@ type Object struct {
 	TTLAt      lethe.Time // the client's time to live; 0: none
 	RuleAt     lethe.Time // a lifecycle rule's; 0: none
 	RuleNumber int64      // of the rule that RuleAt comes from (lifecycle.Rule.Number)
-	// Rule is that rule's ID, for who reads or writes one object.
+	// Rule is that rule's ID; set when one object is read or written.
 	Rule  string
 	Attrs Attrs
 	Tags  map[string]string
 }
 
-// DueAt returns the earlier of the two instants that end the object, 0 if none.
+// DueAt returns the earlier of TTLAt and RuleAt, 0 if the object has no end.
 func (o Object) DueAt() lethe.Time {
 	switch {
 	case o.TTLAt == 0:
@@ -156,8 +155,8 @@ func (o Object) DueAt() lethe.Time {
 	return min(o.TTLAt, o.RuleAt)
 }
 
-// ContentKey is the identity of a content: the same bytes in the same dedup
-// domain, put together in the same way.
+// ContentKey identifies a content: the same bytes in the same dedup domain, composed in the
+// same way.
 type ContentKey struct {
 	Domain string
 	Kind   lethe.ContentKind
@@ -165,17 +164,17 @@ type ContentKey struct {
 	Size   int64
 }
 
-// Content is the bytes of one or many objects, once.
+// Content is the bytes that one or many objects share.
 type Content struct {
 	ID lethe.ID
 	ContentKey
-	Refs      int64 // object rows and trash rows that point to it
-	Closed    bool  // takes no more references (MaxRefs reached); a sibling opens
+	Refs      int64 // objects and trash entries that refer to it
+	Closed    bool  // takes no more references (MaxRefs reached); a new one opens
 	CreatedAt lethe.Time
 }
 
-// Blob is one physical thing on one backend: a (replica, segment) of a content,
-// or a stored part of an upload.
+// Blob is one file or object on a backend: a (replica, segment) of a content, or a stored
+// part of an upload.
 type Blob struct {
 	ID        lethe.ID
 	Backend   string
@@ -183,7 +182,7 @@ type Blob struct {
 	Size      int64  // bytes; reserved while pending, exact afterwards
 	Digest    string // hex SHA-256 of the blob's own bytes; empty while pending unless fixed beforehand
 	CRC32C    uint32 // of the blob's own bytes (Castagnoli); 0: not known
-	Block     int64  // bytes of each block whose sums the ledger has; 0: not known, or it is one block
+	Block     int64  // bytes of each block with a known sum; 0: not known, or a single block
 	ContentID lethe.ID
 	Segment   int // 0-based position in the content
 	Replica   int
@@ -191,14 +190,14 @@ type Blob struct {
 	Part      int // part number while owned by an upload
 	CreatedAt lethe.Time
 	BeatAt    lethe.Time // pending: last heartbeat of the writer
-	// DiedAt is when the last reference went (an expired object: its due time);
-	// the histogram from due to gone starts here.
+	// DiedAt is when the last reference went; for an expired object, its due time. The
+	// histogram of reclaim latency starts here.
 	DiedAt lethe.Time
 	Reason lethe.Reason
-	// DueAt: condemned blobs are deleted from this instant on.
+	// DueAt is when a condemned blob may be deleted.
 	DueAt lethe.Time
-	// LateUntil: an upload of unknown outcome may land until then; the row stays
-	// until a delete has succeeded after it (docs/protocol.md, rule 9).
+	// LateUntil: an upload of unknown outcome may land until then. The row stays until a
+	// delete succeeded later (docs/protocol.md, rule 9).
 	LateUntil  lethe.Time
 	Attempts   int
 	LastError  string
@@ -207,10 +206,10 @@ type Blob struct {
 	Claim      Claim
 }
 
-// Claim is the stamp of a worker on a row. The zero value is "not claimed".
+// Claim is a worker's claim on a row. The zero value is "not claimed".
 type Claim struct {
 	Worker string
-	Fence  int64 // grows with every claim; a settle names it
+	Fence  int64 // grows with every claim; Settle names it
 	At     lethe.Time
 }
 
@@ -226,7 +225,7 @@ type Upload struct {
 	TTL       time.Duration // relative time to live, counted from completion; 0: none
 	TTLAt     lethe.Time    // absolute time to live; 0: none
 	CreatedAt lethe.Time
-	// TouchedAt is the last time a part was stored; staleness counts from here.
+	// TouchedAt is when a part was last stored. An upload is stale by it.
 	TouchedAt lethe.Time
 }
 
@@ -242,37 +241,37 @@ type Part struct {
 	CreatedAt lethe.Time
 }
 
-// TrashEntry is a deleted or replaced object that can still be restored. It
-// keeps its reference to the content until PurgeAt: the end of the undo window, or
-// of the object's own time if that is earlier.
+// TrashEntry is a deleted or replaced object that can still be restored. It keeps its
+// reference to the content until PurgeAt: the end of the undo window, or of the object's own
+// time to live if that is earlier.
 type TrashEntry struct {
-	ID        lethe.ID // unique; names the entry to restore or purge
+	ID        lethe.ID // identifies the entry to Restore and PurgeTrash
 	Object    Object
 	DeletedAt lethe.Time
 	Op        lethe.ID     // the operation that deleted or replaced it
-	By        lethe.Caller // on whose behalf
+	By        lethe.Caller // its caller
 	PurgeAt   lethe.Time
-	EndedBy   lethe.Caller // who asked for it to be purged before its time
+	EndedBy   lethe.Caller // the caller that asked for an early purge
 	Reason    lethe.Reason // delete or overwrite
 }
 
-// AccessKey is a client's credential beside the root's.
+// AccessKey is a client's credential. The root credential is not one.
 type AccessKey struct {
 	ID        string
 	Secret    string   // needed in clear for SigV4; sealed in the database if a sealing key is set
 	Owner     string   // account the key acts for; default: its own id
-	Buckets   []string // names it may use, * all, AccountBuckets; empty: none
+	Buckets   []string // names of buckets, "*" for all, AccountBuckets; empty: none
 	ReadOnly  bool
-	Settings  bool // it may change the settings of the buckets in its list, make and delete them
+	Settings  bool // may create and delete the buckets in its list, and change their settings
 	CreatedAt lethe.Time
 }
 
-// AccountBuckets in a key's list stands for the buckets of its account: those that
-// it makes, and what others grant it. No bucket has this name.
+// AccountBuckets in a key's list stands for the buckets of its account: those that it
+// creates and those that others grant. It is not a valid bucket name.
 const AccountBuckets = "@account"
 
-// Account reports whether the key is an account of its own, named by the key's id, which
-// may make and own buckets and be granted others'.
+// Account reports whether the key is an account of its own, named by the key's id. An
+// account may create and own buckets and be granted access to others.
 func (k AccessKey) Account() bool {
 	return slices.Contains(k.Buckets, AccountBuckets) && (k.Owner == "" || k.Owner == k.ID)
 }
@@ -284,12 +283,12 @@ type Run struct {
 	Worker     string
 	StartedAt  lethe.Time
 	BeatAt     lethe.Time
-	FinishedAt lethe.Time // 0: in progress (or its process died)
+	FinishedAt lethe.Time // 0: in progress, or its process died
 	Outcome    string     // "ok", "failed: ...", "interrupted"
 	Counts     map[string]int64
 }
 
-// Outcome is what an operation recorded about itself in its own transaction.
+// Outcome is what an operation recorded in its own transaction.
 type Outcome struct {
 	Op       lethe.ID
 	What     string // "put", "delete", "complete", ...

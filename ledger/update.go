@@ -2,12 +2,12 @@ package ledger
 
 import "github.com/lethe-storage/lethe"
 
-// sooner reports whether the update ends the object before its time.
+// Shortens reports whether the update moves the object's end forward to an earlier time.
 func (u Update) Shortens(was, is lethe.Time) bool {
 	return u.TTL != nil && is != 0 && (was == 0 || is < was)
 }
 
-// Apply makes the object what the update asks for, if its precondition holds.
+// Apply applies the update to the object, if its precondition holds.
 func (u Update) Apply(o *Object, b Bucket, now lethe.Time) (err error) {
 	if err := u.If.Holds(o); err != nil {
 		return err

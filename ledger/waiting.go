@@ -7,51 +7,51 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// WaitingQuery pages through what waits in a queue: condemned blobs that are to be
-// deleted, or intents of writes under way. What is claimed comes first, by claim,
-// oldest first; then what is not: condemned blobs by backend, due time and size,
-// intents by their last heartbeat. What is not set filters nothing.
+// WaitingQuery pages through a queue: condemned blobs to delete, or intents of writes in
+// progress. Claimed rows come first, by claim, oldest first. Then come unclaimed rows:
+// condemned blobs by backend, due time and size, intents by their last heartbeat. Unset
+// fields filter nothing.
 type WaitingQuery struct {
 	State       lethe.State // Condemned or Pending
-	Backends    []string    // on these, in this order; condemned blobs need them
+	Backends    []string    // on these, in this order; required for condemned blobs
 	Claimed     bool        // only what is claimed
 	Unclaimed   bool        // only what is not
-	ClaimedBy   string      // how the name of the worker begins
-	DueBy       lethe.Time  // condemned, and due then or before
+	ClaimedBy   string      // prefix of the worker's name
+	DueBy       lethe.Time  // condemned, and due then or earlier
 	DueAfter    lethe.Time  // condemned, and due later
-	Since       lethe.Time  // condemned, or silent if it is an intent, then or before
-	BeatAfter   lethe.Time  // an intent, and its writer showed itself later
+	Since       lethe.Time  // condemned, or without a heartbeat, since then or earlier
+	BeatAfter   lethe.Time  // an intent with a heartbeat after this
 	MinAttempts int
 	Reason      lethe.Reason
 	After       WaitingMark
-	Limit       int // rows of a page: 1 to MaxWaiting, which is the default
+	Limit       int // rows of a page, 1 to MaxWaiting (default)
 }
 
-// WaitingMark is a place in that order; the zero one is the beginning.
+// WaitingMark is a position in that order; the zero value is the beginning.
 type WaitingMark struct {
-	Fence   int64 // of the last claimed row; 0 once those are through
+	Fence   int64 // of the last claimed row; 0 behind all of them
 	ID      lethe.ID
-	Free    bool   // among what is not claimed
+	Free    bool   // in the unclaimed rows
 	Backend string // condemned blobs
 	Due     DueMark
 }
 
-// WaitingPage is a page of a queue. It may be shorter than its limit, or empty, while
-// More reports whether it goes on at Next: a page looks at MaxWaitingLook rows at most.
+// WaitingPage is a page of a queue. If More is set, Next continues it. A page looks at
+// MaxWaitingLook rows at most, so it may be shorter than its limit, or empty.
 type WaitingPage struct {
 	Blobs []Blob
 	Next  WaitingMark
 	More  bool
 }
 
-// MaxWaiting is how many rows a page has at most, MaxWaitingLook about how many are
-// looked at for one.
+// MaxWaiting is the most rows of a page; MaxWaitingLook is about how many rows are read for
+// one.
 const (
 	MaxWaiting     = 1000
 	MaxWaitingLook = 10_000
 )
 
-// wants reports whether a row meets all filters.
+// Matches reports whether a row passes all filters.
 func (q WaitingQuery) Matches(b Blob) bool {
 	since := b.DiedAt
 	if q.State == lethe.Pending {

@@ -6,63 +6,62 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// WalkDone is the place of a walk that has compared everything. No blob's id
-// follows it.
+// WalkDone is the place of a walk that has compared everything. It sorts after every blob's
+// id.
 const WalkDone lethe.ID = "~"
 
-// Walk is one comparison of a backend's listing with the ledger, over any number
-// of runs: one that was cut off is taken up where it stopped.
+// Walk is one comparison of a backend's listing with the ledger. It may take several runs:
+// an interrupted walk is resumed where it stopped.
 type Walk struct {
 	ID         lethe.ID
 	Backend    string
 	StartedAt  lethe.Time
 	SavedAt    lethe.Time // last time that Place moved
-	FinishedAt lethe.Time // 0: it goes on, or was cut off
-	// Place is the blob up to which all was compared; WalkDone: all was.
+	FinishedAt lethe.Time // 0: in progress or interrupted
+	// Place is the last blob compared; WalkDone: all were.
 	Place   lethe.ID
-	Outcome string // "ok", or why it was given up
+	Outcome string // "ok", or why it was abandoned
 	Counts  map[string]int64
 }
 
-// WalkStart begins a walk, or takes up the one that was cut off.
+// WalkStart begins a walk, or resumes the interrupted one.
 type WalkStart struct {
 	ID      lethe.ID // of the new walk, if one begins
 	Backend string
-	// GiveUp is the age from which on a walk that was cut off is given up instead of
-	// taken up.
+	// GiveUp is the age at which an interrupted walk is abandoned instead of resumed.
 	GiveUp time.Duration
 }
 
-// WalkStep moves a walk on.
+// WalkStep advances a walk.
 type WalkStep struct {
 	ID       lethe.ID
 	From, To lethe.ID // places; WalkDone is the last
 	Counts   map[string]int64
 }
 
-// FindingKind says what is wrong with a key of a backend.
+// FindingKind is what is wrong with a key of a backend.
 type FindingKind string
 
 // The kinds of finding.
 const (
-	FoundOrphan    FindingKind = "orphan"    // a name of this store without a row
+	FoundOrphan    FindingKind = "orphan"    // a name of this store that has no row
 	FoundForeign   FindingKind = "foreign"   // not a name of this store
 	FoundElsewhere FindingKind = "elsewhere" // a blob whose row names another backend
 	FoundMissing   FindingKind = "missing"   // a live row without bytes
 	FoundSize      FindingKind = "size"      // a live row with bytes of another size
 )
 
-// Finding is something that a walk came upon.
+// Finding is a problem that a walk found.
 type Finding struct {
 	Backend string
-	Key     string // as it is, or quoted if it is no text
+	Key     string // quoted if it is not valid text
 	Kind    FindingKind
-	Size    int64 // bytes that lie there
+	Size    int64 // bytes stored under the key
 	Detail  string
-	// Content and Segment are those of a missing blob; empty for a part of an upload.
+	// Content and Segment identify a missing blob; empty for a part of an upload.
 	Content lethe.ID
 	Segment int
-	// First and Last say when, and by which walk, it was seen.
+	// First and Last are when, and by which walk, it was seen.
 	FirstAt, LastAt     lethe.Time
 	FirstWalk, LastWalk lethe.ID
 }
@@ -71,35 +70,35 @@ type Finding struct {
 type Sighting struct {
 	Walk     lethe.ID
 	Findings []Finding // Key, Kind, Size, Detail, Content and Segment; each key once
-	Limit    int       // findings kept of one backend; what is beyond is not recorded
+	Limit    int       // findings kept of one backend; more are not recorded
 }
 
 // FindingQuery asks for findings in the order of backend and key.
 type FindingQuery struct {
 	Backend string // empty: all
 	Kind    FindingKind
-	// AfterBackend and AfterKey are those of the last one of the page before.
+	// AfterBackend and AfterKey are those of the previous page's last row.
 	AfterBackend, AfterKey string
 	Limit                  int
 }
 
-// OrphanRequest asks to condemn orphans of one backend that a walk has confirmed.
+// OrphanRequest asks to condemn orphans of one backend that a complete walk has confirmed.
 type OrphanRequest struct {
 	Walk    lethe.ID
 	Backend string
-	Epoch   int64         // of the pairing with the backend, as it was checked
-	Grace   time.Duration // age of the first sighting, and of the name
+	Epoch   int64         // of the pairing with the backend, as checked
+	Grace   time.Duration // least age of the first sighting, and of the name
 	After   string        // key
 	Limit   int
-	// Only, unless nil, are the keys that may be condemned, of those that are ripe.
+	// Only, unless nil, names the keys that may be condemned, if they are old enough.
 	Only []string
 }
 
-// Orphans are orphans that were condemned.
+// Orphans are the orphans that were condemned.
 type Orphans struct {
 	Blobs []Blob
-	// Seen is how many were looked at, Last the last one's key: the place of the next
-	// batch. Explained have a row by now.
+	// Seen is how many were looked at; Last is the last one's key, where the next batch
+	// begins. Explained counts those that have a row by now.
 	Seen, Explained int
 	Last            string
 }
@@ -107,17 +106,17 @@ type Orphans struct {
 // WalkEnd ends a walk.
 type WalkEnd struct {
 	ID      lethe.ID
-	Outcome string // "ok" or why it was given up
+	Outcome string // "ok", or why it was abandoned
 	Counts  map[string]int64
 }
 
-// WalkEnded is what became of what earlier walks had found and this one did not.
+// WalkEnded counts the earlier findings that this walk did not see again.
 type WalkEnded struct {
-	Healed int // missing and damaged blobs of which there is a sound copy
+	Healed int // missing and damaged blobs that have a sound copy
 	Gone   int // everything else
 }
 
-// Stub is what a walk needs of a blob.
+// Stub is the part of a blob that a walk needs.
 type Stub struct {
 	ID      lethe.ID
 	Backend string
@@ -125,12 +124,12 @@ type Stub struct {
 	Size    int64 // bytes
 }
 
-// Standing says what depends on a blob.
+// Standing is what depends on a blob.
 type Standing struct {
 	Blob   Blob
 	Copies int // other copies of its bytes that are live and not suspect
-	// Objects are the first of the objects that need it, as "bucket/key"; those in
-	// the trash and uploads are marked. There may be more.
+	// Objects are the first objects that need it, as "bucket/key"; those in the trash and
+	// uploads are marked. More is set if there are others.
 	Objects []string
 	More    bool
 }
