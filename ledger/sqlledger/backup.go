@@ -19,10 +19,9 @@ const Restored = "restored"
 
 var renameStore = register(`UPDATE store SET db = ?1 WHERE one = 1`)
 
-// Backup writes a consistent copy of the ledger to path while it is serving: the
-// state of one instant, checked before the file gets its name. The file is made
-// with mode 0600, as it holds the secrets of access keys. It fails if path
-// exists.
+// Backup writes a consistent copy of the ledger to path while the ledger is in use. The copy
+// is the state of one instant, and is checked before the file gets its name. It has mode
+// 0600, as it holds the secrets of access keys. Backup fails if path exists.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
 		return fmt.Errorf("ledger: back up the ledger to %s: %w", path, err)
@@ -58,8 +57,8 @@ func (db *DB) backup(ctx context.Context, path string) error {
 	return syncFile(filepath.Dir(path))
 }
 
-// makeEmpty makes the file into which the copy goes, so that it never has
-// another mode; what a broken backup left under the name is replaced.
+// makeEmpty creates the file for the copy with its final mode. It replaces what a failed
+// backup left under the name.
 func makeEmpty(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -71,8 +70,8 @@ func makeEmpty(path string) error {
 	return f.Close()
 }
 
-// copyTo copies on a connection of its own: readers may not write, and a long
-// copy must not hold up the writer.
+// copyTo copies over a connection of its own: readers cannot write, and a long copy must not
+// block the writer.
 func (db *DB) copyTo(ctx context.Context, path string) error {
 	s, err := db.session(ctx, nil)
 	if err != nil {
@@ -94,7 +93,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// CheckFile checks a copy of a ledger that nobody has open: that it is one, and
+// CheckFile checks a copy of a ledger that no process has open: that it is a ledger, and
 // that its pages, indexes and references are sound. ErrCorrupt if not.
 func CheckFile(ctx context.Context, path string) error {
 	pool, err := openFile(path)
@@ -104,7 +103,8 @@ func CheckFile(ctx context.Context, path string) error {
 	return errors.Join(checkPool(ctx, pool), pool.Close())
 }
 
-// FileTotals counts the objects of a ledger that nobody has open, and their bytes.
+// FileTotals returns the number and bytes of the objects of a ledger that no process has
+// open.
 func FileTotals(ctx context.Context, path string) (objects, bytes int64, err error) {
 	pool, err := openFile(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func FileTotals(ctx context.Context, path string) (objects, bytes int64, err err
 	return objects, bytes, errors.Join(sqldb.MapError(err), pool.Close())
 }
 
-// openFile opens a ledger to be read only.
+// openFile opens a ledger read-only.
 func openFile(path string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -132,7 +132,7 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 		return sqldb.MapError(err)
 	}
 	if app != application {
-		return fmt.Errorf("it is not a ledger of lethe: %w", lethe.ErrCorrupt)
+		return fmt.Errorf("the file is not a ledger of lethe: %w", lethe.ErrCorrupt)
 	}
 	var verdict string
 	if err := pool.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
@@ -149,19 +149,18 @@ func checkPool(ctx context.Context, pool *sql.DB) error {
 	if err != nil {
 		return sqldb.MapError(err)
 	}
-	return fmt.Errorf("a row of %s refers to nothing: %w", table, lethe.ErrCorrupt)
+	return fmt.Errorf("a row of %s refers to a row that is missing: %w", table, lethe.ErrCorrupt)
 }
 
-// Accept prepares a restored copy of a ledger for use: it checks the file, gives
-// the database a new identity, and holds the deletes on all backends as
-// Restored, until a person has looked (docs/protocol.md, rule 13): the backends may be
-// newer than the copy. No server may have the file open. It returns who the
-// store is now.
+// Accept prepares a restored copy of a ledger for use. It checks the file, gives the
+// database a new identity, and holds the deletes on all backends as Restored until a person
+// decides (docs/protocol.md, rule 13): the backends may be newer than the copy. No process
+// may have the file open. It returns the store's new identity.
 func Accept(ctx context.Context, path string, o ledger.Options) (ledger.Store, error) {
 	if err := CheckFile(ctx, path); err != nil {
 		return ledger.Store{}, fmt.Errorf("ledger: accept ledger %s: %w", path, err)
 	}
-	// The file moves to another name; what lies beside it under this one would stay.
+	// The file will move to another name; a ballast beside it would stay behind.
 	db, err := Open(ctx, path, o, Ballast(-1))
 	if err != nil {
 		return ledger.Store{}, err
@@ -169,8 +168,8 @@ func Accept(ctx context.Context, path string, o ledger.Options) (ledger.Store, e
 	return db.accept(ctx)
 }
 
-// AcceptPostgres is Accept for a ledger that was restored into the database of the
-// URL. No server may be working on it.
+// AcceptPostgres is Accept for a ledger restored into the PostgreSQL database at url. No
+// process may be using it.
 func AcceptPostgres(ctx context.Context, url string, o ledger.Options, set ...Setting) (ledger.Store, error) {
 	db, err := openPostgres(ctx, url, o, settingsOf(set), true)
 	if err != nil {

@@ -17,25 +17,24 @@ import (
 )
 
 const (
-	// ballastSize is what the ballast takes, in bytes: the log of writes at its
-	// usual length, once in itself and once in the file that it is written back to.
+	// ballastSize is the size of the ballast in bytes: the usual length of the write-ahead
+	// log, once for the log and once for the file it is written back to.
 	ballastSize = 16 << 20
-	// ballastEvery is how often it is tried to lay it again.
+	// ballastEvery is how often the writer tries to restore it.
 	ballastEvery = time.Second
 )
 
-// ballast is a file beside the ledger that only takes up room. Forgetting needs
-// room too, for rows and for the log of writes: when the disk is full the file is
-// cut to nothing, and what it took is there for deletes, expiry and all that
-// frees more. Until it lies there again, which it does once the disk has twice
-// its size, what takes room is refused. That the file is there, but short, tells
-// the next process.
+// ballast is a file beside the ledger that only takes up space. Deletes need space too, for
+// rows and for the write-ahead log. When the disk is full the file is truncated, and its
+// space serves deletes, expiry and whatever else frees space. Writes that need space are
+// refused until the ballast is restored, which happens once twice its size is free. A file
+// that is too short tells the next process that the disk was full.
 type ballast struct {
 	path string
-	size int64 // 0: there is none
-	laid bool  // the file has its size; the writer's
+	size int64 // 0: no ballast
+	laid bool  // the file has its full size; used by the writer only
 	next lethe.Time
-	out  atomic.Bool // it was given up, and is not back
+	out  atomic.Bool // it was given up, and is not restored
 	free func(folder string) (bytes int64, err error)
 }
 
@@ -49,8 +48,8 @@ func newBallast(ledger string, size int64) *ballast {
 	return &ballast{path: ledger + ".ballast", size: size, free: freeBytes}
 }
 
-// tend lays the ballast if it is not there and there is room. What fails is tried
-// again later.
+// tend restores the ballast if it is gone and there is space. After a failure it tries again
+// later.
 func (b *ballast) tend() {
 	now := lethe.Monotonic{}.Now()
 	if b.size == 0 || b.laid || now < b.next {
@@ -74,7 +73,7 @@ func (b *ballast) tend() {
 	b.out.Store(false)
 }
 
-// clear takes back what was laid in part.
+// clear truncates a ballast that was restored in part.
 func (b *ballast) clear() {
 	if b.out.Load() {
 		_ = os.Truncate(b.path, 0)
@@ -83,8 +82,7 @@ func (b *ballast) clear() {
 	_ = os.Remove(b.path)
 }
 
-// give gives the ballast up if err says that the disk is full; true if that made
-// room.
+// give gives the ballast up if err reports a full disk. It reports whether that freed space.
 func (b *ballast) give(err error) bool {
 	if !isFull(err) || b.size == 0 {
 		return false
@@ -98,27 +96,27 @@ func (b *ballast) give(err error) bool {
 	return true
 }
 
-// isFull reports whether err reports a full disk. The index of the log is extended
-// apart, with an error of its own.
+// isFull reports whether err reports a full disk. Extending the index of the write-ahead log
+// has an error of its own.
 func isFull(err error) bool {
 	c := sqldb.Code(err)
 	return c&0xff == sqlite3.SQLITE_FULL || c == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
-// needsRoom refuses what makes the ledger longer while its disk is full: what is
-// left is for what frees.
+// needsRoom refuses a write that makes the ledger longer while its disk is full. The
+// remaining space is for what frees space.
 func (t *tx) needsRoom() error {
 	if t.db.file == nil {
-		return nil // the server's disk is another's to watch
+		return nil // lethe does not watch the server's disk
 	}
 	if b := t.db.ballast; b.out.Load() {
-		return fmt.Errorf("the disk that holds the ledger is full; deletes go on, new objects once %d MiB are free: %w",
+		return fmt.Errorf("the disk that holds the ledger is full; deletes work, new objects are accepted once %d MiB are free: %w",
 			max(1, 2*b.size>>20), lethe.ErrNoRoom)
 	}
 	return nil
 }
 
-// fill makes the file at path, or what there is of it, size bytes long.
+// fill makes the file at path size bytes long.
 func fill(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -127,7 +125,7 @@ func fill(path string, size int64) error {
 	return errors.Join(allocate(f, size), f.Close())
 }
 
-// pour writes bytes that no file system can store in less.
+// pour writes bytes that no file system can compress.
 func pour(f *os.File, size int64) error {
 	_, err := io.CopyN(f, rand.Reader, size)
 	return err

@@ -4,5 +4,5 @@ package sqlledger
 
 import "os"
 
-// allocate gives the file its size, with room on the disk that is its own.
+// allocate gives the file its size and reserves the space on disk.
 func allocate(f *os.File, size int64) error { return pour(f, size) }

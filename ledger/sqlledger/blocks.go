@@ -19,8 +19,8 @@ var (
 	noteBlock    = register(`UPDATE blobs SET block = ?2 WHERE id = ?1 AND state = 2 AND size = ?3`)
 )
 
-// BlockSums returns the sums of the blocks of a blob from one to another, both of
-// them included; none unless all of them are known.
+// BlockSums returns the sums of the blocks from..to of a blob, both included; none unless
+// all of them are known.
 func (db *DB) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) (sums []uint32, err error) {
 	err = db.glance(ctx, glimpse{"BlockSums", "sums of the blocks of", string(blob)}, func(t *tx) error {
 		sums, err = t.blockSums(blob, from, to)
@@ -31,7 +31,7 @@ func (db *DB) BlockSums(ctx context.Context, blob lethe.ID, from, to int64) (sum
 
 func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
 	if from < 0 || to < from {
-		return nil, fmt.Errorf("there are no blocks from %d to %d", from, to)
+		return nil, fmt.Errorf("the blob has no blocks from %d to %d", from, to)
 	}
 	first := from / ledger.SumsPerRow * ledger.SumsPerRow
 	rows, err := all(t, sqldb.One[[]byte], selectBlocks, blob, first, to)
@@ -45,7 +45,7 @@ func (t *tx) blockSums(blob lethe.ID, from, to int64) ([]uint32, error) {
 	return unpacked(packed[4*(from-first) : 4*(to+1-first)]), nil
 }
 
-// unpacked are the sums of a row, or of part of one.
+// unpacked returns the sums stored in a row, or in part of one.
 func unpacked(packed []byte) []uint32 {
 	sums := make([]uint32, len(packed)/4)
 	for i := range sums {
@@ -54,12 +54,11 @@ func unpacked(packed []byte) []uint32 {
 	return sums
 }
 
-// NoteBlocks keeps the sums of a live blob of size bytes whose bytes were read and
-// had its digest, in the place of those that are known. It reports whether it did: not
-// if the blob is not live any more.
+// NoteBlocks stores the sums of a live blob of size bytes whose bytes were read and matched
+// its digest. It replaces earlier sums. It returns false if the blob is not live any more.
 func (db *DB) NoteBlocks(ctx context.Context, blob lethe.ID, size int64, sums lethe.BlockSums) (noted bool, err error) {
 	if sums.Size == 0 {
-		return false, errors.New("ledger: note blocks: no sums are given")
+		return false, errors.New("ledger: note blocks: no sums given")
 	}
 	err = db.write(ctx, "note the blocks of blob "+string(blob), func(t *tx) error {
 		if err := sums.Check(size); err != nil {
@@ -91,7 +90,7 @@ func (t *tx) keepBlocks(blob lethe.ID, sums lethe.BlockSums) error {
 	return nil
 }
 
-// dropBlocks forgets the sums of blobs whose rows go.
+// dropBlocks removes the sums of blobs whose rows are removed.
 func (t *tx) dropBlocks(blobs []lethe.ID) error {
 	if len(blobs) == 0 {
 		return nil

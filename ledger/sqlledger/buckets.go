@@ -42,9 +42,9 @@ var (
 	deleteBucketPromotions = register(`DELETE FROM promotions WHERE bucket_id = ?1`)
 )
 
-// CreateBucket makes a bucket; ID and Domain get defaults (a new id, the owner).
-// If the name is taken it returns that bucket and ErrBucketExists; ErrTooManyBuckets
-// if the owner has Most already.
+// CreateBucket creates a bucket. ID and Domain have defaults: a new id, the owner. If the
+// name is taken it returns that bucket and ErrBucketExists. ErrTooManyBuckets if the owner
+// has Most buckets already.
 func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	asked := b
 	err := db.write(ctx, "create bucket "+b.Name, func(t *tx) error {
@@ -86,8 +86,8 @@ func (t *tx) createBucket(b ledger.Bucket) (ledger.Bucket, error) {
 	return b, err
 }
 
-// mayOwn refuses another bucket to who has the most already: ErrTooManyBuckets. Those
-// who make buckets of one owner at once wait for each other.
+// mayOwn returns ErrTooManyBuckets if the owner has the most buckets already. Concurrent
+// calls for one owner wait for each other.
 func (t *tx) mayOwn(owner string, most int) error {
 	if most <= 0 {
 		return nil
@@ -104,7 +104,7 @@ func (t *tx) mayOwn(owner string, most int) error {
 	return fmt.Errorf("%s owns %d: %w", owner, have, lethe.ErrTooManyBuckets)
 }
 
-// Bucket reads a bucket with its totals: ErrNoSuchBucket.
+// Bucket returns a bucket with its totals: ErrNoSuchBucket.
 func (db *DB) Bucket(ctx context.Context, name string) (b ledger.Bucket, err error) {
 	err = db.read(ctx, "bucket "+name, func(t *tx) error {
 		b, err = t.countedBucket(name)
@@ -125,8 +125,8 @@ func (db *DB) Buckets(ctx context.Context, q ledger.BucketQuery) (out []ledger.B
 	return out, err
 }
 
-// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket. Objects keep
-// the time to live that they have.
+// ConfigureBucket replaces a bucket's settings: ErrNoSuchBucket. The times to live of its
+// objects stay.
 func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketSettings) (b ledger.Bucket, err error) {
 	err = db.write(ctx, "configure bucket "+name, func(t *tx) error {
 		if err := s.Check(); err != nil {
@@ -145,7 +145,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 	return b, err
 }
 
-// SetBucketOwner changes the owner; the dedup domain stays: ErrNoSuchBucket.
+// SetBucketOwner changes the owner: ErrNoSuchBucket. The dedup domain stays.
 func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 	return db.write(ctx, "set owner of bucket "+name, func(t *tx) error {
 		if err := t.closeBucket(name); err != nil {
@@ -155,10 +155,9 @@ func (db *DB) SetBucketOwner(ctx context.Context, name, owner string) error {
 	})
 }
 
-// DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
-// while it has visible objects or open uploads, ErrHeld while anything is held
-// there. Its row goes when the objects that are past their time have been
-// reclaimed, and what is parked there has been looked through (Unpark).
+// DeleteBucket frees the name of a bucket. Errors: ErrNoSuchBucket; ErrBucketNotEmpty while
+// it has visible objects or open uploads; ErrHeld while it has holds. Its row goes once its
+// expired objects were reclaimed and its deferred rows released (Unpark).
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	return db.write(ctx, "delete bucket "+name, func(t *tx) error {
 		b, err := t.holdBucket(name)
@@ -180,7 +179,7 @@ func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	})
 }
 
-// empty refuses a bucket that clients still see something in.
+// empty returns ErrBucketNotEmpty if clients still see an object or an upload in the bucket.
 func (t *tx) empty(b ledger.Bucket) error {
 	keys, err := all(t, sqldb.One[string], visibleObject, b.ID, t.now)
 	if err == nil && len(keys) > 0 {
@@ -196,8 +195,8 @@ func (t *tx) empty(b ledger.Bucket) error {
 	return err
 }
 
-// bucket reads a bucket without its totals, which does not change before a
-// transaction ends that writes: ErrNoSuchBucket.
+// bucket returns a bucket without its totals: ErrNoSuchBucket. In a write the row cannot
+// change before the transaction ends.
 func (t *tx) bucket(name string) (b ledger.Bucket, err error) {
 	if t.crowded() {
 		b, _, err = t.ruledBucket(name)
@@ -229,8 +228,8 @@ func scanBucket(r sqldb.Scanner, b *ledger.Bucket, more ...any) error {
 	return err
 }
 
-// room refuses what would take a bucket beyond its quota: ErrQuotaExceeded. What
-// makes it smaller is never refused.
+// room returns ErrQuotaExceeded if a change would take a bucket beyond its quota. A change
+// that shrinks it is never refused.
 func (t *tx) room(b ledger.Bucket, objects, bytes int64) error {
 	grows := b.QuotaObjects > 0 && objects > 0 || b.QuotaBytes > 0 && bytes > 0
 	if !grows {

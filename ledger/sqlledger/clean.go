@@ -34,17 +34,17 @@ var (
 		WHERE backend = ?1 AND state = 3 AND fence = 0 AND due_at > ?2`))
 )
 
-// countLater counts rows that come later, and says when the first does. There
-// may be as many as there are objects alive, so the count ends somewhere.
+// countLater returns a query that counts rows due later, up to MaxScheduled, and the first
+// due time. Every live object may be among them.
 func countLater(at, rows string) string {
 	return fmt.Sprintf(`SELECT count(*), coalesce(min(at), 0) FROM (
 		SELECT %s AS at FROM %s ORDER BY %s LIMIT %d) AS later`, at, rows, at, ledger.MaxScheduled)
 }
 
-// ClaimCondemned stamps condemned blobs of one backend that are due and not
-// claimed, oldest first or of some buckets by turns, with a new fence.
-// ErrBackendMismatch while deletes on the backend are held, or if the ledger knows no such backend. While the clocks
-// are in doubt what may land late waits: when that is over is told by them.
+// ClaimCondemned claims condemned blobs of one backend that are due and not claimed, oldest
+// first or by fair scheduling over some buckets. All get one new fence. ErrBackendMismatch
+// while deletes on the backend are held, or if the ledger does not know the backend. While a
+// clock is in doubt, blobs that may land late are left: the clock decides when that ends.
 func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (out ledger.Claimed, err error) {
 	err = db.batch(ctx, "claim condemned blobs of "+r.Backend, func(t *tx) error {
 		out = ledger.Claimed{Now: t.now, LastDue: r.After}
@@ -95,7 +95,7 @@ func (t *tx) claimDue(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]
 	return all(t, scanBlob, claimCondemned, r.Backend, r.After, t.now, limit, r.Worker, fence, flag(doubt))
 }
 
-// mayClaim is how many blobs may be handed out; if none, it says so in the answer.
+// mayClaim returns how many blobs may be claimed, and sets out if that is none.
 func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error) {
 	limit := bounded(r.Limit)
 	if !r.Deletes.On() {
@@ -118,7 +118,7 @@ func (t *tx) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (int64, error)
 	return min(limit, left), nil
 }
 
-// sortBlobs puts blobs in the order of a time, then of their ids.
+// sortBlobs sorts blobs by a time, then by id.
 func sortBlobs(blobs []ledger.Blob, at func(ledger.Blob) lethe.Time) {
 	slices.SortFunc(blobs, func(a, b ledger.Blob) int {
 		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.ID, b.ID))
@@ -133,7 +133,7 @@ func idsOf(blobs []ledger.Blob) []lethe.ID {
 	return out
 }
 
-// newFence draws the next fence: every claim of the store has a higher one.
+// newFence returns a new fence, higher than that of every earlier claim of the store.
 func (t *tx) newFence() (fence int64, err error) {
 	err = t.row(nextFence).Scan(&fence)
 	return fence, t.failed(err)
@@ -145,8 +145,8 @@ func (t *tx) exists(query string, args ...any) (bool, error) {
 	return len(found) > 0, err
 }
 
-// RecoverClaims takes back up to limit claims, of condemned and of pending rows,
-// that were stamped at least grace ago. Who held them is fenced from now on.
+// RecoverClaims releases up to limit claims, of condemned and of pending rows, that are at
+// least grace old. From then on their holders are fenced.
 func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
 	var rows []ledger.Recovered
 	err := db.batch(ctx, "recover claims", func(t *tx) (err error) {
@@ -175,8 +175,8 @@ func sumRecovered(rows []ledger.Recovered) (out []ledger.Recovered) {
 	return out
 }
 
-// CondemnedDue reports whether a backend has a condemned blob that nobody has claimed, and
-// that is due after a time: what a claim with it would find then.
+// CondemnedDue reports whether a claim with After would find a condemned blob on the
+// backend: one that is not claimed, and due.
 func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (due bool, err error) {
 	err = db.read(ctx, "condemned blobs of "+backend, func(t *tx) error {
 		due, err = t.exists(anyCondemned, backend, after, t.now)
@@ -185,7 +185,7 @@ func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time
 	return due, err
 }
 
-// CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
+// CleanBacklog counts the condemned blobs of a backend that are not claimed.
 func (db *DB) CleanBacklog(ctx context.Context, backend string) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "clean backlog of "+backend, func(t *tx) error {
 		b, err = t.backlog(cleanDue, cleanLater, backend, t.now)
@@ -194,8 +194,8 @@ func (db *DB) CleanBacklog(ctx context.Context, backend string) (b ledger.Backlo
 	return b, err
 }
 
-// backlog runs the two counts of a routine's plan: what is due (count, bytes,
-// oldest), and what comes later (count, next).
+// backlog runs the two queries of a routine's backlog: due returns count, bytes and oldest,
+// later returns count and next.
 func (t *tx) backlog(due, later string, args ...any) (b ledger.Backlog, err error) {
 	if err = t.row(due, args...).Scan(&b.Count, &b.Bytes, &b.Oldest); err != nil {
 		return b, t.failed(err)

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// clockStep is how far the clock may advance before its highest time is saved
-	// along with the next write.
+	// clockStep is how far the clock may advance before the next write saves its highest
+	// time.
 	clockStep = time.Second
-	// clockSlack is how far the wall clock may lie behind before it is doubted.
+	// clockSlack is how far the wall clock may lie behind before it counts as behind.
 	clockSlack = time.Minute
 )
 
-// ledgerClock never runs back: not while it runs, and not over a restart.
+// ledgerClock never runs backwards, neither in a process nor across restarts.
 type ledgerClock struct {
 	wall  lethe.Clock
 	jump  ledger.Jump
 	high  atomic.Int64 // highest time ever used
-	saved lethe.Time   // as in store.clock_high; the writer's
+	saved lethe.Time   // value of store.clock_high; used by the writer only
 }
 
 // now returns the wall clock's time, or the highest time used if that is later.
@@ -38,8 +38,8 @@ func (c *ledgerClock) now() lethe.Time {
 	}
 }
 
-// behind is how far the wall clock lies behind the highest time used; less than
-// clockSlack counts as nothing.
+// behind returns how far the wall clock lies behind the highest time used; 0 if less than
+// clockSlack.
 func (c *ledgerClock) behind() time.Duration {
 	d := lethe.Time(c.high.Load()).Sub(c.wall.Now())
 	if d <= clockSlack {
@@ -53,7 +53,7 @@ var (
 	getBoot   = register(`SELECT boot, boot_offset FROM store WHERE one = 1`)
 )
 
-// saving are the arguments of saveClock.
+// saving returns the arguments of saveClock.
 func (c *ledgerClock) saving(high lethe.Time) []any {
 	id, offset := c.jump.Mark()
 	return []any{int64(high), id, int64(offset)}

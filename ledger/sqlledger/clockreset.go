@@ -15,17 +15,16 @@ var (
 	countLonger = register(`SELECT count(*), coalesce(max(modified_at), 0) FROM objects WHERE due_at > ?1 AND modified_at > ?1`)
 )
 
-// What was stamped while the clock was ahead is moved to now (?1), so that all
-// that counts from there counts from now, in full: claims go stale, silent writers
-// are reaped, undo windows end, copies that are read are trusted. What a person allowed
-// beyond a limit ends. ?2 is the end of a late window that begins now: what
-// is due, or may land, later than that was stamped ahead, or is a retry that comes
-// sooner for it. No object's end is moved.
+// These statements move what was stamped while the clock was ahead to now (?1). Whatever
+// counts from there then counts from now: stale claims, silent writers, undo windows, trust
+// of copies. Allowances of a person end. ?2 is the end of a late window that begins now.
+// What is due or may land after that was stamped ahead, or is a retry that only comes
+// sooner. The end of no object moves.
 var (
 	resetHigh = register(`UPDATE store SET clock_high = ?1 WHERE one = 1`)
 	resetsNow = []string{
 		register(`UPDATE objects SET modified_at = ?1 WHERE modified_at > ?1`),
-		// Before the trash: what is parked of it is due as long after it was deleted as before.
+		// Before the trash: a deferred row stays due as long after its deletion as before.
 		register(`UPDATE parked SET due_at = due_at - (SELECT d.deleted_at - ?1 FROM trash d WHERE d.id = parked.entry)
 			WHERE entry IN (SELECT id FROM trash WHERE deleted_at > ?1)`),
 		register(`UPDATE trash SET deleted_at = ?1,
@@ -50,7 +49,7 @@ var (
 		register(`UPDATE guards SET hour = ?1 / 3600000000 WHERE hour > ?1 / 3600000000`),
 		register(`UPDATE guards SET held_until = (?1 / 3600000000 + 1) * 3600000000 WHERE held_at > ?1 AND held_until < 9223372036854775807`),
 		register(`UPDATE guards SET held_at = ?1 WHERE held_at > ?1`),
-		// Nobody knows which of them began while the clock was ahead.
+		// It is not known which of them began while the clock was ahead.
 		register(`UPDATE guards SET free_until = ?1, free_n = 0 WHERE free_until > ?1`),
 		register(`UPDATE admin_tokens SET created_at = ?1,
 				expires_at = CASE WHEN expires_at = 0 THEN 0 ELSE expires_at - (created_at - ?1) END
@@ -65,7 +64,7 @@ var (
 	}
 )
 
-// Clock says how the clock stands.
+// Clock compares the ledger's clock with the machine's.
 func (db *DB) Clock(ctx context.Context) (s ledger.ClockState, err error) {
 	err = db.walk(ctx, "look at the clock", func(t *tx) error {
 		s, err = t.clock(db.engine.behind())
@@ -90,10 +89,9 @@ func (t *tx) clock(ahead time.Duration) (ledger.ClockState, error) {
 	return s, t.failed(err)
 }
 
-// ResetClock sets the ledger's clock back to the machine's, which a person has
-// found to be right: it returns how it stood before. Nothing expires by it. It is
-// for one process that works on the ledger alone: others go on with the time that
-// they have seen. An error if the clock is not ahead.
+// ResetClock sets the ledger's clock back to the machine's, which a person has found to be
+// right. It returns the state before. Nothing expires by the reset. No other process may use
+// the ledger: it would keep the time that it has seen. It fails if the clock is not ahead.
 func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
 	before := db.highest().Load()
 	err = db.batch(ctx, "reset the clock", func(t *tx) error {
@@ -101,9 +99,9 @@ func (db *DB) ResetClock(ctx context.Context) (s ledger.ClockState, err error) {
 			return err
 		}
 		if s.Ahead == 0 {
-			return fmt.Errorf("the ledger's clock is not ahead of the machine's: there is nothing to reset")
+			return fmt.Errorf("the ledger's clock is not ahead of the machine's, so there is nothing to reset")
 		}
-		// Before the transaction ends: what is committed with it saves the clock.
+		// Before the end of the transaction, as its COMMIT saves the clock.
 		t.lower(s.Wall)
 		return t.resetTo(s.Wall)
 	})
@@ -129,7 +127,7 @@ func (t *tx) resetTo(now lethe.Time) error {
 	return err
 }
 
-// highest is the highest time that this process has used.
+// highest returns the highest time that this process has used.
 func (db *DB) highest() *atomic.Int64 {
 	switch {
 	case db.file != nil:
@@ -140,8 +138,8 @@ func (db *DB) highest() *atomic.Int64 {
 	return &db.pg.clock.high
 }
 
-// lower makes a time the highest that this process has used, and sees to it that
-// the transaction at hand does not save the one before.
+// lower makes to the highest time that this process has used, and keeps the current
+// transaction from saving the earlier one.
 func (t *tx) lower(to lethe.Time) {
 	high := t.db.highest()
 	if t.db.file != nil {

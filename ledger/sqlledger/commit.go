@@ -14,9 +14,9 @@ import (
 var selectObject = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key = ?2`)
 
 // Commit makes an object (docs/protocol.md, rule 2): ErrInvalidKey, ErrNoSuchBucket,
-// ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone,
-// ErrNoSuchKey (Source), ErrInvalidTTL. An operation that is recorded already is
-// not applied again: the answer is then the object that it made.
+// ErrPreconditionFailed, ErrReaped, ErrQuotaExceeded, ErrContentGone, ErrNoSuchKey (Source),
+// ErrInvalidTTL. An operation that is recorded already is not applied again; Commit returns
+// the object that it made.
 func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed, err error) {
 	err = db.write(ctx, "commit "+c.Object.Bucket+"/"+c.Object.Key, func(t *tx) error {
 		out, err = t.commit(c, 0)
@@ -25,8 +25,8 @@ func (db *DB) Commit(ctx context.Context, c ledger.Commit) (out ledger.Committed
 	return out, err
 }
 
-// commit makes an object of uploaded blobs that carry the fence: 0, or that of
-// the reaper who finishes the write.
+// commit makes an object of uploaded blobs with the fence: 0, or that of the reaper that
+// finishes the write.
 func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		t.by = c.By
@@ -38,7 +38,7 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 		return t.replay(c, err)
 	}
 	if len(c.Blobs) == 0 {
-		// What has stored its bytes already may end.
+		// Blobs whose bytes are stored may be committed.
 		if err := t.needsRoom(); err != nil {
 			return ledger.Committed{}, err
 		}
@@ -56,8 +56,8 @@ func (t *tx) commit(c ledger.Commit, fence int64) (ledger.Committed, error) {
 	return w.put()
 }
 
-// replay returns a commit whose operation is recorded: with the object if it is
-// still there, else with what it was.
+// replay returns the result of a commit that is recorded already: the object if it still
+// exists, else what is known of it.
 func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
 	if err != nil {
 		return ledger.Committed{}, err
@@ -79,7 +79,7 @@ func (t *tx) replay(c ledger.Commit, err error) (ledger.Committed, error) {
 	return ledger.Committed{Object: o}, err
 }
 
-// object reads the row under a key, past its time or not; nil if there is none.
+// object returns the row under a key, expired or not; nil if there is none.
 func (t *tx) object(b ledger.Bucket, key string) (*ledger.Object, error) {
 	return t.oneObject(b, selectObject, b.ID, key)
 }
@@ -96,13 +96,13 @@ func (t *tx) oneObject(b ledger.Bucket, query string, args ...any) (*ledger.Obje
 	return &o, nil
 }
 
-// write is a commit in progress: its key is free, and what lay there is in hand.
+// write is a commit in progress: its key is locked, and old is the row that it replaces.
 type write struct {
 	t      *tx
 	c      ledger.Commit
 	bucket ledger.Bucket
 	rules  lifecycle.Rules
-	old    *ledger.Object // the row that lay there, past its time or not
+	old    *ledger.Object // the row under the key, expired or not
 	end    lethe.Time
 	refs   refs
 
@@ -110,8 +110,7 @@ type write struct {
 	duplicate bool
 }
 
-// takeKey frees the key of a commit, if its precondition holds for what lies
-// there now.
+// takeKey locks the key of a commit and removes its row, if the precondition holds for it.
 func (t *tx) takeKey(c ledger.Commit) (*write, error) {
 	b, rules, err := t.holdKey(c.Object.Bucket, c.Object.Key)
 	if err == nil {
@@ -136,7 +135,7 @@ func (t *tx) takeKey(c ledger.Commit) (*write, error) {
 	return w, err
 }
 
-// seen is what clients saw under the key.
+// seen returns the object that clients saw under the key.
 func (w *write) seen() *ledger.Object {
 	if w.old.VisibleAt(w.t.now) {
 		return w.old
@@ -144,7 +143,7 @@ func (w *write) seen() *ledger.Object {
 	return nil
 }
 
-// refer finds or makes the content of the object, and references it.
+// refer references the content of the object, an existing one or a new one.
 func (w *write) refer(fence int64) error {
 	switch {
 	case len(w.c.Blobs) > 0:
@@ -165,7 +164,7 @@ func (w *write) refer(fence int64) error {
 	return nil
 }
 
-// key is the identity of the content: its domain is the bucket's.
+// key returns the identity of the content; its domain is the bucket's.
 func (w *write) key() ledger.ContentKey {
 	k := w.c.Content
 	k.Domain = w.bucket.Domain
@@ -177,9 +176,9 @@ func (w *write) gain(content lethe.ID) {
 	w.refs.gain(content)
 }
 
-// referUploaded references the content that was uploaded: a new one of these
-// blobs; a known one that they join as one more copy, or in the place of an older one
-// (docs/protocol.md, rules 17 and 20); or a known and trusted one, which makes them duplicates.
+// referUploaded references the uploaded content. It makes a new content of the blobs, or
+// adds them to a known one as one more copy or in place of an older one (docs/protocol.md,
+// rules 17 and 20). If the known content is trusted, the blobs are duplicates.
 func (w *write) referUploaded(fence int64) error {
 	id, trusted, err := w.openContent()
 	switch {
@@ -210,7 +209,7 @@ func (w *write) referUploaded(fence int64) error {
 	return w.takeOver(id, replica, 0)
 }
 
-// put puts the object under its key and settles what that changes.
+// put inserts the object under its key and applies what follows from that.
 func (w *write) put() (ledger.Committed, error) {
 	t := w.t
 	out := ledger.Committed{Object: w.c.Object, Replaced: w.seen() != nil, Duplicate: w.duplicate}
@@ -237,11 +236,11 @@ func (w *write) put() (ledger.Committed, error) {
 	return out, t.supersede(w.bucket.ID, o.Key)
 }
 
-// quota checks what the bucket will hold.
+// quota checks the bucket's quota for the object.
 func (w *write) quota() error { return w.t.roomFor(w.bucket, w.c.Object.Size, w.old) }
 
-// roomFor refuses an object in place of the row that lay there, if any, that would
-// take a bucket beyond its quota: ErrQuotaExceeded.
+// roomFor returns ErrQuotaExceeded if an object of size, in place of the row old, if any,
+// would take the bucket beyond its quota.
 func (t *tx) roomFor(b ledger.Bucket, size int64, old *ledger.Object) error {
 	if old != nil {
 		return t.room(b, 0, size-old.Size)

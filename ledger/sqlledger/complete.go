@@ -14,15 +14,15 @@ var composeBlobs = register(`UPDATE blobs SET upload_id = NULL, part = 0, conten
 	FROM ` + sqldb.Rows(1, "id text", "segment bigint") + `
 	WHERE blobs.id = t.id AND blobs.state = 2 AND blobs.suspect = 0 AND blobs.upload_id = ?4`)
 
-// suspectParts counts those of an upload that were marked suspect.
+// suspectParts counts the suspect parts of an upload.
 var suspectParts = register(`SELECT count(*) FROM blobs
 	WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 2 AND suspect = 1 AND upload_id = ?2`)
 
-// Complete makes an object of exactly the parts named and condemns the others:
-// ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
-// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
-// same operation, it returns the object as long as that lies under its key. The number of statements does not depend on
-// the number of parts.
+// Complete makes an object of exactly the parts named and condemns the others. Errors:
+// ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
+// ErrPartTooSmall, and those of Commit. Repeated by the same operation, it returns the
+// object while that is under its key. The number of statements does not depend on the number
+// of parts.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (out ledger.Committed, err error) {
 	err = db.write(ctx, "complete upload "+string(c.UploadID), func(t *tx) error {
 		out, err = t.complete(c)
@@ -67,8 +67,8 @@ func (t *tx) complete(c ledger.Completion) (ledger.Committed, error) {
 	return w.put()
 }
 
-// completed returns for an upload that is gone: if this very operation completed
-// it, with the object.
+// completed returns the object for an upload that is gone, if this very operation completed
+// it; else gone.
 func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if c.Op == "" {
 		return ledger.Committed{}, gone
@@ -88,8 +88,8 @@ func (t *tx) completed(c ledger.Completion, gone error) (ledger.Committed, error
 	return ledger.Committed{Object: *o}, nil
 }
 
-// referParts references the content that the parts are, as referUploaded does
-// with uploads, and ends the upload.
+// referParts references the content that the parts make up, as referUploaded does with
+// uploads, and ends the upload.
 func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	if len(segments) == 0 {
 		return w.t.endUpload(upload, nil)
@@ -121,8 +121,8 @@ func (w *write) referParts(upload lethe.ID, segments []ledger.Part) error {
 	return w.t.endUpload(upload, taken)
 }
 
-// repair adds the parts to a known content that is not trusted, as one more copy or
-// in the place of an older one (docs/protocol.md, rules 17 and 20).
+// repair adds the parts to a known content that is not trusted, as one more copy or in place
+// of an older one (docs/protocol.md, rules 17 and 20).
 func (w *write) repair(content, upload lethe.ID, blobs []lethe.ID) error {
 	n, err := w.t.replica(content)
 	if err != nil {
@@ -132,11 +132,11 @@ func (w *write) repair(content, upload lethe.ID, blobs []lethe.ID) error {
 	if err := w.t.joinSegments(upload, blobs, place{content: content, replica: n}); err != nil {
 		return err
 	}
-	// What was stored as a part long ago is no better than what is there.
+	// A part that was stored long ago is no better than the existing copy.
 	return w.takeOver(content, n, w.t.lately())
 }
 
-// joinSegments makes stored parts the segments of a content, in their order.
+// joinSegments makes stored parts the segments of a content, in order.
 func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	type row struct {
 		ID      lethe.ID `json:"id"`
@@ -155,7 +155,7 @@ func (t *tx) joinSegments(upload lethe.ID, blobs []lethe.ID, p place) error {
 	switch {
 	case err != nil:
 		return err
-	case suspect > 0: // marked since they were chosen
+	case suspect > 0: // marked suspect after they were chosen
 		return fmt.Errorf("%d parts of upload %s were found missing or damaged: %w", suspect, upload, lethe.ErrInvalidPart)
 	}
 	return fmt.Errorf("stored parts of upload %s are not live: %w", upload, lethe.ErrCorrupt)

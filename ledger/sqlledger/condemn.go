@@ -8,15 +8,15 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// death says why and when blobs were condemned.
+// death is why and when blobs were condemned.
 type death struct {
 	reason lethe.Reason
 	at     lethe.Time // when the last reference went
 	late   bool       // an upload under the name may still land (docs/protocol.md, rule 9)
-	silent bool       // pending, and condemned behind its writer's back: it may be at work
+	silent bool       // pending, and condemned while its writer may still be at work
 }
 
-// condemned counts what was moved to the queue.
+// condemned counts the blobs that a statement condemned.
 type condemned struct {
 	blobs int
 	bytes int64
@@ -27,9 +27,9 @@ func (c *condemned) add(o condemned) {
 	c.bytes += o.bytes
 }
 
-// What was live waits for a read grace (docs/protocol.md, rule 18), but for duplicates: nobody
-// was ever told where they lie. What may still be written keeps its row until after
-// the late window.
+// Blobs that were live wait for a read grace (docs/protocol.md, rule 18), except duplicates,
+// which no reader ever found. Blobs that may still be written keep their row until after the
+// late window.
 const setCondemned = `UPDATE blobs SET state = 3, worker = '', fence = 0, claimed_at = 0, `
 
 var (
@@ -41,7 +41,7 @@ var (
 		FROM ` + sqldb.Rows(1, "id text", "died bigint", "reason text", "bucket text") + `
 		WHERE blobs.content_id = t.id AND blobs.state = 2
 		RETURNING blobs.id, blobs.backend, blobs.size, blobs.reason`)
-	// An index of its own, mostly empty, answers it at once.
+	// This query has a partial index of its own, which is mostly empty.
 	anyReplicaPending = register(`SELECT 1 FROM blobs WHERE state = 1 AND content_id IS NOT NULL LIMIT 1`)
 	condemnReplicas   = register(setCondemned + `reason = t.reason, died_at = t.died, bucket_id = t.bucket, due_at = ?2,
 			late_until = CASE WHEN late_until < ?2 THEN ?2 ELSE late_until END
@@ -52,9 +52,8 @@ var (
 	forgetPromotion  = register(`DELETE FROM promotions WHERE blob_id = ?1`)
 )
 
-// condemn moves those of the blobs that are in state from and carry the fence
-// (0: unclaimed) to the queue; the caller compares the number with what it
-// expected.
+// condemn condemns the blobs that are in state from and carry the fence (0: unclaimed). The
+// caller compares the number with what it expects.
 func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (condemned, error) {
 	if len(blobs) == 0 {
 		return condemned{}, nil
@@ -77,8 +76,8 @@ func (t *tx) condemn(blobs []lethe.ID, from lethe.State, fence int64, d death) (
 	return out, err
 }
 
-// condemnBy runs a statement that condemns blobs in state from and returns their
-// ids, backends, sizes and reasons.
+// condemnBy runs a statement that condemns blobs in state from and returns their ids,
+// backends, sizes and reasons.
 func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemned, err error) {
 	list, err := all(t, func(r *sql.Rows) (d CondemnedBlob, err error) {
 		var reason lethe.Reason
@@ -92,8 +91,8 @@ func (t *tx) condemnBy(from lethe.State, query string, args ...any) (out condemn
 	return out, err
 }
 
-// condemnContents condemns all blobs of contents that are gone, with the reason
-// and the time of each.
+// condemnContents condemns all blobs of contents that are gone, with the reason and time of
+// each.
 func (t *tx) condemnContents(gone []lossRow) (condemned, error) {
 	list := sqldb.JSON(gone)
 	out, err := t.condemnBy(lethe.Live, condemnLive, list, t.now.Add(t.db.o.ReadGrace))

@@ -32,9 +32,9 @@ var (
 		WHERE id = ?1 AND state = 1 AND fence = ?2`)
 )
 
-// openContent finds the content of an identity that takes references, and says
-// whether it can be trusted within the reach of the write; the id is empty if there
-// is none. It is locked, along with the one that the write takes a reference from.
+// openContent returns the content of an identity that takes references, "" if none, and
+// whether it is trusted within the reach of the write. It locks it, along with the content
+// that the write takes a reference from.
 func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 	t, k := w.t, w.key()
 	err = t.row(openContent, k.Domain, k.Digest, k.Size, k.Kind).Scan(&id)
@@ -48,8 +48,8 @@ func (w *write) openContent() (id lethe.ID, trusted bool, err error) {
 	return id, trusted, err
 }
 
-// losing is the content that the replaced object gives its reference to up; empty
-// if the trash keeps it.
+// losing returns the content that loses the replaced object's reference; "" if the trash
+// keeps that.
 func (w *write) losing() lethe.ID {
 	if w.old == nil || w.old.VisibleAt(w.t.now) && w.bucket.Undo > 0 {
 		return ""
@@ -57,8 +57,8 @@ func (w *write) losing() lethe.ID {
 	return w.old.ContentID
 }
 
-// unknown refuses what can be referenced in its bucket without its bytes, by a hint
-// that locks nothing: ErrContentKnown, ErrNoSuchBucket.
+// unknown returns ErrContentKnown if the commit can reference its content without the bytes,
+// or ErrNoSuchBucket. It is a hint that locks nothing.
 func (t *tx) unknown(c ledger.Commit) error {
 	var id sql.Null[lethe.ID]
 	k := c.Content
@@ -76,7 +76,7 @@ func (t *tx) unknown(c ledger.Commit) error {
 	return err
 }
 
-// replica is the number for one more copy of a content.
+// replica returns the number for one more copy of a content.
 func (t *tx) replica(content lethe.ID) (n int, err error) {
 	err = t.row(nextReplica, content).Scan(&n)
 	return n, t.failed(err)
@@ -90,16 +90,16 @@ func (t *tx) createContent(k ledger.ContentKey) (lethe.ID, error) {
 	return id, err
 }
 
-// place says which bytes of a content uploaded blobs become.
+// place is what uploaded blobs become: segments of a content, with a replica number.
 type place struct {
 	content lethe.ID
 	replica int
-	fence   int64 // that the pending blobs carry: 0, or a reaper's
+	fence   int64 // fence of the pending blobs: 0, or a reaper's
 }
 
-// makeLive makes uploaded blobs the segments, in order, of one copy of a
-// content: ErrReaped if one of them is not pending any more, ErrNoRoom if it is
-// larger than what was reserved and the backend is full.
+// makeLive makes uploaded blobs the segments, in order, of one copy of a content. ErrReaped
+// if one of them is not pending any more; ErrNoRoom if it is larger than its reservation and
+// the backend is full.
 func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 	for i, u := range up {
 		backend, size, err := t.pending(u.Blob, p.fence)
@@ -126,7 +126,7 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 		}
 	}
 	if len(up) == 1 {
-		// Nearly every write has one blob, and opening a list costs more than the row.
+		// Nearly every write has one blob, and for one row a list parameter costs too much.
 		_, err := t.exec(forgetPromotion, up[0].Blob)
 		return err
 	}
@@ -134,8 +134,8 @@ func (t *tx) makeLive(up []ledger.Uploaded, p place) error {
 	return err
 }
 
-// arrived moves a blob's bytes in the counters. A writer reserves what it sends
-// before it does; what it did not needs room now: ErrNoRoom.
+// arrived moves a blob's bytes in the counters. A writer reserves bytes before it sends
+// them. Bytes beyond the reservation need room now: ErrNoRoom.
 func (t *tx) arrived(backend string, reserved, size int64, how lethe.Reason) error {
 	if size > reserved {
 		if err := t.reserve(backend, size-reserved); err != nil {
@@ -155,8 +155,8 @@ func blobsOf(up []ledger.Uploaded) []lethe.ID {
 	return out
 }
 
-// pending reads where a blob's bytes are being written, and how many were
-// reserved: ErrReaped unless it is pending and carries the fence.
+// pending returns the backend and the reserved bytes of a pending blob: ErrReaped unless it
+// is pending and carries the fence.
 func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err error) {
 	err = t.row(pendingBlob, id, fence).Scan(&backend, &size)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -165,7 +165,7 @@ func (t *tx) pending(id lethe.ID, fence int64) (backend string, size int64, err 
 	return backend, size, t.failed(err)
 }
 
-// condemnDuplicates condemns uploads whose bytes turned out to be there already.
+// condemnDuplicates condemns uploads whose content exists already.
 func (t *tx) condemnDuplicates(up []ledger.Uploaded, fence int64) error {
 	for _, u := range up {
 		c, err := t.condemn([]lethe.ID{u.Blob}, lethe.Pending, fence, death{reason: lethe.ReasonDuplicate, at: t.now, late: u.Late})

@@ -6,25 +6,24 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// counters collects what a transaction adds to and takes from the totals, and what
-// else is written once at its end; it is flushed when the transaction's function has
-// succeeded.
+// counters collects a transaction's changes of the totals, and other rows that are written
+// once at its end. They are flushed when the transaction's function has succeeded.
 type counters struct {
 	totals
-	moves  moves             // for those who count them
-	places map[lethe.ID]bool // contents that placement has to look at
+	moves  moves             // for subscribers of OnMoves
+	places map[lethe.ID]bool // contents that placement must look at
 	gone   []receipt.Receipt
 }
 
-// move takes blobs from one state to another.
+// move counts blobs that go from one state to another.
 func (c *counters) move(m ledger.Move) {
 	c.blob(m.Backend, m.From, -m.Blobs, -m.Bytes)
 	c.blob(m.Backend, m.To, m.Blobs, m.Bytes)
 	c.moves.add(m)
 }
 
-// flush writes all, the totals last: others wait for their rows. Where the
-// transaction is a member of a group, that writes them.
+// flush writes everything, the totals last, as others wait for their rows. In a group, the
+// group writes the totals.
 func (c *counters) flush(t *tx) error {
 	if err := c.flushPlaces(t); err != nil {
 		return err
@@ -32,7 +31,7 @@ func (c *counters) flush(t *tx) error {
 	if err := c.flushReceipts(t); err != nil {
 		return err
 	}
-	if t.spoilt != nil { // what follows is undone
+	if t.spoilt != nil { // the rest would be rolled back
 		return t.spoilt
 	}
 	if t.common != nil {

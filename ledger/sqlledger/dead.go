@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	// The index holds dead letters only; the filters look at no other row. What is
-	// replaced by nothing and stays the same does not occur.
+	// The index holds dead letters only; the filters read no other rows. An error contains a
+	// text if removing the text changes it.
 	selectDead = register(`SELECT ` + deadColumns + ` FROM blobs b LEFT JOIN buckets k ON k.id = b.bucket_id
 		WHERE b.state = 4 AND b.id > ?1 AND (?2 = '' OR b.backend = ?2) AND (?3 = '' OR b.reason = ?3)
 			AND (?4 = '' OR k.name = ?4) AND b.died_at <= ?5 AND b.size >= ?6
@@ -30,7 +30,7 @@ var (
 		GROUP BY backend, state HAVING sum(n) <> 0 OR sum(bytes) <> 0 ORDER BY backend, state`)
 )
 
-// deadColumns are those of scanDead, of blobs b and buckets k.
+// deadColumns are the columns of scanDead, from blobs b and buckets k.
 var deadColumns = qualified("b", blobColumns) + `, b.bucket_id, coalesce(k.name, '')`
 
 func scanDead(r *sql.Rows) (d ledger.DeadLetter, err error) {
@@ -38,8 +38,8 @@ func scanDead(r *sql.Rows) (d ledger.DeadLetter, err error) {
 	return d, err
 }
 
-// Dead lists dead letters in the order in which their blobs were made. A page
-// reads no more rows than there are dead letters.
+// Dead lists dead letters in the order in which their blobs were made. A page reads at most
+// as many rows as there are dead letters.
 func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) (letters []ledger.DeadLetter, err error) {
 	diedBy := cmp.Or(q.DiedBy, lethe.Forever)
 	err = db.read(ctx, "dead letters", func(t *tx) error {
@@ -49,7 +49,7 @@ func (db *DB) Dead(ctx context.Context, q ledger.DeadQuery) (letters []ledger.De
 	return letters, err
 }
 
-// DeadByID returns those of the rows that are dead letters, in any order.
+// DeadByID returns the dead letters among the blobs, in any order.
 func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []ledger.DeadLetter, err error) {
 	err = db.read(ctx, "dead letters by id", func(t *tx) error {
 		letters, err = all(t, scanDead, deadByID, sqldb.JSON(slices.Compact(slices.Sorted(slices.Values(blobs)))))
@@ -58,8 +58,8 @@ func (db *DB) DeadByID(ctx context.Context, blobs []lethe.ID) (letters []ledger.
 	return letters, err
 }
 
-// Requeue condemns dead blobs again: due now, attempts at zero. Ids that name no
-// dead letter are left out of the count.
+// Requeue condemns dead blobs again: due now, with no attempts counted. Ids that name no
+// dead letter are not counted.
 func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "requeue dead letters", func(t *tx) error {
 		n, err = t.leaveDead(lethe.Condemned, requeueDead, sqldb.JSON(blobs), t.now)
@@ -68,10 +68,9 @@ func (db *DB) Requeue(ctx context.Context, blobs []lethe.ID) (n int, err error) 
 	return n, err
 }
 
-// WriteOff removes dead rows from the books: the operator vouches that their
-// bytes are gone. Ids that name no dead letter are left out of the count, and so are
-// those whose upload may still land (LateUntil has not come): their rows stay, as
-// nobody can vouch for that (docs/protocol.md, rule 9).
+// WriteOff removes dead rows: the operator vouches that their bytes are gone. Ids that name
+// no dead letter are not counted. Rows whose upload may still land (before LateUntil) stay
+// and are not counted either, as no operator can vouch for that (docs/protocol.md, rule 9).
 func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error) {
 	err = db.write(ctx, "write off dead letters", func(t *tx) error {
 		n, err = t.leaveDead(0, writeOffDead, sqldb.JSON(blobs), t.now)
@@ -80,8 +79,8 @@ func (db *DB) WriteOff(ctx context.Context, blobs []lethe.ID) (n int, err error)
 	return n, err
 }
 
-// leaveDead runs a statement that takes rows out of the dead letters and moves
-// the counters by exactly those; to 0 means out of the books.
+// leaveDead runs a statement that takes rows out of the dead letters, and moves the counters
+// accordingly. State 0 means that the rows are removed.
 func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 	rows, err := all(t, func(r *sql.Rows) (b ledger.Blob, err error) {
 		err = r.Scan(&b.ID, &b.Backend, &b.Size, &b.ContentID, &b.Reason, &b.Block)
@@ -103,8 +102,7 @@ func (t *tx) leaveDead(to lethe.State, query string, args ...any) (int, error) {
 	return len(rows), either(err, t.dropBlocks(sums))
 }
 
-// Totals returns the exact numbers of blobs and bytes by backend and state, those
-// that are not zero.
+// Totals returns the exact numbers of blobs and bytes by backend and state, without zeros.
 func (db *DB) Totals(ctx context.Context) (totals []ledger.Total, err error) {
 	err = db.read(ctx, "totals", func(t *tx) error {
 		totals, err = all(t, scanTotal, selectTotals)

@@ -15,7 +15,7 @@ import (
 // maxDeletion is the most keys that one Deletion may name.
 const maxDeletion = 1000
 
-// CROSS JOIN makes SQLite read the parameter first, and look each key up.
+// CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 var (
 	findVisible = register(`SELECT o.key, o.id, o.content_id, o.size, o.etag, o.modified_at
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN objects o
@@ -32,8 +32,8 @@ var (
 	supersedeKeys = register(`DELETE FROM promotions WHERE bucket_id = ?2 AND key IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
-// whose precondition fails, or that is held (ErrHeld), is answered in its item.
+// Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an
+// invalid key, a failed precondition, or ErrHeld.
 func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletions, err error) {
 	if len(d.Items) > maxDeletion {
 		return out, fmt.Errorf("ledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)
@@ -46,8 +46,8 @@ func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (out ledger.Deletio
 	return out, err
 }
 
-// delete returns the keys that it has lost to others so far: they are to be held
-// when it is run again. To hold all from the first would be too many locks.
+// delete also returns the keys that other transactions replaced meanwhile. The next try
+// locks them from the start; to lock every key then would be too many locks.
 func (t *tx) delete(d ledger.Deletion, lost []string) (ledger.Deletions, []string, error) {
 	p := deleting{t: t, out: ledger.Deletions{Items: make([]ledger.Deleted, len(d.Items))}, lost: lost}
 	err := p.run(d)
@@ -76,11 +76,11 @@ type deleting struct {
 	bucket ledger.Bucket
 	out    ledger.Deletions
 	take   []ledger.Object // rows to delete
-	clear  []string        // keys that are removed, there or not
-	lost   []string        // keys that others replaced while this waited for them
+	clear  []string        // keys to remove, present or not
+	lost   []string        // keys that others replaced while this transaction waited
 }
 
-// choose looks at what lies under the keys and decides which rows go.
+// choose reads the rows under the keys and decides which ones go.
 func (p *deleting) choose(items []ledger.DeleteItem) error {
 	lies, err := p.find(items)
 	if err != nil {
@@ -131,8 +131,7 @@ func (p *deleting) held(lies map[string]*ledger.Object) (map[string]ledger.Hold,
 	return held, err
 }
 
-// find reads what clients see under the keys. A key past its time is left to
-// expiry.
+// find returns the visible objects under the keys. Expired ones are left to Expire.
 func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, error) {
 	keys := make([]string, 0, len(items))
 	for _, item := range items {
@@ -154,7 +153,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	if err != nil || !p.t.crowded() {
 		return lies, err
 	}
-	// What was replaced while this waited for it lies there anew.
+	// A row that was replaced during the wait has a new version under its key.
 	missing := slices.DeleteFunc(keys, func(k string) bool { return lies[k] != nil })
 	if len(missing) == 0 {
 		return lies, nil
@@ -167,7 +166,7 @@ func (p *deleting) find(items []ledger.DeleteItem) (map[string]*ledger.Object, e
 	return lies, nil
 }
 
-// apply deletes the rows that were chosen, in a handful of statements.
+// apply deletes the chosen rows, in a fixed number of statements.
 func (p *deleting) apply() error {
 	if len(p.clear) > 0 {
 		if _, err := p.t.exec(supersedeKeys, sqldb.JSON(p.clear), p.bucket.ID); err != nil {
@@ -202,8 +201,8 @@ func (p *deleting) apply() error {
 	return err
 }
 
-// bin copies the rows to the trash, which takes over their references, as tx.bin
-// does with one.
+// bin copies the rows to the trash, which takes over their references, as tx.bin does with
+// one row.
 func (p *deleting) bin() error {
 	type row struct {
 		ID  lethe.ID `json:"id"`

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// depth counts what is due in one queue, oldest first, up to a limit.
+// depth returns a query that counts what is due in one queue, oldest first, up to a limit.
 func depth(at, size, rows string) string {
 	return register(fmt.Sprintf(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(at), 0) FROM (
 		SELECT %s AS at, %s AS size FROM %s ORDER BY %s LIMIT ?1) AS due`, at, size, rows, at))
@@ -22,8 +22,8 @@ var (
 	placeDepth  = depth(`due_at`, `0`, `placements WHERE due_at <= ?2`)
 )
 
-// queues returns the routines whose work lies in one queue, with how old a row has to
-// be to count; what comes later is counted by the statement of their backlogs.
+// queues returns the routines with a single queue, and the age from which a row counts.
+// Later rows are counted by the statement of their backlogs.
 func queues(q ledger.DepthQuery) []struct {
 	routine, due, later string
 	age                 time.Duration
@@ -37,7 +37,7 @@ func queues(q ledger.DepthQuery) []struct {
 	}
 }
 
-// Depths returns how much the routines have to do, for those who ask often.
+// Depths returns the lengths of the routines' queues. It is cheap enough to be called often.
 func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depths, err error) {
 	if q.Limit <= 0 {
 		q.Limit = ledger.MaxDepth
@@ -58,7 +58,7 @@ func (db *DB) Depths(ctx context.Context, q ledger.DepthQuery) (out ledger.Depth
 	return out, err
 }
 
-// cleanDepths adds the cleanup queues, and their sum.
+// cleanDepths adds the cleanup queues and their sum.
 func (t *tx) cleanDepths(q ledger.DepthQuery, out *ledger.Depths) error {
 	var sum ledger.Backlog
 	for _, id := range q.Backends {

@@ -6,13 +6,13 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// Marks of the ledger's own, which the dialect fills in.
+// The ledger's own marks in statements, which the dialect replaces.
 const (
-	// nextFenceMark is a statement that answers a number higher than all before,
-	// lastFence an expression for the highest.
+	// nextFenceMark is a statement that returns a number higher than all before; lastFence
+	// is an expression for the highest.
 	nextFenceMark = "{next fence}"
 	lastFence     = "{last fence}"
-	// connections is how many transactions there can be at once.
+	// connections is the most transactions at once.
 	connections = "{connections}"
 )
 
@@ -29,26 +29,26 @@ var (
 	})
 )
 
-// counterSlots is how many rows share one counter where many write at once.
+// counterSlots is how many rows share one counter where many transactions write at once.
 const counterSlots = 16
 
-// statements are all texts that the ledger runs; a test prepares each.
+// statements are all texts that the ledger runs; a test prepares each of them.
 var statements []string
 
-// register notes a statement and returns it. Placeholders are ?1, ?2, ...
+// register adds a statement and returns it. Placeholders are ?1, ?2, ...
 func register(text string) string {
 	statements = append(statements, text)
 	return text
 }
 
-// only are the statements that one dialect has for itself.
+// only holds the statements of a single dialect.
 var only = map[string][]string{}
 
-// registerFor notes a statement of one dialect.
+// registerFor adds a statement of one dialect.
 func registerFor(dialect, text string) string {
 	only[dialect] = append(only[dialect], text)
 	return text
 }
 
-// textsOf are the texts that a dialect has to understand.
+// textsOf returns the statements that a dialect must understand.
 func textsOf(d sqldb.Dialect) []string { return append(slices.Clone(statements), only[d.Name]...) }

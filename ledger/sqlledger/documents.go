@@ -18,7 +18,7 @@ var (
 	deleteDocument = register(`DELETE FROM documents WHERE bucket_id = ?1 AND kind = ?2`)
 )
 
-// PutDocument stores a document of a bucket, in place of the one of that kind:
+// PutDocument stores a document of a bucket and replaces one of the same kind:
 // ErrNoSuchBucket.
 func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "put "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
@@ -30,7 +30,7 @@ func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	})
 }
 
-// holdBucketMeant is holdBucket of the bucket that is meant, if one is.
+// holdBucketMeant is holdBucket, and checks that it is the expected bucket, if one is given.
 func (t *tx) holdBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error) {
 	b, err := t.holdBucket(name)
 	if err == nil {
@@ -39,16 +39,16 @@ func (t *tx) holdBucketMeant(name string, meant lethe.ID) (ledger.Bucket, error)
 	return b, err
 }
 
-// isMeant refuses the bucket that has a name, unless it is the one that is meant, if one
-// is: ErrNoSuchBucket.
+// isMeant returns ErrNoSuchBucket if a bucket is expected and another one has its name.
 func isMeant(name string, has, meant lethe.ID) error {
 	if meant == "" || meant == has {
 		return nil
 	}
-	return fmt.Errorf("another bucket has the name %q by now: %w", name, lethe.ErrNoSuchBucket)
+	return fmt.Errorf("another bucket now has the name %q: %w", name, lethe.ErrNoSuchBucket)
 }
 
-// putDocument writes a document of a bucket that is held, or new; nil is an empty one.
+// putDocument writes a document of a bucket that is locked, or new; nil is stored as an
+// empty one.
 func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 	if body == nil {
 		body = []byte{}
@@ -57,7 +57,7 @@ func (t *tx) putDocument(bucket lethe.ID, kind string, body []byte) error {
 	return err
 }
 
-// Document reads a document of a bucket; nil if there is none: ErrNoSuchBucket.
+// Document returns a document of a bucket, nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, err error) {
 	err = db.glance(ctx, glimpse{"Document", "look for a document of bucket", bucket}, func(t *tx) error {
 		var found bool
@@ -66,15 +66,15 @@ func (db *DB) Document(ctx context.Context, bucket, kind string) (body []byte, e
 			return noBucket(bucket)
 		}
 		if found && body == nil {
-			body = []byte{} // the driver reads no bytes as nil
+			body = []byte{} // the driver returns nil for an empty value
 		}
 		return t.failed(err)
 	})
 	return body, err
 }
 
-// DeleteDocument removes the document of a bucket and kind, whatever its body, if it is
-// there: ErrNoSuchBucket.
+// DeleteDocument removes the document of a bucket and kind, if it exists, whatever its body:
+// ErrNoSuchBucket.
 func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.write(ctx, "delete "+d.Kind+" of bucket "+d.Bucket, func(t *tx) error {
 		b, err := t.holdBucketMeant(d.Bucket, d.Into)

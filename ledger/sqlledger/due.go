@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// ownBlobs and ownBytes are what goes with the last reference to a content.
+	// ownBlobs and ownBytes are freed with the last reference to a content.
 	ownBlobs = `(SELECT count(*) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
 	ownBytes = `(SELECT coalesce(sum(x.size), 0) FROM blobs x WHERE x.content_id = c.id AND x.state = 2)`
 	dueFate  = `c.refs, ` + ownBlobs + `, ` + ownBytes
@@ -56,12 +56,11 @@ var (
 	pageIntents = register(`SELECT ` + blobColumns + ` FROM blobs
 		WHERE state = 1 AND fence = 0 AND beat_at <= ?1 AND (beat_at, size, id) > (?2, ?3, ?4) AND (?5 = '' OR backend = ?5)
 		ORDER BY beat_at, size, id LIMIT ?6`)
-	// As rulesOf, for who changes nothing.
+	// As rulesOf, without locks.
 	readRules = register(`SELECT id, coalesce(name, ''), coalesce(name, was), rules, holds FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// namedOf returns the rows that were taken, as the batch names them; nil if it names
-// none.
+// namedOf returns the rows taken, in the form of Batch.Only; nil if the batch has none.
 func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
 	if b.Only == nil {
 		return nil
@@ -75,7 +74,7 @@ func namedOf(b ledger.Batch, taken []dueRow) (out []ledger.Named) {
 	return out
 }
 
-// scanDueNamed is scanDueObject with the version that was named.
+// scanDueNamed is scanDueObject for a row with its version.
 func (t *tx) scanDueNamed(r *sql.Rows) (d dueRow, err error) {
 	var content sql.NullString
 	var ttl lethe.Time
@@ -123,8 +122,8 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 	return out, err
 }
 
-// DueBlobs pages through the blobs that ClaimCondemned would hand out now of a
-// backend, or, if the state asked for is Pending, ClaimIntents.
+// DueBlobs pages through the blobs of a backend that ClaimCondemned would claim now, or, for
+// state Pending, ClaimIntents.
 func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs that are due", func(t *tx) error {
 		a := q.After
@@ -138,8 +137,8 @@ func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blo
 	return out, err
 }
 
-// ObjectsNamed reads what lies now under the keys of objects that are named: the
-// version in ID, and in At when it is due, 0 for never.
+// ObjectsNamed returns the current rows under the keys of named objects: the version in ID,
+// and the due time in At, 0 for never.
 func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
 	err = db.read(ctx, "objects by name", func(t *tx) error {
 		found, err := all(t, t.scanDue, objectsNamed, sqldb.JSON(names))
@@ -152,11 +151,11 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 	return out, err
 }
 
-// foundDue is a row that is due, with the number of the rule that alone ends it.
+// foundDue is a due row, with the number of the rule if only a rule ends it.
 type foundDue struct {
 	ledger.Due
 	rule  int64
-	under spot // where holds may keep it; without a bucket: none does
+	under spot // where a hold may cover it; without a bucket: no hold does
 }
 
 func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
@@ -171,8 +170,8 @@ func (t *tx) scanDue(r *sql.Rows) (d foundDue, err error) {
 	return d, err
 }
 
-// duePage makes a page of rows, without those that only a rule ends which is not
-// in force.
+// duePage makes a page of the rows, without those that are due only by a rule no longer in
+// force.
 func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]namedRules) (out ledger.DuePage, err error) {
 	if out.More = q.Limit > 0 && len(found) > q.Limit; out.More {
 		found = found[:q.Limit]
@@ -202,8 +201,7 @@ func (t *tx) duePage(q ledger.DueQuery, found []foundDue, rules map[lethe.ID]nam
 	return out, nil
 }
 
-// rulesOfDue reads the rules of the buckets of objects, and notes those that holds may
-// keep.
+// rulesOfDue returns the rules of the objects' buckets, and sets which objects are held.
 func (t *tx) rulesOfDue(found []foundDue) (map[lethe.ID]namedRules, error) {
 	var buckets []lethe.ID
 	for _, d := range found {

@@ -22,25 +22,24 @@ type DB struct {
 	moved   func([]ledger.Move)
 	watch   Watch
 	rules   ruleCache
-	sealing *SealingKeys // of secrets; nil: they are kept in clear
+	sealing *SealingKeys // encrypts secrets; nil: they are stored in clear
 	*file                // of SQLite; nil on PostgreSQL
 	pg      *server      // of PostgreSQL; nil on SQLite
-	// recountPage is how many contents or blobs a recount looks at in one snapshot;
-	// 0: 10,000.
+	// recountPage is how many contents or blobs one snapshot of a recount covers; 0: 10,000.
 	recountPage int
-	strayed     string // why it holds all deletes since it was opened
+	strayed     string // why it holds all deletes since it was opened: it was relocated
 }
 
 // engine runs transactions on a database.
 type engine interface {
-	// run runs a write as one transaction and sets nothing but what its fn sets.
+	// run runs a write as one transaction. It sets nothing but what its fn sets.
 	run(ctx context.Context, k kind, w job) error
 	// view runs fn in a read-only transaction on one snapshot.
 	view(ctx context.Context, k kind, fn func(*tx) error) error
-	// behind is by how much the clock lies behind the highest time ever used.
+	// behind returns how far the clock lies behind the highest time ever used.
 	behind() time.Duration
 	stats() Stats
-	// close waits for the writes that were begun.
+	// close waits for the writes in progress.
 	close() error
 }
 
@@ -53,16 +52,16 @@ type job struct {
 	random *replay // on PostgreSQL
 }
 
-// write runs fn as one transaction, for a client. It may run fn more than once:
-// fn sets its results anew each time. An error of fn undoes all that fn did. If
-// ctx ends before fn's turn, fn never runs; once it runs it is brought to its
-// end, and its result is the answer. ErrUnknownOutcome: it may have happened.
+// write runs fn as one transaction, for a client. It may run fn more than once, so fn must
+// set its results anew each time. An error of fn undoes all that fn did. If ctx ends before
+// fn begins, fn never runs. Once it has begun it runs to its end, and write returns its
+// result. ErrUnknownOutcome: the transaction may or may not have happened.
 func (db *DB) write(ctx context.Context, what string, fn func(*tx) error) error {
 	return db.submit(ctx, request, what, fn)
 }
 
-// batch is write for the engine: its groups take turns with those of clients, or
-// use connections of their own.
+// batch is write for the engine. Its groups alternate with those of clients, or use
+// connections of their own.
 func (db *DB) batch(ctx context.Context, what string, fn func(*tx) error) error {
 	return db.submit(ctx, batch, what, fn)
 }
@@ -80,12 +79,12 @@ func (db *DB) submit(ctx context.Context, k kind, what string, fn func(*tx) erro
 	return err
 }
 
-// read runs fn in a read-only transaction on one snapshot. It ends with ctx.
+// read runs fn in a read-only transaction on one snapshot. It ends when ctx does.
 func (db *DB) read(ctx context.Context, what string, fn func(*tx) error) error {
 	return db.look(ctx, request, what, fn)
 }
 
-// walk is read for what may read the whole ledger.
+// walk is read for reads that may cover the whole ledger.
 func (db *DB) walk(ctx context.Context, what string, fn func(*tx) error) error {
 	return db.look(ctx, batch, what, fn)
 }
@@ -100,10 +99,9 @@ func (db *DB) look(ctx context.Context, k kind, what string, fn func(*tx) error)
 	return err
 }
 
-// glance runs fn, which asks for a few rows by their keys, one statement at a time:
-// each sees a snapshot of its own. Where the database lies in this process that
-// saves the two statements around them, and those that watch ctx: a look for a few
-// rows is over before it could be broken off.
+// glance runs fn, which reads a few rows by their keys, one statement at a time. Each
+// statement sees its own snapshot. With SQLite that saves BEGIN, COMMIT and watching ctx,
+// which would take longer than the read.
 func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	if db.file == nil {
 		return db.read(ctx, g.what+" "+g.of, fn)
@@ -117,18 +115,18 @@ func (db *DB) glance(ctx context.Context, g glimpse, fn func(*tx) error) error {
 	return err
 }
 
-// glimpse says whose look it is and at what: known beforehand, and put together only
-// for an error, since looks are many.
+// glimpse describes a read for its error message. It is a struct because reads are many and
+// the message is needed only on error.
 type glimpse struct{ method, what, of string }
 
 // Stats returns counts since Open.
 func (db *DB) Stats() Stats { return db.engine.stats() }
 
-// ClockBehind returns by how much the clock lies behind the highest time that the
-// ledger ever used, 0 if by no more than a minute. The ledger's own clock stands
-// still meanwhile; routines that destroy by age should wait (docs/protocol.md, rule 13).
+// ClockBehind returns how far the clock lies behind the highest time that the ledger ever
+// used, 0 for up to a minute. Meanwhile the ledger's own clock stands still, and routines
+// that destroy by age should wait (docs/protocol.md, rule 13).
 func (db *DB) ClockBehind() time.Duration { return db.engine.behind() }
 
-// Close waits for the writes that were begun, and closes the ledger. Closing
-// again does nothing.
+// Close waits for the writes in progress and closes the ledger. Closing it again returns the
+// result of the first call.
 func (db *DB) Close() error { return db.engine.close() }

@@ -29,12 +29,11 @@ var (
 	expireLater = register(countLater(`due_at`, `objects WHERE due_at IS NOT NULL AND due_at > ?1`))
 )
 
-// Expire removes up to a batch of objects that are due, oldest first, or of some
-// buckets by turns: one transaction that reads a due index and what dies, and
-// nothing that lives.
-// The blobs of what lost its last reference died when the object was due. What
-// only a lifecycle rule ends goes if that rule is in force in this transaction,
-// and is stamped again otherwise. What is held, or beyond the limits, is parked.
+// Expire removes up to a batch of due objects, oldest first or by fair scheduling over some
+// buckets. It is one transaction that reads only a due index and the rows that go. Blobs
+// that lost their last reference died when the object was due. An object due only by a
+// lifecycle rule goes if that rule is in force in this transaction; otherwise the rules are
+// reapplied to it. What is held, or beyond the limits, is deferred.
 func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 	err = db.batch(ctx, "expire", func(t *tx) error {
 		out = ledger.Reclaimed{LastDue: b.After}
@@ -66,7 +65,7 @@ func (db *DB) Expire(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed,
 	return out, err
 }
 
-// dueNow finds the objects that a batch may take, and one more.
+// dueNow returns the objects that a batch may take, and one more.
 func (t *tx) dueNow(b ledger.Batch) ([]dueRow, error) {
 	if b.Only != nil {
 		return all(t, t.scanDueNamed, dueNamed, sqldb.JSON(b.Only), t.now)
@@ -77,8 +76,8 @@ func (t *tx) dueNow(b ledger.Batch) ([]dueRow, error) {
 	return all(t, t.scanDueObject, dueObjects, b.After, t.now, oneMore(b.Limit))
 }
 
-// lastDue is where the next batch begins: at the last row that was taken, or, if
-// all were, at the last that was found.
+// lastDue returns the due time where the next batch begins: that of the last row taken, or,
+// if all were taken, of the last row found.
 func lastDue(found, taken []dueRow, s sifted) lethe.Time {
 	if len(taken) < len(s.kept) {
 		return taken[len(taken)-1].Due
@@ -86,7 +85,7 @@ func lastDue(found, taken []dueRow, s sifted) lethe.Time {
 	return found[len(found)-1].Due
 }
 
-// expire deletes the rows and counts down what they referred to.
+// expire deletes the rows and counts their references down.
 func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Reclaimed) error {
 	if len(due) == 0 {
 		return nil
@@ -115,8 +114,8 @@ func (t *tx) expire(due []dueRow, rules map[lethe.ID]namedRules, out *ledger.Rec
 	return t.reclaim(gone, lethe.ReasonExpiry, out)
 }
 
-// supersedeAll clears the promotions of keys whose objects were removed (docs/protocol.md,
-// rule 19). Mostly there are none at all.
+// supersedeAll removes the promotions of keys whose objects were removed (docs/protocol.md,
+// rule 19). There are rarely any.
 func (t *tx) supersedeAll(keys string) error {
 	found, err := t.exists(anyPromotion)
 	if err == nil && found {
@@ -130,8 +129,8 @@ type loss struct {
 	bucket, content lethe.ID
 	size            int64
 	died            lethe.Time
-	rule            int64        // the rule that ended it, 0 for none
-	reason          lethe.Reason // empty: as of the batch
+	rule            int64        // the rule that ended it, 0 if none
+	reason          lethe.Reason // empty: the batch's
 	ruleID          string
 	key, etag       string
 	version         lethe.ID
@@ -144,8 +143,8 @@ func scanLoss(r *sql.Rows) (l loss, err error) {
 	return l, err
 }
 
-// reclaim counts references down by the rows that were really deleted (docs/protocol.md,
-// rule 3) and writes down what went with them.
+// reclaim counts references down by the rows really deleted (docs/protocol.md, rule 3) and
+// records what went with them.
 func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *ledger.Reclaimed) error {
 	lost := refs{}
 	for _, g := range gone {
@@ -158,15 +157,14 @@ func (t *tx) reclaim(gone []loss, reason lethe.Reason, out *ledger.Reclaimed) er
 	return err
 }
 
-// dueRow is a row that is due: an object by bucket and key, or a trash entry by
-// key alone.
+// dueRow is a due row: an object by bucket and key, or a trash entry by key only.
 type dueRow struct {
 	Bucket  lethe.ID   `json:"bucket_id"`
 	Key     string     `json:"key"`
 	Due     lethe.Time `json:"-"`
 	content lethe.ID
-	rule    int64    // of a rule alone: the client's time to live has not passed
-	version lethe.ID // of an object that is named
+	rule    int64    // if only a rule ends it: the client's time to live has not passed
+	version lethe.ID // of an object in Batch.Only
 }
 
 // byRule reports whether only a rule ends the row.
@@ -187,7 +185,7 @@ func (d dueRow) ending(now lethe.Time, content sql.NullString, ttl lethe.Time) d
 	return d
 }
 
-// oneMore reads one row beyond the limit, to know whether there are more.
+// oneMore returns the limit plus one, so that the read shows whether there are more rows.
 func oneMore(limit int) int64 {
 	if limit <= 0 {
 		return bounded(limit)
@@ -195,8 +193,8 @@ func oneMore(limit int) int64 {
 	return int64(limit) + 1
 }
 
-// weigh cuts rows to the batch: to its limit, and to the blobs that would be
-// condemned with them. It takes one row at least.
+// weigh cuts rows to the batch: to its limit, and to the blobs that would be condemned with
+// them. It keeps at least one row.
 func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
 	if b.Limit > 0 && len(found) > b.Limit {
 		found = found[:b.Limit]
@@ -224,7 +222,7 @@ func (t *tx) weigh(found []dueRow, b ledger.Batch) ([]dueRow, error) {
 	return found, nil
 }
 
-// weight is what the loss of a content's last reference would condemn.
+// weight is what the loss of a content's last reference condemns.
 type weight struct{ refs, blobs int }
 
 // weights returns the contents that would lose their last reference.
@@ -248,7 +246,7 @@ func (t *tx) weights(found []dueRow) (map[lethe.ID]*weight, error) {
 	return weights, err
 }
 
-// ExpireBacklog counts objects that have an end, by whether it is due.
+// ExpireBacklog counts objects that have an end, due and later.
 func (db *DB) ExpireBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "expire backlog", func(t *tx) error {
 		b, err = t.backlog(expireDue, expireLater, t.now)

@@ -10,16 +10,16 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Fate is what the ledger knows of a key: for one who asks why it is here, or
-// where it went.
+// Fate is what the ledger knows of a key, for explain: why an object exists, or where it
+// went.
 type Fate struct {
-	// Object is the row under the key, nil if there is none. It may be past its
-	// time to live and wait to be reclaimed: then readers do not see it.
+	// Object is the row under the key, nil if none. It may have expired and wait to be
+	// reclaimed; readers do not see it then.
 	Object *ledger.Object
-	// Trash are the entries under the key that can still be restored or wait to be
-	// purged, oldest first.
+	// Trash are the entries under the key that can still be restored or wait to be purged,
+	// oldest first.
 	Trash []ledger.TrashEntry
-	// Ops are the operations that wrote what was found, as long as they are kept.
+	// Ops are the operations that wrote these versions, while they are kept.
 	Ops []ledger.Outcome
 	Now lethe.Time
 }
@@ -32,7 +32,7 @@ var (
 	explainContent = register(`SELECT ` + contentColumns + ` FROM contents WHERE id = ?1`)
 	explainBlobs   = register(`SELECT ` + blobColumns + ` FROM blobs WHERE content_id = ?1
 		ORDER BY segment, replica, id`)
-	// A content has a bounded number of references, which are put in order for a page.
+	// A content has a bounded number of references, which are sorted for each page.
 	explainSharers = register(`SELECT bucket, key, trash, id FROM (
 			SELECT coalesce(b.name, '') AS bucket, o.key AS key, 0 AS trash, o.id AS id
 				FROM objects o JOIN buckets b ON b.id = o.bucket_id WHERE o.content_id = ?1
@@ -43,8 +43,7 @@ var (
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY at, id`)
 )
 
-// ContentByID returns a content's row: ErrContentGone if nothing refers to it any
-// more.
+// ContentByID returns a content's row: ErrContentGone if nothing refers to it any more.
 func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, err error) {
 	err = db.read(ctx, "content "+string(id), func(t *tx) error {
 		err := t.row(explainContent, id).Scan(&c.ID, &c.Domain, &c.Kind, &c.Digest, &c.Size, &c.Refs, &c.Closed, &c.CreatedAt)
@@ -56,8 +55,8 @@ func (db *DB) ContentByID(ctx context.Context, id lethe.ID) (c ledger.Content, e
 	return c, err
 }
 
-// ContentBlobs returns all blobs that hold or held bytes of a content, in any
-// state, by segment and replica. They keep the content's id after it is gone.
+// ContentBlobs returns all blobs of a content in any state, by segment and replica. Blobs
+// keep the content's id after it is gone.
 func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs of content "+string(content), func(t *tx) error {
 		blobs, err = all(t, scanBlob, explainBlobs, content)
@@ -66,8 +65,8 @@ func (db *DB) ContentBlobs(ctx context.Context, content lethe.ID) (blobs []ledge
 	return blobs, err
 }
 
-// Sharers returns a page of the objects that refer to a content, then of the trash
-// entries, each by their ids. The bucket is empty if it was deleted.
+// Sharers returns a page of the objects that refer to a content, then of the trash entries,
+// each by id. The bucket's name is empty if it was deleted.
 func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledger.Sharer, err error) {
 	trash := 0
 	if q.After.Trash {
@@ -83,8 +82,8 @@ func (db *DB) Sharers(ctx context.Context, q ledger.SharerQuery) (sharers []ledg
 	return sharers, err
 }
 
-// Fate returns what is under a key, due or not, and what of it lies in the
-// trash. A bucket that is gone has no objects, but may have trash.
+// Fate returns what is under a key, expired or not, and in the trash. A deleted bucket has
+// no objects, but may have trash.
 func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) {
 	err = db.read(ctx, "fate of "+bucket+"/"+key, func(t *tx) error {
 		f = Fate{Now: t.now}
@@ -103,7 +102,7 @@ func (db *DB) Fate(ctx context.Context, bucket, key string) (f Fate, err error) 
 	return f, err
 }
 
-// versions are the ids of the versions found: each is the operation's that wrote
+// versions returns the ids of the versions found. Each is the id of the operation that wrote
 // it.
 func (f Fate) versions() []lethe.ID {
 	out := []lethe.ID{}

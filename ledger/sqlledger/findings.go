@@ -15,7 +15,7 @@ const findingColumns = `backend, key, kind, size, detail, content_id, segment, f
 
 var (
 	countFindings = register(`SELECT count(*) FROM findings WHERE backend = ?1`)
-	// What a key was found to be anew counts from now.
+	// A change of kind restarts the finding's first sighting.
 	seeFindings = register(`UPDATE findings SET kind = t.kind, size = t.size, detail = t.detail,
 			content_id = t.content_id, segment = t.segment, last_at = ?3, last_walk = ?4,
 			first_at = CASE WHEN findings.kind = t.kind THEN first_at ELSE ?3 END,
@@ -51,9 +51,8 @@ type findingRow struct {
 	Segment int                `json:"segment"`
 }
 
-// Sight records what a walk found; what is known already was seen once more. It
-// returns how many are recorded: beyond the limit nothing new is. ErrFenced if the
-// walk has ended.
+// Sight records the findings of a walk. A known finding is marked as seen again. It returns
+// how many are recorded; beyond the limit it adds none. ErrFenced if the walk has ended.
 func (db *DB) Sight(ctx context.Context, s ledger.Sighting) (recorded int, err error) {
 	byKey := make(map[string]findingRow, len(s.Findings))
 	for _, f := range s.Findings {
@@ -121,8 +120,8 @@ func scanFinding(r *sql.Rows) (f ledger.Finding, err error) {
 	return f, err
 }
 
-// FinishWalk ends a walk. If it compared everything, what it did not come upon
-// again is forgotten: ErrFenced if it has ended already.
+// FinishWalk ends a walk: ErrFenced if it has ended already. If the walk compared
+// everything, findings that it did not see again are removed.
 func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.WalkEnded, err error) {
 	err = db.write(ctx, "finish walk "+string(e.ID), func(t *tx) error {
 		out = ledger.WalkEnded{}
@@ -156,7 +155,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 	return out, err
 }
 
-// forgetWalks drops what is known of walks over a backend that is removed.
+// forgetWalks removes the walks and findings of a backend that is removed.
 func (t *tx) forgetWalks(backend string) error {
 	for _, query := range forgetBackend {
 		if _, err := t.exec(query, backend); err != nil {
@@ -168,7 +167,7 @@ func (t *tx) forgetWalks(backend string) error {
 
 var (
 	standingCopies = register(`SELECT count(*) FROM blobs WHERE content_id = ?1 AND segment = ?2 AND id <> ?3 AND state = 2 AND suspect = 0`)
-	// The first objects that point to a content, then those in the trash.
+	// The first objects that refer to a content, then trash entries.
 	standingObjects = register(`SELECT coalesce(b.name, '') || '/' || o.key FROM objects o JOIN buckets b ON b.id = o.bucket_id
 		WHERE o.content_id = ?1 ORDER BY o.bucket_id, o.key LIMIT ?2`)
 	standingTrash  = register(`SELECT bucket || '/' || key || ' (in the trash)' FROM trash WHERE content_id = ?1 ORDER BY id LIMIT ?2`)
@@ -176,8 +175,8 @@ var (
 		WHERE u.id = ?1 LIMIT ?2`)
 )
 
-// Standings returns, for those of the blobs that are live, what depends on them:
-// at most limit objects each.
+// Standings returns what depends on each of the blobs that are live: at most limit objects
+// each.
 func (db *DB) Standings(ctx context.Context, blobs []lethe.ID, limit int) (out []ledger.Standing, err error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("ledger: standings: the limit must be above zero, not %d", limit)
@@ -224,7 +223,7 @@ func (t *tx) standing(b ledger.Blob, limit int) (ledger.Standing, error) {
 		s.Objects = s.Objects[:limit]
 	}
 	for i, name := range s.Objects {
-		s.Objects[i] = strings.TrimPrefix(name, "/") // of a bucket that was deleted
+		s.Objects[i] = strings.TrimPrefix(name, "/") // of a deleted bucket
 	}
 	return s, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// foreseen is how many due rows Foresee looks at.
+// foreseen is the most due rows that Foresee reads.
 const foreseen = 1_000_000
 
 const (
@@ -30,11 +30,11 @@ var (
 			ORDER BY bucket_id, due_at LIMIT ?2) AS due` + byRule)
 )
 
-// foreseeing is what is due of whom a limit may stop.
+// foreseeing counts due objects by the guard of the limit that may trip.
 type foreseeing map[bound]dueByRule
 
-// dueByRule counts objects that are due by the rule that alone ends them, 0 if
-// their own time to live does.
+// dueByRule counts due objects by the rule that alone ends them, 0 if their own time to live
+// does.
 type dueByRule map[int64]int64
 
 // sum counts what may go: a rule that is not in force ends nothing.
@@ -47,11 +47,10 @@ func (d dueByRule) sum(b namedRules) (n int64) {
 	return n
 }
 
-// Foresee stops, before the first of them goes, what is due beyond the limits: so
-// a mistaken rule is found out while nothing is lost. It looks at the oldest
-// million that are due, and returns what it stopped. What it lets pass is counted
-// as it goes, all the same. A stop is decided in the transaction that makes it, by
-// what is due then; what a person has allowed is left to be used up.
+// Foresee trips limits before the first object goes, so that a mistaken rule is noticed
+// while nothing is lost. It reads the oldest million due objects and returns the guards that
+// it tripped. What it lets pass is still counted when it goes. Each limit trips in a
+// transaction that reads what is due then. An allowance of a person is used up first.
 func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Guard, err error) {
 	var beyond []bound
 	err = db.read(ctx, "look ahead", func(t *tx) error {
@@ -72,7 +71,7 @@ func (db *DB) Foresee(ctx context.Context, l ledger.Limits) (stopped []ledger.Gu
 	return stopped, err
 }
 
-// beyond returns what seems to be due beyond its limit.
+// beyond returns the guards that seem to have more due than their limit.
 func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 	due, err := t.countDue(dueByBucket, t.now, foreseen)
 	if err != nil {
@@ -103,8 +102,8 @@ func (t *tx) beyond(l ledger.Limits) (out []bound, err error) {
 	return out, nil
 }
 
-// foresee counts once more, and stops what is beyond its limit. The rules stand
-// still, and so do the guards: who counts there has committed what went, or waits.
+// foresee counts again and trips the limits exceeded. The rules and guards are locked: a
+// transaction that counts on them has committed, or waits.
 func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err error) {
 	rules, err := t.rulesByID(subjects(list))
 	if err != nil {
@@ -134,8 +133,8 @@ func (t *tx) foresee(list []bound, l ledger.Limits) (stopped []ledger.Guard, err
 	return stopped, nil
 }
 
-// stop makes a guard one that stops, if the limit does not let so many go that are
-// due, and returns whether it does.
+// stop trips the guard's limit if it does not let that many due objects go, and reports
+// whether it does.
 func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err error) {
 	has, err := t.has(*g, l)
 	if err != nil || !g.Foresees(t.now, l, has, due) {
@@ -145,7 +144,7 @@ func (t *tx) stop(g *ledger.Guard, l ledger.Limit, due int64) (stops bool, err e
 	return true, nil
 }
 
-// subjects are the buckets of guards, each once.
+// subjects returns the buckets of guards, each once.
 func subjects(list []bound) (ids []lethe.ID) {
 	for _, b := range list {
 		ids = append(ids, lethe.ID(b.subject))

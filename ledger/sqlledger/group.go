@@ -15,18 +15,18 @@ type group struct {
 	began lethe.Time
 	ran   []*member // in order, with their results in err
 	kept  int       // members whose changes are in the transaction
-	// common is what they count, nil if each writes it for itself.
+	// common holds the counters that the members share; nil if each writes its own.
 	common *common
 }
 
-// refuse returns the members that wait when no transaction can begin.
+// refuse fails the waiting members when no transaction can begin.
 func (g *group) refuse(err error) {
 	for m := g.next(); m != nil; m = g.next() {
 		m.answer(err)
 	}
 }
 
-// next takes the next member whose caller still waits, within the bounds.
+// next returns the next member whose caller still waits, within the group's bounds.
 func (g *group) next() *member {
 	if len(g.ran) >= groupMembers {
 		return nil
@@ -39,7 +39,7 @@ func (g *group) next() *member {
 	}
 }
 
-// run takes members as long as there are any, and commits.
+// run runs members while there are any, and commits.
 func (g *group) run() {
 	for m := g.next(); m != nil; m = g.next() {
 		g.ran = append(g.ran, m)
@@ -60,9 +60,9 @@ func (g *group) run() {
 	}
 }
 
-// join runs a member inside of the group's transaction; false if that is gone.
-// The first needs no savepoint: as long as nothing else is in the transaction,
-// it is rolled back as a whole.
+// join runs a member inside the group's transaction; false if the transaction is gone. The
+// first member needs no savepoint: the whole transaction can be rolled back while it is
+// alone.
 func (g *group) join(m *member) bool {
 	if g.kept == 0 {
 		m.err = g.alone(m)
@@ -105,10 +105,10 @@ func (g *group) alone(m *member) error {
 	return nil
 }
 
-// commit ends the transaction. If that fails, nobody can tell what is in the
-// file: the members that succeeded learn so. Only a full disk is told before the
-// end of the transaction is written: if there is room now, it is false, and all is
-// to be done again.
+// commit ends the transaction. If that fails, the file's state is unknown, and so is the
+// outcome of the members that succeeded. Only a full disk is reported before the end of the
+// transaction is written. If space can be freed, commit returns false, and everything must
+// run again.
 func (g *group) commit() bool {
 	if err := g.settle(); err != nil {
 		g.w.db.ballast.give(err)
@@ -127,9 +127,9 @@ func (g *group) commit() bool {
 			m.err = fmt.Errorf("%w: %w", lethe.ErrUnknownOutcome, err)
 		}
 	}
-	// If it was the flush that failed, all of the transaction may lie in the log: nobody
-	// sees it, and a crash would bring it back. Opening the ledger to write again writes
-	// over it (auto_vacuum), before anybody can ask what has become of it.
+	// If the flush failed, the whole transaction may be in the log. No reader sees it, but a
+	// crash would bring it back. Reopening the ledger for writing overwrites it
+	// (auto_vacuum) before any client can ask for its outcome.
 	g.w.reopen()
 	return true
 }
@@ -143,8 +143,8 @@ func (g *group) settle() error {
 	return sqldb.MapError(g.common.write(&tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s}))
 }
 
-// singly runs the members again, each in a transaction of its own, after the one
-// that they shared was ended.
+// singly runs the members again, each in its own transaction, after the shared one has
+// ended.
 func (g *group) singly() {
 	g.w.s.Run("ROLLBACK")
 	for _, m := range g.ran {

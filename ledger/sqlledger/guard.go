@@ -32,7 +32,7 @@ var (
 	holdAllBackends = register(`UPDATE backends SET held = ?1, held_kind = ?2`)
 )
 
-// Identity says which store and which database this ledger is.
+// Identity returns which store and which database this ledger is.
 func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
 	err = db.read(ctx, "identity", func(t *tx) error {
 		if err := t.row(selectStore).Scan(&s.ID, &s.DB, &s.CreatedAt); err != nil || db.pg == nil {
@@ -43,8 +43,7 @@ func (db *DB) Identity(ctx context.Context) (s ledger.Store, err error) {
 	return s, err
 }
 
-// AddBackend registers a backend. If it is known already, its quota is updated
-// and nothing else.
+// AddBackend registers a backend. Of a known backend it only updates the quota.
 func (db *DB) AddBackend(ctx context.Context, b ledger.Backend) (ledger.Backend, error) {
 	if b.ID == "" || b.Quota < 0 {
 		return b, fmt.Errorf("ledger: add backend %q with quota %d: the name must not be empty and the quota not negative", b.ID, b.Quota)
@@ -68,9 +67,9 @@ func (db *DB) Backends(ctx context.Context) (out []ledger.Backend, err error) {
 	return out, err
 }
 
-// SetEpoch moves (intended, epoch) of a backend forward. ErrFenced if either
-// would go back, if the epoch would pass the intended one, or another one be intended
-// before that one is confirmed: somebody else advanced it meanwhile.
+// SetEpoch advances (intended, epoch) of a backend. ErrFenced if either would go back, if
+// epoch would exceed intended, or if intended would change before the previous one is
+// confirmed. Another process has advanced it then.
 func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	return db.write(ctx, "set epoch of backend "+backend, func(t *tx) error {
 		if _, err := t.holdBackend(backend); err != nil {
@@ -80,9 +79,9 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	})
 }
 
-// AcceptEpoch gives a backend to this ledger, as a person has decided, under an epoch that
-// lies there and is beyond all others, and lets deletes go on: ErrFenced unless it is
-// beyond what the ledger intends.
+// AcceptEpoch pairs a backend with this ledger, as a person has decided, under an epoch that
+// is stored there and is beyond all others. It also releases the hold on deletes. ErrFenced
+// unless the epoch is beyond the ledger's intended one.
 func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	return db.write(ctx, "accept backend "+backend, func(t *tx) error {
 		if _, err := t.holdBackend(backend); err != nil {
@@ -92,9 +91,9 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 	})
 }
 
-// HoldBackend stops the deletes on a backend for a person, with a reason (docs/protocol.md, rule
-// 13), or lets them go on with an empty one, whatever they were held for. Claims that are out already may still be
-// acted on and settled.
+// HoldBackend holds the deletes on a backend for a person, with a reason (docs/protocol.md,
+// rule 13). With an empty reason it releases them, whatever they were held for. Claims made
+// before may still be acted on and settled.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	return db.write(ctx, "hold backend "+backend, func(t *tx) error {
 		if err := t.closeBackend(backend); err != nil {
@@ -105,9 +104,9 @@ func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	})
 }
 
-// ChangeHold stops the deletes on a backend for who has looked, or with the zero hold
-// lets them go on: ErrFenced unless the backend's hold and epoch still are what was
-// seen, so that nobody undoes what another decided meanwhile.
+// ChangeHold holds the deletes on a backend for a routine, or with the zero hold releases
+// them. ErrFenced unless the backend's hold and epoch are still as seen, so that no other
+// decision is undone.
 func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
 	return db.write(ctx, "change the hold of backend "+seen.ID, func(t *tx) error {
 		if _, err := t.holdBackend(seen.ID); err != nil {
@@ -121,8 +120,8 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 	})
 }
 
-// backend reads one backend's row, which does not change before a transaction
-// ends that writes: ErrBackendMismatch if there is none.
+// backend returns a backend's row: ErrBackendMismatch if there is none. In a write the row
+// cannot change before the transaction ends.
 func (t *tx) backend(id string) (ledger.Backend, error) {
 	switch {
 	case t.crowded():
@@ -133,8 +132,7 @@ func (t *tx) backend(id string) (ledger.Backend, error) {
 	return t.oneBackend(id, selectBackend, id)
 }
 
-// holdBackend reads a backend's row and keeps all others from using it until the
-// transaction ends.
+// holdBackend returns a backend's row and locks the backend until the transaction ends.
 func (t *tx) holdBackend(id string) (ledger.Backend, error) {
 	if err := t.closeBackend(id); err != nil {
 		return ledger.Backend{}, err
@@ -142,7 +140,7 @@ func (t *tx) holdBackend(id string) (ledger.Backend, error) {
 	return t.oneBackend(id, heldBackend, id)
 }
 
-// oneBackend reads one backend's row by a query that may lock it.
+// oneBackend returns a backend's row by a query that may lock it.
 func (t *tx) oneBackend(id, query string, args ...any) (ledger.Backend, error) {
 	b, err := scanBackend(t.row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -29,9 +29,9 @@ var (
 	backendHas   = register(`SELECT coalesce(sum(n), 0) FROM blob_counters WHERE backend = ?1`)
 )
 
-// guard reads a guard, and keeps all others from it until the transaction ends: what
-// it counts is exact, also while many count. The zero guard if it never counted. In
-// the lock order guards come after objects and before contents, sorted.
+// guard returns a guard, the zero value if it never counted, and locks it until the
+// transaction ends, so that its counts are exact. In the lock order guards come after
+// objects and before contents, sorted.
 func (t *tx) guard(kind ledger.GuardKind, subject string) (g ledger.Guard, err error) {
 	if t.crowded() {
 		if _, err := t.exists(closeGate, gateOf("guard", string(kind)+"\x00"+subject)); err != nil {
@@ -55,7 +55,7 @@ func scanGuard(r sqldb.Scanner) (g ledger.Guard, err error) {
 	return g, err
 }
 
-// has is how much a guard's subject has, if the limit asks.
+// has returns how much a guard's subject has, if the limit needs it.
 func (t *tx) has(g ledger.Guard, l ledger.Limit) (n int64, err error) {
 	if l.Share == 0 {
 		return 0, nil
@@ -67,8 +67,8 @@ func (t *tx) has(g ledger.Guard, l ledger.Limit) (n int64, err error) {
 	return n, t.failed(t.row(query, g.Subject).Scan(&n))
 }
 
-// spend counts as many of want deletions as the limit lets go, and stops the kind
-// if those are not all. stopped is nil unless that was just now.
+// spend counts as many of want deletions as the limit lets go. If those are not all the
+// limit trips; stopped is set only if it tripped just now.
 func (t *tx) spend(kind ledger.GuardKind, subject string, l ledger.Limit, want int64) (may int64, stopped *ledger.Guard, err error) {
 	if !l.On() {
 		return want, nil, nil
@@ -85,7 +85,7 @@ func (t *tx) spend(kind ledger.GuardKind, subject string, l ledger.Limit, want i
 	return may, stopped, t.saveGuard(g)
 }
 
-// bound counts deletions by whom they are guarded.
+// bound identifies the guard of a deletion.
 type bound struct {
 	kind    ledger.GuardKind
 	subject string
@@ -95,7 +95,7 @@ func compareBounds(a, b bound) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.subject, b.subject))
 }
 
-// boundOf is the guard of an object that is due.
+// boundOf returns the guard of a due object.
 func boundOf(d dueRow) bound {
 	if d.byRule() {
 		return bound{ledger.GuardRules, string(d.Bucket)}
@@ -103,8 +103,8 @@ func boundOf(d dueRow) bound {
 	return bound{ledger.GuardTTL, string(d.Bucket)}
 }
 
-// within counts what is about to expire against the limits, and parks what they
-// stop, a bucket's share of the batch at a time.
+// within counts what is about to expire against the limits, one bucket's share of the batch
+// at a time, and defers the rest.
 func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (going []dueRow, err error) {
 	if !l.Rules.On() && !l.TTL.On() {
 		return taken, nil
@@ -136,8 +136,7 @@ func (t *tx) within(taken []dueRow, l ledger.Limits, out *ledger.Reclaimed) (goi
 	return going, t.park(parkedObjects(parked))
 }
 
-// Guards lists what limits have counted and stopped, and the clocks that are in
-// doubt.
+// Guards lists the counts of limits, the limits that have tripped, and the clocks in doubt.
 func (db *DB) Guards(ctx context.Context) (list []ledger.Guard, err error) {
 	err = db.read(ctx, "guards", func(t *tx) error {
 		list, err = all(t, func(r *sql.Rows) (ledger.Guard, error) { return scanGuard(r) }, listGuards)
@@ -146,8 +145,8 @@ func (db *DB) Guards(ctx context.Context) (list []ledger.Guard, err error) {
 	return list, err
 }
 
-// AllowGuard ends the stop of a kind of deletion, and allows what is said: what was
-// parked returns by and by (Unpark).
+// AllowGuard resets a limit that has tripped, with an allowance. Unpark then releases the
+// deferred rows step by step.
 func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	return db.write(ctx, fmt.Sprintf("allow %s of %s", a.Kind, a.Subject), func(t *tx) error {
 		_, err := t.freeGuards([]ledger.Guard{{Kind: a.Kind, Subject: a.Subject}}, func(g *ledger.Guard) bool {
@@ -158,7 +157,7 @@ func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	})
 }
 
-// endGuards ends the stops whose time has passed.
+// endGuards resets limits whose time has passed.
 func (t *tx) endGuards(passed []ledger.Guard) error {
 	_, err := t.freeGuards(passed, func(g *ledger.Guard) bool {
 		if g.HeldAt == 0 || t.now < g.HeldUntil {
@@ -170,9 +169,9 @@ func (t *tx) endGuards(passed []ledger.Guard) error {
 	return err
 }
 
-// DoubtClock notes why the clocks of the ledger and of a backend cannot be relied on
-// together, or, empty, that they can; of the ledger's own clock if no backend is
-// named. It returns what was noted before.
+// DoubtClock records why the clocks of the ledger and of a backend cannot be trusted
+// together, or, with an empty reason, that they can. Without a backend it is about the
+// ledger's own clock. It returns the reason recorded before.
 func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before string, err error) {
 	err = db.write(ctx, "doubt the clock of "+backend, func(t *tx) error {
 		g, err := t.guard(ledger.GuardClock, backend)
@@ -191,8 +190,8 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (before strin
 	return before, err
 }
 
-// ClockDoubt says why the clock of a backend, or with none named the ledger's, is
-// in doubt; empty if it is not.
+// ClockDoubt returns why the clock of a backend, or without a backend the ledger's, is in
+// doubt; "" if it is not.
 func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err error) {
 	err = db.read(ctx, "clock of "+backend, func(t *tx) error {
 		why, err = t.clockDoubt(backend)
@@ -201,7 +200,7 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (why string, err e
 	return why, err
 }
 
-// LedgerTime is the ledger's time (docs/protocol.md, rule 10).
+// LedgerTime returns the ledger's time (docs/protocol.md, rule 10).
 func (db *DB) LedgerTime(ctx context.Context) (now lethe.Time, err error) {
 	err = db.read(ctx, "now", func(t *tx) error {
 		now = t.now

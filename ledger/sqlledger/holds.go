@@ -21,7 +21,7 @@ var (
 		FROM holds h JOIN buckets b ON b.id = h.bucket_id
 		WHERE b.name IS NOT NULL AND (?1 = '' OR b.name = ?1) AND (b.name, h.scope, h.key) > (?2, ?3, ?4)
 		ORDER BY b.name, h.scope, h.key LIMIT ?5`)
-	// CROSS JOIN makes SQLite read the parameter first, and look each key up.
+	// CROSS JOIN makes SQLite read the parameter first, and then look each key up.
 	heldKeys = register(`SELECT t.bucket_id, t.key, h.scope, h.key, h.reason
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + ` CROSS JOIN holds h
 		WHERE h.bucket_id = t.bucket_id AND h.scope IN (1, 3) AND h.key = t.key
@@ -30,9 +30,9 @@ var (
 		WHERE h.bucket_id = t.bucket_id AND h.scope = 2 AND substr(t.key, 1, length(h.key)) = h.key`)
 )
 
-// AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey; of one that is set already
-// it returns that. It takes the bucket alone, so that whoever deletes there has
-// ended before, or sees it (docs/protocol.md, rule 21).
+// AddHold sets a hold: ErrNoSuchBucket, ErrInvalidKey. If it is set already it returns the
+// existing one. It locks the bucket alone, so that a delete there has ended before, or sees
+// the hold (docs/protocol.md, rule 21).
 func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (out ledger.Hold, err error) {
 	err = db.write(ctx, "hold "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		if err := h.Check(); err != nil {
@@ -58,7 +58,7 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 			return h, t.failed(err)
 		}
 		if n >= ledger.MaxPrefixHolds {
-			return h, fmt.Errorf("bucket %s has %d holds on prefixes, which is as many as there may be: lift some, or hold a shorter prefix", b.Name, n)
+			return h, fmt.Errorf("bucket %s has %d holds on prefixes, the maximum: lift some, or hold a shorter prefix", b.Name, n)
 		}
 	}
 	n, err := t.exec(insertHold, b.ID, h.Scope, h.Key, cleanText(h.Reason), cleanText(h.By), t.now)
@@ -75,8 +75,8 @@ func (t *tx) addHold(b ledger.Bucket, h ledger.Hold) (ledger.Hold, error) {
 	return found[0], nil
 }
 
-// LiftHold ends a hold: ErrNoSuchBucket, ErrNoSuchHold. What was due meanwhile,
-// and is held by nothing else, is due again by and by (Unpark).
+// LiftHold lifts a hold: ErrNoSuchBucket, ErrNoSuchHold. Unpark then releases the rows that
+// no other hold keeps.
 func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 	return db.write(ctx, "lift the hold on "+h.Bucket+"/"+h.Key, func(t *tx) error {
 		b, err := t.holdBucket(h.Bucket)
@@ -84,7 +84,7 @@ func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 			return err
 		}
 		if h.Check() != nil {
-			return ledger.ErrNoSuchHold // what can be none is not asked for: PostgreSQL has no text for some keys
+			return ledger.ErrNoSuchHold // an invalid hold cannot exist, and PostgreSQL cannot store some keys
 		}
 		if err := t.must(1, ledger.ErrNoSuchHold, deleteHold, b.ID, h.Scope, h.Key); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (db *DB) Holds(ctx context.Context, q ledger.HoldQuery) (list []ledger.Hold
 	return list, err
 }
 
-// HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
+// HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
 func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []ledger.Hold, err error) {
 	err = db.read(ctx, "holds on "+bucket+"/"+key, func(t *tx) error {
 		b, err := t.bucket(bucket)
@@ -124,7 +124,7 @@ func (db *DB) HoldsOn(ctx context.Context, bucket, key string) (list []ledger.Ho
 	return list, err
 }
 
-// HeldKeys returns those of the keys of a bucket that holds keep: ErrNoSuchBucket.
+// HeldKeys returns which of the keys of a bucket are held: ErrNoSuchBucket.
 func (db *DB) HeldKeys(ctx context.Context, bucket string, keys []string) (held map[string]bool, err error) {
 	err = db.read(ctx, "held keys of "+bucket, func(t *tx) error {
 		held = map[string]bool{}
@@ -156,7 +156,7 @@ type spot struct {
 	key    string
 }
 
-// heldBy returns which of the rows are held, and by what; their buckets are locked.
+// heldBy returns which of the rows are held, and by what. Their buckets are locked.
 func (t *tx) heldBy(list []dueRow) (map[spot]ledger.Hold, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -173,8 +173,8 @@ func (t *tx) heldBy(list []dueRow) (map[spot]ledger.Hold, error) {
 	return held, err
 }
 
-// refuseHeld refuses to delete or replace what lies under a key that is held:
-// ErrHeld. The bucket is locked, so that it stays as it is (docs/protocol.md, rule 21).
+// refuseHeld returns ErrHeld if the key is held. The bucket is locked, so that this does not
+// change (docs/protocol.md, rule 21).
 func (t *tx) refuseHeld(b ledger.Bucket, key string) error {
 	if b.Holds == 0 {
 		return nil

@@ -11,8 +11,7 @@ import (
 
 var getStore = register(`SELECT id, db, created_at, clock_high FROM store WHERE one = 1`)
 
-// identify reads who the file is, and sets the clock to at least its highest
-// time.
+// identify reads the file's identity, and sets the clock to at least its highest time.
 func (db *DB) identify(ctx context.Context, s *sqldb.Session) error {
 	var st ledger.Store
 	var high lethe.Time

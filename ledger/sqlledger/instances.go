@@ -22,10 +22,10 @@ var (
 	selectSecret  = register(`SELECT value FROM secrets WHERE name = ?1`)
 )
 
-// instancesKept is how long an instance that went silent is remembered.
+// instancesKept is how long an instance is remembered after its last heartbeat.
 const instancesKept = 24 * time.Hour
 
-// BeatInstance is an instance's heartbeat; its first is its start.
+// BeatInstance records an instance's heartbeat; the first one is its start.
 func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceInfo) error {
 	return db.write(ctx, "heartbeat of instance "+id, func(t *tx) error {
 		if _, err := t.exec(beatInstance, id, t.now, sqldb.JSON(info)); err != nil {
@@ -36,7 +36,7 @@ func (db *DB) BeatInstance(ctx context.Context, id string, info ledger.InstanceI
 	})
 }
 
-// RemoveInstance forgets an instance that stops in order.
+// RemoveInstance removes an instance that stops normally.
 func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 	return db.write(ctx, "end of instance "+id, func(t *tx) error {
 		_, err := t.exec(dropInstance, id)
@@ -44,7 +44,7 @@ func (db *DB) RemoveInstance(ctx context.Context, id string) error {
 	})
 }
 
-// Instances lists the instances that have shown a heartbeat within age, by id.
+// Instances lists the instances with a heartbeat within age, by id.
 func (db *DB) Instances(ctx context.Context, age time.Duration) (list []ledger.Instance, err error) {
 	err = db.read(ctx, "instances", func(t *tx) error {
 		list, err = all(t, scanInstance, listInstances, t.now.Add(-age))
@@ -64,8 +64,8 @@ func scanInstance(r *sql.Rows) (i ledger.Instance, err error) {
 	return i, nil
 }
 
-// ShareSecret keeps a value under a name unless there is one already, and answers
-// the one that is kept: instances that start at once agree on one. ErrSealed.
+// ShareSecret stores a value under a name, unless there is one already, and returns the
+// stored one. So instances that start at once agree. ErrSealed.
 func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string, err error) {
 	err = db.write(ctx, "secret "+name, func(t *tx) error {
 		if _, err := t.exec(insertSecret, name, db.sealing.seal(sharedSecret(name), value)); err != nil {
@@ -80,7 +80,7 @@ func (db *DB) ShareSecret(ctx context.Context, name, value string) (kept string,
 	return kept, err
 }
 
-// Secret returns the value that is kept under a name, empty if there is none: ErrSealed.
+// Secret returns the value stored under a name, empty if there is none: ErrSealed.
 func (db *DB) Secret(ctx context.Context, name string) (value string, err error) {
 	err = db.read(ctx, "secret "+name, func(t *tx) error {
 		list, err := all(t, sqldb.One[string], selectSecret, name)

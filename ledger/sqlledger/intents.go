@@ -22,9 +22,9 @@ var (
 		WHERE content_id = ?1 AND state = 3 AND fence = 0 AND due_at < ?2`)
 )
 
-// Begin commits a pending row (docs/protocol.md, rule 1): ErrContentKnown if it is to be begun
-// for unknown bytes only, ErrNoRoom, ErrBackendMismatch for a backend that the ledger
-// does not know, ErrNoSuchUpload, and ErrNoSuchBucket and ErrInvalidKey of a promotion.
+// Begin commits a pending row (docs/protocol.md, rule 1). Errors: ErrContentKnown, if the
+// intent is for unknown bytes only; ErrNoRoom; ErrBackendMismatch for an unknown backend;
+// ErrNoSuchUpload; ErrNoSuchBucket and ErrInvalidKey of a promotion.
 func (db *DB) Begin(ctx context.Context, in ledger.Intent) (b ledger.Blob, err error) {
 	if in.Promotion != nil {
 		if err := ledger.CheckKey(in.Promotion.Commit.Object.Key); err != nil {
@@ -52,7 +52,8 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 		return b, err
 	}
 	if in.UploadID != "" {
-		// Whoever ends the upload condemns its intents: this one is there before, or not at all.
+		// The end of an upload condemns its intents, so this one must be inserted before
+		// that or not at all.
 		if found, err := t.exists(openUpload, in.UploadID); err != nil || !found {
 			return b, either(err, lethe.ErrNoSuchUpload)
 		}
@@ -62,7 +63,7 @@ func (t *tx) begin(in ledger.Intent) (ledger.Blob, error) {
 	}
 	_, err := t.exec(insertIntent, b.ID, b.Backend, b.Size, b.Digest, null(b.UploadID), b.Part, t.now)
 	if sqldb.IsUnique(err) {
-		return b, fmt.Errorf("the id is taken: every upload needs a new one (%v)", err)
+		return b, fmt.Errorf("the id is taken; every upload needs a new one (%v)", err)
 	}
 	if err != nil {
 		return b, err
@@ -91,8 +92,8 @@ func (t *tx) promise(in ledger.Intent) error {
 	return err
 }
 
-// reserve refuses n more bytes on a backend beyond its quota: ErrNoRoom. The
-// counters of the transaction hold them.
+// reserve returns ErrNoRoom if n more bytes on a backend exceed its quota. The transaction's
+// counters include them.
 func (t *tx) reserve(id string, n int64) error {
 	b, err := t.backend(id)
 	if err != nil {
@@ -120,8 +121,8 @@ func (t *tx) fits(b ledger.Backend, n int64) error {
 	return q.leave(roomy(free, n, others))
 }
 
-// Beat keeps a pending row alive, and grows its reservation to size bytes if
-// that is more: ErrReaped, ErrNoRoom.
+// Beat records a heartbeat of a pending row, and grows its reservation to size bytes if that
+// is more: ErrReaped, ErrNoRoom.
 func (db *DB) Beat(ctx context.Context, blob lethe.ID, size int64) error {
 	return db.write(ctx, "beat of blob "+string(blob), func(t *tx) error {
 		backend, have, err := t.pending(blob, 0)
@@ -138,8 +139,8 @@ func (db *DB) Beat(ctx context.Context, blob lethe.ID, size int64) error {
 	})
 }
 
-// Abandon condemns a pending row that its writer gives up: ErrReaped if it is
-// not pending any more. late: an upload under its name may still land.
+// Abandon condemns a pending row that its writer gives up: ErrReaped if it is not pending
+// any more. late: an upload under its name may still land.
 func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	return db.write(ctx, "abandon blob "+string(blob), func(t *tx) error {
 		d := death{reason: lethe.ReasonUploadOrphan, at: t.now, late: late}
@@ -151,8 +152,8 @@ func (db *DB) Abandon(ctx context.Context, blob lethe.ID, late bool) error {
 	})
 }
 
-// ExtendGrace puts off the deletion of a content's condemned, unclaimed blobs to
-// at least a read grace from now, for a reader still at work.
+// ExtendGrace delays the deletion of a content's condemned, unclaimed blobs to at least a
+// read grace from now, for a reader that still needs them.
 func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	return db.write(ctx, "extend grace of content "+string(content), func(t *tx) error {
 		_, err := t.exec(extendGrace, content, t.now.Add(t.db.o.ReadGrace))
@@ -160,7 +161,7 @@ func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	})
 }
 
-// either returns err, or else other.
+// either returns err, or other if err is nil.
 func either(err, other error) error {
 	if err != nil {
 		return err

@@ -22,8 +22,8 @@ var (
 	listKeys  = register(`SELECT ` + keyColumns + ` FROM access_keys ORDER BY id`)
 )
 
-// AddAccessKey stores a client's credential: ErrAccessKeyExists if the id is
-// taken. An empty owner becomes the id; CreatedAt is the ledger's.
+// AddAccessKey stores a client's credential: ErrAccessKeyExists if the id is taken. An empty
+// owner becomes the id. The ledger sets CreatedAt.
 func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.AccessKey, error) {
 	if k.ID == "" || k.Secret == "" {
 		return k, errors.New("ledger: add access key: id and secret must not be empty")
@@ -40,15 +40,14 @@ func (db *DB) AddAccessKey(ctx context.Context, k ledger.AccessKey) (ledger.Acce
 	return k, err
 }
 
-// RemoveAccessKey takes a credential away: ErrNoSuchAccessKey. Buckets that its
-// owner created stay.
+// RemoveAccessKey removes a credential: ErrNoSuchAccessKey. The buckets of its owner stay.
 func (db *DB) RemoveAccessKey(ctx context.Context, id string) error {
 	return db.write(ctx, "remove access key "+id, func(t *tx) error {
 		return t.must(1, lethe.ErrNoSuchAccessKey, deleteKey, id)
 	})
 }
 
-// AccessKey looks a credential up: ErrNoSuchAccessKey, ErrSealed.
+// AccessKey returns a credential: ErrNoSuchAccessKey, ErrSealed.
 func (db *DB) AccessKey(ctx context.Context, id string) (k ledger.AccessKey, err error) {
 	err = db.glance(ctx, glimpse{"AccessKey", "access key", id}, func(t *tx) error {
 		k, err = scanKey(t.row(selectKey, id))

@@ -20,12 +20,11 @@ var (
 	keepLate = register(`UPDATE blobs SET late_until = ?2 WHERE id = ?1 AND state IN (3, 4) AND late_until < ?2`)
 )
 
-// CondemnLate gives bytes a row that were sent when that of their intent may have gone
-// already (docs/protocol.md, rule 19): condemned, due now, kept until a delete after the late
-// window. A row that is there stays in its state; if that is condemned or dead it is
-// kept as long, so that whoever deletes under it just now does so once more. One
-// transaction; done again it changes nothing but that time. ErrBackendMismatch for a
-// backend that the ledger does not know.
+// CondemnLate gives a row to bytes that were sent when their intent may already have been
+// removed (docs/protocol.md, rule 19). It is condemned, due now, and kept until a delete
+// after the late window. An existing row stays in its state; if that is condemned or dead it
+// is kept as long, so that a delete in progress is repeated. Repeating the call changes only
+// that time. ErrBackendMismatch for an unknown backend.
 func (db *DB) CondemnLate(ctx context.Context, b ledger.LateBytes) error {
 	return db.write(ctx, "condemn late blob "+string(b.Blob), func(t *tx) error {
 		until := t.now.Add(t.db.o.LateWindow)

@@ -13,11 +13,11 @@ import (
 const (
 	// maxPage is the most keys and common prefixes of one page.
 	maxPage = 1000
-	// maxScan bounds the rows that are read for a page, so that keys past their
-	// time, which are hidden and wait for expiry, cannot make it slow.
+	// maxScan bounds the rows read for a page, so that expired keys, which are hidden,
+	// cannot make it slow.
 	maxScan = 10_000
-	// walkOn is how many rows of a common prefix are stepped over before the rest
-	// of it is skipped by a seek, which costs about as much.
+	// walkOn is how many rows of a common prefix are skipped one by one before a seek skips
+	// the rest. A seek costs about as much.
 	walkOn = 16
 )
 
@@ -28,8 +28,8 @@ var (
 )
 
 // List returns a page of a bucket's visible objects in byte order of their keys:
-// ErrNoSuchBucket. A page may hold fewer entries than asked for, even none, and
-// yet say that there are more.
+// ErrNoSuchBucket. A page may have fewer entries than the limit, even none, while More is
+// set.
 func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPage, err error) {
 	err = db.read(ctx, "list "+q.Bucket, func(t *tx) error {
 		var id lethe.ID
@@ -43,7 +43,7 @@ func (db *DB) List(ctx context.Context, q ledger.ListQuery) (page ledger.ListPag
 	return page, err
 }
 
-// listing is one page in the making.
+// listing is a page in progress.
 type listing struct {
 	t      *tx
 	q      ledger.ListQuery
@@ -51,16 +51,16 @@ type listing struct {
 	limit  int
 	page   ledger.ListPage
 	read   int    // rows
-	last   string // entry of the page, or key, behind which the next page begins
-	within string // common prefix that was listed last
-	walked int    // rows stepped over within it
+	last   string // entry of the page, or key, after which the next page begins
+	within string // the last common prefix listed
+	walked int    // rows skipped within it
 	done   bool
 }
 
-// seek is where to read on.
+// seek is where to continue reading.
 type seek struct {
 	key     string
-	exclude bool // begin behind key, not at it
+	exclude bool // begin after key, not at it
 }
 
 func (l *listing) run() (ledger.ListPage, error) {
@@ -68,7 +68,7 @@ func (l *listing) run() (ledger.ListPage, error) {
 		return ledger.ListPage{}, nil
 	}
 	if !utf8.ValidString(l.q.Delimiter) {
-		l.q.Delimiter = "" // no key has it
+		l.q.Delimiter = "" // no key contains it
 	}
 	at, ok := l.start()
 	for ok && !l.done {
@@ -83,7 +83,7 @@ func (l *listing) run() (ledger.ListPage, error) {
 	return l.page, nil
 }
 
-// start is where the page begins; ok is false if it cannot hold anything.
+// start returns where the page begins; ok is false if it must be empty.
 func (l *listing) start() (at seek, ok bool) {
 	after := strings.ToValidUTF8(l.q.After, "")
 	l.last = after
@@ -97,7 +97,7 @@ func (l *listing) start() (at seek, ok bool) {
 	return seek{key: after, exclude: true}, true
 }
 
-// common is the common prefix that a key is listed under, or empty.
+// common returns the common prefix under which a key is listed, or "".
 func (l *listing) common(key string) string {
 	rest, found := strings.CutPrefix(key, l.q.Prefix)
 	if !found || l.q.Delimiter == "" {
@@ -110,8 +110,8 @@ func (l *listing) common(key string) string {
 	return key[:len(l.q.Prefix)+len(before)+len(l.q.Delimiter)]
 }
 
-// walk reads rows in order until the page is full, or a seek is better: then it
-// answers where to. ok is false at the end.
+// walk reads rows in order until the page is full, or a seek is better: then it returns the
+// target. ok is false at the end.
 func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 	query := listFrom
 	if from.exclude {
@@ -137,7 +137,7 @@ func (l *listing) walk(from seek) (to seek, ok bool, err error) {
 	return to, false, l.t.failed(rows.Err())
 }
 
-// step takes one row into the page, or passes over it.
+// step adds one row to the page, or skips it.
 func (l *listing) step(rows *sql.Rows) (key string, err error) {
 	o, err := scanObject(rows)
 	switch {
@@ -175,5 +175,5 @@ func (l *listing) step(rows *sql.Rows) (key string, err error) {
 	return o.Key, nil
 }
 
-// stop ends the page with more to come.
+// stop ends the page and marks that more follows.
 func (l *listing) stop() { l.page.More, l.done = true, true }

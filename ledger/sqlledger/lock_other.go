@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// lockFile refuses: without a lock two processes could use one ledger.
+// lockFile fails: without a lock two processes could use one ledger.
 func lockFile(string) (*os.File, error) {
-	return nil, errors.New("this system has no file locks that lethe knows: run it on a Unix")
+	return nil, errors.New("lethe needs file locks, which it supports on Unix systems only")
 }
 
-// freeBytes does not know; it is never asked where no ledger opens.
+// freeBytes fails; no ledger opens on these systems, so it is never called.
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

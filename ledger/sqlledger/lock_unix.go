@@ -12,9 +12,8 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// lockFile locks the file at path, which it creates, until it is closed or the
-// process ends. The file stays: removing it would let two processes each lock a
-// file of that name.
+// lockFile creates and locks the file at path, until it is closed or the process ends. The
+// file is never removed: then two processes could each lock a file of that name.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -30,7 +29,7 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// freeBytes is how much a file in the folder can still take.
+// freeBytes returns how many more bytes a file in the folder can take.
 func freeBytes(folder string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(folder, &st); err != nil {

@@ -11,18 +11,17 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// Where transactions write side by side they lock what they read to change it, in
-// one order (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, contents,
-// blobs, placements, counters; several of a kind in the order of their ids. What
-// is locked here is not locked where a transaction that writes is alone.
+// Where transactions write concurrently they lock what they read to change it, in one order
+// (docs/protocol.md, rule 16): the bucket, the key, uploads, objects, contents, blobs,
+// placements, counters; several of a kind in the order of their ids. Where a writing
+// transaction runs alone these locks are omitted.
 
 var (
-	// Whoever puts an object under a key, or changes one there, holds the key, a lock of
-	// the transaction that is no row's: of an object that two replace at once the second
-	// would otherwise find neither the old row nor the new one. Buckets have such a lock,
-	// too, a gate before the row's lock: those who share a row pass by who waits to
-	// change it, forever if there are many of them, while gates are passed in turn.
-	// Backends have one for the same reason: a hold must get through.
+	// A transaction that puts or changes an object holds its key, by an advisory lock and
+	// not by a row. Otherwise the second of two replacements would find neither the old row
+	// nor the new one. Buckets have such a lock as well, taken before the row's lock.
+	// Transactions that share a row overtake one that waits to change it, forever if there
+	// are many; advisory locks are granted in order. Backends have one for the same reason.
 	keyBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
 		CROSS JOIN (SELECT pg_advisory_xact_lock_shared(?2), pg_advisory_xact_lock(?3)) AS gate WHERE name = ?1 FOR SHARE OF buckets`)
 	gatedBucket = registerFor(sqldb.PostgresName, `SELECT `+bucketColumns+`, rules FROM buckets
@@ -44,8 +43,8 @@ var (
 // crowded reports whether other transactions may write at the same time.
 func (t *tx) crowded() bool { return t.writes && !t.db.dialect.Alone }
 
-// holdKey reads the bucket of a key that is to be written, with its rules, and
-// holds both, the bucket shared: ErrNoSuchBucket.
+// holdKey returns the bucket of a key that is to be written, with its rules. It locks the
+// key, and the bucket shared: ErrNoSuchBucket.
 func (t *tx) holdKey(bucket, key string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if !t.crowded() {
 		return t.ruledBucket(bucket)
@@ -63,15 +62,16 @@ func (t *tx) rulesIn(name string, row sqldb.Scanner) (b ledger.Bucket, rs lifecy
 	return b, rs, err
 }
 
-// gateOf is the number of a lock. What shares a number only waits in vain.
+// gateOf returns the number of an advisory lock. Names that share a number only wait
+// needlessly.
 func gateOf(kind, name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("lethe " + kind + "\x00" + name))
 	return int64(h.Sum64())
 }
 
-// closeBucket makes those wait who want to use a bucket, until the transaction
-// ends that is about to change it.
+// closeBucket locks out other users of a bucket until the transaction that is about to
+// change it ends.
 func (t *tx) closeBucket(name string) error {
 	if !t.crowded() {
 		return nil
@@ -80,8 +80,8 @@ func (t *tx) closeBucket(name string) error {
 	return err
 }
 
-// closeBackend makes those wait who want to use a backend, until the transaction
-// ends that is about to change its row.
+// closeBackend locks out other users of a backend until the transaction that is about to
+// change its row ends.
 func (t *tx) closeBackend(id string) error {
 	if !t.crowded() {
 		return nil
@@ -90,8 +90,8 @@ func (t *tx) closeBackend(id string) error {
 	return err
 }
 
-// holdBucket reads a bucket and keeps all others from using it until the
-// transaction ends: ErrNoSuchBucket.
+// holdBucket returns a bucket and locks it exclusively until the transaction ends:
+// ErrNoSuchBucket.
 func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
 	if err := t.closeBucket(name); err != nil {
 		return b, err
@@ -100,7 +100,7 @@ func (t *tx) holdBucket(name string) (b ledger.Bucket, err error) {
 	return b, t.bucketError(name, err)
 }
 
-// holdKeys holds keys of a bucket that is held already.
+// holdKeys locks keys of a bucket that is locked already.
 func (t *tx) holdKeys(bucket string, keys []string) error {
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		if _, err := t.exists(closeGate, gateOf("key", bucket+"\x00"+key)); err != nil {
@@ -110,13 +110,12 @@ func (t *tx) holdKeys(bucket string, keys []string) error {
 	return nil
 }
 
-// holdObject reads the row under a key that is held, and locks it; nil if there is
-// none.
+// holdObject returns the row under a locked key, and locks it; nil if there is none.
 func (t *tx) holdObject(b ledger.Bucket, key string) (*ledger.Object, error) {
 	return t.oneObject(b, heldObject, b.ID, key)
 }
 
-// holdUpload locks an upload if it is there.
+// holdUpload locks an upload if it exists.
 func (t *tx) holdUpload(id lethe.ID) error {
 	if !t.crowded() {
 		return nil
@@ -125,9 +124,9 @@ func (t *tx) holdUpload(id lethe.ID) error {
 	return err
 }
 
-// holdContents locks contents; those that are held already need no second look.
-// sqldb.ErrAgain if one of them is gone, or if open, which may be empty, takes no more
-// references: what was read before is old.
+// holdContents locks contents, except those locked already. sqldb.ErrAgain if one of them is
+// gone, or if open, unless empty, takes no more references: then what was read before is
+// stale.
 func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	if !t.crowded() {
 		return nil
@@ -144,8 +143,8 @@ func (t *tx) holdContents(open lethe.ID, others ...lethe.ID) error {
 	return err
 }
 
-// lockContents locks those of the contents that are there, and returns how many, and
-// whether open is one that takes no more references.
+// lockContents locks those of the contents that exist. It returns how many, and whether open
+// takes no more references.
 func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed bool, err error) {
 	found, err := all(t, func(r *sql.Rows) (id lethe.ID, err error) {
 		var c bool
@@ -163,7 +162,7 @@ func (t *tx) lockContents(contents []lethe.ID, open lethe.ID) (n int, closed boo
 }
 
 // holdContentsOf locks the contents of blobs that are about to change (docs/protocol.md,
-// rule 17). Those that go meanwhile take their blobs along.
+// rule 17). Contents that go meanwhile take their blobs with them.
 func (t *tx) holdContentsOf(blobs []lethe.ID) error {
 	if !t.crowded() {
 		return nil

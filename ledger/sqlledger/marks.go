@@ -25,15 +25,15 @@ var (
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// MarkSuspect marks live blobs that were found missing or damaged, with why. Rows that
-// are not live any more are left alone; it returns how many rows it changed.
+// MarkSuspect marks live blobs that were found missing or damaged, with the reason. It
+// returns how many rows it changed; rows that are not live are left alone.
 func (db *DB) MarkSuspect(ctx context.Context, blobs []lethe.ID, why string) (int, error) {
 	return db.mark(ctx, blobs, true, func(t *tx) (int64, error) { return t.exec(markSuspect, sqldb.JSON(blobs), cleanText(why)) })
 }
 
-// MarkSound records that live blobs were found sound by reads that began so long ago:
-// they count as verified since then. Rows that are not live any more are left alone; it
-// returns how many rows it changed.
+// MarkSound records that live blobs were found sound by reads that began ago: they count as
+// verified since then. It returns how many rows it changed; rows that are not live are left
+// alone.
 func (db *DB) MarkSound(ctx context.Context, blobs []lethe.ID, ago time.Duration) (int, error) {
 	return db.mark(ctx, blobs, false, func(t *tx) (int64, error) { return t.exec(markSound, sqldb.JSON(blobs), t.now.Add(-ago)) })
 }
@@ -53,9 +53,9 @@ func (db *DB) mark(ctx context.Context, blobs []lethe.ID, suspect bool, change f
 	return int(n), err
 }
 
-// placeChanged has placement look at the contents of blobs that become suspect, or
-// cease to be. The blobs are locked, so that none joins a content from then on; one
-// that did since the contents were locked has them looked at again.
+// placeChanged queues the contents of blobs for placement that become suspect or cease to
+// be. The blobs are locked first, so that none joins a content from then on. One that did so
+// since the contents were locked has its content queued again.
 func (t *tx) placeChanged(blobs []lethe.ID, suspect bool) error {
 	type marked struct {
 		content lethe.ID
@@ -90,8 +90,8 @@ func (db *DB) Blobs(ctx context.Context, q ledger.BlobQuery) (blobs []ledger.Blo
 	return blobs, err
 }
 
-// stateSlots spreads the states asked for over as many places as there are
-// states; none asks for all.
+// stateSlots spreads the wanted states over as many slots as there are states; none means
+// all.
 func stateSlots(want []lethe.State) (slots [4]lethe.State) {
 	if len(want) == 0 {
 		want = lethe.States
@@ -104,7 +104,7 @@ func stateSlots(want []lethe.State) (slots [4]lethe.State) {
 	return slots
 }
 
-// BlobsByID returns those of the rows that exist, in any order.
+// BlobsByID returns those of the blobs that exist, in any order.
 func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []ledger.Blob, err error) {
 	err = db.read(ctx, "blobs by id", func(t *tx) error {
 		out, err = all(t, scanBlob, blobsByID, sqldb.JSON(blobs))
@@ -113,7 +113,7 @@ func (db *DB) BlobsByID(ctx context.Context, blobs []lethe.ID) (out []ledger.Blo
 	return out, err
 }
 
-// bounded is a number of rows for LIMIT; all of them if n is not above zero.
+// bounded returns n for LIMIT; no limit if n is 0 or less.
 func bounded(n int) int64 {
 	if n <= 0 {
 		return math.MaxInt64

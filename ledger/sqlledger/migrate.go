@@ -34,8 +34,7 @@ type migration struct {
 	text    string
 }
 
-// migrations lists the steps of a dialect in order. Their numbers ascend; a number
-// may be left out, as steps are made side by side.
+// migrations lists the steps of a dialect in order. Numbers ascend and may have gaps.
 func migrations(dialect string) ([]migration, error) {
 	names, err := fs.Glob(migrationFiles, path.Join("migrations", dialect, "*.sql"))
 	if err != nil {
@@ -57,7 +56,7 @@ func migrations(dialect string) ([]migration, error) {
 	return out, nil
 }
 
-// newest is the version that the steps lead to.
+// newest returns the version that the steps lead to.
 func newest(steps []migration) int {
 	if len(steps) == 0 {
 		return 0
@@ -65,7 +64,7 @@ func newest(steps []migration) int {
 	return steps[len(steps)-1].version
 }
 
-// after returns the steps that a schema of version have still needs.
+// after returns the steps that a schema of version have needs.
 func after(steps []migration, have int) []migration {
 	i := slices.IndexFunc(steps, func(m migration) bool { return m.version > have })
 	if i < 0 {
@@ -74,17 +73,17 @@ func after(steps []migration, have int) []migration {
 	return steps[i:]
 }
 
-// begunAs refuses a ledger whose first step has another name than ours: it was made
-// before there was a release, by steps that are gone.
+// begunAs fails for a ledger whose first step has another name than ours: it was made before
+// the first release, by steps that no longer exist.
 func begunAs(first string, steps []migration) error {
 	if first == steps[0].name {
 		return nil
 	}
-	return fmt.Errorf("the ledger was made before the first release (by %s), and this lethe cannot read it: copy the objects out with the lethe that made it, and begin a new ledger on empty backends", first)
+	return fmt.Errorf("the ledger was made before the first release (by %s), which this lethe cannot read: copy the objects out with the lethe that made it, and start a new ledger on empty backends", first)
 }
 
-// migrate brings the file to this version's schema and reads who it is. It
-// changes nothing before it is sure that the file is ours.
+// migrate brings the file to this version's schema and reads its identity. It changes
+// nothing before it has checked that the file is a ledger.
 func (db *DB) migrate(ctx context.Context, s *sqldb.Session) error {
 	if err := checkSQLite(ctx, s); err != nil {
 		return err
@@ -117,8 +116,8 @@ func (db *DB) migrateBy(ctx context.Context, s *sqldb.Session, steps []migration
 	return db.identify(ctx, s)
 }
 
-// resume checks that a ledger that is there is one of ours, and takes up its clock, before
-// anything looks at the time.
+// resume checks that an existing ledger is supported, and restores its clock before anything
+// reads the time.
 func (db *DB) resume(ctx context.Context, s *sqldb.Session, have int, steps []migration) error {
 	var first string
 	if err := s.Conn.QueryRowContext(ctx, firstMigration).Scan(&first); err != nil {
@@ -128,7 +127,7 @@ func (db *DB) resume(ctx context.Context, s *sqldb.Session, have int, steps []mi
 		return err
 	}
 	if have > newest(steps) {
-		return fmt.Errorf("the ledger has schema version %d, this lethe knows %d: use a newer lethe", have, newest(steps))
+		return fmt.Errorf("the ledger has schema version %d, this lethe supports up to %d: use a newer lethe", have, newest(steps))
 	}
 	if err := db.identify(ctx, s); err != nil {
 		return err
@@ -165,8 +164,8 @@ func olderVersion(a, b string) bool {
 	return len(x) < len(y)
 }
 
-// schemaVersion returns the version of the file's schema, 0 for an empty file,
-// and refuses a file that something else has written.
+// schemaVersion returns the version of the file's schema, 0 for an empty file. It fails for
+// a file that another program has written.
 func schemaVersion(ctx context.Context, s *sqldb.Session) (int, error) {
 	var app, tables, version int
 	err := errors.Join(
@@ -179,7 +178,7 @@ func schemaVersion(ctx context.Context, s *sqldb.Session) (int, error) {
 	case tables == 0 && app == 0:
 		return 0, nil
 	case app != application:
-		return 0, errors.New("it is a SQLite database, but not a ledger of lethe: choose another path")
+		return 0, errors.New("the file is a SQLite database, but not a ledger of lethe: choose another path")
 	}
 	err = s.Conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
 	return version, sqldb.MapError(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Reasons of moves that are no reasons to condemn.
+// Reasons of moves that are not reasons to condemn.
 const (
 	moveConfirmed  lethe.Reason = "confirmed"
 	moveAttempts   lethe.Reason = "attempts"
@@ -17,12 +17,12 @@ const (
 	movePromoted   lethe.Reason = "promoted"
 )
 
-// OnMoves sets who is told of the moves of each COMMIT, in no particular order
-// of its transactions. It must return fast, and may be called from several
-// goroutines at once. To be set before the ledger is used.
+// OnMoves sets the function that receives the moves of each COMMIT, in no particular order
+// of its transactions. It must return fast, and may be called from several goroutines at
+// once. Call OnMoves before the ledger is used.
 func (db *DB) OnMoves(fn func([]ledger.Move)) { db.moved = fn }
 
-// moves adds up what a transaction moves, by everything but the numbers.
+// moves sums up the blobs and bytes of a transaction's moves.
 type moves map[ledger.Move]sum
 
 func (m *moves) add(v ledger.Move) {
@@ -34,7 +34,7 @@ func (m *moves) add(v ledger.Move) {
 	(*m)[v] = (*m)[v].plus(n, bytes)
 }
 
-// publish tells of the moves of members whose COMMIT succeeded.
+// publish reports the moves of members whose COMMIT succeeded.
 func (w *writer) publish(members []*member) {
 	if w.db.moved == nil {
 		return

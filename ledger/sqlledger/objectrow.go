@@ -17,8 +17,7 @@ var (
 	supersedeKey = register(`DELETE FROM promotions WHERE bucket_id = ?1 AND key = ?2`)
 )
 
-// insertObject puts an object row under a key that is free. Its reference is the
-// caller's to count.
+// insertObject inserts an object row under a free key. The caller counts its reference.
 func (t *tx) insertObject(o *ledger.Object) error {
 	if len(o.Tags) == 0 {
 		o.Tags = nil
@@ -29,10 +28,9 @@ func (t *tx) insertObject(o *ledger.Object) error {
 	return err
 }
 
-// discard settles a row of a bucket that was deleted because a client deleted or
-// replaced the object: into the trash, which keeps the reference, if the bucket
-// has an undo window; else the reference goes. An object past its time was not
-// the client's any more: it goes for good, as if it had expired.
+// discard handles a row that a client deleted or replaced. It goes to the trash, which keeps
+// the reference, if the bucket has an undo window; else its reference goes. An expired
+// object was not the client's any more and goes for good.
 func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r refs) error {
 	t.counts.bucket(b.ID, -1, -o.Size)
 	switch {
@@ -48,9 +46,9 @@ func (t *tx) discard(b ledger.Bucket, o ledger.Object, reason lethe.Reason, r re
 	return nil
 }
 
-// bin puts an object that was taken from its key into the trash, for the undo
-// window, but no longer than its own time to live: who deletes an object does not
-// make its bytes stay. Rules are about objects; in the trash they end nothing.
+// bin puts an object that was removed from its key into the trash, for the undo window but
+// no longer than its own time to live: deleting an object must not keep its bytes longer.
+// Lifecycle rules do not apply in the trash.
 func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
 	id, purge := lethe.NewID(t.now, t.random), t.now.Add(b.Undo)
 	if o.TTLAt != 0 {
@@ -61,7 +59,7 @@ func (t *tx) bin(b ledger.Bucket, o ledger.Object, reason lethe.Reason) error {
 	return err
 }
 
-// supersede drops the promotions of a key that is written or removed (docs/protocol.md,
+// supersede removes the promotions of a key that is written or removed (docs/protocol.md,
 // rule 19).
 func (t *tx) supersede(bucket lethe.ID, key string) error {
 	_, err := t.exec(supersedeKey, bucket, key)

@@ -15,7 +15,7 @@ var (
 	selectOp = register(`SELECT id, what, object_id, at FROM ops WHERE id = ?1`)
 )
 
-// record notes what an operation did, in its own transaction (docs/protocol.md, rule 7);
+// record stores what an operation did, in its own transaction (docs/protocol.md, rule 7);
 // false if it is recorded already. An operation without an id is not recorded.
 func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err error) {
 	if op == "" {
@@ -26,7 +26,7 @@ func (t *tx) record(op lethe.ID, what string, object lethe.ID) (fresh bool, err 
 	return n == 1, err
 }
 
-// recordOnce is record for what cannot be answered a second time.
+// recordOnce is record for an operation whose result cannot be replayed.
 func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 	fresh, err := t.record(op, what, object)
 	if err == nil && !fresh {
@@ -35,7 +35,7 @@ func (t *tx) recordOnce(op lethe.ID, what string, object lethe.ID) error {
 	return err
 }
 
-// outcome reads what an operation recorded.
+// outcome returns what an operation recorded.
 func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = t.row(selectOp, op).Scan(&out.Op, &out.What, &out.ObjectID, &out.At)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -44,9 +44,8 @@ func (t *tx) outcome(op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	return out, err == nil, t.failed(err)
 }
 
-// Outcome looks up what an operation did; found is false if it did nothing, or
-// so long ago that the record was pruned. It takes its turn behind every write
-// of the operation that was begun before.
+// Outcome returns what an operation did; found is false if it did nothing, or if the record
+// was pruned. It waits for every write of the operation that was begun before.
 func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, found bool, err error) {
 	err = db.write(ctx, "outcome of "+string(op), func(t *tx) error {
 		if err := t.awaitOp(op); err != nil {
@@ -61,12 +60,12 @@ func (db *DB) Outcome(ctx context.Context, op lethe.ID) (out ledger.Outcome, fou
 	return out, found, err
 }
 
-// errNeverDone undoes the transaction that asked for an outcome.
+// errNeverDone rolls back the transaction that asked for an outcome.
 var errNeverDone = errors.New("the operation is not recorded")
 
-// awaitOp waits for the transaction that is recording the operation, whose caller
-// may have lost its connection and believe it dead: it holds the row that this
-// tries to make. errNeverDone if there is none, and none will follow.
+// awaitOp waits for a transaction that is recording the operation. Its caller may have lost
+// the connection, but the transaction still holds the row that awaitOp tries to insert.
+// errNeverDone if there is none, and none will follow.
 func (t *tx) awaitOp(op lethe.ID) error {
 	if !t.crowded() {
 		return nil
