@@ -11,7 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Old enough, seen in two walks, the last of which is the one that asks.
+// ripe selects orphans that are old enough and were seen in two walks, the later of which is
+// the one that asks.
 const ripe = `SELECT key, size FROM findings
 		WHERE backend = ?1 AND kind = 'orphan' AND key > ?2 AND last_walk = ?3 AND first_walk <> last_walk AND first_at <= ?4`
 
@@ -35,13 +36,12 @@ type orphanRow struct {
 	Size int64    `json:"size"`
 }
 
-// CondemnOrphans gives up to a batch of a walk's orphans a row: condemned, due now.
-// One transaction, which checks anew that the walk has compared everything, that
-// the pairing is the one that was checked and no hold is on it, that the orphan was
-// seen first by an earlier walk, long enough ago, and that its name is as old; one
-// that has a row by now is left to it. ErrBackendMismatch while deletes on the
-// backend are held, ErrClock while the clock is in doubt, ErrFenced if the walk or
-// the pairing has moved on.
+// CondemnOrphans gives up to a batch of a walk's orphans a row: condemned, due now. Its one
+// transaction checks again that the walk has compared everything, and that the pairing is
+// the one checked and has no hold. Each orphan must have been seen first by an earlier walk,
+// long enough ago, and its name must be as old. An orphan that has a row by now is left to
+// that. ErrBackendMismatch while deletes on the backend are held, ErrClock while the clock
+// is in doubt, ErrFenced if the walk or the pairing has changed.
 func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out ledger.Orphans, err error) {
 	err = db.batch(ctx, "condemn orphans of "+r.Backend, func(t *tx) error {
 		out = ledger.Orphans{Last: r.After}
@@ -66,7 +66,7 @@ func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (out l
 	return out, err
 }
 
-// mayCondemn checks what must hold for the whole batch, and holds it.
+// mayCondemn checks the conditions of the whole batch, and locks what they depend on.
 func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 	if ahead := t.db.engine.behind(); ahead > 0 {
 		return fmt.Errorf("the machine's clock lies %s behind the ledger's: %w", ahead.Round(time.Second), lethe.ErrClock)
@@ -98,7 +98,7 @@ func (t *tx) mayCondemn(r ledger.OrphanRequest) error {
 	return err
 }
 
-// sized is a key with its bytes.
+// sized is a key with its size in bytes.
 type sized struct {
 	key  string
 	size int64

@@ -14,15 +14,14 @@ import (
 var (
 	touchedUploads = register(`SELECT ` + uploadColumns + uploadTables + `WHERE u.touched_at <= ?1
 		AND u.touched_at >= ?2 AND (u.touched_at > ?2 OR u.id > ?3) ORDER BY u.touched_at, u.id LIMIT ?4`)
-	// CROSS JOIN makes SQLite read the parameter first, and look each upload up.
+	// CROSS JOIN makes SQLite read the parameter first, and then look each upload up.
 	uploadsHold = register(`SELECT p.upload_id, l.backend, count(*), sum(l.size) FROM ` + sqldb.IDs(1) + ` CROSS JOIN parts p
 		JOIN blobs l ON l.id = p.blob_id WHERE p.upload_id = t.id GROUP BY p.upload_id, l.backend`)
 	uploadsLater = register(countLater(`touched_at`, `uploads WHERE touched_at > ?1`))
 )
 
-// StaleUploads lists up to a limit of uploads that were left lying and that no hold
-// keeps, those first that nobody has touched for the longest. It reads all that
-// nobody has touched for the shortest of the times.
+// StaleUploads lists up to a limit of abandoned uploads that no hold keeps, longest
+// untouched first. It reads all uploads untouched for the shortest of the times.
 func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "stale uploads", func(t *tx) error {
 		list = nil
@@ -36,8 +35,8 @@ func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) (list []l
 	return list, err
 }
 
-// UploadBacklog counts uploads by whether they were left lying; the bytes are those
-// of their stored parts. What a hold keeps is counted apart.
+// UploadBacklog counts uploads, abandoned and later, with the bytes of their stored parts.
+// Held ones are counted separately.
 func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "upload backlog", func(t *tx) error {
 		b = ledger.Backlog{}
@@ -48,7 +47,7 @@ func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backl
 				older++
 				return true
 			}
-			// What was touched later is neither due, nor due before the next one.
+			// Uploads touched later are neither due nor due before the next one.
 			return u.Upload.TouchedAt.Add(s.Shortest()) < b.NextDue
 		})
 		if err != nil {
@@ -61,8 +60,8 @@ func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backl
 	return b, err
 }
 
-// untouched gives the open uploads that nobody has touched after an instant to fn,
-// the longest untouched first, with when their time is over, while fn asks for more.
+// untouched passes the open uploads that were not touched after an instant to fn, longest
+// untouched first, with the time when each is overdue. It stops when fn returns false.
 func (t *tx) untouched(s ledger.Stale, since lethe.Time, fn func(ledger.OverdueUpload) (more bool)) error {
 	for after := (ledger.Upload{}); ; {
 		page, err := all(t, scanUpload, touchedUploads, since, after.TouchedAt, after.ID, maxPage)
@@ -85,7 +84,7 @@ func (t *tx) untouched(s ledger.Stale, since lethe.Time, fn func(ledger.OverdueU
 	}
 }
 
-// weighUploads says what uploads hold, and which are held.
+// weighUploads returns what uploads store, and which are held.
 func (t *tx) weighUploads(list []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	out, err := t.uploadsStore(list)
 	if err != nil {
@@ -102,7 +101,7 @@ func (t *tx) weighUploads(list []ledger.Upload) ([]ledger.OverdueUpload, error) 
 	return out, err
 }
 
-// uploadsStore says what uploads hold.
+// uploadsStore returns what uploads store.
 func (t *tx) uploadsStore(list []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -127,14 +126,14 @@ func (t *tx) uploadsStore(list []ledger.Upload) ([]ledger.OverdueUpload, error) 
 	return out, err
 }
 
-// inOrder adds what is not there yet to what is sorted.
+// inOrder inserts a string into a sorted list, unless it is there.
 func inOrder(list []string, s string) []string {
 	at, _ := slices.BinarySearch(list, s)
 	return slices.Insert(list, at, s)
 }
 
-// OpenUploads is Uploads with what each holds and whether it is held; when their
-// time is over is left out.
+// OpenUploads is Uploads with what each stores and whether it is held. It leaves out when
+// they are overdue.
 func (db *DB) OpenUploads(ctx context.Context, q ledger.UploadQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "open uploads of "+q.Bucket, func(t *tx) error {
 		page, err := t.uploads(q)
@@ -146,8 +145,8 @@ func (db *DB) OpenUploads(ctx context.Context, q ledger.UploadQuery) (list []led
 	return list, err
 }
 
-// AbortStale aborts an upload that was left lying: ErrNoSuchUpload if it is gone or
-// was touched meanwhile, ErrHeld while a hold keeps it.
+// AbortStale aborts an abandoned upload: ErrNoSuchUpload if it is gone or was touched
+// meanwhile, ErrHeld while a hold keeps it.
 func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) error {
 	return db.batch(ctx, "abort stale upload "+string(upload), func(t *tx) error {
 		u, _, err := t.holdOpen(upload)
@@ -159,14 +158,14 @@ func (db *DB) AbortStale(ctx context.Context, upload lethe.ID, s ledger.Stale) e
 			return err
 		}
 		if list[0].SetStale(s); list[0].At > t.now {
-			return fmt.Errorf("its time is over at %s: %w", list[0].At, lethe.ErrNoSuchUpload)
+			return fmt.Errorf("it is not abandoned before %s: %w", list[0].At, lethe.ErrNoSuchUpload)
 		}
 		return t.abortOpen(u)
 	})
 }
 
-// holdOpen reads an open upload and the rules and holds of its bucket, which stay as
-// they are until the transaction ends: ErrNoSuchUpload.
+// holdOpen returns an open upload with the rules and holds of its bucket, all locked until
+// the transaction ends: ErrNoSuchUpload.
 func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 	if u, err = t.uploadByID(id); err != nil {
 		return u, b, err
@@ -179,12 +178,12 @@ func (t *tx) holdOpen(id lethe.ID) (u ledger.Upload, b namedRules, err error) {
 		return u, b, err
 	}
 	if t.crowded() {
-		u, err = t.uploadByID(id) // it may have been touched before it was locked
+		u, err = t.uploadByID(id) // it may have changed before it was locked
 	}
 	return u, byID[u.BucketID], err
 }
 
-// abortOpen ends an upload that nobody asked to end, unless it is held: ErrHeld. Its
+// abortOpen ends an upload that no client asked to end, unless it is held: ErrHeld. Its
 // bucket is locked (docs/protocol.md, rule 21).
 func (t *tx) abortOpen(u ledger.Upload) error {
 	held, err := t.heldBy([]dueRow{{Bucket: u.BucketID, Key: u.Key}})

@@ -10,9 +10,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// What is due and must not go leaves its due index, so that nobody reads it again
-// and again, and is parked; when it is let go, it returns. A row that was written
-// anew meanwhile is in its index already, and what is parked for it says nothing.
+// A due row that must not go is deferred: it leaves its due index, so that it is not read
+// again and again. When it is released, it returns. A row that was written again meanwhile
+// is in its index already, and its deferral is void.
 var (
 	parkObjects = register(`UPDATE objects SET due_at = NULL
 		WHERE (bucket_id, key) IN (SELECT bucket_id, key FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `)`)
@@ -41,11 +41,11 @@ var (
 		WHERE trash.id = t.entry AND trash.purge_at = ?2`)
 )
 
-// parkedRow is a row that is due and must not go.
+// parkedRow is a due row that must not go.
 type parkedRow struct {
 	Bucket lethe.ID   `json:"bucket_id"`
 	Key    string     `json:"key"`
-	Entry  lethe.ID   `json:"entry"` // of the trash; empty: the object
+	Entry  lethe.ID   `json:"entry"` // trash entry; empty: the object
 	Due    lethe.Time `json:"due_at"`
 }
 
@@ -66,7 +66,7 @@ func (t *tx) park(list []parkedRow) error {
 	return err
 }
 
-// parkedObjects are objects that are due as rows to park.
+// parkedObjects returns due objects as rows to park.
 func parkedObjects(list []dueRow) []parkedRow {
 	out := make([]parkedRow, len(list))
 	for i, d := range list {
@@ -75,17 +75,17 @@ func parkedObjects(list []dueRow) []parkedRow {
 	return out
 }
 
-// lift has what is parked under a prefix looked through.
+// lift requests that the deferred rows under a prefix be looked at again.
 func (t *tx) lift(bucket lethe.ID, prefix string) error {
 	_, err := t.exec(liftPrefix, bucket, prefix)
 	return err
 }
 
-// Unpark returns up to limit rows, which were parked where a hold was lifted or a
-// limit allows it again, to their due index, unless something else holds them. It
-// notes how far it came in the same transaction. Nothing changes where nothing was
-// let go. Stops whose time has passed end in a transaction before: who holds guards
-// waits for no bucket (docs/protocol.md, rule 16).
+// Unpark releases up to limit deferred rows to their due index, where a hold was lifted or a
+// limit reset, unless something else keeps them. It saves its position in the same
+// transaction, and changes nothing where nothing is to be released. Limits whose time has
+// passed reset in a transaction before: a transaction that locks guards must not wait for a
+// bucket (docs/protocol.md, rule 16).
 func (db *DB) Unpark(ctx context.Context, limit int) (out ledger.Unparked, err error) {
 	var passed []ledger.Guard
 	idle := false
@@ -128,7 +128,7 @@ func (t *tx) unpark(l spot, limit int64, out *ledger.Unparked) error {
 	var key, entry string
 	err = t.row(takeLift, l.bucket, l.key).Scan(&key, &entry)
 	if errors.Is(err, sql.ErrNoRows) {
-		out.More = true // another instance has just ended it: look again
+		out.More = true // another instance has just ended it, so look again
 		return nil
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *tx) unpark(l spot, limit int64, out *ledger.Unparked) error {
 	return err
 }
 
-// letGo returns what nothing holds to its index.
+// letGo returns the rows that nothing keeps to their index.
 func (t *tx) letGo(list []parkedRow, holds bool, out *ledger.Unparked) error {
 	var held map[spot]ledger.Hold
 	if holds {

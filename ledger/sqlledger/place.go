@@ -23,10 +23,10 @@ var (
 	whichServer  = registerFor(sqldb.PostgresName, `SELECT system_identifier::text FROM pg_catalog.pg_control_system()`)
 )
 
-// site says where a ledger lies, by marks that a copy does not have in common with
-// it. Of a file: when it was made (born), where the file system tells, and its number
-// (inode). Of a database: those that PostgreSQL gave to its cluster ("server"), itself
-// ("database") and the table of the store ("table").
+// site identifies where a ledger is, by marks that a copy does not share. A file has its
+// creation time (born), where the file system knows it, and its number (inode). A PostgreSQL
+// database has those of its cluster ("server"), itself ("database") and the table of the
+// store ("table").
 type site map[string]string
 
 const (
@@ -34,9 +34,8 @@ const (
 	inode = "inode"
 )
 
-// other names what differs of what is known of both; nothing: they are the same
-// for all that is known. The number of a file may change under it, and counts only
-// where it is not known of both when they were made.
+// other returns a mark that is known in both and differs, "" if none. The number of a file
+// may change under it, so it counts only if the creation time is not known in both.
 func (p site) other(o site) string {
 	for _, mark := range slices.Sorted(maps.Keys(p)) {
 		if mark == inode && p[born] != "" && o[born] != "" {
@@ -49,8 +48,8 @@ func (p site) other(o site) string {
 	return ""
 }
 
-// with adds what only the other knows of the same place: what cannot be told for a
-// while is not forgotten.
+// with adds the marks that only the other knows of the same place, so that a mark that
+// cannot be read for a while is kept.
 func (p site) with(o site) site {
 	out := maps.Clone(o)
 	maps.Copy(out, p)
@@ -68,9 +67,9 @@ func siteOf(text string) (site, error) {
 	return p, nil
 }
 
-// settlePlace compares where the ledger lies with where it lay. In another place it
-// is a copy, or was moved: it gets a new identity and holds the deletes on all
-// backends, until a person decides (docs/protocol.md, rule 13).
+// settlePlace compares the ledger's place with the recorded one. In another place the ledger
+// is a copy, or was moved. It gets a new identity and holds the deletes on all backends
+// until a person decides (docs/protocol.md, rule 13).
 func (db *DB) settlePlace(ctx context.Context) error {
 	here, err := db.here(ctx)
 	if err != nil || len(here) == 0 {
@@ -95,23 +94,23 @@ func (db *DB) settlePlace(ctx context.Context) error {
 	return err
 }
 
-// Strayed says why the ledger was found to lie in another place than it did when it
-// was opened, and holds the deletes on all backends; nothing if it was not.
+// Strayed returns why the ledger was found relocated when it was opened, and holds the
+// deletes on all backends; "" if it was not.
 func (db *DB) Strayed() string { return db.strayed }
 
-// moveTo notes another place. A mark says what is another one there; none: it is the
-// same place, of which something else is known.
+// moveTo records another place. mark is the mark that differs; empty: the place is the same,
+// and more of it is known.
 func (t *tx) moveTo(mark, before, now string) error {
 	t.db.strayed = ""
 	n, err := t.exec(setPlace, now, before)
 	if err != nil || n == 0 || mark == "" {
-		return err // with no rows another instance has just done so
+		return err // without rows, another instance has just done it
 	}
 	t.db.strayed = fmt.Sprintf("%s (its %s is another one): one of the two is a copy", ledger.Moved, places[mark])
 	return t.anew(t.db.strayed)
 }
 
-// places names what a mark is of.
+// places names what each mark identifies.
 var places = map[string]string{born: "file", inode: "file", "server": "PostgreSQL cluster", "database": "database", "table": "table"}
 
 // anew gives the ledger a new identity and holds the deletes on all backends.
@@ -126,7 +125,7 @@ func (t *tx) anew(why string) error {
 	return err
 }
 
-// here says where the ledger lies now; nothing if that cannot be told.
+// here returns the ledger's present place; nil if it is not known.
 func (db *DB) here(ctx context.Context) (site, error) {
 	switch {
 	case db.pg != nil:
@@ -137,8 +136,8 @@ func (db *DB) here(ctx context.Context) (site, error) {
 	return fileMarks(db.path)
 }
 
-// onServer asks PostgreSQL. A server that does not tell who it is leaves that mark
-// out: some that are rented do not.
+// onServer returns the marks from PostgreSQL. Some managed servers do not give the server's
+// own mark, which is left out then.
 func (db *DB) onServer(ctx context.Context) (site, error) {
 	var database, table, server string
 	err := db.read(ctx, "place on the server", func(t *tx) error { return t.row(serverPlace).Scan(&database, &table) })

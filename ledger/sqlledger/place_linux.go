@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileMarks tells a file from its copies: no copy was made in the same nanosecond.
-// Its number is kept by copies of whole disks as well, and may be the same on another
-// file system; it is for those that do not know when a file was made.
+// fileMarks distinguishes a file from its copies: no copy was created in the same
+// nanosecond. Copies of whole disks keep the file's number, and it may repeat on another
+// file system. It serves file systems that do not record creation times.
 func fileMarks(path string) (site, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME|unix.STATX_INO, &st); err != nil {

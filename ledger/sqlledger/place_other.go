@@ -2,5 +2,5 @@
 
 package sqlledger
 
-// fileMarks cannot tell a file from its copies here.
+// fileMarks returns nothing: here a file cannot be distinguished from its copies.
 func fileMarks(string) (site, error) { return nil, nil }

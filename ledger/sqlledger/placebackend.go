@@ -19,8 +19,8 @@ var (
 	removeBackend = register(`DELETE FROM backends WHERE id = ?1 AND draining = 1`)
 )
 
-// SetDraining lets a backend be emptied, or ends that. While it drains no write is
-// begun there: ErrBackendMismatch if the ledger does not know it.
+// SetDraining begins or ends the draining of a backend, during which no write begins there:
+// ErrBackendMismatch for an unknown backend.
 func (db *DB) SetDraining(ctx context.Context, backend string, draining bool) error {
 	return db.write(ctx, "drain backend "+backend, func(t *tx) error {
 		if err := t.closeBackend(backend); err != nil {
@@ -30,8 +30,7 @@ func (db *DB) SetDraining(ctx context.Context, backend string, draining bool) er
 	})
 }
 
-// admits refuses new bytes on a backend that is being drained, or beyond its
-// quota: ErrNoRoom.
+// admits returns ErrNoRoom for new bytes on a backend that is draining, or beyond its quota.
 func (t *tx) admits(id string, n int64) error {
 	b, err := t.backend(id)
 	if err == nil && b.Draining {
@@ -43,9 +42,9 @@ func (t *tx) admits(id string, n int64) error {
 	return t.fits(b, n)
 }
 
-// RemoveBackend forgets a backend that was drained: ErrBackendMismatch if the
-// ledger does not know it, ErrBackendInUse unless it is draining and no blob has a
-// row there; the error says what is left.
+// RemoveBackend removes a drained backend: ErrBackendMismatch for an unknown one,
+// ErrBackendInUse unless it is draining and no blob has a row there. The error names what is
+// left.
 func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 	return db.write(ctx, "remove backend "+backend, func(t *tx) error {
 		b, err := t.holdBackend(backend)
@@ -71,8 +70,8 @@ func (db *DB) RemoveBackend(ctx context.Context, backend string) error {
 	})
 }
 
-// forgetStops forgets what was counted, stopped and doubted of a backend: nobody
-// compares its clock any more, so that the doubt would never end.
+// forgetStops removes a backend's counts, limits and clock doubts. Nothing compares its
+// clock any more, so a doubt would never end.
 func (t *tx) forgetStops(backend string) error {
 	for _, k := range []ledger.GuardKind{ledger.GuardClock, ledger.GuardDeletes} {
 		if _, err := t.guard(k, backend); err != nil {
@@ -83,7 +82,7 @@ func (t *tx) forgetStops(backend string) error {
 	return err
 }
 
-// drained refuses a backend on which blobs have rows.
+// drained returns ErrBackendInUse if blobs have rows on the backend.
 func (t *tx) drained(backend string) error {
 	left, err := all(t, func(r *sql.Rows) (string, error) {
 		var state lethe.State

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// An update that changes nothing locks the row on every database.
+	// An update that changes nothing locks the row in every database.
 	lockContent = register(`UPDATE contents SET closed = closed WHERE id = ?1`)
 	lockUpload  = register(`UPDATE uploads SET touched_at = touched_at WHERE id = ?1`)
 	sourceBlob  = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 2`)
@@ -22,8 +22,8 @@ var (
 	pendingCopy = register(`SELECT ` + blobColumns + ` FROM blobs WHERE id = ?1 AND state = 1 AND fence = 0`)
 	copyLive    = register(`UPDATE blobs SET state = 2, late_until = ?2, block = ?3 WHERE id = ?1 AND state = 1 AND fence = 0`)
 	movePart    = register(`UPDATE parts SET blob_id = ?2 WHERE upload_id = ?3 AND number = ?4 AND blob_id = ?1`)
-	// A replica dies only beside a living one, on another row, that is whole for all
-	// that is known and was read to its end lately (docs/protocol.md, rule 17).
+	// A copy is condemned only beside another live row that is sound as far as known, and
+	// was read to its end recently (docs/protocol.md, rule 17).
 	soundBeside = register(`SELECT 1 FROM blobs b WHERE b.content_id = ?1 AND b.segment = ?2
 		AND b.state = 2 AND b.suspect = 0 AND b.verified_at > ?4
 		AND b.verified_at > (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)
@@ -32,9 +32,9 @@ var (
 		WHERE b.id = t.id AND b.content_id = ?2 AND b.state = 2 ORDER BY b.segment`)
 )
 
-// BeginCopy commits the pending row of one more copy of a live blob: ErrContentGone
-// if the blob, its content or its upload is gone, ErrNoRoom, ErrBackendMismatch,
-// ErrFenced if the subject's claim was taken over.
+// BeginCopy commits the pending row of one more copy of a live blob. ErrContentGone if the
+// blob, its content or its upload is gone; ErrNoRoom; ErrBackendMismatch; ErrFenced if the
+// subject's claim was taken over.
 func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (b ledger.Blob, err error) {
 	err = db.batch(ctx, "begin copy "+string(in.ID), func(t *tx) error {
 		b, err = t.beginCopy(in)
@@ -68,8 +68,8 @@ func (t *tx) beginCopy(in ledger.CopyIntent) (ledger.Blob, error) {
 	return b, t.holdSubject(src, in.Fence, in.Lease)
 }
 
-// copied locks what the blob belongs to, and reads it: ErrContentGone unless it is
-// live then.
+// copied locks what the blob belongs to, and returns the blob: ErrContentGone unless it is
+// still live.
 func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	src, err := t.oneBlob(sourceBlob, id)
 	if err != nil || src == nil {
@@ -83,7 +83,7 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	if err := t.must(1, gone, lock, owner); err != nil {
 		return ledger.Blob{}, err
 	}
-	// What was read before the lock may be old, or have another owner by now.
+	// What was read before the lock may be stale, or have another owner by now.
 	now, err := t.oneBlob(sourceBlob, id)
 	if err == nil && (now == nil || now.ContentID != src.ContentID || now.UploadID != src.UploadID) {
 		err = gone
@@ -94,7 +94,7 @@ func (t *tx) copied(id lethe.ID) (ledger.Blob, error) {
 	return *now, nil
 }
 
-// oneBlob reads a blob's row, nil if the query has none.
+// oneBlob returns a blob's row, nil if the query has none.
 func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
 	b, err := scanBlobRow(t.row(query, args...))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -103,8 +103,7 @@ func (t *tx) oneBlob(query string, args ...any) (*ledger.Blob, error) {
 	return &b, t.failed(err)
 }
 
-// holdSubject demands the claim of what the blob belongs to, and begins its lease
-// anew.
+// holdSubject checks the claim on what the blob belongs to, and restarts its lease.
 func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
@@ -113,11 +112,10 @@ func (t *tx) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error 
 	return t.must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.now.Add(lease))
 }
 
-// CommitCopy makes a pending copy live (pending to live). That of a part takes the
-// source's place, which is condemned. ErrReaped if the copy is not pending any
-// more, ErrContentGone if the source is not what it was when the copy was begun,
-// ErrDigestMismatch if other bytes were sent, ErrFenced if the subject's claim was
-// taken over; nothing has changed then.
+// CommitCopy makes a pending copy live (pending to live). The copy of a part replaces the
+// source, which is condemned. ErrReaped if the copy is not pending any more, ErrContentGone
+// if the source has changed since the copy was begun, ErrDigestMismatch if other bytes were
+// sent, ErrFenced if the subject's claim was taken over. On an error nothing has changed.
 func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	return db.batch(ctx, "commit copy "+string(c.Blob), func(t *tx) error {
 		src, err := t.copied(c.Source)
@@ -158,7 +156,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	})
 }
 
-// swapPart gives a stored part another blob, and condemns the one it had.
+// swapPart gives a stored part another blob, and condemns the previous one.
 func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 	gone := fmt.Errorf("part %d was stored again: %w", src.Part, lethe.ErrContentGone)
 	if err := t.must(1, gone, movePart, src.ID, blob, src.UploadID, src.Part); err != nil {
@@ -167,13 +165,12 @@ func (t *tx) swapPart(src ledger.Blob, blob lethe.ID) error {
 	return t.condemnOwned([]lethe.ID{src.ID}, lethe.ReasonRebalance)
 }
 
-// TrimCopies condemns live copies of a content (live to condemned), each of them
-// beside a copy of the same segment that stays, is live, not suspect, and was read
-// and found whole within the trust window (docs/protocol.md, rule 17), or within some minutes if
-// that is shorter: ErrPreconditionFailed otherwise, and nothing has changed. Blobs
-// that are not live copies of the content are left alone; it returns how many it
-// condemned. ErrContentGone if the content is gone, ErrFenced if its claim was taken
-// over.
+// TrimCopies condemns live copies of a content (live to condemned) and returns how many.
+// Each must have a copy of the same segment that stays, is live and not suspect, and was
+// read and found whole within the trust window, or within JustRead if that is longer
+// (docs/protocol.md, rule 17): else ErrPreconditionFailed, and nothing has changed. Blobs
+// that are not live copies of the content are left alone. ErrContentGone if the content is
+// gone, ErrFenced if its claim was taken over.
 func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (n int, err error) {
 	err = db.batch(ctx, "trim copies of content "+string(r.Content), func(t *tx) error {
 		if err := t.must(1, lethe.ErrContentGone, lockContent, r.Content); err != nil {

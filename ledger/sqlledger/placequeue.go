@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// Whoever looks after the subject already has to look again: its fence goes.
+	// A worker that has claimed the subject must look again, so its fence is cleared.
 	placeNow = register(`INSERT INTO placements (id, part, leave, due_at, worker, fence, attempts, last_error)
 		VALUES (?1, 0, '', ?2, '', 0, 0, '')
 		ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, worker = '', fence = 0, attempts = 0`)
@@ -50,8 +50,8 @@ var (
 	placeLater    = register(countLater(`due_at`, `placements WHERE due_at > ?1`))
 )
 
-// place notes that a content has to be looked at; flush writes it down, after the
-// blobs and before the counters.
+// place notes that placement must look at a content. flush writes that, after the blobs and
+// before the counters.
 func (c *counters) place(content lethe.ID) {
 	if c.places == nil {
 		c.places = map[lethe.ID]bool{}
@@ -59,7 +59,7 @@ func (c *counters) place(content lethe.ID) {
 	c.places[content] = true
 }
 
-// replicate queues a new content, if one copy of it is not enough.
+// replicate queues a new content, if it needs more than one copy.
 func (t *tx) replicate(content lethe.ID) {
 	if t.db.o.Replicas > 1 {
 		t.counts.place(content)
@@ -76,9 +76,8 @@ func (c *counters) flushPlaces(t *tx) error {
 	return nil
 }
 
-// ClaimPlacements stamps subjects that are due, the longest due first, and answers
-// where their bytes lie. A claim that ended is taken over like a subject that
-// nobody has claimed.
+// ClaimPlacements claims due subjects, longest due first, and returns where their bytes are.
+// A claim that has ended is taken over like a subject without one.
 func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (out ledger.Placements, err error) {
 	err = db.batch(ctx, "claim placements", func(t *tx) error {
 		out = ledger.Placements{Now: t.now}
@@ -103,7 +102,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (out
 	return out, err
 }
 
-// QueuedPlacements returns what is queued, and claims nothing.
+// QueuedPlacements returns a page of the queue, and claims nothing.
 func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	err = db.read(ctx, "queued placements", func(t *tx) error {
 		if q.Only != nil {
@@ -126,7 +125,7 @@ func scanPlacement(r *sql.Rows) (p ledger.Placement, err error) {
 	return p, err
 }
 
-// placed fills in where the subjects' bytes lie.
+// placed fills in where the subjects' bytes are.
 func (t *tx) placed(items []ledger.Placement) error {
 	byID := make(map[lethe.ID]*ledger.Placement, len(items))
 	var contents, parts []lethe.ID
@@ -159,8 +158,8 @@ func (t *tx) placed(items []ledger.Placement) error {
 	return err
 }
 
-// PlacedContents returns a page of all contents after an id, in the order of their
-// ids, for the walk that finds what the queue does not know.
+// PlacedContents returns a page of all contents after an id, in order of id, for the walk
+// that finds what is missing in the queue.
 func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "page of placed contents", func(t *tx) error {
 		names, err := all(t, sqldb.One[lethe.ID], pageContents, after, bounded(limit))
@@ -176,7 +175,7 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) (ou
 	return out, err
 }
 
-// Placed returns where the bytes of subjects lie, each named once, in their order.
+// Placed returns where the bytes of subjects are, each named once, in their order.
 func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) (out []ledger.Placement, err error) {
 	err = db.read(ctx, "where subjects lie", func(t *tx) error {
 		out = make([]ledger.Placement, len(subjects))
@@ -188,8 +187,8 @@ func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) (out []ledg
 	return out, err
 }
 
-// Misplace queues subjects to be looked at now. What is queued already stays as it
-// is; it returns how many were not.
+// Misplace queues subjects, due now, and returns how many it added. Subjects in the queue
+// already stay as they are.
 func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (n int, err error) {
 	err = db.batch(ctx, "queue placements", func(t *tx) error {
 		n = 0
@@ -206,8 +205,8 @@ func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (n int, e
 	return n, err
 }
 
-// SettlePlacements records how looking after a claimed batch ended. What was taken
-// over, or has to be looked at again, is left alone and counted as fenced.
+// SettlePlacements records the results of a claimed batch. Subjects that were taken over, or
+// queued again, are left alone and counted as fenced.
 func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (fenced int, err error) {
 	err = db.batch(ctx, "settle placements", func(t *tx) error {
 		fenced = 0
@@ -230,16 +229,16 @@ func (t *tx) settlePlacement(fence int64, r ledger.PlacementResult) (int64, erro
 	return t.exec(placementKept, r.ID, fence, r.RetryAt, flag(r.Error != ""), cleanText(r.Error))
 }
 
-// KeepPlacement begins the lease of a claimed subject anew, for work that takes
-// long: ErrFenced if the claim was taken over.
+// KeepPlacement restarts the lease of a claimed subject, for long work: ErrFenced if the
+// claim was taken over.
 func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
 	return db.batch(ctx, "keep placement of "+string(subject), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, holdPlacement, subject, fence, t.now.Add(lease))
 	})
 }
 
-// PlaceBacklog counts the subjects that are due. Those under a claim that has not
-// ended count as scheduled.
+// PlaceBacklog counts the due subjects. Those under a claim that has not ended count as
+// scheduled.
 func (db *DB) PlaceBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "placement backlog", func(t *tx) error {
 		b, err = t.backlog(placeDue, placeLater, t.now)

@@ -19,40 +19,38 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Pooling reports whether a pooler in transaction mode, like pgbouncer, lies between
-// this process and PostgreSQL: then there are no prepared statements and no
-// settings that outlive a transaction.
+// Pooling is whether a pooler in transaction mode, such as pgbouncer, is between this
+// process and PostgreSQL. With one there are no prepared statements, and no settings that
+// outlive a transaction.
 type Pooling string
 
-// The ways to say so.
+// The values of Pooling.
 const (
-	PoolerDetected Pooling = ""    // found out when the ledger is opened
-	PoolerBetween  Pooling = "yes" // there is one
+	PoolerDetected Pooling = ""    // detected when the ledger is opened
+	PoolerBetween  Pooling = "yes" // there is a pooler
 	PoolerNone     Pooling = "no"  // there is none
 )
 
-// PostgresOptions are for a ledger in PostgreSQL. The zero value takes the
-// defaults.
+// PostgresOptions are the options of a ledger in PostgreSQL. A zero field takes its default.
 type PostgresOptions struct {
-	// Schema holds the ledger's tables (default "lethe"). It is created unless it
-	// is there.
+	// Schema holds the ledger's tables (default "lethe"). It is created if it does not
+	// exist.
 	Schema string
 	// Requests and Engine are the most connections for requests and for the engine
-	// (defaults: 4 and 2 per processor, at least 16 and 4). Each instance opens as
-	// many as it needs at the time.
+	// (defaults: 4 and 2 per processor, at least 16 and 4). An instance opens connections
+	// only as it needs them.
 	Requests, Engine int
 	Pooler           Pooling
 	// AcquireTime is the longest wait for a connection (default 30 s).
 	AcquireTime time.Duration
-	// StatementTime is the longest time of a statement of a request (default
-	// 30 s); those of the engine may take ten times as long. Walks over the whole
-	// ledger are not limited.
+	// StatementTime is the longest time of a request's statement (default 30 s); a statement
+	// of the engine may take ten times as long. Reads of the whole ledger have no limit.
 	StatementTime time.Duration
-	// LockTime is the longest wait for rows that others hold (default 10 s).
+	// LockTime is the longest wait for locked rows (default 10 s).
 	LockTime time.Duration
-	// IdleTime is how long a transaction whose process stands still keeps its
-	// locks: then PostgreSQL ends it (default 5 s). It is shorter than LockTime, so
-	// that others wait for those locks instead of failing.
+	// IdleTime is how long a transaction whose process hangs keeps its locks before
+	// PostgreSQL ends it (default 5 s). It is shorter than LockTime, so that others wait for
+	// those locks instead of failing.
 	IdleTime time.Duration
 }
 
@@ -67,8 +65,8 @@ func (o PostgresOptions) withDefaults() PostgresOptions {
 	return o
 }
 
-// server is the ledger in a PostgreSQL database: any number of transactions at
-// once, of any number of processes.
+// server is the ledger in a PostgreSQL database: any number of concurrent transactions from
+// any number of processes.
 type server struct {
 	db      *DB
 	o       PostgresOptions
@@ -76,22 +74,22 @@ type server struct {
 	texts   [2]texts         // by kind
 	clock   serverClock
 	tight   tightness
-	exists  bool // the ledger has to be there already
+	exists  bool // the ledger must exist already
 	closing sync.Once
 	closed  error
 	count   sqldb.Counts
 }
 
 // OpenPostgres opens the ledger in the database of the URL
-// (postgres://user:password@host:port/database?sslmode=...), or creates it in its
-// schema. It fails if PostgreSQL cannot be reached (ErrUnavailable) or is older
-// than 14, if the database is not in UTF-8, or if a newer lethe has written the
-// ledger in a way that this one does not understand.
+// (postgres://user:password@host:port/database?sslmode=...), or creates it in its schema. It
+// fails if PostgreSQL cannot be reached (ErrUnavailable) or is older than 14, if the
+// database is not in UTF-8, or if a newer lethe has changed the ledger incompatibly
+// (ErrOutdated).
 func OpenPostgres(ctx context.Context, url string, o ledger.Options, set ...Setting) (*DB, error) {
 	return openPostgres(ctx, url, o, settingsOf(set), false)
 }
 
-// openPostgres opens a ledger; one that has to exist is not created.
+// openPostgres opens a ledger, and creates it unless it must exist.
 func openPostgres(ctx context.Context, url string, o ledger.Options, with settings, exists bool) (*DB, error) {
 	o = o.WithDefaults()
 	e := &server{o: with.postgres.withDefaults(), exists: exists}
@@ -127,11 +125,11 @@ func (e *server) open(ctx context.Context, url string) error {
 	return nil
 }
 
-// pool makes the pool of connections of a kind.
+// pool returns the pool of connections of a kind.
 func (e *server) pool(config *pgx.ConnConfig, k kind, facts serverFacts) *sql.DB {
 	c := config.Copy()
 	if facts.pooled {
-		// Nothing is prepared; the types follow from what Go passes.
+		// Nothing is prepared; parameter types follow from the Go types.
 		c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	} else {
 		for _, s := range e.settings(k, facts) {
@@ -146,7 +144,7 @@ func (e *server) pool(config *pgx.ConnConfig, k kind, facts serverFacts) *sql.DB
 	return pool
 }
 
-// setting is a parameter of a session or, behind a pooler, of a transaction.
+// setting is a setting of a session or, behind a pooler, of a transaction.
 type setting struct{ name, value string }
 
 func (e *server) settings(k kind, facts serverFacts) []setting {
@@ -160,10 +158,10 @@ func (e *server) settings(k kind, facts serverFacts) []setting {
 	statement := e.o.StatementTime
 	if k == batch {
 		statement *= 10
-		// A generic plan that was made while a queue was empty reads all of it later.
+		// A generic plan made while a queue was empty would later read all of it.
 		out = append(out, setting{"plan_cache_mode", "force_custom_plan"})
-		// A queue is read in the order of its index, up to the limit. By what was true at
-		// the last ANALYZE it may look cheaper to fetch all that is due and sort it.
+		// A queue is read in the order of its index, up to the limit. By old statistics it
+		// may look cheaper to fetch all due rows and sort them.
 		out = append(out, setting{"enable_bitmapscan", "off"})
 	}
 	out = append(out, setting{"statement_timeout", ms(statement)})
@@ -176,7 +174,7 @@ func (e *server) settings(k kind, facts serverFacts) []setting {
 	return out
 }
 
-// texts begin transactions, each in one round trip.
+// texts are the statements that begin transactions, each in one round trip.
 type texts struct{ write, read, walk string }
 
 func (e *server) beginnings(k kind, facts serverFacts) texts {
@@ -198,7 +196,7 @@ func (e *server) beginnings(k kind, facts serverFacts) texts {
 	}
 }
 
-// literal writes a setting's value as SET takes it: the search path is a name.
+// literal returns a setting's value in the syntax of SET; the search path is a name.
 func literal(s setting) string {
 	if s.name == "search_path" {
 		return s.value
@@ -232,7 +230,7 @@ func (e *server) stats() Stats {
 	return Stats{Members: n, Groups: n, Commits: e.count.Commits.Load()}
 }
 
-// sharedReader lets several transactions draw from one source.
+// sharedReader lets concurrent transactions read from one source.
 type sharedReader struct {
 	mu sync.Mutex
 	r  io.Reader
@@ -245,7 +243,7 @@ func (s *sharedReader) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// replay gives what was drawn from a source again after it was rewound.
+// replay returns the same bytes from a source again after it was rewound.
 type replay struct {
 	r     io.Reader
 	drawn []byte

@@ -1,13 +1,13 @@
 package sqlledger
 
-// manyRows is from how many rows on it pays to let checks of foreign keys keep their
-// plans: two short round trips against a plan for each row.
+// manyRows is the number of rows from which it pays to keep the plans of foreign key checks:
+// two short round trips against one plan per row.
 const manyRows = 16
 
-// keepChecks runs fn, which deletes n rows that others may refer to. The engine plans every statement anew; PostgreSQL takes that for the
-// queries too by which it checks foreign keys row by row, and planning those took
-// four fifths of the time of dropping contents. They look one row up by an index,
-// whatever the tables hold, so that they may keep their plan.
+// keepChecks runs fn, which deletes n rows that others may refer to, with cached plans for
+// foreign key checks. The engine has every statement planned again. PostgreSQL applies that
+// to its own checks as well, whose planning took four fifths of the time to drop contents.
+// They look one row up by an index, so their plan suits any table.
 func (t *tx) keepChecks(n int, fn func() error) error {
 	if t.db.pg == nil || n < manyRows {
 		return fn()
@@ -21,7 +21,7 @@ func (t *tx) keepChecks(n int, fn func() error) error {
 	return t.set("SET LOCAL plan_cache_mode TO DEFAULT")
 }
 
-// set changes a setting of PostgreSQL for the rest of the transaction.
+// set changes a setting of PostgreSQL until the transaction ends.
 func (t *tx) set(text string) error {
 	if t.spoilt != nil {
 		return t.spoilt

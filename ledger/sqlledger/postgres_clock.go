@@ -14,25 +14,24 @@ import (
 )
 
 const (
-	// clockFresh is how long what was last seen of the server's clock tells whether
-	// it ran back.
+	// clockFresh is how long the last reading of the server's clock is used to decide
+	// whether it ran back.
 	clockFresh = 5 * time.Second
-	// clockAsk is how long a question for the time may take.
+	// clockAsk is the longest time of a query for the server's time.
 	clockAsk = 2 * time.Second
 )
 
-// serverClock is the database's clock (docs/protocol.md, rule 10), asked by every
-// transaction as it begins and held so that it never runs back: not behind what
-// this process has used, nor behind store.clock_high, which is at most clockStep
-// behind what any has used.
+// serverClock is the database's clock (docs/protocol.md, rule 10), read at the beginning of
+// every transaction. It never runs backwards: neither behind the times this process has
+// used, nor behind store.clock_high. That is at most clockStep behind any time used.
 type serverClock struct {
-	fake  *ledgerClock // of tests
+	fake  *ledgerClock // replaces the clock in tests
 	jump  ledger.Jump
 	high  atomic.Int64 // highest time ever used
-	wall  atomic.Int64 // as last seen
-	seen  atomic.Int64 // when, by the monotonic clock
-	saved atomic.Int64 // store.clock_high as last seen
-	busy  atomic.Bool  // being saved
+	wall  atomic.Int64 // last reading
+	seen  atomic.Int64 // when it was read, by the monotonic clock
+	saved atomic.Int64 // store.clock_high at the last reading
+	busy  atomic.Bool  // the highest time is being saved
 }
 
 func (c *serverClock) set(fake lethe.Clock) {
@@ -41,7 +40,7 @@ func (c *serverClock) set(fake lethe.Clock) {
 	}
 }
 
-// read takes the time from the row that the text answered which began a transaction.
+// read returns the time from the row that the beginning of a transaction returned.
 func (c *serverClock) read(row []string) (lethe.Time, error) {
 	if len(row) != 2 {
 		return 0, fmt.Errorf("%w: the ledger has no row in its table store", lethe.ErrCorrupt)
@@ -64,7 +63,7 @@ func (c *serverClock) read(row []string) (lethe.Time, error) {
 	return lethe.Time(raise(&c.high, max(int64(c.jump.Held(lethe.Time(wall))), saved))), nil
 }
 
-// raise makes v at least to, and returns it.
+// raise raises v to at least to, and returns it.
 func raise(v *atomic.Int64, to int64) int64 {
 	for {
 		have := v.Load()
@@ -77,8 +76,8 @@ func raise(v *atomic.Int64, to int64) int64 {
 	}
 }
 
-// behind implements engine. What was seen lately counts; else the server is asked,
-// and if it does not answer it removes nothing either.
+// behind implements engine. It uses a recent reading, else asks the server. If that fails
+// there is no removal by age either.
 func (e *server) behind() time.Duration {
 	c := &e.clock
 	if c.fake != nil {
@@ -96,9 +95,8 @@ func (e *server) behind() time.Duration {
 	return d
 }
 
-// save writes the highest time down, now and then, in a transaction of its own:
-// a row that every write changed would be a queue. What fails is tried again
-// after the next write.
+// save stores the highest time now and then, in its own transaction: transactions would
+// queue for a row that each of them changed. After a failure, the next write tries again.
 func (e *server) save(ctx context.Context, s *sqldb.Session, now lethe.Time) {
 	c := &e.clock
 	if now.Sub(lethe.Time(c.saved.Load())) < clockStep || !c.busy.CompareAndSwap(false, true) {

@@ -14,18 +14,17 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// needs is the mark of a migration after which programs that know less than the
-// version it names do not understand the ledger any more. Without it they go on
-// working: whatever it adds, they may leave out.
+// needs marks a migration that programs older than the version it names do not support.
+// Without the mark they continue to work: they may ignore whatever it adds.
 var needs = regexp.MustCompile(`(?m)^-- needs: (\d+)$`)
 
-// ErrOutdated: a newer program has changed the ledger so that this one does not
-// understand it any more.
+// ErrOutdated is returned when a newer program has changed the ledger in a way that this one
+// does not support.
 var ErrOutdated = errors.New("use a newer lethe")
 
-// Understood reports whether this program still understands the ledger, which another
-// instance may have brought to a newer schema: ErrOutdated. A SQLite ledger has one
-// process, and is looked at when it is opened.
+// Understood returns ErrOutdated if this program does not support the ledger's schema any
+// more, which another instance may have migrated. A SQLite ledger has one process, and is
+// checked when it is opened.
 func (db *DB) Understood(ctx context.Context) error {
 	if db.pg == nil {
 		return nil
@@ -43,7 +42,7 @@ func (db *DB) Understood(ctx context.Context) error {
 	})
 }
 
-// knownSchema is the newest version of PostgreSQL's schema that this program knows.
+// knownSchema returns the newest version of PostgreSQL's schema that this program knows.
 var knownSchema = sync.OnceValues(func() (int, error) {
 	steps, err := migrations(sqldb.PostgresName)
 	return newest(steps), err
@@ -66,8 +65,8 @@ var (
 		`SELECT coalesce(max(version), 0), coalesce(max(min_version), 0) FROM migrations`)
 )
 
-// migrate brings the schema to this version's, all steps in one transaction.
-// Instances that start at once take turns by a lock of the transaction.
+// migrate brings the schema to this version's, all steps in one transaction. A lock of the
+// transaction serialises instances that start at once.
 func (e *server) migrate(ctx context.Context) error {
 	steps, err := migrations(sqldb.PostgresName)
 	if err != nil {
@@ -115,7 +114,7 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session, steps []migrat
 		return err
 	}
 	if e.exists && have == 0 {
-		return fmt.Errorf("no ledger lies in the schema %s of this database: restore it there first, or name another database", sqldb.Quoted(e.o.Schema))
+		return fmt.Errorf("the schema %s of this database has no ledger: restore it there first, or name another database", sqldb.Quoted(e.o.Schema))
 	}
 	for _, m := range after(steps, have) {
 		if m.version == 1 {
@@ -131,8 +130,8 @@ func (e *server) migrateOn(ctx context.Context, s *sqldb.Session, steps []migrat
 	return e.identify(ctx, s)
 }
 
-// version reads how far the schema is, and from which version on programs
-// understand it; 0 if there is none yet.
+// version returns the schema's version, and the least version that programs must know; 0 if
+// there is no schema yet.
 func (e *server) version(ctx context.Context, s *sqldb.Session) (have, least int, err error) {
 	var schema, tables bool
 	err = s.Conn.QueryRowContext(ctx, `SELECT to_regnamespace($1::text) IS NOT NULL, to_regclass($2::text) IS NOT NULL`,
@@ -175,7 +174,7 @@ func (e *server) apply(ctx context.Context, s *sqldb.Session, m migration, least
 	return err
 }
 
-// wallTime is the clock's time before there is a store.
+// wallTime returns the clock's time while there is no store yet.
 func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, error) {
 	if e.clock.fake != nil {
 		return e.clock.fake.now(), nil
@@ -188,8 +187,7 @@ func (e *server) wallTime(ctx context.Context, s *sqldb.Session) (lethe.Time, er
 	return lethe.Time(us), err
 }
 
-// identify reads who the ledger is, and sets the clock to at least its highest
-// time.
+// identify reads the ledger's identity, and sets the clock to at least its highest time.
 func (e *server) identify(ctx context.Context, s *sqldb.Session) error {
 	var st ledger.Store
 	var high lethe.Time

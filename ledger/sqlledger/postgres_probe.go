@@ -12,14 +12,14 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// serverFacts are what is found out before the pools are made.
+// serverFacts are read before the pools are created.
 type serverFacts struct {
-	pooled   bool // by a pooler in transaction mode
-	careless bool // it would acknowledge a commit before it is durable
+	pooled   bool // behind a pooler in transaction mode
+	careless bool // acknowledges a commit before it is durable
 }
 
-// probe looks at the server: first with the settings of a session, which a pooler
-// refuses or forgets.
+// probe reads facts of the server. It first tries with session settings, which a pooler
+// refuses or drops.
 func (e *server) probe(ctx context.Context, config *pgx.ConnConfig) (facts serverFacts, err error) {
 	if e.o.Pooler != PoolerBetween {
 		c := config.Copy()
@@ -35,15 +35,14 @@ func (e *server) probe(ctx context.Context, config *pgx.ConnConfig) (facts serve
 	return facts, err
 }
 
-// refusesSettings reports whether a pooler in between does not take the settings that a
-// connection begins with.
+// refusesSettings reports whether a pooler refuses the settings that a connection begins
+// with.
 func refusesSettings(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && strings.Contains(e.Message, "startup parameter")
 }
 
-// ask connects once and reads what matters. It finds a pooler by a setting that
-// got lost.
+// ask connects once and reads the facts. A setting that was dropped reveals a pooler.
 func (e *server) ask(ctx context.Context, config *pgx.ConnConfig) (facts serverFacts, err error) {
 	c := config.Copy()
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec

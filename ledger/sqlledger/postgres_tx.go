@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// run implements engine: it runs the job until it is done, refused, or not to be
+// run implements engine: it retries the job until it is committed, refused, or cannot be
 // done. ErrUnavailable: it was not done.
 func (e *server) run(ctx context.Context, k kind, j job) error {
 	j.random = &replay{r: e.db.random}
@@ -34,7 +34,7 @@ func (e *server) run(ctx context.Context, k kind, j job) error {
 	})
 }
 
-// longest is how long a transaction may take.
+// longest returns how long a transaction may take.
 func (e *server) longest(k kind) time.Duration {
 	d := 2 * e.o.StatementTime
 	if k == batch {
@@ -43,7 +43,7 @@ func (e *server) longest(k kind) time.Duration {
 	return d
 }
 
-// begun takes the time of a transaction from what its beginning answered.
+// begun returns a transaction with the time that its beginning returned.
 func (e *server) begun(ctx context.Context, s *sqldb.Session, began []string) (*tx, error) {
 	now, err := e.clock.read(began)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *server) begun(ctx context.Context, s *sqldb.Session, began []string) (*
 	return &tx{ctx: ctx, now: now, db: e.db, s: s}, nil
 }
 
-// runJob runs the job and writes what it counted. A panic becomes an error.
+// runJob runs the job and writes its counters. A panic becomes an error.
 func runJob(t *tx, j job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

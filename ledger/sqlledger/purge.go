@@ -18,7 +18,7 @@ var (
 		WHERE id IN (SELECT key FROM ` + sqldb.Rows(1, "key text") + `) AND purge_at <= ?2
 		RETURNING ` + trashColumns + `, coalesce((SELECT b.id FROM buckets b WHERE b.name = trash.bucket), '')`)
 	bucketsNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
-	// As bucketsNamed, for who changes nothing.
+	// As bucketsNamed, without locks.
 	readNamed = register(`SELECT id, name, holds FROM buckets WHERE name IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 	purgeDue  = register(`SELECT count(*), coalesce(sum(size), 0), coalesce(min(purge_at), 0) FROM trash
 		WHERE purge_at <= ?1`)
@@ -36,8 +36,8 @@ var (
 	deleteBuckets = register(`DELETE FROM buckets WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// Purge removes up to a batch of trash entries whose undo window has passed,
-// oldest first, as Expire does with objects.
+// Purge removes up to a batch of trash entries whose undo window has passed, oldest first,
+// as Expire does with objects.
 func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, err error) {
 	err = db.batch(ctx, "purge", func(t *tx) error {
 		out = ledger.Reclaimed{LastDue: b.After}
@@ -88,7 +88,7 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (out ledger.Reclaimed, 
 	return out, err
 }
 
-// trashNow finds the entries that a batch may take, and one more.
+// trashNow returns the entries that a batch may take, and one more.
 func (t *tx) trashNow(b ledger.Batch) ([]dueEntry, error) {
 	if b.Only != nil {
 		return all(t, scanDueEntry, trashNamed, sqldb.JSON(b.Only), t.now)
@@ -96,7 +96,7 @@ func (t *tx) trashNow(b ledger.Batch) ([]dueEntry, error) {
 	return all(t, scanDueEntry, dueTrash, b.After, t.now, oneMore(b.Limit))
 }
 
-// dueEntry is a trash entry that is due, with what it was.
+// dueEntry is a due trash entry with its former object.
 type dueEntry struct {
 	row         dueRow // its key is the entry's id
 	bucket, key string
@@ -109,8 +109,8 @@ func scanDueEntry(r *sql.Rows) (e dueEntry, err error) {
 	return e, err
 }
 
-// unheld parks entries whose key is held in the bucket that has the name now, and
-// answers the others. The buckets' rows are held, as by Expire (docs/protocol.md, rule 21).
+// unheld defers entries whose key is held in the bucket that now has the name, and returns
+// the others. The buckets' rows are locked, as in Expire (docs/protocol.md, rule 21).
 func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, err error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -142,7 +142,7 @@ func (t *tx) unheld(entries []dueEntry, out *ledger.Reclaimed) (free []dueRow, e
 	return free, t.park(parked)
 }
 
-// holdingBuckets returns the buckets that have holds, of those that are named.
+// holdingBuckets returns those of the named buckets that have holds.
 func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, error) {
 	byName := map[string]lethe.ID{}
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
@@ -157,7 +157,7 @@ func (t *tx) holdingBuckets(query string, names []string) (map[string]lethe.ID, 
 	return byName, err
 }
 
-// PurgeBacklog counts trash entries by whether their undo window has passed.
+// PurgeBacklog counts trash entries, due and later.
 func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "purge backlog", func(t *tx) error {
 		b, err = t.backlog(purgeDue, purgeLater, t.now)
@@ -166,10 +166,10 @@ func (db *DB) PurgeBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	return b, err
 }
 
-// Prune drops what bookkeeping keeps for a while, up to limit rows: outcomes of
-// operations older than OpsKept; finished runs beyond the last 1,000 of each
-// routine, its newest successful one excepted; and deleted buckets whose last
-// object was reclaimed and whose parked rows were let go. It returns how many rows went.
+// Prune removes up to limit rows of expired bookkeeping and returns how many. These are
+// outcomes of operations older than OpsKept; finished runs beyond the last 1,000 of each
+// routine, except its newest successful one; and deleted buckets whose last object was
+// reclaimed and whose deferred rows were released.
 func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 	var n int64
 	err := db.batch(ctx, "prune", func(t *tx) error {
@@ -190,8 +190,8 @@ func (t *tx) pruneOps(limit int64) (int64, error) {
 	return t.exec(pruneOps, t.now.Add(-t.db.o.OpsKept), limit)
 }
 
-// pruneBuckets drops nameless buckets that nothing is left of, along with their
-// counters, which must be at zero by now.
+// pruneBuckets removes deleted buckets without any rows, along with their counters, which
+// must be zero.
 func (t *tx) pruneBuckets(limit int64) (int64, error) {
 	empty, err := all(t, sqldb.One[lethe.ID], emptyNameless, limit)
 	if err != nil || len(empty) == 0 {

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// kind is whose work a write is.
+// kind is the origin of a write.
 type kind int
 
-// Requests come from clients and go first; batches come from the engine. Neither
-// starves: when both wait, their groups take turns.
+// Requests come from clients and go first; batches come from the engine. Neither starves:
+// when both wait, their groups alternate.
 const (
 	request kind = iota
 	batch
@@ -23,19 +23,19 @@ const (
 	withdrawn
 )
 
-// member is one write that waits for its turn in a group.
+// member is one write that waits for its group.
 type member struct {
 	job
 	ctx   context.Context
 	state atomic.Int32
 	err   error
-	moves moves         // of its transaction, once it succeeded
-	done  chan struct{} // closed when err stands
+	moves moves         // of its transaction, once that succeeded
+	done  chan struct{} // closed when err is final
 }
 
-// start claims the member for the writer; false if its caller has left. Whoever
-// takes the member back sees to it that the caller does not wait: if the writer
-// is the first to see the context's end, it answers.
+// start claims the member for the writer; false if its caller has left. Whichever takes the
+// member back must also reply to the caller: if the writer is the first to see the end of
+// the context, it replies.
 func (m *member) start() bool {
 	if err := m.ctx.Err(); err != nil {
 		if m.withdraw() {
@@ -46,7 +46,7 @@ func (m *member) start() bool {
 	return m.state.CompareAndSwap(waiting, running)
 }
 
-// withdraw takes the member back; false if its turn has come.
+// withdraw takes the member back; false if it has started.
 func (m *member) withdraw() bool { return m.state.CompareAndSwap(waiting, withdrawn) }
 
 func (m *member) answer(err error) {
@@ -54,11 +54,11 @@ func (m *member) answer(err error) {
 	close(m.done)
 }
 
-// queue holds the members that wait.
+// queue holds the waiting members.
 type queue struct {
 	mu      sync.Mutex
 	waiting [2][]*member
-	last    kind          // of the last group
+	last    kind          // kind of the last group
 	wake    chan struct{} // holds a token when members may wait
 	closed  bool
 }
@@ -84,8 +84,8 @@ func (q *queue) signal() {
 	}
 }
 
-// next waits for members and says whose group is to run; false when the queue
-// is closed and empty.
+// next waits for members and returns the kind whose group runs next; false when the queue is
+// closed and empty.
 func (q *queue) next() (kind, bool) {
 	for {
 		if k, ok, closed := q.turn(); ok || closed {

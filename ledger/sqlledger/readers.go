@@ -8,15 +8,15 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// readers is a bounded pool of connections that cannot write.
+// readers is a bounded pool of read-only connections.
 type readers struct {
 	db    *DB
 	slots chan struct{}
 	mu    sync.Mutex
 	idle  []*sqldb.Session
 	done  bool
-	// memory holds off reads while a memory database is written, whose
-	// connections share their pages instead of each having a snapshot.
+	// memory blocks reads while a memory database is written: its connections share pages
+	// instead of having snapshots.
 	memory sync.RWMutex
 }
 
@@ -54,7 +54,7 @@ func (r *readers) take(ctx context.Context) (*sqldb.Session, error) {
 	return r.db.session(ctx, readerPragmas)
 }
 
-// put gives a session back; one that is in doubt is closed.
+// put returns a session to the pool, or closes it unless it is sound.
 func (r *readers) put(s *sqldb.Session, sound bool) {
 	r.mu.Lock()
 	keep := sound && !r.done
@@ -80,7 +80,7 @@ func (r *readers) close() error {
 	return errors.Join(errs...)
 }
 
-// take takes a session for a read; give gives it back.
+// take takes a session for a read; give returns it.
 func (f *file) take(ctx context.Context) (*sqldb.Session, error) {
 	s, err := f.r.get(ctx)
 	if err == nil && f.path == Memory {
@@ -111,8 +111,8 @@ func (f *file) view(ctx context.Context, _ kind, fn func(*tx) error) error {
 	return fn(&tx{ctx: ctx, now: f.clock.now(), db: f.db, s: s})
 }
 
-// glance runs fn without a transaction, and without a caller's context: what is
-// asked for is a few rows by their keys.
+// glance runs fn without a transaction and without the caller's context: it reads a few rows
+// by their keys.
 func (f *file) glance(ctx context.Context, fn func(*tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

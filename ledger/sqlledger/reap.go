@@ -33,10 +33,9 @@ var (
 	reapLater = register(countLater(`beat_at`, `blobs WHERE state = 1 AND fence = 0 AND beat_at > ?1`))
 )
 
-// ClaimIntents stamps pending rows whose last heartbeat is at least MinAge
-// old, the longest silent first, so that their writers fail (ErrReaped) from now
-// on. Backend, if set, narrows it to one; After, to those silent since that
-// instant or later.
+// ClaimIntents claims pending rows without a heartbeat for MinAge, longest silent first.
+// From then on their writers fail (ErrReaped). Backend, if set, restricts it to one backend;
+// After skips rows silent since earlier.
 func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (out ledger.ClaimedIntents, err error) {
 	err = db.batch(ctx, "claim intents", func(t *tx) error {
 		out = ledger.ClaimedIntents{Now: t.now}
@@ -65,7 +64,7 @@ func (t *tx) claimIdle(r ledger.ClaimRequest, until lethe.Time, fence int64) ([]
 	return all(t, scanBlob, claimSilent, r.After, until, r.Backend, bounded(r.Limit), r.Worker, fence, t.now)
 }
 
-// withPromotions adds to intents what proves them, where it still stands.
+// withPromotions adds to intents their promotions that are still valid.
 func (t *tx) withPromotions(blobs []ledger.Blob) ([]ledger.ClaimedIntent, error) {
 	found, err := all(t, scanPromotion, claimedPromotions, sqldb.JSON(idsOf(blobs)))
 	if err != nil {
@@ -73,7 +72,7 @@ func (t *tx) withPromotions(blobs []ledger.Blob) ([]ledger.ClaimedIntent, error)
 	}
 	byBlob := make(map[lethe.ID]*ledger.Promotion, len(found))
 	for _, p := range found {
-		if p.broken == nil { // what cannot be read proves nothing, and holds up no others
+		if p.broken == nil { // an unreadable promotion proves nothing, and must not block others
 			byBlob[p.blob] = &p.Promotion
 		}
 	}
@@ -88,7 +87,7 @@ func (t *tx) withPromotions(blobs []ledger.Blob) ([]ledger.ClaimedIntent, error)
 type storedPromotion struct {
 	blob lethe.ID
 	ledger.Promotion
-	broken error // it cannot be read
+	broken error // why it cannot be read
 }
 
 func scanPromotion(r *sql.Rows) (p storedPromotion, err error) {
@@ -106,9 +105,9 @@ func decodePromotion(payload string) (p ledger.Promotion, err error) {
 	return p, nil
 }
 
-// CondemnIntent condemns a claimed intent that nothing proves. Its writer may be
-// at work still, so its bytes are deleted after the late window. ErrFenced if
-// the claim was taken over.
+// CondemnIntent condemns a claimed intent that nothing proves. Its writer may still be at
+// work, so its bytes are deleted after the late window. ErrFenced if the claim was taken
+// over.
 func (db *DB) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) error {
 	return db.batch(ctx, "condemn intent "+string(blob), func(t *tx) error {
 		if fence == 0 {
@@ -122,16 +121,16 @@ func (db *DB) CondemnIntent(ctx context.Context, fence int64, blob lethe.ID) err
 	})
 }
 
-// ReleaseIntent gives a claimed intent back for the next tick. ErrFenced if the
-// claim was taken over.
+// ReleaseIntent releases a claimed intent for the next tick. ErrFenced if the claim was
+// taken over.
 func (db *DB) ReleaseIntent(ctx context.Context, fence int64, blob lethe.ID) error {
 	return db.batch(ctx, "release intent "+string(blob), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, releaseIntent, blob, fence)
 	})
 }
 
-// ReapBacklog counts intents that nobody has claimed by whether they have been
-// silent for minAge.
+// ReapBacklog counts unclaimed intents: those without a heartbeat for minAge as due, the
+// others as later.
 func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "reap backlog", func(t *tx) error {
 		b, err = t.backlog(reapDue, reapLater, t.now.Add(-minAge))
@@ -141,7 +140,7 @@ func (db *DB) ReapBacklog(ctx context.Context, minAge time.Duration) (b ledger.B
 	return b, err
 }
 
-// promotion reads what proves a claimed intent: ErrFenced if the claim was taken
+// promotion returns the promotion of a claimed intent. ErrFenced if the claim was taken
 // over, ErrPreconditionFailed if the key was written or removed since.
 func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Promotion, err error) {
 	if ours, err := t.exists(claimedIntent, blob, fence); err != nil || !ours {
@@ -159,9 +158,9 @@ func (t *tx) promotion(fence int64, blob lethe.ID) (bucket lethe.ID, p ledger.Pr
 	return bucket, p, err
 }
 
-// stillPromised uses up the promotion of a write that a reaper finishes, now that
-// the key is held: whoever wrote or removed the key while this waited for it has
-// taken the promotion, and ErrPreconditionFailed is the answer.
+// stillPromised consumes the promotion of a write that a reaper finishes, once the key is
+// locked. If the key was written or removed during the wait for the lock, the promotion is
+// gone: ErrPreconditionFailed.
 func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
 	if fence == 0 {
 		return nil
@@ -173,12 +172,11 @@ func (t *tx) stillPromised(blobs []ledger.Uploaded, fence int64) error {
 	return err
 }
 
-// Promote commits a proven intent in its writer's place, by the very commit that
-// the writer was about to make and under its operation: ErrFenced if the claim
-// was taken over, ErrPreconditionFailed if the key was written or removed since,
-// and the errors of Commit. What the writer may still be sending can land late,
-// so the bytes keep a row until after the late window. The sums are those of the bytes
-// that prove it: they are kept if the writer did not know them before it sent.
+// Promote commits a proven intent in its writer's place, by the commit that the writer was
+// about to make and under its operation. ErrFenced if the claim was taken over,
+// ErrPreconditionFailed if the key was written or removed since, and the errors of Commit.
+// The writer may still be sending, so the bytes keep a row until after the late window. The
+// sums are those of the bytes read as proof; they are stored if the writer had none.
 func (db *DB) Promote(ctx context.Context, fence int64, blob lethe.ID, sums lethe.BlockSums) (out ledger.Committed, err error) {
 	err = db.batch(ctx, "promote intent "+string(blob), func(t *tx) error {
 		bucket, p, err := t.promotion(fence, blob)

@@ -11,8 +11,8 @@ import (
 
 var insertReceipts = register(`INSERT INTO receipts (at, n, body) VALUES (?1, ?2, ?3)`)
 
-// gone notes that a version of an object went, for good: it lies under no key and
-// not in the trash. The receipt says why; the rest is filled in.
+// gone notes a receipt of a version that is gone: neither under a key nor in the trash. The
+// receipt has the reason; gone fills in the rest.
 func (t *tx) gone(bucket string, o ledger.Object, r receipt.Receipt) {
 	if t.db.o.NoReceipts {
 		return
@@ -23,7 +23,7 @@ func (t *tx) gone(bucket string, o ledger.Object, r receipt.Receipt) {
 	t.counts.gone = append(t.counts.gone, r)
 }
 
-// goneByAge notes objects that expire removed, of buckets with these rules.
+// goneByAge notes receipts of expired objects, from buckets with these rules.
 func (t *tx) goneByAge(list []loss, of map[lethe.ID]namedRules) {
 	for _, g := range list {
 		r := receipt.Receipt{Reason: lethe.ReasonExpiry, Due: receipt.Instant(g.died)}
@@ -34,11 +34,11 @@ func (t *tx) goneByAge(list []loss, of map[lethe.ID]namedRules) {
 	}
 }
 
-// left says how a settled blob left the books.
+// left is how a settled blob was removed.
 var left = map[ledger.Result]string{ledger.Gone: receipt.Deleted, ledger.Absent: receipt.Absent}
 
-// goneBytes notes that a blob left the books: a content's, a part of an upload, what
-// was given up, or an orphan.
+// goneBytes notes a receipt of a removed blob: of a content, a part of an upload, an
+// abandoned write, or an orphan.
 func (t *tx) goneBytes(b ledger.Blob, how string) {
 	if t.db.o.NoReceipts {
 		return
@@ -49,8 +49,8 @@ func (t *tx) goneBytes(b ledger.Blob, how string) {
 	})
 }
 
-// flushReceipts writes what went as one row: what it costs is a row for each
-// transaction, not one for each object.
+// flushReceipts writes all receipts as one row: the cost is one row per transaction, not per
+// object.
 func (c *counters) flushReceipts(t *tx) error {
 	if len(c.gone) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (c *counters) flushReceipts(t *tx) error {
 	return err
 }
 
-// encodeCaller is empty for nobody.
+// encodeCaller returns "" for the zero value.
 func encodeCaller(c lethe.Caller) string {
 	if c == (lethe.Caller{}) {
 		return ""
@@ -70,8 +70,8 @@ func encodeCaller(c lethe.Caller) string {
 	return sqldb.JSON(c)
 }
 
-// decodeCaller is the inverse of encodeCaller; what cannot be read is nobody: no
-// decision hangs on it.
+// decodeCaller is the inverse of encodeCaller. Unreadable text gives the zero value: no
+// decision depends on it.
 func decodeCaller(text string) (c lethe.Caller) {
 	if text != "" && json.Unmarshal([]byte(text), &c) != nil {
 		return lethe.Caller{}

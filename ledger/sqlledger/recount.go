@@ -10,11 +10,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Recount recomputes references, counters and the rules of the states from the
-// rows, and answers every difference; there should be none. It reads everything:
-// its cost is the size of the ledger. Each rule is looked at in a snapshot of its
-// own, and where it is about single contents or blobs in one for each page of
-// them: what is answered is exact, and no snapshot stands for long.
+// Recount recomputes references, counters and the rules of the states from the rows, and
+// returns every difference; there should be none. It reads the whole ledger. Each rule is
+// checked in its own snapshot, and rules about single contents or blobs in one per page. So
+// the result is exact, and no snapshot is held for long.
 func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err error) {
 	for _, r := range bookRules {
 		more, err := db.broken(ctx, r)
@@ -26,7 +25,7 @@ func (db *DB) Recount(ctx context.Context) (found []ledger.Discrepancy, err erro
 	return found, nil
 }
 
-// broken returns what breaks a rule.
+// broken returns the violations of a rule.
 func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepancy, err error) {
 	for after, more := "", true; more; {
 		var page []ledger.Discrepancy
@@ -51,13 +50,12 @@ func (db *DB) broken(ctx context.Context, r bookRule) (found []ledger.Discrepanc
 	return found, nil
 }
 
-// bookRule is something that holds of the rows after every commit. Its query
-// answers the rows that break it: name, what it should be, what it is. With pages,
-// which returns the last id of the page behind ?1, it is about the ids above ?1
-// up to ?2.
+// bookRule is an invariant of the rows after every commit. Its query returns the rows that
+// break it: name, expected value, value. If pages is set, it returns the last id of the page
+// after ?1, and the rule is about the ids above ?1 up to ?2.
 type bookRule struct {
 	what, query, pages string
-	// by judges the rows of the query, where it cannot itself.
+	// by checks the rows of the query, if the query cannot.
 	by func(*sql.Rows) ([]ledger.Discrepancy, error)
 }
 
@@ -82,7 +80,7 @@ var (
 	blobPages    = register(`SELECT coalesce(max(id), '') FROM (SELECT id FROM blobs WHERE id > ?1 ORDER BY id LIMIT ?2) AS page`)
 )
 
-// rule declares a rule of the books, ofContents and ofBlobs one by pages.
+// rule declares a rule; ofContents and ofBlobs declare one checked by pages.
 func rule(what, query string) bookRule { return bookRule{what: what, query: register(query)} }
 func ofContents(what, query string) bookRule {
 	return bookRule{what: what, query: register(query), pages: contentPages}
@@ -91,7 +89,7 @@ func ofBlobs(what, query string) bookRule {
 	return bookRule{what: what, query: register(query), pages: blobPages}
 }
 
-// bookRules are the invariants that a query can see. Names are 'table id'.
+// bookRules are the invariants that a query can check. Names are 'table id'.
 var bookRules = []bookRule{
 	ofContents("refs", `SELECT 'content ' || c.id, CAST(coalesce(r.n, 0) AS TEXT), CAST(c.refs AS TEXT)
 		FROM contents c LEFT JOIN (
@@ -204,7 +202,7 @@ var composition = register(`SELECT c.id, c.digest, min(b.digest), min(b.size)
 	FROM contents c JOIN blobs b ON b.content_id = c.id AND b.state = 2
 	WHERE c.id > ?1 AND c.id <= ?2 AND c.kind = 'multipart' GROUP BY c.id, c.digest, b.segment ORDER BY c.id, b.segment`)
 
-// composed checks the digest of every composed content against its segments.
+// composed checks the digest of every multipart content against its segments.
 func composed(rows *sql.Rows) ([]ledger.Discrepancy, error) {
 	type row struct {
 		id   lethe.ID
@@ -212,7 +210,7 @@ func composed(rows *sql.Rows) ([]ledger.Discrepancy, error) {
 		sum  lethe.SegmentSum
 	}
 	var found []ledger.Discrepancy
-	var at row // the content at hand
+	var at row // the current content
 	var sums []lethe.SegmentSum
 	end := func() {
 		have, err := lethe.MultipartDigest(sums)

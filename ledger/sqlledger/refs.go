@@ -10,24 +10,24 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// refs collects what a transaction adds to and takes from references, by content
-// (docs/protocol.md, rules 3 and 16), until settleRefs writes the net change of each.
+// refs collects a transaction's changes of references, by content (docs/protocol.md, rules 3
+// and 16). settleRefs writes the net change of each.
 type refs map[lethe.ID]change
 
 // change is what happened to one content.
 type change struct {
 	net int64
-	end end // of the last of the lost references
+	end end // of the last reference lost
 }
 
-// end says when, why and in which bucket a reference went.
+// end is when, why and in which bucket a reference was lost.
 type end struct {
 	at     lethe.Time
 	reason lethe.Reason
 	bucket lethe.ID // empty: not known
 }
 
-// after orders what ended in one transaction.
+// after orders the ends within one transaction.
 func (e end) after(o end) bool {
 	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.reason, o.reason), cmp.Compare(e.bucket, o.bucket)) > 0
 }
@@ -42,8 +42,7 @@ func (r refs) gain(content lethe.ID) {
 	r[content] = c
 }
 
-// lose notes that one reference went. Zero bytes, which have no content, need no
-// note.
+// lose notes one lost reference. Zero bytes have no content and need no note.
 func (r refs) lose(content lethe.ID, e end) {
 	if content == "" {
 		return
@@ -56,13 +55,13 @@ func (r refs) lose(content lethe.ID, e end) {
 	r[content] = c
 }
 
-// dropped is what went with the last references.
+// dropped is what was lost with the last references.
 type dropped struct {
 	contents []lethe.ID // in order of id
 	condemned
 }
 
-// lossRow is a loss as a row of a parameter.
+// lossRow is a loss as a parameter row.
 type lossRow struct {
 	ID     lethe.ID     `json:"id"`
 	N      int64        `json:"n"`
@@ -80,10 +79,10 @@ var (
 		WHERE contents.id = t.id`)
 )
 
-// settleRefs counts the references: up, where there is a net gain, closing what
-// has reached MaxRefs; down, where there is a net loss. Contents without
-// references are dropped, and all their blobs condemned, at once (docs/protocol.md, rule
-// 4). The rows that referred to them must be gone already.
+// settleRefs applies the net changes: it adds gains, closes contents that have reached
+// MaxRefs, and subtracts losses. Contents without references are deleted, and all their
+// blobs condemned, at once (docs/protocol.md, rule 4). The rows that referred to them must
+// be gone already.
 func (t *tx) settleRefs(r refs) (out dropped, err error) {
 	var losses []lossRow
 	for _, id := range slices.Sorted(maps.Keys(r)) {
@@ -103,8 +102,8 @@ func (t *tx) settleRefs(r refs) (out dropped, err error) {
 	return t.deref(losses)
 }
 
-// deref counts down. What is at zero goes first, so that the rest can be
-// counted without looking.
+// deref subtracts losses. Contents that reach zero go first, so that the others can be
+// updated unconditionally.
 func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	names := make([]lethe.ID, len(losses))
 	for i, l := range losses {
@@ -137,9 +136,9 @@ func (t *tx) deref(losses []lossRow) (out dropped, err error) {
 	return out, err
 }
 
-// dropAtZero deletes the contents that lose their last reference, and answers
-// them in order. Most lose one: looking up ids of one loss at a time is cheaper
-// than comparing each row with its own.
+// dropAtZero deletes the contents that lose their last reference, and returns them in order.
+// Most lose one: looking up ids by number of losses is cheaper than comparing each row with
+// its own.
 func (t *tx) dropAtZero(losses []lossRow) (gone []lethe.ID, err error) {
 	byLoss := map[int64][]lethe.ID{}
 	for _, l := range losses {

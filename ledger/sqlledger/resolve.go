@@ -9,17 +9,17 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// copyColumns are what reading needs of a blob, in the order of copied.
+// copyColumns are the columns of a blob that reading needs, in the order of copied.
 const copyColumns = `c.id, c.backend, c.size, c.digest, c.segment, c.replica, c.suspect, c.crc32c, c.block, k.sums`
 
-// copySums joins a copy with the sums of its blocks if they fill one row: a copy of
-// one block, or of many rows, is not looked for.
+// copySums joins a copy with its sums if they fit into one row. For a copy of one block, or
+// of many rows, nothing is read.
 var copySums = fmt.Sprintf(`LEFT JOIN blocks k
 	ON k.blob_id = CASE WHEN c.block > 0 AND c.size <= %d * c.block THEN c.id END AND k.first_no = 0`, ledger.SumsPerRow)
 
 var (
-	// resolveObject returns the object with each copy of its first segment: nearly
-	// always that is all of it, in one row.
+	// resolveObject returns the object with each copy of its first segment. That is nearly
+	// always the whole object, in one row.
 	resolveObject = register(`SELECT ` + qualified("o", objectColumns) + `, CASE WHEN o.rule_no <> 0 THEN b.rules ELSE '' END, ` + copyColumns + `
 		FROM buckets b JOIN objects o ON o.bucket_id = b.id AND o.key = ?2
 		LEFT JOIN blobs c ON c.content_id = o.content_id AND c.segment = 0 AND c.state = 2
@@ -29,9 +29,9 @@ var (
 		WHERE c.content_id = ?1 AND c.state = 2 ORDER BY c.segment, c.suspect, c.replica, c.id`)
 )
 
-// Resolve finds an object and where its bytes lie, in one snapshot:
-// ErrNoSuchBucket, ErrNoSuchKey (also from the instant its time has passed),
-// ErrCorrupt if its segments do not make up its content.
+// Resolve returns an object and where its bytes are, in one snapshot: ErrNoSuchBucket,
+// ErrNoSuchKey (also once it has expired), ErrCorrupt if its segments do not make up its
+// content.
 func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resolved, err error) {
 	found := false
 	err = db.glance(ctx, glimpse{"Resolve", "resolve a key of", bucket}, func(t *tx) error {
@@ -56,7 +56,7 @@ func (db *DB) Resolve(ctx context.Context, bucket, key string) (out ledger.Resol
 	return out, err
 }
 
-// resolve finds an object that is visible, and its first segment.
+// resolve returns a visible object and its first segment.
 func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err error) {
 	var first []segmentCopy
 	_, err = all(t, func(r *sql.Rows) (none struct{}, err error) {
@@ -75,7 +75,7 @@ func (t *tx) resolve(bucket, key string) (out ledger.Resolved, found bool, err e
 	return out, true, nil
 }
 
-// scanResolved scans a row of resolveObject; a copy without an id is none.
+// scanResolved scans a row of resolveObject; a copy without an id is absent.
 func (t *tx) scanResolved(r *sql.Rows, o *ledger.Object) (c segmentCopy, err error) {
 	var rules string
 	var into copied
@@ -85,7 +85,7 @@ func (t *tx) scanResolved(r *sql.Rows, o *ledger.Object) (c segmentCopy, err err
 	return into.copy(), t.nameRule(o, rules)
 }
 
-// nameRule names the rule that ends an object, of the rules of its bucket.
+// nameRule sets the name of the rule that ends the object, from its bucket's rules.
 func (t *tx) nameRule(o *ledger.Object, text string) error {
 	if o.RuleNumber == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (t *tx) nameRule(o *ledger.Object, text string) error {
 	return err
 }
 
-// copied is a row of copyColumns, which are null where there is no copy.
+// copied is a row of copyColumns, which are NULL where there is no copy.
 type copied struct {
 	id, backend, digest         sql.NullString
 	size, segment, replica, crc sql.NullInt64
@@ -104,7 +104,7 @@ type copied struct {
 	sums                        []byte
 }
 
-// segmentCopy is a copy of a segment, with the sums of its blocks if one row has all.
+// segmentCopy is a copy of a segment, with its sums if they fit into one row.
 type segmentCopy struct {
 	ledger.Blob
 	sums lethe.BlockSums
@@ -148,8 +148,7 @@ func (t *tx) segments(o ledger.Object) ([]ledger.Segment, error) {
 	return r.Segments, nil
 }
 
-// bySegment puts the copies of a content together by segment, as far as none is
-// missing.
+// bySegment groups the copies of a content by segment, up to the first missing one.
 func bySegment(copies []segmentCopy, content lethe.ID) (out []ledger.Segment) {
 	for _, b := range copies {
 		if b.Segment > len(out) {

@@ -25,8 +25,8 @@ var (
 	objectsAfter = register(`SELECT ` + objectColumns + ` FROM objects WHERE bucket_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3`)
 	objectsOf    = register(`SELECT ` + qualified("o", objectColumns) + ` FROM ` + sqldb.Rows(1, "bucket_id text", "key text") + `
 		CROSS JOIN objects o WHERE o.bucket_id = t.bucket_id AND o.key = t.key`)
-	// What was written or retagged since it was read carries the stamp of these
-	// very rules already: the bucket's row keeps them from changing.
+	// An object written or tagged since it was read carries these rules already: the lock on
+	// the bucket's row keeps them from changing.
 	restampObjects = register(`UPDATE objects SET rule_at = t.rule_at, rule_no = t.rule_no, due_at = t.due_at
 		FROM ` + sqldb.Rows(1, "bucket_id text", "key text", "id text", "tags text", "modified_at bigint", "ttl_at bigint",
 		"rule_at bigint", "rule_no bigint", "due_at bigint") + `
@@ -36,16 +36,15 @@ var (
 		FROM restamps r JOIN buckets b ON b.id = r.bucket_id`)
 )
 
-// beginRestamp has all objects of a bucket stamped again, from the first one.
+// beginRestamp starts to reapply a bucket's rules, from its first object.
 func (t *tx) beginRestamp(bucket lethe.ID) error {
 	_, err := t.exec(beginRestamp, bucket, t.now)
 	return err
 }
 
-// Restamp gives up to limit objects of one bucket the stamps of the rules that it
-// has now, in one transaction that also notes how far it came: whoever goes on,
-// goes on there. It touches no client's time to live. Nothing changes where
-// nothing is to be done.
+// Restamp reapplies the current rules to up to limit objects of one bucket. The same
+// transaction saves its position, so any instance can continue. It leaves clients' times to
+// live alone, and changes nothing where nothing is to be done.
 func (db *DB) Restamp(ctx context.Context, limit int) (out ledger.Restamped, err error) {
 	err = db.batch(ctx, "restamp", func(t *tx) error {
 		out = ledger.Restamped{}
@@ -66,7 +65,7 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) erro
 	var after string
 	err = t.row(takeRestamp, id).Scan(&after)
 	if errors.Is(err, sql.ErrNoRows) {
-		out.More = true // another instance has just ended it: look again
+		out.More = true // another instance has just ended it, so look again
 		return nil
 	}
 	if err != nil {
@@ -92,7 +91,7 @@ func (t *tx) restampBucket(id lethe.ID, limit int64, out *ledger.Restamped) erro
 	return err
 }
 
-// restampRow is an object with its new stamp, and what it must still be.
+// restampRow is an object with its new end, and the values it must still have.
 type restampRow struct {
 	Bucket   lethe.ID   `json:"bucket_id"`
 	Key      string     `json:"key"`
@@ -105,7 +104,7 @@ type restampRow struct {
 	Due      any        `json:"due_at"`
 }
 
-// restamp writes the stamps that differ, and returns how many did.
+// restamp writes the ends that differ, and returns how many did.
 func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle.Rules) (int, error) {
 	var changed []restampRow
 	for _, o := range list {
@@ -123,7 +122,7 @@ func (t *tx) restamp(list []ledger.Object, rules func(bucket lethe.ID) lifecycle
 	return int(n), err
 }
 
-// RestampBacklog counts the objects that may carry stamps of older rules.
+// RestampBacklog counts the objects that may carry older rules.
 func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) {
 	err = db.read(ctx, "restamp backlog", func(t *tx) error {
 		b = ledger.Backlog{}
@@ -132,7 +131,7 @@ func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) 
 			var left int64
 			var started lethe.Time
 			err = r.Scan(&id, &left, &started)
-			b.Count += max(left, 1) // a bucket counts until it was walked to its end
+			b.Count += max(left, 1) // a bucket counts until its last object was read
 			if b.Oldest == 0 || started < b.Oldest {
 				b.Oldest = started
 			}
@@ -143,19 +142,18 @@ func (db *DB) RestampBacklog(ctx context.Context) (b ledger.Backlog, err error) 
 	return b, err
 }
 
-// sifted are rows that are due, without those that only a rule ends which is not
-// in force any more, and those that are held.
+// sifted are due rows, without held ones and those due only by a rule no longer in force.
 type sifted struct {
 	kept  []dueRow
 	rules map[lethe.ID]namedRules // of their buckets
-	stale int                     // rows that were stamped again
-	held  int                     // rows that were parked, for a hold keeps them
-	again bool                    // some of them are due all the same
+	stale int                     // rows to which the rules were reapplied
+	held  int                     // rows deferred by a hold
+	again bool                    // some of them are due nonetheless
 }
 
-// unruled sifts rows that are due, and stamps again what is left: a removed rule
-// stops at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
-// its objects'; here it cannot. Nobody who takes it exclusively waits for objects.
+// unruled sifts due rows, and reapplies the rules to the others: a removed rule has no
+// effect at once (docs/protocol.md, rule 21). In the lock order a bucket's row comes before
+// its objects'; here it cannot. No transaction that locks it exclusively waits for objects.
 func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 	var buckets []lethe.ID
 	for _, d := range found {
@@ -182,7 +180,7 @@ func (t *tx) unruled(found []dueRow) (s sifted, err error) {
 	return s, t.parkHeld(&s)
 }
 
-// parkHeld parks the rows that holds keep.
+// parkHeld defers the held rows.
 func (t *tx) parkHeld(s *sifted) error {
 	var asked []dueRow
 	for _, d := range s.kept {

@@ -26,8 +26,8 @@ var (
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) ORDER BY id ` + sqldb.Shared)
 )
 
-// ruleCache keeps rules that were decoded, by their very text: whatever a
-// transaction reads, it gets the rules that it has read.
+// ruleCache keeps decoded rules, by their text: a transaction always gets the rules that it
+// has read.
 type ruleCache struct {
 	mu     sync.Mutex
 	byText map[string]lifecycle.Rules
@@ -56,8 +56,8 @@ func (c *ruleCache) decode(text string) (lifecycle.Rules, error) {
 	return rs, nil
 }
 
-// ruledBucket reads a bucket with its rules, which do not change before the
-// transaction ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
+// ruledBucket returns a bucket with its rules, which cannot change before the transaction
+// ends (docs/protocol.md, rule 21): ErrNoSuchBucket.
 func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err error) {
 	if t.crowded() {
 		return t.rulesIn(name, t.row(gatedBucket, name, gateOf("bucket", name)))
@@ -65,10 +65,10 @@ func (t *tx) ruledBucket(name string) (b ledger.Bucket, rs lifecycle.Rules, err 
 	return t.rulesIn(name, t.row(bucketWithRules, name))
 }
 
-// SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket,
-// ErrRulesConfigured. Rules that are the same as before keep their number, and so
-// what they stamped goes on; what the others stamped ends nothing from now on.
-// Objects are stamped again by Restamp.
+// SetRules replaces a bucket's lifecycle rules: ErrNoSuchBucket, ErrRulesConfigured,
+// ErrPreconditionFailed. Unchanged rules keep their number, so ends set by them remain
+// valid. Ends set by other rules have no effect from now on. Restamp reapplies the rules to
+// the objects.
 func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (out ledger.BucketRules, err error) {
 	err = db.write(ctx, "set lifecycle rules of "+c.Bucket, func(t *tx) error {
 		if err := t.setRules(c); err != nil {
@@ -101,7 +101,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 		return err
 	}
 	if c.Seen != "" && c.Seen != old.Digest() {
-		return fmt.Errorf("the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+		return fmt.Errorf("the rules of bucket %s have changed: %w", c.Bucket, lethe.ErrPreconditionFailed)
 	}
 	rules, last := c.Rules.Succeed(old, last)
 	if len(rules) == 0 {
@@ -115,7 +115,7 @@ func (t *tx) setRules(c ledger.RulesChange) error {
 	return t.beginRestamp(id)
 }
 
-// Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
+// Rules returns a bucket's lifecycle rules: ErrNoSuchBucket.
 func (db *DB) Rules(ctx context.Context, bucket string) (out ledger.BucketRules, err error) {
 	err = db.read(ctx, "lifecycle rules of "+bucket, func(t *tx) error {
 		out, err = t.rulesOf(bucket)
@@ -135,8 +135,8 @@ func (t *tx) rulesOf(bucket string) (ledger.BucketRules, error) {
 	return found[0], nil
 }
 
-// RuledBuckets lists the buckets that have lifecycle rules, or whose objects
-// carry stamps of rules that they had, by name.
+// RuledBuckets lists by name the buckets that have lifecycle rules, or whose objects still
+// carry former ones.
 func (db *DB) RuledBuckets(ctx context.Context) (list []ledger.BucketRules, err error) {
 	err = db.read(ctx, "buckets with lifecycle rules", func(t *tx) error {
 		list, err = all(t, t.scanRules, listRules)
@@ -161,17 +161,15 @@ func (t *tx) scanRules(r *sql.Rows) (out ledger.BucketRules, err error) {
 	return out, nil
 }
 
-// namedRules are the rules of a bucket that is known by its id; the name is empty
-// if it was deleted.
+// namedRules are the rules of a bucket known by its id; the name is empty if it was deleted.
 type namedRules struct {
 	name  string
-	was   string // the name, or that which it had
+	was   string // the name, present or former
 	rules lifecycle.Rules
 	holds int64
 }
 
-// rulesByID reads the rules of buckets, which do not change before the
-// transaction ends.
+// rulesByID returns the rules of buckets, which cannot change before the transaction ends.
 func (t *tx) rulesByID(buckets []lethe.ID) (map[lethe.ID]namedRules, error) {
 	return t.rulesOfBuckets(rulesOf, buckets)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// RuledUploads lists up to a limit of open uploads that a bucket's rules give up now
-// and that no hold keeps. It reads the uploads that are open under the rules'
-// prefixes, and no objects.
+// RuledUploads lists up to a limit of open uploads that their bucket's rules abort now and
+// that no hold keeps. It reads the open uploads under the rules' prefixes, and no objects.
 func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) (list []ledger.OverdueUpload, err error) {
 	err = db.read(ctx, "uploads that rules give up", func(t *tx) error {
 		list = nil
@@ -31,7 +30,7 @@ func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) (list []l
 	return list, err
 }
 
-// ruledUploads adds those under a prefix, until as many are listed as may be.
+// ruledUploads adds the uploads under a prefix, up to the limit.
 func (t *tx) ruledUploads(b ledger.BucketRules, prefix string, q ledger.OverdueQuery, list *[]ledger.OverdueUpload) error {
 	bucket, err := t.bucket(b.Bucket)
 	if err != nil {
@@ -60,7 +59,7 @@ func (t *tx) ruledUploads(b ledger.BucketRules, prefix string, q ledger.OverdueQ
 	return nil
 }
 
-// ruledOf weighs those of the uploads that rules give up now.
+// ruledOf returns those of the uploads that rules abort now.
 func (t *tx) ruledOf(rs lifecycle.Rules, page []ledger.Upload) ([]ledger.OverdueUpload, error) {
 	var over []ledger.Upload
 	for _, u := range page {
@@ -76,7 +75,7 @@ func (t *tx) ruledOf(rs lifecycle.Rules, page []ledger.Upload) ([]ledger.Overdue
 	return list, err
 }
 
-// givenUp returns the rule that gives an upload up at the instant now.
+// givenUp returns the rule that aborts an upload at the instant now.
 func givenUp(rs lifecycle.Rules, u ledger.Upload, now lethe.Time) (*lifecycle.Rule, lethe.Time) {
 	r, at := rs.Aborts(u.Key, u.CreatedAt)
 	if r == nil || at > now {
@@ -85,8 +84,8 @@ func givenUp(rs lifecycle.Rules, u ledger.Upload, now lethe.Time) (*lifecycle.Ru
 	return r, at
 }
 
-// AbortRuled aborts an upload if a rule that is in force gives it up now, and
-// answers that rule's ID: ErrNoSuchUpload otherwise, ErrHeld while a hold keeps it.
+// AbortRuled aborts an upload if a rule in force aborts it now, and returns the rule's ID:
+// ErrNoSuchUpload otherwise, ErrHeld while a hold keeps it.
 func (db *DB) AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err error) {
 	err = db.batch(ctx, "abort upload "+string(upload)+" by a rule", func(t *tx) error {
 		u, b, err := t.holdOpen(upload)
@@ -95,7 +94,7 @@ func (db *DB) AbortRuled(ctx context.Context, upload lethe.ID) (rule string, err
 		}
 		r, _ := givenUp(b.rules, u, t.now)
 		if r == nil {
-			return fmt.Errorf("no rule gives it up now: %w", lethe.ErrNoSuchUpload)
+			return fmt.Errorf("no rule aborts it now: %w", lethe.ErrNoSuchUpload)
 		}
 		rule = r.ID
 		return t.abortOpen(u)

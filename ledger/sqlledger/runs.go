@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// runsKept is how many finished runs of each routine Prune leaves.
+// runsKept is how many finished runs of each routine Prune keeps.
 const runsKept = 1000
 
 const runColumns = `id, routine, worker, started_at, beat_at, finished_at, outcome, counts`
@@ -36,17 +36,16 @@ var (
 	deleteRuns = register(`DELETE FROM runs WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `)`)
 )
 
-// newestGood selects the id of each routine's newest successful run; NULL among
-// them would empty a NOT IN. Runs are ordered by when they began by the ledger's
-// clock, as BeginRun compares them: an id is made before its run begins, by the
-// clock of an instance.
+// newestGood selects the id of each routine's newest successful run; NULLs would empty a NOT
+// IN. Runs are ordered by when they began by the ledger's clock, as in BeginRun: an id is
+// made before its run begins, by an instance's clock.
 const newestGood = `SELECT g.id FROM (
 		SELECT (SELECT n.id FROM runs n WHERE n.routine = s.routine AND n.outcome = 'ok'
 			ORDER BY n.started_at DESC, n.id DESC LIMIT 1) AS id
 		FROM (SELECT DISTINCT routine FROM runs) AS s) AS g WHERE g.id IS NOT NULL`
 
-// StartRun records that a routine began a pass; ID, Routine and Worker are the
-// caller's, the times are the ledger's.
+// StartRun records that a routine began a run. The caller sets ID, Routine and Worker; the
+// times are the ledger's.
 func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	return db.write(ctx, "start run of "+r.Routine, func(t *tx) error {
 		_, err := t.exec(insertRun, r.ID, r.Routine, r.Worker, t.now, sqldb.JSON(r.Counts))
@@ -54,23 +53,22 @@ func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	})
 }
 
-// BeatRun is a heartbeat: ErrFenced if the run is finished or interrupted.
+// BeatRun records a heartbeat: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	return db.write(ctx, "beat of run "+string(id), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, beatRun, id, t.now, sqldb.JSON(counts))
 	})
 }
 
-// FinishRun ends a run with its outcome: "ok" is success. ErrFenced if it is
-// finished or interrupted already.
+// FinishRun ends a run with its outcome: "ok" is success. ErrFenced if it has ended already.
 func (db *DB) FinishRun(ctx context.Context, id lethe.ID, outcome string, counts map[string]int64) error {
 	return db.write(ctx, "finish run "+string(id), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, finishRun, id, t.now, outcome, sqldb.JSON(counts))
 	})
 }
 
-// LastRuns returns the newest run of each routine and, apart, its newest
-// successful one.
+// LastRuns returns the newest run of each routine and, separately, its newest successful
+// one.
 func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.Run, err error) {
 	err = db.read(ctx, "last runs", func(t *tx) error {
 		if last, err = t.runs(lastRuns); err != nil {
@@ -82,7 +80,7 @@ func (db *DB) LastRuns(ctx context.Context) (last, succeeded map[string]ledger.R
 	return last, succeeded, err
 }
 
-// InterruptRuns marks the unfinished runs of a worker that is known to be gone.
+// InterruptRuns marks the unfinished runs of a worker that is gone as interrupted.
 func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	var n int64
 	err := db.write(ctx, "interrupt runs of "+worker, func(t *tx) (err error) {
@@ -105,7 +103,7 @@ func (t *tx) runs(query string) (map[string]ledger.Run, error) {
 	return byRoutine, nil
 }
 
-// pruneRuns drops up to limit finished runs beyond the newest of each routine.
+// pruneRuns removes up to limit finished runs beyond the newest of each routine.
 func (t *tx) pruneRuns(limit int64) (int64, error) {
 	old, err := all(t, sqldb.One[lethe.ID], oldRuns, runsKept-1, limit)
 	if err != nil || len(old) == 0 {

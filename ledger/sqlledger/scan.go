@@ -21,7 +21,7 @@ const blobColumns = `id, backend, state, size, digest, content_id, segment, repl
 // objectColumns are an object's columns in the order of scanObject.
 const objectColumns = `bucket_id, key, id, content_id, size, etag, modified_at, ttl_at, rule_at, attrs, tags, rule_no`
 
-// qualified puts a table's name before each of the columns.
+// qualified prefixes each of the columns with a table's name.
 func qualified(table, columns string) string {
 	names := strings.Split(columns, ",")
 	for i, n := range names {
@@ -42,8 +42,8 @@ func scanBlobRow(r sqldb.Scanner, more ...any) (b ledger.Blob, err error) {
 	return b, err
 }
 
-// scanObject scans objectColumns, and what follows them into more; the bucket's
-// name is the caller's to fill in.
+// scanObject scans objectColumns, and what follows them into more. The caller sets the
+// bucket's name.
 func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 	var content sql.NullString
 	var attrs, tags string
@@ -59,7 +59,7 @@ func scanObject(r sqldb.Scanner, more ...any) (o ledger.Object, err error) {
 	return o, nil
 }
 
-// decodeAttrs is the inverse of encodeTags and, for attributes, of asJSON.
+// decodeAttrs is the inverse of encodeTags and, for attributes, asJSON.
 func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err error) {
 	if attrs != "{}" {
 		err = json.Unmarshal([]byte(attrs), &a)
@@ -73,7 +73,7 @@ func decodeAttrs(attrs, tags string) (a ledger.Attrs, t map[string]string, err e
 	return a, t, nil
 }
 
-// encodeTags is the same text for no tags, however they say so.
+// encodeTags returns the same text for a nil and an empty map.
 func encodeTags(tags map[string]string) string {
 	if len(tags) == 0 {
 		return "{}"
@@ -81,7 +81,7 @@ func encodeTags(tags map[string]string) string {
 	return sqldb.JSON(tags)
 }
 
-// null stores an absent reference.
+// null stores an empty id as NULL.
 func null(id lethe.ID) any {
 	if id == "" {
 		return nil
@@ -89,7 +89,7 @@ func null(id lethe.ID) any {
 	return id
 }
 
-// nullTime stores an absent time as NULL.
+// nullTime stores a zero time as NULL.
 func nullTime(at lethe.Time) any {
 	if at == 0 {
 		return nil
@@ -97,7 +97,7 @@ func nullTime(at lethe.Time) any {
 	return at
 }
 
-// micros stores a duration.
+// micros stores a duration, in microseconds.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // duration is the inverse of micros.

@@ -18,29 +18,28 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ErrSealed is wrapped when a secret cannot be opened: the sealing key that it was
-// sealed with is not configured.
+// ErrSealed is wrapped when a secret cannot be opened because the sealing key that sealed it
+// is not configured.
 var ErrSealed = errors.New("secret is sealed with a key that is not configured")
 
-// ErrNoSealing is wrapped when secrets are to be sealed and no sealing key is
-// configured.
+// ErrNoSealing is wrapped when secrets are to be sealed and no sealing key is configured.
 var ErrNoSealing = errors.New("no sealing key is configured")
 
-// sealedPrefix begins a sealed secret: "sealed:1:", the mark of the key, a colon, and
-// nonce and ciphertext in base64. No secret in clear begins with it.
+// sealedPrefix begins a sealed secret: "sealed:1:", the key's mark, a colon, then nonce and
+// ciphertext in base64. No secret in clear begins with it.
 const sealedPrefix = "sealed:1:"
 
-// SealingKeys encrypt the secrets that a database keeps by AES-256-GCM, each bound to
-// what it is the secret of. The first key seals, and all of them open. Nil keeps
-// secrets in clear. It may be used by any number of goroutines.
+// SealingKeys encrypt the secrets in a database by AES-256-GCM, each bound to the name of
+// its owner. The first key seals, and all of them open. Nil keeps secrets in clear. It is
+// safe for concurrent use.
 type SealingKeys struct{ keys []sealingKey }
 
 type sealingKey struct {
-	mark string // tells keys apart; not secret
+	mark string // identifies the key; not secret
 	aead cipher.AEAD
 }
 
-// NewSealingKeys takes keys of SealingKeySize bytes; of none it is nil.
+// NewSealingKeys takes keys of SealingKeySize bytes; without any it returns nil.
 func NewSealingKeys(keys ...[]byte) (*SealingKeys, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -64,7 +63,7 @@ func NewSealingKeys(keys ...[]byte) (*SealingKeys, error) {
 	return s, nil
 }
 
-// seal encrypts the secret of what is named.
+// seal encrypts the secret of a name.
 func (s *SealingKeys) seal(name, secret string) string {
 	if s == nil {
 		return secret
@@ -76,7 +75,7 @@ func (s *SealingKeys) seal(name, secret string) string {
 	return sealedPrefix + k.mark + ":" + base64.RawStdEncoding.EncodeToString(text)
 }
 
-// open returns the secret of what is named, which may be in clear: ErrSealed,
+// open returns the secret of a name, which may be stored in clear: ErrSealed,
 // lethe.ErrCorrupt.
 func (s *SealingKeys) open(name, text string) (string, error) {
 	rest, sealed := strings.CutPrefix(text, sealedPrefix)
@@ -109,7 +108,7 @@ func (k sealingKey) open(name, body string) (string, error) {
 	return string(text), nil
 }
 
-// current reports whether a secret is sealed by the key that seals.
+// current reports whether a secret is sealed by the first key.
 func (s *SealingKeys) current(text string) bool {
 	return strings.HasPrefix(text, sealedPrefix+s.keys[0].mark+":")
 }
@@ -117,14 +116,14 @@ func (s *SealingKeys) current(text string) bool {
 func keySecret(id string) string      { return "access key " + id }
 func sharedSecret(name string) string { return "shared " + name + " secret" }
 
-// SealSecrets sets what seals the secrets that are kept from now on, and opens those
-// that are sealed. It is set before the ledger is used.
+// SealSecrets sets the keys that seal secrets stored from now on and open sealed ones. Call
+// it before the ledger is used.
 func (db *DB) SealSecrets(s *SealingKeys) { db.sealing = s }
 
-// keptSecret is a secret as the database keeps it.
+// keptSecret is a secret as the database stores it.
 type keptSecret struct{ name, text string }
 
-// secretTable is where secrets are kept.
+// secretTable is a table that holds secrets.
 type secretTable struct {
 	list, update string
 	called       func(name string) string
@@ -146,8 +145,8 @@ func scanSecret(r *sql.Rows) (k keptSecret, err error) {
 	return k, err
 }
 
-// SealAll seals all secrets that are in clear or sealed by an older key, in one
-// transaction, and returns how many. ErrNoSealing, ErrSealed: none was changed.
+// SealAll seals all secrets that are in clear or sealed by an older key, in one transaction,
+// and returns how many. ErrNoSealing, ErrSealed: none was changed.
 func (db *DB) SealAll(ctx context.Context) (sealed int, err error) {
 	if db.sealing == nil {
 		return 0, fmt.Errorf("%w: set database.sealing_key_file", ErrNoSealing)
@@ -179,7 +178,7 @@ func (db *DB) SealAll(ctx context.Context) (sealed int, err error) {
 }
 
 // CheckSealed opens the sealed secret of every access key, and returns how many are in
-// clear: ErrSealed and lethe.ErrCorrupt name the first that cannot be opened.
+// clear. ErrSealed and lethe.ErrCorrupt name the first that cannot be opened.
 func (db *DB) CheckSealed(ctx context.Context) (plain int, err error) {
 	err = db.read(ctx, "sealed secrets", func(t *tx) error {
 		plain = 0
@@ -197,14 +196,13 @@ func (db *DB) CheckSealed(ctx context.Context) (plain int, err error) {
 	return plain, err
 }
 
-// ErrOpens is wrapped when a secret is to be dropped as lost that can be opened.
+// ErrOpens is wrapped when a secret that can be opened is to be dropped as lost.
 var ErrOpens = errors.New("the secret can be opened: nothing is lost")
 
 var dropSecret = register(`DELETE FROM secrets WHERE name = ?1 AND value = ?2`)
 
-// DropLost removes the shared secret of a name, if there is one that cannot be opened,
-// since its sealing key is not configured: ErrOpens. The next instance that starts shares
-// its own.
+// DropLost removes the shared secret of a name if its sealing key is not configured:
+// ErrOpens if it can be opened. The next instance that starts shares its own.
 func (db *DB) DropLost(ctx context.Context, name string) error {
 	return db.write(ctx, "drop lost secret "+name, func(t *tx) error {
 		list, err := all(t, sqldb.One[string], selectSecret, name)

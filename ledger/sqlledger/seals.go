@@ -30,11 +30,11 @@ func init() {
 	}
 }
 
-// chain is the chain of receipts.
+// chain returns the chain of receipts.
 func (t *tx) chain() receiptdb.Tx { return receiptdb.Tx{Exec: t.exec, Query: t.query, Now: t.now} }
 
-// UnsealedReceipts reads up to limit receipts that are not sealed, and the batch
-// that goes beyond it.
+// UnsealedReceipts returns receipts that are not sealed: whole batches, until there are
+// limit receipts or more.
 func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsealed, err error) {
 	err = db.walk(ctx, "unsealed receipts", func(t *tx) error {
 		out = ledger.Unsealed{Now: t.now}
@@ -51,7 +51,7 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (out ledger.Unsea
 	return out, err
 }
 
-// choose finds how far a segment goes, and returns the id of its last batch.
+// choose decides how far a segment goes, and returns the id of its last batch.
 func (t *tx) choose(out *ledger.Unsealed, limit int64) (last int64, err error) {
 	type row struct {
 		id int64
@@ -68,7 +68,7 @@ func (t *tx) choose(out *ledger.Unsealed, limit int64) (last int64, err error) {
 		}
 		last = x.id
 		if out.Count += x.n; int64(out.Count) >= limit {
-			out.More = true // perhaps; the next look finds out
+			out.More = true // possibly; the next call decides
 			break
 		}
 	}
@@ -86,8 +86,8 @@ func scanBatch(r *sql.Rows) (b receipt.Batch, err error) {
 	return b, err
 }
 
-// SealReceipts puts a segment at the end of the chain, in the place of the batches
-// that it was cut from: ErrFenced if another one was sealed meanwhile.
+// SealReceipts appends a segment to the chain and removes the batches that it was cut from:
+// ErrFenced if another one was sealed meanwhile.
 func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	return db.batch(ctx, fmt.Sprintf("seal receipts as segment %d", s.Seq), func(t *tx) error {
 		type row struct {
@@ -103,9 +103,8 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	})
 }
 
-// DropReceipts drops up to limit of the oldest segments whose receipts are all
-// older than keep, and returns how many segments went. The seal of the last of
-// them stays: what follows is chained to it.
+// DropReceipts removes up to limit of the oldest segments whose receipts are all older than
+// keep, and returns how many. The seal of the last one stays, as the next is chained to it.
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = db.batch(ctx, "drop old receipts", func(t *tx) error {
 		n, err = t.chain().Drop(keep, bounded(limit))
@@ -114,9 +113,8 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 	return n, err
 }
 
-// Receipts returns what is kept of things that went, by what they are looked up
-// by, sealed or not, in the order in which they went. It reads a page of each
-// segment, and all that is not sealed.
+// Receipts returns the receipts under some names, sealed or not, in the order in which
+// things went. It reads a page of each segment, and everything that is not sealed.
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receipt.Receipt, err error) {
 	err = db.read(ctx, "look for receipts", func(t *tx) error {
 		out = nil
@@ -137,8 +135,7 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) (out []receip
 	return out, err
 }
 
-// unsealed adds the wanted ones of what no seal covers. It keeps no batch while it
-// reads the next.
+// unsealed adds the wanted unsealed receipts. It reads one batch at a time, to save memory.
 func (t *tx) unsealed(out *[]receipt.Receipt, wanted func(receipt.Receipt) bool) error {
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		b, err := scanBatch(r)
@@ -152,8 +149,8 @@ func (t *tx) unsealed(out *[]receipt.Receipt, wanted func(receipt.Receipt) bool)
 	return err
 }
 
-// receipts adds what is read of each body that a query answers. It keeps no body
-// while it reads the next.
+// receipts adds what read returns for each body of the query. It reads one body at a time,
+// to save memory.
 func (t *tx) receipts(out *[]receipt.Receipt, read func(body []byte) ([]receipt.Receipt, error), query string, args ...any) error {
 	_, err := all(t, func(r *sql.Rows) (none struct{}, err error) {
 		var body []byte
@@ -167,7 +164,7 @@ func (t *tx) receipts(out *[]receipt.Receipt, read func(body []byte) ([]receipt.
 	return err
 }
 
-// Seals pages through the chain.
+// Seals pages through the seals of the chain.
 func (db *DB) Seals(ctx context.Context, after int64, limit int) (seals []receipt.Seal, err error) {
 	err = db.read(ctx, "seals", func(t *tx) error {
 		seals, err = t.chain().Seals(after, bounded(limit))
@@ -186,7 +183,7 @@ func (db *DB) ReceiptHead(ctx context.Context) (h receipt.Head, err error) {
 	return h, err
 }
 
-// ReceiptPages reads a segment; none if it was dropped.
+// ReceiptPages returns the pages of a segment; none if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page, err error) {
 	err = db.read(ctx, "a segment of receipts", func(t *tx) error {
 		pages, err = t.chain().Pages(seq)
@@ -195,9 +192,8 @@ func (db *DB) ReceiptPages(ctx context.Context, seq int64) (pages []receipt.Page
 	return pages, err
 }
 
-// UnsealedPage reads up to limit batches of receipts that no seal covers, in the
-// order of their ids, from the first whose id is above after. A transaction that
-// ends later than another one may have the lower id.
+// UnsealedPage returns up to limit batches of unsealed receipts with ids above after, in
+// order of id. A transaction that ends later than another one may have the lower id.
 func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (batches []receipt.Batch, err error) {
 	err = db.read(ctx, "a page of receipts", func(t *tx) error {
 		batches, err = all(t, scanBatch, unsealedAfter, after, bounded(limit))
@@ -220,7 +216,7 @@ func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (b ledger.Ba
 
 var everyPage = register(`SELECT body FROM receipt_pages ORDER BY seq, page`)
 
-// allReceipts reads every receipt, for a snapshot.
+// allReceipts returns every receipt, for a snapshot.
 func (db *DB) allReceipts(ctx context.Context) (out []receipt.Receipt, err error) {
 	err = db.walk(ctx, "all receipts", func(t *tx) error {
 		out = nil

@@ -16,13 +16,13 @@ func settingsOf(set []Setting) (s settings) {
 	return s
 }
 
-// NoSync leaves out every flush, for benchmarks: a loss of power then loses what was
-// committed, or the file.
+// NoSync omits every flush, for benchmarks: a power failure then loses committed
+// transactions, or the file.
 func NoSync() Setting { return func(s *settings) { s.noSync = true } }
 
-// Ballast sets how many bytes a file beside a ledger in SQLite holds ready for deletes
-// on a full disk (default 16 MiB; less than 0: none).
+// Ballast sets the size in bytes of a file beside a SQLite ledger that keeps room for
+// deletes on a full disk (default 16 MiB; negative: none).
 func Ballast(bytes int64) Setting { return func(s *settings) { s.ballast = bytes } }
 
-// Postgres sets how a ledger in PostgreSQL is reached.
+// Postgres sets the options of a ledger in PostgreSQL.
 func Postgres(o PostgresOptions) Setting { return func(s *settings) { s.postgres = o } }

@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	// CROSS JOIN makes SQLite read the parameter first, and look each row up.
+	// CROSS JOIN makes SQLite read the parameter first, and then look each row up.
 	claimedRows = register(`SELECT b.id, b.backend, b.size, b.died_at, b.late_until, b.due_at, b.claimed_at, coalesce(b.content_id, ''), b.reason, b.block
 		FROM ` + sqldb.IDs(1) + ` CROSS JOIN blobs b
 		WHERE b.id = t.id AND b.state = 3 AND b.fence = ?2 AND b.fence <> 0 ` + sqldb.Exclusive)
-	// The sums keep PostgreSQL from the index of claims: it would compare each claimed
-	// row with each of the parameter, which took most of the time of settling.
+	// The sums keep PostgreSQL from the index of claims. With it, each claimed row was
+	// compared with each row of the parameter, which took most of the time.
 	removeGone = register(`DELETE FROM blobs
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND state = 3 AND fence + 0 = ?2`)
 	settleRest = register(`UPDATE blobs SET state = t.state, attempts = attempts + t.tries, due_at = t.due,
@@ -26,19 +26,19 @@ var (
 		WHERE blobs.id = t.id AND blobs.state = 3 AND blobs.fence + 0 = ?2`)
 )
 
-// condemnedRow is what settling needs to know of a claimed row.
+// condemnedRow is what Settle needs of a claimed row.
 type condemnedRow struct {
 	id                     lethe.ID
 	backend                string
 	size                   int64
 	diedAt, lateUntil, due lethe.Time
-	claimedAt              lethe.Time // the delete was issued at or after it
+	claimedAt              lethe.Time // the delete was issued then or later
 	content                lethe.ID
 	reason                 lethe.Reason
 	block                  int64
 }
 
-// settleRow is what is written on a row that stays.
+// settleRow is the new values of a row that stays.
 type settleRow struct {
 	ID    lethe.ID    `json:"id"`
 	State lethe.State `json:"state"`
@@ -47,8 +47,8 @@ type settleRow struct {
 	Error string      `json:"error"`
 }
 
-// Settle records what became of a claimed batch. Every row is guarded by the
-// fence: what was taken over meanwhile is counted as Fenced and left alone.
+// Settle records the results of a claimed batch. A row with another fence, taken over
+// meanwhile, is counted as Fenced and left alone.
 func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (out ledger.Settled, err error) {
 	err = db.batch(ctx, "settle", func(t *tx) error {
 		p := settling{out: ledger.Settled{Now: t.now}, t: t}
@@ -64,12 +64,12 @@ func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (out ledger.Settl
 	return out, err
 }
 
-// settling sorts a settlement's items into what is removed and what stays.
+// settling sorts a settlement's items into rows removed and rows that stay.
 type settling struct {
 	t    *tx
 	out  ledger.Settled
 	gone []lethe.ID
-	sums []lethe.ID // of those, whose blocks have sums
+	sums []lethe.ID // removed blobs that have sums of blocks
 	rest []settleRow
 }
 
@@ -92,7 +92,7 @@ func (p *settling) sort(s ledger.Settlement) error {
 	return nil
 }
 
-// claimedRows are the rows of the settlement that still carry its fence.
+// claimedRows returns the rows of the settlement that still carry its fence.
 func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error) {
 	names := make([]lethe.ID, len(s.Items))
 	for i, item := range s.Items {
@@ -109,9 +109,8 @@ func (t *tx) claimedRows(s ledger.Settlement) (map[lethe.ID]condemnedRow, error)
 	return held, err
 }
 
-// item decides about one row that is still ours. Bytes that may land late are
-// gone for good only if the delete was issued, hence claimed, after the late
-// window.
+// item decides about one row that is still claimed. Bytes that may land late are gone for
+// good only if the delete was issued, hence claimed, after the late window.
 func (p *settling) item(item ledger.SettleItem, row condemnedRow) error {
 	next := settleRow{ID: row.id, State: lethe.Condemned, Due: item.RetryAt, Error: cleanText(item.Error)}
 	switch item.Result {
@@ -134,13 +133,13 @@ func (p *settling) item(item ledger.SettleItem, row condemnedRow) error {
 		p.t.counts.move(ledger.Move{Backend: row.backend, From: lethe.Condemned, To: lethe.Dead, Reason: moveAttempts, Blobs: 1, Bytes: row.size})
 		p.out.Dead++
 	default:
-		return fmt.Errorf("blob %s has no result of a delete (%d)", item.ID, item.Result)
+		return fmt.Errorf("blob %s has no valid result (%d)", item.ID, item.Result)
 	}
 	p.rest = append(p.rest, next)
 	return nil
 }
 
-// remove takes a row out of the books: its bytes are confirmed gone.
+// remove removes a row whose bytes are confirmed gone.
 func (p *settling) remove(row condemnedRow, how ledger.Result) {
 	p.gone = append(p.gone, row.id)
 	if row.block > 0 {

@@ -62,7 +62,7 @@ func scanBucketTotal(r *sql.Rows) (b ledger.BucketTotal, err error) {
 	return b, err
 }
 
-// named scans a last column beside those of a Scanner.
+// named scans one more column after those of a Scanner.
 type named struct {
 	*sql.Rows
 	name *string

@@ -14,8 +14,8 @@ var (
 	soloRun  = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND solo = 1 AND finished_at = 0`)
 	newerRun = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1 AND outcome = 'ok' AND started_at > ?2
 		ORDER BY started_at DESC, id DESC LIMIT 1`)
-	// passedBy is a run that came while another waited to be inserted. What ended long after
-	// now is of a clock that was set back.
+	// passedBy is a run that began while another waited to be inserted. A run that ended
+	// long after now was recorded before the clock was set back.
 	passedBy = register(`SELECT ` + runColumns + ` FROM runs WHERE routine = ?1
 		AND (outcome = 'ok' AND started_at > ?2 OR finished_at > ?3 AND finished_at < ?4) LIMIT 1`)
 	insertSolo = register(`INSERT INTO runs (` + runColumns + `, solo) VALUES (?1, ?2, ?3, ?4, ?4, 0, '', ?5, 1)
@@ -26,12 +26,12 @@ var (
 		WHERE finished_at = 0 AND beat_at < ?2 RETURNING ` + runColumns)
 )
 
-// longestInsert is longer than a statement may wait.
+// longestInsert is longer than any statement may wait.
 const longestInsert = time.Minute
 
-// BeginRun starts a run that must be alone, unless another is in progress with a
-// fresh heartbeat or has succeeded since the caller looked. One transaction: of
-// two that ask at once one begins.
+// BeginRun starts a run that must be alone, unless another one is in progress with a recent
+// heartbeat or has succeeded since Seen. It is one transaction: of two concurrent calls one
+// begins its run.
 func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
 	err = db.write(ctx, "begin run of "+s.Run.Routine, func(t *tx) error {
 		out = ledger.Begun{}
@@ -45,7 +45,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		}
 		if open != nil {
 			n, err := t.exec(endRun, open.ID, t.now, open.BeatAt)
-			if err != nil || n == 0 { // it lives, after all
+			if err != nil || n == 0 { // it has had a heartbeat after all
 				out.Other = open
 				return err
 			}
@@ -60,7 +60,7 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 			return err
 		}
 		if out.OK = n == 1; !out.OK {
-			out.Other, err = t.oneRun(soloRun, s.Run.Routine) // it asked at the same time
+			out.Other, err = t.oneRun(soloRun, s.Run.Routine) // it began at the same time
 		}
 		if err == nil && !out.OK && out.Other == nil {
 			return fmt.Errorf("the id %s of a run is taken", s.Run.ID)
@@ -68,7 +68,8 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 		if err != nil || !out.OK {
 			return err
 		}
-		// The insert may have waited for another run, which would have ended after this one began.
+		// The insert may have waited for another run, which then ended after this one's
+		// start.
 		other, err := t.oneRun(passedBy, s.Run.Routine, s.Seen, t.now, t.now.Add(longestInsert))
 		if err == nil && other != nil {
 			err = sqldb.ErrAgain
@@ -78,8 +79,8 @@ func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, er
 	return out, err
 }
 
-// EndStaleRuns ends, as interrupted, every run in progress without a heartbeat
-// for age, and returns them.
+// EndStaleRuns ends, as interrupted, every run in progress without a heartbeat for age, and
+// returns them.
 func (db *DB) EndStaleRuns(ctx context.Context, age time.Duration) (ended []ledger.Run, err error) {
 	err = db.write(ctx, "end stale runs", func(t *tx) error {
 		ended, err = all(t, scanRun, staleRuns, t.now, t.now.Add(-age))

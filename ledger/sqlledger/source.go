@@ -9,8 +9,8 @@ import (
 
 var referable = register(`SELECT 1 FROM contents WHERE id = ?1 AND domain = ?2 AND closed = 0`)
 
-// referSource references the content of the object to copy from: ErrNoSuchKey if
-// that version is gone, ErrContentGone if its bytes have to be copied.
+// referSource references the content of the object to copy from: ErrNoSuchKey if that
+// version is gone, ErrContentGone if its bytes must be copied.
 func (w *write) referSource() error {
 	o, err := w.source()
 	if err != nil {
@@ -40,8 +40,8 @@ func (w *write) referSource() error {
 	return nil
 }
 
-// source reads the row to copy from, nil if there is none. An object copied onto
-// itself is in hand already.
+// source returns the row to copy from, nil if there is none. For an object copied onto
+// itself that is the row already read.
 func (w *write) source() (*ledger.Object, error) {
 	b, err := w.t.bucket(w.c.Source.Bucket)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Memory is the path of a ledger that lives as long as its DB, in memory.
+// Memory is the path of a ledger in memory, which exists as long as its DB.
 const Memory = ":memory:"
 
-// file is the ledger in a SQLite file. One process owns the file: all writes go
-// through one connection, reads through a pool.
+// file is the ledger in a SQLite file. One process owns the file: all writes use one
+// connection, reads use a pool.
 type file struct {
 	db      *DB
 	path    string
@@ -38,9 +38,9 @@ type file struct {
 	closed  error
 }
 
-// Open opens the ledger at path, or creates it. It fails, and leaves the file as
-// it was, if another process has it open, if it is no ledger, if it is damaged
-// (ErrCorrupt), or if a newer lethe has written it.
+// Open opens the ledger at path, or creates it. It fails, and leaves the file unchanged, if
+// another process has it open, if it is no ledger, if it is damaged (ErrCorrupt), or if a
+// newer lethe has written it.
 func Open(ctx context.Context, path string, o ledger.Options, set ...Setting) (*DB, error) {
 	with := settingsOf(set)
 	o = o.WithDefaults()
@@ -91,8 +91,8 @@ func (db *DB) open(ctx context.Context) error {
 	return nil
 }
 
-// claimFile makes sure that the file is ours alone, and its mode 0600: it holds
-// the secrets of access keys.
+// claimFile makes sure that this process alone owns the file, with mode 0600: it holds the
+// secrets of access keys.
 func (db *DB) claimFile() (err error) {
 	if db.lock, err = lockFile(db.path + ".lock"); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (db *DB) claimFile() (err error) {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// dsn names the database for the driver. A memory database gets a name of its
-// own, under which its connections find each other.
+// dsn returns the data source name for the driver. A memory database gets a unique name, by
+// which its connections share it.
 func (db *DB) dsn() string {
 	if db.path == Memory {
 		return fmt.Sprintf("file:lethe-%s?mode=memory&cache=shared", lethe.RandomID(lethe.SystemClock{}.Now()))
@@ -117,8 +117,8 @@ func (db *DB) dsn() string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String() + "?mode=rw"
 }
 
-// The pragmas of each connection, in order: auto_vacuum counts only before the
-// file has its first page, and the journal comes after it.
+// The pragmas of each connection, in order: auto_vacuum has an effect only before the file's
+// first page is written, and the journal mode comes after it.
 var (
 	commonPragmas = []string{
 		"busy_timeout = 10000",
@@ -140,7 +140,7 @@ var (
 	}
 )
 
-// writing are the pragmas of the connection that writes.
+// writing returns the pragmas of the connection that writes.
 func (db *DB) writing() []string {
 	if !db.noSync {
 		return writerPragmas
@@ -189,7 +189,7 @@ func (f *file) stats() Stats {
 	return Stats{f.w.members.Load(), f.w.groups.Load(), f.w.commits.Load(), f.ballast.out.Load()}
 }
 
-// release gives up what Open took, as far as it got.
+// release releases what Open has acquired, as far as it got.
 func (f *file) release() error {
 	var errs []error
 	if f.r != nil {
@@ -204,5 +204,5 @@ func (f *file) release() error {
 	return errors.Join(errs...)
 }
 
-// maxReaders bounds the connections that read.
+// maxReaders bounds the read connections.
 var maxReaders = max(4, min(16, 2*runtime.NumCPU()))

@@ -12,9 +12,9 @@ import (
 
 var stoppedGuards = register(`SELECT '', ` + guardColumns + ` FROM guards WHERE held_at > 0 AND kind <> 'clock' ORDER BY kind, subject`)
 
-// EndStops ends the stops for limits that there are no more, and returns them as
-// they were: what they parked returns by and by (Unpark). What went within the hour
-// stays counted. A limit that is only higher than it was ends none; a person does.
+// EndStops resets limits that have tripped and no longer exist, and returns their guards as
+// they were. Unpark then releases the deferred rows step by step. What went within the hour
+// stays counted. A limit that was only raised is not reset; a person does that.
 func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
 	var list []ledger.Guard
 	err = db.read(ctx, "look for stops without a limit", func(t *tx) error {
@@ -38,9 +38,9 @@ func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Gua
 	return ended, err
 }
 
-// freeGuards changes guards, and has looked through what those parked that were
-// changed; it returns these as they were. In the lock order (docs/protocol.md, rule 16): the
-// buckets, the guards, then where something was let go, each sorted.
+// freeGuards changes guards, and has the rows deferred by those looked at again. It returns
+// the changed ones as they were. In the lock order (docs/protocol.md, rule 16): the buckets,
+// the guards, then the releases, each sorted.
 func (t *tx) freeGuards(list []ledger.Guard, change func(*ledger.Guard) bool) (changed []ledger.Guard, err error) {
 	if _, err := t.rulesByID(parkedBy(list)); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (t *tx) freeGuards(list []ledger.Guard, change func(*ledger.Guard) bool) (c
 	return changed, nil
 }
 
-// parkedBy are the buckets of guards that park, each once, sorted.
+// parkedBy returns the buckets of guards that defer rows, each once, sorted.
 func parkedBy(list []ledger.Guard) (ids []lethe.ID) {
 	for _, g := range list {
 		if g.Defers() {

@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Each part reads an index of what waits: intents, what is due, what is claimed, and
-// dead letters. Live blobs are not looked at.
+// Each part reads an index: of intents, due rows, claims and dead letters. Live blobs are
+// not read.
 var tallyOrphans = register(`SELECT backend, state, sum(rn), sum(rb), sum(cn), sum(cb) FROM (
 		SELECT backend, state, count(*) AS rn, sum(size) AS rb, 0 AS cn, 0 AS cb FROM blobs WHERE state = 1 AND fence = 0 GROUP BY backend, state
 		UNION ALL SELECT backend, state, count(*), sum(size), 0, 0 FROM blobs WHERE state = 3 AND fence = 0 GROUP BY backend, state
@@ -17,11 +17,10 @@ var tallyOrphans = register(`SELECT backend, state, sum(rn), sum(rb), sum(cn), s
 		UNION ALL SELECT backend, state, 0, 0, sum(n), sum(bytes) FROM blob_counters WHERE state <> 2 GROUP BY backend, state) AS u
 	GROUP BY backend, state HAVING sum(rn) <> 0 OR sum(rb) <> 0 OR sum(cn) <> 0 OR sum(cb) <> 0 ORDER BY backend, state`)
 
-// TallyOrphans recounts the intents, condemned blobs and dead letters of each
-// backend, by their indexes, beside their counters: the orphan bytes, and what is
-// reserved. All is read in one snapshot, so that the comparison is exact while
-// others work. It costs what waits, not what lives. States of which there is
-// nothing are left out.
+// TallyOrphans recounts the intents, condemned blobs and dead letters of each backend from
+// their indexes, and returns them beside their counters: orphan bytes and reservations. One
+// snapshot makes the comparison exact. The cost grows with the waiting rows, not the live
+// ones. States without rows are left out.
 func (db *DB) TallyOrphans(ctx context.Context) (list []ledger.Tally, err error) {
 	err = db.walk(ctx, "tally of orphan bytes", func(t *tx) error {
 		list, err = all(t, func(r *sql.Rows) (x ledger.Tally, err error) {

@@ -6,22 +6,21 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// A quota is exact, also while many take room at once, without making them wait
-// for each other as long as there is plenty: who takes a little (at most
-// roomChunk) of what is roomy passes the quota's gate together with others. Even if
-// as many as there can be connections do so at once, none of which sees what the
-// others take, it is enough for all. Near the quota one passes at a time, and so
-// sees all that was taken. The gate is passed last, before the counters.
+// A quota is exact under concurrent writes, which do not wait for each other while there is
+// plenty. A small write (at most roomChunk) takes the quota's lock shared while plenty is
+// free: even if as many as there are connections do so, unaware of each other, the room is
+// enough for all. Near the quota the lock is exclusive, so each write sees what the others
+// took. The lock comes last, before the counters.
 const roomChunk = 16 << 20
 
 // quota is the lock of a quota.
 type quota struct {
 	t     *tx
 	name  string
-	alone bool // its gate was passed alone
+	alone bool // its lock was taken exclusively
 }
 
-// tightness remembers what was found near its quota.
+// tightness remembers which quotas are nearly used up.
 type tightness struct{ names sync.Map }
 
 func (q *quota) tight() bool {
@@ -29,7 +28,7 @@ func (q *quota) tight() bool {
 	return found
 }
 
-// enter is to be called before what is taken is added up.
+// enter locks the quota. It must be called before usage is added up.
 func (q *quota) enter() error {
 	if !q.t.crowded() {
 		return nil
@@ -43,8 +42,7 @@ func (q *quota) enter() error {
 	return err
 }
 
-// leave reports whether there was plenty: sqldb.ErrAgain if the gate should have been
-// passed alone.
+// leave returns sqldb.ErrAgain if there was not plenty and the lock was taken shared.
 func (q *quota) leave(plenty bool) error {
 	if !q.t.crowded() {
 		return nil
@@ -60,8 +58,7 @@ func (q *quota) leave(plenty bool) error {
 	return nil
 }
 
-// roomy reports whether so much may be taken of what is free without looking at what
-// others take.
+// roomy reports whether n bytes of free may be taken without regard to concurrent writes.
 func roomy(free, n, connections int64) bool {
 	return n <= 0 || n <= roomChunk && free/connections >= roomChunk
 }

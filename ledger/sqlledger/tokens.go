@@ -20,9 +20,8 @@ var (
 	listTokens  = register(`SELECT ` + tokenColumns + ` FROM admin_tokens ORDER BY name`)
 )
 
-// AddAdminToken keeps a token, for the given time or forever with 0:
-// ErrTokenExists if there is one of its name. CreatedAt and ExpiresAt are the
-// ledger's.
+// AddAdminToken stores a token, for life or forever with 0: ErrTokenExists if its name is
+// taken. The ledger sets CreatedAt and ExpiresAt.
 func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.Duration) (ledger.AdminToken, error) {
 	if k.ID == "" || k.Name == "" || k.Role == "" || k.Hash == "" || life < 0 {
 		return k, errors.New("ledger: add token: id, name, role and digest must not be empty, and its life not negative")
@@ -41,16 +40,14 @@ func (db *DB) AddAdminToken(ctx context.Context, k ledger.AdminToken, life time.
 	return k, err
 }
 
-// RemoveAdminToken takes a token away by its name, on all instances at once:
-// ErrNoSuchToken.
+// RemoveAdminToken removes a token by its name, on all instances at once: ErrNoSuchToken.
 func (db *DB) RemoveAdminToken(ctx context.Context, name string) error {
 	return db.write(ctx, "remove token "+name, func(t *tx) error {
 		return t.must(1, ledger.ErrNoSuchToken, deleteToken, name)
 	})
 }
 
-// AdminToken looks a token up by its id, also one that has expired:
-// ErrNoSuchToken.
+// AdminToken returns a token by its id, even an expired one: ErrNoSuchToken.
 func (db *DB) AdminToken(ctx context.Context, id string) (k ledger.AdminToken, err error) {
 	err = db.read(ctx, "token", func(t *tx) error {
 		k, err = scanToken(t.row(selectToken, id), t.now)
@@ -62,7 +59,7 @@ func (db *DB) AdminToken(ctx context.Context, id string) (k ledger.AdminToken, e
 	return k, err
 }
 
-// AdminTokens lists all tokens by name, those that have expired included.
+// AdminTokens lists all tokens by name, including expired ones.
 func (db *DB) AdminTokens(ctx context.Context) (list []ledger.AdminToken, err error) {
 	err = db.read(ctx, "tokens", func(t *tx) error {
 		list, err = all(t, func(r *sql.Rows) (ledger.AdminToken, error) { return scanToken(r, t.now) }, listTokens)

@@ -9,8 +9,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// totals are changes of counters: what a transaction, or a group of them, adds to
-// and takes from each.
+// totals are the changes of counters by a transaction, or a group of them.
 type totals struct {
 	blobs   map[blobCounter]sum
 	buckets map[lethe.ID]sum
@@ -25,7 +24,7 @@ type sum struct{ n, bytes int64 }
 
 func (s sum) plus(n, bytes int64) sum { return sum{s.n + n, s.bytes + bytes} }
 
-// blob adds n blobs of together bytes; both may be negative. State 0 is none.
+// blob adds n blobs with a total of bytes; both may be negative. State 0 is none.
 func (c *totals) blob(backend string, state lethe.State, n, bytes int64) {
 	if state == 0 {
 		return
@@ -37,7 +36,7 @@ func (c *totals) blob(backend string, state lethe.State, n, bytes int64) {
 	c.blobs[k] = c.blobs[k].plus(n, bytes)
 }
 
-// bucket adds n objects of together bytes; both may be negative.
+// bucket adds n objects with a total of bytes; both may be negative.
 func (c *totals) bucket(id lethe.ID, n, bytes int64) {
 	if c.buckets == nil {
 		c.buckets = map[lethe.ID]sum{}
@@ -69,8 +68,8 @@ func addBlobCounters(rows string) string {
 		ON CONFLICT (backend, state, slot) DO UPDATE SET n = blob_counters.n + excluded.n, bytes = blob_counters.bytes + excluded.bytes`
 }
 
-// write writes the net changes, so that each counter is touched once and in one
-// order: buckets before backends, each sorted.
+// write writes the net changes, so that each counter is written once and in one order:
+// buckets before backends, each sorted.
 func (c *totals) write(t *tx) error {
 	for _, id := range slices.Sorted(maps.Keys(c.buckets)) {
 		if s := c.buckets[id]; s != (sum{}) {
@@ -82,7 +81,7 @@ func (c *totals) write(t *tx) error {
 	return c.writeBlobs(t)
 }
 
-// writeBlobs writes two states with one statement: a blob that moves leaves one and
+// writeBlobs writes two states with one statement: a blob that changes state leaves one and
 // enters one.
 func (c *totals) writeBlobs(t *tx) error {
 	maps.DeleteFunc(c.blobs, func(_ blobCounter, s sum) bool { return s == sum{} })
@@ -104,7 +103,7 @@ func (c *totals) writeBlobs(t *tx) error {
 	return nil
 }
 
-// slot chooses the stripe of this transaction.
+// slot chooses the counter row of this transaction.
 func (t *tx) slot() int {
 	if t.db.dialect.Alone {
 		return 0
@@ -112,16 +111,14 @@ func (t *tx) slot() int {
 	return int(t.now % counterSlots)
 }
 
-// common are the totals of the members of a group, which have one row for each
-// counter between them: it is written once for all, before their COMMIT, or before a
-// member looks at the counters.
+// common are the totals of the members of a group, which share one row for each counter.
+// They are written once for all, before COMMIT, or before a member reads the counters.
 type common struct {
 	totals
-	wrote totals // by the member at hand, which may yet be undone
+	wrote totals // by the current member, which may still be rolled back
 }
 
-// settle writes what the members before t have added, if a statement of t is about
-// counters.
+// settle writes what the members before t have added, if a statement of t reads counters.
 func (c *common) settle(t *tx, query string) error {
 	if c == nil || c.empty() || !strings.Contains(query, "_counters") {
 		return nil

@@ -25,8 +25,8 @@ var (
 		WHERE id IN (SELECT id FROM ` + sqldb.IDs(1) + `) AND purge_at > ?2`)
 )
 
-// Trash lists entries in the order in which they were deleted, those that wait
-// to be purged included.
+// Trash lists entries in the order in which they were deleted, including those that wait to
+// be purged.
 func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.TrashEntry, err error) {
 	err = db.read(ctx, "trash", func(t *tx) error {
 		list, err = all(t, scanTrash, pageTrash, q.After, q.Bucket, q.Prefix, bounded(q.Limit))
@@ -35,8 +35,8 @@ func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) (list []ledger.Tra
 	return list, err
 }
 
-// PurgeTrash makes entries due at once; the purge routine takes them. It returns
-// how many were not due before.
+// PurgeTrash makes entries due at once; the purge routine removes them. It returns how many
+// were not due before.
 func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	var n int64
 	err := db.write(ctx, "purge trash entries", func(t *tx) (err error) {
@@ -46,11 +46,10 @@ func (db *DB) PurgeTrash(ctx context.Context, entries []lethe.ID) (int, error) {
 	return int(n), err
 }
 
-// Restore puts an entry back under its key, as a new version with the times and
-// attributes that it had: ErrTrashNotFound; ErrNoSuchBucket, also if the bucket
-// was deleted and another, of another dedup domain, has its name;
-// ErrPreconditionFailed if the key is taken and not overwrite; ErrHeld. What it
-// replaces goes the ordinary way.
+// Restore puts an entry back under its key, as a new version with its former times and
+// attributes. ErrTrashNotFound; ErrNoSuchBucket, also if another bucket, of another dedup
+// domain, has the name; ErrPreconditionFailed if the key is taken and overwrite is false;
+// ErrHeld. A version that it replaces goes as in Commit.
 func (db *DB) Restore(ctx context.Context, op, entry lethe.ID, overwrite bool) (o ledger.Object, err error) {
 	err = db.write(ctx, "restore trash entry "+string(entry), func(t *tx) error {
 		o, err = t.restore(op, entry, overwrite)
@@ -75,7 +74,7 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 		return o, err
 	}
 	if old.VisibleAt(t.now) && !overwrite {
-		return o, fmt.Errorf("version %s lies under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
+		return o, fmt.Errorf("version %s is under the key %q: %w", old.ID, o.Key, lethe.ErrPreconditionFailed)
 	}
 	if old != nil {
 		if err := t.refuseHeld(b, o.Key); err != nil {
@@ -101,8 +100,8 @@ func (t *tx) restore(op, entry lethe.ID, overwrite bool) (ledger.Object, error) 
 	return o, t.supersede(b.ID, o.Key)
 }
 
-// unbin takes an entry out of the trash, with its reference, and finds the
-// bucket that it came from.
+// unbin removes an entry from the trash, with its reference, and returns it with its former
+// bucket.
 func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.Rules, error) {
 	found, err := all(t, scanTrash, takeTrash, entry)
 	if err != nil || len(found) == 0 {
@@ -115,7 +114,7 @@ func (t *tx) unbin(entry lethe.ID) (ledger.TrashEntry, ledger.Bucket, lifecycle.
 	}
 	same, err := t.exists(contentOfDomain, e.Object.ContentID, b.Domain)
 	if err == nil && !same {
-		err = fmt.Errorf("bucket %q is not the one that the object was deleted from: %w", b.Name, lethe.ErrNoSuchBucket)
+		err = fmt.Errorf("bucket %q is not the bucket that the object was deleted from: %w", b.Name, lethe.ErrNoSuchBucket)
 	}
 	return e, b, rules, err
 }

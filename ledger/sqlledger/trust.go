@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// trusted holds for a blob b that was written, or read to its end and found whole,
-// after ?2, and since its backend was last in doubt.
+// trusted selects blobs b that were written, or read to the end and found whole, after ?2,
+// and since their backend was last in doubt.
 const trusted = `(b.created_at > ?2 OR b.verified_at > ?2)
 	AND CASE WHEN b.created_at > b.verified_at THEN b.created_at ELSE b.verified_at END
 		> (SELECT k.trusted_since FROM backends k WHERE k.id = b.backend)`
@@ -21,9 +21,9 @@ var (
 		FROM blobs b WHERE b.content_id = ?1 AND b.state = 2`)
 )
 
-// trusted reports whether every segment of a content has a live copy that is not suspect
-// and was written or verified within the trust window, on one of the backends within
-// reach; none named is any.
+// trusted reports whether every segment of a content has a live copy that is not suspect and
+// was written or verified within the trust window, on a backend within reach; without names,
+// on any backend.
 func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
 	var segments, covered int
 	query, args := contentTrusted, []any{content, t.db.o.TrustedSince(t.now)}
@@ -34,8 +34,8 @@ func (t *tx) trusted(content lethe.ID, reach []string) (bool, error) {
 	return segments > 0 && segments == covered, t.failed(err)
 }
 
-// verified refuses a content that is not trusted: ErrContentGone, and ErrUnverified
-// besides.
+// verified returns ErrContentGone, and possibly ErrUnverified, for a content that is not
+// trusted.
 func (t *tx) verified(content lethe.ID) error {
 	ok, err := t.trusted(content, nil)
 	if err != nil || ok {
@@ -52,11 +52,10 @@ func (t *tx) liveCopies(content lethe.ID) ([]ledger.Copy, error) {
 	}, liveCopies, content, t.db.o.TrustedSince(t.now))
 }
 
-// lately is ReadSince of the transaction.
+// lately returns ReadSince for the transaction.
 func (t *tx) lately() lethe.Time { return t.db.o.ReadSince(t.now) }
 
-// takeOver condemns the older copies of a content, which is locked, whose place the
-// added one takes.
+// takeOver condemns the older copies of a locked content that the added copy replaces.
 func (w *write) takeOver(content lethe.ID, replica int, since lethe.Time) error {
 	t := w.t
 	live, err := t.liveCopies(content)

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Rows are compared with rows, because the planner of a database that knows little
-// of a bucket would otherwise search the due times of all of them.
+// Rows are compared as rows. Otherwise the planner, if it knows little about a bucket,
+// searches the due times of all buckets.
 var (
 	bucketsAfter = register(`SELECT id FROM buckets WHERE id > ?1 ORDER BY id LIMIT ?2`)
 	bucketsDue   = register(`SELECT t.id, (SELECT o.due_at FROM objects o
@@ -42,10 +42,9 @@ type turnRow struct {
 	Past lethe.Time `json:"past"`
 }
 
-// DueBuckets looks at a stretch of the buckets, and returns those that have
-// something that is due and, of blobs, not claimed. It costs a look into an index
-// for each bucket, however much of it is due. Blobs whose bucket is not known come
-// first, as if they had one.
+// DueBuckets looks at a stretch of the buckets, and returns those that have due rows; of
+// blobs, unclaimed ones. It costs one index lookup per bucket, however much is due. Blobs
+// whose bucket is not known come first, as a bucket of their own.
 func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (out ledger.Turns, err error) {
 	err = db.walk(ctx, "buckets with work", func(t *tx) error {
 		ids, err := all(t, sqldb.One[lethe.ID], bucketsAfter, q.From, bounded(q.Limit))
@@ -67,7 +66,7 @@ func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (out ledger.Tu
 	return out, err
 }
 
-// dueOf returns the buckets that have something that is due.
+// dueOf returns the buckets that have due rows.
 func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error) {
 	if len(look) == 0 {
 		return nil, nil
@@ -87,14 +86,14 @@ func (t *tx) dueOf(backend string, look []turnRow) (due []ledger.Turn, err error
 	return due, err
 }
 
-// objectsByTurns finds objects that are due, some of each bucket.
+// objectsByTurns returns due objects, some of each bucket.
 func (t *tx) objectsByTurns(b ledger.Batch) ([]dueRow, error) {
 	return ledger.TakeTurns(b.Turns, b.Limit, func(turn ledger.Turn, n int) ([]dueRow, error) {
 		return all(t, t.scanDueObject, turnObjects, turn.Bucket, turn.After, t.now, bounded(n))
 	})
 }
 
-// claimByTurns stamps condemned blobs, some of each bucket.
+// claimByTurns claims condemned blobs, some of each bucket.
 func (t *tx) claimByTurns(r ledger.ClaimRequest, fence, limit int64, doubt bool) ([]ledger.Blob, error) {
 	return ledger.TakeTurns(r.Turns, int(limit), func(turn ledger.Turn, n int) ([]ledger.Blob, error) {
 		return all(t, scanBlob, claimTurn, r.Backend, turn.After, t.now, bounded(n), r.Worker, fence, turn.Bucket, flag(doubt))

@@ -11,30 +11,31 @@ import (
 
 // tx is a transaction in progress: one snapshot, one instant.
 type tx struct {
-	// ctx is the caller's in a read, and nobody's in a write: what is grouped
-	// with others' writes cannot be broken off.
+	// ctx is the caller's in a read, and context.Background in a write: a write shares its
+	// group with others and cannot be cancelled.
 	ctx context.Context
 	// now is the transaction's only time (docs/protocol.md, rule 10).
 	now lethe.Time
 
 	db *DB
 	s  *sqldb.Session
-	// random is the source of ids; a write that is run again draws the same.
+	// random is the source of ids; a write that runs again draws the same ones.
 	random io.Reader
-	// writes: it may lock what it reads.
+	// writes is set in a write, which may lock what it reads.
 	writes bool
-	// spoilt is the first error that may have ended the transaction. Nothing runs
-	// after it, because that would be committed by itself.
+	// spoilt is the first error that may have aborted the transaction. No statement runs
+	// after it, because that would be committed on its own.
 	spoilt error
 	counts counters
-	common *common // of the group that it is a member of
+	common *common // of its group, if it is a member of one
 	by     lethe.Caller
-	op     lethe.ID          // the operation that it records, if it does
+	op     lethe.ID          // the operation that it records, if any
 	held   map[lethe.ID]bool // contents that are locked
-	doomed []CondemnedBlob   // what it condemned
+	doomed []CondemnedBlob   // blobs that it condemned
 }
 
-// ready reports whether a statement may run, and sees what others of the group did.
+// ready returns an error if the transaction is aborted. Else the query may run, and sees
+// what others of the group did.
 func (t *tx) ready(query string) error {
 	if t.spoilt == nil {
 		t.spoilt = t.common.settle(t, query)
@@ -54,7 +55,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// query runs a statement that answers rows; see sqldb.Collect.
+// query runs a statement that returns rows; see sqldb.Collect.
 func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	if err := t.ready(query); err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	return rows, t.failed(err)
 }
 
-// row runs a statement that answers at most one row; Scan answers sql.ErrNoRows
-// if there is none.
+// row runs a statement that returns at most one row; Scan returns sql.ErrNoRows if there is
+// none.
 func (t *tx) row(query string, args ...any) sqldb.Scanner {
 	if err := t.ready(query); err != nil {
 		return sqldb.NoRow{Err: err}
@@ -72,7 +73,7 @@ func (t *tx) row(query string, args ...any) sqldb.Scanner {
 	return t.s.AskOne(t.ctx, query, args)
 }
 
-// failed notes an error that may have ended the transaction.
+// failed notes an error that may have aborted the transaction, and returns it.
 func (t *tx) failed(err error) error {
 	if err == nil {
 		return nil
@@ -84,8 +85,7 @@ func (t *tx) failed(err error) error {
 	return mapped
 }
 
-// must checks that a guarded statement changed exactly n rows; otherwise refused
-// is the error.
+// must checks that a guarded statement changed exactly n rows, and returns refused if not.
 func (t *tx) must(n int64, refused error, query string, args ...any) error {
 	got, err := t.exec(query, args...)
 	if err == nil && got != n {

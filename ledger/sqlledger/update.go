@@ -12,9 +12,9 @@ import (
 var updateObject = register(`UPDATE objects SET attrs = ?4, tags = ?5, modified_at = ?6, ttl_at = ?7, rule_at = ?8, rule_no = ?9, due_at = ?10
 	WHERE bucket_id = ?1 AND key = ?2 AND id = ?3`)
 
-// Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey,
-// ErrPreconditionFailed, ErrInvalidTTL; ErrHeld of what is held, if its attributes
-// are to change or its end is to come sooner.
+// Update changes an object in place: ErrNoSuchBucket, ErrNoSuchKey, ErrPreconditionFailed,
+// ErrInvalidTTL; ErrHeld if the object is held and its attributes would change or its end
+// come sooner.
 func (db *DB) Update(ctx context.Context, u ledger.Update) (o ledger.Object, err error) {
 	err = db.write(ctx, "update "+u.Bucket+"/"+u.Key, func(t *tx) error {
 		o, err = t.update(u)
@@ -60,9 +60,9 @@ func (t *tx) update(u ledger.Update) (ledger.Object, error) {
 	return *o, t.supersede(b.ID, o.Key)
 }
 
-// mayUpdate reports whether an object may be changed as asked. One past its time is
-// absent, unless a hold keeps it: it is seen again with a new time to live. What
-// clients sent with the object is part of it, and held with it.
+// mayUpdate returns an error unless the object may be changed as asked. An expired object is
+// absent, unless a hold keeps it: a new time to live makes it visible again. What clients
+// sent with the object is part of it, and held with it.
 func (t *tx) mayUpdate(u ledger.Update, b ledger.Bucket, o *ledger.Object) error {
 	if o.VisibleAt(t.now) && u.Attrs == nil {
 		return nil

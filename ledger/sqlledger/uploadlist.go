@@ -28,8 +28,7 @@ var (
 		ORDER BY number LIMIT ?3`)
 )
 
-// Upload returns an open upload: ErrNoSuchUpload, also if it is of another
-// bucket or key.
+// Upload returns an open upload: ErrNoSuchUpload, also if its bucket or key is another.
 func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (u ledger.Upload, err error) {
 	err = db.read(ctx, "upload "+string(id), func(t *tx) error {
 		u, err = t.upload(id, bucket, key)
@@ -58,7 +57,7 @@ func (t *tx) uploadByID(id lethe.ID) (ledger.Upload, error) {
 	return found[0], nil
 }
 
-// upload is uploadByID for one who knows where it belongs.
+// upload is uploadByID, and checks bucket and key.
 func (t *tx) upload(id lethe.ID, bucket, key string) (ledger.Upload, error) {
 	u, err := t.uploadByID(id)
 	if err == nil && (u.Bucket != bucket || u.Key != key) {
@@ -67,9 +66,8 @@ func (t *tx) upload(id lethe.ID, bucket, key string) (ledger.Upload, error) {
 	return u, err
 }
 
-// Uploads lists a bucket's open uploads by key, then id: ErrNoSuchBucket. With
-// AfterKey alone it begins behind that key, with AfterUpload too behind that
-// upload of it.
+// Uploads lists a bucket's open uploads by key, then id: ErrNoSuchBucket. With AfterKey
+// alone it begins after that key, with AfterUpload too after that upload of it.
 func (db *DB) Uploads(ctx context.Context, q ledger.UploadQuery) (list []ledger.Upload, err error) {
 	err = db.read(ctx, "uploads of "+q.Bucket, func(t *tx) error {
 		list, err = t.uploads(q)
@@ -86,9 +84,9 @@ func (t *tx) uploads(q ledger.UploadQuery) ([]ledger.Upload, error) {
 	return all(t, scanUpload, pageUploads, b.ID, q.Prefix, q.AfterKey, q.AfterUpload, following(q.Prefix), bounded(q.Limit))
 }
 
-// Parts lists up to limit stored parts of an upload with numbers above after,
-// ascending; none if there is no such upload. One whose bytes were found missing or
-// damaged is not among them, so that clients send it again.
+// Parts lists up to limit stored parts of an upload with numbers above after, ascending;
+// none if there is no such upload. Parts that were found missing or damaged are left out, so
+// that clients send them again.
 func (db *DB) Parts(ctx context.Context, upload lethe.ID, after, limit int) (parts []ledger.Part, err error) {
 	err = db.read(ctx, "parts of upload "+string(upload), func(t *tx) error {
 		parts, err = all(t, scanPart, pageParts, upload, after, bounded(limit))

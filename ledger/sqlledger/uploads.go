@@ -56,9 +56,8 @@ func (t *tx) createUpload(u ledger.Upload) (ledger.Upload, error) {
 	return u, err
 }
 
-// CommitPart makes an uploaded blob the part of its number, in the place of the
-// part that had it, whose blob is condemned: ErrNoSuchUpload, ErrReaped. A part
-// of zero bytes has no blob.
+// CommitPart makes an uploaded blob the part of its number, and replaces the part that had
+// it: ErrNoSuchUpload, ErrReaped. A part of zero bytes has no blob.
 func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	p := c.Part
 	err := db.write(ctx, fmt.Sprintf("commit part %d of upload %s", p.Number, p.UploadID), func(t *tx) error {
@@ -87,8 +86,7 @@ func (t *tx) commitPart(p ledger.Part, c ledger.PartCommit) error {
 	return err
 }
 
-// freePart removes the part that has the number, if there is one, and condemns
-// its blob.
+// freePart removes the part that has the number, if any, and condemns its blob.
 func (t *tx) freePart(upload lethe.ID, number int) error {
 	old, err := all(t, sqldb.One[lethe.ID], takePart, upload, number)
 	if err != nil || len(old) == 0 || old[0] == "" {
@@ -97,7 +95,7 @@ func (t *tx) freePart(upload lethe.ID, number int) error {
 	return t.condemnParts(old)
 }
 
-// condemnParts condemns stored parts: replaced, aborted or left out.
+// condemnParts condemns stored parts that were replaced, aborted or left out.
 func (t *tx) condemnParts(blobs []lethe.ID) error {
 	return t.condemnOwned(blobs, lethe.ReasonPart)
 }
@@ -111,8 +109,7 @@ func (t *tx) condemnOwned(blobs []lethe.ID, why lethe.Reason) error {
 	return err
 }
 
-// storePart makes a pending blob a live one that the upload owns: ErrReaped,
-// ErrNoRoom.
+// storePart makes a pending blob a live one that the upload owns: ErrReaped, ErrNoRoom.
 func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	backend, reserved, err := t.pending(p.BlobID, 0)
 	if err = either(err, c.Blocks.Check(p.Size)); err != nil {
@@ -135,8 +132,8 @@ func (t *tx) storePart(p ledger.Part, c ledger.PartCommit) error {
 	return err
 }
 
-// AbortUpload gives an upload up: its parts are condemned, and the intents of
-// parts that are on their way: ErrNoSuchUpload.
+// AbortUpload aborts an upload: ErrNoSuchUpload. Its parts are condemned, and the intents of
+// parts in progress.
 func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, id lethe.ID) error {
 	return db.write(ctx, "abort upload "+string(id), func(t *tx) error {
 		if err := t.holdUpload(id); err != nil {
@@ -152,8 +149,8 @@ func (db *DB) AbortUpload(ctx context.Context, op lethe.ID, bucket, key string, 
 	})
 }
 
-// endUpload removes an upload and its parts. Their blobs are condemned, except
-// those that were taken over; so are the intents of parts that are on their way.
+// endUpload removes an upload and its parts. Their blobs are condemned, except those taken;
+// so are the intents of parts in progress.
 func (t *tx) endUpload(id lethe.ID, taken map[lethe.ID]bool) error {
 	blobs, err := all(t, sqldb.One[lethe.ID], partBlobs, id)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// vacuumStep is how many pages one transaction gives back, vacuumSmall how many if
-	// fewer than that are asked for: others wait for it.
+	// vacuumStep is how many pages one transaction frees, vacuumSmall how many if fewer are
+	// asked for: other writes wait for it.
 	vacuumStep  = 256
 	vacuumSmall = 64
-	// vacuumSlack is the share of the pages in use that stays free beside them, for
-	// what is written next: one in so many.
+	// vacuumSlack is the share of free pages that stays for the next writes: one for so many
+	// pages in use.
 	vacuumSlack = 8
 )
 
@@ -23,10 +23,10 @@ var (
 	allPages          = registerFor("sqlite", `PRAGMA page_count`)
 )
 
-// Vacuum gives up to so many unused pages of the file back to the disk, rounded
-// up to small steps between which others write, but for an eighth of those in use.
-// It returns how many it gave back; fewer than asked for means that there are no
-// more to give. PostgreSQL does so by itself (autovacuum).
+// Vacuum returns up to pages unused pages of the file to the disk, in small steps between
+// which others write. It keeps an eighth of the pages in use as slack. It returns how many
+// it freed; fewer than asked for means that no more are free. PostgreSQL does this itself
+// (autovacuum).
 func (db *DB) Vacuum(ctx context.Context, pages int) (freed int, err error) {
 	if db.file == nil {
 		return 0, fmt.Errorf("ledger: vacuum: PostgreSQL does that itself (autovacuum): %w", errors.ErrUnsupported)
@@ -59,7 +59,7 @@ func (db *DB) Vacuum(ctx context.Context, pages int) (freed int, err error) {
 	return freed, nil
 }
 
-// sparePages are the unused pages beyond the slack.
+// sparePages returns the number of unused pages beyond the slack.
 func (t *tx) sparePages() (int, error) {
 	var free, all int
 	if err := t.row(freePages).Scan(&free); err != nil {

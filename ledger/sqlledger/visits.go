@@ -10,10 +10,10 @@ import (
 	"github.com/lethe-storage/lethe/internal/sqldb"
 )
 
-// PagesVisited is how many pages of the file its one writing connection has looked
-// at since the ledger was opened, found in its cache or not: what the statements
-// cost, whatever the machine does meanwhile. SQLite counts no rows. A ledger on
-// PostgreSQL, which counts them itself, answers errors.ErrUnsupported.
+// PagesVisited returns how many pages of the file the writing connection has read since the
+// ledger was opened, cached or not: the cost of the statements, independent of the machine's
+// load. SQLite does not count rows. On PostgreSQL, which does, it returns
+// errors.ErrUnsupported.
 func (db *DB) PagesVisited(ctx context.Context) (n int64, err error) {
 	if db.file == nil {
 		return 0, fmt.Errorf("ledger: pages visited: PostgreSQL counts rows itself (pg_stat_user_tables): %w", errors.ErrUnsupported)
@@ -25,7 +25,7 @@ func (db *DB) PagesVisited(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// visited adds up what the connection found in its cache and what it did not.
+// visited adds the connection's cache hits and misses.
 func visited(s *sqldb.Session) (n int64, err error) {
 	err = s.Conn.Raw(func(conn any) error {
 		status, ok := conn.(sqlite.DBStatus)

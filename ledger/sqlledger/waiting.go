@@ -13,9 +13,9 @@ import (
 var claimedBlobs = register(`SELECT ` + blobColumns + ` FROM blobs
 	WHERE fence <> 0 AND fence >= ?1 AND (fence > ?1 OR id > ?2) AND state = ?3 ORDER BY fence, id LIMIT ?4`)
 
-// Waiting returns a page of a queue, read from the indexes by which the routines
-// claim. It is no snapshot: what is claimed or settled between two pages may be left
-// out or told twice.
+// Waiting returns a page of a queue, read from the indexes by which routines claim. It is
+// not a snapshot: rows that are claimed or settled between two pages may be missing or
+// appear twice.
 func (db *DB) Waiting(ctx context.Context, q ledger.WaitingQuery) (out ledger.WaitingPage, err error) {
 	if q.State != lethe.Condemned && q.State != lethe.Pending {
 		return out, fmt.Errorf("ledger: no queue of what is %s", q.State)
@@ -34,7 +34,7 @@ func (db *DB) Waiting(ctx context.Context, q ledger.WaitingQuery) (out ledger.Wa
 	return out, err
 }
 
-// queuePage is a page in the making.
+// queuePage is a page in progress.
 type queuePage struct {
 	t     *tx
 	q     ledger.WaitingQuery
@@ -58,7 +58,7 @@ func (w *queuePage) run() error {
 	return nil
 }
 
-// rows reads the next rows from where the page has come to.
+// rows reads the next rows from the page's position.
 func (w *queuePage) rows() ([]ledger.Blob, error) {
 	a := w.at
 	switch {
@@ -70,7 +70,7 @@ func (w *queuePage) rows() ([]ledger.Blob, error) {
 	return all(w.t, scanBlob, pageDueBlobs, a.Backend, cmp.Or(w.q.DueBy, lethe.Forever), a.Due.Due, a.Due.Size, a.Due.Name, ledger.MaxWaiting)
 }
 
-// take adds those of the rows that are asked for, up to the limit, and moves on.
+// take adds the matching rows, up to the limit, and moves on.
 func (w *queuePage) take(rows []ledger.Blob) {
 	for _, b := range rows {
 		if len(w.found) == w.q.Limit {
@@ -98,7 +98,7 @@ func (w *queuePage) take(rows []ledger.Blob) {
 	}
 }
 
-// free goes on with what is not claimed.
+// free continues with unclaimed rows.
 func (w *queuePage) free() {
 	w.at = ledger.WaitingMark{Free: true}
 	if w.q.Claimed || w.q.ClaimedBy != "" {
@@ -108,7 +108,7 @@ func (w *queuePage) free() {
 	}
 }
 
-// next goes on with the next backend, if there is one.
+// next continues with the next backend, if there is one.
 func (w *queuePage) next() {
 	i := slices.Index(w.q.Backends, w.at.Backend) + 1
 	if w.q.State == lethe.Pending || i >= len(w.q.Backends) {

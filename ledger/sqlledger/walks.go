@@ -30,8 +30,8 @@ var (
 	pageStubs = register(`SELECT id, backend, state, size FROM blobs WHERE id > ?1 ORDER BY id LIMIT ?2`)
 )
 
-// BeginWalk begins a walk over a backend, or answers the one that was cut off:
-// ErrBackendMismatch if the ledger does not know the backend.
+// BeginWalk begins a walk over a backend, or returns the interrupted one: ErrBackendMismatch
+// for an unknown backend.
 func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (w ledger.Walk, err error) {
 	err = db.write(ctx, "begin walk over "+s.Backend, func(t *tx) error {
 		if _, err := t.backend(s.Backend); err != nil {
@@ -60,7 +60,7 @@ func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (w ledger.Walk,
 	return w, err
 }
 
-// SaveWalk moves a walk on: ErrFenced if it has ended, or is not at From.
+// SaveWalk advances a walk: ErrFenced if it has ended, or is not at From.
 func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	return db.write(ctx, "save walk "+string(s.ID), func(t *tx) error {
 		return t.must(1, lethe.ErrFenced, moveWalk, s.ID, s.From, s.To, t.now, sqldb.JSON(s.Counts))
@@ -76,7 +76,7 @@ func (db *DB) Walks(ctx context.Context, backend string, limit int) (out []ledge
 	return out, err
 }
 
-// BlobStubs returns a page of all blobs after an id, in the order of their ids.
+// BlobStubs returns a page of all blobs after an id, in order of id.
 func (db *DB) BlobStubs(ctx context.Context, after lethe.ID, limit int) (out []ledger.Stub, err error) {
 	err = db.read(ctx, "page of blobs", func(t *tx) error {
 		out, err = all(t, func(r *sql.Rows) (s ledger.Stub, err error) {
@@ -97,11 +97,11 @@ func (t *tx) oneWalk(query string, args ...any) (*ledger.Walk, error) {
 	return &list[0], nil
 }
 
-// holdWalk locks a walk that goes on: ErrFenced.
+// holdWalk locks a walk in progress: ErrFenced.
 func (t *tx) holdWalk(id lethe.ID) (*ledger.Walk, error) {
 	w, err := t.oneWalk(heldWalk, id)
 	if err == nil && w == nil {
-		err = fmt.Errorf("walk %s does not go on: %w", id, lethe.ErrFenced)
+		err = fmt.Errorf("walk %s is not in progress: %w", id, lethe.ErrFenced)
 	}
 	return w, err
 }

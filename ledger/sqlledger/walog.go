@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// walLimit is the length in bytes from which on the write-ahead log is made to
-	// begin anew. SQLite cuts the file to as much when it does (journal_size_limit).
+	// walLimit is the length in bytes from which the write-ahead log is restarted. SQLite
+	// then truncates the file to it (journal_size_limit).
 	walLimit = 64 << 20
-	// walEvery is how often that is tried while a reader prevents it.
+	// walEvery is how often a restart is tried while a reader prevents it.
 	walEvery = 5 * time.Second
-	// walWait is how long reads are held off for it at most.
+	// walWait is how long a restart blocks reads at most.
 	walWait = 100 * time.Millisecond
 )
 
-// walog bounds the write-ahead log. By itself SQLite begins it anew only when at
-// the end of a checkpoint nobody reads from it, and with reads that overlap there
-// may never be such a moment: the log would grow for as long as the load lasts.
+// walog bounds the write-ahead log. By itself SQLite restarts the log only if no reader uses
+// it at the end of a checkpoint. With overlapping reads that may never happen, and the log
+// would grow as long as the load lasts.
 type walog struct {
 	limit int64
 	every time.Duration
-	next  lethe.Time // not to be looked at before, by the monotonic clock
+	next  lethe.Time // not to be tried before, by the monotonic clock
 }
 
-// bound holds off reads for a moment, if the log has grown long, and writes back
-// all of it: then the next write begins it anew. It is called between
-// transactions. If a long read goes on meanwhile it is tried again later.
+// bound blocks reads briefly if the log is long, and writes all of it back, so that the next
+// write restarts it. It is called between transactions. If a long read prevents it, it tries
+// again later.
 func (w *writer) bound() {
 	l := &w.log
 	if w.db.path == Memory || w.s == nil {
@@ -44,15 +44,14 @@ func (w *writer) bound() {
 	}
 	l.next = now.Add(l.every)
 	if w.db.r.pause(walWait) {
-		// What fails here fails again in the next COMMIT, which tells.
+		// A failure here recurs in the next COMMIT, which reports it.
 		_ = w.s.Run("PRAGMA wal_checkpoint(PASSIVE)")
 		w.db.r.resume(maxReaders)
 	}
 }
 
-// pause keeps new reads from beginning, and waits until those under way have
-// ended, for at most the given time; if they have not, it is false, and reads go
-// on.
+// pause blocks new reads and waits at most the given time until those in progress have
+// ended. If they have not, it returns false, and reads continue.
 func (r *readers) pause(most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -67,7 +66,7 @@ func (r *readers) pause(most time.Duration) bool {
 	return true
 }
 
-// resume gives n slots back.
+// resume returns n slots.
 func (r *readers) resume(n int) {
 	for range n {
 		<-r.slots

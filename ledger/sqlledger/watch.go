@@ -9,20 +9,20 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Transaction is what a transaction was, once it ended.
+// Transaction describes a transaction that has ended.
 type Transaction struct {
-	// Name is the method of DB that ran it, such as "Commit" or "Settle": one of a
-	// fixed set, in which nothing of the caller's appears.
+	// Name is the method of DB that ran it, such as "Commit" or "Settle": one of a fixed
+	// set, without any data of the caller.
 	Name   string
 	Engine string // "sqlite" or "postgres"
 	Write  bool
-	// Tries is how often its statements were run: 0 if its turn never came, more
-	// than 1 after it lost a race or its connection.
+	// Tries is how often its statements ran: 0 if it never started, more than 1 after it
+	// lost a race or its connection.
 	Tries int
-	// Op is the operation that it records, if it came so far.
+	// Op is the operation that it records, if it came that far.
 	Op lethe.ID
-	// Condemned are the blobs that its last try condemned. If Err is set they are
-	// what they were, unless its outcome is unknown.
+	// Condemned are the blobs that its last try condemned. If Err is set they are not
+	// condemned, unless its outcome is unknown.
 	Condemned []CondemnedBlob
 	Err       error
 }
@@ -34,14 +34,14 @@ type CondemnedBlob struct {
 	Size    int64 // bytes
 }
 
-// Watch is called before a transaction waits for its turn, in its caller's
-// goroutine, with the name that Transaction.Name has. It returns the context of the
-// transaction and a function, which is called when the transaction has ended. Both
-// return fast and may be called from any number of goroutines at once.
+// Watch is called before a transaction waits to start, in its caller's goroutine, with the
+// later Transaction.Name. It returns the transaction's context and a function, which is
+// called when the transaction has ended. Both must return fast and be safe for concurrent
+// use.
 type Watch func(ctx context.Context, name string) (context.Context, func(Transaction))
 
-// OnTransactions adds one who watches transactions. Of several, the last one added is
-// called next to the transaction. To be called before the ledger is used.
+// OnTransactions adds a watch. The last one added is innermost. Call it before the ledger is
+// used.
 func (db *DB) OnTransactions(w Watch) {
 	outer := db.watch
 	if outer == nil {
@@ -58,9 +58,8 @@ func (db *DB) OnTransactions(w Watch) {
 	}
 }
 
-// watched makes a transaction known to who watches, if anybody does. The caller
-// runs the fn that it returns, and calls ended with the outcome. A transaction
-// without a name gets its caller's.
+// watched applies the watches to a transaction. The caller runs the fn that it returns, and
+// calls ended with the outcome. A transaction without a name gets its caller's.
 func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (context.Context, func(*tx) error, func(error)) {
 	if db.watch == nil {
 		return ctx, fn, func(error) {}
@@ -73,8 +72,8 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 		t.Engine = "postgres"
 	}
 	ctx, ended := db.watch(ctx, t.Name)
-	// Whoever runs fn answers before run returns: tries and last are never written
-	// meanwhile.
+	// The goroutine that runs fn finishes before run returns, so tries and last are not
+	// written meanwhile.
 	var last *tx
 	counted := func(x *tx) error {
 		t.Tries++
@@ -90,16 +89,15 @@ func (db *DB) watched(ctx context.Context, t Transaction, fn func(*tx) error) (c
 	}
 }
 
-// callers remembers the names of methods by the program counters that lead to
-// them.
+// callers caches the names of methods by program counters.
 var callers sync.Map
 
-// between are the functions that lie between a transition and its transaction.
+// between are the functions between a transition's method and its transaction.
 var between = map[string]bool{"watched": true, "submit": true, "look": true, "write": true, "batch": true, "read": true, "walk": true}
 
-// callerName is the name of the method that called write, batch, read or walk. It
-// is taken from the program and not from the message, in which names of buckets
-// and keys stand, so that it may become a label.
+// callerName returns the name of the method that called write, batch, read or walk. It comes
+// from the program and not from the message, which contains names of buckets and keys, so
+// that it can be a metric label.
 func callerName() string {
 	var pcs [6]uintptr
 	n := runtime.Callers(2, pcs[:])
@@ -120,7 +118,8 @@ func callerName() string {
 	return name
 }
 
-// methodName is the last name of ".../ledger/sqlledger.(*DB).Commit.func1" that is no closure's.
+// methodName returns the method's name in ".../ledger/sqlledger.(*DB).Commit.func1", without
+// closures.
 func methodName(function string) string {
 	_, method, ok := strings.Cut(function[strings.LastIndexByte(function, '/')+1:], ".(*DB).")
 	if !ok {

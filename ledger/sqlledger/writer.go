@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// groupMembers and groupTime bound what shares one COMMIT, and with it how
-	// long the first of a group waits for the last.
+	// groupMembers and groupTime bound what shares one COMMIT, and so how long the first of
+	// a group waits for the last.
 	groupMembers = 256
 	groupTime    = 10 * time.Millisecond
-	// groupWait is how long a group of requests waits for more members before it
-	// begins, if the one before had at least groupCrowd: clients come side by side
-	// then, and what they share in a COMMIT costs less than the wait.
+	// groupWait is how long a group of requests waits for more members before it begins, if
+	// the previous one had at least groupCrowd. Then clients are concurrent, and a shared
+	// COMMIT saves more than the wait.
 	groupWait  = 500 * time.Microsecond
 	groupCrowd = 3
 )
@@ -27,31 +27,31 @@ const (
 // Stats counts what the ledger has written since it was opened.
 type Stats struct {
 	Members int64 // writes
-	Groups  int64 // transactions that they shared
-	Commits int64 // COMMITs, each a flush of the disk if it changed anything
-	// Full: the ledger's disk was found full, and has not enough room yet: what
-	// frees goes on, what takes room is refused.
+	Groups  int64 // transactions, each of one or more writes
+	Commits int64 // COMMITs, each with a flush of the disk if it changed anything
+	// Full is set while the ledger's disk lacks space: writes that need space are refused,
+	// others are not.
 	Full bool
 }
 
-// writer runs all writes of a ledger, one at a time, on one connection. Writes
-// that wait at the same time share a COMMIT; each is in a savepoint of its own.
+// writer runs all writes of a ledger, one at a time, on one connection. Writes that wait at
+// the same time share a COMMIT; each has its own savepoint.
 type writer struct {
 	db      *DB
-	s       *sqldb.Session // nil after it was lost
+	s       *sqldb.Session // nil after the connection was lost
 	queue   *queue
 	ended   chan struct{}
 	members atomic.Int64
 	groups  atomic.Int64
 	commits atomic.Int64
-	// commit ends a transaction; a test makes it fail.
+	// commit ends a transaction; replaceable by tests.
 	commit func(*sqldb.Session) error
-	// linger is the wait of a group; a test fills it.
+	// linger is the wait of a group; replaceable by tests.
 	linger func()
-	// groupTime is the constant; a test that is about a group gives it more.
+	// groupTime is the constant; tests of groups raise it.
 	groupTime time.Duration
 	crowd     int   // members of the last group of requests
-	lost      error // why s could not be opened again
+	lost      error // why s could not be reopened
 	log       walog
 }
 
@@ -80,7 +80,7 @@ func (f *file) run(ctx context.Context, k kind, j job) error {
 	return m.err
 }
 
-// stop ends the writer after the members that wait.
+// stop ends the writer once the waiting members have run.
 func (w *writer) stop() error {
 	w.queue.close()
 	<-w.ended
@@ -138,14 +138,14 @@ func (w *writer) ready() error {
 	s, err := w.db.session(context.Background(), w.db.writing())
 	if err != nil {
 		w.lost = err
-		return fmt.Errorf("open the ledger again: %w", err)
+		return fmt.Errorf("reopen the ledger: %w", err)
 	}
 	w.s = s
 	return nil
 }
 
-// reopen gives up a connection whose state is in doubt. A memory database would
-// go with it, so there the transaction is only rolled back.
+// reopen drops a connection in an uncertain state. With a memory database the data would be
+// lost, so it only rolls back.
 func (w *writer) reopen() {
 	if w.s.Run("ROLLBACK"); w.db.path == Memory {
 		return
@@ -154,8 +154,8 @@ func (w *writer) reopen() {
 	w.s = nil
 }
 
-// runOne runs fn in the transaction at hand, which adds what it counts to c, or if
-// that is nil, writes it. A panic becomes an error.
+// runOne runs fn in the current transaction. It adds the counters to c or, if that is nil,
+// writes them. A panic becomes an error.
 func (w *writer) runOne(m *member, c *common) (err error) {
 	t := &tx{ctx: context.Background(), now: w.db.clock.now(), db: w.db, s: w.s, random: w.db.random, writes: true, by: m.by, common: c}
 	defer func() {
@@ -176,7 +176,7 @@ func (w *writer) runOne(m *member, c *common) (err error) {
 	return err
 }
 
-// finish saves the clock now and then, and commits.
+// finish saves the clock if due, and commits.
 func (w *writer) finish() error {
 	if high := w.db.clock.now(); high.Sub(w.db.clock.saved) >= clockStep {
 		st, err := w.s.Prepared(saveClock)
