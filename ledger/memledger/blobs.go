@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// set makes a blob what next says: the row, its indexes, the counters of its
-// backend and state, and the hook, in one place. The backend stays.
+// set is the only place where a blob's row changes: with it its indexes, its counters, and
+// OnTransition. The backend stays.
 func (db *DB) set(b *blob, next ledger.Blob) {
 	from := b.State
 	db.unindex(b)
@@ -73,7 +73,7 @@ func (db *DB) unindex(b *blob) {
 	}
 }
 
-// queue is the one queue that a blob waits in; none for the unclaimed living.
+// queue returns the one queue that a blob is in; nil for an unclaimed live one.
 func (db *DB) queue(b *blob) *table[*blob] {
 	switch {
 	case b.Claim.Fence != 0:
@@ -97,7 +97,7 @@ func (db *DB) blobsOf(content lethe.ID) *table[*blob] {
 	return q
 }
 
-// intentOf is the open upload whose part a pending blob will be.
+// intentOf returns the open upload whose part a pending blob becomes.
 func (db *DB) intentOf(b *blob) *upload {
 	if b.State != lethe.Pending || b.UploadID == "" {
 		return nil
@@ -105,23 +105,23 @@ func (db *DB) intentOf(b *blob) *upload {
 	return db.uploads[b.UploadID]
 }
 
-// death says why and when a blob was condemned.
+// death is why and when a blob was condemned.
 type death struct {
 	reason lethe.Reason
 	at     lethe.Time // when its last reference went
-	bucket lethe.ID   // where that was; empty: not known
+	bucket lethe.ID   // of that reference; empty: not known
 	late   bool       // an upload under its name may still land
-	silent bool       // its writer does not know: it may be at work still
+	silent bool       // its writer may still be at work
 }
 
-// after orders what ended in one transaction.
+// after orders the ends within one transaction.
 func (d death) after(o death) bool {
 	return cmp.Or(cmp.Compare(d.at, o.at), cmp.Compare(d.reason, o.reason), cmp.Compare(d.bucket, o.bucket)) > 0
 }
 
-// condemn moves a pending or live blob to the queue. What was live waits for a
-// read grace (docs/protocol.md, rule 18) unless it is a duplicate, what is condemned behind its writer's
-// back for the late window.
+// condemn moves a pending or live blob to the queue. A live blob waits for a read grace
+// (docs/protocol.md, rule 18) unless it is a duplicate; one whose writer may be at work
+// waits for the late window.
 func (db *DB) condemn(b *blob, d death) {
 	next := b.Blob
 	next.State, next.Reason, next.DiedAt = lethe.Condemned, d.reason, d.at
@@ -141,7 +141,7 @@ func (db *DB) condemn(b *blob, d death) {
 	b.bucket = d.bucket
 }
 
-// room checks that a backend can take n more bytes.
+// room returns an error unless the backend can take n more bytes.
 func (b *backend) room(n int64) error {
 	if free, limited := b.free(); limited && n > free {
 		return fmt.Errorf("memledger: %d bytes on backend %s with %d free: %w", n, b.ID, free, lethe.ErrNoRoom)

@@ -9,16 +9,16 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// blockSums are those of a row.
+// blockSums returns the sums of a row.
 func (b *blob) blockSums() lethe.BlockSums { return lethe.BlockSums{Size: b.Block, Sums: b.sums} }
 
-// keepBlocks gives the row, which becomes next, the sums of its blocks.
+// keepBlocks stores the sums with the row, which becomes next.
 func (b *blob) keepBlocks(next *ledger.Blob, sums lethe.BlockSums) {
 	next.Block, b.sums = sums.Size, slices.Clone(sums.Sums)
 }
 
-// fewSums are the sums that go with the first of some copies that has them, if a row
-// of the other ledger could hold them.
+// fewSums returns the sums of the first copy that has them, if they fit into a row of a SQL
+// ledger.
 func (db *DB) fewSums(copies []ledger.Blob) lethe.BlockSums {
 	for _, c := range copies {
 		if b := db.byID[c.ID]; b.Block > 0 && len(b.sums) <= ledger.SumsPerRow {
@@ -28,8 +28,8 @@ func (db *DB) fewSums(copies []ledger.Blob) lethe.BlockSums {
 	return lethe.BlockSums{}
 }
 
-// BlockSums returns the sums of the blocks of a blob from one to another, both of
-// them included; none unless all of them are known.
+// BlockSums returns the sums of the blocks from..to of a blob, both included; none unless
+// all of them are known.
 func (db *DB) BlockSums(ctx context.Context, id lethe.ID, from, to int64) ([]uint32, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (db *DB) BlockSums(ctx context.Context, id lethe.ID, from, to int64) ([]uin
 	return slices.Clone(b.sums[from : to+1]), nil
 }
 
-// NoteBlocks keeps the sums of a live blob of size bytes, in the place of those that
-// are known; it reports whether it did.
+// NoteBlocks stores the sums of a live blob of size bytes, and replaces earlier ones; it
+// reports whether it did.
 func (db *DB) NoteBlocks(ctx context.Context, id lethe.ID, size int64, sums lethe.BlockSums) (bool, error) {
 	if err := db.enter(ctx); err != nil {
 		return false, err

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// CreateBucket makes a bucket: ErrBucketExists with the bucket that has the name,
+// CreateBucket creates a bucket: ErrBucketExists with the bucket that has the name,
 // ErrTooManyBuckets.
 func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket, error) {
 	if err := db.enter(ctx); err != nil {
@@ -54,7 +54,7 @@ func (db *DB) CreateBucket(ctx context.Context, b ledger.Bucket) (ledger.Bucket,
 	return b, nil
 }
 
-// owned is how many buckets an owner has.
+// owned returns how many buckets an owner has.
 func (db *DB) owned(owner string) (n int) {
 	for _, b := range db.names.rows {
 		if b.Owner == owner {
@@ -64,7 +64,7 @@ func (db *DB) owned(owner string) (n int) {
 	return n
 }
 
-// Bucket finds a bucket by name: ErrNoSuchBucket.
+// Bucket returns a bucket by name: ErrNoSuchBucket.
 func (db *DB) Bucket(ctx context.Context, name string) (ledger.Bucket, error) {
 	var out ledger.Bucket
 	err := db.inBucket(ctx, name, func(b *bucket) { out = b.Bucket })
@@ -107,8 +107,7 @@ func (db *DB) ConfigureBucket(ctx context.Context, name string, s ledger.BucketS
 	return b.Bucket, nil
 }
 
-// settings refuses settings that make no sense; durations are kept in whole
-// microseconds.
+// settings returns valid settings in whole microseconds, or an error.
 func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	if min(s.DefaultTTL, s.MaxTTL, s.Undo) < 0 || min(s.QuotaBytes, s.QuotaObjects) < 0 {
 		return s, errors.New("memledger: a bucket's times and quotas must not be negative")
@@ -119,8 +118,8 @@ func settings(s ledger.BucketSettings) (ledger.BucketSettings, error) {
 	return s, nil
 }
 
-// DeleteBucket takes a bucket's name away: ErrNoSuchBucket, ErrBucketNotEmpty
-// while it has visible objects or open uploads.
+// DeleteBucket frees the name of a bucket: ErrNoSuchBucket, ErrBucketNotEmpty while it has
+// visible objects or open uploads, ErrHeld.
 func (db *DB) DeleteBucket(ctx context.Context, name string) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (db *DB) PutDocument(ctx context.Context, d ledger.Document) error {
 	return db.documents(ctx, d, func(of map[string][]byte) { of[d.Kind] = append([]byte{}, d.Body...) })
 }
 
-// documents changes those of the bucket that is meant: ErrNoSuchBucket.
+// documents changes those of the expected bucket: ErrNoSuchBucket.
 func (db *DB) documents(ctx context.Context, d ledger.Document, change func(map[string][]byte)) error {
 	var err error
 	gone := db.inBucket(ctx, d.Bucket, func(b *bucket) {
@@ -200,7 +199,7 @@ func (db *DB) documents(ctx context.Context, d ledger.Document, change func(map[
 	return errors.Join(gone, err)
 }
 
-// meant refuses a bucket that is not the one which is meant, if one is.
+// meant returns ErrNoSuchBucket if another bucket is expected.
 func (b *bucket) meant(id lethe.ID) error {
 	if id == "" || id == b.ID {
 		return nil
@@ -208,14 +207,14 @@ func (b *bucket) meant(id lethe.ID) error {
 	return fmt.Errorf("memledger: another bucket %q: %w", b.Name, lethe.ErrNoSuchBucket)
 }
 
-// Document reads a document of a bucket, nil if there is none: ErrNoSuchBucket.
+// Document returns a document of a bucket, nil if there is none: ErrNoSuchBucket.
 func (db *DB) Document(ctx context.Context, name, kind string) ([]byte, error) {
 	var out []byte
 	err := db.inBucket(ctx, name, func(b *bucket) { out = bytes.Clone(b.documents[kind]) })
 	return out, err
 }
 
-// DeleteDocument removes a document of a bucket, if it is there: ErrNoSuchBucket.
+// DeleteDocument removes a document of a bucket, if it exists: ErrNoSuchBucket.
 func (db *DB) DeleteDocument(ctx context.Context, d ledger.Document) error {
 	return db.documents(ctx, d, func(of map[string][]byte) { delete(of, d.Kind) })
 }

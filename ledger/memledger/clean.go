@@ -12,8 +12,8 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// ClaimCondemned stamps condemned blobs of one backend that are due and
-// unclaimed, oldest first: ErrBackendMismatch.
+// ClaimCondemned claims condemned blobs of one backend that are due and unclaimed, oldest
+// first: ErrBackendMismatch.
 func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger.Claimed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Claimed{}, err
@@ -54,8 +54,8 @@ func (db *DB) ClaimCondemned(ctx context.Context, r ledger.ClaimRequest) (ledger
 	return out, nil
 }
 
-// mayClaim is how many blobs may be handed out, 0 for any number; if none may, it
-// says so in the answer.
+// mayClaim returns how many blobs may be claimed, 0 for any number. If none may, it sets
+// out.
 func (db *DB) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (limit int, may bool) {
 	if !r.Deletes.On() {
 		return r.Limit, true
@@ -74,7 +74,7 @@ func (db *DB) mayClaim(r ledger.ClaimRequest, out *ledger.Claimed) (limit int, m
 	return r.Limit, true
 }
 
-// certain leaves out what may land late while the clocks are in doubt.
+// certain leaves out blobs that may land late while a clock is in doubt.
 func (db *DB) certain(rows []*blob, backend string) []*blob {
 	if db.guard(guarded{ledger.GuardClock, backend}).Reason == "" {
 		return rows
@@ -88,13 +88,13 @@ func (db *DB) certain(rows []*blob, backend string) []*blob {
 	return out
 }
 
-// newFence draws the next fence: every claim has a higher one.
+// newFence returns a new fence, higher than all before.
 func (db *DB) newFence() int64 {
 	db.fence++
 	return db.fence
 }
 
-// claim stamps rows of a queue, which they leave.
+// claim claims rows of a queue, which they leave.
 func (db *DB) claim(rows []*blob, worker string, fence int64) []ledger.Blob {
 	out := make([]ledger.Blob, 0, len(rows))
 	for _, b := range slices.Clone(rows) {
@@ -106,7 +106,7 @@ func (db *DB) claim(rows []*blob, worker string, fence int64) []ledger.Blob {
 	return out
 }
 
-// held finds a row in the state that the fence was drawn for.
+// held returns a row in the state and with the fence of a claim.
 func (db *DB) held(id lethe.ID, s lethe.State, fence int64) *blob {
 	b := db.byID[id]
 	if b == nil || b.State != s || fence == 0 || b.Claim.Fence != fence {
@@ -115,7 +115,7 @@ func (db *DB) held(id lethe.ID, s lethe.State, fence int64) *blob {
 	return b
 }
 
-// Settle records what became of a claimed batch.
+// Settle records the results of a claimed batch.
 func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, error) {
 	out := ledger.Settled{}
 	if err := db.enter(ctx); err != nil {
@@ -124,7 +124,7 @@ func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, 
 	defer db.leave()
 	for _, item := range s.Items {
 		if (item.Result < ledger.Gone || item.Result > ledger.Waits) && db.held(item.ID, lethe.Condemned, s.Fence) != nil {
-			return out, fmt.Errorf("memledger: settle: blob %s has no result of a delete (%d)", item.ID, item.Result)
+			return out, fmt.Errorf("memledger: settle: blob %s has no valid result (%d)", item.ID, item.Result)
 		}
 	}
 	out.Now = db.now
@@ -138,11 +138,11 @@ func (db *DB) Settle(ctx context.Context, s ledger.Settlement) (ledger.Settled, 
 	return out, nil
 }
 
-// left says how a settled blob left the books.
+// left is how a settled blob was removed.
 var left = map[ledger.Result]string{ledger.Gone: receipt.Deleted, ledger.Absent: receipt.Absent}
 
-// settle records the result of one delete. Bytes that may still land are gone
-// only if the delete was issued, hence claimed, after the late window.
+// settle records the result of one delete. Bytes that may still land are gone only if the
+// delete was issued, hence claimed, after the late window.
 func (db *DB) settle(b *blob, item ledger.SettleItem, out *ledger.Settled) {
 	next := b.Blob
 	next.Claim, next.DueAt = ledger.Claim{}, item.RetryAt
@@ -173,7 +173,7 @@ func (db *DB) settle(b *blob, item ledger.SettleItem, out *ledger.Settled) {
 	db.set(b, next)
 }
 
-// RecoverClaims takes back claims that were stamped at least grace ago.
+// RecoverClaims releases claims that are at least grace old.
 func (db *DB) RecoverClaims(ctx context.Context, grace time.Duration, limit int) ([]ledger.Recovered, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func addRecovered(out []ledger.Recovered, b *blob) []ledger.Recovered {
 	return append(out, ledger.Recovered{Backend: b.Backend, State: b.State, Claims: 1})
 }
 
-// CondemnedDue reports whether a claim of condemned blobs due after a time would find one.
+// CondemnedDue reports whether a claim with After would find a condemned blob.
 func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time) (bool, error) {
 	if err := db.enter(ctx); err != nil {
 		return false, err
@@ -217,7 +217,7 @@ func (db *DB) CondemnedDue(ctx context.Context, backend string, after lethe.Time
 	return due, nil
 }
 
-// CleanBacklog counts the condemned blobs of a backend that nobody has claimed.
+// CleanBacklog counts the condemned blobs of a backend that are not claimed.
 func (db *DB) CleanBacklog(ctx context.Context, name string) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Backlog{}, err

@@ -9,20 +9,20 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// write is a commit that was checked: nothing can fail any more.
+// write is a commit that was checked: it can no longer fail.
 type write struct {
 	*ledger.Commit
 	bucket *bucket
-	old    *object    // the row under the key, past its time or not
+	old    *object    // the row under the key, expired or not
 	end    lethe.Time // TTLAt of the new object
 	key    ledger.ContentKey
 	up     []upped  // blobs to make live
-	parts  bool     // they are parts that were stored before
+	parts  bool     // they were stored as parts before
 	refer  *content // the content to reference without bytes
 }
 
-// Commit makes an object in one transaction (docs/protocol.md, rule 2); an operation that
-// is recorded already is answered with the object that it made.
+// Commit makes an object in one transaction (docs/protocol.md, rule 2). For an operation
+// recorded already it returns the object that it made.
 func (db *DB) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Committed{}, err
@@ -35,8 +35,8 @@ func (db *DB) Commit(ctx context.Context, c ledger.Commit) (ledger.Committed, er
 	return out, nil
 }
 
-// commit checks and applies a commit whose blobs carry the fence. An operation
-// that is recorded is not applied again.
+// commit checks and applies a commit whose blobs carry the fence. An operation that is
+// recorded is not applied again.
 func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
 	if c.By != (lethe.Caller{}) {
 		db.receipts.by = c.By
@@ -66,7 +66,7 @@ func (db *DB) commit(c *ledger.Commit, fence int64) (ledger.Committed, error) {
 	return db.apply(w), nil
 }
 
-// check makes sure that the object may be written.
+// check returns a write if the object may be written.
 func (db *DB) check(c *ledger.Commit) (*write, error) {
 	b, err := db.find(c.Object.Bucket)
 	if err == nil {
@@ -89,8 +89,8 @@ func (db *DB) check(c *ledger.Commit) (*write, error) {
 	return w, err
 }
 
-// replay returns a commit whose operation is recorded: with the object if it is
-// still there, else with what it was.
+// replay returns the result of a commit that is recorded already: the object if it still
+// exists, else what is known of it.
 func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
 	o := cloneObject(c.Object)
 	if b := db.named(o.Bucket); b != nil {
@@ -103,7 +103,7 @@ func (db *DB) replay(c *ledger.Commit, done *ledger.Outcome) ledger.Committed {
 	return ledger.Committed{Object: o}
 }
 
-// uploaded finds the pending rows of uploaded blobs: ErrReaped.
+// uploaded returns the pending rows of uploaded blobs: ErrReaped.
 func (db *DB) uploaded(list []ledger.Uploaded, fence int64) ([]upped, error) {
 	out := make([]upped, 0, len(list))
 	for _, u := range list {
@@ -116,8 +116,8 @@ func (db *DB) uploaded(list []ledger.Uploaded, fence int64) ([]upped, error) {
 	return out, nil
 }
 
-// arrives checks that there is room for what was uploaded and not reserved, if it
-// is to stay: ErrNoRoom.
+// arrives checks that there is room for uploaded bytes that were not reserved, if they stay:
+// ErrNoRoom.
 func (db *DB) arrives(w *write) error {
 	if len(w.up) == 0 || db.openTrusted(w.key, w.Reach) != nil {
 		return nil
@@ -130,7 +130,7 @@ func (db *DB) arrives(w *write) error {
 	return nil
 }
 
-// grows checks that a blob's backend has room for more than it reserved.
+// grows checks that a blob's backend has room beyond the blob's reservation.
 func (b *blob) grows(size int64) error {
 	if size <= b.Size {
 		return nil
@@ -138,7 +138,7 @@ func (b *blob) grows(size int64) error {
 	return b.backend.room(size - b.Size)
 }
 
-// bytesOf finds the content of a write that brings no blobs.
+// bytesOf returns the content of a write without blobs.
 func (db *DB) bytesOf(w *write) error {
 	switch {
 	case len(w.Blobs) > 0:
@@ -155,7 +155,7 @@ func (db *DB) bytesOf(w *write) error {
 	return nil
 }
 
-// source finds the content of the object to copy from.
+// source returns the content of the object to copy from.
 func (db *DB) source(w *write) error {
 	b, err := db.find(w.Source.Bucket)
 	if err != nil {
@@ -175,8 +175,8 @@ func (db *DB) source(w *write) error {
 	return nil
 }
 
-// referable refuses a content that cannot be referenced without its bytes:
-// ErrContentGone, and ErrUnverified if that is because nobody has read it lately.
+// referable returns an error if a content cannot be referenced without its bytes:
+// ErrContentGone, and ErrUnverified if reading it may change that.
 func (db *DB) referable(c *content, domain string) error {
 	switch {
 	case c.Closed || c.Domain != domain:
@@ -187,11 +187,11 @@ func (db *DB) referable(c *content, domain string) error {
 	return nil
 }
 
-// quota checks what the bucket would hold afterwards; what does not grow is not
+// quota checks the bucket's totals after the write; a write that does not grow them is not
 // refused.
 func (w *write) quota() error { return w.bucket.roomFor(w.Object.Size, w.old) }
 
-// roomFor refuses an object in place of old, if that is not nil.
+// roomFor returns ErrQuotaExceeded for an object in place of old, which may be nil.
 func (b *bucket) roomFor(size int64, old *object) error {
 	n, bytes := int64(1), size
 	if old != nil {
@@ -206,8 +206,8 @@ func (b *bucket) roomFor(size int64, old *object) error {
 	return nil
 }
 
-// apply makes the object. References are added before they are taken away, so
-// that a content written over itself stays.
+// apply makes the object. It adds references before it removes others, so that a content
+// written over itself stays.
 func (db *DB) apply(w *write) ledger.Committed {
 	out := ledger.Committed{Replaced: w.old.visible(db.now)}
 	db.supersede(w.bucket, w.Object.Key)

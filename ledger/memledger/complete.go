@@ -9,9 +9,9 @@ import (
 )
 
 // Complete makes an object of exactly the parts named and condemns the others:
-// ErrNoSuchUpload, ErrInvalidPart (also of a part that is suspect),
-// ErrInvalidPartOrder, ErrPartTooSmall, and the errors of Commit. Asked again by the
-// same operation, it returns the object as long as that lies under its key.
+// ErrNoSuchUpload, ErrInvalidPart (also for a suspect part), ErrInvalidPartOrder,
+// ErrPartTooSmall, and the errors of Commit. Repeated by the same operation, it returns the
+// object while that is under its key.
 func (db *DB) Complete(ctx context.Context, c ledger.Completion) (ledger.Committed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Committed{}, err
@@ -59,8 +59,8 @@ func (db *DB) complete(c ledger.Completion) (ledger.Committed, error) {
 	return out, nil
 }
 
-// completed returns for an upload that is gone: if this very operation completed
-// it, with the object.
+// completed returns the object for an upload that is gone, if this very operation completed
+// it; else gone.
 func (db *DB) completed(c ledger.Completion, gone error) (ledger.Committed, error) {
 	if done := db.ops[c.Op]; done == nil || done.What != "complete" {
 		return ledger.Committed{}, gone
@@ -76,7 +76,7 @@ func (db *DB) completed(c ledger.Completion, gone error) (ledger.Committed, erro
 	return ledger.Committed{Object: o.out()}, nil
 }
 
-// chosen finds the parts named, in ascending order.
+// chosen returns the parts named, in ascending order.
 func (db *DB) chosen(u *upload, c ledger.Completion) ([]*ledger.Part, error) {
 	if len(c.Parts) == 0 {
 		return nil, fmt.Errorf("no parts named: %w", lethe.ErrInvalidPart)
@@ -101,8 +101,7 @@ func (db *DB) chosen(u *upload, c ledger.Completion) ([]*ledger.Part, error) {
 	return parts, nil
 }
 
-// compose makes the commit of the parts' bytes. Parts of zero bytes are no
-// segments.
+// compose returns the commit of the parts' bytes. Parts of zero bytes are no segments.
 func (db *DB) compose(u *upload, c ledger.Completion, parts []*ledger.Part) (ledger.Commit, []upped, error) {
 	commit := c.Commit
 	commit.Op, commit.What, commit.Source = c.Op, "complete", nil

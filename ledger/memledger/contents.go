@@ -8,9 +8,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// trusted reports whether every segment of a content has a live copy that is not suspect
-// and was written or verified within the trust window, on one of the backends within
-// reach; none named is any.
+// trusted reports whether every segment of a content has a live copy that is not suspect and
+// was written or verified within the trust window, on a backend within reach; without names,
+// on any backend.
 func (db *DB) trusted(c *content, reach []string) bool {
 	since := db.opts.TrustedSince(db.now)
 	covered, segments := 0, 0
@@ -24,8 +24,8 @@ func (db *DB) trusted(c *content, reach []string) bool {
 	return covered == segments
 }
 
-// openTrusted finds the content of an identity that can be referenced without
-// bytes; nil if there is none.
+// openTrusted returns the content of an identity that can be referenced without bytes; nil
+// if there is none.
 func (db *DB) openTrusted(k ledger.ContentKey, reach []string) *content {
 	if c := db.open[k]; c != nil && db.trusted(c, reach) {
 		return c
@@ -33,7 +33,7 @@ func (db *DB) openTrusted(k ledger.ContentKey, reach []string) *content {
 	return nil
 }
 
-// unknown refuses what can be referenced in its bucket without its bytes.
+// unknown returns ErrContentKnown if the commit can reference its content without the bytes.
 func (db *DB) unknown(c ledger.Commit) error {
 	b, err := db.find(c.Object.Bucket)
 	if err != nil {
@@ -47,7 +47,7 @@ func (db *DB) unknown(c ledger.Commit) error {
 	return nil
 }
 
-// nextReplica is the number for one more copy of a content.
+// nextReplica returns the number for one more copy of a content.
 func (db *DB) nextReplica(c *content) int {
 	next := 0
 	for _, b := range db.byContent[c.ID].rows {
@@ -56,9 +56,9 @@ func (db *DB) nextReplica(c *content) int {
 	return next
 }
 
-// refer makes a content's bytes what was uploaded and adds one reference: a new
-// content of them, one more copy of a content that is not trusted, be it in the place
-// of an older one, or, for a trusted one, nothing but condemned duplicates.
+// refer adds one reference to the content of the uploaded blobs. They become a new content,
+// or one more copy of a content that is not trusted, possibly in place of an older copy; for
+// a trusted content they are condemned as duplicates.
 func (db *DB) refer(w *write) (c *content, duplicate bool) {
 	c = db.open[w.key]
 	switch {
@@ -84,8 +84,8 @@ func (db *DB) refer(w *write) (c *content, duplicate bool) {
 	return c, duplicate
 }
 
-// takeOver condemns the older copies whose place the uploaded one takes. What was
-// stored as a part long ago is no better than what is there.
+// takeOver condemns the older copies that the uploaded one replaces. A part that was stored
+// long ago is no better than an existing copy.
 func (db *DB) takeOver(c *content, replica int, w *write) {
 	r := ledger.Renewal{Live: db.liveCopies(c), Replica: replica, Reach: w.Reach, Wanted: db.opts.Replicas}
 	if w.parts {
@@ -116,7 +116,7 @@ func (b *blob) trusted(since lethe.Time) bool {
 	return max(b.CreatedAt, b.VerifiedAt) > max(since, b.backend.trustedSince)
 }
 
-// upped is an upload's end together with its row.
+// upped is the result of an upload together with its row.
 type upped struct {
 	ledger.Uploaded
 	row *blob
@@ -138,7 +138,7 @@ func (db *DB) live(c *content, up []upped, replica int) {
 	}
 }
 
-// close ends the growth of a content that has enough references.
+// close closes a content that has enough references.
 func (db *DB) close(c *content) {
 	if c != nil && !c.Closed && c.Refs >= db.opts.MaxRefs {
 		c.Closed = true
@@ -146,9 +146,9 @@ func (db *DB) close(c *content) {
 	}
 }
 
-// release takes one reference away; with the last one the content goes, and its
-// blobs are condemned in the same transaction (docs/protocol.md, rule 4). It returns what
-// was condemned.
+// release removes one reference. With the last one the content goes, and its blobs are
+// condemned in the same transaction (docs/protocol.md, rule 4). It returns the condemned
+// blobs.
 func (db *DB) release(c *content, d death) []*blob {
 	if c == nil {
 		return nil

@@ -1,13 +1,13 @@
-// Package memledger is the complete in-memory ledger: the semantics of *sqlledger.DB
-// over plain maps, for the simulation and for tests. Each method is one critical
-// section that checks everything first and then changes everything, so that it
-// applies whole or not at all; nothing that a caller can observe depends on the
-// order of a map. With the same clock and the same source of ids it gives the
-// same returns as *sqlledger.DB: ledger/ledgertest holds the two together.
+// Package memledger is the complete in-memory ledger: the semantics of *sqlledger.DB over
+// plain maps, for the simulation and for tests. Each method is one critical section that
+// checks everything first and then changes everything, so that it applies whole or not at
+// all. Nothing that a caller can observe depends on the order of a map. With the same clock
+// and the same source of ids it returns the same as *sqlledger.DB; ledger/ledgertest tests
+// both.
 //
-// Beyond the ledger's methods it offers what a checker needs: iteration over all
-// rows in order (inspect.go), Recount without cost, and a hook on every
-// transition of a blob.
+// Beyond the ledger's methods it has what a checker needs: iteration over all rows in order
+// (inspect.go), a cheap Recount, and a hook on every transition of a blob. Nothing here is
+// stored, and no program but a test uses it.
 package memledger
 
 import (
@@ -24,9 +24,9 @@ import (
 
 // DB is an in-memory ledger. It is safe for concurrent use.
 type DB struct {
-	// OnTransition, if set, is told of every change of a blob's state while it
-	// happens: from 0 is a row created, to 0 a row gone. It must not call the DB.
-	// A transition that changes no state (a claim, a heartbeat) is not told.
+	// OnTransition, if set, is called for every change of a blob's state, while it happens:
+	// from 0 for a new row, to 0 for a removed one. It must not call the DB. It is not
+	// called for changes within a state (a claim, a heartbeat).
 	OnTransition func(blob lethe.ID, from, to lethe.State)
 
 	mu     sync.Mutex
@@ -62,11 +62,11 @@ type DB struct {
 	parked    table[*parked]
 	lifts     table[*lifted]
 	guards    map[guarded]*ledger.Guard
-	solo      map[string]lethe.ID // the last run of a routine that had to be alone
+	solo      map[string]lethe.ID // the last exclusive run of each routine
 	receipts  receipts
 }
 
-// New makes an empty ledger; zero options take meta's defaults.
+// New returns an empty ledger; zero options take the defaults of ledger.Options.
 func New(o ledger.Options) *DB {
 	if o.Clock == nil {
 		o.Clock = lethe.SystemClock{}
@@ -124,8 +124,8 @@ func (db *DB) init() {
 	db.lifts.order = liftsByPlace
 }
 
-// enter begins a transaction: it takes the lock, which the caller releases, and
-// the time. It fails, without the lock, if the caller has gone.
+// enter begins a transaction: it sets the time and takes the lock, which the caller
+// releases. It fails, without the lock, if ctx has ended.
 func (db *DB) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("memledger: %w", err)
@@ -136,8 +136,8 @@ func (db *DB) enter(ctx context.Context) error {
 	return nil
 }
 
-// ClockBehind is by how much the clock lies behind the latest time that was used, 0
-// if by no more than a minute.
+// ClockBehind returns how far the clock lies behind the latest time used, 0 for up to a
+// minute.
 func (db *DB) ClockBehind() time.Duration {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -151,8 +151,8 @@ func (db *DB) behind() time.Duration {
 	return 0
 }
 
-// ClockAhead is by how much the clock was set forward since the ledger was made, 0 if by
-// no more than Options.ClockJump; the ledger's own goes on without that.
+// ClockAhead returns how far the clock was set forward since the ledger was made, 0 for up
+// to Options.ClockJump. The ledger's own clock continues without the jump.
 func (db *DB) ClockAhead() time.Duration {
 	db.jump.Held(db.opts.Clock.Now())
 	return db.jump.Ahead()
@@ -160,7 +160,7 @@ func (db *DB) ClockAhead() time.Duration {
 
 func (db *DB) newID() lethe.ID { return lethe.NewID(db.now, db.random) }
 
-// Identity returns who this ledger is.
+// Identity returns which store and which database this ledger is.
 func (db *DB) Identity(ctx context.Context) (ledger.Store, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Store{}, err

@@ -52,14 +52,14 @@ func (db *DB) letter(b *blob) ledger.DeadLetter {
 	return out
 }
 
-// chosen reports whether a dead letter meets what is asked for.
+// chosen reports whether a dead letter matches the query.
 func chosen(q ledger.DeadQuery, d ledger.DeadLetter) bool {
 	return (q.Backend == "" || d.Backend == q.Backend) && (q.Reason == "" || d.Reason == q.Reason) &&
 		(q.Bucket == "" || d.Bucket == q.Bucket) && (q.DiedBy == 0 || d.DiedAt <= q.DiedBy) &&
 		d.Size >= q.MinSize && strings.Contains(d.LastError, q.Error)
 }
 
-// Requeue condemns dead blobs again: due now, attempts at zero.
+// Requeue condemns dead blobs again: due now, with no attempts counted.
 func (db *DB) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
 	return db.leaveDead(ctx, ids, lethe.Forever, func(b *blob) {
 		next := b.Blob
@@ -68,8 +68,8 @@ func (db *DB) Requeue(ctx context.Context, ids []lethe.ID) (int, error) {
 	})
 }
 
-// WriteOff removes dead rows: the operator vouches that their bytes are gone. What may
-// still land stays.
+// WriteOff removes dead rows: the operator vouches that their bytes are gone. Rows whose
+// upload may still land stay.
 func (db *DB) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
 	return db.leaveDead(ctx, ids, 0, func(b *blob) {
 		db.lostBytes(b, receipt.WrittenOff)
@@ -77,8 +77,8 @@ func (db *DB) WriteOff(ctx context.Context, ids []lethe.ID) (int, error) {
 	})
 }
 
-// leaveDead applies leave to those of the blobs that are dead letters, and that land by
-// now, or by a later time that is given, or never.
+// leaveDead applies leave to those of the blobs that are dead letters and cannot land after
+// by, or after now if by is 0.
 func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, by lethe.Time, leave func(*blob)) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -94,8 +94,7 @@ func (db *DB) leaveDead(ctx context.Context, ids []lethe.ID, by lethe.Time, leav
 	return n, nil
 }
 
-// Totals returns the exact numbers by backend and state, those that are not
-// zero.
+// Totals returns the exact numbers by backend and state, without zeros.
 func (db *DB) Totals(ctx context.Context) ([]ledger.Total, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err

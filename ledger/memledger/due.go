@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// dueNow finds the objects that a batch may take, and one more.
+// dueNow returns the objects that a batch may take, and one more.
 func (db *DB) dueNow(b ledger.Batch) (rows []*object, limited bool) {
 	if b.Only != nil {
 		for _, n := range b.Only {
@@ -31,7 +31,7 @@ func (db *DB) dueNow(b ledger.Batch) (rows []*object, limited bool) {
 	return rows, limited
 }
 
-// version finds the object that is named, nil if another lies there or none.
+// version returns the object that is named, nil if the key has another one or none.
 func (db *DB) version(n ledger.Named) *object {
 	if o := db.under(n); o != nil && o.ID == n.ID {
 		return o
@@ -39,7 +39,7 @@ func (db *DB) version(n ledger.Named) *object {
 	return nil
 }
 
-// under finds what lies under the key that is named.
+// under returns the object under the key that is named.
 func (db *DB) under(n ledger.Named) *object {
 	i, ok := slices.BinarySearchFunc(db.buckets.rows, n.Bucket, func(b *bucket, id lethe.ID) int { return compareIDs(b.ID, id) })
 	if !ok {
@@ -48,7 +48,7 @@ func (db *DB) under(n ledger.Named) *object {
 	return db.buckets.rows[i].byKey[n.Key]
 }
 
-// trashNow finds the entries that a batch may take.
+// trashNow returns the entries that a batch may take.
 func (db *DB) trashNow(b ledger.Batch) (rows []*entry) {
 	if b.Only == nil {
 		return db.purge.between(
@@ -64,7 +64,7 @@ func (db *DB) trashNow(b ledger.Batch) (rows []*entry) {
 	return rows
 }
 
-// unclaimed finds the condemned blobs of a backend that a claim may take; any says
+// unclaimed returns the condemned blobs of a backend that a claim may take; any reports
 // whether some are due at all.
 func (db *DB) unclaimed(b *backend, r ledger.ClaimRequest) (rows []*blob, any bool) {
 	due := b.due.between(
@@ -82,8 +82,8 @@ func (db *DB) unclaimed(b *backend, r ledger.ClaimRequest) (rows []*blob, any bo
 	return rows, true
 }
 
-// silent finds the intents that a claim may take; any reports whether some are silent
-// at all.
+// silent returns the intents that a claim may take; any reports whether some are silent at
+// all.
 func (db *DB) silent(r ledger.ClaimRequest) (rows []*blob, any bool) {
 	until := db.now.Add(-r.MinAge)
 	for _, b := range db.pending.between(
@@ -111,7 +111,7 @@ func (db *DB) claimable(ids []lethe.ID, order func(a, b *blob) int, may func(*bl
 	return slices.Compact(rows)
 }
 
-// reached reports whether a row lies behind the mark.
+// reached reports whether a row comes after the mark.
 func reached(m ledger.DueMark, due lethe.Time, size int64, bucket lethe.ID, name string) bool {
 	return cmp.Or(cmp.Compare(due, m.Due), cmp.Compare(size, m.Size), compareIDs(bucket, m.Bucket), strings.Compare(name, m.Name)) > 0
 }
@@ -181,8 +181,8 @@ func (db *DB) DueTrash(ctx context.Context, q ledger.DueQuery) (out ledger.DuePa
 	return out, nil
 }
 
-// DueBlobs pages through the condemned blobs of a backend that are due, or through
-// the intents that have been silent for MinAge.
+// DueBlobs pages through the due condemned blobs of a backend, or the intents without a
+// heartbeat for MinAge.
 func (db *DB) DueBlobs(ctx context.Context, q ledger.DueQuery) (out []ledger.Blob, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (db *DB) silentIntents(q ledger.DueQuery) (out []ledger.Blob) {
 	return out
 }
 
-// ObjectsNamed reads what lies now under the keys of objects that are named.
+// ObjectsNamed returns the current rows under the keys of named objects.
 func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []ledger.Due, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (db *DB) ObjectsNamed(ctx context.Context, names []ledger.Named) (out []led
 	return out, nil
 }
 
-// indexed is when the due index has the object due, 0 if it is not in there.
+// indexed returns the object's time in the due index, 0 if it is not there.
 func (o *object) indexed() lethe.Time {
 	if o.parked {
 		return 0

@@ -19,14 +19,14 @@ type dying struct {
 // draft collects what a batch will remove.
 type draft struct {
 	rows  []dying
-	refs  map[*content]int64 // references that go
+	refs  map[*content]int64 // references that are lost
 	ends  map[*content]death // of the last of them
 	blobs int                // blobs that will be condemned
-	more  bool               // a row that is due was left
+	more  bool               // a due row was left
 }
 
-// fits adds a row to the draft, unless the batch is full: by rows, or by blobs
-// that the row's last reference would condemn. One row always fits.
+// fits adds a row to the draft, unless the batch is full: by rows, or by blobs that the
+// row's last reference would condemn. The first row always fits.
 func (db *DB) fits(d *draft, b ledger.Batch, row dying) bool {
 	if b.Limit > 0 && len(d.rows) >= b.Limit {
 		d.more = true
@@ -54,8 +54,8 @@ func (db *DB) fits(d *draft, b ledger.Batch, row dying) bool {
 	return true
 }
 
-// reclaim releases the references of a draft, whose rows were removed. A content
-// died when the last of them was due.
+// reclaim releases the references of a draft, whose rows were removed. A content died when
+// the last of them was due.
 func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
 	out.Objects = len(d.rows)
 	var g gone
@@ -66,9 +66,8 @@ func (db *DB) reclaim(d *draft, out *ledger.Reclaimed) {
 	out.Blobs, out.BlobBytes, out.Dropped = g.blobs, g.bytes, g.sorted()
 }
 
-// Expire removes up to a batch of objects that are due; what only a rule ends
-// that is not in force any more is stamped again, what is held or beyond a limit is
-// parked.
+// Expire removes up to a batch of due objects. If only a rule no longer in force ends one,
+// the rules are reapplied to it. What is held or beyond a limit is deferred.
 func (db *DB) Expire(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Reclaimed{}, err
@@ -116,12 +115,12 @@ func (db *DB) expire(b ledger.Batch, going []*object, out *ledger.Reclaimed) {
 	db.reclaim(&d, out)
 }
 
-// dying is an object that is due as a batch removes it.
+// dying returns a due object in the form in which a batch removes it.
 func (o *object) dying(now lethe.Time) dying {
 	return dying{o.content, o.Size, o.DueAt(), o.reason(now), o.BucketID}
 }
 
-// ExpireBacklog counts the objects that have a time.
+// ExpireBacklog counts the objects that have an end.
 func (db *DB) ExpireBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Backlog{}, err

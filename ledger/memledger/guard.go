@@ -43,8 +43,8 @@ func (db *DB) Backends(ctx context.Context) ([]ledger.Backend, error) {
 	return out, nil
 }
 
-// SetEpoch moves (intended, epoch) forward: ErrFenced if either would go back, the
-// epoch pass the intended one, or another be intended before that is confirmed.
+// SetEpoch advances (intended, epoch): ErrFenced if either would go back, if epoch would
+// exceed intended, or if intended would change before the previous one is confirmed.
 func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (db *DB) SetEpoch(ctx context.Context, backend string, intended, epoch int6
 	return nil
 }
 
-// AcceptEpoch gives a backend to this ledger under an epoch beyond what it intends, and
-// lets deletes go on: ErrFenced.
+// AcceptEpoch pairs a backend with this ledger under an epoch beyond the intended one, and
+// releases the hold on deletes: ErrFenced.
 func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (db *DB) AcceptEpoch(ctx context.Context, backend string, epoch int64) erro
 	return nil
 }
 
-// HoldBackend stops deletes on a backend for a person, or lets them go on with an
-// empty reason.
+// HoldBackend holds the deletes on a backend for a person, or with an empty reason releases
+// them.
 func (db *DB) HoldBackend(ctx context.Context, backend, reason string) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (b *backend) hold(s ledger.BackendHold) {
 	b.Held, b.HeldFor = s.Reason, s.For
 }
 
-// ChangeHold stops deletes on a backend, or lets them go on, unless it is not as seen:
+// ChangeHold changes the hold on the deletes of a backend, if the backend is as seen:
 // ErrFenced.
 func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.BackendHold) error {
 	if err := db.enter(ctx); err != nil {
@@ -120,7 +120,7 @@ func (db *DB) ChangeHold(ctx context.Context, seen ledger.Backend, s ledger.Back
 	return nil
 }
 
-// backend finds a backend among the few that there are.
+// backend returns a backend by name, nil if there is none.
 func (db *DB) backend(id string) *backend {
 	for _, b := range db.backends.rows {
 		if b.ID == id {

@@ -11,11 +11,11 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// parked is a row that was due and must not go.
+// parked is a due row that must not go.
 type parked struct {
 	bucket *bucket
 	key    string
-	entry  lethe.ID // of the trash; empty: the object
+	entry  lethe.ID // trash entry; empty: the object
 	due    lethe.Time
 }
 
@@ -23,7 +23,7 @@ func parkedByPlace(a, b *parked) int {
 	return cmp.Or(compareIDs(a.bucket.ID, b.bucket.ID), strings.Compare(a.key, b.key), compareIDs(a.entry, b.entry))
 }
 
-// lifted says where something was let go, and how far that was looked through.
+// lifted is a place where rows are to be released, and the progress there.
 type lifted struct {
 	bucket *bucket
 	prefix string
@@ -38,8 +38,7 @@ func holdsByPlace(a, b *ledger.Hold) int {
 	return cmp.Or(strings.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Scope, b.Scope), strings.Compare(a.Key, b.Key))
 }
 
-// AddHold sets a hold, or answers the one that is set: ErrNoSuchBucket,
-// ErrInvalidKey.
+// AddHold sets a hold, or returns the existing one: ErrNoSuchBucket, ErrInvalidKey.
 func (db *DB) AddHold(ctx context.Context, h ledger.Hold) (ledger.Hold, error) {
 	if err := db.enter(ctx); err != nil {
 		return h, err
@@ -85,7 +84,7 @@ func (h hold) in(b *bucket) ledger.Hold {
 	return h.Hold
 }
 
-// covers reports whether the hold keeps what lies under a key.
+// covers reports whether the hold covers a key.
 func (h hold) covers(key string) bool {
 	if h.Scope == ledger.HoldPrefix {
 		return strings.HasPrefix(key, h.Key)
@@ -93,7 +92,7 @@ func (h hold) covers(key string) bool {
 	return h.Key == key
 }
 
-// held says why what lies under a key may not go; nil if it may.
+// held returns ErrHeld if the key is held, else nil.
 func (b *bucket) held(key string) error {
 	for _, h := range b.holds {
 		if h.covers(key) {
@@ -103,7 +102,7 @@ func (b *bucket) held(key string) error {
 	return nil
 }
 
-// LiftHold ends a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
+// LiftHold lifts a hold: ErrNoSuchBucket, ledger.ErrNoSuchHold.
 func (db *DB) LiftHold(ctx context.Context, h ledger.Hold) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -150,7 +149,7 @@ func (db *DB) Holds(ctx context.Context, q ledger.HoldQuery) ([]ledger.Hold, err
 	return out, nil
 }
 
-// HoldsOn lists the holds that keep what lies under a key: ErrNoSuchBucket.
+// HoldsOn lists the holds that cover a key: ErrNoSuchBucket.
 func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]ledger.Hold, error) {
 	var out []ledger.Hold
 	err := db.inBucket(ctx, name, func(b *bucket) {
@@ -163,7 +162,7 @@ func (db *DB) HoldsOn(ctx context.Context, name, key string) ([]ledger.Hold, err
 	return out, err
 }
 
-// park takes a row that is due out of its index.
+// park takes a due row out of its index.
 func (db *DB) park(p *parked) {
 	db.parked.drop(p)
 	db.parked.put(p)
@@ -186,7 +185,7 @@ func (db *DB) postpone(e *entry, at lethe.Time) {
 	db.purge.put(e)
 }
 
-// parkHeld parks those of the objects that are held, and returns the others.
+// parkHeld defers the held objects, and returns the others.
 func (db *DB) parkHeld(rows []*object) (free []*object, held int) {
 	for _, o := range rows {
 		if o.bucket.held(o.Key) != nil {
@@ -199,7 +198,7 @@ func (db *DB) parkHeld(rows []*object) (free []*object, held int) {
 	return free, held
 }
 
-// parkHeldEntries is parkHeld of the trash.
+// parkHeldEntries is parkHeld for the trash.
 func (db *DB) parkHeldEntries(rows []*entry) (free []*entry, held int) {
 	for _, e := range rows {
 		if b := db.named(e.Object.Bucket); b != nil && b.held(e.Object.Key) != nil {
@@ -212,7 +211,7 @@ func (db *DB) parkHeldEntries(rows []*entry) (free []*entry, held int) {
 	return free, held
 }
 
-// Unpark returns up to limit rows to their due index, where something was let go.
+// Unpark returns up to limit rows to their due index, where a hold or a limit released them.
 func (db *DB) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Unparked{}, err
@@ -249,7 +248,7 @@ func (db *DB) Unpark(ctx context.Context, limit int) (ledger.Unparked, error) {
 	return out, nil
 }
 
-// unpark returns a row to its due index, unless it is there anew.
+// unpark returns a row to its due index, unless it is there already.
 func (db *DB) unpark(p *parked) int {
 	if p.entry == "" {
 		o := p.bucket.byKey[p.key]
@@ -268,12 +267,12 @@ func (db *DB) unpark(p *parked) int {
 	return 1
 }
 
-// parksIn reports whether something is parked in a bucket.
+// parksIn reports whether a bucket has deferred rows.
 func (db *DB) parksIn(b *bucket) bool {
 	return slices.ContainsFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
 }
 
-// forgetParked drops what is kept of a bucket that is gone.
+// forgetParked removes the deferred rows of a bucket that is gone.
 func (db *DB) forgetParked(b *bucket) {
 	db.parked.rows = slices.DeleteFunc(db.parked.rows, func(p *parked) bool { return p.bucket == b })
 	db.lifts.rows = slices.DeleteFunc(db.lifts.rows, func(l *lifted) bool { return l.bucket == b })

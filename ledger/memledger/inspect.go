@@ -9,9 +9,9 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// The accessors below are for checkers. They walk the rows themselves, in order
-// and without copies: what they yield must not be changed or kept, and the walk
-// must not call the DB, whose lock it holds.
+// The accessors below are for checkers. They yield the rows themselves, in order and without
+// copies. The rows must not be changed or kept, and the loop must not call the DB, whose
+// lock is held.
 
 // walk yields the rows of a table under the lock.
 func walk[T, R any](db *DB, rows func() []T, row func(T) R) iter.Seq[R] {
@@ -36,8 +36,8 @@ func (db *DB) EachContent() iter.Seq[*ledger.Content] {
 	return walk(db, func() []*content { return db.contents.rows }, func(c *content) *ledger.Content { return &c.Content })
 }
 
-// EachObject walks all object rows by bucket id and key, those past their time
-// included. Object.Bucket is empty: BucketID names the bucket.
+// EachObject walks all object rows by bucket id and key, including expired ones.
+// Object.Bucket is empty; use BucketID.
 func (db *DB) EachObject() iter.Seq[*ledger.Object] {
 	return walk(db, db.objectRows, func(o *object) *ledger.Object { return &o.Object })
 }
@@ -86,13 +86,13 @@ func (db *DB) EachTotal() iter.Seq[ledger.Total] {
 	}
 }
 
-// EachBucket walks the buckets by id with their counters. Name is empty if the
-// bucket was deleted and waits for its objects to be reclaimed.
+// EachBucket walks the buckets by id with their counters. Name is empty if the bucket was
+// deleted and its objects are not reclaimed yet.
 func (db *DB) EachBucket() iter.Seq[*ledger.Bucket] {
 	return walk(db, func() []*bucket { return db.buckets.rows }, func(b *bucket) *ledger.Bucket { return &b.Bucket })
 }
 
-// EachGuard walks what limits have counted, and clocks in doubt, by kind and subject.
+// EachGuard walks the counts of limits, and clocks in doubt, by kind and subject.
 func (db *DB) EachGuard() iter.Seq[*ledger.Guard] {
 	return walk(db, func() []guarded {
 		if len(db.guards) == 0 {
@@ -112,8 +112,7 @@ func (db *DB) Blob(id lethe.ID) (row ledger.Blob, ok bool) {
 	return ledger.Blob{}, false
 }
 
-// Object returns the row under a key, past its time or not; ok is false if there
-// is none.
+// Object returns the row under a key, expired or not; ok is false if there is none.
 func (db *DB) Object(bucket, key string) (row ledger.Object, ok bool) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -131,7 +130,7 @@ func (db *DB) Promotable(id lethe.ID) bool {
 	return db.promos[id] != nil
 }
 
-// Now is the time of the last transaction.
+// Now returns the time of the last transaction.
 func (db *DB) Now() lethe.Time {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Begin commits a pending row: ErrNoRoom, ErrBackendMismatch for a backend that
-// is not registered, ErrNoSuchUpload, and ErrNoSuchBucket of a promotion.
+// Begin commits a pending row: ErrNoRoom, ErrBackendMismatch for an unknown backend,
+// ErrNoSuchUpload, and ErrNoSuchBucket of a promotion.
 func (db *DB) Begin(ctx context.Context, in ledger.Intent) (ledger.Blob, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Blob{}, err
@@ -60,7 +60,7 @@ func (db *DB) intent(in ledger.Intent) (*blob, *promotion, error) {
 	return b, p, err
 }
 
-// promotion makes the promotion row of a new intent, if it has one.
+// promotion returns the promotion row of a new intent, if it has one.
 func (db *DB) promotion(b *blob, p *ledger.Promotion) (*promotion, error) {
 	if p == nil {
 		return nil, nil
@@ -97,7 +97,7 @@ func (db *DB) forgetPromotion(blob lethe.ID) {
 	}
 }
 
-// supersede drops the promotions of a key: somebody writes or removes it (docs/protocol.md,
+// supersede removes the promotions of a key that is written or removed (docs/protocol.md,
 // rule 19).
 func (db *DB) supersede(b *bucket, key string) {
 	for id, p := range db.promos {
@@ -107,7 +107,7 @@ func (db *DB) supersede(b *bucket, key string) {
 	}
 }
 
-// writing finds the pending blob of a writer at work.
+// writing returns the pending blob of a writer at work: ErrReaped.
 func (db *DB) writing(id lethe.ID) (*blob, error) {
 	b := db.byID[id]
 	if b == nil || b.State != lethe.Pending || b.Claim.Fence != 0 {
@@ -116,7 +116,7 @@ func (db *DB) writing(id lethe.ID) (*blob, error) {
 	return b, nil
 }
 
-// Beat keeps a pending row alive and grows its reservation: ErrReaped, ErrNoRoom.
+// Beat records a heartbeat of a pending row and grows its reservation: ErrReaped, ErrNoRoom.
 func (db *DB) Beat(ctx context.Context, id lethe.ID, size int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (db *DB) Abandon(ctx context.Context, id lethe.ID, late bool) error {
 	return nil
 }
 
-// Outcome looks up what an operation did.
+// Outcome returns what an operation did.
 func (db *DB) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Outcome{}, false, err
@@ -162,7 +162,7 @@ func (db *DB) Outcome(ctx context.Context, op lethe.ID) (ledger.Outcome, bool, e
 	return *o, true, nil
 }
 
-// fresh refuses an operation that is recorded already.
+// fresh returns an error if an operation is recorded already.
 func (db *DB) fresh(op lethe.ID) error {
 	if o := db.ops[op]; o != nil {
 		return fmt.Errorf("memledger: operation %s was recorded before as %s", op, o.What)
@@ -170,7 +170,7 @@ func (db *DB) fresh(op lethe.ID) error {
 	return nil
 }
 
-// record notes what an operation did.
+// record stores what an operation did.
 func (db *DB) record(op lethe.ID, what string, object lethe.ID) {
 	if op == "" {
 		return
@@ -180,8 +180,8 @@ func (db *DB) record(op lethe.ID, what string, object lethe.ID) {
 	db.opsByAt.put(o)
 }
 
-// ExtendGrace puts off the deletion of a content's condemned, unclaimed blobs to
-// at least a read grace from now.
+// ExtendGrace delays the deletion of a content's condemned, unclaimed blobs to at least a
+// read grace from now.
 func (db *DB) ExtendGrace(ctx context.Context, content lethe.ID) error {
 	if err := db.enter(ctx); err != nil {
 		return err

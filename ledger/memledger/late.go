@@ -7,8 +7,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// CondemnLate gives bytes a condemned row that were sent when that of their intent may
-// have gone already; one that is there keeps its state: ErrBackendMismatch.
+// CondemnLate gives a condemned row to bytes that were sent when their intent may already
+// have been removed. An existing row keeps its state. ErrBackendMismatch.
 func (db *DB) CondemnLate(ctx context.Context, l ledger.LateBytes) error {
 	if err := db.enter(ctx); err != nil {
 		return err

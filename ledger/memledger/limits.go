@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// guarded names a guard.
+// guarded identifies a guard.
 type guarded struct {
 	kind    ledger.GuardKind
 	subject string
@@ -29,7 +29,7 @@ func (db *DB) guard(at guarded) ledger.Guard {
 
 func (db *DB) saveGuard(g ledger.Guard) { db.guards[guarded{g.Kind, g.Subject}] = &g }
 
-// has is how much a guard's subject has, if the limit asks.
+// has returns how much a guard's subject has, if the limit needs it.
 func (db *DB) has(at guarded, l ledger.Limit) (n int64) {
 	if l.Share == 0 {
 		return 0
@@ -54,8 +54,8 @@ func (db *DB) bucketByID(id lethe.ID) *bucket {
 	return rows[0]
 }
 
-// spend counts as many of want deletions as the limit lets go, and stops the kind
-// if those are not all.
+// spend counts as many of want deletions as the limit lets go; if those are not all the
+// limit trips.
 func (db *DB) spend(at guarded, l ledger.Limit, want int64) (may int64, stopped *ledger.Guard) {
 	if !l.On() {
 		return want, nil
@@ -69,7 +69,7 @@ func (db *DB) spend(at guarded, l ledger.Limit, want int64) (may int64, stopped 
 	return may, stopped
 }
 
-// bound is the guard of an object that is due.
+// bound returns the guard of a due object.
 func (o *object) bound(now lethe.Time) guarded {
 	if o.endedBy(now) != nil {
 		return guarded{ledger.GuardRules, string(o.BucketID)}
@@ -84,8 +84,7 @@ func limitOf(l ledger.Limits, k ledger.GuardKind) ledger.Limit {
 	return l.TTL
 }
 
-// within counts what is about to expire against the limits, and parks what they
-// stop.
+// within counts what is about to expire against the limits, and defers the rest.
 func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (going []*object) {
 	want := map[guarded]int64{}
 	for _, o := range taken {
@@ -110,7 +109,7 @@ func (db *DB) within(taken []*object, l ledger.Limits, out *ledger.Reclaimed) (g
 	return going
 }
 
-// Foresee stops what is due beyond the limits before the first of it goes.
+// Foresee trips limits that would be exceeded, before the first object goes.
 func (db *DB) Foresee(ctx context.Context, l ledger.Limits) ([]ledger.Guard, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func (db *DB) Guards(ctx context.Context) ([]ledger.Guard, error) {
 	return out, nil
 }
 
-// AllowGuard ends the stop of a kind of deletion, and allows what is said.
+// AllowGuard resets a limit that has tripped, with an allowance.
 func (db *DB) AllowGuard(ctx context.Context, a ledger.Allowance) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -171,7 +170,7 @@ func (db *DB) freeGuard(g ledger.Guard) {
 	}
 }
 
-// EndStops ends the stops for limits that there are no more, and returns them as
+// EndStops resets limits that have tripped and no longer exist, and returns their guards as
 // they were.
 func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Guard, err error) {
 	if err := db.enter(ctx); err != nil {
@@ -193,7 +192,7 @@ func (db *DB) EndStops(ctx context.Context, l ledger.Limits) (ended []ledger.Gua
 	return ended, nil
 }
 
-// endGuards ends the stops whose time has passed.
+// endGuards resets limits whose time has passed.
 func (db *DB) endGuards() {
 	for _, at := range slices.SortedFunc(maps.Keys(db.guards), compareGuarded) {
 		g := *db.guards[at]
@@ -204,8 +203,8 @@ func (db *DB) endGuards() {
 	}
 }
 
-// DoubtClock notes why the clock of a backend, or the ledger's, is in doubt; it
-// answers what was noted before.
+// DoubtClock records why the clock of a backend, or the ledger's, is in doubt. It returns
+// the reason recorded before.
 func (db *DB) DoubtClock(ctx context.Context, backend, why string) (string, error) {
 	if err := db.enter(ctx); err != nil {
 		return "", err
@@ -224,7 +223,7 @@ func (db *DB) DoubtClock(ctx context.Context, backend, why string) (string, erro
 	return before, nil
 }
 
-// ClockDoubt says why a clock is in doubt.
+// ClockDoubt returns why a clock is in doubt.
 func (db *DB) ClockDoubt(ctx context.Context, backend string) (string, error) {
 	if err := db.enter(ctx); err != nil {
 		return "", err
@@ -233,7 +232,7 @@ func (db *DB) ClockDoubt(ctx context.Context, backend string) (string, error) {
 	return db.guard(guarded{ledger.GuardClock, backend}).Reason, nil
 }
 
-// LedgerTime is the ledger's time.
+// LedgerTime returns the ledger's time.
 func (db *DB) LedgerTime(ctx context.Context) (lethe.Time, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err

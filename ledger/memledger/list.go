@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// maxPage is the most that one page of a listing holds.
+// maxPage is the most entries of one page of a listing.
 const maxPage = 1000
 
 // List returns a page of a bucket's visible objects: ErrNoSuchBucket.
@@ -35,17 +35,17 @@ func (db *DB) List(ctx context.Context, q ledger.ListQuery) (ledger.ListPage, er
 	return l.page, nil
 }
 
-// listing is one page in the making.
+// listing is a page in progress.
 type listing struct {
 	q      ledger.ListQuery
 	now    lethe.Time
 	limit  int
 	page   ledger.ListPage
-	last   string // entry of the page, or hidden key, behind which the next page begins
-	within string // common prefix whose other keys are passed over
+	last   string // entry of the page, or hidden key, after which the next page begins
+	within string // common prefix whose other keys are skipped
 }
 
-// step takes a key into the page or passes over it; false if the page is full.
+// step adds a key to the page or skips it; false if the page is full.
 func (l *listing) step(o *object) bool {
 	switch common := l.common(o.Key); {
 	case common != "" && common == l.within:
@@ -67,7 +67,7 @@ func (l *listing) step(o *object) bool {
 	return true
 }
 
-// common is the common prefix that a key is listed under, or empty.
+// common returns the common prefix under which a key is listed, or "".
 func (l *listing) common(key string) string {
 	rest, found := strings.CutPrefix(key, l.q.Prefix)
 	if !found || l.q.Delimiter == "" {

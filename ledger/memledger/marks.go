@@ -15,8 +15,8 @@ func (db *DB) MarkSuspect(ctx context.Context, ids []lethe.ID, why string) (int,
 	return db.mark(ctx, ids, func(b *ledger.Blob) { b.Suspect, b.LastError = true, why })
 }
 
-// MarkSound records that live blobs were found sound by reads that began so long ago;
-// it returns how many rows it changed.
+// MarkSound records that live blobs were found sound by reads that began ago; it returns how
+// many rows it changed.
 func (db *DB) MarkSound(ctx context.Context, ids []lethe.ID, ago time.Duration) (int, error) {
 	return db.mark(ctx, ids, func(b *ledger.Blob) {
 		b.Suspect, b.LastError, b.VerifiedAt = false, "", max(b.VerifiedAt, db.now.Add(-ago))

@@ -12,7 +12,7 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// maxKey is the longest key in bytes, as S3 has it.
+// maxKey is the longest key in bytes, as in S3.
 const maxKey = 1024
 
 // maxDeletion is the most keys that one Deletion may name.
@@ -25,7 +25,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// add puts an object row under a key that is free.
+// add inserts an object row under a free key.
 func (db *DB) add(b *bucket, o *object) {
 	o.bucket, o.BucketID, o.Bucket, o.parked = b, b.ID, "", false
 	b.byKey[o.Key] = o
@@ -37,7 +37,7 @@ func (db *DB) add(b *bucket, o *object) {
 	}
 }
 
-// take removes an object row; its reference is the caller's to release.
+// take removes an object row; the caller releases its reference.
 func (db *DB) take(o *object) {
 	b := o.bucket
 	if o.DueAt() != 0 {
@@ -49,9 +49,9 @@ func (db *DB) take(o *object) {
 	b.Bytes -= o.Size
 }
 
-// discard takes an object row that a client deleted or replaced, into the trash
-// if the bucket has an undo window. An object past its time is not the client's
-// to delete: it goes for good, as if expired.
+// discard handles an object row that a client deleted or replaced: it goes to the trash if
+// the bucket has an undo window. An expired object is not the client's to delete and goes
+// for good.
 func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	db.take(o)
 	switch {
@@ -66,15 +66,14 @@ func (db *DB) discard(o *object, reason lethe.Reason, g *gone) {
 	}
 }
 
-// row is an object as it is stored.
+// row returns the object in its stored form.
 func (o *object) row() ledger.Object {
 	row := cloneObject(o.Object)
 	row.Bucket = o.bucket.Name
 	return row
 }
 
-// out is an object as callers see it: a stamp of a rule that is not in force any
-// more is none.
+// out returns the object for callers, without an end by a rule that is no longer in force.
 func (o *object) out() ledger.Object {
 	row := o.row()
 	if r := o.bucket.rules.InForce(o.RuleNumber); r != nil {
@@ -85,11 +84,11 @@ func (o *object) out() ledger.Object {
 	return row
 }
 
-// holds checks a precondition against what lies under a key, nil for nothing.
+// holds checks a precondition against the object under a key, nil for none.
 func holds(p ledger.Precondition, o *object) error {
 	switch {
 	case o == nil && (p.IfMatch != "" || p.IfID != "" || p.IfSize != nil || p.IfModified != 0):
-		return fmt.Errorf("nothing lies there: %w", lethe.ErrPreconditionFailed)
+		return fmt.Errorf("the key has no object: %w", lethe.ErrPreconditionFailed)
 	case o == nil:
 		return nil
 	case p.IfMatch != "" && !matches(p.IfMatch, o.ETag),
@@ -97,15 +96,14 @@ func holds(p ledger.Precondition, o *object) error {
 		p.IfID != "" && p.IfID != o.ID,
 		p.IfSize != nil && *p.IfSize != o.Size,
 		p.IfModified != 0 && p.IfModified/second != o.ModifiedAt/second:
-		return fmt.Errorf("version %s lies there: %w", o.ID, lethe.ErrPreconditionFailed)
+		return fmt.Errorf("the key has version %s: %w", o.ID, lethe.ErrPreconditionFailed)
 	}
 	return nil
 }
 
 const second = lethe.Time(time.Second / time.Microsecond)
 
-// matches reports whether an ETag is in a comma separated list, in which "*" stands
-// for every one.
+// matches reports whether an ETag is in a comma separated list; "*" matches every ETag.
 func matches(list, etag string) bool {
 	for m := range strings.SplitSeq(list, ",") {
 		if m = strings.TrimSpace(m); m == "*" || m == etag {
@@ -115,16 +113,14 @@ func matches(list, etag string) bool {
 	return false
 }
 
-// life is a wish for a time to live: relative to the transaction's now, or
-// absolute.
+// life is a requested time to live: relative to the transaction's now, or absolute.
 type life struct {
 	ttl time.Duration
 	at  lethe.Time
 }
 
-// ends computes when an object written now comes to its end: by the wish, or by
-// the given default, and by the bucket's longest life in any case. A wish beyond
-// that is refused with ErrInvalidTTL.
+// ends returns when an object written now ends: the wish, else the given default, at most
+// the bucket's longest life. A longer wish returns ErrInvalidTTL.
 func (b *bucket) ends(now lethe.Time, wish life, otherwise time.Duration) (lethe.Time, error) {
 	if wish.ttl < 0 || wish.at < 0 {
 		return 0, fmt.Errorf("a negative time to live: %w", lethe.ErrInvalidTTL)
@@ -150,7 +146,7 @@ func (b *bucket) ends(now lethe.Time, wish life, otherwise time.Duration) (lethe
 	return 0, nil
 }
 
-// visible finds the object that readers see under a key, nil for none.
+// visible returns the object that readers see under a key, nil for none.
 func (db *DB) visible(b *bucket, key string) *object {
 	if o := b.byKey[key]; o.visible(db.now) {
 		return o
@@ -158,7 +154,7 @@ func (db *DB) visible(b *bucket, key string) *object {
 	return nil
 }
 
-// Resolve finds an object and where its bytes lie: ErrNoSuchBucket, ErrNoSuchKey.
+// Resolve returns an object and where its bytes are: ErrNoSuchBucket, ErrNoSuchKey.
 func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Resolved{}, err
@@ -179,8 +175,8 @@ func (db *DB) Resolve(ctx context.Context, name, key string) (ledger.Resolved, e
 	return ledger.Resolved{Object: o.out(), Segments: segments, Now: db.now}, nil
 }
 
-// Delete deletes objects of one bucket: ErrNoSuchBucket. A key that is invalid,
-// whose precondition fails, or that is held, is answered in its item.
+// Delete deletes objects of one bucket: ErrNoSuchBucket. The item of a key reports an
+// invalid key, a failed precondition, or ErrHeld.
 func (db *DB) Delete(ctx context.Context, d ledger.Deletion) (ledger.Deletions, error) {
 	if len(d.Items) > maxDeletion {
 		return ledger.Deletions{}, fmt.Errorf("memledger: delete %d keys of bucket %s: at most %d at once", len(d.Items), d.Bucket, maxDeletion)

@@ -10,7 +10,7 @@ import (
 )
 
 // CondemnOrphans gives up to a batch of a walk's orphans a row, condemned:
-// ErrBackendMismatch, ErrFenced.
+// ErrBackendMismatch, ErrFenced, ErrClock.
 func (db *DB) CondemnOrphans(ctx context.Context, r ledger.OrphanRequest) (ledger.Orphans, error) {
 	out := ledger.Orphans{Last: r.After}
 	if err := db.enter(ctx); err != nil {
@@ -48,7 +48,7 @@ func (db *DB) mayCondemn(r ledger.OrphanRequest) (*backend, error) {
 	case b.Held != "":
 		return nil, fmt.Errorf("memledger: deletes on %s are held (%s): %w", r.Backend, b.Held, lethe.ErrBackendMismatch)
 	case b.Epoch != r.Epoch || b.Intended != r.Epoch:
-		return nil, fmt.Errorf("memledger: the epoch of %s moved on: %w", r.Backend, lethe.ErrFenced)
+		return nil, fmt.Errorf("memledger: the epoch of %s has changed: %w", r.Backend, lethe.ErrFenced)
 	}
 	if why := db.guard(guarded{ledger.GuardClock, r.Backend}).Reason; why != "" {
 		return nil, fmt.Errorf("memledger: %s: %w", why, lethe.ErrClock)
@@ -78,7 +78,7 @@ func (db *DB) condemnOrphan(b *backend, f *ledger.Finding, r ledger.OrphanReques
 	out.Blobs = append(out.Blobs, row.Blob)
 }
 
-// Standings returns, for those of the blobs that are live, what depends on them.
+// Standings returns what depends on each of the blobs that are live.
 func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledger.Standing, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("memledger: standings: the limit must be above zero, not %d", limit)
@@ -105,8 +105,7 @@ func (db *DB) Standings(ctx context.Context, ids []lethe.ID, limit int) ([]ledge
 	return out, nil
 }
 
-// dependants names what points to a blob: objects by bucket and key, then the
-// trash.
+// dependants names what refers to a blob: objects by bucket and key, then trash entries.
 func (db *DB) dependants(b *blob) (names []string) {
 	if b.ContentID == "" {
 		if u := db.uploads[b.UploadID]; u != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// weigh says what an open upload holds, and whether it is held.
+// weigh returns what an open upload stores, and whether it is held.
 func (db *DB) weigh(u *upload) ledger.OverdueUpload {
 	out := ledger.OverdueUpload{Upload: u.out(), Held: u.bucket.held(u.Key) != nil}
 	for _, p := range u.parts.rows {
@@ -24,7 +24,7 @@ func (db *DB) weigh(u *upload) ledger.OverdueUpload {
 	return out
 }
 
-// left says since when an open upload counts as left lying.
+// left returns since when an open upload counts as abandoned.
 func (db *DB) left(u *upload, s ledger.Stale) ledger.OverdueUpload {
 	out := db.weigh(u)
 	out.Stale, out.By = s.Of(out.Backends)
@@ -32,8 +32,7 @@ func (db *DB) left(u *upload, s ledger.Stale) ledger.OverdueUpload {
 	return out
 }
 
-// StaleUploads lists uploads that were left lying and that no hold keeps, the longest
-// untouched first.
+// StaleUploads lists abandoned uploads that no hold keeps, longest untouched first.
 func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func (db *DB) StaleUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger
 	return first(out, q.Limit), nil
 }
 
-// AbortStale aborts an upload that was left lying: ErrNoSuchUpload, ErrHeld.
+// AbortStale aborts an abandoned upload: ErrNoSuchUpload, ErrHeld.
 func (db *DB) AbortStale(ctx context.Context, id lethe.ID, s ledger.Stale) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -61,7 +60,7 @@ func (db *DB) AbortStale(ctx context.Context, id lethe.ID, s ledger.Stale) error
 	return db.abortOpen(u)
 }
 
-// abortOpen ends an upload that nobody asked to end, unless it is held: ErrHeld.
+// abortOpen ends an upload that no client asked to end, unless it is held: ErrHeld.
 func (db *DB) abortOpen(u *upload) error {
 	if err := u.bucket.held(u.Key); err != nil {
 		return fmt.Errorf("memledger: abort upload %s: %w", u.ID, err)
@@ -70,7 +69,7 @@ func (db *DB) abortOpen(u *upload) error {
 	return nil
 }
 
-// UploadBacklog counts the open uploads by whether they were left lying.
+// UploadBacklog counts the open uploads, abandoned and later.
 func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backlog, err error) {
 	if err := db.enter(ctx); err != nil {
 		return b, err
@@ -98,7 +97,7 @@ func (db *DB) UploadBacklog(ctx context.Context, s ledger.Stale) (b ledger.Backl
 	return b, nil
 }
 
-// RuledUploads lists open uploads that a bucket's rules give up now and that no hold
+// RuledUploads lists open uploads that their bucket's rules abort now and that no hold
 // keeps.
 func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger.OverdueUpload, error) {
 	if err := db.enter(ctx); err != nil {
@@ -122,8 +121,8 @@ func (db *DB) RuledUploads(ctx context.Context, q ledger.OverdueQuery) ([]ledger
 	return first(out, q.Limit), nil
 }
 
-// AbortRuled aborts an upload if a rule that is in force gives it up now:
-// ErrNoSuchUpload otherwise, ErrHeld.
+// AbortRuled aborts an upload if a rule in force aborts it now: ErrNoSuchUpload otherwise,
+// ErrHeld.
 func (db *DB) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
 	if err := db.enter(ctx); err != nil {
 		return "", err
@@ -135,7 +134,7 @@ func (db *DB) AbortRuled(ctx context.Context, id lethe.ID) (string, error) {
 	}
 	r, at := u.bucket.rules.Aborts(u.Key, u.CreatedAt)
 	if r == nil || at > db.now {
-		return "", fmt.Errorf("memledger: no rule gives upload %s up now: %w", id, lethe.ErrNoSuchUpload)
+		return "", fmt.Errorf("memledger: no rule aborts upload %s now: %w", id, lethe.ErrNoSuchUpload)
 	}
 	if err := db.abortOpen(u); err != nil {
 		return "", err

@@ -46,8 +46,7 @@ func (db *DB) BeginCopy(ctx context.Context, in ledger.CopyIntent) (ledger.Blob,
 	return b.Blob, nil
 }
 
-// admits refuses new bytes on a backend that is being drained, or beyond its
-// quota.
+// admits returns ErrNoRoom for new bytes on a backend that is draining, or beyond its quota.
 func (b *backend) admits(n int64) error {
 	if b.Draining {
 		return fmt.Errorf("memledger: backend %s is being drained: %w", b.ID, lethe.ErrNoRoom)
@@ -55,7 +54,7 @@ func (b *backend) admits(n int64) error {
 	return b.room(n)
 }
 
-// copied finds a live blob to copy.
+// copied returns a live blob to copy.
 func (db *DB) copied(id lethe.ID) (*blob, error) {
 	b := db.byID[id]
 	if b == nil || b.State != lethe.Live || b.ContentID != "" && db.contentOf(b.ContentID) == nil {
@@ -64,8 +63,8 @@ func (db *DB) copied(id lethe.ID) (*blob, error) {
 	return b, nil
 }
 
-// holdSubject demands the claim of what the blob belongs to, and begins its lease
-// anew. It is the last check of a transition.
+// holdSubject checks the claim on what the blob belongs to, and restarts its lease. It is
+// the last check of a transition.
 func (db *DB) holdSubject(b ledger.Blob, fence int64, lease time.Duration) error {
 	subject := b.ContentID
 	if subject == "" {
@@ -123,7 +122,7 @@ func (db *DB) CommitCopy(ctx context.Context, c ledger.CopyCommit) error {
 	return nil
 }
 
-// partHeld finds the part whose bytes the blob holds; nil for that of a content.
+// partHeld returns the part whose bytes the blob holds; nil for a content's blob.
 func (db *DB) partHeld(b *blob) (*ledger.Part, error) {
 	if b.UploadID == "" {
 		return nil, nil
@@ -168,8 +167,8 @@ func (db *DB) TrimCopies(ctx context.Context, r ledger.Trim) (int, error) {
 	return len(leave), nil
 }
 
-// soundBeside reports whether a copy of the blob's segment stays that is live, not
-// suspect, and was verified lately.
+// soundBeside reports whether a copy of the blob's segment stays that is live, not suspect,
+// and was verified recently.
 func (db *DB) soundBeside(b *blob, leaving []lethe.ID) bool {
 	since := db.opts.ReadSince(db.now)
 	return slices.ContainsFunc(db.byContent[b.ContentID].rows, func(x *blob) bool {
@@ -178,7 +177,7 @@ func (db *DB) soundBeside(b *blob, leaving []lethe.ID) bool {
 	})
 }
 
-// SetDraining lets a backend be emptied, or ends that: ErrBackendMismatch.
+// SetDraining begins or ends the draining of a backend: ErrBackendMismatch.
 func (db *DB) SetDraining(ctx context.Context, name string, draining bool) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -192,8 +191,7 @@ func (db *DB) SetDraining(ctx context.Context, name string, draining bool) error
 	return nil
 }
 
-// RemoveBackend forgets a backend that was drained: ErrBackendMismatch,
-// ErrBackendInUse.
+// RemoveBackend removes a drained backend: ErrBackendMismatch, ErrBackendInUse.
 func (db *DB) RemoveBackend(ctx context.Context, name string) error {
 	if err := db.enter(ctx); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (q *placements) add(m *misplaced) {
 	q.due.put(m)
 }
 
-// place has a content looked at now; whoever looks already has to look again.
+// place queues a content, due now; a worker that has claimed it must look again.
 func (db *DB) place(content lethe.ID) {
 	if m := db.places.rows[content]; m != nil {
 		m.attempts = 0
@@ -53,7 +53,7 @@ func (db *DB) place(content lethe.ID) {
 	db.places.add(&misplaced{Subject: ledger.Subject{ID: content}, due: db.now})
 }
 
-// ClaimPlacements stamps subjects that are due, the longest due first.
+// ClaimPlacements claims due subjects, longest due first.
 func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (ledger.Placements, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Placements{}, err
@@ -76,7 +76,7 @@ func (db *DB) ClaimPlacements(ctx context.Context, r ledger.PlacementClaim) (led
 	return out, nil
 }
 
-// QueuedPlacements returns what is queued, and claims nothing.
+// QueuedPlacements returns a page of the queue, and claims nothing.
 func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (list []ledger.QueuedPlacement, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (db *DB) QueuedPlacements(ctx context.Context, q ledger.PlacementQuery) (li
 	return list, nil
 }
 
-// placed says where a subject's bytes lie.
+// placed returns where a subject's bytes are.
 func (db *DB) placed(s ledger.Subject, attempts int) ledger.Placement {
 	p := ledger.Placement{Subject: s, Attempts: attempts}
 	if s.Part {
@@ -118,7 +118,7 @@ func (db *DB) placed(s ledger.Subject, attempts int) ledger.Placement {
 	return p
 }
 
-// contentOf finds a content, nil if it is gone.
+// contentOf returns a content, nil if it is gone.
 func (db *DB) contentOf(id lethe.ID) *content {
 	rows := db.contents.from(func(c *content) bool { return c.ID >= id })
 	if len(rows) == 0 || rows[0].ID != id {
@@ -140,7 +140,7 @@ func (db *DB) PlacedContents(ctx context.Context, after lethe.ID, limit int) ([]
 	return out, nil
 }
 
-// Placed returns where the bytes of subjects lie.
+// Placed returns where the bytes of subjects are.
 func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.Placement, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -153,8 +153,7 @@ func (db *DB) Placed(ctx context.Context, subjects []ledger.Subject) ([]ledger.P
 	return out, nil
 }
 
-// Misplace queues subjects to be looked at now; it returns how many were not
-// queued yet.
+// Misplace queues subjects, due now; it returns how many it added.
 func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -170,7 +169,7 @@ func (db *DB) Misplace(ctx context.Context, subjects []ledger.Subject) (int, err
 	return n, nil
 }
 
-// SettlePlacements records how looking after a claimed batch ended.
+// SettlePlacements records the results of a claimed batch.
 func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledger.PlacementResult) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -195,7 +194,7 @@ func (db *DB) SettlePlacements(ctx context.Context, fence int64, results []ledge
 	return fenced, nil
 }
 
-// KeepPlacement begins the lease of a claimed subject anew: ErrFenced.
+// KeepPlacement restarts the lease of a claimed subject: ErrFenced.
 func (db *DB) KeepPlacement(ctx context.Context, subject lethe.ID, fence int64, lease time.Duration) error {
 	if err := db.enter(ctx); err != nil {
 		return err

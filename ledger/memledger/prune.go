@@ -7,7 +7,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Prune drops old outcomes, old runs and nameless buckets, up to limit rows.
+// Prune removes old outcomes, old runs and deleted buckets, up to limit rows.
 func (db *DB) Prune(ctx context.Context, limit int) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err

@@ -11,9 +11,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// ClaimIntents stamps unclaimed pending rows whose heartbeat is at least MinAge
-// old; of one backend, if it is named, and silent
-// since After or later.
+// ClaimIntents claims unclaimed pending rows without a heartbeat for MinAge; of one backend,
+// if it is named, and silent since After or later.
 func (db *DB) ClaimIntents(ctx context.Context, r ledger.ClaimRequest) (ledger.ClaimedIntents, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.ClaimedIntents{}, err
@@ -63,7 +62,7 @@ func (db *DB) Promote(ctx context.Context, fence int64, id lethe.ID, sums lethe.
 	return out, nil
 }
 
-// reaping finds an intent that carries the fence: ErrFenced.
+// reaping returns an intent that carries the fence: ErrFenced.
 func (db *DB) reaping(id lethe.ID, fence int64) (*blob, error) {
 	if b := db.held(id, lethe.Pending, fence); b != nil {
 		return b, nil
@@ -85,7 +84,7 @@ func (db *DB) CondemnIntent(ctx context.Context, fence int64, id lethe.ID) error
 	return nil
 }
 
-// ReleaseIntent gives a claimed intent back: ErrFenced.
+// ReleaseIntent releases a claimed intent: ErrFenced.
 func (db *DB) ReleaseIntent(ctx context.Context, fence int64, id lethe.ID) error {
 	if err := db.enter(ctx); err != nil {
 		return err

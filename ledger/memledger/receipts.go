@@ -11,31 +11,31 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// receipts are what is kept of things that went.
+// receipts are the receipts of deletions.
 type receipts struct {
 	by      lethe.Caller // of the transaction
-	op      lethe.ID     // that it records
+	op      lethe.ID     // recorded by the transaction
 	taken   []receipt.Receipt
 	batches []batch
 	seals   []receipt.Seal
 	sealed  map[int64]segment
 	lastID  int64
-	all     []receipt.Receipt // sealed ones first; nil: to be put together anew
+	all     []receipt.Receipt // sealed ones first; nil: to be rebuilt
 }
 
-// batch is what one transaction took, at one time.
+// batch is the receipts of one transaction, at one time.
 type batch struct {
 	receipt.Batch
 	at lethe.Time
 }
 
-// segment is what a seal covers, as it is stored and as it is read.
+// segment is the receipts under one seal, stored and decoded.
 type segment struct {
 	pages []receipt.Page
 	list  []receipt.Receipt
 }
 
-// leave ends a transaction that may have taken something.
+// leave ends a transaction and stores its receipts.
 func (db *DB) leave() {
 	if list := db.receipts.taken; len(list) > 0 {
 		db.receipts.lastID++
@@ -46,7 +46,7 @@ func (db *DB) leave() {
 	db.mu.Unlock()
 }
 
-// lost notes that a version of an object went for good.
+// lost notes a receipt of a version that is gone.
 func (db *DB) lost(bucket string, o ledger.Object, r receipt.Receipt) {
 	if db.opts.NoReceipts {
 		return
@@ -57,7 +57,7 @@ func (db *DB) lost(bucket string, o ledger.Object, r receipt.Receipt) {
 	db.receipts.taken = append(db.receipts.taken, r)
 }
 
-// lostByAge notes an object that expire removed.
+// lostByAge notes a receipt of an expired object.
 func (db *DB) lostByAge(o *object) {
 	r := receipt.Receipt{Reason: o.reason(db.now), Due: receipt.Instant(o.DueAt())}
 	if rule := o.endedBy(db.now); rule != nil {
@@ -66,7 +66,7 @@ func (db *DB) lostByAge(o *object) {
 	db.lost(o.bucket.called(), o.Object, r)
 }
 
-// called is the bucket's name, or the one that it had.
+// called returns the bucket's name, present or former.
 func (b *bucket) called() string {
 	if b.Name == "" {
 		return b.was
@@ -74,7 +74,7 @@ func (b *bucket) called() string {
 	return b.Name
 }
 
-// lostBytes notes that a blob left the books.
+// lostBytes notes a receipt of a removed blob.
 func (db *DB) lostBytes(b *blob, how string) {
 	if db.opts.NoReceipts {
 		return
@@ -85,13 +85,13 @@ func (db *DB) lostBytes(b *blob, how string) {
 	})
 }
 
-// binned is how an entry came into the trash.
+// binned returns the receipt of how an entry came into the trash.
 func (e *entry) binned(as lethe.ID) *receipt.Trash {
 	return &receipt.Trash{At: receipt.Instant(e.DeletedAt), Reason: e.Reason, Op: e.Op, By: e.By, EndedBy: e.EndedBy, As: as}
 }
 
-// UnsealedReceipts reads up to limit receipts that are not sealed, and the batch
-// that goes beyond it.
+// UnsealedReceipts returns receipts that are not sealed: whole batches, until there are
+// limit receipts or more.
 func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Unsealed{}, err
@@ -111,8 +111,7 @@ func (db *DB) UnsealedReceipts(ctx context.Context, limit int) (ledger.Unsealed,
 	return out, nil
 }
 
-// UnsealedPage reads up to limit batches of receipts that no seal covers, from the
-// first whose id is above after.
+// UnsealedPage returns up to limit batches of unsealed receipts with ids above after.
 func (db *DB) UnsealedPage(ctx context.Context, after int64, limit int) (out []receipt.Batch, err error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (db *DB) lastSeal() receipt.Seal {
 	return receipt.Seal{}
 }
 
-// SealReceipts puts a segment at the end of the chain: ErrFenced.
+// SealReceipts appends a segment to the chain: ErrFenced.
 func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -162,7 +161,7 @@ func (db *DB) SealReceipts(ctx context.Context, s receipt.Segment) error {
 	return nil
 }
 
-// DropReceipts drops up to limit of the oldest segments that are older than keep.
+// DropReceipts removes up to limit of the oldest segments that are older than keep.
 func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -186,7 +185,7 @@ func (db *DB) DropReceipts(ctx context.Context, keep time.Duration, limit int) (
 	return n, nil
 }
 
-// Receipts returns what is kept of things that went.
+// Receipts returns the receipts under some names.
 func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Receipt, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -202,7 +201,7 @@ func (db *DB) Receipts(ctx context.Context, names ...receipt.Name) ([]receipt.Re
 	return out, nil
 }
 
-// allReceipts are all receipts, sealed ones first, for reading.
+// allReceipts returns all receipts, sealed ones first, for reading only.
 func (db *DB) allReceipts() []receipt.Receipt {
 	if db.receipts.all != nil {
 		return db.receipts.all
@@ -218,7 +217,7 @@ func (db *DB) allReceipts() []receipt.Receipt {
 	return out
 }
 
-// Seals pages through the chain.
+// Seals pages through the seals of the chain.
 func (db *DB) Seals(ctx context.Context, after int64, limit int) ([]receipt.Seal, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -242,7 +241,7 @@ func (db *DB) ReceiptHead(ctx context.Context) (receipt.Head, error) {
 	return db.lastSeal().Head(), nil
 }
 
-// ReceiptPages reads a segment; none if it was dropped.
+// ReceiptPages returns the pages of a segment; none if it was dropped.
 func (db *DB) ReceiptPages(ctx context.Context, seq int64) ([]receipt.Page, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -268,7 +267,8 @@ func (db *DB) ReceiptBacklog(ctx context.Context, s ledger.Sealing) (ledger.Back
 	return s.Backlog(n, since, db.now), nil
 }
 
-// EachReceipt returns all receipts, sealed ones first, for checkers: to be read only.
+// EachReceipt returns all receipts, sealed ones first, for checkers; the slice must not be
+// changed.
 func (db *DB) EachReceipt() []receipt.Receipt {
 	db.mu.Lock()
 	defer db.mu.Unlock()

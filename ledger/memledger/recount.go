@@ -9,9 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// Recount recomputes references, counters and the rules of the states from the
-// rows and answers every difference; there should be none. It allocates nothing
-// as long as there is none.
+// Recount recomputes references, counters and the rules of the states from the rows, and
+// returns every difference; there should be none. Without differences it allocates nothing.
 func (db *DB) Recount(ctx context.Context) ([]ledger.Discrepancy, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (r *recount) contents() {
 	}
 }
 
-// spareReasons are why a blob of a content that lives on may be condemned.
+// spareReasons are why a blob of an existing content may be condemned.
 var spareReasons = map[lethe.Reason]bool{
 	lethe.ReasonDuplicate: true, lethe.ReasonSurplus: true, lethe.ReasonRebalance: true,
 	lethe.ReasonDamaged: true, lethe.ReasonUnverified: true, lethe.ReasonUploadOrphan: true,
@@ -253,7 +252,7 @@ func (r *recount) uploads() {
 	}
 }
 
-// indexes checks that every blob waits in the queue that it belongs to.
+// indexes checks that every blob is in its queue.
 func (r *recount) indexes() {
 	queued := len(r.db.pending.rows) + len(r.db.claimed.rows) + len(r.db.dead.rows)
 	for _, b := range r.db.backends.rows {

@@ -36,7 +36,7 @@ type bucket struct {
 	uploads   table[*upload] // by key, then id
 	documents map[string][]byte
 	holds     []hold
-	was       string // the name of a deleted one
+	was       string // the name before it was deleted
 	ruled
 }
 
@@ -61,7 +61,7 @@ type content struct {
 type blob struct {
 	ledger.Blob
 	backend *backend
-	bucket  lethe.ID // of a condemned one: where its last reference was; empty: not known
+	bucket  lethe.ID // condemned: of the last reference; empty: not known
 	sums    []uint32 // of its blocks
 }
 
@@ -79,7 +79,7 @@ type upload struct {
 	intents table[*blob] // pending part intents
 }
 
-// promotion reports whether an intent may still be finished by proof.
+// promotion is the row of an intent that may still be finished by proof.
 type promotion struct {
 	commit ledger.Commit
 	bucket *bucket
@@ -133,8 +133,8 @@ func uploadsByKey(a, b *upload) int {
 	return cmp.Or(strings.Compare(a.Key, b.Key), compareIDs(a.ID, b.ID))
 }
 
-// What a caller passes in or gets out must not be shared with the rows. Empty
-// maps and lists are stored as none.
+// Values that a caller passes or gets must not be shared with the rows. Empty maps and lists
+// are stored as nil.
 
 func cloneMap[V any](m map[string]V) map[string]V {
 	if len(m) == 0 {

@@ -12,19 +12,19 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// ruled is what a bucket knows of its lifecycle rules.
+// ruled is the lifecycle rules of a bucket and their progress.
 type ruled struct {
 	rules   lifecycle.Rules
 	by      string
 	last    int64           // highest number given
-	restamp *ledger.Restamp // nil: every object carries the stamp of these rules
+	restamp *ledger.Restamp // nil: these rules are applied to every object
 }
 
 func (o *object) facts() lifecycle.Facts {
 	return lifecycle.Facts{Key: o.Key, Tags: o.Tags, Size: o.Size, Modified: o.ModifiedAt}
 }
 
-// stamp gives an object that is in no index the end that rules give it.
+// stamp sets the end that rules give an object, which must be in no index.
 func (o *object) stamp(rs lifecycle.Rules) {
 	s := rs.Stamp(o.facts())
 	o.RuleAt, o.RuleNumber, o.Rule = s.At, s.Rule, ""
@@ -48,7 +48,7 @@ func (db *DB) SetRules(ctx context.Context, c ledger.RulesChange) (ledger.Bucket
 		return ledger.BucketRules{}, fmt.Errorf("memledger: set rules of %s: %w", c.Bucket, ledger.ErrRulesConfigured)
 	}
 	if c.Seen != "" && c.Seen != b.rules.Digest() {
-		return ledger.BucketRules{}, fmt.Errorf("memledger: the rules of bucket %s are others now: %w", c.Bucket, lethe.ErrPreconditionFailed)
+		return ledger.BucketRules{}, fmt.Errorf("memledger: the rules of bucket %s have changed: %w", c.Bucket, lethe.ErrPreconditionFailed)
 	}
 	old := b.rules
 	b.rules, b.last = c.Rules.Succeed(old, b.last)
@@ -70,7 +70,7 @@ func (b *bucket) outRules() ledger.BucketRules {
 	return out
 }
 
-// Rules reads a bucket's lifecycle rules: ErrNoSuchBucket.
+// Rules returns a bucket's lifecycle rules: ErrNoSuchBucket.
 func (db *DB) Rules(ctx context.Context, bucket string) (ledger.BucketRules, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.BucketRules{}, err
@@ -83,8 +83,8 @@ func (db *DB) Rules(ctx context.Context, bucket string) (ledger.BucketRules, err
 	return b.outRules(), nil
 }
 
-// RuledBuckets lists the buckets that have rules, or stamps of rules that they
-// had, by name.
+// RuledBuckets lists by name the buckets that have rules, or whose objects still carry
+// former ones.
 func (db *DB) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -99,8 +99,7 @@ func (db *DB) RuledBuckets(ctx context.Context) ([]ledger.BucketRules, error) {
 	return out, nil
 }
 
-// Restamp gives up to limit objects of one bucket the stamps of the rules that it
-// has now.
+// Restamp reapplies the current rules to up to limit objects of one bucket.
 func (db *DB) Restamp(ctx context.Context, limit int) (ledger.Restamped, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Restamped{}, err
@@ -139,7 +138,7 @@ func (db *DB) restampBucket(b *bucket, limit int, others bool) ledger.Restamped 
 	return out
 }
 
-// restampRows stamps objects by the rules of now, and reports whether some are due.
+// restampRows reapplies the rules to objects, and reports whether some are due.
 func (db *DB) restampRows(list []*object) (due bool) {
 	for _, o := range list {
 		b := o.bucket
@@ -151,7 +150,7 @@ func (db *DB) restampRows(list []*object) (due bool) {
 	return due
 }
 
-// RestampBacklog counts the objects that may carry stamps of older rules.
+// RestampBacklog counts the objects that may carry older rules.
 func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Backlog{}, err
@@ -169,12 +168,12 @@ func (db *DB) RestampBacklog(ctx context.Context) (ledger.Backlog, error) {
 	return out, nil
 }
 
-// byRule reports whether only a rule ends the object, which is due.
+// byRule reports whether only a rule ends a due object.
 func (o *object) byRule(now lethe.Time) bool {
 	return o.RuleNumber != 0 && (o.TTLAt == 0 || o.TTLAt > now)
 }
 
-// reason is why an object that is due goes.
+// reason returns why a due object goes.
 func (o *object) reason(now lethe.Time) lethe.Reason {
 	if o.endedBy(now) != nil {
 		return lethe.ReasonLifecycle
@@ -182,8 +181,7 @@ func (o *object) reason(now lethe.Time) lethe.Reason {
 	return lethe.ReasonExpiry
 }
 
-// endedBy is the rule that ends an object that is due, nil if its time to live
-// does.
+// endedBy returns the rule that ends a due object, nil if its time to live does.
 func (o *object) endedBy(now lethe.Time) *lifecycle.Rule {
 	if !o.byRule(now) {
 		return nil
@@ -191,7 +189,7 @@ func (o *object) endedBy(now lethe.Time) *lifecycle.Rule {
 	return o.bucket.rules.InForce(o.RuleNumber)
 }
 
-// sift takes out of due rows those that only a rule ends which is not in force.
+// sift separates due rows from those due only by a rule no longer in force.
 func (db *DB) sift(rows []*object) (kept, stale []*object) {
 	for _, o := range rows {
 		if o.byRule(db.now) && o.bucket.rules.InForce(o.RuleNumber) == nil {
@@ -223,7 +221,7 @@ func endedByRules(rows []*object, now lethe.Time) (out []ledger.RuleLoss) {
 	return out
 }
 
-// EachRuled walks the buckets that have a name with their rules, for checkers.
+// EachRuled walks the buckets that have a name, with their rules, for checkers.
 func (db *DB) EachRuled(fn func(bucket lethe.ID, rules lifecycle.Rules, restamping *ledger.Restamp)) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// runsKept is how many finished runs of each routine Prune leaves.
+// runsKept is how many finished runs of each routine Prune keeps.
 const runsKept = 1000
 
-// StartRun records that a routine began a pass; the times are the ledger's.
+// StartRun records that a routine began a run; the times are the ledger's.
 func (db *DB) StartRun(ctx context.Context, r ledger.Run) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (db *DB) run(id lethe.ID) *ledger.Run {
 	return rows[0]
 }
 
-// unfinished finds a run in progress: ErrFenced.
+// unfinished returns a run in progress: ErrFenced.
 func (db *DB) unfinished(id lethe.ID) (*ledger.Run, error) {
 	if r := db.run(id); r != nil && r.FinishedAt == 0 {
 		return r, nil
@@ -45,7 +45,7 @@ func (db *DB) unfinished(id lethe.ID) (*ledger.Run, error) {
 	return nil, fmt.Errorf("memledger: run %s is not in progress: %w", id, lethe.ErrFenced)
 }
 
-// BeatRun is a heartbeat: ErrFenced if the run is finished or interrupted.
+// BeatRun records a heartbeat: ErrFenced if the run is finished or interrupted.
 func (db *DB) BeatRun(ctx context.Context, id lethe.ID, counts map[string]int64) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (db *DB) runsByStart() []*ledger.Run {
 	return slices.SortedStableFunc(slices.Values(db.runs.rows), func(a, b *ledger.Run) int { return cmp.Compare(a.StartedAt, b.StartedAt) })
 }
 
-// InterruptRuns ends the unfinished runs of a worker that is known to be gone.
+// InterruptRuns ends the unfinished runs of a worker that is gone.
 func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	if err := db.enter(ctx); err != nil {
 		return 0, err
@@ -111,8 +111,8 @@ func (db *DB) InterruptRuns(ctx context.Context, worker string) (int, error) {
 	return n, nil
 }
 
-// BeginRun starts a run that must be alone, unless another is in progress with a
-// fresh heartbeat or has succeeded since the caller looked.
+// BeginRun starts a run that must be alone, unless another one is in progress with a recent
+// heartbeat or has succeeded since Seen.
 func (db *DB) BeginRun(ctx context.Context, s ledger.Solo) (out ledger.Begun, err error) {
 	if err := db.enter(ctx); err != nil {
 		return out, err
@@ -168,8 +168,8 @@ func copyRun(r *ledger.Run) ledger.Run {
 	return out
 }
 
-// oldRuns lists the finished runs beyond the newest of each routine, but for the
-// newest successful one.
+// oldRuns returns the finished runs beyond the newest of each routine, except its newest
+// successful one.
 func (db *DB) oldRuns() []*ledger.Run {
 	kept, succeeded := map[string]int{}, map[string]bool{}
 	var old []*ledger.Run

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// table is rows in an order: an ordered index. An order must tell any two rows
-// apart, and what it compares must not change while the row is in the table.
+// table is an ordered index of rows. The order must be total, and the values compared must
+// not change while the row is in the table.
 type table[T any] struct {
 	order func(a, b T) int
 	rows  []T
@@ -29,8 +29,8 @@ func (t *table[T]) drop(row T) {
 	}
 }
 
-// from returns the rows from the first for which reached is true; reached must
-// be monotonous in the order. The slice is valid until the next change.
+// from returns the rows from the first for which reached is true. reached must be monotonic
+// in the order. The slice is valid until the next change.
 func (t *table[T]) from(reached func(T) bool) []T {
 	return t.rows[t.index(reached):]
 }
@@ -44,7 +44,7 @@ func (t *table[T]) index(reached func(T) bool) int {
 	return sort.Search(len(t.rows), func(i int) bool { return reached(t.rows[i]) })
 }
 
-// first returns the first n rows; all of them if n is not above zero.
+// first returns the first n rows; all of them if n is 0 or less.
 func first[T any](rows []T, n int) []T {
 	if n > 0 && n < len(rows) {
 		return rows[:n]

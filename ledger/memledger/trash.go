@@ -11,22 +11,21 @@ import (
 	"github.com/lethe-storage/lethe/receipt"
 )
 
-// bin moves an object that was taken from its key into the trash, with its
-// reference.
+// bin moves an object that was removed from its key into the trash, with its reference.
 func (db *DB) bin(o *object, reason lethe.Reason) {
 	e := &entry{content: o.content, TrashEntry: ledger.TrashEntry{
 		ID: db.newID(), Object: o.Object, DeletedAt: db.now, PurgeAt: db.now.Add(o.bucket.Undo), Reason: reason,
 		Op: db.receipts.op, By: db.receipts.by,
 	}}
 	if o.TTLAt != 0 {
-		e.PurgeAt = min(e.PurgeAt, o.TTLAt) // it stays no longer than the client had it live
+		e.PurgeAt = min(e.PurgeAt, o.TTLAt) // no longer than the client's own time to live
 	}
 	e.Object.Bucket, e.Object.BucketID, e.Object.RuleNumber = o.bucket.Name, "", 0
 	db.trash.put(e)
 	db.purge.put(e)
 }
 
-// unbin removes an entry of the trash; its reference is the caller's.
+// unbin removes an entry from the trash; the caller takes its reference.
 func (db *DB) unbin(e *entry) {
 	db.trash.drop(e)
 	db.purge.drop(e)
@@ -65,7 +64,7 @@ func (db *DB) Trash(ctx context.Context, q ledger.TrashQuery) ([]ledger.TrashEnt
 }
 
 // Restore puts an entry back under its key: ErrTrashNotFound, ErrNoSuchBucket,
-// ErrPreconditionFailed.
+// ErrPreconditionFailed, ErrHeld.
 func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (ledger.Object, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Object{}, err
@@ -80,7 +79,7 @@ func (db *DB) Restore(ctx context.Context, op, id lethe.ID, overwrite bool) (led
 		return ledger.Object{}, err
 	}
 	if e.content != nil && e.content.Domain != b.Domain {
-		return ledger.Object{}, fmt.Errorf("memledger: restore %s: bucket %q is not the one that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
+		return ledger.Object{}, fmt.Errorf("memledger: restore %s: bucket %q is not the bucket that the object was deleted from: %w", id, b.Name, lethe.ErrNoSuchBucket)
 	}
 	if err := db.fresh(op); err != nil {
 		return ledger.Object{}, err
@@ -136,7 +135,7 @@ func (db *DB) PurgeTrash(ctx context.Context, ids []lethe.ID) (int, error) {
 	return n, nil
 }
 
-// Purge removes up to a batch of trash entries that are due.
+// Purge removes up to a batch of due trash entries.
 func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Reclaimed{}, err
@@ -176,7 +175,7 @@ func (db *DB) Purge(ctx context.Context, b ledger.Batch) (ledger.Reclaimed, erro
 	return out, nil
 }
 
-// purgeRows removes trash entries that are due.
+// purgeRows removes due trash entries.
 func (db *DB) purgeRows(b ledger.Batch, rows []*entry, out *ledger.Reclaimed) {
 	var d draft
 	for _, e := range rows {

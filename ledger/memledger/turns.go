@@ -9,8 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// DueBuckets looks at a stretch of the buckets, and returns those that have
-// something that is due.
+// DueBuckets looks at a stretch of the buckets, and returns those that have due rows.
 func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Turns{}, err
@@ -35,7 +34,7 @@ func (db *DB) DueBuckets(ctx context.Context, q ledger.TurnQuery) (ledger.Turns,
 	return out, nil
 }
 
-// firstDue says when the first of a bucket's due work was due.
+// firstDue returns, by bucket, when its first due row was due.
 func (db *DB) firstDue(q ledger.TurnQuery) map[lethe.ID]lethe.Time {
 	due := map[lethe.ID]lethe.Time{}
 	note := func(bucket lethe.ID, at lethe.Time) {
@@ -57,26 +56,26 @@ func (db *DB) firstDue(q ledger.TurnQuery) map[lethe.ID]lethe.Time {
 	return due
 }
 
-// dueSince is the objects that are due, from an instant on.
+// dueSince returns the objects that are due, from an instant on.
 func (db *DB) dueSince(after lethe.Time) []*object {
 	return db.due.between(
 		func(o *object) bool { return o.DueAt() >= after },
 		func(o *object) bool { return o.DueAt() > db.now })
 }
 
-// dueSince is the blobs to be deleted now, from an instant on.
+// dueSince returns the blobs to be deleted now, due from an instant on.
 func (b *backend) dueSince(after, now lethe.Time) []*blob {
 	return b.due.between(
 		func(b *blob) bool { return b.DueAt >= after },
 		func(b *blob) bool { return b.DueAt > now })
 }
 
-// byTurns is some of each bucket.
+// byTurns returns due objects, some of each bucket.
 func (db *DB) byTurns(b ledger.Batch) []*object {
 	return byTurns(b.Turns, b.Limit, db.dueSince, func(o *object) lethe.ID { return o.BucketID })
 }
 
-// blobsByTurns is some of each bucket, of rows in the order of their due times.
+// blobsByTurns returns blobs, some of each bucket; rows is sorted by due time.
 func blobsByTurns(rows []*blob, turns []ledger.Turn, limit int) []*blob {
 	since := func(after lethe.Time) []*blob {
 		i, _ := slices.BinarySearchFunc(rows, after, func(b *blob, at lethe.Time) int { return cmp.Compare(b.DueAt, at) })
@@ -86,7 +85,7 @@ func blobsByTurns(rows []*blob, turns []ledger.Turn, limit int) []*blob {
 }
 
 func byTurns[T any](turns []ledger.Turn, limit int, since func(lethe.Time) []T, bucket func(T) lethe.ID) []T {
-	// What is in memory cannot fail.
+	// Reads from memory cannot fail.
 	rows, _ := ledger.TakeTurns(turns, limit, func(turn ledger.Turn, n int) ([]T, error) {
 		var own []T
 		for _, row := range since(turn.After) {
@@ -102,7 +101,7 @@ func byTurns[T any](turns []ledger.Turn, limit int, since func(lethe.Time) []T, 
 	return rows
 }
 
-// idOf is the id of the bucket of a name, empty if there is none.
+// idOf returns the id of a bucket by name, empty if there is none.
 func (db *DB) idOf(name string) lethe.ID {
 	if b, err := db.find(name); err == nil {
 		return b.ID

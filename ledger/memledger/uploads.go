@@ -41,8 +41,7 @@ func (db *DB) CreateUpload(ctx context.Context, u ledger.Upload) (ledger.Upload,
 
 func (u *upload) out() ledger.Upload { return cloneUpload(u.Upload) }
 
-// opened finds an upload by id and, if bucket is not empty, by its key:
-// ErrNoSuchUpload.
+// opened returns an upload by id and, if bucket is not empty, by its key: ErrNoSuchUpload.
 func (db *DB) opened(id lethe.ID, bucket, key string) (*upload, error) {
 	u := db.uploads[id]
 	if u == nil || u.Bucket != bucket || u.Key != key {
@@ -51,7 +50,7 @@ func (db *DB) opened(id lethe.ID, bucket, key string) (*upload, error) {
 	return u, nil
 }
 
-// Upload finds an upload: ErrNoSuchUpload, also if bucket or key differ.
+// Upload returns an upload: ErrNoSuchUpload, also if bucket or key differ.
 func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Upload{}, err
@@ -64,7 +63,7 @@ func (db *DB) Upload(ctx context.Context, bucket, key string, id lethe.ID) (ledg
 	return u.out(), nil
 }
 
-// UploadByID finds an upload: ErrNoSuchUpload.
+// UploadByID returns an upload: ErrNoSuchUpload.
 func (db *DB) UploadByID(ctx context.Context, id lethe.ID) (ledger.Upload, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Upload{}, err
@@ -99,14 +98,14 @@ func (db *DB) Uploads(ctx context.Context, q ledger.UploadQuery) ([]ledger.Uploa
 	return out, nil
 }
 
-// after reports whether an upload comes after the query's mark: the uploads of a key
-// are passed over as a whole unless one of them is named.
+// after reports whether an upload comes after the query's mark. All uploads of the mark's
+// key are skipped, unless the mark names one of them.
 func after(u *upload, q ledger.UploadQuery) bool {
 	return u.Key > q.AfterKey || u.Key == q.AfterKey && q.AfterUpload != "" && u.ID > q.AfterUpload
 }
 
-// Parts lists the parts of an upload by number but those that are suspect; none if
-// there is no such upload.
+// Parts lists the parts of an upload by number, except suspect ones; none if there is no
+// such upload.
 func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]ledger.Part, error) {
 	if err := db.enter(ctx); err != nil {
 		return nil, err
@@ -128,13 +127,13 @@ func (db *DB) Parts(ctx context.Context, id lethe.ID, after, limit int) ([]ledge
 	return out, nil
 }
 
-// whole reports whether a part's bytes were not found missing or damaged.
+// whole reports whether a part's bytes are not known to be missing or damaged.
 func (db *DB) whole(p *ledger.Part) bool {
 	b := db.byID[p.BlobID]
 	return b == nil || !b.Suspect
 }
 
-// soundPart finds a part by number, nil if there is none that is sound.
+// soundPart returns a part by number, nil if there is none that is sound.
 func (db *DB) soundPart(u *upload, number int) *ledger.Part {
 	if p := u.part(number); p != nil && db.whole(p) {
 		return p
@@ -142,7 +141,7 @@ func (db *DB) soundPart(u *upload, number int) *ledger.Part {
 	return nil
 }
 
-// part finds a part by number, nil if there is none.
+// part returns a part by number, nil if there is none.
 func (u *upload) part(number int) *ledger.Part {
 	rows := u.parts.from(func(p *ledger.Part) bool { return p.Number >= number })
 	if len(rows) == 0 || rows[0].Number != number {
@@ -151,8 +150,8 @@ func (u *upload) part(number int) *ledger.Part {
 	return rows[0]
 }
 
-// CommitPart makes an uploaded blob a part, in the place of the part that had
-// the number: ErrNoSuchUpload, ErrReaped.
+// CommitPart makes an uploaded blob a part, and replaces the part that had the number:
+// ErrNoSuchUpload, ErrReaped.
 func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part, error) {
 	if err := db.enter(ctx); err != nil {
 		return ledger.Part{}, err
@@ -178,8 +177,7 @@ func (db *DB) CommitPart(ctx context.Context, c ledger.PartCommit) (ledger.Part,
 	return clonePart(p), nil
 }
 
-// partOf checks a part's commit and finds its rows; the blob is nil for zero
-// bytes.
+// partOf checks a part's commit and returns its rows; the blob is nil for zero bytes.
 func (db *DB) partOf(c ledger.PartCommit) (*upload, *blob, error) {
 	u := db.uploads[c.Part.UploadID]
 	if u == nil {
@@ -215,8 +213,8 @@ func (db *DB) dropPart(u *upload, p *ledger.Part) {
 	u.parts.drop(p)
 }
 
-// end removes an upload; what is left of it is condemned, the intents of parts
-// that are on their way included.
+// end removes an upload. Its remaining blobs are condemned, including the intents of parts
+// in progress.
 func (db *DB) end(u *upload) {
 	for _, p := range slices.Clone(u.parts.rows) {
 		db.dropPart(u, p)

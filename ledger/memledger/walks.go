@@ -15,7 +15,7 @@ import (
 // walksKept is how many finished walks of each backend are kept.
 const walksKept = 30
 
-// walking is what is known of walks over backends.
+// walking is the walks over backends and their findings.
 type walking struct {
 	walks    []*ledger.Walk // by id
 	findings table[*ledger.Finding]
@@ -25,7 +25,7 @@ func findingsByKey(a, b *ledger.Finding) int {
 	return cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Key, b.Key))
 }
 
-// BeginWalk begins a walk over a backend, or answers the one that was cut off:
+// BeginWalk begins a walk over a backend, or returns the interrupted one:
 // ErrBackendMismatch.
 func (db *DB) BeginWalk(ctx context.Context, s ledger.WalkStart) (ledger.Walk, error) {
 	if err := db.enter(ctx); err != nil {
@@ -56,17 +56,17 @@ func copyWalk(w *ledger.Walk) ledger.Walk {
 	return out
 }
 
-// walk finds a walk that goes on: ErrFenced.
+// walk returns a walk in progress: ErrFenced.
 func (db *DB) walk(id lethe.ID) (*ledger.Walk, error) {
 	for _, w := range db.walking.walks {
 		if w.ID == id && w.FinishedAt == 0 {
 			return w, nil
 		}
 	}
-	return nil, fmt.Errorf("memledger: walk %s does not go on: %w", id, lethe.ErrFenced)
+	return nil, fmt.Errorf("memledger: walk %s is not in progress: %w", id, lethe.ErrFenced)
 }
 
-// SaveWalk moves a walk on: ErrFenced.
+// SaveWalk advances a walk: ErrFenced.
 func (db *DB) SaveWalk(ctx context.Context, s ledger.WalkStep) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (db *DB) FinishWalk(ctx context.Context, e ledger.WalkEnd) (out ledger.Walk
 	return out, nil
 }
 
-// soundAgain reports whether there is a sound copy of what was found missing or damaged.
+// soundAgain reports whether bytes found missing or damaged have a sound copy.
 func (db *DB) soundAgain(f *ledger.Finding) bool {
 	if f.Content == "" || f.Kind != ledger.FoundMissing && f.Kind != ledger.FoundSize {
 		return false
@@ -216,7 +216,7 @@ func (db *DB) soundAgain(f *ledger.Finding) bool {
 	return len(db.soundCopies(f.Content, f.Segment, "")) > 0
 }
 
-// soundCopies are the live copies of a segment that are not suspect, but for one.
+// soundCopies counts the live copies of a segment that are not suspect, except one.
 func (db *DB) soundCopies(content lethe.ID, segment int, but lethe.ID) (out []*blob) {
 	if db.byContent[content] == nil {
 		return nil
@@ -229,7 +229,7 @@ func (db *DB) soundCopies(content lethe.ID, segment int, but lethe.ID) (out []*b
 	return out
 }
 
-// pruneWalks drops the oldest finished walks over a backend.
+// pruneWalks removes the oldest finished walks over a backend.
 func (db *DB) pruneWalks(backend string) {
 	kept := 0
 	for _, w := range slices.Backward(db.walking.walks) {
@@ -242,7 +242,7 @@ func (db *DB) pruneWalks(backend string) {
 	}
 }
 
-// forgetWalks drops what is known of walks over a backend that is removed.
+// forgetWalks removes the walks and findings of a backend that is removed.
 func (db *DB) forgetWalks(backend string) {
 	db.walking.walks = slices.DeleteFunc(db.walking.walks, func(w *ledger.Walk) bool { return w.Backend == backend })
 	for _, f := range slices.Clone(db.findingsOf(backend)) {
