@@ -23,7 +23,7 @@ func blockTests() []test {
 	}
 }
 
-// hasSums checks that a blob's blocks have the sums of a body, all of them and each.
+// hasSums checks that a blob has exactly the sums of a body.
 func (w *world) hasSums(blob lethe.ID, body string) {
 	w.Helper()
 	want := blockSums(body)
@@ -39,8 +39,8 @@ func (w *world) hasSums(blob lethe.ID, body string) {
 	equal(w, "sums beyond the end", len(must(w.BlockSums(w.ctx, blob, last, last+1))(w)), 0)
 }
 
-// sumsKept: of an object, of a part and of what was completed from it. What is one
-// block has none: its CRC says as much.
+// sumsKept: sums of an object, of a part and of the object completed from it. A single block
+// has none: its CRC is enough.
 func sumsKept(w *world) {
 	w.put("a", "some body")
 	w.hasSums(w.onlyBlob("a").ID, "some body")
@@ -61,7 +61,7 @@ func sumsKept(w *world) {
 	equal(w, "of a duplicate", w.row(dup.Blobs[0].Blob).Block, 0)
 }
 
-// sumsByRange: whatever rows they lie in.
+// sumsByRange: any range of blocks, in whichever rows.
 func sumsByRange(w *world) {
 	body := strings.Repeat("0123456789", 100) + "end"
 	w.put("a", body)
@@ -80,8 +80,8 @@ func sumsByRange(w *world) {
 	equal(w, "of nothing", len(must(w.BlockSums(w.ctx, w.id(), 0, 0))(w)), 0)
 }
 
-// sumsPromoted: what was known before the bytes were sent is not lost with the writer,
-// and what was not comes with the proof, of the bytes that were promised.
+// sumsPromoted: sums known before the upload survive the writer; otherwise the proof
+// provides them.
 func sumsPromoted(w *world) {
 	known, _ := w.provable("k", "the body")
 	c, streamed := w.reference("s", "a stream"), w.id()
@@ -104,7 +104,7 @@ func sumsCopied(w *world) {
 	equal(w, "with either", w.get("k").Segments[0].Blocks, blockSums("the body"))
 }
 
-// sumsResolved: as far as a row holds them all; who reads asks for the others.
+// sumsResolved: Resolve returns the sums if one row holds them all.
 func sumsResolved(w *world) {
 	full := strings.Repeat("abc", ledger.SumsPerRow)
 	w.put("full", full)
@@ -120,13 +120,14 @@ func sumsResolved(w *world) {
 	}
 }
 
-// sumsGone: settled, or written off; what is to be deleted once more keeps them.
+// sumsGone: sums go with a settled or written-off blob; a blob to be deleted once more keeps
+// them.
 func sumsGone(w *world) {
 	w.put("a", "some body")
 	w.put("b", "other body")
 	gone, dead := w.onlyBlob("a").ID, w.onlyBlob("b").ID
 	w.remove("a", "b")
-	w.hasSums(gone, "some body") // for who reads it still
+	w.hasSums(gone, "some body") // for a reader still at work
 	w.later(readGrace)
 	claimed := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk}))(w)
 	equal(w, "claimed", len(claimed.Blobs), 2)
@@ -146,8 +147,7 @@ func sumsGone(w *world) {
 	w.sound()
 }
 
-// sumsNoted: of bytes that were written before there were any; and once more, in the
-// place of others.
+// sumsNoted: sums for bytes that had none, and replacements of earlier ones.
 func sumsNoted(w *world) {
 	body := strings.Repeat("0123456789", 100)
 	c := w.written("a", body)
@@ -170,7 +170,7 @@ func sumsNoted(w *world) {
 	})
 }
 
-// sumsRefused: by them no byte could be read.
+// sumsRefused: with these sums no byte could be read.
 func sumsRefused(w *world) {
 	w.put("k", "some body")
 	id := w.onlyBlob("k").ID
@@ -189,7 +189,7 @@ func sumsRefused(w *world) {
 	})
 }
 
-// blocks notes and reads the sums of some blob.
+// blocks stores and reads the sums of some blob.
 func (h *history) blocks() {
 	blobs, err := ask(h, "blobs", func(l Ledger) ([]ledger.Blob, error) { return l.Blobs(h.ctx, ledger.BlobQuery{Limit: 50}) })
 	if err != nil || len(blobs) == 0 {
@@ -203,7 +203,7 @@ func (h *history) blocks() {
 	ask(h, fmt.Sprintf("note the blocks of blob %s", b.ID), func(l Ledger) (bool, error) { return l.NoteBlocks(h.ctx, b.ID, b.Size, sums) })
 }
 
-// sumsOf are sums of so many bytes; one in eight is of more.
+// sumsOf returns sums for a number of bytes; one in eight is for more.
 func (h *history) sumsOf(size int64) lethe.BlockSums {
 	block := int64(1 + h.number(5))
 	sums := lethe.BlockSums{Size: block, Sums: make([]uint32, lethe.Blocks(size, block))}

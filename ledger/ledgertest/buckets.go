@@ -49,7 +49,7 @@ func bucketExists(w *world) {
 	equal(w, "answer", have, first)
 }
 
-// noBucket asks everything of a bucket that is not there.
+// noBucket runs every operation on a bucket that does not exist.
 func noBucket(w *world) {
 	key := ledger.Object{Bucket: "nobody's", Key: "k"}
 	entry := func() error { _, err := w.Commit(w.ctx, ledger.Commit{Op: w.id(), Object: key}); return err }
@@ -136,8 +136,7 @@ func documents(w *world) {
 	equal(w, "cors", string(must(w.Document(w.ctx, bucketName, "cors"))(w)), "two")
 }
 
-// documentsOfAnother: what is meant for a bucket does not come to another that has got
-// its name.
+// documentsOfAnother: a document for one bucket does not reach another with the same name.
 func documentsOfAnother(w *world) {
 	meant := must(w.Bucket(w.ctx, bucketName))(w).ID
 	w.ok(w.PutDocument(w.ctx, ledger.Document{Bucket: bucketName, Into: meant, Kind: "acl", Body: []byte("first")}))
@@ -170,8 +169,8 @@ func deleteBucketInUse(w *world) {
 	w.ok(w.DeleteBucket(w.ctx, bucketName))
 }
 
-// madeWithDocuments: what is said of a bucket when it is made holds for it at once,
-// and for none that has the name already.
+// madeWithDocuments: documents given at creation are there from the start, and do not reach
+// a bucket that has the name already.
 func madeWithDocuments(w *world) {
 	made := ledger.Bucket{Name: "made", Owner: "me", Documents: map[string][]byte{"acl": []byte("mine"), "tags": {}}}
 	b := must(w.CreateBucket(w.ctx, made))(w)
@@ -193,8 +192,8 @@ func madeWithDocuments(w *world) {
 	}
 }
 
-// intoRemadeBucket: a commit that names the bucket it means does not take another one
-// of that name for it.
+// intoRemadeBucket: a commit that names its bucket does not reach another one with the same
+// name.
 func intoRemadeBucket(w *world) {
 	c := w.written("k", "body")
 	c.Into = must(w.Bucket(w.ctx, bucketName))(w).ID
@@ -207,8 +206,8 @@ func intoRemadeBucket(w *world) {
 	w.get("k")
 }
 
-// deleteBucketWithDue: objects that nobody sees do not keep a bucket, and are
-// reclaimed although its name is gone, or another's.
+// deleteBucketWithDue: expired objects do not keep a bucket, and are reclaimed after its
+// name is gone or reused.
 func deleteBucketWithDue(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	id := w.onlyBlob("k").ID
@@ -280,8 +279,8 @@ func bucketTotals(w *world) {
 	check(0, 0)
 }
 
-// bucketsOfOwner: nobody gets more buckets than they may have, neither one after the
-// other nor at once; what others have does not count, nor what is deleted.
+// bucketsOfOwner: an owner cannot exceed the most buckets, in sequence or concurrently.
+// Buckets of others and deleted buckets do not count.
 func bucketsOfOwner(w *world) {
 	ask := func(name, owner string, most int) error {
 		return refused(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner, Most: most}))

@@ -30,7 +30,7 @@ func cleanTests() []test {
 	}
 }
 
-// corpses are abandoned blobs, due a second apart from now on.
+// corpses returns abandoned blobs, due a second apart from now on.
 func (w *world) corpses(n int) []lethe.ID {
 	w.Helper()
 	var ids []lethe.ID
@@ -160,7 +160,7 @@ func settleWaits(w *world) {
 	equal(w, "error", w.row(id).LastError, "down")
 }
 
-// settleFenced: who lost the claim, or never had it, changes nothing.
+// settleFenced: a worker that lost the claim, or never had it, changes nothing.
 func settleFenced(w *world) {
 	w.corpses(1)
 	w.put("k", "live")
@@ -195,8 +195,8 @@ func settleNothing(w *world) {
 	equal(w, "nothing", plain(must(w.Settle(w.ctx, ledger.Settlement{Fence: c.Fence}))(w)), plain(ledger.Settled{Now: w.now()}))
 }
 
-// settleLate: an upload may land after a delete that was issued before the late
-// window ended, however late that delete is settled (docs/protocol.md, rule 9).
+// settleLate: an upload may land after a delete that was issued within the late window,
+// whenever that delete is settled (docs/protocol.md, rule 9).
 func settleLate(w *world) {
 	id := w.begin("body")
 	w.ok(w.Abandon(w.ctx, id, true))
@@ -256,7 +256,7 @@ func cleanBacklog(w *world) {
 	equal(w, "backlog", must(w.CleanBacklog(w.ctx, disk))(w), ledger.Backlog{NextDue: later, Scheduled: 1})
 }
 
-// letters are dead letters.
+// letters returns dead letters.
 func (w *world) letters(n int) []lethe.ID {
 	w.Helper()
 	ids := w.corpses(n)
@@ -299,8 +299,8 @@ func writeOff(w *world) {
 	w.totals(0, 1, 1, 1)
 }
 
-// writeOffLate: nobody can vouch that bytes are gone whose upload may still land, so
-// the row stays until then; what does not land any more goes meanwhile.
+// writeOffLate: the row of an upload that may still land stays; others can be written off
+// meanwhile.
 func writeOffLate(w *world) {
 	other := w.letters(1)[0]
 	id := w.begin("late")

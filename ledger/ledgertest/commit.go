@@ -121,7 +121,7 @@ func overwriteSame(w *world) {
 	w.in(id, lethe.Condemned)
 }
 
-// overwriteExpired: what nobody sees is not replaced, it expires.
+// overwriteExpired: an expired object is not replaced, it expires.
 func overwriteExpired(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
 	w.putTTL("k", "old", time.Minute)
@@ -166,7 +166,7 @@ func commitReaped(w *world) {
 	}
 }
 
-// commitAgain: an operation is applied once, and returns the object.
+// commitAgain: an operation is applied once, and its repetition returns the object.
 func commitAgain(w *world) {
 	c := w.written("k", "body")
 	first := w.commit(c).Object
@@ -182,8 +182,8 @@ func commitAgain(w *world) {
 	})
 }
 
-// commitLate: an upload that may still land keeps the row of its blob, through
-// life and death, until a delete after the late window.
+// commitLate: an upload that may still land keeps its blob's row until a delete after the
+// late window.
 func commitLate(w *world) {
 	c := w.written("k", "body")
 	c.Blobs[0].Late = true
@@ -215,8 +215,8 @@ func quotaObjects(w *world) {
 	w.put("b", "other")
 }
 
-// quotaBytes counts logical bytes: what is shared counts each time. What makes
-// the bucket smaller is not refused.
+// quotaBytes counts logical bytes: shared bytes count each time. A write that shrinks the
+// bucket is not refused.
 func quotaBytes(w *world) {
 	w.configure(ledger.BucketSettings{QuotaBytes: 10})
 	w.put("a", "12345")

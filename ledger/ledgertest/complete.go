@@ -25,7 +25,7 @@ func completeTests() []test {
 	}
 }
 
-// completion names parts.
+// completion returns a completion of parts.
 func (w *world) completion(u ledger.Upload, etag string, parts ...ledger.Part) ledger.Completion {
 	c := ledger.Completion{Op: w.id(), UploadID: u.ID, Bucket: u.Bucket, Key: u.Key, Commit: ledger.Commit{Object: ledger.Object{ETag: etag}}}
 	for _, p := range parts {
@@ -120,8 +120,8 @@ func completeWrong(w *world) {
 	w.finish(u, "whole", a, b)
 }
 
-// completeSuspect: a part whose bytes were found missing or damaged counts as not
-// stored, until it was sent again or found sound.
+// completeSuspect: a part found missing or damaged counts as not stored, until it is sent
+// again or found sound.
 func completeSuspect(w *world) {
 	u := w.open("k")
 	a, b := w.part(u, 1, "a"), w.part(u, 2, "b")
@@ -172,7 +172,7 @@ func completeRefused(w *world) {
 	must(w.Complete(w.ctx, c))(w)
 }
 
-// completeDuplicate: the same bytes in the same parts are known; in other parts
+// completeDuplicate: the same bytes in the same parts are a known content; in other parts
 // they are another content.
 func completeDuplicate(w *world) {
 	first := w.completeOnto("k").Object
@@ -232,8 +232,7 @@ func completeWishes(w *world) {
 	equal(w, "attributes", plain(w.get("k").Object.Attrs), plain(c.Commit.Object.Attrs))
 }
 
-// completePending: a part that is still on its way when the upload is completed
-// is nobody's any more.
+// completePending: a part still in progress when its upload is completed is condemned.
 func completePending(w *world) {
 	u := w.open("k")
 	a := w.part(u, 1, "a")

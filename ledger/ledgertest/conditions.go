@@ -19,10 +19,10 @@ func conditionTests() []test {
 type condition struct {
 	p     ledger.Precondition
 	taken bool // it holds for the object
-	free  bool // it holds where nothing lies
+	free  bool // it holds without an object
 }
 
-// conditions are about an object.
+// conditions returns conditions on an object.
 func conditions(o ledger.Object) []condition {
 	size, other := o.Size, o.Size+1
 	sec := lethe.Time(time.Second / time.Microsecond)
@@ -46,7 +46,7 @@ func conditions(o ledger.Object) []condition {
 	}
 }
 
-// free tries a condition on a key under which readers see nothing.
+// free tries a condition on a key without a visible object.
 func (w *world) free(key string, c condition) {
 	w.Helper()
 	for _, what := range []string{"delete", "commit"} {
@@ -96,7 +96,7 @@ func conditionsFree(w *world) {
 	}
 }
 
-// conditionsExpired: what is past its time is not there.
+// conditionsExpired: an expired object counts as absent.
 func conditionsExpired(w *world) {
 	for i, c := range conditions(w.put("else", "body")) {
 		key := fmt.Sprint("k", i)

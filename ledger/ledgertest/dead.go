@@ -26,9 +26,8 @@ func lettersByID(ctx context.Context, l Ledger, ids []lethe.ID) ([]ledger.DeadLe
 	return list, err
 }
 
-// chosenLetters: each filter takes what it names, all of them at once what meets
-// all, and a letter knows the bucket of its last reference for as long as that has
-// its name.
+// chosenLetters: each filter selects what it describes, and all together select what matches
+// all. A letter has the bucket of its last reference while that has its name.
 func chosenLetters(w *world) {
 	other := w.bucket("another", ledger.BucketSettings{})
 	w.put("small", "body")
@@ -79,7 +78,7 @@ func chosenLetters(w *world) {
 	}
 }
 
-// gaveUp makes dead letters of all that is condemned.
+// gaveUp makes dead letters of all condemned blobs.
 func (w *world) gaveUp(text string) {
 	w.Helper()
 	w.later(time.Hour)

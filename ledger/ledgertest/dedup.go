@@ -31,8 +31,8 @@ func dedupTests() []test {
 	}
 }
 
-// crcKept: what reads are checked by stays with the bytes: of an object, of a part
-// and of what was completed from it.
+// crcKept: the CRC stays with the bytes of an object, of a part and of the object completed
+// from it.
 func crcKept(w *world) {
 	w.put("a", "body")
 	equal(w, "CRC", w.onlyBlob("a").CRC32C, crc("body"))
@@ -116,8 +116,8 @@ func suspectContent(w *world) {
 	w.commit(c)
 }
 
-// outOfReach: what lies on a backend that the writer cannot read is not
-// referenced without bytes, and with them it gets one more copy.
+// outOfReach: content on a backend that the writer cannot read is not referenced without
+// bytes. An upload adds one more copy.
 func outOfReach(w *world) {
 	a := w.put("a", "body")
 	old := w.onlyBlob("a").ID
@@ -140,8 +140,8 @@ func outOfReach(w *world) {
 	w.commit(copied)
 }
 
-// known: what is to be begun for unknown bytes only is refused where a commit
-// without bytes would do, whatever room there is, and then nothing is begun.
+// known: an intent for unknown bytes is refused where a commit without bytes would succeed,
+// whatever room there is, and nothing is begun.
 func known(w *world) {
 	must(w.CreateBucket(w.ctx, ledger.Bucket{Name: "theirs", Owner: "them"}))(w)
 	c := w.reference("k", "body").Content
@@ -184,8 +184,8 @@ func known(w *world) {
 	is(bucketName, c, false)
 }
 
-// replicaJoins: bytes that are known but suspect are uploaded, and become one
-// more copy (docs/protocol.md, rule 20).
+// replicaJoins: an upload of known but suspect bytes becomes one more copy
+// (docs/protocol.md, rule 20).
 func replicaJoins(w *world) {
 	a := w.put("a", "body")
 	old := w.onlyBlob("a").ID
@@ -231,8 +231,8 @@ func closedRefused(w *world) {
 	}
 }
 
-// staysClosed: a sibling may be open already. Writing the same bytes again does
-// not count twice.
+// staysClosed: another content of the key may be open already. Writing the same bytes again
+// does not count twice.
 func staysClosed(w *world) {
 	a := w.put("a", "body")
 	w.put("a", "body")
@@ -253,7 +253,7 @@ func closedAtOnce(w *world) {
 	w.totals(0, 2, 1, 0)
 }
 
-// from is a commit that copies an object.
+// from returns a commit that copies an object.
 func (w *world) from(o ledger.Object, key string) ledger.Commit {
 	return ledger.Commit{
 		Op: w.id(), What: "copy",

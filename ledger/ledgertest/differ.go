@@ -15,15 +15,14 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// Differ makes two ledgers live through the same random history of so many
-// steps, with the same clock and the same ids, and compares every answer, the
-// kind of every error, and in the end all that can be observed. After every step
-// it recounts both. How many histories, -rapid.checks says; a failure is shrunk
-// to its shortest history.
+// Differ runs the same random history of so many steps on two ledgers, with the same clock
+// and ids. It compares every result, the kind of every error, and at the end everything
+// observable. It recounts both after every step. -rapid.checks sets the number of histories;
+// a failure is shrunk to its shortest history.
 func Differ(t *testing.T, steps int, one, other Open) { differ(t, steps, 0, one, other) }
 
-// DifferApart is Differ with no two steps at the same instant and batches of any
-// size, for ledgers that choose freely among rows that are due at the same time, as PostgreSQL does.
+// DifferApart is Differ with no two steps at the same instant and unlimited batches, for
+// ledgers such as PostgreSQL that may choose among rows due at the same time.
 func DifferApart(t *testing.T, steps int, one, other Open) {
 	differ(t, steps, time.Microsecond, one, other)
 }
@@ -46,8 +45,8 @@ type side struct {
 	ids *IDs
 }
 
-// history is a random history in progress. What it remembers of earlier answers
-// is what later steps draw from, stale names included.
+// history is a random history in progress. Later steps draw from the results that it
+// remembers, including stale names.
 type history struct {
 	*rapid.T
 	ctx   context.Context
@@ -55,13 +54,13 @@ type history struct {
 	ids   *IDs
 	pair  [2]side
 	step  int
-	apart time.Duration // of two steps, at least
+	apart time.Duration // least time between two steps
 	dice  *rand.Rand    // of the step
 	trace []string
-	// questions counts what was asked of the ledgers.
+	// questions counts the calls of the ledgers.
 	questions uint64
 
-	uploaded []ledger.Uploaded // intents that were begun, with what was uploaded
+	uploaded []ledger.Uploaded // intents begun, with their uploads
 	versions []ledger.Object
 	uploads  []ledger.Upload
 	parts    []ledger.Part
@@ -118,9 +117,8 @@ func (h *history) advance() {
 	h.ids.Seed(uint64(h.step) + 1_000_000)
 }
 
-// ask puts the same question to both ledgers and compares the answers. The
-// ledgers' source of ids begins anew with each question, because what one of
-// them draws for a transaction that fails is nobody's business.
+// ask calls both ledgers and compares the results. The source of ids restarts with each
+// call, because the ledgers may draw differently in a transaction that fails.
 func ask[T any](h *history, what string, call func(Ledger) (T, error)) (T, error) {
 	h.Helper()
 	var answers [2]T
@@ -146,7 +144,7 @@ func (h *history) same(what, one, other string) {
 	}
 }
 
-// recount checks the books of both.
+// recount recounts both ledgers.
 func (h *history) recount() {
 	for i, s := range h.pair {
 		found, err := s.l.Recount(h.ctx)
@@ -159,7 +157,7 @@ func (h *history) recount() {
 // id makes an id; all that a step makes differ.
 func (h *history) id() lethe.ID { return lethe.NewID(h.clock.Now(), h.ids) }
 
-// op makes the id of an operation, now and then one that was used before.
+// op returns the id of an operation, sometimes one used before.
 func (h *history) op() lethe.ID {
 	if h.chance(20) {
 		return pick(h, h.ops)
@@ -169,8 +167,8 @@ func (h *history) op() lethe.ID {
 	return op
 }
 
-// roll makes the dice of a step. What the step does is up to them, so that one
-// number makes it, and every number is as likely.
+// roll seeds the dice of a step. The step depends on them alone, so one number determines
+// it, and all numbers are equally likely.
 func (h *history) roll(v uint64) { h.dice = rand.New(rand.NewPCG(v, uint64(h.step))) }
 
 // chance is true once in n times.
@@ -182,7 +180,7 @@ func (h *history) number(n int) int { return h.dice.IntN(n) }
 // one draws one of the texts.
 func (h *history) one(texts ...string) string { return texts[h.number(len(texts))] }
 
-// pick draws one of a list, mostly of its end; the zero value if it is empty.
+// pick draws one of a list, mostly near its end; the zero value if it is empty.
 func pick[T any](h *history, list []T) (v T) {
 	if len(list) == 0 {
 		return v
@@ -203,8 +201,8 @@ func some[T any](h *history, list []T, n int) (out []T) {
 	return out
 }
 
-// most draws how many rows a batch may have; 0, which is any number, where a limit
-// would leave it to the ledger which of those that are due together it takes.
+// most draws the rows of a batch; 0, which is no limit, where a limit would let a ledger
+// choose among rows due at the same time.
 func (h *history) most(below int) int {
 	if n := h.number(below); h.apart == 0 {
 		return n
@@ -212,8 +210,7 @@ func (h *history) most(below int) int {
 	return 0
 }
 
-// act takes one step. The number 0, which a failed history is shrunk to, takes
-// none.
+// act takes one step. The number 0, to which a failed history shrinks, takes none.
 func (h *history) act(v uint64) {
 	if v == 0 {
 		return
@@ -224,7 +221,7 @@ func (h *history) act(v uint64) {
 	h.recount()
 }
 
-// actions are the steps by how often they are wanted.
+// actions are the steps by their weight.
 var actions = weigh(map[int][]func(*history){
 	8: {(*history).begin, (*history).commitUploaded},
 	4: {(*history).beat, (*history).commitReference, (*history).commitSource, (*history).delete, (*history).expire, (*history).clean},

@@ -10,7 +10,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// The universe of the histories is small, so that its things meet.
+// There are few names and bodies, so that steps meet.
 var (
 	bucketNames = []string{"ant", "bee", "cat"}
 	keyNames    = []string{"a", "a/b", "a/c", "a/c/d", "b", "é", "a ", strings.Repeat("k", 1024), "", "nul\x00"}
@@ -25,7 +25,7 @@ func (h *history) bucketName() string {
 	return bucketNames[h.number(len(bucketNames))]
 }
 
-// key is mostly a valid one.
+// key returns mostly a valid key.
 func (h *history) key() string {
 	n := len(keyNames)
 	if !h.chance(40) {
@@ -36,7 +36,7 @@ func (h *history) key() string {
 
 func (h *history) body() string { return bodies[h.number(len(bodies))] }
 
-// condition is mostly none.
+// condition returns mostly none.
 func (h *history) condition() (p ledger.Precondition) {
 	if !h.chance(4) {
 		return p
@@ -61,7 +61,7 @@ func (h *history) condition() (p ledger.Precondition) {
 	return p
 }
 
-// life is a relative or an absolute wish, mostly none.
+// life returns a relative or absolute time to live, mostly none.
 func (h *history) life() (ttl time.Duration, at lethe.Time) {
 	if h.chance(2) {
 		return 0, 0
@@ -78,7 +78,7 @@ func (h *history) createBucket(name string) {
 	ask(h, "create bucket "+name, func(l Ledger) (ledger.Bucket, error) { return l.CreateBucket(h.ctx, b) })
 }
 
-// settings are mostly none.
+// settings returns mostly none.
 func (h *history) settings() (s ledger.BucketSettings) {
 	if h.chance(2) {
 		s.Undo = 2 * time.Hour
@@ -168,7 +168,7 @@ func (h *history) abandon() {
 	ask(h, "abandon "+string(up.Blob), func(l Ledger) (any, error) { return nil, l.Abandon(h.ctx, up.Blob, late) })
 }
 
-// condemnLate gives a row to what was sent late, of intents of any state and of none.
+// condemnLate gives a row to bytes sent late, of intents in any state or none.
 func (h *history) condemnLate() {
 	up := pick(h, h.uploaded)
 	if up.Blob == "" || h.chance(4) {
@@ -178,7 +178,7 @@ func (h *history) condemnLate() {
 	ask(h, "condemn late "+string(up.Blob), func(l Ledger) (any, error) { return nil, l.CondemnLate(h.ctx, late) })
 }
 
-// version is one that was written before, or lies nowhere.
+// version returns a version written before, or one that never existed.
 func (h *history) version() ledger.Object {
 	if len(h.versions) == 0 || h.chance(10) {
 		return ledger.Object{Bucket: h.bucketName(), Key: h.key()}
@@ -186,7 +186,7 @@ func (h *history) version() ledger.Object {
 	return pick(h, h.versions)
 }
 
-// commitOf is a commit that still lacks its bytes.
+// commitOf returns a commit without its bytes.
 func (h *history) commitOf(key, body string) ledger.Commit {
 	c := ledger.Commit{
 		Op: h.op(), What: "put",
@@ -210,7 +210,7 @@ func (h *history) commit(c ledger.Commit) {
 	}
 }
 
-// wrote remembers a version; what it used up is forgotten, but for now and then.
+// wrote remembers a version, and usually forgets the uploads used up.
 func (h *history) wrote(o ledger.Object, used []ledger.Uploaded) {
 	if !h.chance(4) {
 		h.versions = slices.DeleteFunc(h.versions, func(v ledger.Object) bool { return v.Bucket == o.Bucket && v.Key == o.Key })

@@ -21,7 +21,7 @@ func (h *history) expire() {
 	}
 }
 
-// turns looks at a stretch of the buckets, and lets those with work take turns.
+// turns looks at a stretch of the buckets, and schedules those with due rows.
 func (h *history) turns() {
 	q := ledger.TurnQuery{Limit: h.number(4)}
 	if h.chance(2) {
@@ -68,7 +68,7 @@ func (h *history) claimAndDie() { h.claimCondemned() }
 
 func (h *history) clean() { h.settle(h.claimCondemned()) }
 
-// settleOld settles a claim of earlier, that may have been taken over.
+// settleOld settles an earlier claim, which may have been taken over.
 func (h *history) settleOld() { h.settle(pick(h, h.claims)) }
 
 func (h *history) settle(c ledger.Claimed) {
@@ -88,8 +88,7 @@ func (h *history) recover() {
 	ask(h, "recover claims", func(l Ledger) ([]ledger.Recovered, error) { return l.RecoverClaims(h.ctx, grace, limit) })
 }
 
-// reap claims silent intents and resolves them, or resolves those of an earlier
-// claim.
+// reap claims silent intents and resolves them, or resolves those of an earlier claim.
 func (h *history) reap() {
 	r := ledger.ClaimRequest{Worker: "r", Limit: h.most(4), MinAge: time.Minute}
 	if h.chance(3) {
@@ -152,7 +151,7 @@ func (h *history) backlogs() {
 	ask(h, "reap backlog", func(l Ledger) (ledger.Backlog, error) { return l.ReapBacklog(h.ctx, time.Minute) })
 }
 
-// mark finds live blobs missing, or sound again.
+// mark marks live blobs as missing, or as sound again.
 func (h *history) mark() {
 	live, _ := ask(h, "live blobs", func(l Ledger) ([]ledger.Blob, error) {
 		return l.Blobs(h.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live}})

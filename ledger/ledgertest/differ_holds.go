@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// hold sets a hold, or lifts one that may be set.
+// hold sets a hold, or lifts one that may exist.
 func (h *history) hold() {
 	x := ledger.Hold{Bucket: h.bucketName(), Scope: ledger.HoldScope(1 + h.number(3)), Key: h.key(), Reason: "why", By: "me"}
 	if x.Scope == ledger.HoldPrefix && h.chance(2) {
@@ -46,8 +46,8 @@ func (h *history) limit() ledger.Limit {
 	return ledger.Limit{Share: h.number(3) * 30, Floor: int64(h.number(2)), Ask: int64(h.number(3)), PerHour: int64(h.number(4))}
 }
 
-// cutting is a limit that lets some go and others not: which of those that are due
-// at once is the ledger's right, so that two of them may differ.
+// cutting returns a limit that lets only some rows go. A ledger may choose among rows due at
+// the same time, so two of them may differ.
 func (h *history) cutting() ledger.Limit {
 	if l := h.limit(); h.apart == 0 {
 		return l
@@ -85,7 +85,7 @@ func (h *history) limited() {
 	ask(h, "guards", func(l Ledger) ([]ledger.Guard, error) { return l.Guards(h.ctx) })
 }
 
-// allow allows more of what was stopped.
+// allow sets an allowance for a limit that has tripped.
 func (h *history) allow() {
 	list, _ := ask(h, "guards", func(l Ledger) ([]ledger.Guard, error) { return l.Guards(h.ctx) })
 	g := pick(h, list)
@@ -99,7 +99,7 @@ func (h *history) allow() {
 	ask(h, fmt.Sprintf("allow %+v", a), func(l Ledger) (any, error) { return nil, l.AllowGuard(h.ctx, a) })
 }
 
-// changeHold holds a backend as it was seen, now or earlier.
+// changeHold changes the hold of a backend as seen now or earlier.
 func (h *history) changeHold() {
 	seen := ledger.Backend{ID: h.one(disk, "nowhere"), Held: h.one("", "", "restored"), Intended: int64(h.number(3)), Epoch: int64(h.number(2))}
 	list, err := ask(h, "backends", func(l Ledger) ([]ledger.Backend, error) { return l.Backends(h.ctx) })

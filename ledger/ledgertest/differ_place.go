@@ -8,7 +8,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// place looks after some of what is due, well and badly.
+// place works on some of the due subjects, with success or failure.
 func (h *history) place() {
 	r := ledger.PlacementClaim{Worker: "p", Limit: h.most(4), Lease: time.Duration(1+h.number(3)) * time.Minute}
 	due, err := ask(h, "queued placements", func(l Ledger) ([]ledger.QueuedPlacement, error) {
@@ -42,7 +42,7 @@ func (h *history) place() {
 	}
 }
 
-// copyBlob makes a copy, or leaves it on its way.
+// copyBlob makes a copy, or leaves it pending.
 func (h *history) copyBlob(src ledger.Blob, fence int64) {
 	in := ledger.CopyIntent{ID: h.id(), Backend: h.one(disk, "tape", "nowhere"), Source: src.ID, Fence: fence, Lease: time.Minute}
 	b, err := ask(h, fmt.Sprintf("copy %s to %s", src.ID, in.Backend), func(l Ledger) (ledger.Blob, error) { return l.BeginCopy(h.ctx, in) })
@@ -74,7 +74,7 @@ func (h *history) trimCopies(p ledger.Placement, fence int64) {
 	ask(h, fmt.Sprintf("trim %v", t.Blobs), func(l Ledger) (int, error) { return l.TrimCopies(h.ctx, t) })
 }
 
-// misplace queues some of what is there.
+// misplace queues some of the contents.
 func (h *history) misplace() {
 	blobs, err := ask(h, "blobs", func(l Ledger) ([]ledger.Blob, error) {
 		return l.Blobs(h.ctx, ledger.BlobQuery{States: []lethe.State{lethe.Live}, Limit: 20})
@@ -95,8 +95,7 @@ func (h *history) misplace() {
 	ask(h, fmt.Sprintf("misplace %d", len(subjects)), func(l Ledger) (int, error) { return l.Misplace(h.ctx, subjects) })
 }
 
-// drain lets a backend be emptied, mostly to end that at once, and tries to forget
-// it.
+// drain begins to drain a backend, mostly ends that at once, and tries to remove it.
 func (h *history) drain() {
 	id, on := h.one(disk, "tape", "nowhere"), h.chance(4)
 	ask(h, "drain "+id, func(l Ledger) (any, error) { return nil, l.SetDraining(h.ctx, id, on) })

@@ -9,8 +9,8 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// setRules changes the rules of a bucket: few of few, so that some stay the same,
-// some come again, and their time has come or is near.
+// setRules changes the rules of a bucket. It draws few rules, so that some stay the same,
+// some recur, and some are due or soon will be.
 func (h *history) setRules() {
 	c := ledger.RulesChange{Bucket: h.bucketName(), By: h.one("s3", "s3", "s3", "operator", ledger.ByConfig)}
 	for _, id := range []string{"one", "two"} {
@@ -22,7 +22,7 @@ func (h *history) setRules() {
 	ask(h, "rules of buckets", func(l Ledger) ([]ledger.BucketRules, error) { return l.RuledBuckets(h.ctx) })
 }
 
-// rule makes a rule that ends what is written now, after a day at most, or never.
+// rule returns a rule that ends objects written now within a day, or never.
 func (h *history) rule(id string) lifecycle.Rule {
 	today := lethe.FromTime(newClock().Now().Time().Truncate(24 * time.Hour))
 	r := lifecycle.Rule{ID: id, Prefix: h.one("", "a", "a/", "b"), Date: today, Disabled: h.chance(6)}

@@ -27,8 +27,8 @@ func (h *history) beginPart() {
 	h.beginWith(ledger.Intent{ID: up.Blob, Backend: "tape", Size: up.Size, UploadID: u.ID, Part: 1 + h.number(3)}, up)
 }
 
-// commitPart makes some upload's end a part, mostly of an upload that is open;
-// or a part of zero bytes.
+// commitPart makes an upload a part, mostly of an open upload; or commits a part of zero
+// bytes.
 func (h *history) commitPart() {
 	if len(h.uploads) == 0 {
 		h.createUpload()
@@ -45,7 +45,7 @@ func (h *history) commitPart() {
 	}
 }
 
-// complete names the stored parts of an upload, now and then wrongly.
+// complete names the stored parts of an upload, sometimes wrongly.
 func (h *history) complete() {
 	u := pick(h, h.uploads)
 	stored, _ := ask(h, "parts of "+string(u.ID), func(l Ledger) ([]ledger.Part, error) { return l.Parts(h.ctx, u.ID, 0, 0) })
@@ -73,7 +73,7 @@ func (h *history) complete() {
 	}
 }
 
-// ended forgets an upload, now and then.
+// ended sometimes forgets an upload.
 func (h *history) ended(id lethe.ID) {
 	if !h.chance(4) {
 		h.uploads = slices.DeleteFunc(h.uploads, func(u ledger.Upload) bool { return u.ID == id })

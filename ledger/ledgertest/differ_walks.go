@@ -8,8 +8,8 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// reconcile walks over the disk: it sees orphans that were planted, blobs that
-// were written and foreign keys, mostly to the end, and condemns what is ripe.
+// reconcile walks over the disk, mostly to the end, with orphans, written blobs and foreign
+// keys. It condemns the confirmed orphans.
 func (h *history) reconcile() {
 	start := ledger.WalkStart{ID: h.id(), Backend: disk, GiveUp: 2 * time.Hour}
 	walk, err := ask(h, "begin walk", func(l Ledger) (ledger.Walk, error) { return l.BeginWalk(h.ctx, start) })
@@ -19,7 +19,7 @@ func (h *history) reconcile() {
 	s := ledger.Sighting{Walk: walk.ID, Findings: h.sightings(), Limit: 6}
 	ask(h, fmt.Sprintf("sight %+v", s), func(l Ledger) (int, error) { return l.Sight(h.ctx, s) })
 	if h.chance(4) {
-		return // cut off
+		return // interrupted
 	}
 	step := ledger.WalkStep{ID: walk.ID, From: walk.Place, To: ledger.WalkDone, Counts: map[string]int64{"keys": int64(h.step)}}
 	ask(h, "save walk", func(l Ledger) (any, error) { return nil, l.SaveWalk(h.ctx, step) })
@@ -34,7 +34,7 @@ func (h *history) reconcile() {
 	ask(h, "walks", func(l Ledger) ([]ledger.Walk, error) { return l.Walks(h.ctx, disk, 2) })
 }
 
-// sightings are what a walk may see, each key once.
+// sightings returns what a walk may see, each key once.
 func (h *history) sightings() (list []ledger.Finding) {
 	store, _ := ask(h, "identity", func(l Ledger) (ledger.Store, error) {
 		s, err := l.Identity(h.ctx)

@@ -24,7 +24,7 @@ func dueTests() []test {
 	}
 }
 
-// dueNames reads all pages.
+// dueNames returns all pages.
 func (w *world) dueNames(read func(ledger.DueQuery) (ledger.DuePage, error), limit int) (all []ledger.Named) {
 	w.Helper()
 	for q := (ledger.DueQuery{Limit: limit}); ; {
@@ -69,9 +69,9 @@ func dueFate(w *world) {
 	}
 }
 
-// dueHeld: what is due and under a hold says so, until it is put aside or the hold is
-// lifted: an object by its bucket, an entry of the trash by the bucket that has the name
-// now.
+// dueHeld: a due row under a hold is marked as held, until it is deferred or the hold is
+// lifted. An object is held by its bucket, a trash entry by the bucket that now has the
+// name.
 func dueHeld(w *world) {
 	w.configure(ledger.BucketSettings{Undo: time.Minute})
 	for _, k := range []string{"a", "b"} {
@@ -134,8 +134,8 @@ func twoVersionsNamed(w *world) {
 	equal(w, "taken", fmt.Sprint(r.Taken), fmt.Sprint([]ledger.Named{there}))
 }
 
-// expireNamedChanged: another version, even one that is due as well, a longer
-// life, and a time that has not come are not what was named.
+// expireNamedChanged: another version, a longer life and an object that is not due do not
+// match the name.
 func expireNamedChanged(w *world) {
 	for _, k := range []string{"again", "longer", "gone"} {
 		w.putTTL(k, "body "+k, time.Minute)
@@ -223,7 +223,7 @@ func reapNamed(w *world) {
 	equal(w, "left", len(must(w.DueBlobs(w.ctx, q))(w)), 1)
 }
 
-// named takes what a plan names, some of which has changed since.
+// named takes the rows of a plan, some of which have changed.
 func (h *history) named() {
 	b := h.batch()
 	b.Only = []ledger.Named{}
@@ -278,7 +278,7 @@ func (h *history) namedBlobs() {
 	}
 }
 
-// unique leaves out what is named twice.
+// unique removes duplicates.
 func unique[T comparable](list []T) []T {
 	seen, out := map[T]bool{}, []T{}
 	for _, n := range list {

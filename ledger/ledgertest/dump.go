@@ -13,7 +13,7 @@ import (
 	"github.com/lethe-storage/lethe/ledger"
 )
 
-// dump is all that a ledger lets one see, as text.
+// dump returns everything that a ledger shows, as text.
 func dump(t testing.TB, l Ledger) string {
 	t.Helper()
 	ctx := context.Background()
@@ -71,7 +71,7 @@ func runsOf(l Ledger) (any, error) {
 	return []any{last, succeeded}, err
 }
 
-// pages lists all that a bucket shows.
+// pages lists everything visible in a bucket.
 func pages(l Ledger, bucket string) (any, error) {
 	var all []ledger.Object
 	q := ledger.ListQuery{Bucket: bucket, Limit: 1000}
@@ -84,8 +84,8 @@ func pages(l Ledger, bucket string) (any, error) {
 	}
 }
 
-// plain writes an answer so that equal ones have equal text: errors by their
-// kind, and no difference between nothing and an empty map or list.
+// plain returns a result as text: equal results have equal text. Errors appear by kind, and
+// empty maps and lists as nothing.
 func plain(v any) string {
 	switch x := v.(type) {
 	case ledger.Deletions:
@@ -119,7 +119,7 @@ func plainDeletions(d ledger.Deletions) any {
 	return []any{items, kinds, d.Dropped}
 }
 
-// prune drops what says nothing.
+// prune removes empty values.
 func prune(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -142,7 +142,7 @@ func prune(v any) any {
 	return v
 }
 
-// kinds are the errors that a caller can tell apart.
+// kinds are the errors that a caller can distinguish.
 var kinds = []error{
 	lethe.ErrNoSuchBucket, lethe.ErrBucketExists, lethe.ErrTooManyBuckets, lethe.ErrBucketNotEmpty, lethe.ErrNoSuchKey, lethe.ErrNoSuchUpload,
 	lethe.ErrInvalidPart, lethe.ErrInvalidPartOrder, lethe.ErrPartTooSmall, lethe.ErrInvalidKey, lethe.ErrInvalidTTL,
@@ -151,7 +151,7 @@ var kinds = []error{
 	lethe.ErrUnavailable, lethe.ErrBackendInUse, lethe.ErrDigestMismatch, lethe.ErrHeld, ledger.ErrNoSuchHold, context.Canceled,
 }
 
-// kind names what an error is, as far as a caller can tell.
+// kind returns the kind of an error, as far as a caller can distinguish it.
 func kind(err error) string {
 	if err == nil {
 		return ""

@@ -64,8 +64,8 @@ func expireBatch(w *world) {
 	}
 }
 
-// expireBlobs: a batch is bounded by the blobs that it condemns, too, but takes
-// one object at least.
+// expireBlobs: a batch is also bounded by the blobs that it condemns, but takes at least one
+// object.
 func expireBlobs(w *world) {
 	c := w.completeOnto("big")
 	must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "big", TTL: &ledger.TTLChange{TTL: time.Minute}}))(w)
@@ -123,7 +123,8 @@ func expireBacklog(w *world) {
 		ledger.Backlog{Count: 2, Bytes: 9, Oldest: first, NextDue: w.now().Add(time.Minute), Scheduled: 1})
 }
 
-// expireRewritten: what was written again, or given longer, is not what was due.
+// expireRewritten: an object written again, or given a longer life, is no longer the due
+// one.
 func expireRewritten(w *world) {
 	w.putTTL("a", "body", time.Minute)
 	w.putTTL("b", "body", time.Minute)

@@ -71,7 +71,7 @@ func holds(w *world) {
 	w.put("k", "writes go on")
 }
 
-// row is a backend as the ledger has it.
+// backendRow returns a backend's row.
 func (w *world) backendRow(id string) (row ledger.Backend) {
 	w.Helper()
 	for _, b := range must(w.Backends(w.ctx))(w) {
@@ -82,8 +82,8 @@ func (w *world) backendRow(id string) (row ledger.Backend) {
 	return row
 }
 
-// accepts: who is given a backend gets it under an epoch beyond all that it intends, and
-// whatever held the deletes there is over.
+// accepts: AcceptEpoch pairs a backend under an epoch beyond all intended ones, and releases
+// any hold.
 func accepts(w *world) {
 	w.ok(w.SetEpoch(w.ctx, disk, 3, 2))
 	for _, held := range []ledger.BackendHold{
@@ -99,7 +99,7 @@ func accepts(w *world) {
 		want.Epoch, want.Intended, want.Accepted = seen.Intended+5, seen.Intended+5, seen.Intended+5
 		w.ok(w.AcceptEpoch(w.ctx, disk, want.Accepted))
 		equal(w, "accepted", w.backendRow(disk), want)
-		// It goes on from there, and stays accepted.
+		// Later epochs continue from there.
 		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch))
 		w.ok(w.SetEpoch(w.ctx, disk, want.Epoch+2, want.Epoch+2))
 		equal(w, "accepted under", w.backendRow(disk).Accepted, want.Accepted)
@@ -107,7 +107,7 @@ func accepts(w *world) {
 	w.unchanged(func() { w.fails(w.AcceptEpoch(w.ctx, "nowhere", 1), lethe.ErrBackendMismatch) })
 }
 
-// changesHolds: a hold is changed only as it was seen.
+// changesHolds: a hold changes only as it was seen.
 func changesHolds(w *world) {
 	hold := ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers"}
 	other := ledger.BackendHold{For: ledger.HeldForLedger, Reason: "two ledgers, and more"}
@@ -125,7 +125,7 @@ func changesHolds(w *world) {
 		w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, seen, stale), lethe.ErrFenced) })
 	}
 
-	// The epoch moves, and the hold does not: what was seen is another backend.
+	// The epoch changes and the hold does not, so the row is not as seen.
 	free = w.backendRow(disk)
 	w.ok(w.SetEpoch(w.ctx, disk, free.Intended+1, free.Epoch))
 	w.unchanged(func() { w.fails(w.ChangeHold(w.ctx, free, hold), lethe.ErrFenced) })
@@ -223,7 +223,7 @@ func interruptRuns(w *world) {
 	equal(w, "interrupted", must(w.InterruptRuns(w.ctx, "gone"))(w), 0)
 }
 
-// pruneRuns: the last 1,000 finished runs of a routine stay, and its newest
+// pruneRuns: the last 1,000 finished runs of a routine stay, and so does its newest
 // successful one.
 func pruneRuns(w *world) {
 	good := w.start("clean", "w")

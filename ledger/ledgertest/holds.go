@@ -35,7 +35,7 @@ func (w *world) lift(h ledger.Hold) {
 	w.ok(w.LiftHold(w.ctx, h))
 }
 
-// unparkAll lets go all that was lifted, and returns how many rows returned.
+// unparkAll releases all rows that may go, and returns how many.
 func (w *world) unparkAll(limit int) (returned int) {
 	w.Helper()
 	for {
@@ -195,7 +195,7 @@ func parkedBucket(w *world) {
 	equal(w, "pruned", must(w.Prune(w.ctx, 0))(w), 1)
 }
 
-// staleParked: what was parked and is gone does not keep the bucket's row.
+// staleParked: deferred rows that are gone do not keep the bucket's row.
 func staleParked(w *world) {
 	w.putTTL("a", "body", time.Minute)
 	w.later(time.Minute)

@@ -50,7 +50,7 @@ func beginRefused(w *world) {
 	})
 }
 
-// quota registers a backend with a quota and returns how to begin on it.
+// quota registers a backend with a quota and returns a function that begins intents there.
 func (w *world) quota(bytes int64) (begin func(size int64) (lethe.ID, error)) {
 	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small", Quota: bytes}))(w)
 	return func(size int64) (lethe.ID, error) {
@@ -138,7 +138,7 @@ func heartbeatNoRoom(w *world) {
 	w.fails(refused(begin(1)), lethe.ErrNoRoom)
 }
 
-// unreserved: what a write brings beyond its reservation needs room as well.
+// unreserved: bytes beyond the reservation need room as well.
 func unreserved(w *world) {
 	begin := w.quota(10)
 	must(begin(3))(w)

@@ -38,7 +38,7 @@ func lateRow(w *world) {
 	w.in(id, 0)
 }
 
-// lateLiving: whatever the reaper made of the intent stands.
+// lateLiving: the state that the reaper gave the intent stays.
 func lateLiving(w *world) {
 	w.put("k", "body")
 	pending := w.begin("x")
@@ -61,7 +61,7 @@ func lateCondemned(w *world) {
 	w.totals(0, 0, 1, 0)
 }
 
-// lateWhileDeleted: a delete that was claimed before is not taken for the last.
+// lateWhileDeleted: a delete claimed before does not count as the last.
 func lateWhileDeleted(w *world) {
 	id := w.begin("body")
 	w.ok(w.Abandon(w.ctx, id, false))

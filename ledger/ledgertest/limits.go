@@ -190,7 +190,7 @@ func stopsEnd(w *world) {
 	w.unchanged(func() { equal(w, "doubts", len(must(w.EndStops(w.ctx, ledger.Limits{}))(w)), 0) })
 }
 
-// allowedBeyondHour: where nobody is asked, what was allowed ends with the hour.
+// allowedBeyondHour: where no person is asked, an allowance ends with the hour.
 func allowedBeyondHour(w *world) {
 	w.manyDue("k", 5)
 	w.later(time.Minute)
@@ -270,8 +270,8 @@ func shareOf(w *world) {
 	equal(w, "no limit", g.Left(now, ledger.Limit{}, 70), math.MaxInt64)
 }
 
-// hourStays: who began before the hour's turn and counts after it, counts in the
-// hour that others have begun.
+// hourStays: a transaction that began before the hour changed and counts after it counts in
+// the new hour.
 func hourStays(w *world) {
 	turn := lethe.FromTime(w.now().Time().Truncate(time.Hour).Add(time.Hour))
 	g := ledger.Guard{Kind: ledger.GuardTTL}

@@ -20,7 +20,7 @@ func listTests() []test {
 	}
 }
 
-// keys puts empty objects under keys.
+// keys writes empty objects under keys.
 func (w *world) keys(keys ...string) {
 	w.Helper()
 	for _, k := range keys {
@@ -34,7 +34,7 @@ func (w *world) list(q ledger.ListQuery) ledger.ListPage {
 	return must(w.List(w.ctx, q))(w)
 }
 
-// listed is a page as text: keys, common prefixes in brackets, "+" for more.
+// listed returns a page as text: keys, common prefixes in brackets, "+" for more.
 func listed(p ledger.ListPage) string {
 	out := names(p.Objects, func(o ledger.Object) string { return o.Key })
 	out += names(p.Prefixes, func(p string) string { return "[" + p + "]" })
@@ -85,7 +85,7 @@ func listTable(w *world) {
 	}
 }
 
-// sorted orders the entries of a page's text.
+// sorted sorts the entries of a page's text.
 func sorted(page string) string {
 	list := strings.Split(page, ";")
 	for i := range list {
@@ -108,8 +108,7 @@ func listPrefixPages(w *world) {
 	}
 }
 
-// listHidden: hidden keys take no place, make no common prefix, and are no more
-// to come.
+// listHidden: hidden keys take no place, make no common prefix, and do not set More.
 func listHidden(w *world) {
 	for _, k := range []string{"a", "b/x", "z"} {
 		w.putTTL(k, "", time.Minute)
@@ -134,7 +133,7 @@ func listLimits(w *world) {
 	}
 }
 
-// listWalks: whatever the size of the pages, a walk sees everything once.
+// listWalks: with pages of any size a walk sees every key once.
 func listWalks(w *world) {
 	keys := []string{"a", "a/", "a/1", "a/2", "a//", "b", "b/c/d", "b/c/e", "b/d", "c/x", "d", "é/1", "é/2"}
 	w.keys(keys...)
@@ -162,7 +161,7 @@ func (w *world) walk(q ledger.ListQuery) (all ledger.ListPage) {
 	return all
 }
 
-// listBigPrefix is about common prefixes that are worth a seek.
+// listBigPrefix: common prefixes that are worth a seek.
 func listBigPrefix(w *world) {
 	for i := range 50 {
 		w.keys(fmt.Sprintf("big/%02d", i), fmt.Sprintf("\U0010ffff/%02d", i))

@@ -1,7 +1,7 @@
-// Package ledgertest holds every ledger to one meaning: Run is the conformance
-// suite, Differ makes ledgers live through the same random histories and
-// compares all that can be observed. What both leave open is not part of the
-// contract.
+// Package ledgertest defines the meaning of package ledger by tests. Run is the conformance
+// suite. Differ runs the same random histories on two ledgers and compares everything
+// observable. What both leave open is not part of the contract. Tests of one engine's tables
+// or speed are with that engine.
 package ledgertest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/lethe-storage/lethe/test/clocktest"
 )
 
-// Ledger is all that a ledger has to offer.
+// Ledger is the whole contract of a ledger.
 type Ledger interface {
 	objectLedger
 	reclaimLedger
@@ -40,7 +40,7 @@ type (
 	reclaimLedger = reclaim.Ledger
 )
 
-// Open makes an empty ledger. If it is an io.Closer, it is closed after use.
+// Open returns an empty ledger. If it is an io.Closer, it is closed after use.
 type Open func(t testing.TB, o ledger.Options) Ledger
 
 func shut(t testing.TB, l Ledger) {
@@ -56,7 +56,7 @@ func newClock() *clocktest.Clock {
 	return clocktest.At(lethe.FromTime(time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)))
 }
 
-// IDs is a source of random bits that gives the same again for the same seed.
+// IDs is a source of random bits that repeats for the same seed.
 type IDs struct{ *rand.ChaCha8 }
 
 // NewIDs returns a source for a seed.
@@ -66,7 +66,7 @@ func NewIDs(seed uint64) *IDs {
 	return ids
 }
 
-// Seed begins the source anew.
+// Seed restarts the source.
 func (s *IDs) Seed(seed uint64) {
 	var key [32]byte
 	for i := range 8 {
@@ -101,7 +101,7 @@ type test struct {
 	options func(*ledger.Options)
 }
 
-// Run holds a ledger to the suite.
+// Run runs the suite on a ledger.
 func Run(t *testing.T, open Open) {
 	groups := []struct {
 		name  string
@@ -142,7 +142,7 @@ func runOne(t *testing.T, open Open, c test) {
 	w.sound()
 }
 
-// sound fails the test if the books are wrong.
+// sound fails the test if a recount finds a difference.
 func (w *world) sound() {
 	w.Helper()
 	for _, d := range must(w.Recount(w.ctx))(w) {
@@ -150,7 +150,7 @@ func (w *world) sound() {
 	}
 }
 
-// must unwraps an answer: must(call())(w).
+// must returns a result without its error: must(call())(w).
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -161,7 +161,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// refused unwraps the error of an answer: refused(call()).
+// refused returns the error of a result: refused(call()).
 func refused[T any](_ T, err error) error { return err }
 
 // ok fails the test on an error.
@@ -172,7 +172,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// fails checks that err is of the kind, and that the books are sound.
+// fails checks the kind of err, and that a recount finds no difference.
 func (w *world) fails(err, kind error) {
 	w.Helper()
 	if !errors.Is(err, kind) {
@@ -180,7 +180,7 @@ func (w *world) fails(err, kind error) {
 	}
 }
 
-// broken checks that err is an error of no kind in particular.
+// broken checks that err is an error, of any kind.
 func (w *world) broken(err error) {
 	w.Helper()
 	if err == nil {
@@ -188,7 +188,7 @@ func (w *world) broken(err error) {
 	}
 }
 
-// equal compares what is of interest.
+// equal compares two values.
 func equal[T any](t testing.TB, what string, have, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(have, want) {
@@ -196,7 +196,7 @@ func equal[T any](t testing.TB, what string, have, want T) {
 	}
 }
 
-// unchanged checks that a refused call changed nothing that can be observed.
+// unchanged checks that a call that fails changed nothing observable.
 func (w *world) unchanged(call func()) {
 	w.Helper()
 	before := dump(w, w.Ledger)
@@ -210,7 +210,7 @@ func (w *world) id() lethe.ID          { return lethe.NewID(w.clock.Now(), w.ids
 func (w *world) later(d time.Duration) { w.clock.Advance(d) }
 func (w *world) now() lethe.Time       { return w.clock.Now() }
 
-// bucket makes a bucket of the usual owner.
+// bucket creates a bucket of the usual owner.
 func (w *world) bucket(name string, s ledger.BucketSettings) ledger.Bucket {
 	w.Helper()
 	return must(w.CreateBucket(w.ctx, ledger.Bucket{Name: name, Owner: owner, BucketSettings: s}))(w)
@@ -222,23 +222,24 @@ func (w *world) configure(s ledger.BucketSettings) {
 	must(w.ConfigureBucket(w.ctx, bucketName, s))(w)
 }
 
-// sum is the digest of a body.
+// sum returns the digest of a body.
 func sum(body string) string {
 	h := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(h[:])
 }
 
-// crc stands for the CRC of a body; it only has to differ.
+// crc returns a stand-in for the CRC of a body.
 func crc(body string) uint32 { return crc32.ChecksumIEEE([]byte(body)) }
 
-// blockSums are those of a body, of which nearly every one has several blocks here.
+// blockSums returns the sums of a body. Blocks are small here, so nearly every body has
+// several.
 func blockSums(body string) lethe.BlockSums {
 	h := lethe.NewBlockHash(3)
 	h.Write([]byte(body))
 	return h.Sums()
 }
 
-// etag is the ETag of a body; it only has to differ.
+// etag returns a stand-in for the ETag of a body.
 func etag(body string) string { return "etag-" + sum(body)[:8] }
 
 // begin commits an intent for a body.
@@ -247,13 +248,13 @@ func (w *world) begin(body string) lethe.ID {
 	return must(w.Begin(w.ctx, ledger.Intent{ID: w.id(), Backend: disk, Size: int64(len(body))}))(w).ID
 }
 
-// upload is an intent whose upload has ended well.
+// upload returns an intent whose upload has succeeded.
 func (w *world) upload(body string) ledger.Uploaded {
 	w.Helper()
 	return ledger.Uploaded{Blob: w.begin(body), Size: int64(len(body)), Digest: sum(body), CRC32C: crc(body), Blocks: blockSums(body)}
 }
 
-// reference is a commit of a body that is not uploaded.
+// reference returns a commit of a body that is not uploaded.
 func (w *world) reference(key, body string) ledger.Commit {
 	size := int64(len(body))
 	return ledger.Commit{
@@ -263,7 +264,7 @@ func (w *world) reference(key, body string) ledger.Commit {
 	}
 }
 
-// written is a commit of a body that was uploaded.
+// written returns a commit of a body that was uploaded.
 func (w *world) written(key, body string) ledger.Commit {
 	w.Helper()
 	c := w.reference(key, body)
@@ -293,7 +294,7 @@ func (w *world) putTTL(key, body string, ttl time.Duration) ledger.Object {
 	return w.commit(c).Object
 }
 
-// get reads where an object's bytes lie.
+// get resolves an object.
 func (w *world) get(key string) ledger.Resolved {
 	w.Helper()
 	return must(w.Resolve(w.ctx, bucketName, key))(w)
@@ -315,7 +316,7 @@ func (w *world) remove(keys ...string) ledger.Deletions {
 	return must(w.Delete(w.ctx, d))(w)
 }
 
-// row reads a blob's row; the test fails if it is gone.
+// row returns a blob's row; the test fails if it is gone.
 func (w *world) row(id lethe.ID) ledger.Blob {
 	w.Helper()
 	rows := must(w.BlobsByID(w.ctx, []lethe.ID{id}))(w)
@@ -335,8 +336,7 @@ func (w *world) in(id lethe.ID, s lethe.State) {
 	w.Fatalf("blob %s is in %+v, want %s", id, rows, s)
 }
 
-// condemned checks that a blob was condemned for a reason and is due at an
-// instant.
+// condemned checks why a blob was condemned and when it is due.
 func (w *world) condemned(id lethe.ID, why lethe.Reason, due lethe.Time) {
 	w.Helper()
 	b := w.row(id)
@@ -345,7 +345,7 @@ func (w *world) condemned(id lethe.ID, why lethe.Reason, due lethe.Time) {
 	}
 }
 
-// onlyBlob is the blob of an object that has one.
+// onlyBlob returns the blob of an object that has one.
 func (w *world) onlyBlob(key string) ledger.Blob {
 	w.Helper()
 	s := w.get(key).Segments
@@ -355,7 +355,7 @@ func (w *world) onlyBlob(key string) ledger.Blob {
 	return s[0].Blobs[0]
 }
 
-// bytes is what a backend holds in a state.
+// bytes returns what a backend holds in a state.
 func (w *world) bytes(s lethe.State) (blobs, bytes int64) {
 	w.Helper()
 	for _, t := range must(w.Totals(w.ctx))(w) {
@@ -367,7 +367,7 @@ func (w *world) bytes(s lethe.State) (blobs, bytes int64) {
 	return blobs, bytes
 }
 
-// totals checks what the ledger holds: blobs by state, pending to dead.
+// totals checks the numbers of blobs by state, pending to dead.
 func (w *world) totals(want ...int64) {
 	w.Helper()
 	for i, s := range lethe.States {

@@ -9,7 +9,7 @@ import (
 	"github.com/lethe-storage/lethe/lifecycle"
 )
 
-// anHour is how long uploads may lie in most tests.
+// anHour is how long uploads may stay untouched in most tests.
 var anHour = ledger.Stale{Age: time.Hour}
 
 // stale lists the keys of stale uploads.
@@ -45,8 +45,8 @@ func staleUploads(w *world) {
 	w.totals(0, 0, 1, 0)
 }
 
-// staleOn: an upload goes by the shortest time of the backends that have parts of
-// it, now and not then; a longer one counts for nothing.
+// staleOn: the shortest time of the backends that now hold parts of an upload applies; a
+// time longer than Age is ignored.
 func staleOn(w *world) {
 	must(w.AddBackend(w.ctx, ledger.Backend{ID: "small"}))(w)
 	s := ledger.Stale{Age: time.Hour, On: map[string]time.Duration{"small": time.Minute, disk: 2 * time.Hour, "none": time.Second}}
@@ -94,8 +94,8 @@ func staleHolds(w *world) {
 	equal(w, "bytes", got.Bytes, 6)
 }
 
-// staleMany: nothing is left out or told twice where pages end, also of what was
-// touched at the same instant, and what is held does not use up a limit.
+// staleMany: pages neither omit nor repeat uploads, even those touched at the same instant.
+// Held ones do not use up a limit.
 func staleMany(w *world) {
 	want := map[lethe.ID]bool{}
 	for i := range 1100 {

@@ -45,13 +45,13 @@ func (w *world) tapes() {
 	must(w.AddBackend(w.ctx, ledger.Backend{ID: tape}))(w)
 }
 
-// placements claims what is due.
+// placements claims the due subjects.
 func (w *world) placements() ledger.Placements {
 	w.Helper()
 	return must(w.ClaimPlacements(w.ctx, ledger.PlacementClaim{Worker: "w", Lease: lease}))(w)
 }
 
-// misplaced claims the one subject that is due.
+// misplaced claims the one due subject.
 func (w *world) misplaced() (ledger.Placement, int64) {
 	w.Helper()
 	p := w.placements()
@@ -67,12 +67,12 @@ func (w *world) copying(source lethe.ID, fence int64) ledger.Blob {
 	return must(w.BeginCopy(w.ctx, ledger.CopyIntent{ID: w.id(), Backend: tape, Source: source, Fence: fence, Lease: lease}))(w)
 }
 
-// commitCopy ends a copy well.
+// commitCopy commits a copy.
 func (w *world) commitCopy(b ledger.Blob, source lethe.ID, fence int64) error {
 	return w.CommitCopy(w.ctx, ledger.CopyCommit{Blob: b.ID, Source: source, Digest: b.Digest, Blocks: w.sumsOf(source), Fence: fence, Lease: lease})
 }
 
-// sumsOf reads the sums of a blob's blocks.
+// sumsOf returns the sums of a blob's blocks.
 func (w *world) sumsOf(blob lethe.ID) lethe.BlockSums {
 	b := w.row(blob)
 	if b.Block == 0 {
@@ -81,7 +81,7 @@ func (w *world) sumsOf(blob lethe.ID) lethe.BlockSums {
 	return lethe.BlockSums{Size: b.Block, Sums: must(w.BlockSums(w.ctx, blob, 0, lethe.Blocks(b.Size, b.Block)-1))(w)}
 }
 
-// twice makes an object with two copies; its subject is claimed.
+// twice makes an object with two copies, and claims its subject.
 func (w *world) twice(key, body string) (first, second ledger.Blob, fence int64) {
 	w.Helper()
 	w.tapes()

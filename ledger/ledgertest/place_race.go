@@ -15,7 +15,7 @@ func placeRaces() []test {
 	}
 }
 
-// rounds is how often a race is run.
+// rounds is how often a race runs.
 const rounds = 10
 
 // both runs two calls at once.
@@ -27,7 +27,7 @@ func both(one, other func() error) (errs [2]error) {
 	return errs
 }
 
-// copyWhileRemoved: a copy is committed while its content goes: it goes as well.
+// copyWhileRemoved: a copy committed while its content goes is condemned as well.
 func copyWhileRemoved(w *world) {
 	w.tapes()
 	for i := range rounds {

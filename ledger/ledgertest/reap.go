@@ -40,7 +40,7 @@ func (w *world) provableAs(c ledger.Commit, body string) (lethe.ID, ledger.Commi
 	return id, c
 }
 
-// silent claims the intents that have been silent for a minute.
+// silent claims the intents without a heartbeat for a minute.
 func (w *world) silent() ledger.ClaimedIntents {
 	w.Helper()
 	return must(w.ClaimIntents(w.ctx, ledger.ClaimRequest{Worker: "reaper", Limit: 100, MinAge: time.Minute}))(w)
@@ -99,8 +99,8 @@ func claimedWriterFails(w *world) {
 	})
 }
 
-// promote: the reaper makes the very commit; what the writer may still have
-// under way keeps the row for the late window.
+// promote: the reaper makes the same commit. The row stays for the late window, as the
+// writer may still be sending.
 func promote(w *world) {
 	id, c := w.provable("k", "body")
 	w.later(time.Minute)
@@ -132,8 +132,8 @@ func promoteWishes(w *world) {
 	equal(w, "attributes", plain(o.Attrs), plain(c.Object.Attrs))
 }
 
-// superseded: each transaction that writes or removes the key takes the proof
-// away, even if nothing lay there (docs/protocol.md, rule 19).
+// superseded: each transaction that writes or removes the key removes the promotion, even if
+// the key was empty (docs/protocol.md, rule 19).
 func superseded(w *world) {
 	entry := w.binned("k", "binned")
 	touch := map[string]func(){
@@ -169,7 +169,7 @@ func superseded(w *world) {
 	}
 }
 
-// binned puts something into the trash that was under a key.
+// binned puts the object under a key into the trash.
 func (w *world) binned(key, body string) lethe.ID {
 	w.Helper()
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
@@ -260,8 +260,8 @@ func reapFenced(w *world) {
 	w.fails(w.CondemnIntent(w.ctx, now, id), lethe.ErrFenced)
 }
 
-// fenceOfState: the reaper does not touch what a cleaner has claimed, nor the
-// other way round, even by its fence.
+// fenceOfState: the reaper and the cleaner cannot act on each other's claims, even with the
+// fence.
 func fenceOfState(w *world) {
 	corpse := w.corpses(1)[0]
 	intent := w.begin("silent")

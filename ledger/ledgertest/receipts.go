@@ -33,16 +33,16 @@ func receiptTests() []test {
 	}
 }
 
-// story is what is kept of a key of the usual bucket.
+// story returns the receipts of a key of the usual bucket.
 func (w *world) story(key string) []receipt.Receipt {
 	w.Helper()
 	return must(w.Receipts(w.ctx, receipt.OfObject(bucketName, key)))(w)
 }
 
-// as makes what follows somebody's.
+// as sets the caller of what follows.
 func (w *world) as(c lethe.Caller) { w.ctx = lethe.WithCaller(w.ctx, c) }
 
-// told is one receipt of a key, in part.
+// told checks one receipt of a key, in part.
 func (w *world) told(key string, want receipt.Receipt) {
 	w.Helper()
 	list := w.story(key)
@@ -73,7 +73,7 @@ func receiptDelete(w *world) {
 	equal(w, "receipts of what stays", len(w.story("stays"))+len(w.story("absent")), 0)
 }
 
-// receiptOverwrite: who finishes a write in its place acts on its writer's behalf.
+// receiptOverwrite: a process that finishes a write acts for the writer's caller.
 func receiptOverwrite(w *world) {
 	o := w.put("k", "one")
 	c := w.reference("k", "two")
@@ -142,7 +142,8 @@ func receiptTrash(w *world) {
 	})
 }
 
-// receiptPurged: who asked for a purge is told, though a run carries it out.
+// receiptPurged: the receipt names the caller that asked for a purge, though a run carries
+// it out.
 func receiptPurged(w *world) {
 	w.undo()
 	o := w.put("k", "body")
@@ -199,7 +200,7 @@ func receiptBytes(w *world) {
 	equal(w, "receipts in all", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w).Count, 6)
 }
 
-// receiptNobodys: what never was a content's, and what no row was of.
+// receiptNobodys: blobs that never belonged to a content, and bytes without a row.
 func receiptNobodys(w *world) {
 	given := w.corpses(1)[0]
 	keys := []string{w.orphanKey()}
@@ -225,7 +226,7 @@ func receiptRefused(w *world) {
 	equal(w, "receipts", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w).Count, 0)
 }
 
-// seal seals what there is, up to limit.
+// seal seals up to limit receipts.
 func (w *world) seal(limit int) receipt.Segment {
 	w.Helper()
 	u := must(w.UnsealedReceipts(w.ctx, limit))(w)
@@ -344,7 +345,7 @@ func receiptLookUps(w *world) {
 	equal(w, "receipts of two keys", len(both), 2)
 }
 
-// receiptPages: what is kept of one key fills several pages of a segment.
+// receiptPages: the receipts of one key fill several pages of a segment.
 func receiptPages(w *world) {
 	w.put("k", "")
 	w.remove("k")
@@ -378,7 +379,7 @@ func receiptOff(w *world) {
 	equal(w, "backlog", must(w.ReceiptBacklog(w.ctx, ledger.Sealing{}))(w), ledger.Backlog{})
 }
 
-// receiptsOf is all receipts of a ledger, in an order of their own, and its chain.
+// receiptsOf returns all receipts of a ledger, in a fixed order, and its chain.
 func receiptsOf(h interface{ Fatalf(string, ...any) }, l Ledger) any {
 	ctx := context.Background()
 	u, err := l.UnsealedReceipts(ctx, 0)

@@ -32,7 +32,7 @@ func ruleTests() []test {
 	}
 }
 
-// temporary ends objects under tmp/ after some days.
+// temporary returns a rule that ends objects under tmp/ after some days.
 func temporary(days int) lifecycle.Rule {
 	return lifecycle.Rule{ID: "temporary", Prefix: "tmp/", Days: days}
 }
@@ -42,13 +42,13 @@ func (w *world) rules(rs ...lifecycle.Rule) ledger.BucketRules {
 	return must(w.SetRules(w.ctx, ledger.RulesChange{Bucket: bucketName, Rules: rs, By: "operator"}))(w)
 }
 
-// midnight is the end of an object that was modified now, after some days.
+// midnight returns the end of an object modified now, after some days.
 func (w *world) midnight(days int) lethe.Time {
 	at := w.now().Time().Add(time.Duration(days) * 24 * time.Hour)
 	return lethe.FromTime(at.Truncate(24 * time.Hour).Add(24 * time.Hour))
 }
 
-// restamp stamps everything anew and returns how many ends changed.
+// restamp reapplies all rules and returns how many ends changed.
 func (w *world) restamp(limit int) (changed int) {
 	w.Helper()
 	for {
@@ -59,7 +59,7 @@ func (w *world) restamp(limit int) (changed int) {
 	}
 }
 
-// endedBy checks what ends the object under a key.
+// endedBy checks when the object under a key ends, and by which rule.
 func (w *world) endedBy(key string, rule string, at lethe.Time) {
 	w.Helper()
 	if o := w.get(key).Object; o.Rule != rule || o.RuleAt != at || (o.RuleNumber == 0) != (rule == "") {
@@ -123,7 +123,7 @@ func rulesRetag(w *world) {
 		return must(w.Update(w.ctx, ledger.Update{Op: w.id(), Bucket: bucketName, Key: "a", Tags: &tags}))(w)
 	}
 	equal(w, "rule", set(map[string]string{"k": "v"}).Rule, "tagged")
-	w.endedBy("a", "tagged", end) // counted from when it was modified
+	w.endedBy("a", "tagged", end) // counted from its modification
 	set(nil)
 	w.endedBy("a", "", 0)
 	equal(w, "expired", w.expire().Objects, 0)
@@ -166,7 +166,7 @@ func rulesExpire(w *world) {
 	w.get("stays")
 }
 
-// due writes an object that a rule ends, and lets its time come.
+// due writes an object that a rule ends, and advances to its end.
 func (w *world) due(key string) {
 	w.Helper()
 	w.rules(temporary(1))
@@ -199,7 +199,7 @@ func rulesDisabled(w *world) {
 	equal(w, "expired", w.expire().Objects, 1)
 }
 
-// rulesOther: a rule that was changed ends what its successor ends.
+// rulesOther: an object under a changed rule ends by the rule's successor.
 func rulesOther(w *world) {
 	w.due("tmp/a")
 	w.rules(temporary(2))
@@ -282,7 +282,7 @@ func rulesResume(w *world) {
 	}
 	w.put("tmp/0", "written behind the walk")
 	w.endedBy("tmp/0", "temporary", w.midnight(1))
-	w.rules(temporary(2)) // begins anew
+	w.rules(temporary(2)) // starts again
 	equal(w, "changed", w.restamp(2), 5)
 	for i := range 5 {
 		w.endedBy(fmt.Sprint("tmp/", i), "temporary", w.midnight(2))

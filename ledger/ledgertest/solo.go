@@ -24,7 +24,7 @@ func soloTests() []test {
 
 const soloStale = time.Minute
 
-// solo asks to run verify as a worker.
+// solo asks to begin a run of verify as a worker.
 func (w *world) solo(worker string, seen lethe.Time) (lethe.ID, ledger.Begun) {
 	w.Helper()
 	r := ledger.Run{ID: w.id(), Routine: "verify", Worker: worker}
@@ -94,8 +94,8 @@ func soloSucceeded(w *world) {
 	w.begins("c", w.last("verify").StartedAt)
 }
 
-// The id of a run is made before it begins: the run that began last may have the
-// smaller one. Whoever asks for the newest success learns of that, or none begins again.
+// soloOrder: the id of a run is made before it begins, so the newest run may have the
+// smaller one. The newest success must be found nonetheless, or no run begins again.
 func soloOrder(w *world) {
 	early, late := w.id(), w.id()
 	for _, id := range []lethe.ID{late, early} {
@@ -145,7 +145,7 @@ func soloAtOnce(w *world) {
 }
 
 func soloOthers(w *world) {
-	w.start("verify", "old") // as a routine that need not be alone
+	w.start("verify", "old") // as a routine that may run concurrently
 	r := ledger.Run{ID: w.id(), Routine: "checksums", Worker: "a"}
 	if b := must(w.BeginRun(w.ctx, ledger.Solo{Run: r, Stale: soloStale}))(w); !b.OK {
 		w.Fatalf("got %+v", b)

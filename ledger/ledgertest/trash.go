@@ -33,7 +33,7 @@ func (w *world) undo() {
 	w.configure(ledger.BucketSettings{Undo: time.Hour})
 }
 
-// bin is the trash.
+// bin returns the trash.
 func (w *world) bin() []ledger.TrashEntry {
 	w.Helper()
 	return must(w.Trash(w.ctx, ledger.TrashQuery{}))(w)
@@ -66,7 +66,7 @@ func binned(w *world) {
 	w.totals(0, 2, 0, 0)
 }
 
-// noLonger: the trash keeps nothing beyond the time that the object itself had.
+// noLonger: the trash keeps nothing beyond the object's own time to live.
 func noLonger(w *world) {
 	w.undo()
 	ends := w.now().Add(time.Minute)
@@ -103,7 +103,7 @@ func trashReference(w *world) {
 	w.in(id, lethe.Live)
 }
 
-// restoreQuota: what is restored needs room as what is written does.
+// restoreQuota: a restore needs room in the quota, as a write does.
 func restoreQuota(w *world) {
 	w.undo()
 	w.put("k", "body")

@@ -35,7 +35,7 @@ func trustTests() []test {
 	}
 }
 
-// refers are the commits of a body's content without bytes: as a put and as a copy.
+// refers returns commits of a body's content without bytes: as a put and as a copy.
 func (w *world) refers(a ledger.Object, body string) []ledger.Commit {
 	return []ledger.Commit{w.reference("r", body), w.from(a, "r")}
 }
@@ -53,7 +53,7 @@ func (w *world) verify(blobs ...lethe.ID) {
 	equal(w, "verified", must(w.MarkSound(w.ctx, blobs, 0))(w), len(blobs))
 }
 
-// replaced checks that one blob has taken the place of another one.
+// replaced checks that one blob has replaced another.
 func (w *world) replaced(old, by lethe.ID) {
 	w.Helper()
 	w.condemned(old, lethe.ReasonUnverified, w.now().Add(readGrace))
@@ -72,8 +72,8 @@ func trustedWithin(w *world) {
 	w.untrusted(a, "body")
 }
 
-// replacedAfter: the bytes that were just sent live, those that nobody has read lately
-// go, and all who refer to them are served from the new ones.
+// replacedAfter: the bytes just sent are live, the unverified older copies go, and all
+// objects of the content are served from the new copy.
 func replacedAfter(w *world) {
 	a := w.put("a", "body")
 	old := w.onlyBlob("a").ID
@@ -90,8 +90,8 @@ func replacedAfter(w *world) {
 	w.totals(0, 1, 1, 0)
 }
 
-// replacedWeighsNothing: a batch is bounded by the blobs that it condemns, not by those that
-// were condemned when another took their place.
+// replacedWeighsNothing: a batch is bounded by the blobs that it condemns, not by blobs
+// condemned earlier by a replacement.
 func replacedWeighsNothing(w *world) {
 	for _, key := range []string{"a", "b"} {
 		w.putTTL(key, "body", time.Minute)
@@ -135,9 +135,8 @@ func trustedNever(w *world) {
 	}
 }
 
-// joinedForTrust: while copies are wanted the new one is one of them; after that it
-// takes the place of the one on its own backend, or else of the one that was verified
-// the longest ago.
+// joinedForTrust: while more copies are wanted the new one is added. After that it replaces
+// the one on its own backend, else the one verified the longest ago.
 func joinedForTrust(w *world) {
 	w.put("a", "body")
 	first := w.onlyBlob("a").ID
@@ -174,10 +173,9 @@ func joinedForTrust(w *world) {
 	equal(w, "to be placed", len(w.placements().Items), 1)
 }
 
-// oneOfThree: one copy that was read lately is enough to refer to the content without
-// its bytes, to drop a duplicate and to trim the others, and no trim may take it along.
-// While none is, a new one takes the place of the one that was verified the longest ago,
-// and is the one that is trusted then.
+// oneOfThree: one copy read recently is enough to reference the content without bytes, to
+// drop a duplicate and to trim the others, and no trim removes it. Without one, a new copy
+// replaces the one verified the longest ago, and is then the trusted one.
 func oneOfThree(w *world) {
 	const vault = "vault"
 	a, b, fence := w.twice("a", "body")
@@ -235,8 +233,8 @@ func partsReplace(w *world) {
 	equal(w, "segments", len(w.get("k").Segments), 2)
 }
 
-// oldPartsJoin: parts that were stored longer ago than the window are no better than
-// what is there: both stay until one was read.
+// oldPartsJoin: parts stored before the window are no better than the existing copy. Both
+// stay until one is read.
 func oldPartsJoin(w *world) {
 	w.completeOnto("k")
 	s := w.get("k").Segments
@@ -270,8 +268,8 @@ func segmentsTrusted(w *world) {
 	w.commit(w.from(done.Object, "r"))
 }
 
-// doubtedBackend: once backend and ledger may not belong together, nothing that was
-// written or verified before is trusted.
+// doubtedBackend: once a backend's pairing is in doubt, no copy written or verified before
+// is trusted.
 func doubtedBackend(w *world) {
 	a := w.put("a", "body")
 	w.verify(w.onlyBlob("a").ID)
@@ -294,8 +292,7 @@ func heldByPerson(w *world) {
 	w.commit(w.reference("r", "body"))
 }
 
-// promotedOver: the bytes of a promoted write were read: they take the older copy's
-// place.
+// promotedOver: the bytes of a promoted write were read, so they replace the older copy.
 func promotedOver(w *world) {
 	w.put("a", "body")
 	old := w.onlyBlob("a").ID
@@ -316,7 +313,7 @@ func trimAfterWindow(w *world) {
 		w.Helper()
 		w.unchanged(func() { w.fails(refused(w.TrimCopies(w.ctx, trim)), lethe.ErrPreconditionFailed) })
 	}
-	refuse() // it was written lately, and never read
+	refuse() // it was written recently, and never read
 	w.verify(b.ID)
 	w.later(window)
 	refuse()

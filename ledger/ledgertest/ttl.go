@@ -20,7 +20,7 @@ func ttlTests() []test {
 	}
 }
 
-// ttlInstant: an object is gone for readers at its instant, not after it.
+// ttlInstant: an object is invisible from its instant on, not after it.
 func ttlInstant(w *world) {
 	w.putTTL("k", "body", time.Minute)
 	w.later(time.Minute - time.Microsecond)
@@ -37,7 +37,7 @@ func ttlTable(w *world) {
 	for _, c := range []struct {
 		name           string
 		byDefault, max time.Duration
-		ttl, at        time.Duration // the wish; at counts from now
+		ttl, at        time.Duration // the requested time; at counts from now
 		want           time.Duration // 0: never; none: refused
 	}{
 		{"no wish", 0, 0, 0, 0, 0},
@@ -86,8 +86,8 @@ func (w *world) ends(o ledger.Object, want time.Duration) {
 	equal(w, "end", o.TTLAt, at)
 }
 
-// ruleVisible: a lifecycle rule's instant makes an object due, and readers see
-// it until it is reclaimed.
+// ruleVisible: at a lifecycle rule's instant an object becomes due, and stays visible until
+// it is reclaimed.
 func ruleVisible(w *world) {
 	w.rules(lifecycle.Rule{ID: "day", Prefix: "k", Days: 1})
 	w.putTTL("k", "body", 90*24*time.Hour)

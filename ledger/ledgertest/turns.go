@@ -23,7 +23,7 @@ func turnTests() []test {
 	}
 }
 
-// putIn writes an object of another bucket.
+// putIn writes an object in another bucket.
 func (w *world) putIn(bucket, key, body string, ttl time.Duration) ledger.Object {
 	w.Helper()
 	c := w.written(key, body)
@@ -108,7 +108,7 @@ func turnBlobs(w *world) {
 	equal(w, "due elsewhere", len(must(w.DueBuckets(w.ctx, ledger.TurnQuery{Backend: "nowhere"}))(w).Due), 0)
 
 	c := must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 5, Turns: []ledger.Turn{found.Due[2], found.Due[0]}}))(w)
-	equal(w, "claimed", len(c.Blobs), 4) // three of b's, and the one that is nobody's
+	equal(w, "claimed", len(c.Blobs), 4) // three of b's, and the one without a bucket
 	w.settle(c, ledger.SettleItem{Result: ledger.Gone})
 	c = must(w.ClaimCondemned(w.ctx, ledger.ClaimRequest{Worker: "w", Backend: disk, Limit: 9, Turns: found.Due}))(w)
 	equal(w, "claimed", len(c.Blobs), 5)
@@ -117,8 +117,8 @@ func turnBlobs(w *world) {
 	equal(w, "due", len(must(w.DueBuckets(w.ctx, q))(w).Due), 2)
 }
 
-// turnsBounded: a batch that ends early, by the blobs that it condemns, has taken
-// some of each bucket.
+// turnsBounded: a batch that ends early, by the blobs that it condemns, has taken some of
+// each bucket.
 func turnsBounded(w *world) {
 	ids := w.tenants("a", "b")
 	for i := range 5 {
@@ -134,11 +134,11 @@ func turnsBounded(w *world) {
 	equal(w, "condemned of both", len(must(w.DueBuckets(w.ctx, ledger.TurnQuery{Backend: disk}))(w).Due), 2)
 }
 
-// turnsShared: a blob is the bucket's that had the last reference.
+// turnsShared: a blob belongs to the bucket of its last reference.
 func turnsShared(w *world) {
 	ids := w.tenants("a", "b")
 	w.putIn("a", "k", "body", time.Minute)
-	c := w.reference("k", "body") // no second upload, which would be a duplicate and nobody's
+	c := w.reference("k", "body") // no second upload, which would be a duplicate without a bucket
 	c.Object.Bucket, c.TTL = "b", time.Second
 	w.commit(c)
 	w.later(time.Hour)
@@ -148,8 +148,8 @@ func turnsShared(w *world) {
 	equal(w, "due", fmt.Sprint(found.Due), fmt.Sprint([]ledger.Turn{{Bucket: ids[0], After: w.now()}}))
 }
 
-// turnsFair: the ten objects of one bucket, and their bytes, are gone within a few
-// batches, however many of another fell due before.
+// turnsFair: ten objects of one bucket, and their bytes, are gone within a few batches,
+// however many of another bucket were due before.
 func turnsFair(w *world) {
 	const many, few, batch, soon = 200, 10, 10, 5
 	w.tenants("a", "b")

@@ -36,7 +36,7 @@ func (w *world) open(key string) ledger.Upload {
 	return must(w.CreateUpload(w.ctx, ledger.Upload{Bucket: bucketName, Key: key, Owner: owner}))(w)
 }
 
-// partOf uploads a part, still to be committed.
+// partOf uploads a part without committing it.
 func (w *world) partOf(u ledger.Upload, number int, body string) ledger.PartCommit {
 	w.Helper()
 	p := ledger.Part{UploadID: u.ID, Number: number, Size: int64(len(body)), ETag: etag(body), Digest: sum(body)}
@@ -178,8 +178,8 @@ func abort(w *world) {
 	w.totals(0, 0, 2, 0)
 }
 
-// abortPending: a part that is on its way is condemned behind its writer's back,
-// claimed by the reaper or not; what it still writes goes after the late window.
+// abortPending: a part in progress is condemned, claimed by the reaper or not. Bytes that
+// its writer still sends are deleted after the late window.
 func abortPending(w *world) {
 	u := w.open("k")
 	claimed := w.partOf(u, 2, "silent")

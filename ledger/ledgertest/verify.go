@@ -79,8 +79,8 @@ func markSuspect(w *world) {
 	equal(w, "verified", w.row(id).VerifiedAt, w.now())
 }
 
-// verifiedSince: what was read counts from when the read began, and an earlier read that
-// ends later takes nothing back.
+// verifiedSince: a verification counts from the beginning of its read, and a later end of an
+// earlier read does not set it back.
 func verifiedSince(w *world) {
 	w.put("k", "body")
 	id := w.onlyBlob("k").ID
@@ -102,8 +102,7 @@ func markDead(w *world) {
 	})
 }
 
-// life follows bytes from the intent to nothing, with the books checked at each
-// step.
+// life follows bytes from the intent to their removal, with a recount at each step.
 func life(w *world) {
 	u := w.open("m")
 	for _, step := range []func(){
