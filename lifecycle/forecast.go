@@ -6,22 +6,22 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Forecast is what one rule would end. What a hold keeps is counted apart.
+// Forecast is what one rule would end. Held objects are counted separately.
 type Forecast struct {
 	Rule Rule
-	// Today is what would go up to the next midnight in UTC, what is over already
-	// included; Days what would go within the days asked for, today's included. Held
-	// is what would go within the days, and stays as long as holds keep it.
+	// Today is what would go up to the next midnight in UTC, including what is overdue. Days
+	// is what would go within the days asked for, including today's. Held is what would go
+	// within the days and stays while it is held.
 	Today, Days, Held Amount
-	// Uploads are incomplete uploads that it would give up, with the bytes of their
-	// stored parts.
+	// Uploads are incomplete uploads that it would abort, with the bytes of their stored
+	// parts.
 	UploadsToday, Uploads, HeldUploads Amount
-	// Examples are the first met that would go within the days.
+	// Examples are the first objects found that would go within the days.
 	Examples       []Example
 	UploadExamples []UploadExample
 }
 
-// Amount is a number of objects, or of uploads, and their bytes.
+// Amount is a number of objects or uploads, and their bytes.
 type Amount struct{ Objects, Bytes int64 }
 
 // Example is an object that would go.
@@ -38,18 +38,17 @@ type Upload struct {
 	Bytes int64 // of its stored parts
 }
 
-// UploadExample is an incomplete upload that would be given up.
+// UploadExample is an incomplete upload that would be aborted.
 type UploadExample struct {
 	Upload Upload
 	At     lethe.Time
 }
 
-// maxExamples bounds those of a rule.
+// maxExamples bounds the examples of a rule.
 const maxExamples = 5
 
-// Forecaster adds up what rules would end, by the code that stamps objects.
-// Disabled rules are taken as if they were enabled: that is what one wants to know
-// before one enables them.
+// Forecaster adds up what rules would end, by the code that ends objects. Disabled rules
+// count as enabled, as a forecast should precede enabling them.
 type Forecaster struct {
 	rules        Rules
 	today, until lethe.Time
@@ -57,7 +56,7 @@ type Forecaster struct {
 	later        map[lethe.Time]int64 // objects that end after today, by when
 }
 
-// NewForecaster makes a forecaster for so many days from now.
+// NewForecaster returns a forecaster for a number of days from now.
 func NewForecaster(rules Rules, now lethe.Time, days int) *Forecaster {
 	f := &Forecaster{today: midnightAfter(now, 0), until: now.Add(time.Duration(days) * day), later: map[lethe.Time]int64{}}
 	f.rules, _ = rules.Succeed(nil, 0)
@@ -69,7 +68,7 @@ func NewForecaster(rules Rules, now lethe.Time, days int) *Forecaster {
 	return f
 }
 
-// Object adds an object, when its client lets it end, 0 for never, and whether a
+// Object adds an object with its client's time to live, 0 for none. held reports whether a
 // hold keeps it.
 func (f *Forecaster) Object(o Facts, ttl lethe.Time, held bool) {
 	s := f.rules.Stamp(o)
@@ -97,7 +96,7 @@ func (a *Amount) add(bytes int64) {
 	a.Bytes += bytes
 }
 
-// Upload adds an incomplete upload, and whether a hold keeps it.
+// Upload adds an incomplete upload. held reports whether a hold keeps it.
 func (f *Forecaster) Upload(u Upload, held bool) {
 	rule, at := f.rules.Aborts(u.Key, u.Begun)
 	if rule == nil || at > f.until {
@@ -117,11 +116,11 @@ func (f *Forecaster) Upload(u Upload, held bool) {
 	}
 }
 
-// Forecasts are the outcome, in the order of the rules.
+// Forecasts returns the result, in the order of the rules.
 func (f *Forecaster) Forecasts() []Forecast { return f.out }
 
-// Peak is the midnight after today at which the most objects of all rules would go
-// at once, and how many; 0 if none.
+// Peak returns the midnight after today at which most objects of all rules go at once, and
+// how many; 0 if none.
 func (f *Forecaster) Peak() (at lethe.Time, objects int64) {
 	for when, n := range f.later {
 		if n > objects || n == objects && when < at {
@@ -131,5 +130,5 @@ func (f *Forecaster) Peak() (at lethe.Time, objects int64) {
 	return at, objects
 }
 
-// Midnight is the end of today, in UTC.
+// Midnight returns the end of today, in UTC.
 func (f *Forecaster) Midnight() lethe.Time { return f.today }

@@ -10,25 +10,24 @@ import (
 	"strings"
 )
 
-// node is an element of a configuration, from XML or JSON: either text or
-// children.
+// node is an element of a configuration in XML or JSON: either text or children.
 type node struct {
 	name     string
 	text     string
 	children []node
 }
 
-// Bounds on what is read, well above what rules can need.
+// Limits on input, well above what rules need.
 const (
 	maxBody  = 1 << 20
 	maxDepth = 6
 )
 
-// readXML reads a document strictly: one root, no directives, and text or
-// elements within an element, not both.
+// readXML parses a document strictly: one root, no directives, and no element with both text
+// and children.
 func readXML(body []byte) (node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
-	var open []node // from the root to the element that is being read
+	var open []node // from the root to the current element
 	var root *node
 	for {
 		token, err := d.Token()
@@ -64,10 +63,10 @@ func readXML(body []byte) (node, error) {
 	}
 }
 
-// lists are JSON's names of elements that XML repeats.
+// lists maps JSON names to the XML elements that they repeat.
 var lists = map[string]string{"Rules": "Rule", "Tags": "Tag", "Transitions": "Transition", "NoncurrentVersionTransitions": "NoncurrentVersionTransition"}
 
-// readJSON reads the shape that the aws command line takes and prints.
+// readJSON parses the form that the aws command line uses.
 func readJSON(body []byte) (node, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -75,7 +74,7 @@ func readJSON(body []byte) (node, error) {
 	err := n.object(d, 0)
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("there is something behind its end")
+			err = errors.New("there is text after its end")
 		}
 	}
 	if err != nil {
@@ -84,7 +83,7 @@ func readJSON(body []byte) (node, error) {
 	return n, nil
 }
 
-// object reads a JSON object into the node's children.
+// object parses a JSON object into the node's children.
 func (n *node) object(d *json.Decoder, depth int) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return fmt.Errorf("%s is not an object", n.name)
@@ -108,7 +107,7 @@ func (n *node) object(d *json.Decoder, depth int) error {
 	return err
 }
 
-// value reads the value of a name: a list, an object, or what stands for text.
+// value parses the value of a name: a list, an object, or a scalar.
 func (n *node) value(d *json.Decoder, name string, depth int) error {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
@@ -143,7 +142,7 @@ func (n *node) child(name string, raw json.RawMessage, depth int) error {
 			return err
 		}
 	case '[', 'n':
-		return fmt.Errorf("%s has no value that it can have", name)
+		return fmt.Errorf("%s has no valid value", name)
 	default:
 		c.text = string(raw)
 	}
@@ -151,8 +150,8 @@ func (n *node) child(name string, raw json.RawMessage, depth int) error {
 	return nil
 }
 
-// only refuses text beside elements, elements that are not among the names, and
-// those that occur twice, but for the repeated ones.
+// only refuses text beside elements, elements that are not named, and elements that occur
+// twice, except repeated.
 func (n *node) only(repeated string, names ...string) error {
 	if len(n.children) > 0 && strings.TrimSpace(n.text) != "" {
 		return malformed("there is text in %s", n.name)
@@ -180,7 +179,7 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// child finds an element by its name, nil if there is none.
+// find returns the child with the name, nil if there is none.
 func (n *node) find(name string) *node {
 	for i := range n.children {
 		if n.children[i].name == name {
@@ -190,7 +189,7 @@ func (n *node) find(name string) *node {
 	return nil
 }
 
-// leaf is the text of an element that must not have others within.
+// leaf returns the text of an element, or an error if it has children.
 func (n *node) leaf() (string, error) {
 	if len(n.children) > 0 {
 		return "", malformed("%s has elements in it", n.name)

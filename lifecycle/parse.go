@@ -11,9 +11,9 @@ import (
 
 const rootName = "LifecycleConfiguration"
 
-// Parse reads a lifecycle configuration as S3's clients send it, in XML or in
-// JSON as the aws command line has it, and completes the rules: *Error. What is
-// not supported is refused by its name; nothing is ignored.
+// Parse reads a lifecycle configuration in the XML of S3's clients or the JSON of the aws
+// command line, and completes the rules: *Error. An unsupported element is refused by name;
+// none is ignored.
 func Parse(body []byte) (Rules, error) {
 	if len(body) > maxBody {
 		return nil, malformed("it has %d bytes, at most %d are read", len(body), maxBody)
@@ -48,7 +48,7 @@ func (n *node) rules() (Rules, error) {
 	return rs, rs.Complete()
 }
 
-// unsupported are S3's parts of a rule that are not here.
+// unsupported are S3's elements of a rule that Parse refuses.
 var unsupported = []string{"Transition", "NoncurrentVersionTransition", "NoncurrentVersionExpiration"}
 
 func (n *node) rule(r *Rule) error {
@@ -74,7 +74,7 @@ func (n *node) rule(r *Rule) error {
 		n.needs("Status"))
 }
 
-// each hands each element to the function of its name.
+// each passes each child to the function of its name.
 func (n *node) each(by map[string]func(*node) error) error {
 	for i := range n.children {
 		take := by[n.children[i].name]
@@ -232,7 +232,7 @@ func (n *node) days(to *int) error {
 	return nil
 }
 
-// dates are the forms of ISO 8601 that clients send.
+// dates are the forms of ISO 8601 that clients use.
 var dates = []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly, "20060102T150405Z"}
 
 func (n *node) date(to *lethe.Time) error {

@@ -8,33 +8,33 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Rule ends objects, incomplete uploads, or both. The zero value matches
-// everything and does nothing.
+// Rule ends objects, incomplete uploads, or both. The zero value matches everything and ends
+// nothing.
 type Rule struct {
 	ID string `json:"id"`
-	// Number names this very rule in its bucket, forever: a rule that is added or
-	// changed gets a new one, so a stamp that carries it tells whether the rule
-	// that made it is still in force. The ledger gives it (Rules.Succeed).
+	// Number identifies this version of the rule in its bucket, forever. A new or changed
+	// rule gets a new number, so a number shows whether the rule is still in force. The
+	// ledger sets it (Rules.Succeed).
 	Number   int64  `json:"no,omitempty"`
 	Disabled bool   `json:"off,omitempty"`
 	Prefix   string `json:"prefix,omitempty"`
-	// Whole says again what an empty prefix says: every object of the bucket.
+	// Whole confirms that an empty prefix is meant: every object of the bucket.
 	Whole bool              `json:"whole,omitempty"`
 	Tags  map[string]string `json:"tags,omitempty"` // all of them
 	// Over and Under bound the size in bytes, exclusive; nil: no bound.
 	Over  *int64 `json:"over,omitempty"`
 	Under *int64 `json:"under,omitempty"`
-	// Days ends objects so many days after they were modified, Date at an instant;
-	// at most one of them is set.
+	// Days ends objects this many days after they were modified, Date at an instant. At most
+	// one of them is set.
 	Days int        `json:"days,omitempty"`
 	Date lethe.Time `json:"date,omitempty"`
-	// AbortDays gives uploads up so many days after they were begun; 0: never.
+	// AbortDays aborts uploads this many days after they were begun; 0: never.
 	AbortDays int `json:"abort,omitempty"`
-	// Legacy: the prefix stood beside the filter's place, and is written back there.
+	// Legacy: the prefix was beside the filter, and is written there again.
 	Legacy bool `json:"legacy,omitempty"`
 }
 
-// Facts are what rules look at.
+// Facts are the properties of an object that rules match.
 type Facts struct {
 	Key      string
 	Tags     map[string]string
@@ -42,7 +42,7 @@ type Facts struct {
 	Modified lethe.Time
 }
 
-// Matches reports whether the rule is about an object, enabled or not.
+// Matches reports whether the rule applies to an object, enabled or not.
 func (r *Rule) Matches(f Facts) bool {
 	if !strings.HasPrefix(f.Key, r.Prefix) || r.Over != nil && f.Size <= *r.Over || r.Under != nil && f.Size >= *r.Under {
 		return false
@@ -63,11 +63,11 @@ func (r *Rule) Everything() bool {
 	return r.Expires() && r.Prefix == "" && len(r.Tags) == 0
 }
 
-// day is 24 hours: S3 counts in them, in UTC, which has no summer time.
+// day is 24 hours: S3 counts days in UTC.
 const day = 24 * time.Hour
 
-// end is when the rule ends an object that it matches: S3's days are rounded up
-// to the midnight after them. What is written after a date ends at once.
+// end returns when the rule ends an object that it matches. S3 rounds days up to the next
+// midnight. An object written after Date ends at once.
 func (r *Rule) end(modified lethe.Time) lethe.Time {
 	if r.Date != 0 {
 		return max(r.Date, modified)
@@ -75,14 +75,14 @@ func (r *Rule) end(modified lethe.Time) lethe.Time {
 	return midnightAfter(modified, r.Days)
 }
 
-// midnightAfter is the first midnight in UTC after so many days.
+// midnightAfter returns the first midnight in UTC after so many days.
 func midnightAfter(t lethe.Time, days int) lethe.Time {
 	const perDay = lethe.Time(day / time.Microsecond)
 	at := t + lethe.Time(days)*perDay
 	return at - at%perDay + perDay
 }
 
-// same reports whether two rules do the same under the same name.
+// same reports whether two rules have the same effect and the same ID.
 func (r *Rule) same(o *Rule) bool {
 	return r.ID == o.ID && r.Disabled == o.Disabled && r.Prefix == o.Prefix &&
 		maps.Equal(r.Tags, o.Tags) && equal(r.Over, o.Over) && equal(r.Under, o.Under) &&

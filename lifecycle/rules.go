@@ -11,17 +11,17 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Rules are those of a bucket, in the order in which they were given.
+// Rules are the rules of a bucket, in the order given.
 type Rules []Rule
 
-// Stamp is when a rule ends an object, and which. The zero value: none does.
+// Stamp is when a rule ends an object, and which rule; the zero value: none does.
 type Stamp struct {
 	At   lethe.Time
 	Rule int64 // Rule.Number
 }
 
-// Stamp finds the enabled rule that ends an object first; of two that end it at
-// the same instant, the one that was given first.
+// Stamp returns the end by the enabled rule that ends an object first; among equals, by the
+// first one given.
 func (rs Rules) Stamp(f Facts) (s Stamp) {
 	for i := range rs {
 		r := &rs[i]
@@ -35,8 +35,8 @@ func (rs Rules) Stamp(f Facts) (s Stamp) {
 	return s
 }
 
-// InForce returns the enabled rule that ends objects and has the number, nil if
-// there is none any more.
+// InForce returns the enabled rule that ends objects and has the number, nil if there is
+// none any more.
 func (rs Rules) InForce(number int64) *Rule {
 	for i := range rs {
 		if r := &rs[i]; r.Number == number && number != 0 && !r.Disabled && r.Expires() {
@@ -46,8 +46,8 @@ func (rs Rules) InForce(number int64) *Rule {
 	return nil
 }
 
-// Aborts returns the enabled rule that gives an upload to the key up first, and
-// when; nil if none does.
+// Aborts returns the enabled rule that first aborts an upload to the key, and when; nil if
+// none does.
 func (rs Rules) Aborts(key string, begun lethe.Time) (rule *Rule, at lethe.Time) {
 	for i := range rs {
 		r := &rs[i]
@@ -61,8 +61,8 @@ func (rs Rules) Aborts(key string, begun lethe.Time) (rule *Rule, at lethe.Time)
 	return rule, at
 }
 
-// AbortPrefixes are the prefixes under which some rule gives uploads up, without
-// those that lie within another; in order.
+// AbortPrefixes returns the prefixes under which some rule aborts uploads, sorted, without
+// those within another.
 func (rs Rules) AbortPrefixes() []string {
 	var all []string
 	for _, r := range rs {
@@ -80,9 +80,9 @@ func (rs Rules) AbortPrefixes() []string {
 	return out
 }
 
-// Succeed numbers rules that take the place of others: what stays the same keeps
-// its number, everything else gets one above last, which no rule of the bucket
-// ever had. It returns the highest number given.
+// Succeed numbers rules that replace old ones. Unchanged rules keep their number; all others
+// get new ones above last, which no rule of the bucket ever had. It returns the highest
+// number.
 func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 	out := slices.Clone(rs)
 	for i := range out {
@@ -100,18 +100,18 @@ func (rs Rules) Succeed(old Rules, last int64) (Rules, int64) {
 	return out, last
 }
 
-// Same reports whether both are the same rules, numbers left out, in the same order.
+// Same reports whether both have the same rules in the same order, ignoring numbers.
 func (rs Rules) Same(old Rules) bool {
 	return slices.EqualFunc(rs, old, func(a, b Rule) bool { return a.same(&b) })
 }
 
-// SameEnds reports whether both rule sets end the same objects at the same instants
-// under the same numbers: no object needs a new stamp.
+// SameEnds reports whether both rule sets end the same objects at the same instants under
+// the same numbers, so that no object must change.
 func (rs Rules) SameEnds(old Rules) bool {
 	return slices.EqualFunc(rs.ending(), old.ending(), func(a, b Rule) bool { return a.Number == b.Number })
 }
 
-// ending are the rules that can be on a stamp.
+// ending returns the rules that end objects.
 func (rs Rules) ending() Rules {
 	var out Rules
 	for _, r := range rs {
@@ -122,7 +122,7 @@ func (rs Rules) ending() Rules {
 	return out
 }
 
-// Encode writes rules as the ledger keeps them; none is the empty string.
+// Encode returns the rules in the form that the ledger stores; "" for none.
 func (rs Rules) Encode() string {
 	if len(rs) == 0 {
 		return ""
@@ -134,13 +134,13 @@ func (rs Rules) Encode() string {
 	return string(b)
 }
 
-// Digest tells rules from others, numbers included.
+// Digest identifies the rules, numbers included.
 func (rs Rules) Digest() string {
 	sum := sha256.Sum256([]byte(rs.Encode()))
 	return hex.EncodeToString(sum[:])
 }
 
-// Decode reads what Encode wrote: lethe.ErrCorrupt.
+// Decode is the inverse of Encode: lethe.ErrCorrupt.
 func Decode(text string) (rs Rules, err error) {
 	if text == "" {
 		return nil, nil

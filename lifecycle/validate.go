@@ -11,7 +11,7 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Limits as S3 has them.
+// Limits of S3.
 const (
 	maxRules   = 1000
 	maxID      = 255 // characters
@@ -21,11 +21,11 @@ const (
 	maxDays    = 36500
 )
 
-// WholeBucket begins the ID of a rule that is meant to have an empty prefix, where
-// there is no other place to say so a second time.
+// WholeBucket begins the ID of a rule that is meant to have an empty prefix, in formats
+// without another place to confirm that.
 const WholeBucket = "whole-bucket"
 
-// Error refuses rules. Code is S3's.
+// Error is the refusal of rules. Code is S3's.
 type Error struct {
 	Code    string // MalformedXML, InvalidArgument, InvalidRequest or NotImplemented
 	Message string
@@ -50,8 +50,8 @@ func missing(part string) error {
 	return &Error{"NotImplemented", part + " is not supported: nothing of this lifecycle configuration was taken."}
 }
 
-// Complete gives rules without an ID one that depends on what they do, so that the
-// same rule given again is the same one, and refuses what cannot be meant: *Error.
+// Complete gives rules without an ID one derived from their effect, so that the same rule
+// gets the same ID again. It refuses invalid rules: *Error.
 func (rs Rules) Complete() error {
 	if len(rs) > maxRules {
 		return refused("A bucket has at most %d lifecycle rules, not %d.", maxRules, len(rs))
@@ -72,7 +72,7 @@ func (rs Rules) Complete() error {
 	return nil
 }
 
-// name makes an ID of what the rule does.
+// name returns an ID derived from the rule's effect.
 func (r Rule) name() string {
 	r.Number, r.Disabled, r.Legacy = 0, false, false
 	sum := sha256.Sum256([]byte(Rules{r}.Encode()))
@@ -121,7 +121,7 @@ func (r *Rule) checkEnd() error {
 	return nil
 }
 
-// latest is beyond what anybody means and within what all clients can read.
+// latest is later than any sensible date, and readable by all clients.
 var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func midnight(t lethe.Time) lethe.Time { return t - t%lethe.Time(day/time.Microsecond) }
@@ -145,8 +145,8 @@ func (r *Rule) checkTags() error {
 	return nil
 }
 
-// text reports whether s can be stored and sent as it is: no NUL, and nothing that XML
-// cannot carry.
+// text reports whether s can be stored and sent unchanged: no NUL, and no character that XML
+// lacks.
 func text(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -156,5 +156,5 @@ func text(s string) bool {
 	})
 }
 
-// control are characters that would break a header or a log line.
+// control reports whether a character would break a header or a log line.
 func control(c rune) bool { return c < 0x20 || c == 0x7f }

@@ -14,7 +14,7 @@ import (
 // namespace of S3's documents.
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
-// XML writes rules as S3 answers them.
+// XML returns the rules in S3's form.
 func (rs Rules) XML() []byte {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
@@ -37,19 +37,19 @@ func (n *node) xml(b *bytes.Buffer) {
 	b.WriteString("</" + n.name + ">")
 }
 
-// JSON writes rules in the shape of the aws command line.
+// JSON returns the rules in the form of the aws command line.
 func (rs Rules) JSON() ([]byte, error) {
 	root := rs.tree()
 	return json.MarshalIndent(root.plain(), "", "  ")
 }
 
-// numbers are the elements whose text is a number in JSON.
+// numbers are the elements whose values are numbers in JSON.
 var numbers = []string{"Days", "DaysAfterInitiation", "ObjectSizeGreaterThan", "ObjectSizeLessThan"}
 
-// holders are the elements that are objects, empty or not.
+// holders are the elements that are objects in JSON, even if empty.
 var holders = []string{rootName, "Rule", "Filter"}
 
-// plain is the node as encoding/json takes it.
+// plain returns the node as a value for encoding/json.
 func (n *node) plain() any {
 	if len(n.children) == 0 && !contains(holders, n.name) {
 		if contains(numbers, n.name) {
@@ -102,7 +102,7 @@ func (r *Rule) tree() node {
 	return n
 }
 
-// Status is S3's word for whether the rule works.
+// Status returns S3's word for whether the rule is enabled.
 func (r *Rule) Status() string {
 	if r.Disabled {
 		return "Disabled"
@@ -110,7 +110,7 @@ func (r *Rule) Status() string {
 	return "Enabled"
 }
 
-// filter writes the conditions: one as it is, several in And.
+// filter returns the conditions: one by itself, several in And.
 func (r *Rule) filter() node {
 	conditions := r.conditions()
 	switch {
@@ -142,7 +142,7 @@ func (r *Rule) conditions() (out []node) {
 	return out
 }
 
-// String says in words what the rule does.
+// String describes the rule's effect in words.
 func (r *Rule) String() string {
 	var b strings.Builder
 	if r.Expires() {
