@@ -8,20 +8,20 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Batch is receipts of one transaction that are not sealed yet.
+// Batch is the receipts of one transaction, not sealed yet.
 type Batch struct {
-	ID       int64 // of the ledger
+	ID       int64 // in the ledger
 	Receipts []Receipt
 }
 
-// Head is the end of a chain at some time: who has noted one can tell whether
-// what it covers was rewritten since.
+// Head is the end of a chain at some time. A copy kept elsewhere reveals whether what it
+// covers was rewritten since.
 type Head struct {
 	Seq  int64  `json:"seq"` // of the last seal; 0: nothing is sealed
 	Hash string `json:"hash"`
 }
 
-// Seal is a link of the chain: a segment of receipts, and what came before it.
+// Seal is a link of the chain: it covers a segment of receipts and the previous link.
 type Seal struct {
 	Seq      int64   `json:"seq"`   // from 1, without gaps
 	First    int64   `json:"first"` // number of the segment's first receipt, from 1
@@ -30,17 +30,17 @@ type Seal struct {
 	Until    Instant `json:"until"` // the latest
 	SealedAt Instant `json:"sealed_at"`
 	Digest   string  `json:"digest"` // hex SHA-256 of the segment's lines
-	Prev     string  `json:"prev"`   // Hash of the seal before
+	Prev     string  `json:"prev"`   // Hash of the previous seal
 	Hash     string  `json:"hash"`
-	// Dropped: the segment's receipts are past the time for which they are kept. The
-	// last seal of those is kept as the anchor of the chain. It is not hashed.
+	// Dropped: the segment's receipts were removed by age. The last such seal is kept as the
+	// anchor of the chain. It is not hashed.
 	Dropped bool `json:"dropped,omitempty"`
 }
 
-// Head is the chain's end if the seal is the last one.
+// Head returns the chain's head if the seal is the last one.
 func (s Seal) Head() Head { return Head{s.Seq, s.Hash} }
 
-// sum is the seal's hash in the chain of a store.
+// sum returns the seal's hash in the chain of a store.
 func (s Seal) sum(store lethe.ID) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "lethe receipts 1\n%s\n%d %d %d\n%d %d %d\n%s\n%s\n",
@@ -48,15 +48,15 @@ func (s Seal) sum(store lethe.ID) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Segment is receipts that are about to be sealed.
+// Segment is receipts about to be sealed.
 type Segment struct {
 	Seal
 	Pages   []Page
-	Batches []int64 // what it takes the place of
+	Batches []int64 // batches that it replaces
 }
 
-// Cut makes the segment that follows last, the zero Seal if there is none, of
-// unsealed batches. Its SealedAt is now.
+// Cut returns the segment of unsealed batches that follows last, the zero Seal if there is
+// none. Its SealedAt is now.
 func Cut(store lethe.ID, last Seal, batches []Batch, now lethe.Time) (Segment, error) {
 	s := Segment{Seal: Seal{Seq: last.Seq + 1, First: last.First + last.Count, SealedAt: Instant(now), Prev: last.Hash}}
 	s.First = max(s.First, 1)
@@ -79,7 +79,7 @@ func Cut(store lethe.ID, last Seal, batches []Batch, now lethe.Time) (Segment, e
 	return s, nil
 }
 
-// Broken says where a chain does not hold any more.
+// Broken is where a chain fails its check.
 type Broken struct {
 	Seq  int64
 	What string
@@ -90,14 +90,14 @@ func (b *Broken) Error() string {
 	return fmt.Sprintf("receipt: the chain is broken at seal %d: %s", b.Seq, b.What)
 }
 
-// Checker walks along a chain, seal by seal.
+// Checker checks a chain, seal by seal.
 type Checker struct {
 	Store lethe.ID
-	// Noted are heads that were noted elsewhere, each with where.
+	// Noted are heads recorded elsewhere, each with where.
 	Noted map[Head]string
 
-	// Until is the time up to which receipts were dropped by their age; 0: none were.
-	// Whether they were as old as that is for who knows how long they are to be kept.
+	// Until is the time up to which receipts were removed by age; 0: none were. The caller
+	// must check that it agrees with the retention.
 	Until Instant
 
 	last  Seal
@@ -107,8 +107,8 @@ type Checker struct {
 	Segments, Receipts int64
 }
 
-// Next checks that a seal follows the one before, and that the pages are those
-// that it sealed: *Broken if not. The first one is the anchor.
+// Next checks that a seal follows the previous one, and that the pages are those that it
+// sealed: *Broken if not. The first seal is the anchor.
 func (c *Checker) Next(s Seal, pages []Page) error {
 	broken := func(what string, args ...any) error { return &Broken{s.Seq, fmt.Sprintf(what, args...)} }
 	switch {
@@ -167,8 +167,8 @@ func (c *Checker) pages(s Seal, pages []Page) error {
 	return nil
 }
 
-// Unheld are those of the noted heads that nothing could be held against: the chain
-// begins after them, as all before was dropped by its age, or somebody says so.
+// Unheld returns the noted heads that could not be checked: the chain begins after them,
+// allegedly because everything before was removed by age.
 func (c *Checker) Unheld() (list []Head) {
 	for noted := range c.Noted {
 		if noted.Seq < c.first {
@@ -178,8 +178,8 @@ func (c *Checker) Unheld() (list []Head) {
 	return list
 }
 
-// End checks that the chain reaches as far as what was noted elsewhere, and
-// answers its head: *Broken if it was cut short.
+// End checks that the chain reaches all noted heads, and returns its head: *Broken if it was
+// cut short.
 func (c *Checker) End() (Head, error) {
 	for noted, where := range c.Noted {
 		if noted.Seq > c.last.Seq {

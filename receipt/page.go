@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// plainBelow is the size in bytes below which compressing saves nothing.
+	// plainBelow is the size in bytes below which compression saves nothing.
 	plainBelow = 512
-	// pageSize is how many bytes of text a page holds at least, but for the last:
-	// a look-up reads one.
+	// pageSize is the least bytes of text in a page, except the last: a look-up reads one
+	// page.
 	pageSize = 64 << 10
-	// maxText bounds what a body may unpack to: a page, or what one transaction
-	// deleted.
+	// maxText bounds the unpacked size of a body: a page, or the receipts of one
+	// transaction.
 	maxText = 64 << 20
 )
 
-// codec compresses and unpacks bodies; it is made once, at its first use.
+// codec compresses and unpacks bodies; it is created at its first use.
 var codec = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 	enc, encErr := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	dec, decErr := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxText))
@@ -36,8 +36,8 @@ var codec = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
 	return enc, dec
 })
 
-// Encode writes receipts as one body, in their order: lines of JSON, compressed
-// if they are many.
+// Encode returns receipts as one body, in their order: lines of JSON, compressed if they are
+// large.
 func Encode(list []Receipt) ([]byte, error) {
 	var text []byte
 	for i := range list {
@@ -58,8 +58,7 @@ func pack(text []byte) []byte {
 	return enc.EncodeAll(text, nil)
 }
 
-// unpack is the inverse of pack; lines of JSON begin with a brace, which zstd does
-// not.
+// unpack is the inverse of pack. Lines of JSON begin with a brace, zstd does not.
 func unpack(body []byte) ([]byte, error) {
 	if len(body) == 0 || body[0] == '{' {
 		return body, nil
@@ -72,7 +71,7 @@ func unpack(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Decode reads a body: ErrCorrupt if it is none.
+// Decode returns the receipts of a body: ErrCorrupt.
 func Decode(body []byte) ([]Receipt, error) {
 	text, err := unpack(body)
 	if err != nil {
@@ -81,8 +80,8 @@ func Decode(body []byte) ([]Receipt, error) {
 	return parse(text)
 }
 
-// Search reads of a page's body the receipts of one name: ErrCorrupt if what it had
-// to read is none. It reads a few of its lines, for they are in the order of names.
+// Search returns the receipts of one name in a page's body: ErrCorrupt for an unreadable
+// line. It reads few lines, as they are sorted by name.
 func Search(body []byte, name Name) ([]Receipt, error) {
 	text, err := unpack(body)
 	if err != nil {
@@ -122,7 +121,7 @@ func parse(text []byte) ([]Receipt, error) {
 	return out, nil
 }
 
-// Page is a part of a segment: receipts in the order of their names.
+// Page is a part of a segment: receipts sorted by name.
 type Page struct {
 	Number int  // from 0
 	Lowest Name // of the first receipt
@@ -130,8 +129,8 @@ type Page struct {
 	Body   []byte
 }
 
-// text is what the page holds: ErrCorrupt if it is not what its numbers say, by
-// which it is looked up.
+// text returns the page's text: ErrCorrupt if it contradicts the page's numbers, by which it
+// is looked up.
 func (p Page) text() ([]byte, error) {
 	text, err := unpack(p.Body)
 	if err != nil {
@@ -140,18 +139,18 @@ func (p Page) text() ([]byte, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	list, err := parse(first)
 	if err == nil && (len(list) != 1 || list[0].Name() != p.Lowest || bytes.Count(text, []byte("\n")) != p.Count) {
-		err = fmt.Errorf("receipt: page %d is not what its numbers say: %w", p.Number, lethe.ErrCorrupt)
+		err = fmt.Errorf("receipt: page %d does not match its numbers: %w", p.Number, lethe.ErrCorrupt)
 	}
 	return text, err
 }
 
-// named is a line with what it is looked up by.
+// named is a line with the name by which it is looked up.
 type named struct {
 	name Name
 	line []byte
 }
 
-// lines are receipts as they are stored, in the order of their names.
+// lines returns receipts in their stored form, sorted by name.
 func lines(batches []Batch) ([]named, error) {
 	n := 0
 	for _, b := range batches {
@@ -173,7 +172,7 @@ func lines(batches []Batch) ([]named, error) {
 	return out, nil
 }
 
-// pages cuts lines into pages, and returns the digest of all their text.
+// pages cuts lines into pages, and returns the digest of their whole text.
 func pages(list []named) ([]Page, string) {
 	var out []Page
 	var text []byte

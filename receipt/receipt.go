@@ -1,7 +1,6 @@
-// Package receipt is what is kept of things that are gone: receipts of deletion,
-// the form in which they are stored, and the chain of hashes that shows whether
-// somebody has rewritten them. It knows no database: the ledger stores receipts,
-// the engine seals them, and whoever holds a head of the chain can check both.
+// Package receipt is the record of deletions: receipts, their stored form, and the chain of
+// hashes that reveals whether they were rewritten. It knows no database: the ledger stores
+// receipts, the engine seals them, and anyone with a head of the chain can check both.
 package receipt
 
 import (
@@ -16,19 +15,20 @@ import (
 	"github.com/lethe-storage/lethe"
 )
 
-// Kind says what a receipt is about.
+// Kind is what a receipt is about.
 type Kind string
 
 // The kinds of receipts.
 const (
-	// Object: a version of an object is gone: no key and no trash entry holds it.
+	// Object: a version of an object is gone; no key and no trash entry has it.
 	Object Kind = "object"
-	// Bytes: one blob is off the books of its backend: a content's, a part of an
-	// upload, what a writer gave up, or an orphan that reconcile found.
+	// Bytes: one blob was removed from a backend: of a content, a part of an upload, an
+	// abandoned write, or an orphan that reconcile found.
 	Bytes Kind = "bytes"
-	// Those of adoption: Object (the object of a content, by the content's key, or one of a
-	// folder), a row, a folder; an orphan, or one whose delete was allowed and its end not
-	// seen; an object that was moved into quarantine, copied back, or purged there.
+	// Kinds of adoption. Object: a content's object, by its key, or an object of a folder.
+	// Row and Folder: as they are named. Orphan: an object without a row. Unconfirmed: the
+	// same, if its delete was allowed and the result is not known. Quarantined, Restored,
+	// Purged: an object moved into quarantine, copied back, or purged there.
 	Row         Kind = "row"
 	Folder      Kind = "folder"
 	Orphan      Kind = "orphan"
@@ -38,60 +38,59 @@ const (
 	Purged      Kind = "purged"
 )
 
-// How a blob left the books.
+// How a blob was removed.
 const (
 	Deleted    = "deleted"     // the backend confirmed the delete
 	Absent     = "absent"      // the backend confirmed that nothing is there
-	WrittenOff = "written-off" // an operator took it off the books: its bytes may still lie there
+	WrittenOff = "written-off" // an operator wrote it off: its bytes may still be stored
 )
 
-// ReasonRestored is why a version in the trash is gone that was put back under its
-// key as a new version.
+// ReasonRestored is why a trash entry is gone that was restored as a new version.
 const ReasonRestored lethe.Reason = "restored"
 
-// Receipt is one thing that went. It holds names, sizes, digests and times, and
-// never a secret, an attribute or a tag of the client's.
+// Receipt records one deletion. It has names, sizes, digests and times, and never a secret,
+// or a client's attribute or tag.
 type Receipt struct {
 	Kind Kind `json:"kind"`
-	// At is when it went, by the ledger's clock, in the transaction that took it.
+	// At is when it went, by the ledger's clock, in the deleting transaction.
 	At     Instant      `json:"at"`
 	Reason lethe.Reason `json:"reason"`
 	Size   int64        `json:"size"` // bytes
-	// Content is whose bytes they were; empty for zero bytes, and for a blob that
-	// never was a content's.
+	// Content is the content of the bytes; empty for zero bytes, and for a blob that never
+	// belonged to one.
 	Content lethe.ID `json:"content,omitempty"`
 
-	// Of an object.
-	Bucket   string   `json:"bucket,omitempty"` // the name that it had
+	// Fields of an object.
+	Bucket   string   `json:"bucket,omitempty"` // its name at the time
 	BucketID lethe.ID `json:"bucket_id,omitempty"`
 	Key      string   `json:"key,omitempty"`     // of adoption: of the row, content, folder or object
 	Version  lethe.ID `json:"version,omitempty"` // the operation that wrote it
 	ETag     string   `json:"etag,omitempty"`
-	// Due is when its time ended, if that is why it went.
+	// Due is when its time ended, if it expired.
 	Due Instant `json:"due,omitempty"`
-	// Rule and RuleNumber are the lifecycle rule that ended it. The number is the
-	// rule's in this bucket forever: a changed rule has another.
+	// Rule and RuleNumber identify the lifecycle rule that ended it. The number is never
+	// reused in the bucket: a changed rule has another.
 	Rule       string `json:"rule,omitempty"`
 	RuleNumber int64  `json:"rule_number,omitempty"`
-	// Op is the operation that deleted or replaced it; empty for the engine.
+	// Op is the operation that deleted or replaced it; empty if the engine did.
 	Op lethe.ID `json:"op,omitempty"`
-	// By is on whose behalf.
+	// By is the caller of the deletion.
 	By lethe.Caller `json:"by,omitzero"`
-	// Trash is set if it lay in the trash before it went.
+	// Trash is set if it was in the trash before.
 	Trash *Trash `json:"trash,omitempty"`
 
-	// Of bytes.
+	// Fields of bytes.
 	Blob    lethe.ID `json:"blob,omitempty"`
 	Backend string   `json:"backend,omitempty"`
-	// How it left the books: Deleted, Absent or WrittenOff.
+	// How it was removed: Deleted, Absent or WrittenOff.
 	How string `json:"how,omitempty"`
 
-	// Collection is adoption's: what was described. Nothing else is told of these but kind,
-	// time and key.
+	// Collection is the collection of an adoption. Such a receipt has no other fields than
+	// kind, time and key.
 	Collection string `json:"collection,omitempty"`
 }
 
-// MarshalJSON writes what is known: of adoption there is neither a reason nor a size.
+// MarshalJSON omits reason and size of a receipt of adoption, which has neither.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	type whole Receipt
 	if r.Collection == "" {
@@ -110,13 +109,13 @@ type Trash struct {
 	Reason lethe.Reason `json:"reason"` // delete or overwrite
 	Op     lethe.ID     `json:"op,omitempty"`
 	By     lethe.Caller `json:"by,omitzero"`
-	// EndedBy is who asked for it to be purged before its time, if somebody did.
+	// EndedBy is the caller that purged it early, if one did.
 	EndedBy lethe.Caller `json:"ended_by,omitzero"`
-	// As is the version that it was restored as.
+	// As is the version as which it was restored.
 	As lethe.ID `json:"as,omitempty"`
 }
 
-// Instant is a lethe.Time that is written for people and sorts as text.
+// Instant is a lethe.Time in JSON that people can read and that sorts as text.
 type Instant lethe.Time
 
 const instant = "2006-01-02T15:04:05.000000Z"
@@ -136,23 +135,23 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Name is what receipts are looked up by.
+// Name is a hash by which receipts are looked up.
 type Name int64
 
-// OfObject names the receipts of a key of a bucket, of all its versions.
+// OfObject returns the name of the receipts of a key of a bucket, of all its versions.
 func OfObject(bucket, key string) Name { return name("object", bucket, key) }
 
-// OfContent names the receipts of a content's bytes.
+// OfContent returns the name of the receipts of a content's bytes.
 func OfContent(content lethe.ID) Name { return name("content", string(content)) }
 
-// OfBlob names the receipt of a blob that was no content's.
+// OfBlob returns the name of the receipt of a blob that belonged to no content.
 func OfBlob(blob lethe.ID) Name { return name("blob", string(blob)) }
 
-// OfAdopted names the receipts of a key of a collection of adoption.
+// OfAdopted returns the name of the receipts of a key in a collection of an adoption.
 func OfAdopted(collection, key string) Name { return name("adopted", collection, key) }
 
-// name is 64 bits of a digest: two things may have the same one, so who looks
-// something up compares what is found.
+// name returns 64 bits of a digest. Two things may have the same name, so a look-up must
+// compare what it finds.
 func name(parts ...string) Name {
 	h := sha256.New()
 	for _, p := range parts {
@@ -162,7 +161,7 @@ func name(parts ...string) Name {
 	return Name(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// Name is what the receipt is looked up by.
+// Name returns the name by which the receipt is looked up.
 func (r *Receipt) Name() Name {
 	switch {
 	case r.Collection != "":
@@ -175,7 +174,7 @@ func (r *Receipt) Name() Name {
 	return OfContent(r.Content)
 }
 
-// Sort puts receipts in the order in which they went.
+// Sort sorts receipts in the order in which things went.
 func Sort(list []Receipt) {
 	slices.SortFunc(list, func(a, b Receipt) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key),
@@ -183,7 +182,7 @@ func Sort(list []Receipt) {
 	})
 }
 
-// line is the receipt's canonical form: what is stored, exported and hashed.
+// line returns the receipt's canonical form, which is stored, exported and hashed.
 func (r *Receipt) line() ([]byte, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
